@@ -57,6 +57,7 @@ SIGNATURES = {
     "domain: str | None = None, reach: Mapping[str, str] | None = None, "
     "cause: str | None = None, node: str | None = None, "
     f"age: Literal['new', 'unknown'] | None = None, job_nodes: {OPTIONAL}, now: bool = False, "
+    "through_window: bool = False, "
     "bootstrap: int = 199, seed: int = 0, circle: bool = False) -> Fit",
     "measure": f"({SCENARIO}, *, precision: float = 0.2, budget_s: float = 600.0, "
     f"seeds: {OPTIONAL}, workers: {OPTIONAL}, allow_code: bool = False, "
@@ -71,10 +72,10 @@ SIGNATURES = {
     "SystemsComparison | MapOfSystems",
     "systems": "(scenario: ScenarioLike | None = None, overrides: Overrides = ()) -> Systems",
     "backtest": "(*logs: str | Path, recovery: str | Sequence[str], nodes: int = 8, "
-    "overrides: Overrides = (), draws: int = 200, time_unit: str | None = None, seed: int = 0) "
-    "-> BacktestedJobs",
-    "calibrate": "(*logs: str | Path, nodes: int = 8, bootstrap: int = 0, "
-    "time_unit: str | None = None, seed: int = 0) -> CalibratedScenario",
+    "overrides: Overrides = (), draws: int = 200, time_unit: str | None = None, "
+    "saves_every: str | None = None, seed: int = 0) -> BacktestedJobs",
+    "calibrate": "(*logs: str | Path, nodes: int = 8, bootstrap: int = 0, time_unit: str | None = "
+    "None, saves_every: str | None = None, seed: int = 0) -> CalibratedScenario",
     "ledger": "(*logs: str | Path, time_unit: str | None = None, seed: int = 0) -> Ledger",
     "read": "(result: str | Path) -> Run | Sweep | Selection | SystemsComparison | "
     "MapOfSystems | Fleet | Curve | Reproduction | Page",
@@ -405,6 +406,7 @@ def racks_that_fail(folder: Path) -> Path:
         ({"by": "rack"}, {"r0", "r1", "r2", "r3"}),
         ({"domain": "rack", "together": "1 min"}, {"rack"}),
         ({"now": True}, set()),
+        ({"through_window": True}, set()),
     ],
 )
 def test_a_fit_takes_a_log_apart_as_the_command_does(
@@ -416,7 +418,7 @@ def test_a_fit_takes_a_log_apart_as_the_command_does(
         word
         for name, value in options.items()
         for word in (
-            [f"--{name}"] if value is True
+            [f"--{name.replace('_', '-')}"] if value is True
             else ["--reach", "power=rack"] if name == "reach"
             else [f"--{name}", str(value)]
         )
@@ -425,7 +427,7 @@ def test_a_fit_takes_a_log_apart_as_the_command_does(
                    saved := tmp_path / "saved.yaml")  # fmt: skip
     assert printed.exit_code == 0, printed.output
     assert fitted.fragment == saved.read_text("utf-8")
-    assert fitted.failures["kind"] in {"correlated", "job"}
+    assert fitted.failures["kind"] in {"correlated", "job", "changing"}
     assert bool(fitted.scopes) == (names in ({"disk", "power"}, {"rack"}))
     assert set(fitted.apart.iloc[:, 0] if names else ()) == names
     with pytest.raises(ParameterError, match="--now: goes without --by"):
@@ -459,14 +461,14 @@ def test_failures_of_jobs_are_replayed_under_other_systems(tmp_path: Path) -> No
     log.write_text(ATTEMPTS)
     found = cprsim.backtest(
         log, recovery="{strategy: full, name: often, interval: 1 h}", draws=3, time_unit="h",
-        overrides={"costs.save": "10 s"},
+        overrides={"costs.save": "10 s"}, saves_every="3 h",
     )  # fmt: skip
     assert found.table["system"].tolist() == ["as it ran", "often"]
     assert found.table["overhead_h_low"].le(found.table["overhead_h_high"]).all()
     assert found.recommended in found.advice
     assert f"Run {found.recommended}:" in found._repr_html_()
     with pytest.raises(ParameterError, match="nonsense"):
-        cprsim.backtest(log, recovery="nonsense", time_unit="h")
+        cprsim.backtest(log, recovery="nonsense", time_unit="h", saves_every="3 h")
 
 
 def test_a_scenario_is_made_of_the_logs_of_jobs(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cprsim.api.answer import Answer, table_of
 from cprsim.api.ledgers import read_named
 from cprsim.api.scenarios import Overrides, override_texts
+from cprsim.backtesting.facts import saving_every
 from cprsim.backtesting.replaying import (
     N_DRAWS,
     N_NODES,
@@ -90,7 +91,8 @@ def _with_ends(name: str, one: Replayed, of: Estimate) -> dict[str, float]:
 
 def backtest(
     *logs: str | Path, recovery: str | Sequence[str], nodes: int = N_NODES,
-    overrides: Overrides = (), draws: int = N_DRAWS, time_unit: str | None = None, seed: int = 0,
+    overrides: Overrides = (), draws: int = N_DRAWS, time_unit: str | None = None,
+    saves_every: str | None = None, seed: int = 0,
 ) -> BacktestedJobs:  # fmt: skip
     """Replay the failures of jobs under other systems, as ``cprsim backtest`` does.
 
@@ -104,6 +106,8 @@ def backtest(
         curve (`accuracy.curve`)
     draws : of what the logs do not say
     time_unit : of CSVs whose times are numbers
+    saves_every : work between the saves of the jobs, such as ``"30 min"``, where their logs do not
+        tell it
     seed : of the draws
 
     Raises
@@ -113,7 +117,8 @@ def backtest(
     """
     events = read_named("backtest", logs, time_unit)
     entries = entries_of([recovery] if isinstance(recovery, str) else recovery)
-    jobs, said = ledgers(events, seed=seed), override_texts(overrides)
+    jobs = saving_every(ledgers(events, seed=seed), saves_every)
+    said = override_texts(overrides)
     found, left_out = backtests(
         jobs, entries, n_nodes=nodes, overrides=said, n_draws=draws, seed=seed
     )

@@ -10,6 +10,7 @@ from cprsim.api.ledgers import read_named
 from cprsim.api.scenarios import Scenario, load
 from cprsim.backtesting import calibrating
 from cprsim.backtesting.calibrating import Calibration, HalfPrediction
+from cprsim.backtesting.facts import saving_every
 from cprsim.errors import ParameterError
 from cprsim.history.ledger import ledgers
 from cprsim.present.calibration import page_of_calibration
@@ -70,7 +71,7 @@ class CalibratedScenario(Answer):
 
 def calibrate(
     *logs: str | Path, nodes: int = 8, bootstrap: int = 0, time_unit: str | None = None,
-    seed: int = 0,
+    saves_every: str | None = None, seed: int = 0,
 ) -> CalibratedScenario:  # fmt: skip
     """Make a scenario of the logs of jobs, as ``cprsim calibrate`` does.
 
@@ -80,6 +81,8 @@ def calibrate(
     nodes : that hold the state
     bootstrap : samples behind each p-value of a fit; 0: none
     time_unit : of CSVs whose times are numbers
+    saves_every : work between the saves of the jobs, such as ``"30 min"``, where their logs do not
+        tell it
     seed : of all draws
 
     Raises
@@ -88,7 +91,7 @@ def calibrate(
     ParameterError : too few failures to make a scenario of
     """
     events = read_named("calibrate", logs, time_unit)
-    jobs = ledgers(events, seed=seed)
+    jobs = saving_every(ledgers(events, seed=seed), saves_every)
     found = calibrating.calibrate(jobs, n_nodes=nodes, n_bootstrap=bootstrap, seed=seed)
     try:
         predicted, why_not = calibrating.predict(jobs, n_nodes=nodes, seed=seed), ""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import ceil, isfinite, isnan, sqrt
 
 import numpy as np
 
-from cprsim.backtesting.facts import EachItsOwn, apart, experiment_of, failures_in
+from cprsim.backtesting.facts import EachItsOwn, apart, experiment_of, failures_in, interval_h
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
 from cprsim.experiments.pipeline import simulate
@@ -32,7 +32,9 @@ RESOLUTION_H = HOURS["ms"] / 1000
 N_FUTURES = 400  # each with an MTBF that the failures so far leave open
 LEAST_SPREAD = 0.05  # of gaps: their variance over the square of their mean
 LEVELS = (0.05, 0.95)  # of what the observed value should lie in 9 times of 10
+Z_90 = 1.645  # standard errors from the middle of such a normal interval to its end
 BEYOND = 1.5  # times the hours to come: more useful work than any future can do
+ONE_POINT = 0.01  # of ETTR
 FEW_TO_PREDICT = 100  # failures, below which the prediction is called rough
 
 
@@ -56,6 +58,7 @@ class HalfPrediction:
     n_after: int
     mtbf_h: float
     predicted: Estimate  # ETTR: mean, and a 90 % predictive interval
+    mean_within: float  # in 9 of 10 cases: so far the MTBF leaves the predicted mean open
     observed: Estimate  # ETTR of the later half; interval of what the logs do not say
     hours_after: float
 
@@ -63,6 +66,11 @@ class HalfPrediction:
     def is_inside(self) -> bool:
         """Whether what was observed lies in the predictive interval."""
         return self.predicted.low <= self.observed.mean <= self.predicted.high
+
+    @property
+    def n_for_a_point(self) -> int:
+        """Failures that would tell the mean to one point in 9 of 10 cases, all else equal."""
+        return ceil(self.n_failures * (self.mean_within / ONE_POINT) ** 2)
 
 
 def calibrate(
@@ -84,7 +92,7 @@ def calibrate(
     ran = _how_it_ran(jobs)
     text = _text(jobs, ranking.best.fit, fits, ran, n_nodes)
     experiment_of(text, ())  # whatever is wrong with it is said now
-    return Calibration(text, _origins(jobs, ranking, fits, ran), fits, ranking, _notes(fits))
+    return Calibration(text, _origins(jobs, ranking, fits, ran), fits, ranking, _notes(jobs, fits))
 
 
 def _gaps(jobs: Sequence[JobLedger], until_h: dict[str, float] | None = None) -> Lifetimes:
@@ -129,7 +137,7 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
 def _how_it_ran(jobs: Sequence[JobLedger]) -> tuple[str, float]:
     """The strategy that ran, and its interval [h of progress]."""
     reloads = sum(job.reloads for job in jobs) * 2 > len(jobs)
-    every_h = [job.save_every_steps * job.step_s / 3600.0 for job in jobs]
+    every_h = [interval_h(job) for job in jobs]
     known = [one for one in every_h if isfinite(one)]
     return "partial" if reloads else "full", float(np.median(known)) if known else np.inf
 
@@ -165,6 +173,7 @@ def _origins(
 ) -> tuple[tuple[str, str, str], ...]:
     best = ranking.best.fit
     steps = [job.step_s for job in jobs if isfinite(job.step_s)]
+    told = not any(job.save_every.is_inferred for job in jobs)
     rows = [
         ("useful work", f"{np.median([job.useful_h.mean for job in jobs]):.5g} h",
          f"median of {len(jobs)} job(s)"),
@@ -172,7 +181,8 @@ def _origins(
          "median over jobs of the time of a step between saves"),
         ("MTBF", f"{best.mean.mean:.4g} h ({best.mean.low:.4g} to {best.mean.high:.4g})",
          f"{best.family}, {best.n_observed} gaps between failures of a job, best by AIC"),
-        ("interval", f"{ran[1]:.4g} h of progress", f"steps of the saves; {ran[0]} recovery ran"),
+        ("interval", f"{ran[1]:.4g} h of progress",
+         f"steps {'of the saves' if told else 'at which jobs went on'}; {ran[0]} recovery ran"),
     ]  # fmt: skip
     for one in fits:
         mean = one.mean
@@ -186,9 +196,11 @@ def _origins(
     return tuple(rows)
 
 
-def _notes(fits: tuple[CostFit, ...]) -> tuple[str, ...]:
+def _notes(jobs: Sequence[JobLedger], fits: tuple[CostFit, ...]) -> tuple[str, ...]:
     missing = [kind for kind in ("save", "load") if kind not in {one.kind for one in fits}]
+    untold = sum(isnan(job.save_every.steps) for job in jobs)
     return (
+        *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
         *(f"no {kind} in the logs" for kind in missing),
         *(n for one in fits for n in one.notes),
     )
@@ -228,15 +240,17 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     save_h = next((one.mean.mean for one in fits if one.kind == "save"), 0.0)
     gaps_h = gaps.duration_h[gaps.observed]
     n_even = n / max(float(gaps_h.var() / gaps_h.mean() ** 2), LEAST_SPREAD)
-    ettr = _futures(text, save_h, n_even, seed)
+    ettr, longer = _futures(text, save_h, n_even, seed)
     low, high = np.quantile(ettr, LEVELS)
+    slope = float(np.polyfit(np.log(longer), ettr, 1)[0])
     observed = _observed(jobs, until_h)
     n_after = sum(
         bool(one.at_h.mean() >= until_h[job.job]) for job in jobs for one in failures_in(job)
     )
     return HalfPrediction(
         cut_ns, n, n_after, fit.mean.mean,
-        Estimate(float(ettr.mean()), float(low), float(high)), observed, hours_after,
+        Estimate(float(ettr.mean()), float(low), float(high)), abs(slope) * Z_90 / sqrt(n_even),
+        observed, hours_after,
     )  # fmt: skip
 
 
@@ -265,8 +279,8 @@ def _cut(job: JobLedger, until_h: float) -> JobLedger:
     )
 
 
-def _futures(text: str, save_h: float, n_even: float, seed: int) -> Floats:
-    """ETTR of many futures, each with an MTBF of its own: (`N_FUTURES`,).
+def _futures(text: str, save_h: float, n_even: float, seed: int) -> tuple[Floats, Floats]:
+    """ETTR of many futures, and how many times longer the MTBF of each is: (`N_FUTURES`,) each.
 
     Saves are so many that their mean is all that counts.
 
@@ -283,7 +297,7 @@ def _futures(text: str, save_h: float, n_even: float, seed: int) -> Floats:
     futures = tuple(_renewals_h(source.lifetime, one, horizon_h, rng) for one in longer.tolist())
     experiment = replace(experiment, failures=EachItsOwn(source, futures), n_replications=N_FUTURES)
     costs = simulate(experiment).strategies[0].costs
-    return np.asarray(costs.useful_h / costs.wall_h)
+    return np.asarray(costs.useful_h / costs.wall_h), longer
 
 
 def _renewals_h(

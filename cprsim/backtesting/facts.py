@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import cycle
-from math import ceil, inf, isclose, isfinite
+from math import ceil, inf, isclose, isfinite, isnan
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -18,6 +18,7 @@ from cprsim.failures.clocks import JobClock
 from cprsim.failures.injected import Injected
 from cprsim.failures.sources import no_hours, random_slots, slots_array, trace_of
 from cprsim.history.ledger import JobLedger
+from cprsim.history.save_interval import SaveInterval
 from cprsim.records import (
     STOPPED_BEYOND,
     Clock,
@@ -32,6 +33,7 @@ from cprsim.recovery import STRATEGIES
 from cprsim.results.money import JobPrices, prices_of
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.streams import stream
+from cprsim.units import TIME
 
 AS_IT_RAN = "as it ran"
 STALLS = ("detect", "wait", "reschedule", "load", "regroup", "replay", "rebuild")
@@ -55,6 +57,7 @@ class LoggedJob:
     wall_h: float
     step_s: float
     interval_h: float  # of progress, between saves; infinite: none
+    fits_h: tuple[float, ...]  # where it is inferred: the ends of what fits the log
     save_h: float
     detect_h: float
     reschedule_h: float  # the wait for a node and whatever else is no detection and no load, too
@@ -80,6 +83,13 @@ def facts_of(job: JobLedger) -> LoggedJob:
         raise ParameterError(f"{job.job}: no failure in its log: nothing to replay")
     if job.useful_h.mean <= 0 or not isfinite(job.step_s):
         raise ParameterError(f"{job.job}: its log has no steps to tell useful work by")
+    every_h = interval_h(job)
+    if isnan(every_h):
+        raise ParameterError(
+            f"{job.job}: how often it saved can't be told from its log: --saves-every says it, as "
+            "in --saves-every '30 min'"
+        )
+    ends = job.save_every.low, job.save_every.high
     start_h = job.parts["start"].mean
     rng = stream(0, 0, "backtest/cut")
     own_h = {kind: _own_h(kind, failures, rng) for kind in KINDS}
@@ -90,7 +100,8 @@ def facts_of(job: JobLedger) -> LoggedJob:
         useful_h=job.useful_h.mean,
         wall_h=job.wall_h - start_h,
         step_s=job.step_s,
-        interval_h=job.save_every_steps * job.step_s / 3600.0,
+        interval_h=every_h,
+        fits_h=tuple(job.step_s / 3600.0 * end for end in ends) if ends[0] > 0 else (),
         save_h=save_h,
         detect_h=float(own_h["detect"].mean()),
         reschedule_h=float(own_h["reschedule"].mean()),
@@ -103,6 +114,27 @@ def facts_of(job: JobLedger) -> LoggedJob:
         clock=clock,
         why_clock=why,
     )
+
+
+def interval_h(job: JobLedger) -> float:
+    """Hours of work between saves; infinite where it never saved, NaN where that can't be told."""
+    return job.save_every.steps * job.step_s / 3600.0
+
+
+def saving_every(jobs: Sequence[JobLedger], every: str | None) -> tuple[JobLedger, ...]:
+    """Jobs whose saves are so far apart in work, as the user says; None: as the logs say.
+
+    Raises ParameterError for what is no time.
+    """
+    if every is None:
+        return tuple(jobs)
+    try:
+        every_s = 3600.0 * TIME.parse(every)
+    except ParameterError as error:
+        raise ParameterError(f"--saves-every {every!r} {error}") from None
+    if not every_s > 0:
+        raise ParameterError(f"--saves-every {every!r}: must be longer than no time")
+    return tuple(replace(job, save_every=SaveInterval(every_s / job.step_s)) for job in jobs)
 
 
 @dataclass(slots=True)

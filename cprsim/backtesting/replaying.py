@@ -150,11 +150,17 @@ def _replayed(
     experiment = experiment_of(text, overrides)
     rng = stream(seed, number, "backtest")
     draws = np.linspace(0, len(job.draws["useful"]) - 1, n_draws).astype(np.int64)
-    systems = tuple(_simulated(experiment, facts, job, draws, rng))
+    ran, *others = _simulated(experiment, facts, job, draws, rng)
+    for place, end_h in enumerate(facts.fits_h, 1):
+        if end_h != facts.interval_h:  # a third of the draws have either end
+            text = scenario_text(replace(facts, interval_h=end_h), recovery, n_nodes, Factors())
+            rng = stream(seed, number, "backtest")
+            end, *_ = _simulated(experiment_of(text, overrides), facts, job, draws, rng)
+            ran.overhead_h[place::3] = end.overhead_h[place::3]
     observed = Estimate.of_draws(job.wall_h - job.draws["useful"] - job.draws["start"])
     parts = {name: job.parts[name].mean for name in job.parts if job.parts[name].mean > 0}
     prices = prices_of_job(text, overrides)
-    return Backtest(job.job, facts, observed, parts, systems, prices)
+    return Backtest(job.job, facts, observed, parts, (ran, *others), prices)
 
 
 def _simulated(

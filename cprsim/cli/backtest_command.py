@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.ledger_command import Logs, PageFile, Seed, TimeUnit, show_logs
+from cprsim.cli.ledger_command import Logs, PageFile, SavesEvery, Seed, TimeUnit, show_logs
 from cprsim.cli.options import AsJson, Overrides
 
 
@@ -29,6 +29,7 @@ def backtest(
     draws: Annotated[int, typer.Option(help="Of what the logs do not say.", min=2, max=400)] = 200,
     page: PageFile = None,
     time_unit: TimeUnit = None,
+    saves_every: SavesEvery = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -37,13 +38,14 @@ def backtest(
     The system that ran is replayed too. What a system needs beside the logs (cluster.link,
     cluster.shard_size or cluster.state, storage.bandwidth) --set says; so it says prices.
     """
+    from cprsim.backtesting.facts import saving_every
     from cprsim.backtesting.replaying import advice, backtests, entries_of
     from cprsim.history.ledger import ledgers
     from cprsim.history.reading import read_logs
     from cprsim.present.backtest import backtest_as_json, backtest_blocks, page_of_backtest
 
     events = read_logs(logs, time_unit)
-    jobs, entries = ledgers(events, seed=seed), entries_of(recovery)
+    jobs, entries = saving_every(ledgers(events, seed=seed), saves_every), entries_of(recovery)
     found, left_out = backtests(
         jobs, entries, n_nodes=nodes, overrides=overrides, n_draws=draws, seed=seed
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.ledger_command import Logs, PageFile, Seed, TimeUnit, show_logs
+from cprsim.cli.ledger_command import Logs, PageFile, SavesEvery, Seed, TimeUnit, show_logs
 from cprsim.cli.options import AsJson, settled
 from cprsim.cli.saying import say
 from cprsim.errors import ParameterError, ResultError
@@ -29,6 +29,7 @@ def calibrate(
     ] = 0,
     page: PageFile = None,
     time_unit: TimeUnit = None,
+    saves_every: SavesEvery = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -38,6 +39,7 @@ def calibrate(
     """
     from cprsim.backtesting.calibrating import calibrate as calibrated
     from cprsim.backtesting.calibrating import predict
+    from cprsim.backtesting.facts import saving_every
     from cprsim.history.ledger import ledgers
     from cprsim.history.reading import read_logs
     from cprsim.present.calibration import (
@@ -50,7 +52,7 @@ def calibrate(
     if save is not None and save.exists():
         raise ParameterError(f"--save {save}: is there already; name a new file")
     events = read_logs(logs, time_unit)
-    jobs = ledgers(events, seed=seed)
+    jobs = saving_every(ledgers(events, seed=seed), saves_every)
     found = calibrated(jobs, n_nodes=nodes, n_bootstrap=bootstrap, seed=seed)
     try:
         predicted, why_not = predict(jobs, n_nodes=nodes, seed=seed), ""

@@ -26,6 +26,14 @@ TimeUnit = Annotated[
     str | None,
     typer.Option(help="Unit of times that are numbers, in CSVs of attempts: ms, s, min, h, d."),
 ]
+SavesEvery = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Work between the saves of the jobs, such as '30 min', where their logs don't tell.",
+        show_default=False,
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Of the draws of what the logs do not say.", min=0)]
 
 PageFile = Annotated[

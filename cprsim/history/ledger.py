@@ -11,6 +11,7 @@ import numpy as np
 from cprsim.estimate import Estimate
 from cprsim.history.course import Course, Incident, LoggedSave, Run, course_of
 from cprsim.history.filling import Drawn, Filled, Usual, filled
+from cprsim.history.save_interval import SaveInterval, save_interval_of
 from cprsim.history.stretches import (
     Account,
     account_of,
@@ -61,7 +62,7 @@ class JobLedger:
     n_saves: int
     n_steps: float  # the furthest that the job came
     step_s: float
-    save_every_steps: float
+    save_every: SaveInterval
     save_stalls_h: Floats  # of saves whose start and end the log gives
     reloads: bool
     incidents: tuple[Charged, ...]
@@ -109,6 +110,7 @@ INFERRED = {
     "unseen_failures": "failures that nothing but a step back shows",
     "unseen_saves": "saves that nothing but a delay shows",
     "half_saves": "saves without their start or end",
+    "intervals": "save intervals that nothing but the saved steps shows",
     "ends": "job without an end: cut at its last event",
     "clocks": "nodes whose clock was put right",
 }
@@ -325,7 +327,8 @@ class _Booking:
     def _closed(self) -> JobLedger:
         course, pace = self._course, self._pace
         self._inferred["ends"] += not course.ended
-        own = self._own
+        save_every, own = save_interval_of(course, pace.every_steps), self._own
+        self._inferred["intervals"] += save_every.is_inferred
         return JobLedger(
             job=course.job,
             begins_ns=course.begins_ns,
@@ -338,7 +341,7 @@ class _Booking:
             n_saves=course.n_saves,
             n_steps=float(self._frontier.mean()),
             step_s=pace.step_s,
-            save_every_steps=pace.every_steps,
+            save_every=save_every,
             save_stalls_h=_stalls_h(course),
             reloads=course.reloads,
             incidents=tuple(self._charged),

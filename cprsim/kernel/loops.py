@@ -229,3 +229,55 @@ def adagrad_dense(values: Array, squares: Array, gradient: Array, rate: float, e
     for i in range(values.shape[0]):
         squares[i] += gradient[i] * gradient[i]
         values[i] -= step * gradient[i] / (np.sqrt(squares[i]) + epsilon)
+
+
+@compiled
+def adam_rows(
+    table: Array,
+    moments: Array,
+    changed: Array,
+    unique: Array,
+    sums: Array,
+    rate: float,
+    betas: tuple[float, float],
+    eps: float,
+) -> None:
+    """Adam of the rows that a batch touches, in the order of torch.optim.SparseAdam.
+
+    unique (m,), sums (m, d), moments (n_rows, 2 d): means of gradients, then of their squares
+    """
+    step, epsilon = table.dtype.type(rate), table.dtype.type(eps)
+    of_mean, of_square = table.dtype.type(1 - betas[0]), table.dtype.type(1 - betas[1])
+    d = table.shape[1]
+    for i in range(unique.shape[0]):
+        row = unique[i]
+        changed[row] = 1
+        for k in range(d):
+            gradient = sums[i, k]
+            moments[row, k] += of_mean * (gradient - moments[row, k])
+            moments[row, d + k] += of_square * (gradient * gradient - moments[row, d + k])
+            table[row, k] -= step * (moments[row, k] / (np.sqrt(moments[row, d + k]) + epsilon))
+
+
+@compiled
+def adam_dense(
+    values: Array,
+    moments: Array,
+    gradient: Array,
+    rate: float,
+    root: float,
+    betas: tuple[float, float],
+    eps: float,
+) -> None:
+    """Adam, element by element, in the order of torch.optim.Adam.
+
+    values, gradient (n_dense,), moments (2 n_dense,): means of gradients, then of their squares;
+    rate and root are corrected for the steps so far
+    """
+    step, epsilon = values.dtype.type(rate), values.dtype.type(eps)
+    of_mean, of_square = values.dtype.type(1 - betas[0]), values.dtype.type(1 - betas[1])
+    corrected, n = values.dtype.type(root), values.shape[0]
+    for i in range(n):
+        moments[i] += of_mean * (gradient[i] - moments[i])
+        moments[n + i] += of_square * (gradient[i] * gradient[i] - moments[n + i])
+        values[i] -= step * (moments[i] / (np.sqrt(moments[n + i]) / corrected + epsilon))

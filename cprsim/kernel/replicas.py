@@ -235,7 +235,8 @@ class Replicas:
         _, optimizer = self._replicas[trainer]
         done = self._in_work.pop((trainer, thread))
         if self._method is Method.SGD:
-            optimizer.update_rows(done.rows, done.work, self.changed, done.rate)
+            rate = optimizer.row_rate(done.rate)
+            optimizer.update_rows(done.rows, done.work, self.changed, rate)
             self._gradients.append(done.work.d_dense.copy())
             self._rate = done.rate
         else:

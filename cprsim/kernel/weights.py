@@ -56,12 +56,12 @@ class Weights(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FusedWeights:
-    """Those of the built-in model: one table, one optimiser value per row or none, one vector."""
+    """Those of the built-in model: one table, the optimiser's values per row, one vector."""
 
     table: Array  # (n_rows, d)
-    row_state: Array  # (n_rows,), or (0,) where the optimiser keeps nothing per row
+    row_state: Array  # (n_rows, ...), or (0,) where the optimiser keeps nothing per row
     dense: Array  # (n_dense,)
-    dense_state: Array  # (n_dense,) or (0,)
+    dense_state: Array  # of any length
 
     def read(self, rows: Ints) -> Parcel:
         if not len(self.row_state):

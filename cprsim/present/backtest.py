@@ -115,11 +115,18 @@ def _subject(found: Sequence[Backtest]) -> str:
 
 def _assumptions(found: Sequence[Backtest]) -> list[str]:
     clocks = sorted({one.facts.clock.value for one in found})
+    inferred = [one.facts for one in found if one.facts.fits_h]
+    every = "; ".join(
+        f"{one.job} every {interval_words(one.interval_h)} of work "
+        f"({' to '.join(dict.fromkeys(map(interval_words, one.fits_h)))} fits)"
+        for one in inferred[:MOST_JOBS_BRIEF]
+    )
     return [
         f"failures on the clock: {' and '.join(clocks)}; {found[0].facts.why_clock}",
         "assumed: each failure strikes one node of those that hold the state; costs are the log's "
         f"own; {AS_IT_RAN} replays the log's interval, so that what it differs from the observed "
         "is the error of the replay",
+        *([f"saves inferred from the steps at which jobs went on: {every}"] if inferred else []),
     ]
 
 

@@ -82,7 +82,9 @@ def _verdict(one: HalfPrediction | None, why_not: str) -> list[str]:
     changed = "" if one.is_inside else ": failures or their costs changed"
     sentences = [
         f"From {one.n_failures} failures of the earlier half; what was observed lies {where} the "
-        f"interval{changed}."
+        f"interval{changed}.",
+        f"So many failures leave the predicted mean open by {100 * one.mean_within:.2g} points, in "
+        f"9 of 10 cases; to tell it to one point takes about {one.n_for_a_point:,} failures.",
     ]
     if one.n_failures < FEW_TO_PREDICT:
         sentences.append(f"note: fewer than {FEW_TO_PREDICT} failures: a rough prediction")
@@ -114,6 +116,8 @@ def _prediction(one: HalfPrediction) -> dict[str, Any]:
         "n_failures_after": one.n_after,
         "mtbf_h": one.mtbf_h,
         "hours_after": one.hours_after,
+        "mean_within": one.mean_within,
+        "n_failures_for_a_point": one.n_for_a_point,
         "predicted_ettr": interval(one.predicted),
         "observed_ettr": interval(one.observed),
         "is_inside": one.is_inside,

@@ -53,7 +53,8 @@ class Material:
     @property
     def row_bytes(self) -> int:
         """Bytes of a row and of what the optimiser keeps beside it."""
-        return 4 * self.shape.dimension + (4 if self.plan.optimizer == "adagrad" else 0)
+        d = self.shape.dimension
+        return 4 * (d + {"sgd": 0, "adagrad": 1, "adam": 2 * d}[self.plan.optimizer])
 
     def write(self, folder: Path) -> None:
         """Put it where `read_material` finds it."""

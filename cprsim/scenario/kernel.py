@@ -95,8 +95,10 @@ class Kernel(Model):
         (64, 32), description="Hidden widths of the bottom MLP, which ends in `dimension`."
     )
     top: Widths = Field((64, 32), description="Hidden widths of the top MLP, which ends in 1.")
-    optimizer: Literal["sgd", "adagrad"] = Field(
-        "sgd", description="sgd, or adagrad (row-wise in the tables)."
+    optimizer: Literal["sgd", "adagrad", "adam"] = Field(
+        "sgd",
+        description="sgd, adagrad (row-wise in the tables), or adam (of the rows that a batch "
+        "looks up, as torch.optim.SparseAdam).",
     )
     rate: float = Field(0.15, strict=True, gt=0, le=100, description="Learning rate at the start.")
     schedule: Literal["constant", "linear"] = Field(

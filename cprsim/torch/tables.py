@@ -114,12 +114,17 @@ def tables_of(module: Any, optimizers: Sequence[Any]) -> dict[str, EmbeddingTabl
     for name, one in embeddings_of(module):
         tables.setdefault(id(one.weight), EmbeddingTable(name, one, optimizers))
     if not tables:
-        raise ParameterError("the module has no Embedding or EmbeddingBag: no shard could be lost")
+        raise ParameterError(
+            "the module has no Embedding or EmbeddingBag (TorchRec's count before they are "
+            "sharded): no shard could be lost"
+        )
     return {table.name: table for table in tables.values()}
 
 
 def make_states(module: Any, optimizers: Sequence[Any]) -> None:
     """Let optimisers make the state that they would make at their first step.
+
+    A plain number of steps becomes a tensor, so that it is copied and put back with the others.
 
     Raises ParameterError for SGD with dampening, whose first step is unlike the others.
     """
@@ -153,8 +158,8 @@ def make_states(module: Any, optimizers: Sequence[Any]) -> None:
                 for key, state in optimizer.state.get(p, {}).items():
                     if isinstance(state, torch.Tensor):
                         state.zero_()
-                    elif isinstance(state, int | float) and key == "step":
-                        optimizer.state[p][key] = 0
+                    elif isinstance(state, int | float) and key == "step":  # SparseAdam's
+                        optimizer.state[p][key] = torch.zeros((), dtype=torch.float64)
         for p, gradient in others:
             p.grad = gradient
 

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from cprsim.backtesting.calibrating import calibrate, predict
-from cprsim.backtesting.facts import AS_IT_RAN, Listed, clock_of, facts_of, going_on
+from cprsim.backtesting.facts import AS_IT_RAN, Listed, clock_of, facts_of, going_on, saving_every
 from cprsim.backtesting.replaying import advice, backtests, bills, money_draws
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import replay, simulate
@@ -129,7 +129,7 @@ def test_failures_that_strike_a_recovery_are_replayed_each_with_its_own_costs(tm
         (7560, "rollback", {"step": 6000}), (7560, "train.resume", {"step": 6000}),
         (9560, "job.end", {"step": 8000}),
     ]  # fmt: skip
-    facts = facts_of(ledger_of(tmp_path, told(*events)))
+    facts = facts_of(*saving_every([ledger_of(tmp_path, told(*events))], "50 min"))
     assert facts.n_failures == 4
     at_s, own_s = 3600 * facts.failed_h, {k: 3600 * one for k, one in facts.own_h.items()}
     np.testing.assert_allclose(at_s[:, 0], [3600, 3660, 3800, 7200], atol=1e-3)
@@ -256,6 +256,11 @@ def test_the_earlier_half_predicts_the_later_one(histories) -> None:
     assert one.n_failures >= 100
     assert abs(one.predicted.mean - true_ettr) < 0.02
     assert one.predicted.low < true_ettr < one.predicted.high
+    by_failures = truth["ran"].mean() / 150.0 - 3 / 60  # hours a useful hour, saves apart
+    open_by = 1.645 * true_ettr**2 * by_failures / np.sqrt(one.n_failures)  # rate: 1 / sqrt(n)
+    assert one.mean_within == pytest.approx(open_by, rel=0.35)
+    more = one.n_failures * (one.mean_within / 0.01) ** 2
+    assert one.n_for_a_point == np.ceil(more)
 
 
 # --------------------------------------------------------------------------- the commands

@@ -50,7 +50,7 @@ def plain(new_trainer) -> ProxyTrainer:
 # --------------------------------------------------------------------------- one trainer
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])
 @pytest.mark.parametrize("algorithm", ["none", "shadow-ma", "shadow-bmuf"])
 def test_one_trainer_that_has_nobody_to_average_with_trains_plainly(
     replicas, new_trainer, optimizer, algorithm

@@ -42,7 +42,7 @@ def assert_equal_bits(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) 
         assert one[name].tobytes() == other[name].tobytes(), name
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])
 def test_the_same_seed_gives_the_same_bytes(new_run, optimizer):
     runs = [new_run("ssu", optimizer) for _ in range(2)]
     for run in runs:
@@ -63,7 +63,7 @@ def test_a_fork_is_bitwise_a_run_from_scratch(new_run, tracker):
     assert not np.array_equal(fork[0].model.table, base[0].model.table)  # the failures mattered
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])
 def test_reverting_everything_equals_resuming_from_a_file(new_run, optimizer, tmp_path):
     trainer, saver = new_run(optimizer=optimizer)
     trainer.run(600)
@@ -146,7 +146,7 @@ def test_a_snapshot_fits_only_a_run_of_its_shape(new_run):
         restore(snapshot, *new_run("scar"))
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])
 @pytest.mark.parametrize("n_parts", [2, 3])
 def test_trainers_in_step_learn_what_one_learns_of_the_whole_batch(new_trainer, optimizer, n_parts):
     """Batches of 70 of 3,000 samples: the last has 60; parts are not even."""

@@ -20,7 +20,7 @@ ONE = (ShardFailure(0.6, (1, 2)),)
 THREE = (ShardFailure(0.2, (0,)), ShardFailure(0.45, (0, 3)), ShardFailure(0.9, (2,)))
 
 
-@pytest.fixture(scope="module", params=["sgd", "adagrad"])
+@pytest.fixture(scope="module", params=["sgd", "adagrad", "adam"])
 def setting(request: pytest.FixtureRequest) -> Setting:
     shape, clicks = ModelShape(TABLES, 8, (12,), (16,)), generate(TABLES, 3000, seed=5).clicks
     plan = TrainingPlan(50, rate=0.2, schedule="linear", optimizer=request.param)

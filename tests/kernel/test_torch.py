@@ -15,7 +15,7 @@ torch.set_num_threads(1)
 
 SHAPE = ModelShape(TableLayout((300, 4, 70, 1000, 30)), dimension=16, bottom=(32, 24), top=(40, 20))
 BATCH, STEPS, EPSILON = 64, 100, 1e-10
-RATES = {"sgd": 0.2, "adagrad": 0.02}
+RATES = {"sgd": 0.2, "adagrad": 0.02, "adam": 0.003}
 TOLERANCE = 1e-5
 
 
@@ -44,39 +44,43 @@ class TorchDlrm(torch.nn.Module):
 
     def forward(self, integers, rows):
         bottom = self.bottom(integers)
-        fields = torch.cat([bottom[:, None], self.table[rows]], dim=1)
+        looked_up = torch.nn.functional.embedding(rows, self.table, sparse=True)
+        fields = torch.cat([bottom[:, None], looked_up], dim=1)
         pairs = (fields @ fields.transpose(1, 2))[:, self.lower[0], self.lower[1]]
         return self.top(torch.cat([bottom, pairs], dim=1))[:, 0]
 
 
 class TorchUpdate:
-    """SGD, or Adagrad with one sum of mean squares per embedding row."""
+    """SGD, Adam of the rows looked up, or Adagrad with one sum of mean squares per row."""
 
     def __init__(self, model: TorchDlrm, name: str) -> None:
         self.table = model.table
         self.rate = RATES[name]
         self.squares = torch.zeros(len(model.table)) if name == "adagrad" else None
         dense = [*model.bottom.parameters(), *model.top.parameters()]
-        self.dense = (
-            torch.optim.Adagrad(dense, lr=self.rate, eps=EPSILON)
-            if name == "adagrad"
-            else torch.optim.SGD(dense, lr=self.rate)
-        )
+        kinds = {"adagrad": torch.optim.Adagrad, "adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+        self.layers = kinds[name](dense, lr=self.rate)
+        self.sparse = torch.optim.SparseAdam([self.table], lr=self.rate) if name == "adam" else None
 
     @torch.no_grad()
     def step(self) -> None:
-        self.dense.step()
-        gradient = self.table.grad
+        self.layers.step()
+        if self.sparse is not None:
+            self.sparse.step()
+        else:
+            self._step_rows(self.table.grad.to_dense())
+        self.table.grad = None
+        self.layers.zero_grad()
+
+    def _step_rows(self, gradient) -> None:
         if self.squares is None:
             self.table -= self.rate * gradient
         else:
             self.squares += (gradient**2).mean(dim=1)
             self.table -= self.rate * gradient / (self.squares.sqrt() + EPSILON)[:, None]
-        self.table.grad = None
-        self.dense.zero_grad()
 
 
-@pytest.mark.parametrize("name", ["sgd", "adagrad"])
+@pytest.mark.parametrize("name", RATES)
 def test_a_hundred_steps_are_pytorchs(name):
     clicks = generate(SHAPE.tables, BATCH * STEPS, seed=2).clicks
     ours = Dlrm(SHAPE)

@@ -25,9 +25,9 @@ def test_every_row_has_one_place(what: Material) -> None:
     assert sum(len(rows_of(what.shards, s)) for s in range(N_SERVERS)) == what.shape.tables.n_rows
 
 
-@pytest.fixture(params=[ShardBy.ROWS, ShardBy.TABLES])
+@pytest.fixture(params=[("adagrad", ShardBy.ROWS), ("adam", ShardBy.TABLES)])
 def what(request: pytest.FixtureRequest) -> Material:
-    return material(2_000, "adagrad", request.param)[0]
+    return material(2_000, *request.param)[0]
 
 
 class Shards:
@@ -116,9 +116,9 @@ def test_shards_do_what_the_kernel_does(
 def one_batch(trainer: ProxyTrainer, ours: Shards) -> int:
     """The kernel's step, and the gradients that it made to the shards."""
     first = trainer.position
+    rate = trainer.optimizer.row_rate(trainer.plan.rate * (1.0 - first / trainer.n_samples))
     trainer.run(first + trainer.plan.batch)
     rows = trainer.clicks.rows[first : trainer.position]
     work = trainer._workspaces[len(rows)]
-    rate = trainer.plan.rate * (1.0 - first / trainer.n_samples)
     ours.push(rows, work.d_fields[:, 1:], rate, first)
     return len(rows)

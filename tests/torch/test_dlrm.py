@@ -32,7 +32,7 @@ kernel: {samples: 7600, most_rows: 200, dimension: 8, bottom: [16], top: [16], o
   rate: RATE, batch: 64, schedule: constant}
 simulation: {seed: 1, replications: 100}
 """
-OPTIMIZERS = {"sgd": ("sgd", 0.2), "adagrad": ("rowwise-adagrad", 0.02)}
+OPTIMIZERS = {"sgd": ("sgd", 0.2), "adagrad": ("rowwise-adagrad", 0.02), "adam": ("adam", 0.003)}
 # SCAR is left out: of rows that moved nearly as far, the last digits decide which is saved
 DESIGN = Design(
     strategies=("partial", "ssu"), n_scenes=1, n_more=0, shortest=0.3,
@@ -64,7 +64,7 @@ def plugged(built_in, name: str):
     return PluggedSetting(own, built_in.shards, built_in.plan.seed, ArrayPool(), own.get_state())
 
 
-@pytest.fixture(params=["sgd", "adagrad"])
+@pytest.fixture(params=OPTIMIZERS)
 def both(request, tmp_path):
     path = tmp_path / "small.yaml"
     rate = str(OPTIMIZERS[request.param][1])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cprsim.compiling import uncounted
+from cprsim.compiling import uncounted_part
 from cprsim.fleets.fast.heaps import HEAP, Heap, drop, first_of, put
 from cprsim.simulate.numbers import NONE
 
@@ -64,7 +64,7 @@ def storage_of(n_room: int, bandwidth_bytes_per_h: float) -> Storage:
     return Storage(of_all, np.zeros(n_room, FLOW), *heaps)
 
 
-@uncounted
+@uncounted_part
 def advance(storage: Storage, now_h: float) -> None:
     """Read the odometer."""
     all_ = storage.of_all[0]
@@ -73,7 +73,7 @@ def advance(storage: Storage, now_h: float) -> None:
     all_.read_at_h = now_h
 
 
-@uncounted
+@uncounted_part
 def put_in(
     storage: Storage, place: int, n: int, each_bytes: float, cap: float, n_listed: int
 ) -> int:
@@ -86,7 +86,7 @@ def put_in(
     return n_listed + 1
 
 
-@uncounted
+@uncounted_part
 def change(storage: Storage, timers: Heap, place: int, n: int, cap: float, n_listed: int) -> int:
     """List flows to be entered with another number or cap; how many are listed then."""
     flow = storage.flows[place]
@@ -98,7 +98,7 @@ def change(storage: Storage, timers: Heap, place: int, n: int, cap: float, n_lis
     return n_listed + 1
 
 
-@uncounted
+@uncounted_part
 def take_out(storage: Storage, timers: Heap, place: int) -> None:
     """Flows are over; `enter` has to follow."""
     storage.of_all[0].n_flows -= 1
@@ -106,7 +106,7 @@ def take_out(storage: Storage, timers: Heap, place: int) -> None:
     storage.flows[place].n = 0
 
 
-@uncounted
+@uncounted_part
 def leave(storage: Storage, timers: Heap, place: int) -> None:
     """Take flows out, with what is left of them."""
     unbook(storage, timers, place)
@@ -121,7 +121,7 @@ def leave(storage: Storage, timers: Heap, place: int) -> None:
         all_.capped = 0.0  # without rounding
 
 
-@uncounted
+@uncounted_part
 def unbook(storage: Storage, timers: Heap, place: int) -> None:
     """Set down what is left of flows, and how they end no more."""
     flow, all_ = storage.flows[place], storage.of_all[0]
@@ -135,7 +135,7 @@ def unbook(storage: Storage, timers: Heap, place: int) -> None:
     flow.since_h, flow.booked = all_.read_at_h, BOOKED_NOT
 
 
-@uncounted
+@uncounted_part
 def enter(storage: Storage, timers: Heap, rank: int, n_listed: int) -> None:
     """Put the listed flows in, find the level, and let each end when it does.
 
@@ -181,7 +181,7 @@ def enter(storage: Storage, timers: Heap, rank: int, n_listed: int) -> None:
         put(timers, STORAGE, all_.read_at_h + left_bytes / all_.level, rank + all_.counter)
 
 
-@uncounted
+@uncounted_part
 def find_level(storage: Storage, n_listed: int) -> int:
     """Have flows get their cap that may, and others no more; list these, too."""
     all_, flows = storage.of_all[0], storage.flows
@@ -205,7 +205,7 @@ def find_level(storage: Storage, n_listed: int) -> int:
     return n_listed
 
 
-@uncounted
+@uncounted_part
 def has_too_much(storage: Storage, high: int) -> bool:
     """Whether the level with flows that have their cap now stays below it."""
     all_, flow = storage.of_all[0], storage.flows[high]
@@ -214,7 +214,7 @@ def has_too_much(storage: Storage, high: int) -> bool:
     return bool(flow.cap > level * (1.0 + 2.0 * NEAR))
 
 
-@uncounted
+@uncounted_part
 def move(storage: Storage, place: int) -> None:
     """Flows get their cap, or have it no more."""
     all_, flow = storage.of_all[0], storage.flows[place]
@@ -232,7 +232,7 @@ def move(storage: Storage, place: int) -> None:
     flow.has_cap = not flow.has_cap
 
 
-@uncounted
+@uncounted_part
 def book(storage: Storage, timers: Heap, place: int, rank: int) -> None:
     """Let flows end by an alarm of their own, or by the odometer."""
     unbook(storage, timers, place)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.compiling import uncounted
+from cprsim.compiling import uncounted_part
 from cprsim.simulate.numbers import NONE
 
 HEAP = np.dtype(
@@ -24,13 +24,13 @@ HEAP = np.dtype(
 Heap = Any  # (n_room,) of HEAP, for items below n_room
 
 
-@uncounted
+@uncounted_part
 def first_of(heap: Heap) -> int:
     """The item with the smallest key; NONE where there is none."""
     return int(heap[0].item) if heap[0].n > 0 else NONE
 
 
-@uncounted
+@uncounted_part
 def put(heap: Heap, item: int, key: float, order: int) -> None:
     """Have an item in it, with this key from now on."""
     heap[item].key, heap[item].order = key, order
@@ -41,7 +41,7 @@ def put(heap: Heap, item: int, key: float, order: int) -> None:
     _sift(heap, item)
 
 
-@uncounted
+@uncounted_part
 def drop(heap: Heap, item: int) -> None:
     """Have an item in it no more."""
     place = heap[item].place
@@ -55,14 +55,14 @@ def drop(heap: Heap, item: int) -> None:
         _sift(heap, last)
 
 
-@uncounted
+@uncounted_part
 def _is_before(heap: Heap, one: int, other: int) -> bool:
     if heap[one].key == heap[other].key:
         return bool(heap[one].order < heap[other].order)
     return bool(heap[one].key < heap[other].key)
 
 
-@uncounted
+@uncounted_part
 def _sift(heap: Heap, item: int) -> None:
     """Move an item to where it belongs."""
     at = heap[item].place - 1

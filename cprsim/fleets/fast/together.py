@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cprsim.compiling import depends, uncounted
+from cprsim.compiling import depends, uncounted, uncounted_part
 from cprsim.fleets.fast.flows import (
     STORAGE,
     Storage,
@@ -217,7 +217,7 @@ def run_together(jobs: Jobs, on: Running) -> tuple[int, int]:
             return LEFT, on.places[place].job
 
 
-@uncounted
+@uncounted_part
 def wants(jobs: Jobs, on: Running, place: int, alarm: int) -> int:
     """What has to be known before a job goes on; GOING where nothing is missing."""
     at, job = on.places[place], on.jobs[place]
@@ -234,7 +234,7 @@ def wants(jobs: Jobs, on: Running, place: int, alarm: int) -> int:
     return WANTS_FAILURES if reaches and not find_failure(jobs, at) else GOING
 
 
-@uncounted
+@uncounted_part
 def find_failure(jobs: Jobs, at: Any) -> bool:
     """Go on to the chunk that has the job's next failure; whether it is known."""
     n_chunks = jobs.kinds[jobs.planned[at.job].kind].n_chunks
@@ -249,7 +249,7 @@ def find_failure(jobs: Jobs, at: Any) -> bool:
 # ------------------------------------------------------------------------------ one job
 
 
-@uncounted
+@uncounted_part
 def begin_job(jobs: Jobs, on: Running, number: int) -> int:
     """A job starts at a free place: which."""
     pool = on.pool[0]
@@ -273,14 +273,14 @@ def begin_job(jobs: Jobs, on: Running, number: int) -> int:
     return int(place)
 
 
-@uncounted
+@uncounted_part
 def span_of(jobs: Jobs, number: int) -> slice:
     """Where the slots of a job are."""
     planned = jobs.planned[number]
     return slice(planned.first_node, planned.first_node + planned.n_nodes)
 
 
-@uncounted
+@uncounted_part
 def ring(jobs: Jobs, on: Running, place: int, alarm: int) -> None:
     """What happens to a job when an alarm of it rings: its own, or that of a flow."""
     at, job = on.places[place], on.jobs[place]
@@ -319,7 +319,7 @@ def ring(jobs: Jobs, on: Running, place: int, alarm: int) -> None:
         job.n_repairs = 0
 
 
-@uncounted
+@uncounted_part
 def come_to(jobs: Jobs, on: Running, place: int) -> None:
     """Book a job's hours up to now, as others have come between."""
     at, job = on.places[place], on.jobs[place]
@@ -330,7 +330,7 @@ def come_to(jobs: Jobs, on: Running, place: int) -> None:
     pass_to(num, job, min(to_h, min(job.fails_h, job.next_h)))
 
 
-@uncounted
+@uncounted_part
 def go_on(jobs: Jobs, on: Running, place: int) -> int:
     """Plan what a job does from now on, and until when; or end it. Its status."""
     at, job = on.places[place], on.jobs[place]
@@ -366,7 +366,7 @@ def go_on(jobs: Jobs, on: Running, place: int) -> int:
     return GOING
 
 
-@uncounted
+@uncounted_part
 def end_job(jobs: Jobs, on: Running, place: int) -> None:
     """A job ends, and its nodes are free."""
     at, job, pool = on.places[place], on.jobs[place], on.pool[0]
@@ -398,7 +398,7 @@ def end_job(jobs: Jobs, on: Running, place: int) -> None:
 # ------------------------------------------------------------------------------ its flows
 
 
-@uncounted
+@uncounted_part
 def end_flow(jobs: Jobs, on: Running, place: int, alarm: int) -> None:
     """Flows have moved all their bytes: what they are of ends now, and `book_flows` stops them."""
     job = on.jobs[place]
@@ -417,7 +417,7 @@ def end_flow(jobs: Jobs, on: Running, place: int, alarm: int) -> None:
                 job.flights[flow.capture][n].at_h = job.now_h
 
 
-@uncounted
+@uncounted_part
 def book_flows(jobs: Jobs, on: Running, place: int) -> bool:
     """Have the flows that the job's saves and loads are; whether some of them begin."""
     at, job = on.places[place], on.jobs[place]
@@ -479,19 +479,19 @@ def book_flows(jobs: Jobs, on: Running, place: int) -> bool:
     return began
 
 
-@uncounted
+@uncounted_part
 def of_save(on: Running, alarm: int, capture: int, number: int) -> None:
     """Whose some flows are."""
     on.storage.flows[alarm].capture, on.storage.flows[alarm].number = capture, number
 
 
-@uncounted
+@uncounted_part
 def loads_over_link(load: Any) -> bool:
     """Whether a recovery has shards under way."""
     return bool(load.rule != NONE and load.kind == LOAD and load.shares and load.n_loads > 0)
 
 
-@uncounted
+@uncounted_part
 def n_loads_of(job: Any) -> int:
     """Shards that are loaded now."""
     n_all = 0
@@ -501,7 +501,7 @@ def n_loads_of(job: Any) -> int:
     return n_all
 
 
-@uncounted
+@uncounted_part
 def goes_on(job: Any, flow: Any, nth: int) -> bool:
     """Whether what flows are of is under way still."""
     if nth == STALL:
@@ -527,7 +527,7 @@ def goes_on(job: Any, flow: Any, nth: int) -> bool:
 # ------------------------------------------------------------------------------ its nodes
 
 
-@uncounted
+@uncounted_part
 def distribute(jobs: Jobs, on: Running) -> tuple[int, int]:
     """Give free nodes to slots, then to jobs that wait; the status, and of which job."""
     pool = on.pool[0]
@@ -559,7 +559,7 @@ def distribute(jobs: Jobs, on: Running) -> tuple[int, int]:
             return LEFT, number
 
 
-@uncounted
+@uncounted_part
 def take_node(jobs: Jobs, on: Running, place: int) -> None:
     """The first of a job's slots that wait has a node."""
     at, job = on.places[place], on.jobs[place]
@@ -575,7 +575,7 @@ def take_node(jobs: Jobs, on: Running, place: int) -> None:
     settle(num, job, slots, jobs.drawn, at.job)
 
 
-@uncounted
+@uncounted_part
 def next_job(jobs: Jobs, on: Running) -> int:
     """The job that starts next; NONE where none can."""
     pool = on.pool[0]
@@ -592,7 +592,7 @@ def next_job(jobs: Jobs, on: Running) -> int:
     return NONE
 
 
-@uncounted
+@uncounted_part
 def tell(on: Running, number: int) -> None:
     """A slot of a job waits for a node."""
     pool = on.pool[0]
@@ -601,7 +601,7 @@ def tell(on: Running, number: int) -> None:
     pool.n_waiting += 1
 
 
-@uncounted
+@uncounted_part
 def repair(on: Running, hours: float) -> None:
     """A failed node goes to repair, or waits for a crew."""
     pool = on.pool[0]
@@ -614,7 +614,7 @@ def repair(on: Running, hours: float) -> None:
     pool.n_repairs += 1
 
 
-@uncounted
+@uncounted_part
 def end_repair(on: Running) -> None:
     """A node is free, unless it is to be scrapped; the crew takes the next one."""
     pool = on.pool[0]

@@ -9,7 +9,9 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
-from cprsim.compiling import uncounted
+import numpy as np
+
+from cprsim.compiling import uncounted, uncounted_part
 from cprsim.records import Floats, Ints
 from cprsim.simulate.fast.recoveries import next_stage, refresh, return_nodes, strike
 from cprsim.simulate.fast.saves import (
@@ -41,7 +43,7 @@ from cprsim.simulate.strikes import ScopedStrikes
 from cprsim.simulate.transitions import begin, rate
 
 
-@uncounted
+@uncounted_part
 def start(num: Numbers, job: Any, slots: Any) -> None:
     """Stand at the start of the job."""
     for n in range(job.n_recent):
@@ -64,19 +66,19 @@ def start(num: Numbers, job: Any, slots: Any) -> None:
         job.saves[capture].n_begun = job.saves[capture].n_in_flight = 0
 
 
-@uncounted
+@uncounted_part
 def fastest_of(num: Numbers) -> int:
     """The capture whose cycles are worth to be taken at once; NONE where there is none."""
-    fastest = NONE
+    fastest: Any = np.int64(NONE)
     for capture in range(num.n_captures):
         if num.captures[capture].n_due > 1 and (
             fastest == NONE or num.captures[capture].every_h < num.captures[fastest].every_h
         ):
             fastest = capture
-    return fastest
+    return int(fastest)
 
 
-@uncounted
+@uncounted_part
 def plan(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, fails_at_h: float, fastest: int
 ) -> None:
@@ -159,7 +161,7 @@ def plan(
         return
 
 
-@uncounted
+@uncounted_part
 def pass_to(num: Numbers, job: Any, to_h: float) -> None:
     """On to an instant, not after the one that was planned: book the hours up to then."""
     passed_h = to_h - job.now_h
@@ -180,7 +182,7 @@ def pass_to(num: Numbers, job: Any, to_h: float) -> None:
     job.now_h = to_h
 
 
-@uncounted
+@uncounted_part
 def settle(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
     """End whatever ends at this instant."""
     commit_all_due(num, job, slots, drawn, row, job.now_h)

@@ -1,0 +1,86 @@
+"""How often a job saved whose log tells no saves: by where it went back to, and from where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite, nan, sqrt
+
+import numpy as np
+
+from cprsim.estimate import Z_95
+from cprsim.history.course import Course, LoggedSave
+from cprsim.records import Floats
+
+MOST_OPEN = 3.0  # times the shortest interval that fits: the longest, else it can't be told
+LATE_SHARE = 0.1  # of the failures may lose more than an interval: they struck a save
+
+
+@dataclass(frozen=True, slots=True)
+class SaveInterval:
+    """Steps between saves: infinite where the job never saved, NaN where that can't be told."""
+
+    steps: float
+    low: float = nan  # what else fits; NaN where nothing is open
+    high: float = nan
+
+    @property
+    def is_inferred(self) -> bool:
+        """Whether the steps at which the job went on are all that shows it."""
+        return isfinite(self.low)
+
+
+def save_interval_of(course: Course, every_steps: float) -> SaveInterval:
+    """The rule that the log's own saves follow (`every_steps`), or else what fits its failures.
+
+    Assumed of those: saves every so many steps, and failures that know nothing of them. Then the
+    steps that a failure loses are even from 0 to an interval, and the saved steps are multiples of
+    it: of all divisors of their greatest common one that are no shorter than what was lost, the
+    nearest to twice the mean loss is taken. Where no divisor fits (saves by the clock, or at odd
+    steps), the interval is twice the mean loss, which n failures leave open by 1 / sqrt(3 n).
+    """
+    if isfinite(every_steps) or course.reloads:
+        return SaveInterval(every_steps)
+    apart = np.concatenate([np.empty(0), *(_steps_apart(run.saves) for run in course.runs)])
+    if len(apart):
+        return SaveInterval(float(np.median(apart)))
+    saved, lost = _went_back(course)
+    if not saved.any():
+        return SaveInterval(inf)
+    mean = 2 * float(lost.mean())
+    fits = _divisors(saved, lost)
+    steps = min(fits, key=lambda one: abs(one - mean), default=mean)
+    if not fits:
+        open_by = Z_95 / sqrt(3 * len(lost))
+        fits = [mean * (1 - open_by), mean * (1 + open_by)]
+    if not 0 < max(fits) <= MOST_OPEN * min(fits):
+        return SaveInterval(nan)
+    return SaveInterval(steps, min(fits), max(fits))
+
+
+def _steps_apart(saves: Sequence[LoggedSave]) -> Floats:
+    """Steps from one save of a run to the next."""
+    at = np.array([one.step for one in saves if isfinite(one.step)])
+    apart: Floats = np.diff(np.unique(at))
+    return apart
+
+
+def _went_back(course: Course) -> tuple[Floats, Floats]:
+    """Steps at which the job went on after each failure, and how many more it had had."""
+    found = []
+    turns = zip(course.runs, course.incidents[1:], course.runs[1:], strict=False)
+    for before, incident, after in turns:
+        saved = incident.to_step if isfinite(incident.to_step) else after.begin_step
+        last = before.end_step if isfinite(before.end_step) else before.last_step
+        if incident.n_failures and saved <= last < inf:
+            found.append((saved, last - saved))
+    both = np.array(found, dtype=np.float64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+def _divisors(saved: Floats, lost: Floats) -> list[float]:
+    """Intervals that all saved steps are multiples of, and that are no shorter than a loss."""
+    largest = int(np.gcd.reduce(np.rint(saved).astype(np.int64)))
+    shortest = float(np.quantile(lost, 1 - LATE_SHARE))
+    most = min(int(largest / max(shortest, 1.0)), int(MOST_OPEN) + 1)
+    return [largest / number for number in range(1, most + 1)]

@@ -1,0 +1,142 @@
+"""How often jobs saved whose tables of attempts say no more than the last saved step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.backtesting.facts import AS_IT_RAN, interval_h, saving_every
+from cprsim.backtesting.replaying import backtests
+from cprsim.errors import ParameterError
+from cprsim.experiments.pipeline import replay
+from cprsim.history.exporting import exported
+from cprsim.history.ledger import JobLedger, ledgers
+from cprsim.history.reading import read_logs
+from tests.making import call, maker
+
+TEXT = """\
+name: truth
+job: {useful: USEFUL h, step: 6 s}
+cluster: {workers: 8}
+failures: {kind: job, role: worker, family: exponential, mtbf: 5 h}
+costs: {save: 0 s, load: 6 min, detect: 3 min, reschedule: 5 min}
+recovery: [{strategy: full, name: ran, interval: INTERVAL h}]
+simulation: {seed: SEED, replications: 1}
+"""
+HEADER = "start,end,last_step,last_saved_step,cause"
+
+
+def attempts(events: Iterator[dict]) -> Iterator[str]:
+    """Rows of the starts of a simulated job."""
+    start_ns, died_ns, step = 0, 0, 0.0
+    for event in events:
+        name, at_ns = event["event"], event["time_unix_nano"]
+        if name == "train.resume":
+            start_ns = at_ns
+        elif name == "failure" and start_ns:
+            died_ns, step = at_ns, event["step"]
+        elif name == "rollback" and start_ns:
+            yield f"{_stamp(start_ns)},{_stamp(died_ns)},{int(step)},{event['step']:.0f},ecc"
+            start_ns = 0
+        elif name == "job.end":
+            yield f"{_stamp(start_ns)},{_stamp(at_ns)},{int(event['step'])},,"
+
+
+def _stamp(at_ns: int) -> str:
+    return datetime.fromtimestamp(at_ns / 1e9, UTC).isoformat()
+
+
+def table(folder: Path, useful: float, interval: float, seed: int) -> tuple[Path, float]:
+    """A CSV of attempts under full recovery, and the overhead of the job that it is of [h]."""
+    replaced = {"USEFUL": useful, "INTERVAL": interval, "SEED": seed}
+    text = TEXT
+    for name, value in replaced.items():
+        text = text.replace(name, str(value))
+    log = replay(maker(folder, text)(), 0)["ran"]
+    path = folder / f"job{seed}.csv"
+    rows = attempts(exported(log, "j", step_s=6.0))
+    path.write_text("\n".join([HEADER, *rows]) + "\n", "utf-8")
+    return path, float(log.at_h[-1]) - useful
+
+
+def job_of(path: Path) -> JobLedger:
+    (job,) = ledgers(read_logs([path]), n_draws=4)
+    return job
+
+
+@pytest.mark.parametrize("interval", [0.5, 1.0, 2.5])
+def test_a_table_of_attempts_tells_the_interval_and_what_it_cost(tmp_path, interval) -> None:
+    path, true_h = table(tmp_path, 120, interval, 3)
+    job = job_of(path)
+    assert interval_h(job) == pytest.approx(interval, rel=0.01)
+    assert job.inferred["intervals"] == 1
+    (found,), left_out = backtests([job], ["{strategy: full, interval: 3 h}"], n_draws=6)
+    assert left_out == ()
+    ran = found.systems[0]
+    assert ran.system == AS_IT_RAN
+    assert ran.overhead_h.mean() == pytest.approx(true_h, rel=0.005)
+
+
+@pytest.mark.long
+def test_what_fits_holds_the_truth_and_is_told_from_few_failures_on(tmp_path) -> None:
+    """Of 60 jobs of a few failures: the truth lies within what fits, in all but a few."""
+    told, held = 0, 0
+    for seed in range(60):
+        path, _ = table(tmp_path, 20 + seed, 1.0, seed)
+        every = job_of(path).save_every
+        told += every.is_inferred
+        held += every.is_inferred and 0.99 * every.low <= 600 <= 1.01 * every.high
+    assert told >= 50
+    assert held >= 0.95 * told
+
+
+def test_saves_by_the_clock_are_told_by_what_failures_lost(tmp_path) -> None:
+    """Odd steps have no common measure: twice the mean loss, within 2 standard errors."""
+    rng = np.random.default_rng(5)
+    rows, at, step = [], 0, 0
+    for _ in range(60):
+        saved = step + int(rng.integers(500, 4000))
+        last = saved + int(rng.integers(0, 900))
+        rows.append(f"{at},{at + last - step},{last},{saved},x")
+        at, step = at + last - step + 100, saved
+    rows.append(f"{at},{at + 100},{step + 100},,")
+    path = tmp_path / "odd.csv"
+    path.write_text("\n".join([HEADER, *rows]) + "\n", "utf-8")
+    (job,) = ledgers(read_logs([path], "s"), n_draws=2)
+    every = job.save_every
+    assert every.low < 900 < every.high
+    assert every.high - every.low == pytest.approx(2 * 1.96 * every.steps / np.sqrt(180), rel=1e-3)
+
+
+ONE = f"{HEADER}\n0,3700,3700,3000,x\n3800,9000,8200,,\n"
+
+
+def test_where_it_cant_be_told_the_user_says_it(tmp_path) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text(ONE, "utf-8")
+    said = ["backtest", path, "--recovery", "full", "--time-unit", "s", "--set", "costs.save=10 s"]
+    refused = call(*said)
+    assert refused.exit_code == 2
+    assert "how often it saved can't be told" in " ".join(refused.output.split())
+    ran = call(*said, "--saves-every", "10 min", "--json")
+    assert ran.exit_code == 0, ran.output
+    assert '"interval_h": 0.16' in ran.output
+    refused = call(*said, "--saves-every", "often")
+    assert refused.exit_code == 2
+    assert "--saves-every 'often'" in " ".join(refused.output.split())
+
+
+def test_a_job_that_only_ever_went_back_to_its_start_never_saved(tmp_path) -> None:
+    path = tmp_path / "none.csv"
+    path.write_text(ONE.replace("3000", "0"), "utf-8")
+    (job,) = ledgers(read_logs([path], "s"), n_draws=2)
+    assert job.save_every.steps == np.inf
+
+
+def test_no_time_between_saves_is_refused() -> None:
+    with pytest.raises(ParameterError, match="longer than no time"):
+        saving_every([], "0 s")

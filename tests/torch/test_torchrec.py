@@ -1,0 +1,131 @@
+"""TorchRec's tables in a trainer: found, trained, put back; and sharded over two processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: make oracle installs it")
+torchrec = pytest.importorskip("torchrec", reason="TorchRec: make torchrec installs it")
+
+from cprsim.errors import ParameterError
+from cprsim.torch import TensorBatches, Trainer
+from cprsim.torch.tables import tables_of
+
+N, USERS, ITEMS = 600, (40, 8), (70, 16)  # rows and width of either table
+
+
+def bags(device: str = "cpu"):
+    """Two tables of unlike widths."""
+    sizes = {"user": USERS, "item": ITEMS}
+    configs = [
+        torchrec.EmbeddingBagConfig(
+            name=f"{name}_table", num_embeddings=n, embedding_dim=d, feature_names=[name]
+        )
+        for name, (n, d) in sizes.items()
+    ]
+    return torchrec.EmbeddingBagCollection(tables=configs, device=torch.device(device))
+
+
+class Clicks(torch.nn.Module):
+    """A user and two items, pooled, and a layer."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__()
+        self.bags = bags(device)
+        self.top = torch.nn.Linear(USERS[1] + ITEMS[1], 1)
+
+    def forward(self, rows):
+        values = torch.cat([rows[:, 0], rows[:, 1:].reshape(-1)])
+        lengths = torch.cat([torch.ones(len(rows)), 2 * torch.ones(len(rows))]).int()
+        jagged = torchrec.KeyedJaggedTensor(["user", "item"], values, lengths=lengths)
+        return self.top(self.bags(jagged).values())[:, 0]
+
+
+def clicks(seed: int):
+    rng = np.random.default_rng(seed)
+    columns = [rng.integers(0, n, N) for n in (USERS[0], ITEMS[0], ITEMS[0])]
+    label = (columns[1] % 3 == 0).astype(np.float32)
+    return torch.tensor(np.stack(columns, axis=1)), torch.tensor(label)
+
+
+def loss_of(module, batch):
+    return torch.nn.functional.binary_cross_entropy_with_logits(module(batch[0]), batch[1])
+
+
+@pytest.fixture
+def trainer() -> Trainer:
+    torch.manual_seed(2)
+    module, (rows, label) = Clicks(), clicks(1)
+    optimizer = torch.optim.Adagrad(module.parameters(), lr=0.1)
+    evaluate = lambda module: {"auc": 0.0, "log_loss": float(loss_of(module, (rows, label)))}  # noqa: E731
+    return Trainer(
+        module, optimizer, TensorBatches(rows, label, batch=50), loss_of, evaluate, epochs=4
+    )
+
+
+def test_tables_of_several_widths_are_found_and_their_look_ups_noted(trainer) -> None:
+    tables = {name.rpartition(".")[2]: table for name, table in trainer.tables.items()}
+    shapes = {name: tuple(table.weight.shape) for name, table in tables.items()}
+    assert shapes == {"user_table": USERS, "item_table": ITEMS}
+    assert all(len(table.parts) == 2 for table in tables.values())  # weights and Adagrad's sums
+    noted: list = []
+    trainer.train(0, 50, noted.append)
+    rows, _ = clicks(1)
+    looked_up = {name.rpartition(".")[2]: rows for name, rows in noted[0].items()}
+    np.testing.assert_array_equal(looked_up["user_table"], rows[:50, :1])
+    np.testing.assert_array_equal(looked_up["item_table"], rows[:50, 1:])
+
+
+def test_it_learns_and_rows_and_the_rest_put_back_go_on_bit_by_bit(trainer) -> None:
+    before = trainer.evaluate()["log_loss"]
+    trainer.train(0, N, lambda rows: None)
+    rows = {name: table.get_rows(np.arange(table.n_rows)) for name, table in trainer.tables.items()}
+    dense = trainer.get_dense()
+    trainer.train(N, 4 * N, lambda rows: None)
+    after = trainer.evaluate()["log_loss"]
+    assert after < before - 0.05
+    for name, parts in rows.items():
+        trainer.tables[name].set_rows(np.arange(len(parts[0])), parts)
+    trainer.set_dense(dense)
+    trainer.train(N, 4 * N, lambda rows: None)
+    assert trainer.evaluate()["log_loss"] == after
+
+
+@pytest.mark.long
+def test_two_processes_that_share_the_tables_are_told_to_measure_the_whole_model(tmp_path) -> None:
+    """Sharded over gloo it trains; its tables are no longer modules that hold their rows."""
+    torch.multiprocessing.spawn(_sharded, (str(tmp_path / "store"),), nprocs=2)
+    said = [Path(tmp_path / f"store{rank}").read_text("utf-8") for rank in range(2)]
+    assert all("before they are sharded" in one for one in said)
+
+
+def _sharded(rank: int, store: str) -> None:
+    from torch import distributed
+    from torchrec.distributed import DistributedModelParallel, ShardingEnv
+    from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+    from torchrec.distributed.sharding_plan import construct_module_sharding_plan as plan_of
+    from torchrec.distributed.sharding_plan import row_wise, table_wise
+    from torchrec.distributed.types import ShardingPlan
+
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", f"file://{store}", rank=rank, world_size=2)
+    module, sharder = Clicks("meta"), EmbeddingBagCollectionSharder()
+    module.top.to_empty(device="cpu").reset_parameters()
+    how = {"user_table": table_wise(rank=0), "item_table": row_wise()}
+    plan = plan_of(module.bags, how, sharder, local_size=2, world_size=2, device_type="cpu")
+    env = ShardingEnv.from_process_group(distributed.group.WORLD)
+    sharded = DistributedModelParallel(
+        module, env, torch.device("cpu"), ShardingPlan({"bags": plan}), [sharder]
+    )
+    loss = loss_of(sharded, clicks(rank))
+    loss.backward()
+    assert torch.isfinite(loss)
+    items = sharded.state_dict()["bags.embedding_bags.item_table.weight"]
+    assert [len(one.tensor) for one in items.local_shards()] == [ITEMS[0] // 2]
+    with pytest.raises(ParameterError) as refused:
+        tables_of(sharded, [])
+    Path(f"{store}{rank}").write_text(str(refused.value), "utf-8")
+    distributed.destroy_process_group()
