@@ -13,9 +13,9 @@ export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks site tour oracle \
-    torchrec own-model browser wheel bench promise promise-torch coverage fit-coverage fragment-against-replay \
-    rehearse campaign reproduce clean
+.PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks notebooks-check \
+    site tour oracle torchrec own-model browser wheel bench promise promise-torch coverage fit-coverage \
+    fragment-against-replay rehearse rehearse-ray campaign reproduce clean
 
 help:  ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,7 +36,7 @@ test-rehearsal: $(VENV)/.has-test  ## Run the long tests of rehearsals (about 5 
 
 check: $(VENV)/.has-check  ## Everything that has to hold before a commit
 	@$(MAKE) --no-print-directory --jobs=$(CORES) --output-sync style types layers site
-	@$(MAKE) --no-print-directory test test-long docs-check notebooks
+	@$(MAKE) --no-print-directory test test-long docs-check notebooks-check
 	@echo "make check: all good"
 
 style: $(VENV)/.has-test
@@ -76,8 +76,11 @@ site: $(VENV)/.has-check  ## Build the documentation as a site, in build/site, w
 tour: $(VENV)/.has-test  ## Make the recording at the top of the README from the outputs in the documents
 	@$(BIN)/python docs/tour.py
 
-notebooks: $(VENV)/.has-check  ## Run the notebooks (they are stored without outputs)
-	@printf '%s\n' notebooks/*.ipynb | xargs -n 1 -P $(CORES) $(BIN)/jupyter execute
+notebooks: $(VENV)/.has-check  ## Run the notebooks and store their outputs
+	@$(NOTEBOOKS) | xargs -n 1 -P $(CORES) $(BIN)/python notebooks/remake.py
+
+notebooks-check: $(VENV)/.has-check
+	@$(NOTEBOOKS) | xargs -n 1 -P $(CORES) $(BIN)/python notebooks/remake.py --check
 
 oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch, try `cprsim.torch` (installs its CPU build)
 	@$(BIN)/pytest -q -m "not long" tests/kernel/test_torch.py tests/torch
@@ -104,6 +107,11 @@ rehearse: $(VENV)/.has-run  ## Run a scenario on real processes beside its predi
 	@$(BIN)/cprsim rehearse scenarios/rehearsal.yaml --strategies full,partial,cpr,cpr-mfu \
 	    --set job.useful='20 s' --set kernel.samples=66000
 
+# Ray is large: it has an environment of its own, beside the others.
+rehearse-ray:  ## Rehearse on two nodes of Ray in two network namespaces (root; about 3 minutes)
+	@$(MAKE) --no-print-directory VENV=.venv-ray .venv-ray/.has-ray
+	@.venv-ray/bin/pytest -q -m long tests/rehearsal/test_ray.py
+
 campaign: $(VENV)/.has-run  ## Rehearse ten failure traces, and one run of 20 minutes (up to 3 hours on an idle machine; resumes)
 	@$(BIN)/python -m benchmarks.rehearsal_campaign
 
@@ -126,11 +134,14 @@ reproduce: $(VENV)/.has-run  ## Make the paper's results again and keep them in 
 	@$(BIN)/cprsim reproduce --keep
 
 clean:  ## Remove the virtual environment and every cache; results stay
-	@rm -rf $(VENV) $(VENV).unfinished build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache \
+	@rm -rf $(VENV) $(VENV).unfinished .venv-ray build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache \
 	    .hypothesis .import_linter_cache tests/present/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 CORES = $$(getconf _NPROCESSORS_ONLN)
+
+# The last takes longest, and begins first.
+NOTEBOOKS = printf '%s\n' notebooks/*.ipynb | sort -r
 
 # Files with blocks that cog fills with the output of a command, those that take longest first.
 COGGED := docs/choosing-a-system.md docs/systems.md docs/outages-to-dollars.md docs/first-scenario.md docs/staleness.md docs/concepts.md docs/start.md README.md docs/reproduction.md docs/fitting.md docs/fitting-costs.md docs/sweeps.md docs/planning.md docs/python.md docs/own-model.md docs/shadowsync.md docs/rehearsal.md
@@ -173,11 +184,13 @@ EXTRAS_test  := .[dev]
 EXTRAS_check := .[dev,notebooks,site]
 EXTRAS_oracle := .[dev,torch]
 EXTRAS_browser := .[dev,browser]
+EXTRAS_ray := .[dev,ray]
 
 COVERS_test  := run
 COVERS_check := run test
 COVERS_oracle := run test
 COVERS_browser := run test
+COVERS_ray := run test
 
 $(VENV)/.has-%: pyproject.toml constraints.txt
 	@if [ -e $(VENV).unfinished ]; then \

@@ -17,6 +17,8 @@ from typing import Any, TypeVar, cast
 import numba
 import numba.extending
 from numba.core.caching import InTreeCacheLocator, UserProvidedCacheLocator, UserWideCacheLocator
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -51,6 +53,50 @@ class OfUser(_OfRoom, UserWideCacheLocator):
     """The user's own cache folder."""
 
 
+class _NoPlace:
+    """Where the code of a part is set up to run: nowhere."""
+
+    def set_env(self, *_: Any) -> None: ...
+
+
+class _CodeOfPart(JITCodeLibrary):
+    """The code of a function that others are made of: handed to them as it is.
+
+    They are optimised and made machine code as a whole; numba would do so with each part, and
+    with all that it calls, before it does with the whole.
+    """
+
+    codegen = _NoPlace()
+
+    def finalize(self) -> None:
+        """Gather what the part calls."""
+        for library in dict.fromkeys(self._linking_libraries):
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Nowhere."""
+        self._ensure_finalized()
+        return 0
+
+
+class _PartCompiler(CompilerBase):
+    """What numba does with a function of Python, up to its code."""
+
+    def define_pipelines(self) -> list[Any]:
+        codegen, name = self.state.targetctx.codegen(), self.state.func_id.func_qualname
+        self.state.library = _CodeOfPart(codegen, name)
+        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+
+
+OF_ALL = {"nogil": True, "error_model": "numpy"}
+OF_PARTS = {
+    "pipeline_class": _PartCompiler,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
+
+
 def compiled(function: F, **options: Any) -> F:
     """Compile on the first call, and keep the machine code for the next process."""
     config: Any = numba.config  # numba's way to be told of other places
@@ -58,7 +104,7 @@ def compiled(function: F, **options: Any) -> F:
     places = (GivenPlace, BesideSource, OfUser)
     config.CACHE_LOCATOR_CLASSES = ",".join(f"{__name__}.{place.__name__}" for place in places)
     try:
-        return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function))
+        return cast(F, numba.njit(cache=True, **OF_ALL, **options)(function))
     finally:
         config.CACHE_LOCATOR_CLASSES = before
 
@@ -71,14 +117,30 @@ def uncounted(function: F) -> F:
     return compiled(function, _nrt=False)
 
 
+def part(function: F, **options: Any) -> F:
+    """Compile a function into those compiled functions that call it; Python can't call it."""
+    return cast(F, numba.njit(**OF_ALL, **OF_PARTS, **options)(function))
+
+
+def uncounted_part(function: F) -> F:
+    """The same of what `uncounted` functions call."""
+    return part(function, _nrt=False)
+
+
 def shared(module: ModuleType, folder: Path) -> None:
     """Let compiled functions of a folder call those of a module, which are plain Python else."""
-    _shared_files[folder].add(Path(str(module.__file__)))
+    depends(folder, module)
+    options = {**OF_ALL, "_nrt": False, **OF_PARTS}  # of `uncounted_part`
     for function in vars(module).values():
         if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-            numba.extending.register_jitable(error_model="numpy")(function)
+            numba.extending.register_jitable(**options)(function)
+
+
+def depends(folder: Path, *modules: ModuleType) -> None:
+    """Machine code of a folder is out of date as soon as one of these modules changes."""
+    _shared_files[folder].update(Path(str(module.__file__)) for module in modules)
 
 
 def inlined(function: F) -> F:
-    """Compile into every compiled function that calls it: for steps of nanoseconds."""
-    return cast(F, numba.njit(nogil=True, error_model="numpy", forceinline=True)(function))
+    """Compile a part into the very place of each call: for steps of nanoseconds."""
+    return part(function, forceinline=True)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
+
+from cprsim.cli import SEARCH_AFTER
+
+gc.set_threshold(*SEARCH_AFTER)  # as the program does
 
 
 @pytest.fixture

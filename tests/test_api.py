@@ -57,6 +57,7 @@ SIGNATURES = {
     "domain: str | None = None, reach: Mapping[str, str] | None = None, "
     "cause: str | None = None, node: str | None = None, "
     f"age: Literal['new', 'unknown'] | None = None, job_nodes: {OPTIONAL}, now: bool = False, "
+    "through_window: bool = False, "
     "bootstrap: int = 199, seed: int = 0, circle: bool = False) -> Fit",
     "measure": f"({SCENARIO}, *, precision: float = 0.2, budget_s: float = 600.0, "
     f"seeds: {OPTIONAL}, workers: {OPTIONAL}, allow_code: bool = False, "
@@ -405,6 +406,7 @@ def racks_that_fail(folder: Path) -> Path:
         ({"by": "rack"}, {"r0", "r1", "r2", "r3"}),
         ({"domain": "rack", "together": "1 min"}, {"rack"}),
         ({"now": True}, set()),
+        ({"through_window": True}, set()),
     ],
 )
 def test_a_fit_takes_a_log_apart_as_the_command_does(
@@ -416,7 +418,7 @@ def test_a_fit_takes_a_log_apart_as_the_command_does(
         word
         for name, value in options.items()
         for word in (
-            [f"--{name}"] if value is True
+            [f"--{name.replace('_', '-')}"] if value is True
             else ["--reach", "power=rack"] if name == "reach"
             else [f"--{name}", str(value)]
         )
@@ -425,7 +427,7 @@ def test_a_fit_takes_a_log_apart_as_the_command_does(
                    saved := tmp_path / "saved.yaml")  # fmt: skip
     assert printed.exit_code == 0, printed.output
     assert fitted.fragment == saved.read_text("utf-8")
-    assert fitted.failures["kind"] in {"correlated", "job"}
+    assert fitted.failures["kind"] in {"correlated", "job", "changing"}
     assert bool(fitted.scopes) == (names in ({"disk", "power"}, {"rack"}))
     assert set(fitted.apart.iloc[:, 0] if names else ()) == names
     with pytest.raises(ParameterError, match="--now: goes without --by"):

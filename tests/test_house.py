@@ -204,7 +204,8 @@ def test_every_dependency_is_pinned_at_a_version_that_it_allows() -> None:
         + extras["dev"]
         + extras["notebooks"]
         + extras["site"]
-        + extras["browser"],
+        + extras["browser"]
+        + extras["ray"],
     )
     pinned = dict(
         line.split("==")
@@ -223,9 +224,13 @@ def allows(requirement: Requirement, pins: dict[str, str]) -> bool:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_is_stored_without_outputs(path: Path) -> None:
+def test_a_notebook_is_stored_with_outputs(path: Path) -> None:
     cells = [cell for cell in json.loads(path.read_text("utf-8"))["cells"] if "outputs" in cell]
-    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    assert outputs
+    assert not [one for one in outputs if one["output_type"] == "error"]
+    assert not [one for one in outputs if one.get("name") == "stderr"]
 
 
 def test_files_that_the_architecture_names_are_there() -> None:

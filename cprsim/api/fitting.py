@@ -170,6 +170,7 @@ def fit(
     age: Literal["new", "unknown"] | None = None,
     job_nodes: int | None = None,
     now: bool = False,
+    through_window: bool = False,
     bootstrap: int = 199,
     seed: int = 0,
     circle: bool = False,
@@ -195,6 +196,7 @@ def fit(
     age : of the nodes when the log begins
     job_nodes : nodes of the job that the fragment is for; None: all
     now : a fragment for what comes after the log, where the rate changes
+    through_window : a fragment, and a circle, with the rate as it changes along the log
     bootstrap, seed : samples behind each p-value, and their seed
     circle : simulate the log from its fit, and compare the two
 
@@ -213,13 +215,14 @@ def fit(
         coalesce=coalesce, together=together, cause=cause, node=node, age=age,
     )  # fmt: skip
     to_make = FitAsked(
-        by=by, domain=domain, reach=reach or {}, now=now, job_nodes=job_nodes,
-        bootstrap=bootstrap, seed=seed, circle=circle,
+        by=by, domain=domain, reach=reach or {}, now=now,
+        through_window=through_window, job_nodes=job_nodes, bootstrap=bootstrap, seed=seed,
+        circle=circle,
     )  # fmt: skip
     fitted, apart = to_make.of(read_to_fit(asked))
     name = one_line(path.name)
     report = FitReport.of(
         fitted, name, n_job_nodes=job_nodes, circle_seed=seed if circle else None, now=now,
-        apart=apart,
+        through_window=through_window, apart=apart,
     )  # fmt: skip
     return Fit(report, name)

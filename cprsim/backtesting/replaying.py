@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 
@@ -26,13 +27,24 @@ from cprsim.experiments.pipeline import Outcome, StrategyOutcome, simulate
 from cprsim.history.ledger import JobLedger
 from cprsim.records import PARTS, Floats, Ints, RecoveryPolicy
 from cprsim.results.accuracy_rows import accuracy_columns
-from cprsim.results.money import AUC_LOSS, Billed, Bills, JobPrices, JobUse, summed
+from cprsim.results.money import (
+    AUC_LOSS,
+    Billed,
+    Bills,
+    JobPrices,
+    JobUse,
+    at_overhead,
+    cheapest_of,
+    comparable,
+    summed,
+)
 from cprsim.streams import stream
 
 N_DRAWS = 200
 N_NODES = 8  # unless said
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
 COSTS = ("save", "load", "detect", "reschedule")
+MANY_H = 1e6  # of overhead, by which it is seen what an hour costs
 MOST_TRIED = 5  # jobs by which it is seen what would change the advice
 
 
@@ -193,10 +205,66 @@ def _bill(one: Backtest, place: int) -> Billed | None:
     system = one.systems[place]
     if one.prices is None or not system.finished:
         return None
+    return one.prices.billed(system.policy, _use(one, system))
+
+
+def _use(one: Backtest, system: Replayed) -> JobUse:
     auc_loss = float(system.auc_loss.mean())
     known = auc_loss if isfinite(auc_loss) else None
-    use = JobUse(one.facts.useful_h, system.parts_h, system.n_saves, known)
-    return one.prices.billed(system.policy, use)
+    return JobUse(one.facts.useful_h, system.parts_h, system.n_saves, known)
+
+
+@dataclass(frozen=True, slots=True)
+class MoneyDraws:
+    """All jobs in money, in each joint draw of what their logs do not say.
+
+    Parameters
+    ----------
+    best : the cheapest by the bills
+    saved : what it saves beside what ran, in cents; None where that has no bill
+    cheapest_in : of each system, in how many draws it is the cheapest
+    """
+
+    best: str
+    saved: Estimate | None
+    cheapest_in: Mapping[str, int]
+    n_draws: int
+
+
+def money_draws(found: Sequence[Backtest]) -> MoneyDraws | None:
+    """Whether the cheapest in all is so in each draw, too; None where nothing has a price."""
+    costs = bills(found)
+    if not costs:
+        return None
+    places = {one.system: place for place, one in enumerate(found[0].systems)}
+    compared, best = comparable(costs), cheapest_of(costs)
+    cents = {name: np.sum([_cents(one, places[name]) for one in found], axis=0) for name in costs}
+    names = list(compared)
+    first = np.argmin([cents[name] for name in names], axis=0)
+    counted = Counter(names[place] for place in first.tolist())
+    ran = cents.get(AS_IT_RAN)
+    saved = None if ran is None else Estimate.of_draws(ran - cents[best])
+    return MoneyDraws(best, saved, dict(counted.most_common()), len(first))
+
+
+def _cents(one: Backtest, place: int) -> Floats:
+    """What a job costs in each draw, (n_draws,): its mean bill with the draw's own hours and loss.
+
+    What is written to the storage stays at its mean.
+    """
+    system, prices = one.systems[place], one.prices
+    assert prices is not None, "only what has a bill"
+    use, mean_h = _use(one, system), float(system.overhead_h.mean())
+    few, many = (
+        prices.billed(system.policy, at_overhead(use, more_h / use.useful_h)).job.total_cents
+        for more_h in (0.0, MANY_H)
+    )
+    mean = prices.billed(system.policy, use).job.total_cents
+    cents = mean + (many - few) / MANY_H * (system.overhead_h - mean_h)
+    if use.auc_loss is not None and prices.prices.auc_loss is not None:
+        price = 100.0 * 1e4 * float(prices.prices.auc_loss)
+        cents = cents + price * (system.auc_loss - use.auc_loss)
+    return np.asarray(cents)
 
 
 # --------------------------------------------------------------------------- the advice

@@ -31,6 +31,7 @@ STUDIES = (
 
 ROLES = ("emb_ps", "trainer", "worker", "sync_ps")
 MOST_SHOWN = 60  # characters of a description
+NO_MARKUP = str.maketrans("[]", "()")  # a shell's description is read as rich's markup: [h] is lost
 LEVELS = 2  # of keys that are offered at once
 LIST_LIMIT = 500_000  # bytes of a scenario that are looked at
 
@@ -113,7 +114,7 @@ def keys(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
         return
     depth = incomplete.count(".") + LEVELS
     for key, about in sorted(dict(_keys(_schema(), incomplete, "", depth, names)).items()):
-        yield key, about[:MOST_SHOWN]
+        yield key, about.translate(NO_MARKUP)[:MOST_SHOWN]
 
 
 def _keys(

@@ -207,6 +207,14 @@ def fit(
             "default: for the log's whole window.",
         ),
     ] = False,
+    through_window: Annotated[
+        bool,
+        typer.Option(
+            "--through-window",
+            help="Write the fragment for the log's window with its rate as it changes: a Poisson "
+            "process; --circle then simulates that too.",
+        ),
+    ] = False,
     save: Annotated[
         Path | None,
         typer.Option(
@@ -270,8 +278,9 @@ def fit(
         age=age and age.value,
     )
     to_make = FitAsked(
-        by=by, domain=domain, reach=_by_cause_said(reach or []), now=now, job_nodes=job_nodes,
-        bootstrap=bootstrap, seed=seed, circle=circle,
+        by=by, domain=domain, reach=_by_cause_said(reach or []), now=now,
+        through_window=through_window, job_nodes=job_nodes, bootstrap=bootstrap, seed=seed,
+        circle=circle,
     )  # fmt: skip
     log = read_to_fit(asked)
     if anonymize is not None:
@@ -280,7 +289,7 @@ def fit(
     fitted, apart = to_make.of(log)
     report = FitReport.of(
         fitted, one_line(trace.name), n_job_nodes=job_nodes,
-        circle_seed=seed if circle else None, now=now, apart=apart,
+        circle_seed=seed if circle else None, now=now, through_window=through_window, apart=apart,
     )  # fmt: skip
     since = before and compared(before, log.chosen, fitted.portrait.weekly_dispersion)
     if since:

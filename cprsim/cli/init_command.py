@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 FILE = Path("scenario.yaml")
 FIT_FIRST = (
-    "or fit it with more options, `cprsim fit {log} --nodes N --job-nodes {n} --save "
-    "failures.yaml`, and name failures.yaml here"
+    "what `init` has no option for, `cprsim fit` has: `cprsim fit {log} --nodes N --job-nodes {n} "
+    "--save failures.yaml`; then name failures.yaml here"
 )
 N_BOOTSTRAP = 199  # as `cprsim fit` by default
 MADE = (".yaml", ".yml")  # a section that `cprsim fit --save` wrote; whatever else is a log

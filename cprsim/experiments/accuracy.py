@@ -166,7 +166,9 @@ class _OneModel:
         course = self._course(policy.name)
         saver = Saver(course.trainer, self.what.shards, policy.sub_saves)
         job = self.experiment
-        curve = replay(log, job.useful_h, job.cluster.shard_slots, course, saver)
+        curve = replay(
+            log, job.useful_h, job.cluster.shard_slots, job.cluster.replica_slots, course, saver
+        )
         return Trained(course.trainer.evaluate(self.what.test), curve), saver, ()
 
     def _course(self, name: str) -> TracedTraining:

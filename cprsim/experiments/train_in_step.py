@@ -160,7 +160,7 @@ class Saves:
     ) -> None:
         self._replicas, self._saver = replicas, saver
         self._first_slot = cluster.shard_slots.start
-        self._start, self._moments = replicas.position, deque(moments(log))
+        self._start, self._moments = replicas.position, deque(moments(log, cluster.replica_slots))
         self._per_h = (len(replicas.clicks) - replicas.position) / useful_h
 
     def up_to(self, position: int) -> None:
@@ -176,7 +176,7 @@ class Saves:
         if moment.kind in STARTS:
             self._replicas.gather()
         act(moment, self._saver, self._first_slot)
-        if moment.kind is not EventKind.REVERTED or moment.failed_alone:
+        if moment.kind is not EventKind.REVERTED or moment.keeps_layers:
             return
         if len(set(moment.slots)) == self._saver.shards.n_servers:
             self._replicas.restart_from_central()

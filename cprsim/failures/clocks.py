@@ -92,7 +92,10 @@ class JobClock:
         lives = LifetimeQueue(self.lifetime, gaps)
         for until_h in borders_h:
             first, at_h = renewals_until(until_h, next_at_h, lives, kept=keeps)
-            slot, repair_h = self._struck(int(first[-1]), rows_of(first, kept), nodes, repairing)
+            slot, repair_h = struck_slots(
+                self.slots, self.together, int(first[-1]), rows_of(first, kept), nodes,
+                self.repair, repairing,
+            )  # fmt: skip
             first_slot = counting(len(at_h) + 1)
             yield FailureTrace(
                 until_h,
@@ -103,19 +106,31 @@ class JobClock:
                 repair_h,
             )
 
-    def _struck(
-        self, n_failures: int, kept: slice | None, rng: np.random.Generator,
-        repairing: np.random.Generator | None,
-    ) -> tuple[Ints, Floats]:  # fmt: skip
-        """Slots of some failures, those of one in order, and repairs [h]; (n_kept * together,)."""
-        slots, n = self.slots, self.together
-        if n == 1 and isinstance(slots, range) and slots.step == 1:
-            slot = integers(rng, slots.start, slots.stop, n_failures, kept)
-            return slot, repairs(self.repair, repairing, n_failures, kept)
-        struck = random_slots(slots_array(slots), n_failures, n, rng, kept)
-        struck.sort(axis=1)
-        nodes = None if kept is None else slice(kept.start * n, kept.stop * n)
-        return struck.ravel(), repairs(self.repair, repairing, n_failures * n, nodes)
+
+def struck_slots(
+    slots: range | tuple[int, ...], together: int, n_failures: int, kept: slice | None,
+    rng: np.random.Generator, repair: Duration | None, repairing: np.random.Generator | None,
+) -> tuple[Ints, Floats]:  # fmt: skip
+    """Random slots of some failures, those of one in order, and repairs [h].
+
+    Parameters
+    ----------
+    slots, together : to choose from, and how many of them each failure strikes
+    n_failures, kept : how many there are, and those that are wanted; None: all
+    rng, repairing : where the choice and the repairs are drawn from
+    repair : of each node; None for no time at all
+
+    Returns
+    -------
+    (n_kept * together,) each
+    """
+    if together == 1 and isinstance(slots, range) and slots.step == 1:
+        slot = integers(rng, slots.start, slots.stop, n_failures, kept)
+        return slot, repairs(repair, repairing, n_failures, kept)
+    struck = random_slots(slots_array(slots), n_failures, together, rng, kept)
+    struck.sort(axis=1)
+    nodes = None if kept is None else slice(kept.start * together, kept.stop * together)
+    return struck.ravel(), repairs(repair, repairing, n_failures * together, nodes)
 
 
 # ---------------------------------------------------------------------------------------- the nodes

@@ -189,7 +189,7 @@ def renewals_until(
         # by the asymptote of the renewal function
         n_expected = to_come_h / lives.lifetime.mean_h
         n_expected += n_due * (1.0 + lives.lifetime.squared_cv) / 2
-        _require_affordable(n_failures + n_expected, kept_fraction, until_h)
+        require_affordable(n_failures + n_expected, kept_fraction, until_h)
         n_gaps = max(ceil(n_expected + 2 * sqrt(n_expected)), lives.n_ahead)
         while True:
             gap_h = lives.some(min(n_gaps, PIECE))
@@ -217,7 +217,7 @@ def numbers(first: Ints) -> Ints:
     return np.repeat(np.arange(len(first) - 1), np.diff(first))
 
 
-def _require_affordable(n_failures: float, kept_fraction: float, until_h: float) -> None:
+def require_affordable(n_failures: float, kept_fraction: float, until_h: float) -> None:
     """Raise BudgetError where a chunk has more failures than time or memory allow."""
     if n_failures > MOST_FAILURES_OF_A_CHUNK:
         raise BudgetError(

@@ -12,7 +12,7 @@ from cprsim.failures.outages import Outages, running_end
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.lifetimes import gaps, uptimes
 from cprsim.fitting.likelihood import NotConvergedError
-from cprsim.records import Bools, Ints
+from cprsim.records import Bools, Floats, Ints
 
 
 def coalesced(outages: Outages, within_h: float) -> Outages:
@@ -65,8 +65,7 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
     within_h : the window [h]
     """
     start_h = outages.start_h
-    near = np.append(False, np.diff(start_h) <= within_h) & (start_h >= 0)
-    first = np.maximum.accumulate(np.where(near, 0, np.arange(len(near))))
+    first = first_of_chain(start_h, within_h)
     n_moved = int((start_h > start_h[first]).sum())
     n = int(outages.in_window.sum())
     by_chance = n * -np.expm1(-n * within_h / outages.window_h)
@@ -76,6 +75,12 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
     )
     moved = replace(outages, start_h=start_h[first], notes=(*outages.notes, note))
     return moved.in_order()
+
+
+def first_of_chain(at_h: Floats, within_h: float) -> Ints:
+    """Which is the first of the chain of each of some instants in order [h], (n,)."""
+    near = np.append(False, np.diff(at_h) <= within_h)[: len(at_h)] & (at_h >= 0)
+    return np.maximum.accumulate(np.where(near, 0, np.arange(len(near))))
 
 
 def n_failures(outages: Outages, within_h: float) -> int:

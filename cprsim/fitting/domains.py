@@ -1,8 +1,13 @@
-"""Domains such as racks and switches: shocks that strike several of their nodes nearly at once."""
+"""Domains such as racks and switches: shocks that strike several of their nodes nearly at once.
+
+Shocks that strike one node alone nobody tells from that node's own failures: fit and simulation
+have them among those.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import ceil, inf, sqrt
 
 import numpy as np
@@ -13,7 +18,7 @@ from cprsim.estimate import ROUNDED_Z_95, Estimate, How
 from cprsim.failures.outages import NodeGroups, Outages
 from cprsim.fitting.fragments import fragment
 from cprsim.fitting.observation import Observation
-from cprsim.fitting.trace_fit import fit_trace
+from cprsim.fitting.trace_fit import TraceFit, fit_trace
 from cprsim.foreign import one_line
 from cprsim.records import Bools, Floats, Ints
 
@@ -36,12 +41,60 @@ class DomainFit:
     rate_per_h: Estimate  # of the shocks of one domain, also those that strike one node or none
     struck: Estimate  # share of its domain's nodes that a shock strikes
     share_of_failures: float
-    alone: Outages  # all outages, `chosen` those that no shock accounts for
+    alone: Outages  # those outages that no shock accounts for
+    code: Ints  # (n_nodes,) domain of each node, -1 for none
 
     def mtbf_of_job_h(self, n_job: int) -> float:
         """Mean time between shocks of the domains of a job [h]."""
         rate = self.rate_per_h.mean * ceil(n_job / self.n_nodes_each)
         return 1 / rate if rate > 0 else inf
+
+    @property
+    def failures_of_shocks(self) -> float:
+        """Failures of nodes that shocks make in a log as long as this one, single ones included."""
+        return self.rate_per_h.mean * self.alone.window_h * self.struck.mean * len(self.code)
+
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Ints, Floats, Ints]:
+        """Replication, instant [h] and node of what shocks of two nodes or more strike in n logs.
+
+        In no order; `(n_struck,)` each. Nodes are there all along.
+        """
+        window_h, share = self.alone.window_h, self.struck.mean
+        found = [(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64))]
+        for nodes in _members(self.code):
+            hit = rng.random((rng.poisson(self.rate_per_h.mean * window_h * n), len(nodes))) < share
+            event, place = np.nonzero(hit & (hit.sum(axis=1, keepdims=True) > 1))
+            replication, at_h = rng.integers(0, n, len(hit)), rng.random(len(hit)) * window_h
+            found.append((replication[event], at_h[event], nodes[place]))
+        replication, at_h, node = (np.concatenate(column) for column in zip(*found, strict=True))
+        return replication, at_h, node
+
+    def shares_in_shocks(self, log: Ints, at_h: Floats, node: Ints, n_logs: int) -> Floats:
+        """Of each log's failures, those that fell with another node of the domain, (n_logs,).
+
+        NaN for a log without failures.
+
+        Parameters
+        ----------
+        log, at_h, node : (n_failures,) number of the log, instant [h] and node
+        """
+        mine = np.flatnonzero(self.code[node] >= 0)
+        of = log[mine] * (int(self.code.max()) + 1) + self.code[node[mine]]
+        order = np.lexsort((at_h[mine], of))
+        mine = mine[order]
+        chains = _chains(of[order], at_h[mine], node[mine], self.within_h)
+        struck = mine[chains.n_nodes[chains.event] > 1]
+        with np.errstate(invalid="ignore"):
+            n_struck = np.bincount(log[struck], minlength=n_logs)
+            return np.asarray(n_struck / np.bincount(log, minlength=n_logs), dtype=np.float64)
+
+
+def _members(code: Ints) -> Iterator[Ints]:
+    """The nodes of each domain that has two or more."""
+    order = np.argsort(code, kind="stable")
+    for nodes in np.split(order, np.flatnonzero(np.diff(code[order])) + 1):
+        if len(nodes) > 1 and code[nodes[0]] >= 0:
+            yield nodes
 
 
 def fit_domains(outages: Outages, groups: NodeGroups, within_h: float = 0.0) -> DomainFit:
@@ -86,7 +139,7 @@ def fit_domains(outages: Outages, groups: NodeGroups, within_h: float = 0.0) -> 
     return DomainFit(
         groups.column, len(several), int(np.median(several)), within_h, n, n_struck, by_chance,
         Estimate(rate, low, high, n, counted.how), struck, n_struck / n_all,
-        replace(merged, chosen=merged.chosen & ~shocks.struck),
+        merged.where(~shocks.struck), groups.code,
     )  # fmt: skip
 
 
@@ -101,15 +154,27 @@ def _shocks(outages: Outages, code: Ints, within_h: float) -> _Shocks:
     domain = code[outages.node]
     mine = np.flatnonzero((domain >= 0) & outages.in_window & outages.chosen)
     mine = mine[np.lexsort((outages.start_h[mine], domain[mine]))]
-    at_h, of = outages.start_h[mine], domain[mine]
-    begins = np.append(True, (np.diff(of) != 0) | (np.diff(at_h) > within_h))[: len(mine)]
-    event = np.cumsum(begins) - 1
-    pairs = np.unique(np.stack([event, outages.node[mine]]), axis=1)
-    n_nodes = np.bincount(pairs[0], minlength=int(begins.sum()))
+    of = domain[mine]
+    chains = _chains(of, outages.start_h[mine], outages.node[mine], within_h)
+    is_shock = chains.n_nodes > 1
     struck = np.zeros(outages.n_outages, dtype=bool)
-    struck[mine[n_nodes[event] > 1]] = True
-    is_shock = n_nodes > 1
-    return _Shocks(of[begins][is_shock], n_nodes[is_shock], struck)
+    struck[mine[is_shock[chains.event]]] = True
+    return _Shocks(of[chains.begins][is_shock], chains.n_nodes[is_shock], struck)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chains:
+    begins: Bools  # (n,) whether a failure is the first of its chain
+    event: Ints  # (n,) number of its chain
+    n_nodes: Ints  # (n_chains,) different ones
+
+
+def _chains(of: Ints, at_h: Floats, node: Ints, within_h: float) -> _Chains:
+    """Failures in order of their domain and time [h], each near the one before it."""
+    begins = np.append(True, (np.diff(of) != 0) | (np.diff(at_h) > within_h))[: len(of)]
+    event = np.cumsum(begins) - 1
+    pairs = np.unique(np.stack([event, node]), axis=1)
+    return _Chains(begins, event, np.bincount(pairs[0], minlength=int(begins.sum())))
 
 
 def _by_chance(
@@ -147,12 +212,12 @@ def _struck(sizes: Ints, n_nodes: Ints) -> Estimate:
     return Estimate(mean, low, high, total, How.LIKELIHOOD)
 
 
-def domain_fragment(fitted: DomainFit, origin: str, n_job: int, observed: Observation) -> str:
+def domain_fragment(fitted: DomainFit, alone: TraceFit, origin: str, n_job: int) -> str:
     """The sections `failures` and `scopes`: nodes alone, and shocks of racks from a source apart.
 
-    Raises ParameterError where the failures of nodes alone can't be fitted.
+    Raises ParameterError where nothing of nodes alone can be written.
     """
-    own = fragment(fit_trace(fitted.alone, n_bootstrap=0, observed=observed), origin, n_job)
+    own = fragment(alone, origin, n_job)
     rate, share = fitted.rate_per_h, fitted.struck
     between = f"{1 / rate.high:.4g} to {1 / rate.low if rate.low > 0 else inf:.4g} h"
     return "\n".join(
@@ -186,14 +251,17 @@ class ByDomain:
     fitted: DomainFit
     fragment: str | None
     why_not: str
+    alone: TraceFit | None  # of nodes alone; None where nothing of them can be fitted
 
     @classmethod
     def of(cls, fitted: DomainFit, origin: str, n_job: int, observed: Observation) -> ByDomain:
         """Write the fragment, or why there is none."""
+        alone = None
         try:
-            return cls(fitted, domain_fragment(fitted, origin, n_job, observed), "")
+            alone = fit_trace(fitted.alone, n_bootstrap=0, observed=observed)
+            return cls(fitted, domain_fragment(fitted, alone, origin, n_job), "", alone)
         except ParameterError as error:
-            return cls(fitted, None, str(error))
+            return cls(fitted, None, str(error), alone)
 
     @property
     def text(self) -> str:

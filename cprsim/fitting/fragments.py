@@ -72,7 +72,7 @@ def correlated_fragment(fitted: TraceFit, origin: str, n_job_nodes: int | None =
     mean_h = best.lifetime.mean_h
     scale_h = best.parameters[1]
     lines = [
-        *_opening(fitted, origin),
+        *opening(fitted, origin),
         f"# {fitted.outages.n_outages} outages of {correlated.n_nodes} nodes in "
         f"{correlated.watched_h:.6g} h; nodes: {best.name}, AIC {best.aic:.1f}",
         *passed_over,
@@ -90,7 +90,7 @@ def correlated_fragment(fitted: TraceFit, origin: str, n_job_nodes: int | None =
         f"  watched: {_exactly(correlated.ages_h)} h  # the job starts somewhere in the log",
         "  clock: wall",
     ]
-    return "\n".join([*lines, *_repair_lines(fitted)]) + "\n"
+    return "\n".join([*lines, *repair_lines(fitted)]) + "\n"
 
 
 def _writable_form(correlated: CorrelatedFit) -> tuple[FrailtyFit, list[str]]:
@@ -208,7 +208,7 @@ def job_fragment(fitted: TraceFit, origin: str, n_job_nodes: int | None = None) 
     judged, distribution = best_for_scenario(ranking, limits.MTBF_H, stretch=1 / share)
     n_nodes, zero = fitted.outages.n_nodes, fitted.together.share_of_zero_gaps
     lines = [
-        *_opening(fitted, origin),
+        *opening(fitted, origin),
         f"# {judged.fit.n_observed} gaps between failures of {n_nodes} nodes, "
         f"{judged.fit.family}: AIC {judged.fit.aic:.1f}, KS {judged.ks:.3f}",
         *_passed_over(ranking, judged),
@@ -222,7 +222,7 @@ def job_fragment(fitted: TraceFit, origin: str, n_job_nodes: int | None = None) 
         "  start: stationary",
         "  clock: wall",
     ]
-    return "\n".join([*lines, *_repair_lines(fitted)]) + "\n"
+    return "\n".join([*lines, *repair_lines(fitted)]) + "\n"
 
 
 def _job_share(n_job: int, n_nodes: int, share: float) -> list[str]:
@@ -331,7 +331,7 @@ def nodes_of_job(n_job_nodes: int | None, n_nodes: int) -> int:
     return n_job_nodes
 
 
-def _opening(fitted: TraceFit, origin: str) -> list[str]:
+def opening(fitted: TraceFit, origin: str) -> list[str]:
     """From which log, which part of it, and what speaks against a fit of it."""
     lines = [f"# fitted to {_plain(origin)}"]
     cause = fitted.observation.cause
@@ -353,7 +353,7 @@ def _plain(text: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in text)[:300]
 
 
-def _repair_lines(fitted: TraceFit) -> list[str]:
+def repair_lines(fitted: TraceFit) -> list[str]:
     """The repair times as a comment: they belong to another section."""
     ranking = fitted.repairs.ranking
     if ranking is None:

@@ -1,4 +1,7 @@
-"""Whether logs simulated from a fit look like the log: a check of nodes that differ and shocks."""
+"""Whether logs simulated from a fit look like the log.
+
+Nodes that differ, shocks of random nodes and of domains, and, where asked for, a rate that changes.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,17 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
+from cprsim.failures.changing import Course
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE
 from cprsim.failures.outages import Outages
-from cprsim.fitting.correlated_fit import CorrelatedFit
+from cprsim.fitting.coalescing import first_of_chain
+from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.fitting.correlation import Portrait, portrait, portrait_of
+from cprsim.fitting.domains import DomainFit
 from cprsim.records import Cluster, Floats, Holds, Ints, Role
+from cprsim.streams import stream
 
 N_SIMULATED = 400
 NEVER_H = 1e12  # mean of clocks that never strike
@@ -42,16 +49,19 @@ class Compared:
 
 
 def check_by_simulation(
-    outages: Outages, fitted: CorrelatedFit, *, n: int = N_SIMULATED, seed: int = 0
-) -> tuple[Compared, ...]:
+    outages: Outages, fitted: CorrelatedFit, *, n: int = N_SIMULATED, seed: int = 0,
+    domains: DomainFit | None = None, course: Course | None = None,
+) -> tuple[Compared, ...]:  # fmt: skip
     """Simulate the whole cluster from its fit, and hold the trace's statistics beside it.
 
     Parameters
     ----------
-    outages : the trace
-    fitted : what was fitted to it
+    outages : the trace, those near in time brought together where the domains' fit has them so
+    fitted : what was fitted to it; with domains, to failures of nodes alone
     n : simulated traces, each of the trace's nodes and length
     seed : of the simulation
+    domains : their shocks come on top
+    course : a rate that changes; `fitted` is then of the trace made even, see `made_even`
 
     Raises
     ------
@@ -61,6 +71,7 @@ def check_by_simulation(
     """
     real = portrait_of(outages)
     expected = _expected_failures(fitted)
+    expected += 0.0 if domains is None else domains.failures_of_shocks
     if not n * expected <= MOST_FAILURES:
         n = int(MOST_FAILURES / expected) if expected > 0 else 0
     if n < FEWEST_SIMULATED:
@@ -68,12 +79,43 @@ def check_by_simulation(
             f"each simulated log has {expected:.3g} failures, and {FEWEST_SIMULATED} such logs are "
             f"needed; at most {MOST_FAILURES:.3g} failures in all are simulated"
         )
-    simulated = list(portraits(fitted, n, seed, whole=all(outages.window_given)))
+    drawn = _all_drawn(fitted, n, seed, domains, course)
+    simulated = list(_portraits(drawn, fitted, n, domains, whole=all(outages.window_given)))
     if len(simulated) < FEWEST_SIMULATED:
         raise ParameterError(
             f"only {len(simulated)} of {n} simulated logs have two failures, as the log itself has"
         )
-    return tuple(_compared(field.name, real, simulated) for field in fields(Portrait))
+    rows = [
+        _compared(name, getattr(real, name), [getattr(one, name) for one in simulated])
+        for name in (field.name for field in fields(Portrait))
+    ]
+    if domains is not None:
+        shares = domains.shares_in_shocks(*drawn, n).tolist()
+        rows.append(_compared("share_in_domain_shocks", domains.share_of_failures, shares))
+    return tuple(rows)
+
+
+def made_even(outages: Outages, course: Course) -> Outages:
+    """The trace on a clock on which the rate of the course is constant, as long as before."""
+
+    def even(at_h: Floats) -> Floats:
+        return course.passed(at_h) * (course.window_h / course.per_window)
+
+    lives = outages.lives
+    return replace(
+        outages,
+        start_h=even(outages.start_h),
+        end_h=even(outages.end_h),
+        lives=None if lives is None else (even(lives[0]), even(lives[1]), even(lives[2])),
+    )
+
+
+def check_through_window(
+    outages: Outages, course: Course, *, n: int = N_SIMULATED, seed: int = 0
+) -> tuple[Compared, ...]:
+    """As `check_by_simulation`, nodes that differ and shocks fitted beside a rate that changes."""
+    fitted = fit_correlated(made_even(outages, course).merged())
+    return check_by_simulation(outages, fitted, n=n, seed=seed, course=course)
 
 
 def _expected_failures(fitted: CorrelatedFit) -> float:
@@ -84,38 +126,55 @@ def _expected_failures(fitted: CorrelatedFit) -> float:
     return fitted.n_nodes * own + struck * fitted.watched_h
 
 
-def portraits(
-    fitted: CorrelatedFit, n: int, seed: int, *, whole: bool = False
-) -> Iterator[Portrait]:
-    """Statistics of simulated traces, each watched from its beginning on; see `portrait`."""
+Drawn = tuple[Ints, Floats, Ints]
+"""Replication, instant [h] and node of the failures of all simulated traces, in order."""
+
+
+def _all_drawn(
+    fitted: CorrelatedFit, n: int, seed: int, domains: DomainFit | None, course: Course | None
+) -> Drawn:
     draw = _drawn if fitted.lives is None else _drawn_with_lives
     replication, at_h, node = draw(fitted, n, seed)
+    if course is not None:
+        at_h = course.instant(at_h * (course.per_window / course.window_h))
+    if domains is None:
+        return replication, at_h, node
+    struck = domains.draw(n, stream(seed, 0, "fit/domains"))
+    both = zip((replication, at_h, node), struck, strict=True)
+    replication, at_h, node = (np.concatenate(pair) for pair in both)
+    return _in_order_and_there(replication, at_h, node, fitted.lives)
+
+
+def _portraits(
+    drawn: Drawn, fitted: CorrelatedFit, n: int, domains: DomainFit | None, *, whole: bool
+) -> Iterator[Portrait]:
+    """Statistics of simulated traces, each watched from its beginning on; see `portrait`."""
+    replication, at_h, node = drawn
+    within_h = 0.0 if domains is None else domains.within_h
     borders = np.searchsorted(replication, np.arange(n + 1))
     for first, last in pairwise(borders.tolist()):
         if last - first >= 2:
             mine = slice(first, last)
-            yield portrait(at_h[mine], node[mine], fitted.n_nodes, fitted.watched_h, whole=whole)
+            together = at_h[mine][first_of_chain(at_h[mine], within_h)]
+            yield portrait(together, node[mine], fitted.n_nodes, fitted.watched_h, whole=whole)
 
 
-def _drawn(fitted: CorrelatedFit, n: int, seed: int) -> tuple[Ints, Floats, Ints]:
-    """Replication, instant [h] and node of the failures of all simulated traces, in order."""
+def _drawn(fitted: CorrelatedFit, n: int, seed: int) -> Drawn:
     source = fitted.source(watched=False)
     return _failures(source, fitted.n_nodes, fitted.watched_h, n, seed)
 
 
-def _failures(
-    source: CorrelatedNodes, n_nodes: int, until_h: float, n: int, seed: int
-) -> tuple[Ints, Floats, Ints]:
+def _failures(source: CorrelatedNodes, n_nodes: int, until_h: float, n: int, seed: int) -> Drawn:
     cluster = Cluster((Role("node", n_nodes, Holds.NOTHING),))
     trace = next(source.draw(cluster, seed, 0, n, [until_h]))
     sizes = np.diff(trace.first_slot)
     return np.repeat(trace.replication, sizes), np.repeat(trace.at_h, sizes), trace.slot
 
 
-def _drawn_with_lives(fitted: CorrelatedFit, n: int, seed: int) -> tuple[Ints, Floats, Ints]:
+def _drawn_with_lives(fitted: CorrelatedFit, n: int, seed: int) -> Drawn:
     """As `_drawn`: clocks begin where a node was new, shocks strike those that are there."""
     assert fitted.lives is not None
-    born_h, enters_h, leaves_h = fitted.lives
+    born_h = fitted.lives[0]
     alone = replace(fitted.source(watched=False), shocks=None)
     replication, age_h, node = _failures(alone, fitted.n_nodes, _oldest_h(fitted.lives), n, seed)
     at_h = age_h + born_h[node]
@@ -127,7 +186,16 @@ def _drawn_with_lives(fitted: CorrelatedFit, n: int, seed: int) -> tuple[Ints, F
         )  # fmt: skip
         replication = np.append(replication, struck[0])
         at_h, node = np.append(at_h, struck[1]), np.append(node, struck[2])
-    there = np.flatnonzero((at_h >= enters_h[node]) & (at_h < leaves_h[node]))
+    return _in_order_and_there(replication, at_h, node, fitted.lives)
+
+
+def _in_order_and_there(
+    replication: Ints, at_h: Floats, node: Ints, lives: tuple[Floats, Floats, Floats] | None
+) -> Drawn:
+    """Failures by replication and time, of nodes that are there."""
+    there = np.arange(len(at_h))
+    if lives is not None:
+        there = np.flatnonzero((at_h >= lives[1][node]) & (at_h < lives[2][node]))
     there = there[np.lexsort((at_h[there], replication[there]))]
     return replication[there], at_h[there], node[there]
 
@@ -137,8 +205,7 @@ def _oldest_h(lives: tuple[Floats, Floats, Floats]) -> float:
     return float((lives[2] - lives[0]).max())
 
 
-def _compared(name: str, real: Portrait, simulated: list[Portrait]) -> Compared:
-    values = np.array([getattr(one, name) for one in simulated])
+def _compared(name: str, real: float, simulated: list[float]) -> Compared:
+    values = np.array(simulated)
     known = values[np.isfinite(values)]
-    simulated_ones = Estimate.of_draws(known) if len(known) else Estimate(nan)
-    return Compared(name, getattr(real, name), simulated_ones)
+    return Compared(name, real, Estimate.of_draws(known) if len(known) else Estimate(nan))

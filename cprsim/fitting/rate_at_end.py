@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
-from scipy.stats import gamma, norm
+from scipy.special import gammainc, gammaln, logsumexp, ndtr
 
 from cprsim.estimate import Estimate, How
 from cprsim.records import Floats
@@ -51,11 +50,11 @@ def rate_at_end(
     of_line = _evidence(n, h, line, prior_h)
     total = np.logaddexp(logsumexp(weight), of_line)
     log_rate = np.linspace(-WITHIN, WITHIN, STEPS) - np.log(prior_h)
-    of_pieces = gamma.cdf(np.exp(log_rate)[:, None], 1 + last_n, scale=1 / (prior_h + last_h))
+    of_pieces = gammainc(1 + last_n, np.exp(log_rate)[:, None] * (prior_h + last_h))
     end = np.array([1.0, 0.5])
     error = np.sqrt(end @ np.linalg.inv(line.information) @ end)
     below = of_pieces @ np.exp(weight - total)
-    below += np.exp(of_line - total) * norm.cdf(log_rate, end @ line.at, error)
+    below += np.exp(of_line - total) * ndtr((log_rate - end @ line.at) / error)
     low, median, high = np.exp(np.interp(TOLD, below, log_rate))
     return Estimate(float(median), float(low), float(high), round(counts.sum()), How.POSTERIOR)
 
@@ -89,6 +88,6 @@ def _evidence(n: Floats, h: Floats, line: Line, prior_h: float) -> float:
     """Logarithm of the evidence of a log-linear rate, up to what is common to all."""
     likelihood = float((n * np.log(line.expected / h) - line.expected).sum())
     level = np.log(prior_h) + line.at[0] - prior_h * np.exp(line.at[0])
-    prior = level + norm.logpdf(line.at[1], 0.0, RISE_SD)
+    prior = level - (line.at[1] / RISE_SD) ** 2 / 2 - np.log(2 * np.pi * RISE_SD**2) / 2
     volume = np.log(2 * np.pi) - np.linalg.slogdet(line.information)[1] / 2
     return float(SHARE + likelihood + prior + volume)

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import exp, sqrt
+from math import exp, expm1, sqrt
 
 import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.estimate import ROUNDED_Z_95, Estimate, How
+from cprsim.failures.changing import Course
 from cprsim.failures.outages import Outages
+from cprsim.fitting import limits
 from cprsim.fitting.correlation import togetherness
-from cprsim.fitting.fragments import fragment
+from cprsim.fitting.fragments import fragment, opening, repair_lines
 from cprsim.fitting.observation import Fact, Observation, Source, instant
 from cprsim.fitting.rate_at_end import Line, rate_at_end
-from cprsim.fitting.trace_fit import fit_trace
+from cprsim.fitting.trace_fit import TraceFit, fit_trace
 from cprsim.records import Bools, Floats, Ints
 
 N_BINS = 120
@@ -65,6 +67,17 @@ class Rates:
             f"{self.name}: {days} events a day{f', with borders at {where}' if where else ''}; "
             f"log-likelihood held out, over a constant rate: {held}"
         )
+
+    @property
+    def course(self) -> Course:
+        """The rate along the log's window, as the model that was chosen has it."""
+        begins = ends = tuple(one.mean for one in self.pieces_per_h)
+        window_h = self.borders_h[-1]
+        if self.slope_per_h is not None and self.slope_per_h.mean != 0:
+            rise = self.slope_per_h.mean * window_h
+            first = self.pieces_per_h[0].mean * rise / expm1(rise)  # as many failures in all
+            begins, ends = (first,), (first * exp(rise),)
+        return Course((0.0, *self.borders_h[1:]), begins, ends)
 
     @property
     def last_from_h(self) -> float:
@@ -317,3 +330,43 @@ def _exponential(outages: Outages, found: Rates, n_job: int) -> list[str]:
         "  clock: wall",
         "",
     ]
+
+
+# ------------------------------------------------------------------------------ through the window
+
+
+def fragment_through_window(fitted: TraceFit, found: Rates, origin: str, n_job: int) -> str:
+    """The section `failures` of a job somewhere in the log's window, with its rate as it changes.
+
+    Raises
+    ------
+    ParameterError
+        where a scenario does not take the window or a rate.
+    """
+    outages, course = fitted.outages, found.course
+    share = fitted.together.share_of_job(n_job, outages.n_nodes)
+    limits.within("the length of the log", course.window_h, (0.0, limits.MOST_WATCHED_H), "h")
+    rates = [*course.begins_per_h, *([] if found.slope_per_h is None else course.ends_per_h)]
+    mtbf_h = [1 / (rate * share) for rate in rates]
+    for one in mtbf_h:
+        limits.within("the mean", one, limits.MTBF_H, "h")
+    known = [f"{1 / (one.high * share):.4g} to {1 / (one.low * share):.4g} h"
+             for one in found.pieces_per_h]  # fmt: skip
+    pieces = "of the whole" if found.slope_per_h is not None else "piece by piece"
+    lines = [
+        *opening(fitted, origin),
+        f"# simulates the log's window with its rate as it changes ({found.name}): a Poisson "
+        "process;",
+        "# each job begins at a random instant of the window",
+        f"# for a job on {n_job} of {outages.n_nodes} nodes; "
+        f"{fitted.together.share_of_zero_gaps:.1%} of all gaps are zero (nodes that failed "
+        "together), one failure each here",
+        "failures:",
+        "  kind: changing",
+        f"  borders: [{', '.join(f'{at_h:.6g} h' for at_h in course.borders_h)}]",
+        f"  mtbf: [{', '.join(f'{one:.6g} h' for one in mtbf_h)}]",
+        f"  # 95 % {pieces}: {', '.join(known)}",
+        "  role: any",
+        "  clock: wall",
+    ]
+    return "\n".join([*lines, *repair_lines(fitted)]) + "\n"

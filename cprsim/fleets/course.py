@@ -16,6 +16,7 @@ import numpy as np
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import blocks_of, engine_of
+from cprsim.fleets.compiled import KindToRun, refusal, run_compiled
 from cprsim.fleets.events import JobToRun, RemoteSaves, queue_jobs, run_jobs
 from cprsim.fleets.nodes import Capacity
 from cprsim.fleets.population import Population, population_of, scenario_of
@@ -167,6 +168,7 @@ def run_history(
     on_progress: Callable[[int, int], None] | None = None,
     *,
     simpy_alone: bool = False,
+    compiled_alone: bool = False,
 ) -> JobRows:
     """What becomes of all jobs of a fleet under one strategy; rows in the order of arrival.
 
@@ -174,6 +176,8 @@ def run_history(
     ----------
     history : a job meets the failures of its kind's replication ``history * n_jobs + nth``
     simpy_alone : whether SimPy runs all jobs, also those that the engine would take
+    compiled_alone : whether the compiled loop runs jobs that meet, were they ever so few;
+        ValueError where it can't
     """
     arrivals = fleet.arrivals(history)
     shared = fleet.shared
@@ -182,17 +186,27 @@ def run_history(
         if found is not None:
             return found
     given = [_GivenKind(kind, strategy, history, shared) for kind in fleet.kinds]
-    by_events = shared.jobs_meet or simpy_alone
-    if by_events:
-        ran = run_jobs(
-            arrivals,
-            fleet.shared,
-            lambda one: given[one.kind].to_run(one.replication),
-            None if on_progress is None else lambda n: on_progress(n, len(arrivals)),
-        )
-    else:
-        ran = _by_engine(arrivals, given, fleet.shared)
-    return _rows(arrivals, given, ran, by_events)
+    if not (shared.jobs_meet or simpy_alone):
+        return _rows(arrivals, given, _by_engine(arrivals, given, shared), False)
+    told = None if on_progress is None else lambda n: on_progress(n, len(arrivals))
+    ran = None if simpy_alone else _compiled(arrivals, given, shared, told, compiled_alone)
+    by_events = ran is None
+    if ran is None:
+        ran = run_jobs(arrivals, shared, lambda one: given[one.kind].to_run(one.replication), told)
+    return _rows(arrivals, given, ran, by_events, of_system=True)
+
+
+def _compiled(
+    arrivals: list[Arrival], given: list[_GivenKind], shared: Shared,
+    on_end: Callable[[int], None] | None, alone: bool,
+) -> list[Ran] | None:  # fmt: skip
+    """What becomes of jobs that meet, by the compiled loop; None where SimPy runs them."""
+    kinds = [one.to_compile() for one in given]
+    reason = refusal(kinds, [one.kind.n_jobs for one in given], shared, few=alone)
+    ran = None if reason else run_compiled(arrivals, shared, kinds, on_end)
+    if alone and ran is None:
+        raise ValueError(reason or "rounding decides what comes first")
+    return ran
 
 
 def _if_none_waits(
@@ -223,10 +237,14 @@ def _if_none_waits(
 
 def _repair_hours(kind: KindOfJob) -> float:
     """Roughly how many hours nodes of a kind are in repair, all its jobs together."""
-    experiment = kind.experiment
-    repair = experiment.cluster.repair
-    mtbf_h = experiment.failures.expected(experiment.cluster, experiment.useful_h).mtbf_h
-    return 0.0 if repair is None else kind.n_jobs * experiment.useful_h / mtbf_h * repair.mean_h
+    repair = kind.experiment.cluster.repair
+    return 0.0 if repair is None else kind.n_jobs * _n_failures(kind) * repair.mean_h
+
+
+def _n_failures(kind: KindOfJob) -> float:
+    """Roughly how many failures a job has."""
+    of = kind.experiment
+    return of.useful_h / of.failures.expected(of.cluster, of.useful_h).mtbf_h
 
 
 def _most_at_once(spans_h: Floats) -> int:
@@ -270,6 +288,11 @@ class _GivenKind:
                 )  # fmt: skip
             replication -= failures.n_replications
         raise IndexError(replication)
+
+    def to_compile(self) -> KindToRun:
+        """All jobs, for the compiled loop."""
+        n_failures = _n_failures(self.kind)
+        return KindToRun(self.engine.job, self.kind.n_nodes, self._given, self.remote, n_failures)
 
     @property
     def num(self) -> Numbers:
@@ -355,8 +378,9 @@ def _by_engine(arrivals: list[Arrival], given: list[_GivenKind], shared: Shared)
 
 
 def _rows(
-    arrivals: list[Arrival], given: list[_GivenKind], ran: list[Ran], by_events: bool
-) -> JobRows:
+    arrivals: list[Arrival], given: list[_GivenKind], ran: list[Ran], by_events: bool,
+    of_system: bool = False,
+) -> JobRows:  # fmt: skip
     kind = np.array([one.kind for one in arrivals], dtype=np.int64)
     parts = tuple(dict.fromkeys(part for one in given for part in one.parts))
     n_saves = np.array([one.n_saves for one in ran], dtype=np.int64)
@@ -372,7 +396,7 @@ def _rows(
         wall_h=np.array([one.wall_h for one in ran]),
         finished=np.array([one.finished for one in ran]),
         useful_h=np.array([one.useful_h for one in ran]),
-        hours=_hours(parts, kind, given, ran, by_events),
+        hours=_hours(parts, kind, given, ran, of_system),
         n_failures=np.array([one.n_failures for one in ran], dtype=np.int64),
         n_saves=n_saves,
         pls=stale_h / (useful_h * n_shards),
@@ -383,10 +407,10 @@ def _rows(
 
 def _hours(
     parts: tuple[str, ...], kind: np.ndarray, given: list[_GivenKind], ran: list[Ran],
-    by_events: bool,
+    of_system: bool,
 ) -> Floats:  # fmt: skip
-    """Hours of each job in the columns of all parts; SimPy has those of the system alone."""
-    named = [one.system.parts if by_events else one.parts for one in given]
+    """Hours of each job in the columns of all parts; of jobs that meet, in those of the system."""
+    named = [one.system.parts if of_system else one.parts for one in given]
     columns = [[parts.index(part) for part in of] for of in named]
     hours: Floats = np.zeros((len(ran), len(parts)))
     for row, (number, one) in enumerate(zip(kind.tolist(), ran, strict=True)):

@@ -6,7 +6,7 @@ run, and each event happens between the two batches nearest to it.
     (SUB_)SAVE_STARTED     fixes the content of a save
     (SUB_)SAVE_COMMITTED   makes it valid              SAVE_ABANDONED   forgets it
     REVERTED               a server's rows go back to what was last saved of them, and with those of
-                           all servers the layers, unless these servers alone failed just then
+                           all servers the layers, unless a trainer is left that has them
     ROLLED_BACK            the whole run goes back to the last save, also in its data
 """
 
@@ -26,6 +26,7 @@ from cprsim.records import EventKind, EventLog, Floats, Ints
 
 N_MARKS = 100  # points of a loss curve
 STARTS = (EventKind.SAVE_STARTED, EventKind.SUB_SAVE_STARTED)
+BACK = (EventKind.REPLACED, EventKind.RESUMED)
 COMMITS = (EventKind.SAVE_COMMITTED, EventKind.SUB_SAVE_COMMITTED)
 KINDS = (
     *STARTS,
@@ -97,20 +98,43 @@ class Moment:
     kind: EventKind
     progress_h: float
     slots: tuple[int, ...]
-    failed_alone: bool = False  # at that instant these slots failed, and nobody else did
+    keeps_layers: bool = False  # these slots failed themselves, and a trainer has the layers
 
 
-def moments(log: EventLog) -> Iterator[Moment]:
-    """What the kernel has to do, in order, from the log of one replication."""
+def moments(log: EventLog, replica_slots: range) -> Iterator[Moment]:
+    """What the kernel has to do, in order, from the log of one replication.
+
+    Parameters
+    ----------
+    replica_slots : of the trainers; where there are none, they never fail
+    """
     wanted = np.flatnonzero(np.isin(log.kind, KINDS))
-    failed = defaultdict(set)
-    for i in np.flatnonzero(log.kind == EventKind.FAILED):
-        failed[log.at_h[i]].add(int(log.slot[i]))
+    failed, without_trainer = _failed_at(log, set(replica_slots))
     for (kind, at_h), events in groupby(wanted, key=lambda i: (log.kind[i], log.at_h[i])):
         rows = list(events)
         slots = tuple(int(log.slot[i]) for i in rows)
-        alone = set(slots) == failed.get(at_h, set())
-        yield Moment(EventKind(kind), float(log.progress_h[rows[0]]), slots, alone)
+        keeps_layers = failed[at_h].issuperset(slots) and at_h not in without_trainer
+        yield Moment(EventKind(kind), float(log.progress_h[rows[0]]), slots, keeps_layers)
+
+
+def _failed_at(log: EventLog, trainers: set[int]) -> tuple[dict[float, set[int]], set[float]]:
+    """Which slots failed at each instant, and the instants from which no trainer was left.
+
+    Trainers that are down come back when the job resumes, or earlier one by one.
+    """
+    failed: dict[float, set[int]] = defaultdict(set)
+    down: set[int] = set()
+    without_trainer = set()
+    for i in np.flatnonzero(np.isin(log.kind, (EventKind.FAILED, *BACK))):
+        at_h, slot = float(log.at_h[i]), int(log.slot[i])
+        if log.kind[i] == EventKind.FAILED:
+            failed[at_h].add(slot)
+            down |= {slot} & trainers
+            if down and down == trainers:
+                without_trainer.add(at_h)
+        else:
+            down = down - {slot} if log.kind[i] == EventKind.REPLACED else set()
+    return failed, without_trainer
 
 
 def act(moment: Moment, saver: Saver, first_slot: int) -> None:
@@ -128,7 +152,7 @@ def act(moment: Moment, saver: Saver, first_slot: int) -> None:
         saver.abandon()
     elif moment.kind is EventKind.REVERTED:
         servers = [slot - first_slot for slot in moment.slots]
-        saver.lose(servers, keeps_layers=moment.failed_alone)
+        saver.lose(servers, keeps_layers=moment.keeps_layers)
 
 
 class OnGrid(Protocol):
@@ -163,7 +187,12 @@ class Course(Protocol):
 
 
 def replay(
-    log: EventLog, useful_h: float, shard_slots: range, course: Course, saver: Saver
+    log: EventLog,
+    useful_h: float,
+    shard_slots: range,
+    replica_slots: range,
+    course: Course,
+    saver: Saver,
 ) -> LossCurve:
     """Train to the end of the log, and do to the model what the log says was done to the job.
 
@@ -172,11 +201,12 @@ def replay(
     log : of one replication
     useful_h : progress [h] at which the job is complete
     shard_slots : slots of the embedding servers; the first is the kernel's server 0
+    replica_slots : of the trainers; where there are none, they never fail
     course, saver : of a trainer at the start of its run
     """
     trainer = course.trainer
     last_save = pending = course.bookmark()
-    for moment in moments(log):
+    for moment in moments(log, replica_slots):
         if moment.kind is EventKind.ROLLED_BACK:
             course.go_back(last_save)
             saver.lose(range(saver.shards.n_servers))

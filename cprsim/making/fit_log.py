@@ -128,6 +128,7 @@ class FitAsked:
     domain : a column of racks, switches or chassis
     reach : of ``by cause``: what each cause kills
     now : a fragment for what comes after the log
+    through_window : a fragment, and a circle, with the rate as it changes along the log
     job_nodes : nodes of the job that the fragment is for; None: all
     bootstrap, seed : samples behind each p-value, and their seed
     circle : whether to simulate the log from its fit
@@ -142,6 +143,7 @@ class FitAsked:
     domain: str | None = None
     reach: Mapping[str, str] = field(default_factory=dict)
     now: bool = False
+    through_window: bool = False
     job_nodes: int | None = None
     bootstrap: int = 199
     seed: int = 0
@@ -153,9 +155,12 @@ class FitAsked:
 
         if self.by is not None and self.domain is not None:
             raise ParameterError("--by and --domain: each writes a fragment; give one of them")
-        if self.now and (self.by is not None or self.domain is not None):
-            message = "--now: goes without --by and --domain, which take the whole window"
-            raise ParameterError(message)
+        if self.now and self.through_window:
+            raise ParameterError("--now and --through-window: each is a fragment; give one of them")
+        for option, is_so in (("--now", self.now), ("--through-window", self.through_window)):
+            if is_so and (self.by is not None or self.domain is not None):
+                message = "goes without --by and --domain, which take the whole window"
+                raise ParameterError(f"{option}: {message}")
         if self.reach and self.by != "cause":
             raise ParameterError("--reach: goes with --by cause")
 

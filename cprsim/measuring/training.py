@@ -98,7 +98,9 @@ class OwnRuns:
         course = OwnCourse(
             run, goes_back, lambda done: self.on_progress(policy.name, done, run.n_samples)
         )
-        curve = replay(log, job.useful_h, job.cluster.shard_slots, course, saver)
+        curve = replay(
+            log, job.useful_h, job.cluster.shard_slots, job.cluster.replica_slots, course, saver
+        )
         return Trained(self.setting.evaluate(run), curve), saver, ()
 
 

@@ -5,7 +5,7 @@
   choice.
 - Two axes or more: curves along one for values of another; where both are numbers, also a map of
   what the other strategies cost beside the reference, with the line where they cost the same.
-- One at a time: a tornado, how far each axis moves the overhead.
+- One at a time: a tornado, how far each axis moves the overhead; with prices, a month's cost, too.
 
 Axes beyond the second are held at their middle value, and the figure says so.
 """
@@ -40,7 +40,10 @@ def sweep_figures(result: SweepResult, *, narrow: bool = False) -> dict[str, Fig
     narrow : for a telephone: panels below each other, without titles
     """
     if result.mode != "grid":
-        return {"tornado": tornado_figure(result, narrow=narrow)}
+        tornados = {"tornado": tornado_figure(result, narrow=narrow)}
+        if result.cheapest is not None:
+            tornados["money"] = tornado_figure(result, money_height(result), narrow=narrow)
+        return tornados
     along, *others = _in_order(result.axes)
     figures = {"curves": _along(result, along, others, OVERHEAD_HEIGHT, narrow=narrow)}
     if result.cheapest is not None:

@@ -1,4 +1,4 @@
-"""How far each axis of a one-at-a-time sweep moves the overhead: a tornado per strategy."""
+"""How far each axis of a one-at-a-time sweep moves overhead or cost: a tornado per strategy."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from cprsim.plots.axes import OVERHEAD_LABEL, title_figure
+from cprsim.plots.axes import title_figure
 from cprsim.plots.style import INK, SERIES, style
-from cprsim.plots.sweep_axes import axis_words, panels, subtitle, value_text
+from cprsim.plots.sweep_axes import (
+    OVERHEAD_HEIGHT,
+    Height,
+    axis_words,
+    panels,
+    subtitle,
+    value_text,
+)
 from cprsim.sweeps import AxisColumn, SweepResult
-from cprsim.sweeps.costs import OVERHEAD
 
 MOST_PANELS = 4
 BELOW: Any = {"facecolor": SERIES[5].colour, "hatch": "////", "edgecolor": "white", "linewidth": 0}
@@ -26,7 +32,7 @@ BAR = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Swing:
-    """What one axis does to one strategy, in per cent of useful time."""
+    """What one axis does to one strategy, in per cent of useful time or in money."""
 
     label: str
     low: float
@@ -39,12 +45,14 @@ class Swing:
         return self.high - self.low
 
 
-def tornado_figure(result: SweepResult, *, narrow: bool = False) -> Figure:
-    """A bar per axis from the lowest to the highest overhead along it, the widest on top.
+def tornado_figure(
+    result: SweepResult, height: Height = OVERHEAD_HEIGHT, *, narrow: bool = False
+) -> Figure:
+    """A bar per axis from the lowest to the highest value along it, the widest on top.
 
     The upright line is the scenario as it is; hatched below it, plain above.
     """
-    rows = result.of(OVERHEAD)
+    rows = result.of(height.quantity)
     shown = result.strategies[:MOST_PANELS]
     with style():
         size_in = (1.8 + 3.6 * len(shown), 2.0 + 0.5 * len(result.axes))
@@ -52,30 +60,32 @@ def tornado_figure(result: SweepResult, *, narrow: bool = False) -> Figure:
         for axes, name in zip(every, shown, strict=True):
             of_strategy = rows[rows["strategy"] == name]
             base = of_strategy[of_strategy["varied"] == ""]
-            _panel(axes, 100 * float(base["mean"].iloc[0]), _swings(result, of_strategy))
+            swings = _swings(result, of_strategy, height.scale)
+            _panel(axes, height.scale * float(base["mean"].iloc[0]), swings)
             axes.set_title(fill(name, 28), fontsize=9.5)
-            axes.set_xlabel(OVERHEAD_LABEL)
+            axes.set_xlabel(height.label)
         figure.legend(
             handles=[Patch(**BELOW, label="below the scenario's"), Patch(**ABOVE, label="above")],
             loc="outside lower left", ncols=2,
         )  # fmt: skip
         if not narrow:
-            title_figure(figure, f"What moves the overhead: {result.name}", subtitle(result, ""))
+            moved = "overhead" if height is OVERHEAD_HEIGHT else "cost of a month"
+            title_figure(figure, f"What moves the {moved}: {result.name}", subtitle(result, ""))
     return figure
 
 
-def _swings(result: SweepResult, of_strategy: pd.DataFrame) -> list[Swing]:
+def _swings(result: SweepResult, of_strategy: pd.DataFrame, scale: float) -> list[Swing]:
     """The axes along which jobs finish, the one that moves least first."""
     swings = []
     for axis in result.axes:
         rows = of_strategy[(of_strategy["varied"] == axis.key) & of_strategy["mean"].notna()]
         if len(rows):
-            swings.append(_swing(axis, rows))
+            swings.append(_swing(axis, rows, scale))
     return sorted(swings, key=lambda swing: (swing.width, swing.label))
 
 
-def _swing(axis: AxisColumn, rows: pd.DataFrame) -> Swing:
-    mean = 100 * rows["mean"].to_numpy(np.float64)
+def _swing(axis: AxisColumn, rows: pd.DataFrame, scale: float) -> Swing:
+    mean = scale * rows["mean"].to_numpy(np.float64)
     least, most = int(mean.argmin()), int(mean.argmax())
     at = [value_text(value, axis) for value in rows[axis.column]]
     return Swing(

@@ -7,13 +7,22 @@ from math import isfinite
 from typing import Any
 
 from cprsim.backtesting.facts import AS_IT_RAN
-from cprsim.backtesting.replaying import Advice, Backtest, Replayed, bills, interval_words
+from cprsim.backtesting.replaying import (
+    Advice,
+    Backtest,
+    MoneyDraws,
+    Replayed,
+    bills,
+    interval_words,
+    money_draws,
+)
 from cprsim.codec import finite_or_none as plain
 from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.present.as_json import interval
 from cprsim.present.document import Block, Cell, Column, Document, Page, Section, Table, Words
 from cprsim.present.ledger import MOST_JOBS, MOST_JOBS_BRIEF, ends, hours_text
 from cprsim.present.money import bills_as_json, cheapest, money_table
+from cprsim.prices import shown
 from cprsim.results.words import count
 
 NEVER = "never ends"
@@ -76,8 +85,25 @@ def _money(found: Sequence[Backtest]) -> list[Block]:
 
 
 def _in_money(found: Sequence[Backtest], advised: Advice) -> list[str]:
-    costs = bills(found)
-    return [cheapest(costs, advised.system)] if costs else []
+    draws = money_draws(found)
+    return [] if draws is None else [cheapest(bills(found), advised.system), _in_draws(draws)]
+
+
+def _in_draws(draws: MoneyDraws) -> str:
+    """In how many draws the cheapest in all is so, and what it saves."""
+    others = ", ".join(f"{name} {n}" for name, n in draws.cheapest_in.items() if name != draws.best)
+    said = (
+        f"It is the cheapest in {draws.cheapest_in.get(draws.best, 0)} of {draws.n_draws} joint "
+        f"draws of what the logs do not say{f' (others: {others})' if others else ''}"
+    )
+    if draws.saved is None or draws.best == AS_IT_RAN:
+        return f"{said}."
+    mean, low, high = (
+        shown(round(end), "") if isfinite(end) else NO_NUMBER
+        for end in (draws.saved.mean, draws.saved.low, draws.saved.high)
+    )
+    between = "" if NO_NUMBER in (low, high) else f" (95 %: {low} to {high})"
+    return f"{said}; beside {AS_IT_RAN} it saves {mean}{between} in all."
 
 
 def _subject(found: Sequence[Backtest]) -> str:
@@ -173,8 +199,17 @@ def backtest_as_json(
             "runner_up": advised.runner_up,
             "reversed_by": advised.reversed_by,
         },
-        **bills_as_json(bills(found)),
+        **_money_as_json(found),
     }
+
+
+def _money_as_json(found: Sequence[Backtest]) -> dict[str, Any]:
+    draws = money_draws(found)
+    if draws is None:
+        return {}
+    saved = None if draws.saved is None else interval(draws.saved)
+    drawn = {"cheapest_in": draws.cheapest_in, "n_draws": draws.n_draws, "saved_cents": saved}
+    return {"money": {**bills_as_json(bills(found))["money"], **drawn}}
 
 
 def _job(one: Backtest) -> dict[str, Any]:

@@ -26,8 +26,8 @@ from cprsim.fitting.fragments import (
 from cprsim.fitting.goodness import P_REJECTED, Judged, Ranking
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import Parameter
-from cprsim.fitting.posterior_check import Compared, check_by_simulation
-from cprsim.fitting.rates import Rates, fragment_from_now, rates
+from cprsim.fitting.posterior_check import Compared, check_by_simulation, check_through_window
+from cprsim.fitting.rates import Rates, fragment_from_now, fragment_through_window, rates
 from cprsim.fitting.since_last import Since
 from cprsim.fitting.trace_fit import FitVerdict, Subject, TraceFit, verdict
 from cprsim.fitting.trend import Trend
@@ -76,11 +76,12 @@ class FitReport:
     apart: TakenApart = WHOLE
     rates: Rates | None = None
     why_no_rates: str = ""
+    through_window: bool = False
 
     @classmethod
     def of(
         cls, fitted: TraceFit, origin: str, *, n_job_nodes: int | None, circle_seed: int | None,
-        now: bool = False, apart: TakenApart = WHOLE,
+        now: bool = False, through_window: bool = False, apart: TakenApart = WHOLE,
     ) -> FitReport:  # fmt: skip
         """Make the fragments, and close the circle.
 
@@ -91,12 +92,14 @@ class FitReport:
         n_job_nodes : nodes of the job that the fragments are for; None for all of the log's
         circle_seed : of the simulation; None for no circle
         now : the fragment is for what comes after the log, where the rate changes
+        through_window : fragment and circle have the rate as it changes along the log
         apart : the log by cause, group or domain
         """
         course, why_no_rates = _rates(fitted)
         simpler = None
-        if now:
-            written, why_no_fragment = _from_now(fitted, course, origin, n_job_nodes)
+        if now or through_window:
+            write = _from_now if now else _through_window
+            written, why_no_fragment = write(fitted, course, origin, n_job_nodes)
             why_no_fragment = why_no_rates or why_no_fragment
         else:
             written, why_no_fragment = _or_reason(fragment, fitted, origin, n_job_nodes)
@@ -104,12 +107,14 @@ class FitReport:
                 simpler, _ = _or_reason(job_fragment, fitted, origin, n_job_nodes)
             if course is not None and course.changes and written is not None:
                 written = f"{WHOLE_WINDOW}\n{written}"
-        circle, why_no_circle = _circle(fitted, circle_seed)
+        circle, why_no_circle = _circle(
+            fitted, circle_seed, apart.domains, course if through_window else None
+        )
         n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
         said = verdict(fitted, n_job)
         return cls(
             fitted, n_job, origin, written, why_no_fragment, simpler, circle, why_no_circle, said,
-            _now_sentences(fitted, course, n_job), apart, course, why_no_rates,
+            _now_sentences(fitted, course, n_job), apart, course, why_no_rates, through_window,
         )  # fmt: skip
 
     @property
@@ -130,7 +135,8 @@ class FitReport:
 
 
 WHOLE_WINDOW = (
-    "# simulates the whole window of the log, whose rate changes; --now: what comes after it"
+    "# simulates the whole window of the log, whose rate changes, as if it did not; --now: what "
+    "comes after it;\n# --through-window: the window with its rate as it changes"
 )
 
 
@@ -152,6 +158,18 @@ def _from_now(
         return fragment_from_now(fitted.outages, course, origin, n_job, observed), ""
     except ParameterError as error:
         return None, f"the last piece of the log alone: {error}"
+
+
+def _through_window(
+    fitted: TraceFit, course: Rates | None, origin: str, n_job_nodes: int | None
+) -> tuple[str | None, str]:
+    if course is None:
+        return None, ""
+    n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
+    try:
+        return fragment_through_window(fitted, course, origin, n_job), ""
+    except ParameterError as error:
+        return None, str(error)
 
 
 def _now_sentences(fitted: TraceFit, course: Rates | None, n_job: int) -> tuple[str, ...]:
@@ -230,15 +248,23 @@ def _fragment_blocks(report: FitReport) -> list[Block]:
     return [ListingBlock("The section failures", report.text), ListingBlock("Simpler", simpler)]
 
 
-def _circle(fitted: TraceFit, seed: int | None) -> tuple[tuple[Compared, ...], str]:
+def _circle(
+    fitted: TraceFit, seed: int | None, domains: ByDomain | None, course: Rates | None
+) -> tuple[tuple[Compared, ...], str]:
     """The log beside its simulation, or why it can't be simulated."""
     if seed is None:
         return (), ""
-    if fitted.correlated is None:
-        why_not = fitted.why_not_correlated
+    alone = fitted if domains is None else domains.alone
+    if alone is None:
+        return (), f"failures of nodes alone could not be fitted: {domains and domains.why_not}"
+    if alone.correlated is None:
+        why_not = alone.why_not_correlated
         return (), f"nodes that differ could not be fitted to this log: {why_not}"
     try:
-        return check_by_simulation(fitted.outages, fitted.correlated, seed=seed), ""
+        if course is not None:
+            return check_through_window(fitted.outages, course.course, seed=seed), ""
+        shocks = None if domains is None else domains.fitted
+        return check_by_simulation(fitted.outages, alone.correlated, seed=seed, domains=shocks), ""
     except (CprsimError, ArithmeticError, ValueError) as error:
         return (), f"the fit can't be simulated: {error}"
 
@@ -396,14 +422,20 @@ def _circle_blocks(report: FitReport) -> list[Block]:
     if not report.circle:
         return []
     headings = ("log", "simulated", "95 % of them", "inside")
-    of_cause = "simulated: this cause alone, whose clocks no other cause's repair renews"
+    cause, domains = report.fitted.observation.cause, report.apart.domains
+    said = {
+        "simulated: this cause alone, whose clocks no other cause's repair renews":
+            cause is not None,
+        "simulated: nodes alone, and the shocks of domains besides": domains is not None,
+        "simulated: the rate as it changes along the log": report.through_window,
+    }  # fmt: skip
     return [
         Table(
             "The log beside logs simulated from its fit",
             [Column("statistic", is_number=False), *map(Column, headings)],
             [_compared_cells(one) for one in report.circle],
         ),
-        Words([of_cause] if report.fitted.observation.cause is not None else []),
+        Words([text for text, is_so in said.items() if is_so]),
     ]
 
 

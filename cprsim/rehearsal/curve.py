@@ -135,7 +135,7 @@ class CurveListener:
     has_more_to_send = False
     closed = False
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = HOST) -> None:
         import zmq
 
         public, secret = zmq.curve_keypair()
@@ -143,8 +143,8 @@ class CurveListener:
         self.socket.curve_server = True
         self.socket.curve_publickey, self.socket.curve_secretkey = public, secret
         self.socket.zap_domain = b"rehearsal"
-        port = self.socket.bind_to_random_port(f"tcp://{HOST}")
-        self.address = f"tcp://{HOST}:{port} {public.decode()}"
+        port = self.socket.bind_to_random_port(f"tcp://{host}")
+        self.address = f"tcp://{host}:{port} {public.decode()}"
         self._peers: dict[bytes, CurvePeer] = {}
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from cprsim.rehearsal.calibration import (
 from cprsim.rehearsal.curve import require_zmq
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, fresh_model, image_bytes
-from cprsim.rehearsal.nodes import ForkServer
+from cprsim.rehearsal.nodes import ForkServer, JobNodes
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders
 from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, predict
 from cprsim.rehearsal.setting import (
@@ -54,6 +54,7 @@ from cprsim.whole_file import write_whole
 ATTEMPTS = 2  # at one run each time, where the machine was too busy
 BEFORE, FORMAT = "before.json", 1
 Say = Callable[[str], None]
+JobPlace = Callable[[Material], AbstractContextManager[JobNodes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,7 @@ def rehearse(
     journal: Path,
     say: Say,
     over_tcp: bool = False,
+    place: JobPlace = ForkServer,
 ) -> Rehearsal:
     """Rehearse an experiment.
 
@@ -156,6 +158,7 @@ def rehearse(
     journal : folder that keeps what is done: the same call goes on from there
     say : called with a line about what is going on
     over_tcp : data between processes goes over TCP, encrypted
+    place : where the processes are put; on several machines data has to go over TCP
 
     Raises
     ------
@@ -167,7 +170,7 @@ def rehearse(
         require_zmq()
     policies = policies_to_rehearse(experiment, names)
     with ExitStack() as stack:
-        session = _Session(experiment, what, stack, over_tcp)
+        session = _Session(experiment, what, stack, over_tcp, place)
         calibration = _calibration_in(journal) or session.calibration(policies, say)
         planned, n_left_out = session.plan(policies, n_traces, calibration)
         digest = _write_before(journal, calibration, planned)
@@ -179,27 +182,32 @@ def rehearse(
 
 
 class _Session:
-    """Where runs take place: the fork server starts with the first."""
+    """Where runs take place: what forks their processes starts with the first."""
 
     def __init__(
-        self, experiment: Experiment, what: ProxyModel, stack: ExitStack, over_tcp: bool
+        self,
+        experiment: Experiment,
+        what: ProxyModel,
+        stack: ExitStack,
+        over_tcp: bool,
+        place: JobPlace,
     ) -> None:
         self.experiment, self.what, self._over_tcp = experiment, what, over_tcp
         self.material: Material = material_of(what, len(experiment.cluster.replica_slots))
         self.speeds = speeds_of(experiment, self.material)
-        self._stack = stack
-        self._fork_server: ForkServer | None = None
+        self._stack, self._place = stack, place
+        self._placement: JobNodes | None = None
         self._start: Dlrm | None = None
         self._n_runs = 0
 
     def run(self, orders: Orders) -> FinishedRun:
         """Run orders on real processes."""
-        if self._fork_server is None or self._start is None:
-            self._fork_server = self._stack.enter_context(ForkServer(self.material))
+        if self._placement is None or self._start is None:
+            self._placement = self._stack.enter_context(self._place(self.material))
             self._start = fresh_model(self.material)
         self._n_runs += 1
-        folder = self._fork_server.folder / f"run-{self._n_runs}"
-        return Supervisor(self._fork_server, self.material, orders, folder, self._start).run()
+        folder = self._placement.folder / f"run-{self._n_runs}"
+        return Supervisor(self._placement, self.material, orders, folder, self._start).run()
 
     def calibration(self, policies: tuple[RecoveryPolicy, ...], say: Say) -> RunCalibration:
         """Measure what is measured without failures."""

@@ -1,7 +1,7 @@
 """An embedding server: a shard in memory for trainers; saves and loads through a throttle.
 
 trainer      pull (places) -> rows;  push (places, samples, gradients) -> ack
-supervisor   save -> saved | failed;  commit, abandon;  load -> loaded;  where, dump
+supervisor   save -> saved | failed;  commit, abandon;  load -> loaded;  sharing;  where, dump
              behind the job: capture -> captured;  write -> saved | failed
              after it: stop;  lend (to a replacement) -> lent;  recall -> loaded
 peers        copy (a piece) -> kept;  give (a copy) -> given
@@ -25,7 +25,6 @@ from cprsim.rehearsal.material import image_bytes
 from cprsim.rehearsal.messages import AnyChannel, Channel, Message
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.store import (
-    ActiveFlows,
     Arrays,
     SaveFiles,
     Throttle,
@@ -52,14 +51,14 @@ class Server:
 
     def __init__(self, worker: Worker, orders: Mapping[str, Any]) -> None:
         self._worker, self._loop = worker, worker.loop
-        self._number, self._slot = int(orders["number"]), int(orders["slot"])
+        self._number = int(orders["number"])
         inherited = worker.inherited
         rows = initial_rows(inherited.material, inherited.table, self._number)
         self.shard = Shard(inherited.material, self._number, rows, sub_saves_of(orders))
         self._store = SaveFiles(Path(orders["store"]))
         self._saves = Throttle(inf, float(orders["save_rate"]))
-        self._loads = Throttle(*(float(rate) for rate in orders["load_rates"]))
-        self._flows = ActiveFlows(Path(orders["flows"]), int(orders["n_slots"]))
+        together, alone = orders["load_rates"]
+        self._loads = Throttle(float(together), float(alone))
         self._under_way: list[_UnderWay] = []
         self._captured: dict[int, Arrays] = {}  # content of saves behind the job
         self._early: list[tuple[AnyChannel, Message]] = []  # pulls of rows that are not there yet
@@ -90,7 +89,7 @@ class Server:
         done: Callable[[], None],
     ) -> None:
         """Move bytes through a throttle, beside what else is under way."""
-        transfer = ThrottledTransfer(pieces, throttle, self._flows, self._slot)
+        transfer = ThrottledTransfer(pieces, throttle)
         save = int(fields.get("save", 0))
         self._under_way.append(_UnderWay(int(fields["ask"]), save, transfer, done))
 
@@ -171,6 +170,8 @@ class Server:
             self._abandon(fields)
         elif message.kind == "load":
             self._load(channel, fields)
+        elif message.kind == "sharing":
+            self._loads.n_flows = int(fields["n"])
         elif message.kind == "lend":
             self._lend(channel, fields)
         elif message.kind == "recall":

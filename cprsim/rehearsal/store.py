@@ -13,7 +13,6 @@ successor. Files are not flushed to the disk: processes die here, the machine do
 from __future__ import annotations
 
 import json
-import mmap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
@@ -32,35 +31,17 @@ MOST_CHUNK_BYTES = 1 << 20
 Arrays = dict[str, Array]
 
 
-class ActiveFlows:
-    """Which slots are moving bytes now: a byte per slot, in a file that all processes map."""
-
-    def __init__(self, path: Path, n_slots: int) -> None:
-        if not path.exists():
-            path.write_bytes(bytes(n_slots))
-        with path.open("r+b") as file:
-            self._map = mmap.mmap(file.fileno(), n_slots)
-
-    def begin(self, slot: int) -> None:
-        self._map[slot] = 1
-
-    def end(self, slot: int) -> None:
-        self._map[slot] = 0
-
-    @property
-    def n(self) -> int:
-        return self._map[:].count(1)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Throttle:
     """Bytes per second of one flow: an even share of what all have together, up to its own link."""
 
     together: float = inf
     alone: float = inf
+    n_flows: int = 1  # which share it now, as the supervisor says
 
-    def rate(self, n_flows: int) -> float:
-        return min(self.alone, self.together / max(n_flows, 1))
+    @property
+    def rate(self) -> float:
+        return min(self.alone, self.together / self.n_flows)
 
 
 class ThrottledTransfer:
@@ -69,28 +50,23 @@ class ThrottledTransfer:
     Lateness is caught up: deadlines follow from the bytes, not from when pieces were moved.
     """
 
-    def __init__(
-        self, pieces: Iterator[int], throttle: Throttle, flows: ActiveFlows, slot: int
-    ) -> None:
-        self._pieces, self._throttle, self._flows, self._slot = pieces, throttle, flows, slot
+    def __init__(self, pieces: Iterator[int], throttle: Throttle) -> None:
+        self._pieces, self._throttle = pieces, throttle
         self.deadline = monotonic()
         self.n_bytes = 0
-        flows.begin(slot)
 
     def step(self) -> bool:
         """Move the next piece; False where all are moved and their time is over."""
         n_bytes = next(self._pieces, 0)
         if not n_bytes:
-            self._flows.end(self._slot)
             return False
         self.n_bytes += n_bytes
-        self.deadline += n_bytes / self._throttle.rate(self._flows.n)
+        self.deadline += n_bytes / self._throttle.rate
         return True
 
     def cancel(self) -> None:
         """Stop the transfer."""
         self._pieces = iter(())
-        self._flows.end(self._slot)
 
 
 class SaveFiles:

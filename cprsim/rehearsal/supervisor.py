@@ -28,11 +28,11 @@ from cprsim.rehearsal.curve import fresh_keys
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material, rows_of
 from cprsim.rehearsal.messages import Message
-from cprsim.rehearsal.nodes import ForkServer, ProcessGroup, WorkerProcess
+from cprsim.rehearsal.nodes import JobNodes, JobProcess
 from cprsim.rehearsal.orders import STALLING, DueSave, Kill, Orders
 from cprsim.rehearsal.server import first_image
 from cprsim.rehearsal.shard import Shard, initial_rows
-from cprsim.rehearsal.store import ActiveFlows, SaveFiles, write
+from cprsim.rehearsal.store import SaveFiles, write
 from cprsim.rehearsal.trainer import DENSE
 
 END_S = 30.0  # at most to collect the trained state
@@ -96,13 +96,13 @@ class Supervisor:
     """
 
     def __init__(
-        self, fork_server: ForkServer, material: Material, orders: Orders, store: Path, start: Dlrm
+        self, placement: JobNodes, material: Material, orders: Orders, store: Path, start: Dlrm
     ) -> None:
         self._material, self._orders, self._start = material, orders, start
         self._folder = store
         self._store = SaveFiles(store)
-        self._group = ProcessGroup(fork_server, f"g{store.name[-8:]}")
-        self._node: dict[int, WorkerProcess] = {}
+        self._group = placement.group(f"g{store.name[-8:]}")
+        self._node: dict[int, JobProcess] = {}
         self._job = _Job()
         self._behind = SavesBehind(
             orders,
@@ -117,6 +117,7 @@ class Supervisor:
         self._accounts: list[tuple[str, dict[str, float]]] = []
         self._keys = astuple(fresh_keys()) if orders.over_tcp else ()
         self._n_false_alarms = 0
+        self._loading: set[int] = set()  # servers
         self._began_at = 0.0
 
     # ----------------------------------------------------------------- the run as a whole
@@ -190,7 +191,6 @@ class Supervisor:
         self._job.have_layers = set(self._trainers)
 
     def _write_first_images(self) -> None:
-        ActiveFlows(self._folder / "flows", self._orders.n_slots)
         for number in range(self._orders.n_servers):
             rows = initial_rows(self._material, self._start.table, number)
             shard = Shard(self._material, number, rows, None)
@@ -247,8 +247,8 @@ class Supervisor:
         answer = await node.ask(
             "assign",
             role="server" if slot in self._servers else "trainer",
-            number=slot, slot=slot, n_slots=orders.n_slots, name=f"w{node.pid}",
-            store=str(self._folder), flows=str(self._folder / "flows"),
+            number=slot, slot=slot, name=f"w{node.pid}",
+            store=str(self._folder), host=node.host,
             save_rate=speeds.save_rate, load_rates=[speeds.load_together, speeds.load_alone],
             sub_saves=None if orders.sub_saves is None else asdict(orders.sub_saves),
             useful_s=orders.useful_s, position=self._job.position, keys=self._keys,
@@ -268,7 +268,7 @@ class Supervisor:
         )
         await asyncio.gather(*asks)
 
-    def _hear(self, node: WorkerProcess, message: Message) -> None:
+    def _hear(self, node: JobProcess, message: Message) -> None:
         """Handle a message that is no answer."""
         fields = message.fields
         if message.kind == "error":
@@ -281,7 +281,7 @@ class Supervisor:
             self._job.position = int(fields["position"])
             self._note(what, at=float(fields["at"]))
 
-    def _reach(self, trainer: WorkerProcess, message: Message) -> None:
+    def _reach(self, trainer: JobProcess, message: Message) -> None:
         """A trainer has come to where it was to; the last of all tells when."""
         self._on_the_way -= {slot for slot in self._trainers if self._node[slot] is trainer}
         if not self._on_the_way and self._reached is not None and not self._reached.done():
@@ -320,7 +320,7 @@ class Supervisor:
                 if self._node[slot] is node and monotonic() - node.beat_at > timeout_s:
                     self._detect(slot, node)
 
-    def _detect(self, slot: int, node: WorkerProcess) -> None:
+    def _detect(self, slot: int, node: JobProcess) -> None:
         """Declare a process dead; it is killed where it still lives."""
         at, was_dead, node.given_up = monotonic(), node.is_dead, True
         node.signal(signal.SIGKILL)
@@ -333,7 +333,6 @@ class Supervisor:
             back_to = self._behind.lose(slot)
             self._note(FactKind.ROLLED_BACK, slot, at, position=back_to.position)
         self._accounts.append((self._role(slot), node.account))
-        ActiveFlows(self._folder / "flows", self._orders.n_slots).end(slot)
         for trainer in self._trainers:
             if slot in self._servers and self._node[trainer].assigned:
                 self._node[trainer].send("dead", server=slot)
@@ -573,9 +572,22 @@ class Supervisor:
         await asyncio.gather(*(self._assign(slot) for slot in slots))
 
     async def _load(self, slots: Sequence[int]) -> None:
-        position = self._job.position
-        asks = (self._node[slot].ask("load", position=position) for slot in slots)
-        await asyncio.gather(*asks)
+        """Have slots load the last save; servers that do so at once share the bandwidth."""
+        self._share(self._loading | (set(slots) & set(self._servers)))
+        try:
+            await asyncio.gather(*map(self._loaded, slots))
+        finally:
+            self._share(self._loading - set(slots))
+
+    async def _loaded(self, slot: int) -> None:
+        await self._node[slot].ask("load", position=self._job.position)
+        self._share(self._loading - {slot})
+
+    def _share(self, loading: set[int]) -> None:
+        """Tell servers that load how many they are."""
+        self._loading = loading
+        for slot in loading:
+            self._node[slot].send("sharing", n=len(loading))
 
     async def _halt(self) -> None:
         """Stop the trainers, and learn the position of the job.
@@ -671,7 +683,7 @@ def _interrupts_cancel(task: asyncio.Task[Any]) -> Iterator[asyncio.Event]:
             signal.signal(signal.SIGINT, before)
 
 
-async def _answer_of(node: WorkerProcess, kind: str) -> Message | None:
+async def _answer_of(node: JobProcess, kind: str) -> Message | None:
     """The answer of a process; None where it dies before it has answered."""
     if node.given_up or not node.assigned:
         return None

@@ -256,8 +256,18 @@ class TrainerProcess:
         self._worker.supervisor.send("halted", re=ask, position=self.position)
 
     def _wait_for_acks(self) -> None:
-        while any(not self._servers[number].closed for number in self._unacknowledged):
+        while self._is_owed_acks:
             self._loop.turn(inf)
+
+    def _is_taken(self) -> bool:
+        """Wait until servers have the last batch, or a save could miss it; False: halted before."""
+        while self._is_owed_acks and self._halt is None:
+            self._loop.turn(inf)
+        return self._halt is None
+
+    @property
+    def _is_owed_acks(self) -> bool:
+        return any(not self._servers[number].closed for number in self._unacknowledged)
 
     def _due_at(self, position: float) -> float:
         """Instant at which the schedule reaches a position."""
@@ -274,7 +284,7 @@ class TrainerProcess:
             self._keep_pace()
             if mark is not None and before < int(mark) <= self.position:
                 self._report("passed")
-        if self.position >= until and self._halt is None:
+        if self.position >= until and self._is_taken():
             self._run = None
             self._account["worked_s"] += monotonic() - self._began_at
             self._report("reached")

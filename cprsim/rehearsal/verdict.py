@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -105,19 +105,32 @@ class JudgedRun:
 
 def judge(predicted: FoldedRun, measured: FoldedRun, heartbeat_s: float | None = None) -> JudgedRun:
     """One run beside its prediction; its heartbeats make detection be judged sharply."""
-    lines = []
-    for part in measured.costs.parts:
-        expected_s, actual_s = (_seconds(run, part) for run in (predicted, measured))
-        if max(expected_s, abs(actual_s)) > 0 and part not in UNJUDGED:
-            off = _is_off(expected_s, actual_s, PART_FRACTION)
-            lines.append(ComparedQuantity(part, expected_s, actual_s, off))
-    expected_s, actual_s = overhead_s(predicted), overhead_s(measured)
-    off = _is_off(expected_s, actual_s, OVERHEAD_FRACTION)
-    lines.append(ComparedQuantity(OVERHEAD, expected_s, actual_s, off))
-    differs = abs(predicted.pls - measured.pls) > PLS_ABSOLUTE
-    lines.append(ComparedQuantity(PLS, predicted.pls, measured.pls, differs))
     silence = None if heartbeat_s is None else silence_in(measured.log, heartbeat_s)
-    return JudgedRun(tuple(lines), silence)
+    return JudgedRun(compared(quantities(predicted), quantities(measured)), silence)
+
+
+def quantities(run: FoldedRun) -> dict[str, float]:
+    """What a run is judged by: seconds of each part and of all overhead, and PLS."""
+    parts = {part: _seconds(run, part) for part in run.costs.parts if part not in UNJUDGED}
+    return parts | {OVERHEAD: overhead_s(run), PLS: run.pls}
+
+
+def compared(
+    predicted: Mapping[str, float], measured: Mapping[str, float]
+) -> tuple[ComparedQuantity, ...]:
+    """Quantities beside each other; those that neither has are left out."""
+    return tuple(
+        ComparedQuantity(name, ours, theirs, _quantity_is_off(name, ours, theirs))
+        for name, theirs in measured.items()
+        if (ours := predicted.get(name, 0.0)) or theirs or name in (OVERHEAD, PLS)
+    )
+
+
+def _quantity_is_off(name: str, predicted: float, measured: float) -> bool:
+    if name == PLS:
+        return abs(predicted - measured) > PLS_ABSOLUTE
+    fraction = OVERHEAD_FRACTION if name == OVERHEAD else PART_FRACTION
+    return _is_off(predicted, measured, fraction)
 
 
 def mean_of(judged: Sequence[JudgedRun]) -> JudgedRun:
@@ -258,8 +271,11 @@ def check_replay(ran: FinishedRun, run: FoldedRun, material: Material, test: Cli
         bytes_of_replay = replay_going_back(run.log, useful_h, trainer)
     else:
         saver = Saver(trainer, material.shards, ran.orders.sub_saves)
-        slots = range(ran.orders.n_servers)
-        replay(run.log, useful_h, slots, TracedTraining(trainer), saver)
+        servers, trainers = (
+            range(ran.orders.n_servers),
+            range(ran.orders.n_servers, ran.orders.n_slots),
+        )
+        replay(run.log, useful_h, servers, trainers, TracedTraining(trainer), saver)
         bytes_of_replay = saver.bytes_written
     auc_of_replay = trainer.evaluate(test).auc
     equal = _equal(ran, trainer)
@@ -281,7 +297,7 @@ def replay_going_back(log: EventLog, useful_h: float, trainer: ProxyTrainer) -> 
     """
     kept = {0: _copied(trainer)}
     n_bytes = 0
-    for moment in moments(log):
+    for moment in moments(log, range(0)):
         at = trainer.on_grid(moment.progress_h / useful_h * trainer.n_samples)
         if moment.kind is EventKind.ROLLED_BACK:
             for name, array in trainer.state().items():

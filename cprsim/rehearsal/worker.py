@@ -24,7 +24,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from cprsim.kernel.loops import Array
-from cprsim.rehearsal.curve import RunKeys
+from cprsim.rehearsal.curve import HOST, RunKeys
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.messages import (
     AnyChannel,
@@ -165,7 +165,8 @@ class Worker:
         self.supervisor = connect(address)
         self.loop.add(self.supervisor, self._on_message, lambda channel: os._exit(0))
         self.role: WorkerRole | None = None
-        self.keys: RunKeys | None = None  # of the run, where its data goes over TCP
+        self.keys: RunKeys | None = None  # of the run, where its data goes over TCP ...
+        self.host = HOST  # ... and where it is found then
         self.supervisor.send("hello", key=key)
 
     def run(self) -> None:
@@ -191,7 +192,7 @@ class Worker:
         from cprsim.rehearsal.trainer import TrainerProcess
 
         if keys := message.fields["keys"]:
-            self.keys = RunKeys(*keys)
+            self.keys, self.host = RunKeys(*keys), message.fields["host"]
         duty = Server if message.fields["role"] == "server" else TrainerProcess
         if self.role is None:  # else a recovery was cut off that had asked before
             self.role = duty(self, message.fields)
@@ -207,7 +208,7 @@ class Worker:
             from cprsim.rehearsal.curve import CurveGate, CurveListener
 
             self.loop.add(CurveGate(self.keys), on_message)
-            listener = CurveListener()
+            listener = CurveListener(self.host)
             self.loop.add(listener, on_message)
             return listener.address
         address = address_in(self.folder, f"{name}.sock")

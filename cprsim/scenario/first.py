@@ -120,7 +120,7 @@ def _failures(answers: Answers) -> list[str]:
             return [f"# from {origin}: numbers and intervals are the fit's", text.rstrip("\n")]
         case Rate(mtbf_h, per_node):
             lifetime = f"family: exponential, mtbf: {TIME.format(mtbf_h)}"
-            mark = f"given, but for the family, which is {ASSUMED}"
+            mark = f"given; the family is {ASSUMED}"
             return _clocks(answers.nodes, lifetime, mark, per_node=per_node)
     return _published(answers.nodes, preset(INSTEAD[answers.kind]))
 

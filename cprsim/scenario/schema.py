@@ -19,6 +19,7 @@ from cprsim.scenario.failures import (
     ANY,
     MAX_FAILURES,
     SYNC_PS,
+    ChangingFailures,
     CorrelatedFailures,
     Failures,
     InjectedFailures,
@@ -275,7 +276,9 @@ def _role_exists(scenario: Scenario, role: str, key: str) -> Found:
         yield key, f"the cluster has no node of role `{role}`; it has: {known}"
 
 
-def _group_fits(scenario: Scenario, failures: JobFailures | InjectedFailures) -> Found:
+def _group_fits(
+    scenario: Scenario, failures: JobFailures | ChangingFailures | InjectedFailures
+) -> Found:
     yield from _role_exists(scenario, failures.role, "role")
     n_nodes = scenario.n_nodes_of.get(failures.role, 0)
     if not n_nodes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from io import StringIO
 from pathlib import Path
 
@@ -13,13 +14,13 @@ from rich.console import Console
 
 from cprsim.backtesting.calibrating import calibrate, predict
 from cprsim.backtesting.facts import AS_IT_RAN, Listed, clock_of, facts_of, going_on, saving_every
-from cprsim.backtesting.replaying import advice, backtests, bills
+from cprsim.backtesting.replaying import advice, backtests, bills, money_draws
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import replay, simulate
 from cprsim.history.exporting import exported, write_events
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
-from cprsim.present.backtest import backtest_blocks
+from cprsim.present.backtest import backtest_as_json, backtest_blocks
 from cprsim.present.ledger import ledger_blocks
 from cprsim.present.terminal import show
 from cprsim.records import Clock
@@ -168,6 +169,38 @@ def test_staleness_is_priced_by_the_curve_that_belongs_to_the_job(histories) -> 
     assert (partial.auc_loss > 0).all()
     bill = bills([found])["partial"].job.cents
     assert abs(bill["accuracy"] - 100 * 100 * 1e4 * partial.auc_loss.mean()) <= 1
+    drawn = money_draws([found])
+    hours = ran.overhead_h - partial.overhead_h  # 8 nodes at 1 USD; 100 USD for 0.0001 of AUC
+    saved = 100 * (8 * hours - 100 * 1e4 * partial.auc_loss)
+    best = "partial" if saved.mean() > 0 else AS_IT_RAN
+    assert drawn.best == best
+    assert drawn.cheapest_in == dict(
+        Counter("partial" if one > 0 else AS_IT_RAN for one in saved).most_common()
+    )
+    expected = saved.mean() if best == "partial" else 0.0
+    assert drawn.saved.mean == pytest.approx(expected, abs=2)
+
+
+@pytest.mark.long
+def test_joint_draws_are_told_in_money_and_beside_the_hours(histories) -> None:
+    logs, _ = histories
+    jobs = ledgers(read_logs([logs / "j00.jsonl", logs / "j01.jsonl"]), n_draws=5)
+    said = ["prices.currency=USD", "prices.node_hour=2"]
+    found, _ = backtests(jobs, OTHERS[:1], n_nodes=8, n_draws=20, overrides=said)
+    drawn = money_draws(found)
+    saved_h = sum(one.saved_h("slower") for one in found)
+    slower = {True: "slower", False: AS_IT_RAN}
+    by_hours = Counter(slower[bool(one > 0)] for one in saved_h)
+    assert dict(drawn.cheapest_in) == dict(by_hours)
+    if drawn.best == "slower":
+        assert drawn.saved.mean == pytest.approx(100 * 2 * 8 * saved_h.mean(), abs=2)
+    advised = advice(found, jobs, OTHERS[:1], n_nodes=8, overrides=said)
+    plain = backtest_as_json(found, advised, [])["money"]
+    assert plain["n_draws"] == sum(plain["cheapest_in"].values()) == 20
+    out = StringIO()
+    show(Console(file=out, width=80), backtest_blocks(found, advised, []))
+    words = " ".join(out.getvalue().split())
+    assert f"{drawn.cheapest_in[drawn.best]} of 20 joint draws of what the logs do not say" in words
 
 
 def test_failures_that_never_strike_a_recovery_lie_on_the_progress_clock(tmp_path) -> None:

@@ -50,6 +50,12 @@ def test_scenarios_are_files_and_folders_of_ones_own_too(tmp_path, monkeypatch) 
     assert offered(completing.scenarios, "nowhere/") == []
 
 
+def test_units_of_keys_are_no_markup() -> None:
+    context = SimpleNamespace(params={"scenario": None})
+    said = dict(completing.keys(context, "costs.detect.mean"))
+    assert said["costs.detect.mean"].startswith("Mean (time)")
+
+
 @pytest.mark.parametrize(
     ("typed", "key"),
     [

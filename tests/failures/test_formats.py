@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -283,6 +284,12 @@ def test_the_command_says_what_it_guessed_and_can_be_overridden(tmp_path: Path) 
         (b"JobID    State\n-------- ------\n1 NODE_FAIL\n", "print it with bars (Slurm: -P)"),
         (b"a,2024-05-01,2024-05-02\nb,2024-05-03,2024-05-04\n", "is the first line no header?"),
         (b"Host,Begin,Finish\na,1,2\n", "--column node=Host --column start=Begin --column end=F"),
+        (b"node,start,start\na,1,2\n", "start: two columns have this name: rename one of them"),
+        (b"node,start\na,2024-05-01 10:00 CET\n", "names its zone by letters: write an offset"),
+        (gzip.compress(b"node,start\na,1\n"), "is packed, which its name does not say"),
+        ("node,start,Grund\na,1,Störung\n".encode("latin-1"), "iconv -f LATIN1 -t UTF-8 FILE"),
+        (b'{"kind": "List", "items": []}\n', "holds no event of a node that is not ready"),
+        (b'{"status": "error", "error": "too many points"}\n', "of Prometheus: too many points"),
     ],
 )
 def test_what_no_format_reads_is_told_what_to_do(
@@ -293,3 +300,34 @@ def test_what_no_format_reads_is_told_what_to_do(
     shown = call("fit", path, "--bootstrap", 0)
     assert shown.exit_code == 2
     assert advice in " ".join(shown.stderr.split())
+
+
+def test_samples_that_are_no_number_and_states_of_several_words(tmp_path: Path) -> None:
+    values = [[1_714_570_200 + 60 * k, text] for k, text in enumerate(["1", "NaN", "0", "1"])]
+    series = {"metric": {"instance": "a"}, "values": values}
+    answer = {"status": "success", "data": {"resultType": "matrix", "result": [series]}}
+    outages = read(kept(tmp_path, json.dumps(answer)))
+    assert outages.start_h.tolist() == pytest.approx([2 / 60])
+    assert "1 sample(s) that are no number left out" in outages.notes
+    stamps = ("2024-05-01T10:00:00|2024-05-01T11:00:00", "2024-05-02T10:00:00|2024-05-02T11:00:00")
+    states = zip(stamps, ("IDLE+DRAIN", "IDLE+PLANNED"), strict=True)
+    rows = [f"a|{stamp}|{state}" for stamp, state in states]
+    outages = read(kept(tmp_path, "\n".join(["NodeName|TimeStart|TimeEnd|State", *rows]) + "\n"))
+    assert outages.n_outages == 1
+    assert "1 event(s) left out whose state is no failure (IDLE+PLANNED)" in outages.notes
+
+
+def test_utc_may_be_written_out(tmp_path: Path) -> None:
+    rows = (
+        "node,start,end\na,2024-05-01 10:00:00 UTC,\nb,2024-05-01 11:00:00 UTC,2024-05-01 12:30 UTC"
+    )
+    outages = read(kept(tmp_path, rows + "\n"))
+    assert outages.start_h.tolist() == [0.0, 1.0]
+    assert outages.end_h.tolist() == [2.5, 2.5]
+
+
+def test_parquet_packed_once_more_is_told_so(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"node": ["a"], "start": ["2024-05-01"]}), tmp_path / "log.parquet")
+    path = kept(tmp_path, gzip.compress((tmp_path / "log.parquet").read_bytes()), "log.parquet.gz")
+    with pytest.raises(TraceError, match="packed once more: unpack it first"):
+        read(path)

@@ -13,9 +13,11 @@ from cprsim.failures.outages import NodeGroups, Outages, outages_of
 from cprsim.failures.several import SeveralSources
 from cprsim.fitting.by_group import hazard_ratios
 from cprsim.fitting.coalescing import brought_together
+from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.correlation import togetherness
 from cprsim.fitting.domains import fit_domains
 from cprsim.fitting.lifetimes import lifetimes_of, uptimes
+from cprsim.fitting.posterior_check import check_by_simulation
 from cprsim.scenario import load_scenario
 from tests.fitting.test_causes import REST
 from tests.making import call
@@ -146,6 +148,24 @@ def test_racks_without_shocks_are_not_given_any() -> None:
     of = NodeGroups("rack", np.arange(90) // 6, tuple(f"r{k:02d}" for k in range(15)))
     with pytest.raises(Exception, match="where chance makes"):
         fit_domains(log, of, WITHIN_H)
+
+
+def test_the_circle_has_the_shocks_of_racks(tmp_path: Path) -> None:
+    log, groups = racks(2)
+    path = written(tmp_path / "log.csv", log, groups)
+    asked = ("fit", path, *OPTIONS, "--domain", "rack", "--together", "2 min", "--circle")
+    rows = json.loads(call(*asked, "--json").stdout)["circle"]
+    assert {row["name"]: row["inside"] for row in rows} == dict.fromkeys(
+        ("mean_gap_h", "share_of_zero_gaps", "weekly_dispersion", "concentration",
+         "share_in_domain_shocks"), True,
+    )  # fmt: skip
+    assert "nodes alone, and the shocks of domains besides" in call(*asked).stdout
+    found = fit_domains(log, groups, WITHIN_H)
+    alone = fit_correlated(found.alone)
+    without = check_by_simulation(brought_together(log, WITHIN_H), alone, n=100)
+    assert [row.name for row in without if not row.inside][:2] == [
+        "mean_gap_h", "share_of_zero_gaps",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

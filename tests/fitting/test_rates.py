@@ -12,10 +12,15 @@ import numpy as np
 import pytest
 
 from cprsim.failures.outages import Outages
+from cprsim.fitting.correlated_fit import fit_correlated
+from cprsim.fitting.posterior_check import check_by_simulation, check_through_window
 from cprsim.fitting.rates import LOG_LINEAR, SMALLEST_BINS, best_pieces, rates, since
 from cprsim.records import Floats
+from cprsim.scenario.failures import ChangingFailures
+from cprsim.scenario.yaml_text import read_document
 from tests.fitting.logs import log_of, write_log
 from tests.making import call
+from tests.scenario.writing import scenario
 
 WINDOW_H = 10_000.0
 SLOPE = -1.2  # of the logarithm of the ramp's rate over the log
@@ -118,6 +123,40 @@ def test_the_fragment_says_whether_it_is_of_the_window_or_from_now_on(tmp_path: 
     )
 
 
+@pytest.mark.parametrize(("rate", "model"), [(ramp, LOG_LINEAR), (step, "2 pieces")])
+def test_the_fragment_through_the_window_has_the_rate_as_it_changes(
+    tmp_path: Path, rate: Callable[[Floats], Floats], model: str
+) -> None:
+    path = write_log(tmp_path / "log.csv", changing(3, 600, rate))
+    asked = ("fit", path, "--time-unit", "h", "--from", 0, "--to", WINDOW_H, "--bootstrap", 0)
+    said = json.loads(call(*asked, "--through-window", "--circle", "--json").stdout)
+    assert f"its rate as it changes ({model})" in said["fragment"]
+    section = scenario(failures=read_document(said["fragment"], "").data["failures"]).failures
+    assert isinstance(section, ChangingFailures)
+    course, grid = section.course, np.linspace(0, 1, 1001)
+    log = changing(3, 600, rate)
+    assert course.per_window == pytest.approx(log.n_outages, rel=1e-3)
+    truth = np.append(0, np.cumsum(rate((grid[1:] + grid[:-1]) / 2)))
+    error = np.sqrt(600 * 0.25)  # of a share of 600 failures
+    assert np.abs(course.passed(grid[:-1] * WINDOW_H) - 600 * truth[:-1] / truth[-1]).max() < (
+        4 * error
+    )
+    circle = {row["name"]: row for row in said["circle"]}
+    assert circle["mean_gap_h"]["inside"]
+    assert circle["weekly_dispersion"]["inside"]
+
+
+def test_a_rate_that_changes_widens_the_weeks_of_the_circle() -> None:
+    log = changing(3, 2000, ramp)
+    course = rates(log).course
+    through = check_through_window(log, course, n=100)
+    steady = check_by_simulation(log, fit_correlated(log), n=100)
+    weekly = [next(row for row in rows if row.name == "weekly_dispersion") for rows in
+              (through, steady)]  # fmt: skip
+    assert weekly[0].inside
+    assert not weekly[1].inside
+
+
 def test_what_can_not_be_said_of_rates(tmp_path: Path) -> None:
     path = write_log(tmp_path / "log.csv", changing(3, 20, np.ones_like))
     asked = ("fit", path, "--time-unit", "h", "--bootstrap", 0, "--now")
@@ -125,3 +164,5 @@ def test_what_can_not_be_said_of_rates(tmp_path: Path) -> None:
     refused = call(*asked, "--by", "cause")
     assert refused.exit_code == 2
     assert "--now: goes without --by and --domain" in refused.stderr
+    both = call(*asked, "--through-window")
+    assert (both.exit_code, "give one of them" in both.stderr) == (2, True)

@@ -20,6 +20,7 @@ from tests.simulate.building import setting as simulated
 
 USEFUL_H = 30.0  # 3000 samples: 100 in an hour
 SLOTS = range(2, 6)  # the embedding servers stand behind two other nodes
+TRAINERS = range(2)
 
 
 def log_of(*events: tuple[EventKind, float] | tuple[EventKind, float, int]) -> EventLog:
@@ -75,7 +76,7 @@ PARTIAL = log_of(
 def test_a_log_is_replayed_event_by_event(new_run, tracker):
     how = tracker and SubSaves(tracker, 0.5, n_large_tables=3)
     replayed, by_hand = new_run(how), new_run(how)
-    replay(PARTIAL, USEFUL_H, SLOTS, TracedTraining(replayed[0]), replayed[1])
+    replay(PARTIAL, USEFUL_H, SLOTS, TRAINERS, TracedTraining(replayed[0]), replayed[1])
 
     trainer, saver = by_hand
     trainer.run(1000)
@@ -94,23 +95,36 @@ def test_a_log_is_replayed_event_by_event(new_run, tracker):
 
 
 def test_servers_that_fail_together_go_back_together():
-    reverted = [moment for moment in moments(PARTIAL) if moment.kind is K.REVERTED]
+    reverted = [moment for moment in moments(PARTIAL, TRAINERS) if moment.kind is K.REVERTED]
     assert [moment.slots for moment in reverted] == [(3,), (2, 5)]
 
 
-@pytest.mark.parametrize("with_trainer", [True, False])
-def test_the_layers_go_back_with_all_shards_unless_the_servers_alone_failed(new_run, with_trainer):
+@pytest.mark.parametrize(
+    ("before", "resumed", "at_once", "keeps_layers"),
+    [
+        ((), False, (), True),
+        ((), False, (0,), True),
+        ((), False, (0, 1), False),
+        ((0,), False, (1,), False),
+        ((0,), True, (1,), True),
+    ],
+)
+def test_all_servers_at_once_leave_the_layers_to_a_trainer_that_is_left(
+    new_run, before, resumed, at_once, keeps_layers
+):
     log = log_of(
         (K.SAVE_STARTED, 10.0),
         (K.SAVE_COMMITTED, 10.0),
-        *((K.FAILED, 16.0, slot) for slot in (0, *SLOTS)[not with_trainer :]),
+        *((K.FAILED, 15.0, slot) for slot in before),
+        *[(K.RESUMED, 15.5)][: int(resumed)],
+        *((K.FAILED, 16.0, slot) for slot in (*SLOTS, *at_once)),
         *((K.REVERTED, 16.0, slot) for slot in SLOTS),
         (K.FINISHED, 16.0),
     )
-    log.at_h[:] = log.progress_h  # one instant
+    log.at_h[:] = log.progress_h  # what fails at 16 h does so at one instant
     (trainer, saver), whole = new_run(), new_run()[0]
-    replay(log, USEFUL_H, SLOTS, TracedTraining(trainer), saver)
-    whole.run(1000 if with_trainer else 1600)
+    replay(log, USEFUL_H, SLOTS, TRAINERS, TracedTraining(trainer), saver)
+    whole.run(1600 if keeps_layers else 1000)
     assert trainer.model.dense.tobytes() == whole.model.dense.tobytes()
     assert trainer.model.table.tobytes() == saver.saved.weights.table.tobytes()
 
@@ -130,7 +144,7 @@ def test_full_recovery_ends_bitwise_as_the_run_without_failures(new_run):
         (K.FINISHED, 30.0),
     )
     failed, whole = new_run(), new_run()
-    curve = replay(log, USEFUL_H, SLOTS, TracedTraining(failed[0]), failed[1])
+    curve = replay(log, USEFUL_H, SLOTS, TRAINERS, TracedTraining(failed[0]), failed[1])
     course = TracedTraining(whole[0])
     course.go_to(3000)
     assert failed[0].model.table.tobytes() == whole[0].model.table.tobytes()
@@ -151,7 +165,7 @@ def test_what_a_simulated_job_logs_can_be_replayed(new_run, tracker, background_
         abandoned = (log.kind == K.SAVE_ABANDONED).sum()
         assert abandoned >= 1
         with patch.object(saver, "abandon", wraps=saver.abandon) as abandon:
-            replay(log, USEFUL_H, range(4), TracedTraining(trainer), saver)
+            replay(log, USEFUL_H, range(4), range(0), TracedTraining(trainer), saver)
         assert abandon.call_count == abandoned
         assert trainer.position == 3000
         joint_state(trainer, saver)  # raises where a save is under way
@@ -160,14 +174,16 @@ def test_what_a_simulated_job_logs_can_be_replayed(new_run, tracker, background_
 def test_a_job_that_begins_again_from_nothing_ends_bitwise_the_same(new_run):
     log = log_of((K.FAILED, 22.0, 2), (K.ROLLED_BACK, 0.0), (K.FINISHED, 30.0))
     failed, whole = new_run(), new_run()
-    replay(log, USEFUL_H, SLOTS, TracedTraining(failed[0]), failed[1])
+    replay(log, USEFUL_H, SLOTS, TRAINERS, TracedTraining(failed[0]), failed[1])
     whole[0].run()
     assert_equal_bits(failed[:1], whole[:1])
 
 
 def test_a_job_that_was_given_up_stops_where_it_stood(new_run):
     trainer, saver = new_run()
-    curve = replay(log_of((K.STOPPED, 12.0)), USEFUL_H, SLOTS, TracedTraining(trainer), saver)
+    curve = replay(
+        log_of((K.STOPPED, 12.0)), USEFUL_H, SLOTS, TRAINERS, TracedTraining(trainer), saver
+    )
     assert trainer.position == 1200
     assert curve.position[-1] <= 1200
 

@@ -59,10 +59,10 @@ def test_a_log_leaves_the_weights_that_it_leaves_the_built_in_model(loaded, sett
     built_in = ProxyTrainer(what.shape, what.train, what.plan)
     built_in.initialise()
     saver = Saver(built_in, what.shards, how)
-    replay(log, USEFUL_H, SLOTS, TracedTraining(built_in), saver)
+    replay(log, USEFUL_H, SLOTS, range(0), TracedTraining(built_in), saver)
     own = setting.trainer()
     course = OwnCourse(own, goes_back=True, on_progress=lambda done: None)
-    replay(log, USEFUL_H, SLOTS, course, Saver(own, what.shards, how))
+    replay(log, USEFUL_H, SLOTS, range(0), course, Saver(own, what.shards, how))
     inner = setting.own.inner
     assert np.array_equal(inner.model.table, built_in.model.table)
     assert np.array_equal(inner.model.dense, built_in.model.dense)

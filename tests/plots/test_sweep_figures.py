@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib
@@ -123,6 +124,19 @@ def test_a_tornado_has_the_widest_bar_on_top_and_names_its_ends() -> None:
     said = [text.get_text() for text in full.texts]
     assert {"10 s", "60 s", "30 min", "120 min"} <= set(said)
     assert [text.get_text() for text in partial.texts].count("no effect") == 2
+
+
+def test_with_prices_a_tornado_in_money_stands_beside_that_of_the_overhead() -> None:
+    result = swept(SAVE, INTERVAL, FAMILY, mode="one-at-a-time")
+    cost = result.table.assign(quantity="cost_month", mean=1000.0 * result.table["mean"])
+    priced = replace(result, table=pd.concat([result.table, cost]), currency="EUR")
+    figures = sweep_figures(priced)
+    assert set(figures) == {"tornado", "money"}
+    hours, money = (figures[name].axes[0] for name in ("tornado", "money"))
+    assert money.get_xlabel() == "EUR for 730.5 h of useful work"
+    widths = [[bar.get_width() for bar in axes.patches] for axes in (hours, money)]
+    np.testing.assert_allclose(widths[1], 10.0 * np.array(widths[0]))
+    assert "cost of a month" in texts(figures["money"])
 
 
 def test_a_strategy_that_never_finishes_is_left_out_without_a_word_of_warning() -> None:

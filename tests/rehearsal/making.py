@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import Clicks, split
@@ -13,7 +12,7 @@ from cprsim.kernel.training import TrainingPlan
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, fresh_model, image_bytes
-from cprsim.rehearsal.nodes import ForkServer
+from cprsim.rehearsal.nodes import JobNodes
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, SaveBehind, Speeds, saves_due
 from cprsim.rehearsal.prediction import FoldedRun, folded
 from cprsim.rehearsal.supervisor import FinishedRun, Supervisor
@@ -80,10 +79,10 @@ def orders(
     )
 
 
-def run(fork_server: ForkServer, what: Material, todo: Orders, name: str) -> FinishedRun:
+def run(placement: JobNodes, what: Material, todo: Orders, name: str) -> FinishedRun:
     """Run orders on real processes."""
-    store = Path(fork_server.folder) / f"run-{name}"
-    return Supervisor(fork_server, what, todo, store, fresh_model(what)).run()
+    store = placement.folder / f"run-{name}"
+    return Supervisor(placement, what, todo, store, fresh_model(what)).run()
 
 
 def beside_replay(ran: FinishedRun, what: Material, test: Clicks) -> tuple[FoldedRun, ReplayCheck]:

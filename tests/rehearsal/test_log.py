@@ -154,9 +154,17 @@ def test_the_death_of_the_only_trainer_takes_all_shards_back() -> None:
     assert shard_loss(log, 2).slot.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(("slots", "trainer_lives"), [((0, 1), True), ((0, 1, 2), False)])
+@pytest.mark.parametrize(
+    ("slots", "trainers", "trainer_lives"),
+    [
+        ((0, 1), range(2, 3), True),
+        ((0, 1, 2), range(2, 3), False),
+        ((0, 1, 3), range(2, 4), True),
+        ((0, 1, 2, 3), range(2, 4), False),
+    ],
+)
 def test_all_servers_at_once_leave_the_layers_where_the_trainer_lives(
-    slots: tuple[int, ...], trainer_lives: bool
+    slots: tuple[int, ...], trainers: range, trainer_lives: bool
 ) -> None:
     deaths = [fact for slot in slots for fact in struck(30, slot, 31, 32, 33)]
     deaths += [] if trainer_lives else [RunFact(31, W.LAYERS_LOST, 2)]
@@ -164,9 +172,9 @@ def test_all_servers_at_once_leave_the_layers_where_the_trainer_lives(
         START, *deaths, RunFact(31, W.STOOD, position=30), RunFact(33, W.RUNNING, position=30),
         *end(103),
     )  # fmt: skip
-    (back,) = [moment for moment in moments(log) if moment.kind is K.REVERTED]
+    (back,) = [moment for moment in moments(log, trainers) if moment.kind is K.REVERTED]
     assert set(back.slots) == {0, 1}
-    assert back.failed_alone == trainer_lives
+    assert back.keeps_layers == trainer_lives
 
 
 def behind(*facts: RunFact) -> EventLog:

@@ -232,6 +232,16 @@ def test_of_two_trainers_in_step_one_keeps_the_layers(
     assert run.log.slot[run.log.kind == EventKind.REVERTED].tolist() == [0]
 
 
+def test_all_servers_and_one_of_two_trainers_die_at_once(
+    in_step: tuple[ForkServer, Material, Clicks],
+) -> None:
+    """The other keeps the layers: they do not go back with the shards."""
+    todo = making.orders(in_step[1], Kill(1.0, (0, 1, 2, TRAINER)), Kill(2.4, (0, 1, 2)))
+    ran, run = rehearsed(in_step, todo)
+    assert struck(run) == 7
+    assert FactKind.LAYERS_LOST not in [fact.what for fact in ran.facts]
+
+
 @pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
 def test_two_trainers_in_step_die_at_once_and_after_each_other(
     in_step: tuple[ForkServer, Material, Clicks], rolls_back: bool
@@ -261,13 +271,13 @@ def test_a_false_alarm_is_fenced_by_a_kill(
 
     async def deaf(self: Supervisor) -> None:
         node = self._node[1]
-        take = node._take
+        take = node.take
 
         def lossy(message: object) -> None:
             if getattr(message, "kind", "") != "beat":
                 take(message)  # type: ignore[arg-type]
 
-        node._take = lossy  # type: ignore[method-assign]
+        node.take = lossy  # type: ignore[method-assign]
         await watch(self)
 
     monkeypatch.setattr(Supervisor, "_watch", deaf)

@@ -10,7 +10,6 @@ import pytest
 from cprsim.errors import CheckpointError
 from cprsim.rehearsal.store import (
     UNFINISHED,
-    ActiveFlows,
     Arrays,
     SaveFiles,
     Throttle,
@@ -95,18 +94,13 @@ def test_a_full_disk_raises_and_leaves_the_image(store: SaveFiles) -> None:
     assert (read(store.image("1"))["table"] == 0).all()
 
 
-def test_all_who_move_bytes_share_the_bandwidth_up_to_their_links(tmp_path: Path) -> None:
-    flows = ActiveFlows(tmp_path / "flows", 3)
+def test_all_who_move_bytes_share_the_bandwidth_up_to_their_links() -> None:
     throttle = Throttle(together=300.0, alone=200.0)
-    first = ThrottledTransfer(iter([100, 100, 100]), throttle, flows, 0)
-    began = first.deadline
-    first.step()
-    assert first.deadline - began == pytest.approx(100 / 200)
-    second = ThrottledTransfer(iter([100]), throttle, flows, 2)
-    first.step()
-    assert first.deadline - began == pytest.approx(100 / 200 + 100 / 150)
-    second.cancel()
-    first.step()
-    assert first.deadline - began == pytest.approx(100 / 200 + 100 / 150 + 100 / 200)
-    assert not first.step()
-    assert flows.n == 0
+    transfer = ThrottledTransfer(iter([100, 100, 100]), throttle)
+    began, due_s = transfer.deadline, 0.0
+    for n_flows, rate in ((1, 200), (2, 150), (1, 200)):
+        throttle.n_flows = n_flows
+        transfer.step()
+        due_s += 100 / rate
+        assert transfer.deadline - began == pytest.approx(due_s)
+    assert not transfer.step()

@@ -81,6 +81,12 @@ failures = st.one_of(
         shape=st.floats(0.1, 100),
     ),
     section(
+        {"begins": st.sampled_from(["random", "first"]), "role": roles, "clock": clocks},
+        kind=st.just("changing"),
+        borders=st.just(["0 h", "0.5 d", "40 h"]),
+        mtbf=st.lists(quantity(5, 500, "h", "d"), min_size=2, max_size=3),
+    ),
+    section(
         {"role": roles, "together": together, "clock": clocks},
         kind=st.just("injected"),
         count=st.integers(1, 99),

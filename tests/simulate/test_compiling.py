@@ -9,22 +9,23 @@ from typing import Any
 
 import pytest
 
-STEP = "from cprsim.compiling import inlined\n\n@inlined\ndef step(x):\n    return x + {}\n"
+STEP = "from cprsim.compiling import {0}\n\n@{0}\ndef step(x):\n    return x + {1}\n"
 WALK = (
     "from cprsim.compiling import compiled\nfrom steps import step\n\n"
     "@compiled\ndef walk(x):\n    return step(x)\n"
 )
 
 
-def test_an_inlined_function_of_another_file_that_changes_is_compiled_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("how", ["inlined", "part"])
+def test_a_part_in_another_file_that_changes_is_compiled_anew(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # both versions may be of one second
     (tmp_path / "walk.py").write_text(WALK, "utf-8")
     found = []
     for more in (1, 1, 2):
-        (tmp_path / "steps.py").write_text(STEP.format(more), "utf-8")
+        (tmp_path / "steps.py").write_text(STEP.format(how, more), "utf-8")
         walk = imported_anew("walk", "steps").walk
         found.append((walk(1), len(walk.stats.cache_hits)))
     assert found == [(2, 0), (2, 1), (3, 0)]

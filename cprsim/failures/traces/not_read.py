@@ -26,6 +26,10 @@ def _is_blank_separated(head: Head) -> bool:
 
 KNOWN: tuple[tuple[_Is, str], ...] = (
     (_begins(b"PK\3\4", b"\xd0\xcf\x11\xe0"), "a spreadsheet or an archive: save its sheet as CSV"),
+    (
+        _begins(b"\x1f\x8b", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd"),
+        "packed, which its name does not say: name it .gz, .xz, .bz2 or .zst",
+    ),
     (_begins(b"SQLite"), "an SQLite database: sqlite3 -header -csv FILE 'select ...' > log.csv"),
     (_begins(b"ARROW1", b"FEA1", b"ORC"), "a table in binary columns: write it as Parquet or CSV"),
     (_begins(b"\xff\xfe", b"\xfe\xff"), "text in UTF-16: iconv -f UTF-16 -t UTF-8 FILE > log.csv"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from io import BufferedReader
@@ -32,6 +34,7 @@ LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 LANLS = frozenset({"Prob Started", "Down Time", "nodenumz"})
 FIRST_ROW = 2  # line of a CSV's first row, below the header
 CELLS_AT_ONCE = 400_000
+LONGEST_HEADER = 100_000  # characters that are looked through for columns of one name
 SEPARATORS = (",", ";", "\t", "|")
 PIECE_OF_MEMORY = 1 / 8  # that the text of so many cells may take
 TABLE_OF_MEMORY = 1 / 16  # that the text of a table may take which is held whole, as objects
@@ -66,10 +69,11 @@ def separator_of(line: str) -> str:
     return max(SEPARATORS, key=line.count)
 
 
-def _separator(path: Path) -> str:
+def _header(path: Path) -> str:
+    """The first line that is not blank."""
     with opened(path) as file:
-        head = file.read(LONGEST_LINE_BYTES).decode("utf-8", errors="replace")
-    return separator_of(next((line for line in head.splitlines() if line.strip()), ""))
+        head = file.read(LONGEST_LINE_BYTES).decode("utf-8-sig", errors="replace")
+    return next((line for line in head.splitlines() if line.strip()), "")
 
 
 def csv_pieces(path: Path, separator: str | None = None) -> Iterator[pd.DataFrame]:
@@ -85,9 +89,14 @@ def csv_pieces(path: Path, separator: str | None = None) -> Iterator[pd.DataFram
     TraceError, BudgetError
         as `read_csv`; for a log of more rows or text than may be streamed, too.
     """
-    separator = separator or _separator(path)
+    header = _header(path)
+    separator = separator or separator_of(header)
     extent = extent_of(path, separator.encode())
     _require_whole(extent, separator, path)
+    cells = next(csv.reader([header[:LONGEST_HEADER]], delimiter=separator), [])
+    names = Counter(cell.strip() for cell in cells)
+    if twice := [name for name, n in names.items() if name and n > 1]:
+        raise trace_error(path, 1, "two columns have this name: rename one of them", twice[0])
     n_rows = max(1, CELLS_AT_ONCE // extent.n_columns)
     any_row = False
     with opened(path) as file:
@@ -95,8 +104,6 @@ def csv_pieces(path: Path, separator: str | None = None) -> Iterator[pd.DataFram
         for piece in _parsed(counted, n_rows, path, separator):
             counted.n_since = 0
             rows = _not_blank(piece.rename(columns=lambda name: str(name).strip()))
-            if twice := rows.columns[rows.columns.duplicated()].tolist():
-                raise trace_error(path, 1, "two columns have this name", twice[0])
             any_row = any_row or not rows.empty
             yield rows
     if not any_row:
@@ -149,9 +156,16 @@ def _no_utf8(path: Path) -> TraceError:
             try:
                 line.decode()
             except UnicodeDecodeError as error:
-                byte = f"byte {error.start + 1} of the line (0x{line[error.start]:02x})"
-                return trace_error(path, number, f"can't be read: {byte} is no UTF-8")
-    return trace_error(path, None, "can't be read: it is no UTF-8 text")
+                return _no_utf8_in(path, number, line, error)
+    return trace_error(path, None, f"can't be read: it is no UTF-8 text{LATIN_1}")
+
+
+LATIN_1 = "; if it is Latin-1: iconv -f LATIN1 -t UTF-8 FILE > log.csv"
+
+
+def _no_utf8_in(path: Path, number: int, line: bytes, error: UnicodeDecodeError) -> TraceError:
+    byte = f"byte {error.start + 1} of the line (0x{line[error.start]:02x})"
+    return trace_error(path, number, f"can't be read: {byte} is no UTF-8{LATIN_1}")
 
 
 def row_budget_error(path: Path, n_rows: int) -> BudgetError:
@@ -344,7 +358,6 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                byte = f"byte {error.start + 1} of the line (0x{line[error.start]:02x})"
-                raise trace_error(path, number, f"can't be read: {byte} is no UTF-8") from None
+                raise _no_utf8_in(path, number, line, error) from None
             if text.strip():
                 yield number, text.rstrip("\r\n")

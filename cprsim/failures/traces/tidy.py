@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from cprsim.budget import how_to_raise, memory_bytes
 from cprsim.errors import BudgetError, ParameterError
@@ -309,8 +311,11 @@ def _one_node_each(
     """The rows, those whose cell names several nodes once for each."""
     if column not in table:
         return table
-    several = table[column].str.contains(r"[\[,]", na=False)
-    several &= several & table[column].str.match(LIST_OF_NODES, na=False)
+    found = pc.match_substring_regex(pa.array(table[column], type=pa.large_string()), r"[\[,]")
+    several = pd.Series(found.fill_null(False).to_pandas().to_numpy(dtype=bool), table.index)
+    if not several.any():
+        return table
+    several &= table[column].str.match(LIST_OF_NODES, na=False)
     if not several.any():
         return table
     counted["row(s) that name several nodes, an outage of each"] += int(several.sum())

@@ -158,6 +158,8 @@ def _all_are(text: pd.Series[str], form: str) -> bool:
 HOURS = {"ms": 1 / 3.6e6, "s": 1 / 3600, "min": 1 / 60, "h": 1.0, "d": 24.0}
 FINER = {"us": 1 / 3.6e9, "ns": 1 / 3.6e12}  # in which nobody writes but since 1970
 ZONE = r"^[^:]*:.*(?:[zZ]|[+-]\d\d:?(?:\d\d)?)$"  # after a time of day
+IN_UTC = (" UTC", " GMT", " Z")
+LETTERED = r"\d [A-Z]{3,5}$"  # CET, PDT: of which there are several
 MICROSECONDS_PER_HOUR = 3.6e9
 NEVER_H = 70_380_768.0  # the year 9999: what many systems write where there is no end
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
@@ -219,6 +221,8 @@ def read_times(
     """
     text = column.fillna("").str.strip()
     empty = (text == "").to_numpy(dtype=bool)
+    if len(text) and text.iloc[int(np.argmin(empty))].endswith(IN_UTC):
+        text = text.str.replace(rf"(?:{'|'.join(IN_UTC)})$", "Z", regex=True)
     if like is not None and like.dated:
         return _stamps(text, empty, path, like, style)
     comma = _has_decimal_comma(text) if like is None else like.comma
@@ -275,6 +279,10 @@ def _stamps(
     form = style.date_form or (form_of(text[~empty], path, key) if like is None else like.form)
     stamps = parsed_dates(text, form)
     hours = hours_since_1970(stamps)
+    no_row_where(
+        np.isnan(hours) & text.str.contains(LETTERED).to_numpy(dtype=bool), text, path, key,
+        "{value} names its zone by letters: write an offset such as +01:00, or none and say --tz",
+    )  # fmt: skip
     right = f"in the form {form}" if form else "such as 2024-05-01T13:30:00Z"
     what = "no time stamp" if form else "no ISO 8601 time stamp,"
     no_row_where(np.isnan(hours) & ~empty, text, path, key, f"{{value}} is {what} {right}")

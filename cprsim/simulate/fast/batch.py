@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cprsim.compiling import compiled, inlined
+from cprsim.compiling import compiled, inlined, part
 from cprsim.records import Floats, Ints
 from cprsim.recovery.giving_up import HOPELESS_AFTER
 from cprsim.simulate.fast.params import Params
@@ -123,7 +123,7 @@ def run_batch(
                 if columns[STATUS + i] != FINISHED and came_here and border_h < inf:
                     columns[STATUS + i] = WANTS_FAILURES
             if tallies:
-                tally(columns, n_struck, n_steps)
+                tally(columns, n_struck, float(n_steps))
             elif params.reloads:
                 for i in range(n_struck):
                     progress_h[failure[i]] = columns[PROGRESS_H + i]
@@ -138,7 +138,7 @@ def run_batch(
     return n_unfinished, n_unsure
 
 
-@compiled
+@part
 def stand(
     params: Params, strikes: ScopedStrikes, rows: Ints, chunk: Ints, failure: Ints, columns: Floats
 ) -> None:
@@ -151,7 +151,7 @@ def stand(
         chunk[i], failure[i] = 0, strikes.first[0, rows[i]] - 1
 
 
-@compiled
+@part
 def look_ahead(
     params: Params,
     strikes: ScopedStrikes,
@@ -192,7 +192,7 @@ def look_ahead(
         columns[N_REPLICAS + i] = n_replicas
 
 
-@compiled
+@part
 def take_step(params: Params, columns: Floats, n: int) -> None:
     """Take the first ones of the columns through their next failure, or to the end of their job."""
     n += -n % VECTOR  # those beyond are over, or want more failures, and stay as they are
@@ -327,7 +327,7 @@ def whole_h_of(params: Params, n_whole: float) -> float:
     return n_whole * params.n_per_whole * params.interval_h
 
 
-@compiled
+@part
 def tally(columns: Floats, n: int, n_steps: float) -> None:
     """Sum what the shards lost that failures have struck in this step, the one after so many.
 
@@ -351,7 +351,7 @@ def tally(columns: Floats, n: int, n_steps: float) -> None:
         columns[LAST_SHARD + i] = shard if loses else last_shard
 
 
-@compiled
+@part
 def write(params: Params, rows: Ints, columns: Floats, hours: Floats, counts: Ints) -> int:
     """What has become of some replications; how many did not finish."""
     n_unfinished = 0

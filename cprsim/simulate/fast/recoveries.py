@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, isnan
 from typing import Any
 
-from cprsim.compiling import uncounted
+from cprsim.compiling import uncounted_part
 from cprsim.records import Floats, Ints
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate.fast.saves import abandon_saves
@@ -43,7 +43,7 @@ from cprsim.simulate.transitions import (
 )
 
 
-@uncounted
+@uncounted_part
 def refresh(num: Numbers, job: Any, slots: Any) -> None:
     """See what blocks the job, and how fast it works if nothing does."""
     job.blocked_by = NONE
@@ -64,7 +64,7 @@ def refresh(num: Numbers, job: Any, slots: Any) -> None:
     job.speed = speed
 
 
-@uncounted
+@uncounted_part
 def ask_for_nodes(job: Any, slots: Any, recovery: int) -> int:
     """Each slot of a recovery without a node asks for one; how many have to wait."""
     n_waiting = 0
@@ -91,7 +91,7 @@ def ask_for_nodes(job: Any, slots: Any, recovery: int) -> int:
             job.n_queued += 1
 
 
-@uncounted
+@uncounted_part
 def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place: int) -> None:
     """A recovery goes on to its next stage that takes time, or ends."""
     recovery = job.recoveries[place]
@@ -112,7 +112,7 @@ def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place
                 continue
             hours += recovery.load_h
             if recovery.shares:
-                if is_shared_by_another(job, place):
+                if not job.is_of_fleet and is_shared_by_another(job, place):
                     job.status = LEFT
                     return
                 hours = alone_load_h(num, slots, recovery)
@@ -130,7 +130,7 @@ def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place
             return
 
 
-@uncounted
+@uncounted_part
 def has_to_wait(job: Any, slots: Any, place: int, stage: Any) -> bool:
     """Whether a wait goes on; from one for each slot those that still wait stay behind."""
     n_waiting = ask_for_nodes(job, slots, place)
@@ -153,7 +153,7 @@ def has_to_wait(job: Any, slots: Any, place: int, stage: Any) -> bool:
     return False
 
 
-@uncounted
+@uncounted_part
 def free_place(job: Any) -> int:
     """The first place for a recovery that none is in; `MOST_RECOVERIES` where there is none."""
     place = 0
@@ -162,7 +162,7 @@ def free_place(job: Any) -> int:
     return place
 
 
-@uncounted
+@uncounted_part
 def alone_load_h(num: Numbers, slots: Any, recovery: Any) -> float:
     """Hours of a load over the link while no other one uses it."""
     if not num.is_uneven:
@@ -172,7 +172,7 @@ def alone_load_h(num: Numbers, slots: Any, recovery: Any) -> float:
     return uneven_load_h(num, slots, tier.first, tier.size, serial)
 
 
-@uncounted
+@uncounted_part
 def is_shared_by_another(job: Any, place: int) -> bool:
     """Whether another recovery loads over the link now."""
     for n in range(job.n_recoveries):
@@ -182,7 +182,7 @@ def is_shared_by_another(job: Any, place: int) -> bool:
     return False
 
 
-@uncounted
+@uncounted_part
 def end_recovery(job: Any, slots: Any, place: int) -> None:
     """A recovery ends, and its slots are up."""
     job.recoveries[place].rule = NONE
@@ -193,7 +193,7 @@ def end_recovery(job: Any, slots: Any, place: int) -> None:
             come_back(job, slots, slot)
 
 
-@uncounted
+@uncounted_part
 def return_nodes(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
     """Nodes come back from repair; the first slots in the queue get them."""
     n_left = 0
@@ -220,7 +220,7 @@ def return_nodes(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> 
             next_stage(num, job, slots, drawn, row, place)
 
 
-@uncounted
+@uncounted_part
 def strike(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int,
     scope: int, named: Ints, repair_h: Floats, losses: Any, keeps: bool,
@@ -333,7 +333,7 @@ def strike(
     forget_wipes(num, job, slots, oldest_flush(num, job))
 
 
-@uncounted
+@uncounted_part
 def take_loads(num: Numbers, job: Any, slots: Any, tier: int, reverts: int) -> None:
     """Shards that go back are loaded by a new recovery, not by one that is under way."""
     first = num.tiers[tier].first
@@ -346,12 +346,12 @@ def take_loads(num: Numbers, job: Any, slots: Any, tier: int, reverts: int) -> N
             if other.rule == NONE or other.serial != slots[slot].loaded_by:
                 continue
             other.n_loads -= 1
-            if other.shares and other.kind == LOAD:
+            if other.shares and other.kind == LOAD and not job.is_of_fleet:
                 job.status = LEFT
         slots[slot].loaded_by = job.serial
 
 
-@uncounted
+@uncounted_part
 def lose(
     job: Any, slots: Any, slot: int, content_h: float, row: int, losses: Any, keeps: bool
 ) -> None:
@@ -370,7 +370,7 @@ def lose(
         job.n_losses += 1
 
 
-@uncounted
+@uncounted_part
 def oldest_flush(num: Numbers, job: Any) -> int:
     """Order of the oldest flush in flight; the latest of all where there is none."""
     oldest: int = job.latest
@@ -381,7 +381,7 @@ def oldest_flush(num: Numbers, job: Any) -> int:
     return oldest
 
 
-@uncounted
+@uncounted_part
 def load_cost_h(num: Numbers, rule: int) -> float:
     """What the load stages of a rule cost by themselves; NaN where that varies, -1 without any."""
     hours = -1.0
@@ -392,7 +392,7 @@ def load_cost_h(num: Numbers, rule: int) -> float:
     return hours
 
 
-@uncounted
+@uncounted_part
 def take_over(num: Numbers, job: Any, slots: Any, place: int, of_all: bool) -> None:
     """A new recovery takes its slots from those under way; some of them end."""
     n_slots = job.n_struck
@@ -418,7 +418,7 @@ def take_over(num: Numbers, job: Any, slots: Any, place: int, of_all: bool) -> N
     job.recoveries[place].n_slots = n_slots
 
 
-@uncounted
+@uncounted_part
 def has_load_to_come(num: Numbers, job: Any, place: int) -> bool:
     """Whether a recovery has a load before it or under way."""
     recovery = job.recoveries[place]

@@ -9,7 +9,9 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
-from cprsim.compiling import uncounted
+import numpy as np
+
+from cprsim.compiling import uncounted, uncounted_part
 from cprsim.records import Floats, Ints
 from cprsim.simulate.fast.recoveries import next_stage, refresh, return_nodes, strike
 from cprsim.simulate.fast.saves import (
@@ -41,7 +43,7 @@ from cprsim.simulate.strikes import ScopedStrikes
 from cprsim.simulate.transitions import begin, rate
 
 
-@uncounted
+@uncounted_part
 def start(num: Numbers, job: Any, slots: Any) -> None:
     """Stand at the start of the job."""
     for n in range(job.n_recent):
@@ -64,6 +66,139 @@ def start(num: Numbers, job: Any, slots: Any) -> None:
         job.saves[capture].n_begun = job.saves[capture].n_in_flight = 0
 
 
+@uncounted_part
+def fastest_of(num: Numbers) -> int:
+    """The capture whose cycles are worth to be taken at once; NONE where there is none."""
+    fastest = np.int64(NONE)
+    for capture in range(num.n_captures):
+        if num.captures[capture].n_due > 1 and (
+            fastest == NONE or num.captures[capture].every_h < num.captures[fastest].every_h
+        ):
+            fastest = capture
+    return fastest
+
+
+@uncounted_part
+def plan(
+    num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, fails_at_h: float, fastest: int
+) -> None:
+    """What the job does from here on, and until when: `next_h`, `fails_h`, unless it is over.
+
+    Parameters
+    ----------
+    fails_at_h : on the failures' clock
+    fastest : as `fastest_of`; NONE: no cycles are taken at once
+    """
+    near_h = NEAR * num.useful_h
+    while job.status == GOING:
+        # where the job stands
+        blocked = job.blocked_by != NONE
+        due_h = inf
+        if not blocked and job.stalled_by == NONE and job.waits_for == NONE:
+            due_h = next_due(num, job)
+            if due_h <= job.progress_h:
+                begin_saves(num, job, slots, drawn, row)
+                if job.status != GOING:
+                    return
+                due_h = next_due(num, job)
+            if job.progress_h >= num.useful_h and job.stalled_by == NONE:
+                wait_for_last(num, job)
+                if job.waits_for == NONE:
+                    commit_all_due(num, job, slots, drawn, row, job.now_h + near_h)
+                    job.status = FINISHED
+                    return
+        behind = job.progress_h < job.frontier_h
+        per_h = 0.0
+        if not blocked and job.stalled_by == NONE and job.waits_for == NONE:
+            per_h = rate(num, job.speed, job.replay_speed, behind)
+
+        ages_by_work = num.clock == PROGRESS and not behind
+
+        # when the failure comes, if the job stands as it does
+        if num.clock == WALL:
+            fails_h = fails_at_h
+        elif num.clock == UPTIME:
+            fails_h = inf if blocked else fails_at_h + job.blocked_h
+        elif per_h > 0.0 and not behind:
+            fails_h = job.now_h + (fails_at_h - job.frontier_h) / per_h
+        else:
+            fails_h = inf
+
+        # what else comes next
+        next_h = num.end_h
+        for n in range(job.n_recoveries):
+            if job.recoveries[n].rule != NONE:
+                next_h = min(next_h, job.recoveries[n].ends_at_h)
+        if job.n_queued:
+            for n in range(job.n_repairs):
+                next_h = min(next_h, slots[n].returns_at_h)
+        reaches_h, target_h = inf, num.useful_h
+        if per_h > 0.0:
+            if behind:
+                target_h = min(target_h, job.frontier_h)
+            if fastest != NONE:
+                ends_h = next_h if ages_by_work else min(next_h, fails_h)
+                within_h = (job.saves[fastest].due_h - job.progress_h) / per_h
+                if may_skip(num, job, fastest, within_h, per_h, target_h, ends_h) and are_in_rhythm(
+                    num, job, fastest, within_h, per_h
+                ):
+                    n = cycles_until(
+                        num, job, fastest, within_h, per_h,
+                        min(target_h, fails_at_h) if ages_by_work else target_h, ends_h,
+                    )  # fmt: skip
+                    if n > 0:
+                        skip(num, job, fastest, n, per_h)
+                        commit_all_due(num, job, slots, drawn, row, job.now_h)
+                        continue
+            target_h = min(target_h, due_h)
+            reaches_h = job.now_h + (target_h - job.progress_h) / per_h
+            next_h = min(next_h, reaches_h)
+        elif job.stalled_by != NONE:
+            next_h = min(next_h, job.stall_ends_at_h)
+        job.next_h = min(next_h, next_flight(num, job))
+        job.fails_h, job.per_h = fails_h, per_h
+        job.reaches_h, job.target_h = reaches_h, target_h
+        return
+
+
+@uncounted_part
+def pass_to(num: Numbers, job: Any, to_h: float) -> None:
+    """On to an instant, not after the one that was planned: book the hours up to then."""
+    passed_h = to_h - job.now_h
+    if job.blocked_by != NONE:
+        job.hours[job.recoveries[job.blocked_by].part] += passed_h
+        job.blocked_h += passed_h
+    elif job.stalled_by != NONE or job.waits_for != NONE:
+        job.hours[num.save] += passed_h
+    elif job.speed == 0.0:
+        job.hours[num.wait] += passed_h
+    else:
+        before_h = job.progress_h
+        if job.reaches_h == to_h:
+            job.progress_h = job.target_h
+        else:
+            job.progress_h += passed_h * job.per_h
+        book(num, job, before_h, passed_h)
+    job.now_h = to_h
+
+
+@uncounted_part
+def settle(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
+    """End whatever ends at this instant."""
+    commit_all_due(num, job, slots, drawn, row, job.now_h)
+    changed = False
+    for n in range(job.n_recoveries):
+        if job.recoveries[n].rule != NONE and job.recoveries[n].ends_at_h <= job.now_h:
+            next_stage(num, job, slots, drawn, row, n)
+            changed = True
+    if changed or num.n_spares != NONE:
+        refresh(num, job, slots)
+    if job.stalled_by != NONE and job.stall_ends_at_h <= job.now_h:
+        end_stall(num, job, slots, drawn, row)
+    if job.now_h >= num.end_h and job.status == GOING:
+        job.status = FINISHED if num.end_is_planned else STOPPED
+
+
 @uncounted
 def run(
     numbers: Any, drawn: Drawn, strikes: ScopedStrikes, rows: Ints,
@@ -84,12 +219,7 @@ def run(
     num, job = numbers[0], scratch[0]
     near_h = NEAR * num.useful_h
     job.n_losses = 0
-    fastest = NONE  # the capture whose cycles are worth to be taken at once
-    for capture in range(num.n_captures):
-        if num.captures[capture].n_due > 1 and (
-            fastest == NONE or num.captures[capture].every_h < num.captures[fastest].every_h
-        ):
-            fastest = capture
+    fastest = fastest_of(num)
     for row in rows:
         start(num, job, slots)
         n_losses = job.n_losses
@@ -102,103 +232,21 @@ def run(
                 failure = strikes.first[chunk, row] if chunk < len(strikes.first) else NONE
             fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
 
-            # where the job stands
-            blocked = job.blocked_by != NONE
-            due_h = inf
-            if not blocked and job.stalled_by == NONE and job.waits_for == NONE:
-                due_h = next_due(num, job)
-                if due_h <= job.progress_h:
-                    begin_saves(num, job, slots, drawn, row)
-                    if job.status != GOING:
-                        break
-                    due_h = next_due(num, job)
-                if job.progress_h >= num.useful_h and job.stalled_by == NONE:
-                    wait_for_last(num, job)
-                    if job.waits_for == NONE:
-                        commit_all_due(num, job, slots, drawn, row, job.now_h + near_h)
-                        job.status = FINISHED
-                        break
-            held = job.stalled_by != NONE or job.waits_for != NONE
-            behind = job.progress_h < job.frontier_h
-            per_h = 0.0
-            if not blocked and not held:
-                per_h = rate(num, job.speed, job.replay_speed, behind)
-
-            ages_by_work = num.clock == PROGRESS and not behind
-
-            # when the failure comes, if the job stands as it does
-            if num.clock == WALL:
-                fails_h = fails_at_h
-            elif num.clock == UPTIME:
-                fails_h = inf if blocked else fails_at_h + job.blocked_h
-            elif per_h > 0.0 and not behind:
-                fails_h = job.now_h + (fails_at_h - job.frontier_h) / per_h
-            else:
-                fails_h = inf
-
-            # what else comes next
-            next_h = num.end_h
-            for n in range(job.n_recoveries):
-                if job.recoveries[n].rule != NONE:
-                    next_h = min(next_h, job.recoveries[n].ends_at_h)
-            if job.n_queued:
-                for n in range(job.n_repairs):
-                    next_h = min(next_h, slots[n].returns_at_h)
-            reaches_h, target_h = inf, num.useful_h
-            if per_h > 0.0:
-                if behind:
-                    target_h = min(target_h, job.frontier_h)
-                if fastest != NONE:
-                    ends_h = next_h if ages_by_work else min(next_h, fails_h)
-                    within_h = (job.saves[fastest].due_h - job.progress_h) / per_h
-                    if may_skip(
-                        num, job, fastest, within_h, per_h, target_h, ends_h
-                    ) and are_in_rhythm(num, job, fastest, within_h, per_h):
-                        n = cycles_until(
-                            num, job, fastest, within_h, per_h,
-                            min(target_h, fails_at_h) if ages_by_work else target_h, ends_h,
-                        )  # fmt: skip
-                        if n > 0:
-                            skip(num, job, fastest, n, per_h)
-                            commit_all_due(num, job, slots, drawn, row, job.now_h)
-                            continue
-                target_h = min(target_h, due_h)
-                reaches_h = job.now_h + (target_h - job.progress_h) / per_h
-                next_h = min(next_h, reaches_h)
-            elif job.stalled_by != NONE:
-                next_h = min(next_h, job.stall_ends_at_h)
-            flight_h = next_flight(num, job)
-            next_h = min(next_h, flight_h)
-            if abs(fails_h - next_h) < near_h and failure != NONE:
+            plan(num, job, slots, drawn, row, fails_at_h, fastest)
+            if job.status != GOING:
+                break
+            if abs(job.fails_h - job.next_h) < near_h and failure != NONE:
                 job.status = LEFT
                 break
-            struck = fails_h < next_h
-            if struck:
-                next_h = fails_h
-
-            # on to that instant
-            passed_h = next_h - job.now_h
-            if blocked:
-                job.hours[job.recoveries[job.blocked_by].part] += passed_h
-                job.blocked_h += passed_h
-            elif held:
-                job.hours[num.save] += passed_h
-            elif job.speed == 0.0:
-                job.hours[num.wait] += passed_h
-            else:
-                before_h = job.progress_h
-                if reaches_h == next_h:
-                    job.progress_h = target_h
-                else:
-                    job.progress_h += passed_h * per_h
-                book(num, job, before_h, passed_h)
-            job.now_h = next_h
+            struck = job.fails_h < job.next_h
+            pass_to(num, job, min(job.fails_h, job.next_h))
             if num.n_spares != NONE:
                 return_nodes(num, job, slots, drawn, row)
-            if struck:
-                if failure == NONE:
-                    job.status = WANTS_FAILURES
-                    break
+            if not struck:
+                settle(num, job, slots, drawn, row)
+            elif failure == NONE:
+                job.status = WANTS_FAILURES
+            else:
                 of = slice(strikes.first_slot[failure], strikes.first_slot[failure + 1])
                 strike(
                     num, job, slots, drawn, row,
@@ -207,20 +255,6 @@ def run(
                 )  # fmt: skip
                 refresh(num, job, slots)
                 failure += 1
-                continue
-            if flight_h <= job.now_h:
-                commit_all_due(num, job, slots, drawn, row, job.now_h)
-            changed = False
-            for n in range(job.n_recoveries):
-                if job.recoveries[n].rule != NONE and job.recoveries[n].ends_at_h <= job.now_h:
-                    next_stage(num, job, slots, drawn, row, n)
-                    changed = True
-            if changed or num.n_spares != NONE:
-                refresh(num, job, slots)
-            if job.stalled_by != NONE and job.stall_ends_at_h <= job.now_h:
-                end_stall(num, job, slots, drawn, row)
-            if job.now_h >= num.end_h and job.status == GOING:
-                job.status = FINISHED if num.end_is_planned else STOPPED
         for part in range(num.n_parts):
             hours[OF_JOB + part, row] = job.hours[part]
         hours[0, row] = job.now_h

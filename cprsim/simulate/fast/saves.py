@@ -5,13 +5,15 @@ from __future__ import annotations
 from math import inf, isnan
 from typing import Any
 
-from cprsim.compiling import uncounted
+import numpy as np
+
+from cprsim.compiling import uncounted_part
 from cprsim.simulate.fast.state import Drawn
 from cprsim.simulate.numbers import NONE, WANTS_SAVES, Numbers
 from cprsim.simulate.transitions import completes, due_after, is_flushed, keep, survives, uniform
 
 
-@uncounted
+@uncounted_part
 def stand_on_grid(num: Numbers, job: Any, capture: int, progress_h: float) -> None:
     """The next save of a capture is that which the grid has beyond some progress."""
     due_h = due_after(num, capture, progress_h)
@@ -19,7 +21,7 @@ def stand_on_grid(num: Numbers, job: Any, capture: int, progress_h: float) -> No
     job.saves[capture].completes = completes(num, capture, due_h)
 
 
-@uncounted
+@uncounted_part
 def try_again(job: Any, capture: int, completing: bool) -> None:
     """An abandoned save is due as the job goes on: one save, also if the next is due by then."""
     saves = job.saves[capture]
@@ -27,7 +29,7 @@ def try_again(job: Any, capture: int, completing: bool) -> None:
     saves.due_h = job.progress_h
 
 
-@uncounted
+@uncounted_part
 def commit(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int,
     capture: int, content_h: float, number: int, completing: bool,
@@ -56,7 +58,7 @@ def commit(
             begin_flush(num, job, slots, drawn, row, flush, content_h)
 
 
-@uncounted
+@uncounted_part
 def begin_flush(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, capture: int, content_h: float
 ) -> None:
@@ -73,7 +75,7 @@ def begin_flush(
     add_flight(job, capture, content_h, job.now_h + background_h, number, True)
 
 
-@uncounted
+@uncounted_part
 def add_flight(
     job: Any, capture: int, content_h: float, at_h: float, number: int, completing: bool
 ) -> None:
@@ -85,7 +87,7 @@ def add_flight(
     job.saves[capture].n_in_flight += 1
 
 
-@uncounted
+@uncounted_part
 def remove_flight(job: Any, capture: int, place: int) -> None:
     """A save is no longer in flight."""
     last = job.saves[capture].n_in_flight - 1
@@ -96,13 +98,13 @@ def remove_flight(job: Any, capture: int, place: int) -> None:
     job.saves[capture].n_in_flight = last
 
 
-@uncounted
+@uncounted_part
 def commit_all_due(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, until_h: float
 ) -> None:
     """Commit whatever is in flight and due by an instant, in the order of the instants."""
     while True:
-        found, place, at_h = NONE, NONE, inf
+        found, place, at_h = np.int64(NONE), np.int64(NONE), inf
         for capture in range(num.n_captures):
             for n in range(job.saves[capture].n_in_flight):
                 if job.flights[capture][n].at_h < at_h:
@@ -118,7 +120,7 @@ def commit_all_due(
             job.waits_for = NONE
 
 
-@uncounted
+@uncounted_part
 def end_stall(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
     """A save has stalled the job long enough: it goes on in the background, or commits."""
     capture, number, completing = job.stalled_by, job.stall_number, job.stall_completes
@@ -133,7 +135,7 @@ def end_stall(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> Non
         commit(num, job, slots, drawn, row, capture, job.stall_content_h, number, completing)
 
 
-@uncounted
+@uncounted_part
 def next_due(num: Numbers, job: Any) -> float:
     """Progress at which the next save is due; infinite if none is."""
     due_h = inf
@@ -142,7 +144,7 @@ def next_due(num: Numbers, job: Any) -> float:
     return due_h
 
 
-@uncounted
+@uncounted_part
 def next_flight(num: Numbers, job: Any) -> float:
     """Instant at which the next save in flight commits."""
     at_h = inf
@@ -152,7 +154,7 @@ def next_flight(num: Numbers, job: Any) -> float:
     return at_h
 
 
-@uncounted
+@uncounted_part
 def wait_for_last(num: Numbers, job: Any) -> None:
     """All work is done: a save of the final state in the background has to commit."""
     for capture in range(num.n_captures):
@@ -162,7 +164,7 @@ def wait_for_last(num: Numbers, job: Any) -> None:
                     job.waits_for = capture
 
 
-@uncounted
+@uncounted_part
 def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
     """Begin the saves that are due, until one stalls the job or has to wait."""
     for capture in range(num.n_captures):
@@ -194,7 +196,7 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
         end_stall(num, job, slots, drawn, row)
 
 
-@uncounted
+@uncounted_part
 def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool) -> None:
     """A failure takes the saves under way, except flushes of what survives."""
     if all_go_back:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from math import isnan, nan
@@ -49,7 +50,12 @@ def read_kubernetes(path: Path, asked: LogOptions) -> Outages:
             by_node[event.node].append(event)
     spells = [spell for name in sorted(by_node) for spell in _paired(name, by_node[name], counted)]
     if not spells:
-        raise trace_error(path, None, "holds no event of a node that is not ready")
+        raise trace_error(
+            path,
+            None,
+            "holds no event of a node that is not ready: a cluster keeps events for "
+            "an hour unless --event-ttl says otherwise",
+        )
     return outages_of_spells(path, spells, asked, points=False, counted=counted)
 
 
@@ -126,7 +132,8 @@ def _paired(name: str, events: list[_Event], counted: Counter[str]) -> Iterator[
 
 def _looks_like(head: Head) -> str:
     text = head.text.lstrip("\ufeff \t\r\n")
-    if text.startswith("{") and ('"involvedObject"' in text or '"regarding"' in text):
+    named = '"involvedObject"' in text or '"regarding"' in text
+    if text.startswith("{") and (named or re.search(r'"kind":\s*"(Event)?List"', text)):
         return "JSON with events about objects of Kubernetes"
     return ""
 

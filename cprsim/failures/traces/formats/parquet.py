@@ -32,8 +32,9 @@ def parquet_pieces(path: Path) -> Iterator[pd.DataFrame]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with opened(path):  # a regular file that can be opened
-        pass
+    with opened(path) as file, path.open("rb") as raw:
+        if file.read(len(MAGIC)) == MAGIC != raw.read(len(MAGIC)):
+            raise trace_error(path, None, "is Parquet that was packed once more: unpack it first")
     row = 0
     try:
         with pq.ParquetFile(path) as file:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,9 +43,11 @@ def read_prometheus(path: Path, asked: LogOptions) -> Outages:
         with file and line, or the number of the series and of the sample.
     """
     counted = Counter[str]()
-    series = [one for _, answer in values(path) for one in _series(answer, path)]
+    series = [one for _, answer in values(path) for one in _series(answer, path, counted)]
     if not series:
-        raise trace_error(path, None, "the query's answer has no series", "data.result")
+        raise trace_error(
+            path, None, "the query's answer has no series with a sample", "data.result"
+        )
     step_h = _step_h(series)
     spells = [spell for one in series for spell in _spells(one, step_h, counted)]
     if not spells:
@@ -58,7 +61,7 @@ def read_prometheus(path: Path, asked: LogOptions) -> Outages:
     return outages_of_spells(path, spells, asked, points=False, counted=counted, watched=watched)
 
 
-def _series(answer: Any, path: Path) -> Iterator[_Series]:
+def _series(answer: Any, path: Path, counted: Counter[str]) -> Iterator[_Series]:
     if not isinstance(answer, dict) or answer.get("status") != "success":
         said = answer.get("error", "no status") if isinstance(answer, dict) else "no object"
         message = f"is no successful answer of Prometheus: {one_line(str(said))}"
@@ -73,10 +76,12 @@ def _series(answer: Any, path: Path) -> Iterator[_Series]:
         if not isinstance(one, dict) or not isinstance(one.get("values"), list):
             raise trace_error(path, None, "is no series with `values`", where)
         if one["values"]:
-            yield _one_series(one, where, path)
+            found = _one_series(one, where, path, counted)
+            if len(found.at_h):
+                yield found
 
 
-def _one_series(one: dict[str, Any], where: str, path: Path) -> _Series:
+def _one_series(one: dict[str, Any], where: str, path: Path, counted: Counter[str]) -> _Series:
     labels = one.get("metric")
     named = [labels[key] for key in LABELS if key in labels] if isinstance(labels, dict) else []
     if not named or not isinstance(named[0], str):
@@ -86,8 +91,11 @@ def _one_series(one: dict[str, Any], where: str, path: Path) -> _Series:
         _sample(sample, f"{where}.values[{n}]", path) for n, sample in enumerate(one["values"])
     ]
     at_s, up = np.array(pairs, dtype=np.float64).T
+    known = ~np.isnan(up)
+    counted["sample(s) that are no number left out"] += int((~known).sum())
+    at_s, up = at_s[known], up[known]
     order = np.argsort(at_s, kind="stable")
-    if epoch_unit(at_s) != "s":
+    if len(at_s) and epoch_unit(at_s) != "s":
         raise trace_error(path, None, "has instants that are no seconds since 1970", where)
     return _Series(named[0], at_s[order] / 3600, up[order])
 
@@ -96,7 +104,7 @@ def _sample(sample: Any, where: str, path: Path) -> tuple[float, float]:
     try:
         at_s, value = sample
         instant, up = float(at_s), float(value)
-        if not isfinite(instant) or up not in (0.0, 1.0):
+        if not isfinite(instant) or not (up in (0.0, 1.0) or isnan(up)):
             raise ValueError
     except (TypeError, ValueError):
         message = f'`{one_line(str(sample))}` is no sample of `up` such as [1714570200, "1"]'
@@ -125,7 +133,7 @@ def _spells(one: _Series, step_h: float, counted: Counter[str]) -> Iterator[Spel
 
 def _looks_like(head: Head) -> str:
     text = head.text.lstrip("\ufeff \t\r\n")
-    if text.startswith("{") and '"resultType"' in text and '"status"' in text:
+    if text.startswith("{") and '"status"' in text and re.search('"(resultType|error)"', text):
         return "the answer of Prometheus to a query"
     return ""
 

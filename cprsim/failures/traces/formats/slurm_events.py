@@ -49,7 +49,7 @@ def _is_failure(row: BarRow, counted: Counter[str]) -> bool:
     if not row.cells["nodename"]:
         counted["event(s) of the whole cluster left out"] += 1
         return False
-    if not state.startswith(FAILED):
+    if not any(part.startswith(FAILED) for part in state.split("+")):  # IDLE+DRAIN
         counted[f"event(s) left out whose state is no failure ({state or 'none'})"] += 1
         return False
     return True
