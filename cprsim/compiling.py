@@ -129,6 +129,11 @@ def uncounted_part(function: F) -> F:
     return part(function, _nrt=False)
 
 
+def uncounted_inlined(function: F) -> F:
+    """The same, into the very place of each call: for what is called in few places."""
+    return part(function, _nrt=False, forceinline=True)
+
+
 def shared(module: ModuleType, folder: Path) -> None:
     """Let compiled functions of a folder call those of a module, which are plain Python else."""
     depends(folder, module)

@@ -7,11 +7,11 @@ A replication goes from one instant at which something happens to the next. What
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cprsim.compiling import uncounted, uncounted_part
+from cprsim.compiling import uncounted, uncounted_inlined, uncounted_part
 from cprsim.records import Floats, Ints
 from cprsim.simulate.fast.recoveries import next_stage, refresh, return_nodes, strike
 from cprsim.simulate.fast.saves import (
@@ -78,11 +78,34 @@ def fastest_of(num: Numbers) -> int:
     return int(fastest)
 
 
-@uncounted_part
+class Ahead(NamedTuple):
+    """What a job does from here on.
+
+    Parameters
+    ----------
+    next_h : instant at which something comes next, besides ...
+    fails_h : ... the failure
+    per_h : progress in each hour up to then
+    reaches_h, target_h : instant at which it stands at a progress
+    flight_h : instant at which the next save in flight commits
+    """
+
+    next_h: float
+    fails_h: float
+    per_h: float
+    reaches_h: float
+    target_h: float
+    flight_h: float
+
+
+OVER = Ahead(inf, inf, 0.0, inf, inf, inf)
+
+
+@uncounted_inlined
 def plan(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, fails_at_h: float, fastest: int
-) -> None:
-    """What the job does from here on, and until when: `next_h`, `fails_h`, unless it is over.
+) -> Ahead:
+    """What the job does from here on, and until when; of no meaning once it is over.
 
     Parameters
     ----------
@@ -99,14 +122,14 @@ def plan(
             if due_h <= job.progress_h:
                 begin_saves(num, job, slots, drawn, row)
                 if job.status != GOING:
-                    return
+                    return OVER
                 due_h = next_due(num, job)
             if job.progress_h >= num.useful_h and job.stalled_by == NONE:
                 wait_for_last(num, job)
                 if job.waits_for == NONE:
                     commit_all_due(num, job, slots, drawn, row, job.now_h + near_h)
                     job.status = FINISHED
-                    return
+                    return OVER
         behind = job.progress_h < job.frontier_h
         per_h = 0.0
         if not blocked and job.stalled_by == NONE and job.waits_for == NONE:
@@ -155,14 +178,13 @@ def plan(
             next_h = min(next_h, reaches_h)
         elif job.stalled_by != NONE:
             next_h = min(next_h, job.stall_ends_at_h)
-        job.next_h = min(next_h, next_flight(num, job))
-        job.fails_h, job.per_h = fails_h, per_h
-        job.reaches_h, job.target_h = reaches_h, target_h
-        return
+        flight_h = next_flight(num, job)
+        return Ahead(min(next_h, flight_h), fails_h, per_h, reaches_h, target_h, flight_h)
+    return OVER
 
 
-@uncounted_part
-def pass_to(num: Numbers, job: Any, to_h: float) -> None:
+@uncounted_inlined
+def pass_to(num: Numbers, job: Any, to_h: float, ahead: Ahead) -> None:
     """On to an instant, not after the one that was planned: book the hours up to then."""
     passed_h = to_h - job.now_h
     if job.blocked_by != NONE:
@@ -174,18 +196,21 @@ def pass_to(num: Numbers, job: Any, to_h: float) -> None:
         job.hours[num.wait] += passed_h
     else:
         before_h = job.progress_h
-        if job.reaches_h == to_h:
-            job.progress_h = job.target_h
+        if ahead.reaches_h == to_h:
+            job.progress_h = ahead.target_h
         else:
-            job.progress_h += passed_h * job.per_h
+            job.progress_h += passed_h * ahead.per_h
         book(num, job, before_h, passed_h)
     job.now_h = to_h
 
 
-@uncounted_part
-def settle(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
-    """End whatever ends at this instant."""
-    commit_all_due(num, job, slots, drawn, row, job.now_h)
+@uncounted_inlined
+def settle(
+    num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, flight_h: float = -inf
+) -> None:
+    """End whatever ends at this instant; no save commits before `flight_h`."""
+    if flight_h <= job.now_h:
+        commit_all_due(num, job, slots, drawn, row, job.now_h)
     changed = False
     for n in range(job.n_recoveries):
         if job.recoveries[n].rule != NONE and job.recoveries[n].ends_at_h <= job.now_h:
@@ -232,18 +257,18 @@ def run(
                 failure = strikes.first[chunk, row] if chunk < len(strikes.first) else NONE
             fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
 
-            plan(num, job, slots, drawn, row, fails_at_h, fastest)
+            ahead = plan(num, job, slots, drawn, row, fails_at_h, fastest)
             if job.status != GOING:
                 break
-            if abs(job.fails_h - job.next_h) < near_h and failure != NONE:
+            if abs(ahead.fails_h - ahead.next_h) < near_h and failure != NONE:
                 job.status = LEFT
                 break
-            struck = job.fails_h < job.next_h
-            pass_to(num, job, min(job.fails_h, job.next_h))
+            struck = ahead.fails_h < ahead.next_h
+            pass_to(num, job, min(ahead.fails_h, ahead.next_h), ahead)
             if num.n_spares != NONE:
                 return_nodes(num, job, slots, drawn, row)
             if not struck:
-                settle(num, job, slots, drawn, row)
+                settle(num, job, slots, drawn, row, ahead.flight_h)
             elif failure == NONE:
                 job.status = WANTS_FAILURES
             else:

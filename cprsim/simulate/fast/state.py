@@ -78,12 +78,6 @@ JOB = np.dtype(
         ("speed", "f8"),
         ("replay_speed", "f8"),
         ("blocked_h", "f8"),  # so far
-        # as it was planned last
-        ("next_h", "f8"),  # when something comes next, ...
-        ("fails_h", "f8"),  # ... besides the failure
-        ("per_h", "f8"),  # progress in each hour up to then ...
-        ("reaches_h", "f8"),  # ... when the job stands here:
-        ("target_h", "f8"),
         ("is_of_fleet", "?"),  # loads may overlap, as somebody else sees to them
         ("stale_h", "f8"),  # summed over shards: since the content that they went back to
         ("stale_net_h", "f8"),  # since the later of that and their own last reload
