@@ -62,9 +62,10 @@ def test_the_kernel_does_to_the_model_what_it_does_under_partial_recovery(
     experiment: Experiment,
 ) -> None:
     losses = pipeline.simulate(experiment).strategies[1].losses
+    slots = experiment.cluster.replica_slots
     for replication in range(5):
         logs = pipeline.replay(experiment, replication)
-        known, found = (list(moments(logs[name])) for name in ("partial", "system"))
+        known, found = (list(moments(logs[name], slots)) for name in ("partial", "system"))
         lost = [slot for one in found if one.kind is EventKind.REVERTED for slot in one.slots]
         assert lost == losses.slot[losses.replication == replication].tolist()
         assert [(one.kind, one.slots) for one in found] == [(one.kind, one.slots) for one in known]

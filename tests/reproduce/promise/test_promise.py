@@ -80,8 +80,9 @@ def test_a_history_trains_as_the_log_of_its_job_does(loaded, histories, strategy
         log = pipeline.replay(fresh, number)[policy.name]
         trainer = setting.trainer()
         saver = Saver(trainer, setting.shards, policy.sub_saves)
+        cluster, course = experiment.cluster, TracedTraining(trainer)
         replay_log(
-            log, experiment.useful_h, experiment.cluster.shard_slots, TracedTraining(trainer), saver
+            log, experiment.useful_h, cluster.shard_slots, cluster.replica_slots, course, saver
         )
         trial = ours.trial(number)
         n_lost += trial is not None
