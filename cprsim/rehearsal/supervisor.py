@@ -580,7 +580,14 @@ class Supervisor:
             self._share(self._loading - set(slots))
 
     async def _loaded(self, slot: int) -> None:
-        await self._node[slot].ask("load", position=self._job.position)
+        """One has loaded, or has died meanwhile and comes back by itself."""
+        node = self._node[slot]
+        loading = asyncio.create_task(node.ask("load", position=self._job.position))
+        try:
+            while not loading.done() and (self._orders.rolls_back or not node.given_up):
+                await asyncio.wait({loading}, timeout=LOOK_S)
+        finally:
+            await _cancelled([loading])
         self._share(self._loading - {slot})
 
     def _share(self, loading: set[int]) -> None:
@@ -594,21 +601,21 @@ class Supervisor:
 
         Where they are dead, the servers know the last batch that they had gradients of.
         """
-        job = self._job
-        asks = (_answer_of(self._node[slot], "halt") for slot in self._trainers)
+        job, trainers = self._job, [self._node[slot] for slot in self._trainers]
+        asks = (_answer_of(trainer, "halt") for trainer in trainers)
         answers = zip(self._trainers, await asyncio.gather(*asks), strict=True)
         halted = {slot: int(one.fields["position"]) for slot, one in answers if one is not None}
         if halted:
             job.position = max(halted.values())
             job.have_layers &= {slot for slot, at in halted.items() if at == job.position}
         else:
-            job.position = await self._last_known()
+            job.position = await self._last_known(trainers)
         job.frontier = max(job.frontier, job.position)
         self._note(FactKind.STOOD)
 
-    async def _last_known(self) -> int:
-        """Position of a job whose trainers are dead."""
-        accounts = (self._node[slot].account for slot in self._trainers)
+    async def _last_known(self, trainers: Sequence[JobProcess]) -> int:
+        """Position of a job whose trainers are dead; spares may have their slots by now."""
+        accounts = (trainer.account for trainer in trainers)
         known = [self._job.position, *(int(one.get("position", 0)) for one in accounts)]
         for slot in self._servers:
             here = await _answer_of(self._node[slot], "where")
