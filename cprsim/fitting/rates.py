@@ -16,7 +16,7 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.estimate import ROUNDED_Z_95, Estimate, How
-from cprsim.failures.changing import Course
+from cprsim.failures.course import Course
 from cprsim.failures.outages import Outages
 from cprsim.fitting import limits
 from cprsim.fitting.correlation import togetherness

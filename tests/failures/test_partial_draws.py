@@ -12,9 +12,10 @@ from cprsim.budget import MEMORY
 from cprsim.errors import BudgetError, TooManyReplicationsError
 from cprsim.failures import partial_draws, renewal
 from cprsim.failures.block import BlockFailures
-from cprsim.failures.changing import ChangingRate, Course
+from cprsim.failures.changing import ChangingRate
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
+from cprsim.failures.course import Course
 from cprsim.failures.distributions import Constant, Exponential, Gamma, LogNormal, Weibull
 from cprsim.failures.frailty import GammaFrailty, Lemons
 from cprsim.failures.injected import Injected
