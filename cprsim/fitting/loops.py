@@ -7,6 +7,8 @@ import numpy as np
 from cprsim.compiling import compiled, part
 from cprsim.records import Floats
 
+ROUNDING = 1e-9  # of the mean of a bin
+
 # A hidden Markov chain, whose state is the factor on a rate: from bin to bin it stays, or is drawn
 # anew. In all functions:
 #   count : (n_bins,) Poisson numbers, the bin's mean times the factor expected
@@ -21,6 +23,12 @@ def _seen(count: float, mean: float, factor: Floats) -> Floats:
     return np.exp(count * np.log(factor) - factor * mean)
 
 
+@part
+def _alike(count: Floats, mean: Floats, k: int) -> bool:
+    """Whether a bin is as the one before, but for rounding; most of a piece of a course are."""
+    return bool(count[k] == count[k - 1] and abs(mean[k] - mean[k - 1]) <= ROUNDING * mean[k])
+
+
 @compiled
 def log_likelihoods(
     count: Floats, mean: Floats, factor: Floats, weight: Floats, p_change: float
@@ -28,8 +36,10 @@ def log_likelihoods(
     """Log-likelihood of each bin given those before it, (n_bins,): the forward recursion."""
     believed = weight.copy()  # in each factor, given the bins before
     each = np.full(len(count), -np.inf)
+    seen = _seen(count[0], mean[0], factor)
     for k in range(len(count)):
-        seen = _seen(count[k], mean[k], factor)
+        if k > 0 and not _alike(count, mean, k):
+            seen = _seen(count[k], mean[k], factor)
         likely = 0.0
         for i in range(len(factor)):
             believed[i] = (believed[i] * (1.0 - p_change) + weight[i] * p_change) * seen[i]

@@ -189,9 +189,12 @@ def _search(
     lengths = np.geomspace(*lengths_h, STARTS_H, endpoint=False)
     starts = [np.log([v, length_h]) for length_h in lengths for v in STARTS]
     bounds = [(log(low), log(high)) for low, high in (variances, lengths_h)]
-    options = {"xatol": NEAR, "fatol": NEAR, "maxfev": MOST_STEPS}
     found = optimize.minimize(
-        loss, min(starts, key=loss), method="Nelder-Mead", bounds=bounds, options=options
+        loss,
+        min(starts, key=loss),
+        method="Nelder-Mead",
+        bounds=bounds,
+        options={"xatol": NEAR, "fatol": NEAR, "maxfev": MOST_STEPS},
     )
     return np.asarray(found.x, dtype=np.float64)
 

@@ -22,6 +22,7 @@ from cprsim.fitting import limits
 from cprsim.fitting.correlation import togetherness
 from cprsim.fitting.fragments import fragment, opening, repair_lines
 from cprsim.fitting.observation import Fact, Observation, Source, instant
+from cprsim.fitting.random_rate import RandomRate
 from cprsim.fitting.rate_at_end import Line, rate_at_end
 from cprsim.fitting.trace_fit import TraceFit, fit_trace
 from cprsim.records import Bools, Floats, Ints
@@ -335,8 +336,13 @@ def _exponential(outages: Outages, found: Rates, n_job: int) -> list[str]:
 # ------------------------------------------------------------------------------ through the window
 
 
-def fragment_through_window(fitted: TraceFit, found: Rates, origin: str, n_job: int) -> str:
+def fragment_through_window(
+    fitted: TraceFit, found: Rates, origin: str, n_job: int, random: RandomRate | None = None
+) -> str:
     """The section `failures` of a job somewhere in the log's window, with its rate as it changes.
+
+    A random factor is on the rate where the log has one: a job on some of the nodes meets some of
+    the failures, at a rate with the same factor.
 
     Raises
     ------
@@ -366,7 +372,20 @@ def fragment_through_window(fitted: TraceFit, found: Rates, origin: str, n_job: 
         f"  borders: [{', '.join(f'{at_h:.6g} h' for at_h in course.borders_h)}]",
         f"  mtbf: [{', '.join(f'{one:.6g} h' for one in mtbf_h)}]",
         f"  # 95 % {pieces}: {', '.join(known)}",
+        *([] if random is None else _factor_lines(random)),
         "  role: any",
         "  clock: wall",
     ]
     return "\n".join([*lines, *repair_lines(fitted)]) + "\n"
+
+
+def _factor_lines(random: RandomRate) -> list[str]:
+    factor = random.factor
+    if factor is None:
+        return [f"  # {random.in_words()}"]
+    limits.within("the variance of the factor", factor.variance, limits.FACTOR_VARIANCE)
+    limits.within("the length of a stretch", factor.lasts_h, limits.MTBF_H, "h")
+    return [
+        f"  factor: {{variance: {factor.variance:.6g}, lasts: {factor.lasts_h:.6g} h}}",
+        f"  # {random.in_words()}",
+    ]
