@@ -12,9 +12,10 @@ import os
 import sys
 from pathlib import Path
 
-import cprsim
 from cprsim.errors import TraceError
 from cprsim.fitting.posterior_check import Compared
+from cprsim.making.fit_log import FitAsked, LogAsked, options_of_reader, read_to_fit
+from cprsim.present.fit import FitReport
 
 LOG = Path("failures/lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz")
 SYSTEMS = range(2, 25)  # 1 has no record
@@ -33,6 +34,17 @@ def cells(one: Compared) -> str:
     return f"{one.trace:.3g} ({one.simulated.low:.3g} to {one.simulated.high:.3g}){outside}"
 
 
+def report_of(log: Path, system: int, seed: int) -> FitReport:
+    """What is made of one system's records."""
+    reader = options_of_reader(None, system, (None, None), {}, None, None, None, None)
+    read = read_to_fit(LogAsked(log=log, reader=reader, node_dates=True))
+    asked = FitAsked(through_window=True, bootstrap=0, circle=True)
+    fitted, apart = asked.of(read)
+    return FitReport.of(
+        fitted, log.name, n_job_nodes=None, circle_seed=seed, through_window=True, apart=apart
+    )
+
+
 def main(seed: int) -> None:
     """Print the table, and how many are inside."""
     log = Path(os.environ["CPRSIM_DATA"]) / LOG
@@ -41,10 +53,7 @@ def main(seed: int) -> None:
     inside = []
     for system in SYSTEMS:
         try:
-            report = cprsim.fit(
-                log, system=system, node_dates=True, through_window=True, circle=True,
-                bootstrap=0, seed=seed,
-            ).report  # fmt: skip
+            report = report_of(log, system, seed)
         except TraceError:
             continue
         n = report.fitted.outages.n_outages

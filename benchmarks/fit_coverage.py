@@ -25,7 +25,7 @@ from cprsim.fitting.domains import fit_domains
 from cprsim.fitting.families import WEIBULL, Fit, fit
 from cprsim.fitting.goodness import rank
 from cprsim.fitting.lifetimes import gaps, uptimes
-from cprsim.fitting.random_rate import random_rate
+from cprsim.fitting.random_rate import RandomRate, random_rate
 from cprsim.fitting.rate_change import change, power
 from cprsim.fitting.rates import LOG_LINEAR, rates
 from cprsim.fitting.trace_fit import TraceFit, fit_trace
@@ -141,14 +141,21 @@ def factors(seed: int) -> Iterator[Seen]:
         log = wandering(seed, 600, variance, lasts_h)
         found = random_rate(log, rates(log).course)
         yield f"{name}: claimed", found.is_claimed
-        if found.is_claimed:
-            yield f"{name}: variance", variance, found.variance.low, found.variance.high
-        if found.is_claimed and found.lasts_h.has_interval:
-            yield f"{name}: length", lasts_h, found.lasts_h.low, found.lasts_h.high
+        yield from _random(name, found, variance, lasts_h)
+        known = random_rate(log, rates(log, "constant").course)
+        yield from _random(f"{name}, by the true course", known, variance, lasts_h)
     without = {name: changing_rate(seed, 300, rate) for name, (rate, _) in COURSES.items()}
     without["60 nodes of shape 0.8"] = lemons(seed, mean_h=400.0, others_h=400.0, shape=0.8)
     for name, log in without.items():
         yield f"a random factor: {name}", random_rate(log, rates(log).course).is_claimed
+
+
+def _random(name: str, found: RandomRate, variance: float, lasts_h: float) -> Iterator[Held]:
+    """The intervals of what is claimed."""
+    if found.is_claimed:
+        yield f"{name}: variance", variance, found.variance.low, found.variance.high
+        if found.lasts_h.has_interval:
+            yield f"{name}: length", lasts_h, found.lasts_h.low, found.lasts_h.high
 
 
 def unwatched(seed: int) -> Iterator[Seen]:

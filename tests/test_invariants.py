@@ -225,7 +225,7 @@ def failures(random: Random, tree: Section, useful_h: float) -> Section:
         section = {"kind": kind, "borders": borders, "mtbf": mtbf, "role": role,
                    "together": together, "clock": clock,
                    "begins": random.choice(["random", "first"])}  # fmt: skip
-        if random.random() < 0.5:
+        if len(mtbf) == 2:
             section["factor"] = {"variance": 0.5, "lasts": f"{mtbf_h * 2} h"}
         return section
     if kind == "injected":
