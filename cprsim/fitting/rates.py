@@ -358,11 +358,13 @@ def fragment_through_window(
         limits.within("the mean", one, limits.MTBF_H, "h")
     known = [f"{1 / (one.high * share):.4g} to {1 / (one.low * share):.4g} h"
              for one in found.pieces_per_h]  # fmt: skip
+    is_random = random is not None and random.is_claimed
+    wanders = " with a random factor on its rate" if is_random else ""
     pieces = "of the whole" if found.slope_per_h is not None else "piece by piece"
     lines = [
         *opening(fitted, origin),
         f"# simulates the log's window with its rate as it changes ({found.name}): a Poisson "
-        "process;",
+        f"process{wanders};",
         "# each job begins at a random instant of the window",
         f"# for a job on {n_job} of {outages.n_nodes} nodes; "
         f"{fitted.together.share_of_zero_gaps:.1%} of all gaps are zero (nodes that failed "
