@@ -18,9 +18,14 @@ ROUNDING = 1e-9  # of the mean of a bin
 
 
 @part
-def _seen(count: float, mean: float, factor: Floats) -> Floats:
-    """Likelihood of a bin for each factor, but for terms without parameters."""
-    return np.exp(count * np.log(factor) - factor * mean)
+def _seen(count: float, mean: float, factor: Floats) -> tuple[Floats, float]:
+    """Likelihood of a bin for each factor over the largest, and the logarithm of that.
+
+    But for terms without parameters.
+    """
+    found = count * np.log(factor) - factor * mean
+    largest = found.max()
+    return np.exp(found - largest), largest
 
 
 @part
@@ -36,10 +41,10 @@ def log_likelihoods(
     """Log-likelihood of each bin given those before it, (n_bins,): the forward recursion."""
     believed = weight.copy()  # in each factor, given the bins before
     each = np.full(len(count), -np.inf)
-    seen = _seen(count[0], mean[0], factor)
+    seen, largest = _seen(count[0], mean[0], factor)
     for k in range(len(count)):
         if k > 0 and not _alike(count, mean, k):
-            seen = _seen(count[k], mean[k], factor)
+            seen, largest = _seen(count[k], mean[k], factor)
         likely = 0.0
         for i in range(len(factor)):
             believed[i] = (believed[i] * (1.0 - p_change) + weight[i] * p_change) * seen[i]
@@ -47,7 +52,7 @@ def log_likelihoods(
         if not likely > 0.0:
             break
         believed /= likely
-        each[k] = np.log(likely)
+        each[k] = np.log(likely) + largest
     return each
 
 
@@ -60,16 +65,16 @@ def means_given_all(
     forward = np.empty((n_bins, n_factors))
     believed = weight.copy()
     for k in range(n_bins):
-        believed = (believed * (1.0 - p_change) + weight * p_change) * _seen(
-            count[k], mean[k], factor
-        )
+        seen, _ = _seen(count[k], mean[k], factor)
+        believed = (believed * (1.0 - p_change) + weight * p_change) * seen
         believed /= believed.sum()
         forward[k] = believed
     found, after = np.empty(n_bins), np.ones(n_factors)
     for k in range(n_bins - 1, -1, -1):
         given = forward[k] * after
         found[k] = (given * factor).sum() / given.sum()
-        after = after * _seen(count[k], mean[k], factor)
+        seen, _ = _seen(count[k], mean[k], factor)
+        after = after * seen
         after = after * (1.0 - p_change) + (after * weight).sum() * p_change
         after /= after.max()
     return found

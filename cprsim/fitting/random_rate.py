@@ -24,12 +24,12 @@ from cprsim.records import Floats
 MOST_BINS = 4000
 SHORTEST_H = 1.0  # of a bin
 MOST_OF_LOG = 1 / 20  # of the log's length, that a factor lasts: longer ones are its course
-VARIANCES = (1e-3, 20.0)  # that are looked at
+VARIANCES = (1e-6, 20.0)  # that are looked at
 N_FACTORS = 128  # that stand for all
 LEAST_FACTOR = 1e-4  # smaller ones count as this one
 NEVER = 1e-10  # probability of a factor above those that stand for all
 CLAIMED = 3.0  # log-likelihood over the course alone from which a factor is claimed
-STARTS_H, STARTS = 6, (0.05, 0.3, 1.5)  # lengths, and variances, where the search may begin
+STARTS_H, STARTS = 6, (0.002, 0.05, 0.3, 1.5)  # lengths, and variances, where the search may begin
 NEAR = 0.02  # of logarithms of parameters, and of the log-likelihood, where the search ends
 MOST_STEPS = 80
 
