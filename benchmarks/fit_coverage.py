@@ -27,7 +27,7 @@ from cprsim.fitting.goodness import rank
 from cprsim.fitting.lifetimes import gaps, uptimes
 from cprsim.fitting.random_rate import RandomRate, random_rate
 from cprsim.fitting.rate_change import change, power
-from cprsim.fitting.rates import LOG_LINEAR, rates
+from cprsim.fitting.rates import LOG_LINEAR, rates, rates_and_factor
 from cprsim.fitting.trace_fit import TraceFit, fit_trace
 from cprsim.fitting.trend import silences, trend
 from cprsim.records import Floats
@@ -139,15 +139,18 @@ def factors(seed: int) -> Iterator[Seen]:
     for variance, lasts_h in ((VARIANCE, LASTS_H), (1.5, 20.0), (0.3, 300.0)):
         name = f"a random factor of variance {variance:g} that lasts {lasts_h:g} h"
         log = wandering(seed, 600, variance, lasts_h)
-        found = random_rate(log, rates(log).course)
+        course, found = rates_and_factor(log)
+        assert found is not None, "the log is long enough"
         yield f"{name}: claimed", found.is_claimed
+        yield f"the rate changes: {name}", course.changes
         yield from _random(name, found, variance, lasts_h)
         known = random_rate(log, rates(log, "constant").course)
         yield from _random(f"{name}, by the true course", known, variance, lasts_h)
     without = {name: changing_rate(seed, 300, rate) for name, (rate, _) in COURSES.items()}
     without["60 nodes of shape 0.8"] = lemons(seed, mean_h=400.0, others_h=400.0, shape=0.8)
     for name, log in without.items():
-        yield f"a random factor: {name}", random_rate(log, rates(log).course).is_claimed
+        _, found = rates_and_factor(log)
+        yield f"a random factor: {name}", found is not None and found.is_claimed
 
 
 def _random(name: str, found: RandomRate, variance: float, lasts_h: float) -> Iterator[Held]:

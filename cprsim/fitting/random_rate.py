@@ -43,6 +43,7 @@ class RandomRate:
     variance: Estimate
     lasts_h: Estimate  # without an interval where it ends at the shortest or the longest
     gain: float  # log-likelihood over that of the course alone
+    log_likelihood: float  # of course and factor, but for terms that are the same for all of them
     shortest_h: float  # that a factor may last: the length of a bin
     longest_h: float
 
@@ -106,7 +107,8 @@ def fit_random_rate(at_h: Floats, course: Course) -> RandomRate:
     point = _search(each, VARIANCES, (bins.hours, bins.longest_h))
     gain = float(each(point).sum()) - alone
     variance, lasts_h = _parameters(each, point, bins)
-    return RandomRate(variance, lasts_h, gain, bins.hours, bins.longest_h)
+    likelihood = gain + alone + float((bins.count * np.log(bins.mean)).sum())
+    return RandomRate(variance, lasts_h, gain, likelihood, bins.hours, bins.longest_h)
 
 
 def smoothed(outages: Outages, course: Course, factor: RandomFactor) -> Course:

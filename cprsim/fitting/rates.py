@@ -22,7 +22,7 @@ from cprsim.fitting import limits
 from cprsim.fitting.correlation import togetherness
 from cprsim.fitting.fragments import fragment, opening, repair_lines
 from cprsim.fitting.observation import Fact, Observation, Source, instant
-from cprsim.fitting.random_rate import RandomRate
+from cprsim.fitting.random_rate import CLAIMED, RandomRate, random_rate
 from cprsim.fitting.rate_at_end import Line, rate_at_end
 from cprsim.fitting.trace_fit import TraceFit, fit_trace
 from cprsim.records import Bools, Floats, Ints
@@ -136,6 +136,32 @@ def rates(outages: Outages, model: str | None = None) -> Rates:
     ))  # fmt: skip
 
 
+def rates_and_factor(outages: Outages) -> tuple[Rates, RandomRate | None]:
+    """How the rate changes, and what is random about it; None where the log is too short for that.
+
+    A random factor makes pieces of a log differ. Where there is one, a course that changes has to
+    be likelier than a constant one, each with its factor, by `CLAIMED` for every further parameter.
+
+    Raises
+    ------
+    ParameterError
+        as `rates` does.
+    """
+    found = rates(outages)
+    try:
+        random = random_rate(outages, found.course)
+    except ParameterError:
+        return found, None
+    if not (found.changes and random.is_claimed):
+        return found, random
+    steady = rates(outages, CONSTANT)
+    beside = random_rate(outages, steady.course)
+    likelier = random.log_likelihood - beside.log_likelihood
+    if likelier > CLAIMED * (_n_parameters(found.name) - 1):
+        return found, random
+    return replace(steady, now_per_h=found.now_per_h), beside
+
+
 def _borders(outages: Outages) -> Floats:
     """Borders of bins in which nodes were watched for as long, (N_BINS + 1,) [h]."""
     if outages.lives is None:
@@ -239,11 +265,10 @@ def _described(
     gains: tuple[tuple[str, float, float], ...],
 ) -> Rates:  # fmt: skip
     hours = np.diff(borders_h)
-    n_pieces = int(name.split()[0]) if name.endswith("pieces") else 1
+    n_pieces = _n_pieces(name)
     firsts = best_pieces(counts, hours, n_pieces)
     expected = model(counts, hours) * hours
-    n_parameters = 2 if name == LOG_LINEAR else 2 * n_pieces - 1
-    pearson = ((counts - expected) ** 2 / expected).sum() / (len(counts) - n_parameters)
+    pearson = ((counts - expected) ** 2 / expected).sum() / (len(counts) - _n_parameters(name))
     wider = max(float(pearson), 1.0)
     n, h = np.add.reduceat(counts, firsts), np.add.reduceat(hours, firsts)
     pieces = tuple(_rate(float(one), float(time), wider) for one, time in zip(n, h, strict=True))
@@ -252,6 +277,15 @@ def _described(
         now, slope = _now_and_slope(counts, hours, float(borders_h[-1]), wider)
     ends_h = (*borders_h[firsts].tolist(), float(borders_h[-1]))
     return Rates(name, gains, ends_h, pieces, now, slope, wider)
+
+
+def _n_pieces(name: str) -> int:
+    return int(name.split()[0]) if name.endswith("pieces") else 1
+
+
+def _n_parameters(name: str) -> int:
+    """Rates and borders of a model."""
+    return 2 if name == LOG_LINEAR else 2 * _n_pieces(name) - 1
 
 
 def _rate(n: float, hours: float, wider: float) -> Estimate:

@@ -27,8 +27,13 @@ from cprsim.fitting.goodness import P_REJECTED, Judged, Ranking
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.posterior_check import Compared, check_by_simulation, check_through_window
-from cprsim.fitting.random_rate import RandomRate, random_rate
-from cprsim.fitting.rates import Rates, fragment_from_now, fragment_through_window, rates
+from cprsim.fitting.random_rate import RandomRate
+from cprsim.fitting.rates import (
+    Rates,
+    fragment_from_now,
+    fragment_through_window,
+    rates_and_factor,
+)
 from cprsim.fitting.since_last import Since
 from cprsim.fitting.trace_fit import FitVerdict, Subject, TraceFit, verdict
 from cprsim.fitting.trend import Trend
@@ -97,8 +102,7 @@ class FitReport:
         through_window : fragment and circle have the rate as it changes along the log
         apart : the log by cause, group or domain
         """
-        course, why_no_rates = _rates(fitted)
-        random = _random(fitted, course)
+        course, random, why_no_rates = _rates(fitted)
         simpler = None
         if now or through_window:
             if now:
@@ -159,18 +163,11 @@ def _not_in_it(course: Rates, random: RandomRate | None) -> list[str]:
     return [*([WHOLE_WINDOW] if course.changes else []), *([WITHOUT_FACTOR] if wanders else [])]
 
 
-def _random(fitted: TraceFit, course: Rates | None) -> RandomRate | None:
+def _rates(fitted: TraceFit) -> tuple[Rates | None, RandomRate | None, str]:
     try:
-        return None if course is None else random_rate(fitted.outages, course.course)
-    except ParameterError:
-        return None
-
-
-def _rates(fitted: TraceFit) -> tuple[Rates | None, str]:
-    try:
-        return rates(fitted.outages), ""
+        return *rates_and_factor(fitted.outages), ""
     except ParameterError as error:
-        return None, str(error)
+        return None, None, str(error)
 
 
 def _from_now(

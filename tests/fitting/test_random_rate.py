@@ -18,12 +18,12 @@ from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.loops import log_likelihoods, means_given_all
 from cprsim.fitting.posterior_check import check_by_simulation, check_through_window
 from cprsim.fitting.random_rate import fit_random_rate, random_rate, smoothed
-from cprsim.fitting.rates import rates
+from cprsim.fitting.rates import LOG_LINEAR, rates, rates_and_factor
 from cprsim.records import Floats
 from cprsim.scenario.failures import ChangingFailures
 from cprsim.scenario.yaml_text import read_document
 from tests.fitting.logs import log_of, write_log
-from tests.fitting.test_rates import WINDOW_H, changing
+from tests.fitting.test_rates import WINDOW_H, changing, ramp
 from tests.making import call
 from tests.scenario.writing import scenario
 
@@ -93,6 +93,39 @@ def test_no_factor_is_claimed_where_there_is_none() -> None:
         log = changing(seed, 300, np.ones_like)
         claimed.append(random_rate(log, rates(log).course).is_claimed)
     assert np.sum(claimed) <= 6  # of 5 % more come once in 700
+
+
+def test_pieces_that_a_random_factor_makes_are_no_course() -> None:
+    logs = [wandering(seed, 600, 0.3, 300.0) for seed in range(12)]
+    fell_for_it = [rates(log).changes for log in logs]
+    said = [rates_and_factor(log) for log in logs]
+    assert sum(fell_for_it) >= 4
+    assert sum(course.changes for course, _ in said) <= 1
+    assert all(random is not None and random.is_claimed for _, random in said)
+    course, random = rates_and_factor(changing(3, 600, ramp))
+    assert course.name == LOG_LINEAR
+    assert random is not None
+    assert not random.is_claimed
+
+
+def test_a_course_that_is_there_stays_beside_a_random_factor() -> None:
+    log = wandering(4, 1200)
+    kept = np.random.default_rng(1).random(log.n_outages) < ramp(log.start_h / WINDOW_H)
+    course, random = rates_and_factor(log.where(kept))
+    assert course.changes
+    assert random is not None
+    assert random.variance.low < VARIANCE < random.variance.high
+
+
+def test_many_failures_in_a_bin_are_no_trouble() -> None:
+    for variance in (0.02, 1.5):
+        log = wandering(7, 300_000, variance)
+        found = fit_random_rate(log.start_h, Course((0.0, WINDOW_H), (30.0,), (30.0,)))
+        assert found.variance.mean == pytest.approx(variance, rel=0.5)
+        assert found.lasts_h.mean == pytest.approx(LASTS_H, rel=0.5)
+    even_h = np.linspace(0, WINDOW_H, 300_000, endpoint=False)
+    steady = fit_random_rate(even_h, Course((0.0, WINDOW_H), (30.0,), (30.0,)))
+    assert steady.gain == pytest.approx(0.0, abs=0.5)
 
 
 def test_bursts_last_as_short_as_is_looked_at() -> None:
