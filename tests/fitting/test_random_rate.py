@@ -89,17 +89,17 @@ def test_intervals_hold_the_true_factor() -> None:
 
 def test_no_factor_is_claimed_where_there_is_none() -> None:
     claimed = []
-    for seed in range(40):
+    for seed in range(20):
         log = changing(seed, 300, np.ones_like)
         claimed.append(random_rate(log, rates(log).course).is_claimed)
-    assert np.sum(claimed) <= 6  # of 5 % more come once in 700
+    assert np.sum(claimed) <= 4  # of 5 % more come once in 390
 
 
 def test_pieces_that_a_random_factor_makes_are_no_course() -> None:
-    logs = [wandering(seed, 600, 0.3, 300.0) for seed in range(12)]
+    logs = [wandering(seed, 600, 0.3, 300.0) for seed in range(6)]
     fell_for_it = [rates(log).changes for log in logs]
     said = [rates_and_factor(log) for log in logs]
-    assert sum(fell_for_it) >= 4
+    assert sum(fell_for_it) >= 2
     assert sum(course.changes for course, _ in said) <= 1
     assert all(random is not None and random.is_claimed for _, random in said)
     course, random = rates_and_factor(changing(3, 600, ramp))
