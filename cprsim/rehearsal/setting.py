@@ -22,7 +22,6 @@ LEAST_DETECT_S = 0.2
 STRIKES_UNTIL = 10.0  # times the useful time: what comes later strikes nobody
 LIMIT = 20.0  # times the useful time, and ...
 LIMIT_S = 120.0  # ... so much more: a run that takes longer is given up
-MOST_TRAINERS = 2  # either can finish what the other has begun
 SMOKE = ("job.useful='6 s'", "kernel.samples=10000")
 SMOKE_OF_INJECTED = ("failures.count=2",)
 SMOKE_STRATEGIES = 2
@@ -60,11 +59,8 @@ def require_rehearsable(experiment: Experiment) -> None:
         raise ParameterError("a rehearsal needs embedding servers: give `cluster.emb_ps`")
     if len(cluster.shard_slots) == 1:
         raise ParameterError("a rehearsal needs two embedding servers or more: `cluster.emb_ps: 2`")
-    if len(cluster.replica_slots) not in (1, MOST_TRAINERS):
-        raise ParameterError(
-            f"a rehearsal has one trainer or two in step, this scenario "
-            f"{len(cluster.replica_slots)}: set `cluster.trainers: 1` or 2"
-        )
+    if not cluster.replica_slots:
+        raise ParameterError("a rehearsal needs a trainer: `cluster.trainers: 1`")
     if any(role.others_go_on for role in cluster.roles):
         raise ParameterError("trainers of a rehearsal wait for each other: leave `sync` out")
     held = (Holds.SHARD, Holds.REPLICA)

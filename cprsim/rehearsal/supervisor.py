@@ -25,6 +25,7 @@ from cprsim.kernel.model import Dlrm
 from cprsim.kernel.optimizers import optimizer_for
 from cprsim.rehearsal.behind import SavesBehind
 from cprsim.rehearsal.curve import fresh_keys
+from cprsim.rehearsal.in_step import counts
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material, rows_of
 from cprsim.rehearsal.messages import Message
@@ -490,14 +491,7 @@ class Supervisor:
         """Let the trainer go on; a failure meanwhile is detected and recovered from later."""
         self._job.down.clear()
         self._job.takes_all_back = -1
-        await self._uninterrupted({asyncio.create_task(self._brought_together())})
-
-    async def _brought_together(self) -> None:
-        """All know all, and trainers that were a batch behind another have its layers."""
-        behind = set(self._trainers) - self._job.have_layers
-        await asyncio.gather(*(self._adopt(slot) for slot in behind))
-        self._job.have_layers |= behind
-        await self._tell_addresses()
+        await self._uninterrupted({asyncio.create_task(self._tell_addresses())})
 
     async def _all_back(self) -> None:
         """Full recovery: all that are down are replaced, and all load the last save."""
@@ -558,9 +552,19 @@ class Supervisor:
         self._note(FactKind.BACK, slot)
 
     async def _adopt(self, trainer: int) -> None:
-        """A trainer takes over the layers of one that has kept them."""
-        kept = self._node[min(self._job.have_layers)]
-        await self._node[trainer].ask("adopt", peer=kept.address, position=self._job.position)
+        """A trainer takes over the layers of one that has kept them, and lives until that is so.
+
+        Where there is none any more, all are about to go back: this is cut off then.
+        """
+        job, node, adopted = self._job, self._node[trainer], None
+        while adopted is None:
+            if job.have_layers:
+                kept = self._node[min(job.have_layers)]
+                adopted = await _answer_of(
+                    node, "adopt", kept, peer=kept.address, position=job.position
+                )
+            if adopted is None:
+                await asyncio.sleep(LOOK_S)
 
     async def _replace(self, slots: Sequence[int]) -> None:
         """Put spares into slots, which takes the configured time of the scheduler."""
@@ -602,16 +606,23 @@ class Supervisor:
         Where they are dead, the servers know the last batch that they had gradients of.
         """
         job, trainers = self._job, [self._node[slot] for slot in self._trainers]
-        asks = (_answer_of(trainer, "halt") for trainer in trainers)
-        answers = zip(self._trainers, await asyncio.gather(*asks), strict=True)
-        halted = {slot: int(one.fields["position"]) for slot, one in answers if one is not None}
+        halted = await self._halted([self._node[slot] for slot in sorted(job.have_layers)])
         if halted:
-            job.position = max(halted.values())
-            job.have_layers &= {slot for slot, at in halted.items() if at == job.position}
+            job.position = max(int(one.fields["position"]) for one in halted)
         else:
             job.position = await self._last_known(trainers)
         job.frontier = max(job.frontier, job.position)
         self._note(FactKind.STOOD)
+
+    async def _halted(self, trainers: Sequence[JobProcess]) -> list[Message]:
+        """What those say who live; a batch that one of them has counted counts for all."""
+        asks = (_answer_of(trainer, "halt") for trainer in trainers)
+        answers = list(zip(trainers, await asyncio.gather(*asks), strict=True))
+        said = [one for _, one in answers if one is not None]
+        undecided = [who for who, one in answers if one is not None and one.kind == "undecided"]
+        settled = (_answer_of(who, "settle", counts=counts(said)) for who in undecided)
+        halted = [one for one in said if one.kind == "halted"]
+        return halted + [one for one in await asyncio.gather(*settled) if one is not None]
 
     async def _last_known(self, trainers: Sequence[JobProcess]) -> int:
         """Position of a job whose trainers are dead; spares may have their slots by now."""
@@ -690,14 +701,16 @@ def _interrupts_cancel(task: asyncio.Task[Any]) -> Iterator[asyncio.Event]:
             signal.signal(signal.SIGINT, before)
 
 
-async def _answer_of(node: JobProcess, kind: str) -> Message | None:
-    """The answer of a process; None where it dies before it has answered."""
+async def _answer_of(
+    node: JobProcess, kind: str, *helpers: JobProcess, **fields: Any
+) -> Message | None:
+    """The answer of a process; None where it, or who helps it, dies before it has answered."""
     if node.given_up or not node.assigned:
         return None
-    asking = asyncio.create_task(node.ask(kind))
+    asking = asyncio.create_task(node.ask(kind, **fields))
     try:
         while not asking.done():
-            if node.is_dead or node.given_up:
+            if any(one.is_dead or one.given_up for one in (node, *helpers)):
                 return None
             await asyncio.wait({asking}, timeout=LOOK_S)
         return asking.result()

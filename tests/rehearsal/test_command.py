@@ -66,7 +66,7 @@ def test_a_tiny_rehearsal_is_kept_found_again_and_made_again_where_a_run_is_lost
         (["--strategies", "full,full"], "names one twice"),
         (["--set", "failures.clock=uptime"], "failures.clock: wall"),
         (["--shared", "."], "--shared goes with --address"),
-        (["--set", "cluster.trainers=3"], "cluster.trainers: 1"),
+        (["--set", "cluster.trainers=3"], "`async` is rehearsed with one trainer"),
     ],
 )
 def test_what_can_not_be_rehearsed_is_said_and_nothing_is_left(
