@@ -121,7 +121,6 @@ SHADOW = (
     ("override", "said"),
     [
         ("cluster.trainers=0", "needs a trainer"),
-        ("cluster={trainers: 1, emb_ps: 0}", "needs embedding servers"),
         (SHADOW, "wait for each other"),
         ("cluster.others={reader: 2}", "reader"),
         ("cluster={trainers: 1, emb_ps: 4, shard_size: 1 MB, link: 1 MB/s, " + SPARES, "spares"),
