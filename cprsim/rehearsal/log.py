@@ -24,7 +24,12 @@ import numpy as np
 from cprsim.records import Activity, EventKind, EventLog
 from cprsim.rehearsal.orders import SECONDS, Orders
 
-ADVANCE = (Activity.DETECT, Activity.RESCHEDULE, Activity.LOAD)  # the least advanced first
+ADVANCE = (
+    Activity.DETECT,
+    Activity.WAIT,
+    Activity.RESCHEDULE,
+    Activity.LOAD,
+)  # the least advanced first
 
 
 class FactKind(StrEnum):
@@ -41,6 +46,7 @@ class FactKind(StrEnum):
     STRUCK = "struck"  # a process was killed or stopped
     MISSED = "missed"  # a kill that met no process
     DETECTED = "detected"
+    GRANTED = "granted"  # a spare; where they are finite
     LAYERS_LOST = "layers lost"  # with this trainer: nobody else had them
     ROLLED_BACK = "rolled back"  # for a death: the position that the whole job goes back to
     LOADING = "loading"  # the replacement is there
@@ -195,6 +201,10 @@ def _take(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
     elif fact.what is FactKind.MISSED:
         course.add(fact.at_s, EventKind.MISSED, fact.slot)
     elif fact.what is FactKind.DETECTED:
+        waits = course.orders.repair_s is not None
+        _go_on(course, fact.slot, Activity.WAIT if waits else Activity.RESCHEDULE)
+        course.stage(fact.at_s, before)
+    elif fact.what is FactKind.GRANTED:
         _go_on(course, fact.slot, Activity.RESCHEDULE)
         course.stage(fact.at_s, before)
     elif fact.what is FactKind.LOADING:
@@ -223,7 +233,7 @@ def _go_on(course: _LogBuilder, slot: int, stage: Activity) -> None:
     course.down[slot] = stage
     if course.orders.rolls_back and stage is Activity.RESCHEDULE:
         for other, now in course.down.items():
-            course.down[other] = now if now is Activity.DETECT else stage
+            course.down[other] = now if now in ADVANCE[:2] else stage
 
 
 def _run(course: _LogBuilder, fact: RunFact) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field
+from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
@@ -33,6 +34,7 @@ from cprsim.rehearsal.nodes import JobNodes, JobProcess
 from cprsim.rehearsal.orders import STALLING, DueSave, Kill, Orders
 from cprsim.rehearsal.server import first_image
 from cprsim.rehearsal.shard import Shard, initial_rows
+from cprsim.rehearsal.spares import SpareNodes
 from cprsim.rehearsal.store import SaveFiles, write
 from cprsim.rehearsal.trainer import DENSE
 
@@ -119,6 +121,7 @@ class Supervisor:
         self._keys = astuple(fresh_keys()) if orders.over_tcp else ()
         self._n_false_alarms = 0
         self._loading: set[int] = set()  # servers
+        self._struck_with: dict[int, list[int]] = {}  # who was at one instant, by slot
         self._began_at = 0.0
 
     # ----------------------------------------------------------------- the run as a whole
@@ -149,6 +152,7 @@ class Supervisor:
         self._on_the_way: set[int] = set()  # trainers
         self._n_runs = 0
         self._fatal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._spares = self._spare_nodes()
         tasks: list[asyncio.Task[None]] = []
         try:
             await self._group.open()
@@ -183,7 +187,7 @@ class Supervisor:
         self._folder.mkdir()
         self._write_first_images()
         orders = self._orders
-        self._group.fork(orders.n_slots + orders.n_spares)
+        self._group.fork(orders.n_slots + orders.n_warm)
         for slot in range(orders.n_slots):
             await self._reserve(slot)
         for slot in range(orders.n_slots):
@@ -236,8 +240,16 @@ class Supervisor:
         node.slot, node.beat_at, node.on_message = slot, monotonic(), self._hear
         node.send("reserve", heartbeat=self._orders.speeds.heartbeat_s)
         self._node[slot] = node
-        if self._began_at:
+        if self._began_at and self._orders.repair_s is None:
             self._group.fork(1)
+
+    def _spare_nodes(self) -> SpareNodes:
+        """The spares as they are counted; a repaired node is a process anew."""
+        return SpareNodes(
+            inf if self._orders.repair_s is None else self._orders.n_warm,
+            lambda: self._group.fork(1),
+            lambda slot, at: self._note(FactKind.GRANTED, slot, at),
+        )
 
     async def _assign(self, slot: int) -> None:
         """Give the process of a slot its role; nothing where it has it already."""
@@ -304,7 +316,10 @@ class Supervisor:
         at = monotonic()
         for slot in kill.slots:
             self._note(FactKind.STRUCK if slot in there else FactKind.MISSED, slot, at)
+            if slot in there:
+                self._spares.lose(slot, at + (self._orders.repair_s or 0.0))
         self._job.struck.update(there)
+        self._struck_with |= dict.fromkeys(there, there)
 
     async def _watch(self) -> None:
         """Declare processes dead whose heartbeats stayed away for the timeout."""
@@ -327,9 +342,11 @@ class Supervisor:
         node.signal(signal.SIGKILL)
         if slot not in self._job.struck:
             self._n_false_alarms += not was_dead
+            self._spares.lose(slot, at)  # the node is sound
             self._note(FactKind.STRUCK, slot, node.beat_at if was_dead else at)
         self._job.struck.discard(slot)
         self._note(FactKind.DETECTED, slot, at)
+        self._ask_for_spares(self._struck_with.get(slot, [slot]), at)
         if self._orders.behind:
             back_to = self._behind.lose(slot)
             self._note(FactKind.ROLLED_BACK, slot, at, position=back_to.position)
@@ -342,6 +359,12 @@ class Supervisor:
         if slot in self._trainers:
             self._lose_layers(slot, at)
         self._interrupt.set()
+
+    def _ask_for_spares(self, together: Sequence[int], at: float) -> None:
+        """Who died at one instant asks once all are noticed, in the order of slots."""
+        if self._job.struck.isdisjoint(together):
+            for slot in sorted(together):
+                self._spares.ask(slot, at)
 
     def _lose_layers(self, trainer: int, at: float) -> None:
         """A trainer is dead; with the last that has the layers, all goes back."""
@@ -567,13 +590,23 @@ class Supervisor:
                 await asyncio.sleep(LOOK_S)
 
     async def _replace(self, slots: Sequence[int]) -> None:
-        """Put spares into slots, which takes the configured time of the scheduler."""
-        for slot in slots:
-            if self._node[slot].given_up:
-                await self._reserve(slot)
-        last = max(self._job.down[slot] for slot in slots)
+        """Put spares into slots, which takes the configured time of the scheduler.
+
+        Who died at one instant is replaced at one instant.
+        """
+        given_at = await asyncio.gather(*map(self._staffed, slots))
+        others = {other for slot in slots for other in self._struck_with.get(slot, ())}
+        given_at += [await self._spares.given(slot) for slot in sorted(others)]
+        last = max(*(self._job.down[slot] for slot in slots), *given_at)
         await asyncio.sleep(last + self._orders.speeds.reschedule_s - monotonic())
         await asyncio.gather(*(self._assign(slot) for slot in slots))
+
+    async def _staffed(self, slot: int) -> float:
+        """A slot has a spare, and since when it was given to it."""
+        at = await self._spares.given(slot)
+        if self._node[slot].given_up:
+            await self._reserve(slot)
+        return at
 
     async def _load(self, slots: Sequence[int]) -> None:
         """Have slots load the last save; servers that do so at once share the bandwidth."""

@@ -17,11 +17,16 @@ K = EventKind
 
 
 def log_of(
-    *facts: RunFact, rolls_back: bool = False, n_servers: int = 2, n_trainers: int = 1
+    *facts: RunFact,
+    rolls_back: bool = False,
+    n_servers: int = 2,
+    n_trainers: int = 1,
+    repair_s: float | None = None,
 ) -> EventLog:
     orders = Orders(
-        "x", rolls_back, float(N), (), SPEEDS, n_servers=n_servers, n_trainers=n_trainers
-    )
+        "x", rolls_back, float(N), (), SPEEDS, n_servers=n_servers, n_trainers=n_trainers,
+        repair_s=repair_s,
+    )  # fmt: skip
     return event_log(sorted(facts, key=lambda fact: fact.at_s), orders, N, 0)
 
 
@@ -148,6 +153,22 @@ def test_full_recovery_begins_again_for_all_where_one_fails_meanwhile() -> None:
     )  # fmt: skip
     found = hours(log)
     assert (found["lost"], found["detect"], found["reschedule"], found["load"]) == (30, 2, 4, 2)
+
+
+@pytest.mark.parametrize("rolls_back", [True, False])
+def test_where_spares_are_finite_the_job_waits_for_the_last(rolls_back: bool) -> None:
+    """The other has its spare at once; who waits is struck in vain."""
+    back = 0 if rolls_back else 30
+    again = [RunFact(71, W.PASSED, position=30)] if rolls_back else []
+    log = log_of(
+        START, *struck(30, 0, 31, 37, 40), *struck(30, 1, 32, 38, 41),
+        RunFact(31, W.GRANTED, 0), RunFact(36, W.GRANTED, 1), RunFact(33, W.MISSED, 1),
+        RunFact(32, W.STOOD, position=30), RunFact(41, W.RUNNING, position=back), *again,
+        *end(141 - back), rolls_back=rolls_back, repair_s=6.0,
+    )  # fmt: skip
+    found = hours(log)
+    assert (found["detect"], found["wait"], found["reschedule"], found["load"]) == (2, 4, 2, 3)
+    assert kinds(log).count(K.MISSED) == 1
 
 
 def test_the_death_of_the_only_trainer_takes_all_shards_back() -> None:

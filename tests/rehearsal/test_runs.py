@@ -25,7 +25,7 @@ from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.messages import connect, listen
 from cprsim.rehearsal.nodes import ForkServer
-from cprsim.rehearsal.orders import DueSave, Kill, Orders, SaveBehind
+from cprsim.rehearsal.orders import SECONDS, DueSave, Kill, Orders, SaveBehind
 from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.store import UNFINISHED
 from cprsim.rehearsal.supervisor import FinishedRun, RunError, Supervisor
@@ -338,6 +338,26 @@ def test_two_trainers_in_step_die_at_once_and_after_each_other(
     )  # fmt: skip
     _, run = rehearsed(in_step, todo)
     assert struck(run) == 5
+
+
+@pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
+def test_the_job_waits_where_no_spare_is_left(
+    stage: tuple[ForkServer, Material, Clicks], rolls_back: bool
+) -> None:
+    """Of two who die at once one waits for a repair, and is struck in vain meanwhile."""
+    todo = making.orders(
+        stage[1], Kill(0.5, (0, 2)), Kill(3.0, (2,)), Kill(6.0, (1,)), rolls_back=rolls_back
+    )
+    scarce = patient(replace(todo, useful_s=4.0, n_spares=1, repair_s=4.0))
+    ran, run = rehearsed(stage, scarce)
+    given = [fact.at_s for fact in ran.facts if fact.what is FactKind.GRANTED]
+    noticed = [fact.at_s for fact in ran.facts if fact.what is FactKind.DETECTED]
+    assert [kind for kind in run.log.kind if kind == EventKind.MISSED] == [EventKind.MISSED]
+    assert given[0] == noticed[1]  # who died at once ask at once
+    assert given[1] == pytest.approx(4.5, abs=0.2)
+    waited_s = float(run.costs.hours_of("wait")[0]) * SECONDS
+    assert waited_s == pytest.approx(given[1] - max(noticed[:2]))
+    assert struck(run) == 3
 
 
 def test_a_server_that_hangs_is_noticed_and_fenced(

@@ -35,7 +35,6 @@ from tests.making import SCENARIOS
 
 SCENARIO = SCENARIOS / "rehearsal.yaml"
 SMALL = "kernel.samples=20000"
-SPARES = "spares: 1, repair: 1 h}"
 CALIBRATED = RunCalibration(0.8, 0.75, 0.01, 0.005, 0.4, 1.0)
 
 
@@ -123,7 +122,6 @@ SHADOW = (
         ("cluster.trainers=0", "needs a trainer"),
         (SHADOW, "wait for each other"),
         ("cluster.others={reader: 2}", "reader"),
-        ("cluster={trainers: 1, emb_ps: 4, shard_size: 1 MB, link: 1 MB/s, " + SPARES, "spares"),
         ("failures.clock=progress", "failures.clock: wall"),
         ("costs.save={stall: 1 s, background: 1 s}", "background"),
         ("costs.save={stall: 1 s, fails: 10 %}", "fail by chance"),
