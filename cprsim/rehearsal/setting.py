@@ -15,7 +15,7 @@ from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, saves_due
 from cprsim.rehearsal.systems import can_rehearse, fetch_s, holders_of, saves_behind
 from cprsim.scenario import Scenario
-from cprsim.scenario.failures import InjectedFailures
+from cprsim.scenario.failures import EMB_PS, InjectedFailures
 
 HEARTBEATS = 8  # in the time that detection takes
 LEAST_DETECT_S = 0.2
@@ -56,8 +56,11 @@ def material_of(what: ProxyModel, n_trainers: int = 1) -> Material:
 def require_rehearsable(experiment: Experiment) -> None:
     """Raise ParameterError, and say what to change, where real processes can't do a scenario."""
     cluster, costs = experiment.cluster, experiment.costs
-    if not cluster.shard_slots:
-        raise ParameterError("a rehearsal needs embedding servers: give `cluster.emb_ps`")
+    if [role.name for role in cluster.roles if role.holds is Holds.SHARD] != [EMB_PS]:
+        raise ParameterError(
+            "a rehearsal is of a job with embedding servers, and this one has none: give "
+            "`cluster.emb_ps`"
+        )
     if len(cluster.shard_slots) == 1:
         raise ParameterError("a rehearsal needs two embedding servers or more: `cluster.emb_ps: 2`")
     if not cluster.replica_slots:
@@ -81,6 +84,7 @@ def require_rehearsable(experiment: Experiment) -> None:
             "the spares of a rehearsal are repaired in a fixed time: give `cluster.repair`, or "
             "leave `cluster.spares` out"
         )
+    _repair_s(cluster)
     if experiment.failures.clock is not Clock.WALL:
         raise ParameterError(
             f"processes are killed by the clock on the wall, and this scenario's failures age on "

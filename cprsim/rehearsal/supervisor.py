@@ -37,6 +37,7 @@ from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.spares import SpareNodes
 from cprsim.rehearsal.store import SaveFiles, write
 from cprsim.rehearsal.trainer import DENSE
+from cprsim.whole_file import naming
 
 END_S = 30.0  # at most to collect the trained state
 LOOK_S = 0.01  # between two checks whether a process that has to answer still lives
@@ -185,7 +186,8 @@ class Supervisor:
 
     async def _set_up(self) -> None:
         self._folder.mkdir()
-        self._write_first_images()
+        with naming(self._folder.parent):
+            self._write_first_images()
         orders = self._orders
         self._group.fork(orders.n_slots + orders.n_warm)
         for slot in range(orders.n_slots):
@@ -310,7 +312,8 @@ class Supervisor:
 
     def _strike_slots(self, kill: Kill) -> None:
         """Strike, then note when: what others report from then on was begun before it."""
-        there = [s for s in kill.slots if s not in self._job.struck and not self._node[s].is_dead]
+        nodes = {s: self._node[s] for s in kill.slots if s not in self._job.struck}
+        there = [s for s, node in nodes.items() if not (node.is_dead or node.given_up)]
         for slot in there:
             self._node[slot].signal(signal.SIGSTOP if kill.stops else signal.SIGKILL)
         at = monotonic()

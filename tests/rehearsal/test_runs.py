@@ -24,7 +24,7 @@ from cprsim.records import EventKind, SubSaves
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.messages import connect, listen
-from cprsim.rehearsal.nodes import ForkServer
+from cprsim.rehearsal.nodes import ForkServer, JobProcess
 from cprsim.rehearsal.orders import SECONDS, DueSave, Kill, Orders, SaveBehind
 from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.store import UNFINISHED
@@ -366,6 +366,26 @@ def test_a_server_that_hangs_is_noticed_and_fenced(
     ran, run = rehearsed(stage, making.orders(stage[1], Kill(0.5, (1,), stops=True)))
     assert struck(run) == 1
     assert ran.n_false_alarms == 0
+
+
+def test_who_is_struck_while_it_is_fenced_is_struck_in_vain(
+    stage: tuple[ForkServer, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes its time to die; its death is known, and will not be noticed once more."""
+    detect = Supervisor._detect
+
+    def then_struck(self: Supervisor, slot: int, node: JobProcess) -> None:
+        node.signal = lambda number: None  # type: ignore[method-assign]
+        detect(self, slot, node)
+        self._strike_slots(Kill(0.0, (slot,)))
+        del node.signal
+        node.signal(signal.SIGKILL)
+
+    monkeypatch.setattr(Supervisor, "_detect", then_struck)
+    todo = patient(making.orders(stage[1], Kill(0.5, (1,), stops=True)))
+    _, run = rehearsed(stage, replace(todo, limit_s=20.0))
+    assert struck(run) == 1
+    assert (run.log.kind == EventKind.MISSED).sum() == 1
 
 
 def test_a_false_alarm_is_fenced_by_a_kill(
