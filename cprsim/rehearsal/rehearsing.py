@@ -249,7 +249,7 @@ class _Session:
                     self.experiment, policy, orders, calibration, self.material, trace
                 )
                 planned.append(Planned(policy, trace, orders, predicted))
-                _require_in_time(planned[-1])
+                require_in_time(planned[-1])
         return planned, n_left_out
 
     def attempt(self, planned: Planned, number: int) -> Attempt:
@@ -265,16 +265,16 @@ class _Session:
         return Attempt(planned, number, measured, load, beside)
 
 
-def _require_in_time(planned: Planned) -> None:
+def require_in_time(planned: Planned) -> None:
     """Raise ParameterError for a run that its limit would end, as the simulator has it."""
     costs, limit_s = planned.predicted.costs, planned.orders.limit_s
-    took_s = float(costs.wall_h[0]) * SECONDS
-    if costs.finished[0] and took_s < limit_s:
+    ends, took_s = bool(costs.finished[0]), float(costs.wall_h[0]) * SECONDS
+    if ends and took_s < limit_s:
         return
-    comes_to = f"take {took_s:,.0f} s" if costs.finished[0] else "never end"
     raise ParameterError(
-        f"`{planned.policy.name}`, trace {planned.trace}, is predicted to {comes_to}; a run is "
-        f"given up after {limit_s:,.0f} s: let less fail, or save more often"
+        f"`{planned.policy.name}`, trace {planned.trace}, is predicted to take "
+        f"{'' if ends else 'more than '}{took_s:,.0f} s; a run is given up after {limit_s:,.0f} s: "
+        "let less fail, or come back sooner"
     )
 
 
