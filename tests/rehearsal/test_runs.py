@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -469,11 +470,19 @@ def test_random_kills_of_three_trainers_in_step(
     struck_at_random(three_in_step, 2000 + number, None)
 
 
+@pytest.mark.parametrize("number", range(RANDOM_RUNS))
+def test_random_kills_where_spares_are_finite(
+    in_step: tuple[ForkServer, Material, Clicks], number: int
+) -> None:
+    struck_at_random(in_step, 3000 + number, None, n_spares=number % 3, repair_s=0.8)
+
+
 def struck_at_random(
     stage: tuple[ForkServer, Material, Clicks],
     seed: int,
     how: SubSaves | None,
     behind: tuple[SaveBehind, ...] = (),
+    **spares: Any,
 ) -> None:
     rng, n_slots = np.random.default_rng(seed), TRAINER + stage[1].n_trainers
     kills = []
@@ -485,7 +494,7 @@ def struck_at_random(
     todo = making.orders(
         stage[1], *kills, rolls_back=rolls_back, sub_saves=how, saves=2.2, behind=behind
     )
-    rehearsed(stage, todo)
+    rehearsed(stage, replace(todo, **spares))
 
 
 # --------------------------------------------------------------------------- the supervisor's end
