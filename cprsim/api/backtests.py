@@ -22,7 +22,7 @@ from cprsim.backtesting.replaying import (
 )
 from cprsim.estimate import Estimate
 from cprsim.history.ledger import ledgers
-from cprsim.present.backtest import advice_words, page_of_backtest
+from cprsim.present.backtest import advice_words, document_of_backtest
 from cprsim.present.document import Document
 from cprsim.results.words import count
 
@@ -68,7 +68,7 @@ class BacktestedJobs(Answer):
         return advice_words(self._advised)
 
     def _document(self) -> Document:
-        return page_of_backtest(self._found, self._advised, self._left_out).documents[0]
+        return document_of_backtest(self._found, self._advised, self._left_out)
 
 
 def _row(job: Backtest, one: Replayed) -> dict[str, object]:

@@ -13,7 +13,7 @@ from cprsim.backtesting.calibrating import Calibration, HalfPrediction
 from cprsim.backtesting.facts import saving_every
 from cprsim.errors import ParameterError
 from cprsim.history.ledger import ledgers
-from cprsim.present.calibration import page_of_calibration
+from cprsim.present.calibration import document_of_calibration
 from cprsim.present.document import Document
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ class CalibratedScenario(Answer):
         return load(self.text)
 
     def _document(self) -> Document:
-        page = page_of_calibration(self._found, self._predicted, self._why_not, self._notes)
-        return page.documents[0]
+        return document_of_calibration(self._found, self._predicted, self._why_not, self._notes)
 
 
 def calibrate(

@@ -6,7 +6,15 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.ledger_command import Logs, PageFile, SavesEvery, Seed, TimeUnit, show_logs
+from cprsim.cli.ledger_command import (
+    Logs,
+    PageFile,
+    SavesEvery,
+    Seed,
+    StateNodes,
+    TimeUnit,
+    show_logs,
+)
 from cprsim.cli.options import AsJson, Overrides
 
 
@@ -22,9 +30,7 @@ def backtest(
             show_default=False,
         ),
     ],
-    nodes: Annotated[
-        int, typer.Option(help="Nodes that hold the state of the job.", min=1, max=100_000)
-    ] = 8,
+    nodes: StateNodes = 8,
     overrides: Overrides = [],  # noqa: B006 - typer's way of saying none
     draws: Annotated[int, typer.Option(help="Of what the logs do not say.", min=2, max=400)] = 200,
     page: PageFile = None,
@@ -42,7 +48,11 @@ def backtest(
     from cprsim.backtesting.replaying import advice, backtests, entries_of
     from cprsim.history.ledger import ledgers
     from cprsim.history.reading import read_logs
-    from cprsim.present.backtest import backtest_as_json, backtest_blocks, page_of_backtest
+    from cprsim.present.backtest import (
+        backtest_as_json,
+        backtest_blocks,
+        document_of_backtest,
+    )
 
     events = read_logs(logs, time_unit)
     jobs, entries = saving_every(ledgers(events, seed=seed), saves_every), entries_of(recovery)
@@ -54,7 +64,7 @@ def backtest(
     show_logs(
         page,
         as_json,
-        page_of=lambda: page_of_backtest(found, advised, notes),
+        document_of=lambda: document_of_backtest(found, advised, notes),
         as_plain=lambda: backtest_as_json(found, advised, notes),
         blocks_of=lambda: backtest_blocks(found, advised, notes),
     )

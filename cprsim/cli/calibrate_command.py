@@ -7,26 +7,30 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.ledger_command import Logs, PageFile, SavesEvery, Seed, TimeUnit, show_logs
-from cprsim.cli.options import AsJson, settled
+from cprsim.cli.ledger_command import (
+    Logs,
+    PageFile,
+    SavesEvery,
+    Seed,
+    StateNodes,
+    TimeUnit,
+    show_logs,
+)
+from cprsim.cli.options import AsJson, Bootstrap, settled
 from cprsim.cli.saying import say
 from cprsim.errors import ParameterError, ResultError
 
 
 def calibrate(
     logs: Logs,
-    nodes: Annotated[
-        int, typer.Option(help="Nodes that hold the state of the job.", min=1, max=100_000)
-    ] = 8,
+    nodes: StateNodes = 8,
     save: Annotated[
         Path | None,
         typer.Option(
             "--save", metavar="FILE", help="Write the scenario to a new file.", callback=settled
         ),
     ] = None,
-    bootstrap: Annotated[
-        int, typer.Option(help="Samples behind each p-value; 0 for none.", min=0, max=100_000)
-    ] = 0,
+    bootstrap: Bootstrap = 0,
     page: PageFile = None,
     time_unit: TimeUnit = None,
     saves_every: SavesEvery = None,
@@ -45,7 +49,7 @@ def calibrate(
     from cprsim.present.calibration import (
         calibration_as_json,
         calibration_blocks,
-        page_of_calibration,
+        document_of_calibration,
     )
     from cprsim.whole_file import write_whole
 
@@ -67,7 +71,7 @@ def calibrate(
     show_logs(
         page,
         as_json,
-        page_of=lambda: page_of_calibration(found, predicted, why_not, notes),
+        document_of=lambda: document_of_calibration(found, predicted, why_not, notes),
         as_plain=lambda: calibration_as_json(found, predicted, why_not, notes),
         blocks_of=lambda: calibration_blocks(found, predicted, why_not, notes),
     )

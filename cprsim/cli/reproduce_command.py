@@ -159,7 +159,8 @@ def _make(
 ) -> None:
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.terminal import Terminal
-    from cprsim.present.reproduction import print_reproduced
+    from cprsim.present.reproduction import reproduced_blocks
+    from cprsim.present.terminal import show
     from cprsim.reproduce.runner import record, reproduce
 
     console, told = Terminal(), {}
@@ -175,6 +176,6 @@ def _make(
         if not as_json:
             if number > 1:
                 console.print()
-            print_reproduced(console, made)
+            show(console, reproduced_blocks(made))
     if as_json:
         say_json(told, indent=1)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from cprsim.cli.options import AsJson, settled
 from cprsim.cli.pulse import pulse
-from cprsim.cli.saying import say, say_json
+from cprsim.cli.saying import say
+from cprsim.cli.showing import show
 
 RUNS = ("run", "comparison of systems")  # kinds of folders that hold a run
 DRAWS = "draws runs, sweeps, comparisons and maps of systems"
@@ -34,16 +35,14 @@ def compare(
     for path in (a, b):
         _require_kind(path, RUNS, "compares two results of `cprsim run`")
     results = load_result(a), load_result(b)
-    if as_json:
+
+    def plain() -> dict[str, Any]:
         inputs = different([inputs_of(result.path, result.manifest) for result in results])
         paired, errors = same_failures(*results), shared_errors(*results)
-        plain = comparison_as_json(differences(*results), paired, inputs, errors)
-        say_json(plain | money_of_two_as_json(*results))
-        return
-    from cprsim.cli.terminal import Terminal
-    from cprsim.present.terminal import show
+        found = comparison_as_json(differences(*results), paired, inputs, errors)
+        return found | money_of_two_as_json(*results)
 
-    show(Terminal(), comparison_of_two(*results))
+    show(plain, lambda: comparison_of_two(*results), as_json=as_json)
 
 
 def plot(

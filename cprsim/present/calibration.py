@@ -9,13 +9,12 @@ from cprsim.backtesting.calibrating import FEW_TO_PREDICT, Calibration, HalfPred
 from cprsim.present.as_json import interval
 from cprsim.present.document import (
     Block,
-    Column,
     Document,
     ListingBlock,
-    Page,
     Section,
     Table,
     Words,
+    row_columns,
 )
 
 
@@ -32,28 +31,26 @@ def calibration_blocks(
     ]
 
 
-def page_of_calibration(
+def document_of_calibration(
     found: Calibration, predicted: HalfPrediction | None, why_not: str, notes: Sequence[str]
-) -> Page:
+) -> Document:
     """Everything about a calibration."""
     prediction = _prediction_blocks(predicted, why_not)
-    remarks = [*notes, *found.notes]
-    document = Document(
+    return Document(
         title="A scenario from the logs of jobs",
         question="Which scenario do these logs make, and does it predict them?",
         answer=_verdict(predicted, why_not),
         sections=[
             Section("Where each number is from", [_origins(found)]),
             Section("The later half, predicted from the earlier", prediction),
-            *([Section("Notes", [Words(remarks)])] if remarks else []),
+            Section("Notes", [Words([*notes, *found.notes])]),
             Section("The scenario", [ListingBlock("For cprsim run", found.text)]),
         ],
     )
-    return Page(document.title, None, [document])
 
 
 def _origins(found: Calibration) -> Table:
-    columns = [Column("number", is_number=False), Column("value"), Column("where")]
+    columns = row_columns("number", "value", "where")
     return Table("Numbers of the scenario", columns, found.origins)
 
 
@@ -67,7 +64,7 @@ def _prediction_table(one: HalfPrediction) -> Table:
     between = f"{one.predicted.low:.4f} to {one.predicted.high:.4f}"
     return Table(
         "Share of useful hours, and failures",
-        [Column("later half", is_number=False), *map(Column, ("ETTR", "90 %", "failures"))],
+        row_columns("later half", "ETTR", "90 %", "failures"),
         [
             ["predicted", f"{one.predicted.mean:.4f}", between, f"{expected:.0f}"],
             ["observed", f"{one.observed.mean:.4f}", "", str(one.n_after)],

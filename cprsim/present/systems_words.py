@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from cprsim.present.document import Block, Column, Document, Section
+from cprsim.present.document import Block, Document, Section, word_columns
 from cprsim.present.document import Table as DocumentTable
 from cprsim.present.systems_listing import ListedJob, ListedPolicy, after_failures
 from cprsim.present.terminal import plain_table
@@ -62,9 +62,9 @@ def document_of_listing(entries: list[ListedPolicy], asked: ListedJob) -> Docume
 
 
 def _block(family: str, entries: list[ListedPolicy]) -> Block:
-    headings = ("system", "what it does (source)", "goes back to", "needs")
+    columns = word_columns("system", "what it does (source)", "goes back to", "needs")
     rows = [[entry.name, _mechanism(entry), *_worked_out(entry)] for entry in entries]
-    return DocumentTable(family, [Column(heading, is_number=False) for heading in headings], rows)
+    return DocumentTable(family, columns, rows)
 
 
 def _table(family: str, entries: list[ListedPolicy]) -> Table:
