@@ -14,7 +14,7 @@ from cprsim.reproduce.summary import Listing, Target, Tested
 from cprsim.reproduce.verdicts import RECALLED
 
 SCENARIO = "criteo-kaggle.yaml"
-N_EMB_PS, USEFUL_H = 8, 56.0
+N_EMB_PS = 8
 COUNTS = (1, 2, 5, 10, 20, 40)
 FEW, MANY = 2, COUNTS[-1]
 TOGETHER = (1, 2, 4)  # of 8 servers: 12.5, 25 and 50 %
