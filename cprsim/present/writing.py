@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from cprsim.errors import ResultError
-from cprsim.plots import save_figure
+from cprsim.plots.save import save_figure
 from cprsim.present import html, markdown
 from cprsim.present.document import Page, Picture
 from cprsim.whole_file import write_whole
