@@ -72,6 +72,11 @@ class Estimate:
         """The number and both ends as JSON names them."""
         return {"mean": self.mean, "low": self.low, "high": self.high}
 
+    def times(self, factor: float) -> Estimate:
+        """The number and its interval in another unit."""
+        mean, low, high = (factor * value for value in self.triple)
+        return Estimate(mean, low, high, self.n, self.how)
+
     @classmethod
     def of_mean(cls, values: Floats) -> Self:
         """Mean of independent values, (n,), by Student's t.

@@ -159,6 +159,7 @@ def _make(
 ) -> None:
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.terminal import Terminal
+    from cprsim.codec import encode
     from cprsim.present.reproduction import reproduced_blocks
     from cprsim.present.terminal import show
     from cprsim.reproduce.runner import record, reproduce
@@ -172,7 +173,7 @@ def _make(
             made = reproduce(study, request)
         if keep:
             record(made, KEPT)
-        told[study.name] = {"path": str(made.path), **made.summary.as_json()}
+        told[study.name] = {"path": str(made.path), **encode(made.summary)}
         if not as_json:
             if number > 1:
                 console.print()

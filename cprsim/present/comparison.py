@@ -289,7 +289,7 @@ def _overhead(spread: Estimate, finished: float) -> tuple[str, str]:
     """Mean and interval in per cent, or that the jobs do not finish."""
     if isnan(spread.mean):
         return f"only {percent(finished)} finished", NO_NUMBER
-    shown = suited(100 * spread.mean, 100 * spread.low, 100 * spread.high)
+    shown = suited(*spread.times(100).triple)
     return shown[0], _from_to(*shown)
 
 

@@ -131,11 +131,10 @@ def _statistics(one: OptionRow) -> list[Cell]:
 def _statistic(name: str, interval: Estimate) -> Cell:
     """With its interval on a page; on a terminal the mean overhead alone has one."""
     scale = 100 if name in IN_PERCENT else 1
-    mean, low, high = suited(*(scale * v for v in (interval.mean, interval.low, interval.high)))
+    mean, low, high = suited(*interval.times(scale).triple)
     text = mean if NO_NUMBER in (low, high) else f"{mean} ({low} to {high})"
     if name == "overhead":
-        half = (interval.high - interval.low) / 2
-        return Cell(text, with_interval(100 * interval.mean, 100 * half))
+        return Cell(text, with_interval(100 * interval.mean, 100 * interval.half_width))
     brief = percent_number if name in IN_PERCENT else significant
     return Cell(text, brief(interval.mean))
 

@@ -434,7 +434,7 @@ def overhead_percentiles(result: Result) -> dict[str, Percentiles]:
 
 
 def _reading(spread: Estimate) -> str:
-    mean, low, high = _in_percent(spread)
+    mean, low, high = suited(*spread.times(100).triple)
     return f"{mean} % of useful time (95 % interval {low} to {high})"
 
 
@@ -454,12 +454,8 @@ def _badness_table(found: dict[str, Percentiles]) -> Table:
 
 
 def _percentile_cell(spread: Estimate) -> str:
-    mean, low, high = _in_percent(spread)
+    mean, low, high = suited(*spread.times(100).triple)
     return f"{mean} ({low} to {high})"
-
-
-def _in_percent(spread: Estimate) -> tuple[str, str, str]:
-    return suited(100 * spread.mean, 100 * spread.low, 100 * spread.high)
 
 
 # ------------------------------------------------------------------------------ for scripts

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import isfinite, nan
+from math import nan
 from typing import Any, TypeVar
 
+from cprsim.codec import finite_or_none
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.plots.chart import Panel, Series
@@ -97,8 +98,7 @@ def values_of(loaded: LoadedScenario) -> Values:
     summary = spreads(summarise(simulate(experiment)))
     return {
         policy.name: {
-            name: [_number(one.mean), _number(one.low), _number(one.high)]
-            for name, one in summary[policy.name].items()
+            name: [*map(finite_or_none, one.triple)] for name, one in summary[policy.name].items()
         }
         | _planned(policy)
         for policy in experiment.policies
@@ -109,13 +109,9 @@ def _planned(policy: RecoveryPolicy) -> dict[str, list[float | None]]:
     """What is known beforehand: the interval, and whether CPR recovers partially."""
     partial = 1.0 if policy.decision is None or policy.decision.chosen == "partial" else 0.0
     return {
-        "save_interval_h": [_number(policy.save_interval_h), None, None],
+        "save_interval_h": [finite_or_none(policy.save_interval_h), None, None],
         "chose_partial": [partial, None, None],
     }
-
-
-def _number(value: float) -> float | None:
-    return float(value) if isfinite(value) else None
 
 
 # ------------------------------------------------------------------------------ over an input
