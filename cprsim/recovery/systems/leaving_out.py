@@ -44,7 +44,6 @@ from cprsim.recovery.policy import (
     To,
 )
 from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
-from cprsim.recovery.systems.ecrec import backstop_h
 
 COPIES = "copies"
 RECONFIGURE_H = 30.0 / 3600.0  # 20 to 40 s (published)
@@ -147,13 +146,10 @@ def _policy(
         Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
         reconfigure,
     )
-    size, spare = (place.size, place.tolerates) if isinstance(place, Groups) else (3, 1)
-    every_h = options.backstop
-    if every_h is None:  # of a ring both neighbours matter: two of three
-        down_h = max(scope.detect.mean_h for scope in facts.scopes) + facts.reschedule.mean_h
-        every_h = backstop_h(facts, size, spare, down_h)
-        neighbours = not (isinstance(place, Groups) and place.strided)
-        every_h = pieces.for_whole_losses_h(facts, every_h, neighbours=neighbours)
+    group = place if isinstance(place, Groups) else Groups(3, 1)  # of a ring both neighbours matter
+    every_h = pieces.backstop_h(
+        facts, options.backstop, group, facts.replaced_h, neighbours=not group.strided
+    )
     return Policy(
         name,
         rules=(
