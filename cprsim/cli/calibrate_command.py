@@ -18,7 +18,7 @@ from cprsim.cli.ledger_command import (
 )
 from cprsim.cli.options import AsJson, Bootstrap, settled
 from cprsim.cli.saying import say
-from cprsim.errors import ParameterError, ResultError
+from cprsim.errors import ParameterError
 
 
 def calibrate(
@@ -51,7 +51,7 @@ def calibrate(
         calibration_blocks,
         document_of_calibration,
     )
-    from cprsim.whole_file import write_whole
+    from cprsim.whole_file import write_over
 
     if save is not None and save.exists():
         raise ParameterError(f"--save {save}: is there already; name a new file")
@@ -63,10 +63,7 @@ def calibrate(
     except ParameterError as error:
         predicted, why_not = None, str(error)
     if save is not None:
-        try:
-            write_whole(save, found.text)
-        except OSError as error:
-            raise ResultError(f"can't write {save}: {error.strerror or error}") from error
+        write_over(save, found.text)
     notes = events.notes
     show_logs(
         page,

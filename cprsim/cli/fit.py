@@ -377,21 +377,15 @@ def _by_cause_said(reach: list[str]) -> dict[str, str]:
 
 
 def _draw(fitted: TraceFit, out: Path, not_coalesced: Outages | None) -> list[Path]:
-    from cprsim.errors import ResultError
     from cprsim.fitting.coalescing import failures_by_window
     from cprsim.plots.fit import coalescing_figure, fit_figures
-    from cprsim.plots.save import save_figure
+    from cprsim.plots.save import save_figures
+    from cprsim.whole_file import writes
 
-    try:
-        figures = fit_figures(fitted)
-        if not_coalesced is not None:
-            windows = failures_by_window(not_coalesced)
-            figures = {**figures, "coalescing": coalescing_figure(windows)}
+    figures = fit_figures(fitted)
+    if not_coalesced is not None:
+        windows = failures_by_window(not_coalesced)
+        figures = {**figures, "coalescing": coalescing_figure(windows)}
+    with writes(f"to {out}"):
         out.mkdir(parents=True, exist_ok=True)
-        return [
-            path
-            for name, figure in figures.items()
-            for path in save_figure(figure, out / f"fit-{name}")
-        ]
-    except OSError as error:
-        raise ResultError(f"can't write to {out}: {error.strerror or error}") from error
+        return save_figures(figures, out, prefix="fit-")

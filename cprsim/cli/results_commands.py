@@ -61,7 +61,7 @@ def plot(
 
     Its results folder stays as it is.
     """
-    from cprsim.errors import ParameterError, ResultError
+    from cprsim.errors import ParameterError
     from cprsim.plots import FORMATS, draw_result, save_figure
     from cprsim.plots.sweep import draw_sweep
     from cprsim.plots.systems import systems_figure
@@ -70,6 +70,7 @@ def plot(
     from cprsim.sweeps import SweepResult, is_sweep, load_sweep
     from cprsim.systems_compared import is_comparison, load_comparison
     from cprsim.systems_compared.map_folder import SystemsMap, is_map, load_map
+    from cprsim.whole_file import writes
 
     wanted = formats or ["png", "svg"]
     for unknown in set(wanted) - set(FORMATS):
@@ -79,7 +80,7 @@ def plot(
     load = load_map if is_map(result) else load_sweep if is_sweep(result) else load_result
     loaded: object = load(result)
     pulse.doing("drawing figures")
-    try:
+    with writes(f"to {out}"):
         out.mkdir(parents=True, exist_ok=True)
         if isinstance(loaded, SweepResult):
             paths = draw_sweep(loaded, out, prefix=prefix, formats=wanted)
@@ -91,8 +92,6 @@ def plot(
         else:
             assert isinstance(loaded, Result)
             paths = draw_result(loaded, out, prefix=prefix, formats=wanted)
-    except OSError as error:
-        raise ResultError(f"can't write to {out}: {error.strerror or error}") from error
     for path in paths:
         say(path)
 

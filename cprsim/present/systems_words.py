@@ -23,7 +23,6 @@ from cprsim.recovery.policy import (
     Ring,
     Rule,
     Stage,
-    StageKind,
     Tier,
     To,
     WhenBusy,
@@ -204,7 +203,7 @@ def _reverts(rule: Rule) -> str:
             To.START: "the start",
         }
         return f"all go back to {to[rule.to]}"
-    if any(stage.kind is StageKind.REPLAY for stage in rule.stages):
+    if rule.replays:
         return f"the struck replay from the newest content, {rule.replay_speed:g} times as fast"
     whose = "the struck shards" if rule.reverts is Reverts.STRUCK else "all shards"
     return f"{whose} go back to the newest content, the job's progress stays"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import ceil, comb
 
 from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
 from cprsim.recovery.intervals import young_h
 from cprsim.recovery.policy import (
@@ -37,6 +38,18 @@ def restart(facts: JobFacts, *more: Stage, reschedule: Duration | None = None) -
         Stage(StageKind.WAIT),
         Stage(StageKind.RESCHEDULE, facts.reschedule if reschedule is None else reschedule),
         *more,
+    )
+
+
+def left_out(facts: JobFacts, reconfigure_h: float) -> tuple[Stage, ...]:
+    """The others reconfigure and go on; so they do once more for each node that comes back."""
+    reconfigure = Stage(StageKind.REGROUP, Constant(reconfigure_h))
+    return (
+        Stage(StageKind.DETECT),
+        reconfigure,
+        Stage(StageKind.WAIT, blocks=False, each=True),
+        Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
+        reconfigure,
     )
 
 

@@ -26,7 +26,6 @@ from math import comb
 from typing import Any
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.elastic_table import elastic_of
 from cprsim.recovery.policy import (
@@ -37,8 +36,6 @@ from cprsim.recovery.policy import (
     Reverts,
     Ring,
     Rule,
-    Stage,
-    StageKind,
     Tax,
     Tier,
     To,
@@ -138,14 +135,7 @@ def _policy(
     step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
     pieces.require_not_negative(name, reconfigure=options.reconfigure)
     pieces.require_positive(name, backstop=options.backstop)
-    reconfigure = Stage(StageKind.REGROUP, Constant(options.reconfigure))
-    left_out = (
-        Stage(StageKind.DETECT),
-        reconfigure,
-        Stage(StageKind.WAIT, blocks=False, each=True),
-        Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
-        reconfigure,
-    )
+    left_out = pieces.left_out(facts, options.reconfigure)
     group = place if isinstance(place, Groups) else Groups(3, 1)  # of a ring both neighbours matter
     every_h = pieces.backstop_h(
         facts, options.backstop, group, facts.replaced_h, neighbours=not group.strided

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.elastic_table import elastic_of
 from cprsim.recovery.policy import (
@@ -31,8 +30,6 @@ from cprsim.recovery.policy import (
     Policy,
     Reverts,
     Rule,
-    Stage,
-    StageKind,
     Tier,
     To,
 )
@@ -65,14 +62,7 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     pieces.require_positive("oobleck", every=options.every)
     pieces.require_not_negative("oobleck", reconfigure=options.reconfigure)
     n_nodes = facts.n_nodes
-    reconfigure = Stage(StageKind.REGROUP, Constant(options.reconfigure))
-    left_out = (
-        Stage(StageKind.DETECT),
-        reconfigure,
-        Stage(StageKind.WAIT, blocks=False, each=True),
-        Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
-        reconfigure,  # they come back
-    )
+    left_out = pieces.left_out(facts, options.reconfigure)
     pipelines = Tier("pipelines", Medium.DEVICE, Groups(n_nodes, n_nodes - 1), facts.role)
     retry = Rule(Reverts.ALL, left_out, To.STEP_BEGUN, needs=("pipelines",))
     if options.every is None:
