@@ -90,8 +90,8 @@ def _shrinks(runs: SensitivityRuns) -> Tested:
 
 
 def _reacts(runs: SensitivityRuns) -> Tested:
-    few, many = (runs.counts[n]["cpr-undivided", "save_interval_h"].value for n in (FEW, MANY))
-    partial = runs.counts[MANY]["cpr-undivided", "chose_partial"].value
+    few, many = (runs.counts[n]["cpr-undivided", "save_interval_h"].mean for n in (FEW, MANY))
+    partial = runs.counts[MANY]["cpr-undivided", "chose_partial"].mean
     chose = "partial" if partial else "full"
     return Tested(
         many < few or chose == "full",
@@ -135,7 +135,7 @@ def _listing(title: str, heading: str, cases: Mapping[float, Simulated]) -> List
         return lambda value: cases[value].interval(form)
 
     def pls(form: str) -> Callable[[float], str]:
-        return lambda value: f"{cases[value][form, 'pls'].value:.3f}"
+        return lambda value: f"{cases[value][form, 'pls'].mean:.3f}"
 
     planned = (
         column

@@ -89,11 +89,11 @@ class Target(Generic[N]):
         if self.claim is None:
             assert isinstance(ours, StudyEstimate), "what stands alone is an estimate"
             return TargetRow(self.quantity, "", "", ours.shown(self.unit), self.unit,
-                       ours.value, ours.low, ours.high, NOTHING)  # fmt: skip
+                       ours.mean, ours.low, ours.high, NOTHING)  # fmt: skip
         verdict, shown, estimate = self._judged(self.claim, ours, rests_on)
         return TargetRow(
             self.quantity, self.claim.text, str(self.claim.mark), shown, self.claim.unit,
-            estimate.value, estimate.low, estimate.high, verdict,
+            estimate.mean, estimate.low, estimate.high, verdict,
             rests_on.free or rests_on.undecided,
         )  # fmt: skip
 
@@ -106,7 +106,7 @@ class Target(Generic[N]):
             met = agreement(claim, ours, self.tolerance)
             return judge(claim, met, rests_on), ours.shown(claim.unit), ours
         met_by_case = [agreement(claim, one, self.tolerance) for one in ours]
-        span = StudyEstimate(nan, min(one.value for one in ours), max(one.value for one in ours))
+        span = StudyEstimate(nan, min(one.mean for one in ours), max(one.mean for one in ours))
         ends = " to ".join(StudyEstimate(end).shown() for end in span.ends)
         shown = f"{ends} {claim.unit}".rstrip()
         return judge_cases(claim, met_by_case, rests_on), shown, span

@@ -187,7 +187,7 @@ def ratio_of(above: FloatsOf, below: FloatsOf) -> StudyEstimate:
 
 def over(estimate: StudyEstimate, by: float) -> StudyEstimate:
     """An estimate over a number without noise."""
-    return StudyEstimate(estimate.value / by, estimate.low / by, estimate.high / by)
+    return StudyEstimate(estimate.mean / by, estimate.low / by, estimate.high / by)
 
 
 # --------------------------------------------------------------------------- GEMINI
@@ -390,7 +390,7 @@ def hsdp(work: Work) -> Estimates:
         costs = ran(simulated, poisson(simulated, (1 / between_h,), n, 40.0, f"hsdp/{name}"))
         longer = mean_of(costs.wall_h / job.useful_h)
         estimates[f"hsdp poisson {name}"] = StudyEstimate(
-            1 / longer.value, 1 / longer.high, 1 / longer.low
+            1 / longer.mean, 1 / longer.high, 1 / longer.low
         )
     return estimates
 
@@ -572,7 +572,7 @@ def numbers(work: Work) -> Estimates:
 
 def _plain(part: Callable[[], Estimates]) -> dict[str, tuple[float, float, float]]:
     """What a part gives, as JSON can hold it."""
-    return {name: (one.value, *one.ends) for name, one in part().items()}
+    return {name: (one.mean, *one.ends) for name, one in part().items()}
 
 
 def _availabilities() -> Listing:

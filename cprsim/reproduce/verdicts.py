@@ -130,7 +130,7 @@ def agreement(claim: Claim, ours: StudyEstimate, tolerance: Tolerance = A_TENTH)
         return None
     if tolerance.size is None:
         error = (high - low) / (2.0 * Z_95)
-        return bool(abs(ours.value - claim.low) <= STANDARD_ERRORS * error)
+        return bool(abs(ours.mean - claim.low) <= STANDARD_ERRORS * error)
     least, most = tolerance.ends(claim)
     if claim.is_bound and least > -inf:  # `over` excludes the bound, `at most` includes it
         return True if low > least else False if high <= least else None
