@@ -7,17 +7,10 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.ledger_command import (
-    Logs,
-    PageFile,
-    SavesEvery,
-    Seed,
-    StateNodes,
-    TimeUnit,
-    show_logs,
-)
+from cprsim.cli.ledger_command import Logs, PageFile, SavesEvery, Seed, StateNodes, TimeUnit
 from cprsim.cli.options import AsJson, Bootstrap, settled
 from cprsim.cli.saying import say
+from cprsim.cli.showing import show, write_document
 from cprsim.errors import ParameterError
 
 
@@ -41,10 +34,7 @@ def calibrate(
 
     Then the scenario is held to the logs: the earlier half of all hours predicts the later one.
     """
-    from cprsim.backtesting.calibrating import calibrate as calibrated
-    from cprsim.backtesting.calibrating import predict
-    from cprsim.backtesting.facts import saving_every
-    from cprsim.history.ledger import ledgers
+    from cprsim.backtesting.calibrating import calibrate_logs
     from cprsim.history.reading import read_logs
     from cprsim.present.calibration import (
         calibration_as_json,
@@ -55,22 +45,19 @@ def calibrate(
 
     if save is not None and save.exists():
         raise ParameterError(f"--save {save}: is there already; name a new file")
-    events = read_logs(logs, time_unit)
-    jobs = saving_every(ledgers(events, seed=seed), saves_every)
-    found = calibrated(jobs, n_nodes=nodes, n_bootstrap=bootstrap, seed=seed)
-    try:
-        predicted, why_not = predict(jobs, n_nodes=nodes, seed=seed), ""
-    except ParameterError as error:
-        predicted, why_not = None, str(error)
-    if save is not None:
-        write_over(save, found.text)
-    notes = events.notes
-    show_logs(
-        page,
-        as_json,
-        document_of=lambda: document_of_calibration(found, predicted, why_not, notes),
-        as_plain=lambda: calibration_as_json(found, predicted, why_not, notes),
-        blocks_of=lambda: calibration_blocks(found, predicted, why_not, notes),
+    made = calibrate_logs(
+        read_logs(logs, time_unit),
+        saves_every=saves_every,
+        n_nodes=nodes,
+        n_bootstrap=bootstrap,
+        seed=seed,
     )
+    if save is not None:
+        write_over(save, made.found.text)
+    pages = [] if page is None else [write_document(document_of_calibration(made), page)]
+    show(
+        lambda: calibration_as_json(made), lambda: calibration_blocks(made), as_json=as_json,
+        files=pages,
+    )  # fmt: skip
     if save is not None and not as_json:
         say(save)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from cprsim.cli.options import AsJson, settled
 from cprsim.cli.showing import show, write_document
-
-if TYPE_CHECKING:
-    from cprsim.present.document import Block, Document
 
 Logs = Annotated[
     list[Path],
@@ -62,23 +58,9 @@ def ledger(
 
     events = read_logs(logs, time_unit)
     jobs = ledgers(events, seed=seed)
-    show_logs(
-        page,
-        as_json,
-        document_of=lambda: document_of_ledger(jobs, events.notes),
-        as_plain=lambda: ledger_as_json(jobs, events.notes),
-        blocks_of=lambda: ledger_blocks(jobs, events.notes),
-    )
-
-
-def show_logs(
-    page: Path | None,
-    as_json: bool,
-    *,
-    document_of: Callable[[], Document],
-    as_plain: Callable[[], dict[str, Any]],
-    blocks_of: Callable[[], Sequence[Block]],
-) -> None:
-    """Write the page where one is asked for; print one JSON object, or what a terminal shows."""
-    pages = [] if page is None else [write_document(document_of(), page)]
-    show(as_plain, blocks_of, as_json=as_json, files=pages)
+    notes = events.notes
+    pages = [] if page is None else [write_document(document_of_ledger(jobs, notes), page)]
+    show(
+        lambda: ledger_as_json(jobs, notes), lambda: ledger_blocks(jobs, notes), as_json=as_json,
+        files=pages,
+    )  # fmt: skip

@@ -10,6 +10,7 @@ from cprsim.backtesting.facts import AS_IT_RAN
 from cprsim.backtesting.replaying import (
     Advice,
     Backtest,
+    BacktestedLogs,
     MoneyDraws,
     Replayed,
     bills,
@@ -36,12 +37,11 @@ from cprsim.results.words import count
 NEVER = "never ends"
 
 
-def backtest_blocks(
-    found: Sequence[Backtest], advised: Advice, left_out: Sequence[str]
-) -> list[Block]:
+def backtest_blocks(made: BacktestedLogs) -> list[Block]:
     """What a terminal shows: each job under each system, and the advice."""
+    found, advised = made.found, made.advised
     table = _one_job(found[0]) if len(found) == 1 else _many_jobs(found, MOST_JOBS_BRIEF)
-    remarks = [*_assumptions(found), *(f"note: left out: {why}" for why in left_out)]
+    remarks = [*_assumptions(found), *(f"note: left out: {why}" for why in made.left_out)]
     return [
         Words([_subject(found)]),
         table,
@@ -51,10 +51,9 @@ def backtest_blocks(
     ]
 
 
-def document_of_backtest(
-    found: Sequence[Backtest], advised: Advice, left_out: Sequence[str]
-) -> Document:
+def document_of_backtest(made: BacktestedLogs) -> Document:
     """Everything about a backtest."""
+    found, advised = made.found, made.advised
     tables = [_many_jobs(found, MOST_JOBS)] if len(found) > 1 else []
     return Document(
         title=f"{count(len(found), 'job')} under other recovery systems",
@@ -64,7 +63,7 @@ def document_of_backtest(
             Section("Hours beyond useful work", [*tables, *map(_one_job, found[:MOST_JOBS_BRIEF])]),
             Section("What all jobs cost", _money(found)),
             Section("What is assumed", [Words(_assumptions(found))]),
-            Section("Left out", [Words(left_out)]),
+            Section("Left out", [Words(made.left_out)]),
         ],
     )
 
@@ -190,13 +189,12 @@ def _job_row(one: Backtest) -> list[str | Cell]:
 # ------------------------------------------------------------------------------ JSON
 
 
-def backtest_as_json(
-    found: Sequence[Backtest], advised: Advice, left_out: Sequence[str]
-) -> dict[str, Any]:
+def backtest_as_json(made: BacktestedLogs) -> dict[str, Any]:
     """All as one object."""
+    found, advised = made.found, made.advised
     return {
         "jobs": [_job(one) for one in found],
-        "left_out": list(left_out),
+        "left_out": list(made.left_out),
         "advice": {
             "system": advised.system,
             "saved_h": interval(advised.saved_h),
