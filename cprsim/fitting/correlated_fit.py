@@ -204,7 +204,9 @@ def _likelihood(
     def each(at: Floats) -> Floats:
         lifetime, frailty = unpack(at)
         shape, log_scale = lifetime.shape, log(lifetime.scale_h)
-        hazard = np.exp(shape * (log_age - log_scale))
+        hazard = log_age - log_scale
+        hazard *= shape
+        np.exp(hazard, out=hazard)  # in place: this is most of the work of large logs
         hazard[late] -= np.exp(shape * (log_entry - log_scale))
         log_hazards = (shape - 1) * log_ages + n_failures * (log(shape) - shape * log_scale)
         return (log_hazards + frailty.log_likelihood(n_failures, of_nodes(hazard)))[stands_for]

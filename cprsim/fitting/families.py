@@ -141,13 +141,16 @@ def _each(family: SearchFamily, lifetimes: Lifetimes) -> Callable[[Floats], Floa
 def _summed(family: SearchFamily, lifetimes: Lifetimes) -> Callable[[Floats], Floats]:
     """The same contributions, those of times that ended as one number."""
     ended = _Ended(lifetimes.duration_h[lifetimes.observed])
-    of_rest = log_likelihoods(lifetimes.where(~lifetimes.observed))
+    rest = lifetimes.where(~lifetimes.observed)
+    of_rest = log_likelihoods(rest)
     late_h = lifetimes.entry_h[lifetimes.observed & (lifetimes.entry_h > 0)]
 
     def summed(at: Floats) -> Floats:
-        distribution = family.make(at)
-        seen = family.ended(ended, at) + distribution.cumulative_hazard(late_h).sum()
-        return np.append(of_rest(distribution), seen)
+        distribution = family.make(at)  # which refuses what is outside the domain
+        seen = family.ended(ended, at)
+        if len(late_h):
+            seen += distribution.cumulative_hazard(late_h).sum()
+        return np.append(of_rest(distribution), seen) if rest.n else np.array([seen])
 
     return summed
 
