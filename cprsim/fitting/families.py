@@ -120,11 +120,12 @@ def fit(family: SearchFamily, lifetimes: Lifetimes) -> Fit:
         raise ParameterError("no failure was observed: nothing can be fitted")
     each = _each(family, lifetimes)
     point = search(family, lifetimes, _near(family, lifetimes))
-    covariance, clustered = covariances(family.name, each, point, lifetimes.unit)
+    there = each(point)
+    covariance, clustered = covariances(family.name, each, point, lifetimes.unit, there)
     return Fit(
         family=family.name,
         distribution=family.make(point),
-        log_likelihood=float(each(point).sum()),
+        log_likelihood=float(there.sum()),
         n_parameters=len(point),
         n_observed=lifetimes.n_observed,
         parameters=_estimates(family, point, covariance, clustered),

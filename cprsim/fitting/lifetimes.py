@@ -226,8 +226,7 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     last = np.append(is_first[1:], True)
     begin_node = np.repeat(np.arange(outages.n_nodes), n_each)
     born_h, enters_h, leaves_h = _lives(outages)
-    until_h, begin_h = leaves_h[begin_node], enters_h[begin_node]  # columns of our own
-    end_h = until_h.copy()
+    end_h, begin_h = leaves_h[begin_node], enters_h[begin_node]  # columns of our own
     begin_h[~is_first] = merged.end_h[order]
     end_h[~last] = merged.start_h[order]
     guessed = np.zeros(len(last), dtype=bool)
@@ -235,6 +234,7 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     ended = ~last
     ended[~last] = merged.chosen[order]
     del merged, outages, order  # they are long
+    until_h = leaves_h[begin_node]
     # under way at 0: no up-time before it; down at the end: none after it
     kept = (end_h >= begin_h) & ~(last & (begin_h >= until_h))
     kept &= ~(guessed & (end_h <= begin_h))  # closed by the next failure

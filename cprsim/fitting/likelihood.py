@@ -131,7 +131,11 @@ class _Loss:
 
 
 def covariances(
-    name: str, each: LogLikelihoods, point: Floats, units: Ints | None = None
+    name: str,
+    each: LogLikelihoods,
+    point: Floats,
+    units: Ints | None = None,
+    there: Floats | None = None,
 ) -> tuple[Floats, Floats]:
     """Covariance of the search numbers at a maximum, plain and clustered.
 
@@ -140,6 +144,7 @@ def covariances(
     name, each : see `maximum`
     point : the maximum, (p,)
     units : (n,) what each contribution belongs to; default: each to its own
+    there : (n,) the contributions at the maximum, where they are known already
 
     Returns
     -------
@@ -155,7 +160,8 @@ def covariances(
     try:
         sides = [(each(point + h), each(point - h)) for h in steps]
         scores = np.array([up - down for up, down in sides]) / (2 * STEP)
-        curvature = _curvature(each, point, sides)
+        middle = each(point) if there is None else there
+        curvature = _curvature(each, point, sides, middle)
         with warnings.catch_warnings(action="error", category=linalg.LinAlgWarning):
             covariance = linalg.inv(-curvature)
     except (
@@ -172,9 +178,11 @@ def covariances(
     return covariance, few * covariance @ (scores @ scores.T) @ covariance
 
 
-def _curvature(each: LogLikelihoods, point: Floats, sides: list[tuple[Floats, Floats]]) -> Floats:
-    """Second derivatives (p, p) of the sum, given its terms a step up and down each axis."""
-    n, middle = len(point), each(point)
+def _curvature(
+    each: LogLikelihoods, point: Floats, sides: list[tuple[Floats, Floats]], middle: Floats
+) -> Floats:
+    """Second derivatives (p, p) of the sum, given its terms, and those a step up and down."""
+    n = len(point)
     curvature = np.diag([float((up + down - 2 * middle).sum()) for up, down in sides])
     for i in range(n):
         for j in range(i):
