@@ -265,6 +265,12 @@ CELLS: dict[str, tuple[str, dict[str, object], int, str]] = {
         "node,start_min,end_h\na,10,2\nb,20,3\n", named(start="start_min", end="end_h"), 1,
         "in h by the name of the column 'end_h'",
     ),
+    "no instant": (
+        "node,start\na,2024-05-01 10:00\nb,now\n", {}, 3, "'now' is no ISO 8601 time stamp",
+    ),
+    "a comma before thousands of seconds": (
+        'node,start,duration\na,2024-05-01,"1,500 s"\n', {}, 2, "'1,500 s' is no length of time",
+    ),
     "an unknown form": (
         "node,start\na,first of May\n", {}, 2, "nor a date known here: say --date-format",
     ),
@@ -279,6 +285,19 @@ def test_cells_that_would_be_read_wrongly_are_refused(tmp_path: Path, case: str)
     with pytest.raises(TraceError, match=complaint) as caught:
         read(tmp_path / "log", text, **options)
     assert caught.value.problems[0].place.line == line
+
+
+@pytest.mark.parametrize(
+    ("cell", "hours_down"),
+    [
+        ("PT1.5H", 1.5), ("P1DT2H3M36S", 26.06), ("P1W", 168.0), ("PT0,5H", 0.5), ("1,5 h", 1.5),
+        ("1 day, 2:30:00", 26.5), ("5H", 5.0), ("2w", 336.0), ("90S", 0.025), ("1d", 24.0),
+        ("1-02:30", 26.5), ("0-00:00:36", 0.01), ("1 h 30 min", 1.5),
+    ],
+)  # fmt: skip
+def test_lengths_in_other_forms(tmp_path: Path, cell: str, hours_down: float) -> None:
+    log = read(tmp_path / "log", f'node,start,duration\na,2024-05-01,"{cell}"\nb,2024-05-02,1 h\n')
+    assert log.down_h.tolist() == pytest.approx([hours_down, 1.0])
 
 
 def test_decimals_are_not_taken_for_thousands(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ OPTIONAL = {"end", "cause"}
 TABLE_OPTIONS = frozenset(
     {"--from and --to", "--column", "--time-unit", "--date-format", "--tz", "--repair"}
 )
-NO_END = frozenset("- -- null none nil nat n/a unknown ongoing open".split())  # noqa: SIM905 - words
+NO_END = frozenset("- -- null none nil nat n/a unknown ongoing open now".split())  # noqa: SIM905 - words
 ZERO_H = 24.0  # since 1970: what programs write that have no end
 TWICE = "local time(s) in an hour that occurs twice, taken as the first unless that ends too early"
 

@@ -127,7 +127,8 @@ TRIED_FIRST = 20  # cells
 
 def parsed_dates(text: pd.Series[str], form: DateForm) -> pd.Series[pd.Timestamp]:
     """Time stamps in UTC, as written where they name no zone; NaT for what is none."""
-    return pd.to_datetime(text, format=form or "ISO8601", errors="coerce", utc=True)
+    dates = pd.to_datetime(text, format=form or "ISO8601", errors="coerce", utc=True)
+    return dates.mask(text.str.lower().isin(NOT_DATES))
 
 
 def form_of(text: pd.Series[str], path: Path, key: str) -> DateForm:
@@ -180,8 +181,16 @@ COMPACT = {"%Y%m%d": 1, "%Y%m%d%H%M": 10**4, "%Y%m%d%H%M%S": 10**6}  # and how m
 TIME_OF_DAY = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp][Mm])?"
 YEAR, MINUTE = r"\d{4}", r"\d:\d\d"
 DAYS_AND_TIME = r"^(\d+)-(\d\d?:\d\d)(:\d\d)?$"  # as Slurm writes 1-02:03:04
-DAYS_BY_LETTER = r"(?<=\d) ?d\b"  # which pandas will take no more
-NO_LENGTH = r".-|^-?P[^T]*[YM]"  # which pandas would read as something else: P1M as a minute
+UNIT_BY_LETTER = r"(?<=\d) ?([dHSw])\b"  # which pandas will take no more
+LETTERS = {"d": " days", "H": " h", "S": " s", "w": " W"}
+COMMA_WITHIN = r"(?<=\d),(?=\d)"
+NO_LENGTH = r".-|^-?P|\d,\d{3}(?:\D|$)"  # pandas would read 1,500 s, and P1M as a minute
+ISO_LENGTH = (
+    r"^P(?:(\d+)W)?(?:(\d+)D)?"
+    r"(?:T(?:(\d+(?:[.,]\d+)?)H)?(?:(\d+(?:[.,]\d+)?)M)?(?:(\d+(?:[.,]\d+)?)S)?)?$"
+)
+ISO_HOURS = (168.0, 24.0, 1.0, 1 / 60, 1 / 3600)
+NOT_DATES = ("now", "today")  # which pandas would read as this instant
 
 
 class Style(NamedTuple):
@@ -419,15 +428,26 @@ def read_lengths(column: pd.Series[str], unit: str | None, path: Path) -> Floats
             f"{column.name}_min, _h, _s",
         )  # fmt: skip
     plain = plain.str.replace(DAYS_AND_TIME, _days_and_time, regex=True)
-    plain = plain.str.replace(DAYS_BY_LETTER, " days", regex=True)
+    plain = plain.str.replace(UNIT_BY_LETTER, lambda found: LETTERS[found[1]], regex=True)
     wrong = number | plain.str.contains(NO_LENGTH).to_numpy(dtype=bool)
+    plain = plain.str.replace(COMMA_WITHIN, ".", regex=True)
     spans = pd.to_timedelta(plain.mask(wrong | (text == ""), None), errors="coerce")
     hours = (spans / pd.Timedelta(1, "h")).to_numpy(dtype=float)
     hours = np.where(number, numbers * HOURS[unit or "h"], hours)
+    if text.str.startswith("P").any():
+        hours = np.fmax(hours, _iso_hours(text))
     wrong = np.isnan(hours) & (text != "").to_numpy(dtype=bool)
     what = "{value} is no length of time such as 35 min or 0:35:00"
     no_row_where(wrong, text, path, str(column.name), what)
     return np.asarray(hours, dtype=np.float64)
+
+
+def _iso_hours(text: pd.Series[str]) -> Floats:
+    """Lengths in the form of ISO 8601 [h], (n,): PT1.5H; NaN for others, years and months."""
+    parts = text.str.extract(ISO_LENGTH)
+    numbers = [parts[each].str.replace(",", ".", regex=False).astype(float) for each in parts]
+    hours = np.array(numbers) * np.array(ISO_HOURS)[:, None]
+    return np.asarray(np.where(np.isnan(hours).all(axis=0), np.nan, np.nansum(hours, axis=0)))
 
 
 def _days_and_time(found: re.Match[str]) -> str:
