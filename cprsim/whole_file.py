@@ -57,6 +57,15 @@ def whole_file(
             unfinished.unlink()
 
 
+@contextmanager
+def writes(what: object) -> Iterator[None]:
+    """Raise ResultError where the system can't write `what`, which the block does."""
+    try:
+        yield
+    except OSError as error:
+        raise ResultError(f"can't write {what}: {error.strerror or error}") from error
+
+
 def write_whole(path: Path, text: str) -> None:
     """Write a text, replacing a file that is there. Raises OSError."""
     with whole_file(path) as file:
@@ -65,10 +74,8 @@ def write_whole(path: Path, text: str) -> None:
 
 def write_over(path: Path, text: str) -> None:
     """Write a text as `write_whole` does. Raises ResultError where it can't be written."""
-    try:
+    with writes(path):
         write_whole(path, text)
-    except OSError as error:
-        raise ResultError(f"can't write {path}: {error.strerror or error}") from error
 
 
 def require_new(path: Path) -> None:
@@ -88,13 +95,12 @@ def write_new(path: Path, text: str) -> None:
     ------
     ResultError : it is there already, or can't be written; nothing is left behind
     """
-    try:
-        with whole_file(path, put=_rename_to_new) as file:
-            file.write(text)
-    except FileExistsError:
-        raise _there_already(path) from None
-    except OSError as error:
-        raise ResultError(f"can't write {path}: {error.strerror or error}") from error
+    with writes(path):
+        try:
+            with whole_file(path, put=_rename_to_new) as file:
+                file.write(text)
+        except FileExistsError:
+            raise _there_already(path) from None
 
 
 def _rename_to_new(unfinished: Path, path: Path) -> None:
