@@ -29,6 +29,9 @@ STUDIES = (
 )  # fmt: skip
 """Names of `cprsim.reproduce.STUDIES`, which takes seconds to import; a test holds them equal."""
 
+KINDS = ("recommender", "llm")
+"""Values of `cprsim.scenario.answers.JobKind`, likewise."""
+
 ROLES = ("emb_ps", "trainer", "worker", "sync_ps")
 MOST_SHOWN = 60  # characters of a description
 NO_MARKUP = str.maketrans("[]", "()")  # a shell's description is read as rich's markup: [h] is lost
@@ -76,6 +79,12 @@ def curves(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
 def studies(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
     """What `cprsim reproduce` makes."""
     return ((name, "") for name in STUDIES)
+
+
+@quiet
+def kinds(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    """What `cprsim init --kind` takes."""
+    return ((name, "") for name in KINDS)
 
 
 @quiet

@@ -16,6 +16,7 @@ from cprsim.recovery import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.reproduce import STUDIES
 from cprsim.scenario import load_scenario
+from cprsim.scenario.answers import JobKind
 from cprsim.shipping import shipped_scenarios
 from tests.making import SCENARIOS
 
@@ -30,6 +31,7 @@ def offered(offer, incomplete="", scenario=None) -> list[str]:
 def test_all_names_are_offered() -> None:
     assert offered(completing.shipped) == list(shipped_scenarios())
     assert offered(completing.studies) == list(STUDIES)
+    assert offered(completing.kinds) == list(JobKind)
     assert set(offered(completing.systems)) == {*STRATEGIES, *SYSTEMS}
     assert set(shipped_names()) <= set(offered(completing.curves))
 
