@@ -12,12 +12,14 @@ import pytest
 
 from cprsim.cli import completing
 from cprsim.curves import shipped_names
+from cprsim.fleets.options import SHORT
 from cprsim.recovery import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.reproduce import STUDIES
 from cprsim.scenario import load_scenario
 from cprsim.scenario.answers import JobKind
 from cprsim.shipping import shipped_scenarios
+from cprsim.sweeps.points import TAKES
 from tests.making import SCENARIOS
 
 HEAVY = ("numpy", "pandas", "yaml", "numba", "cprsim.scenario", "cprsim.recovery")
@@ -85,6 +87,22 @@ def test_keys_that_are_offered_are_keys_that_a_scenario_takes() -> None:
     for key in values:
         assert key in offered(completing.keys, key, path)
     load_scenario(path, [f"{key}={value}" for key, value in values.items()])
+
+
+def test_the_entries_of_a_shipped_scenario_are_offered_by_its_name() -> None:
+    for scenario in ("quickstart", Path("quickstart")):
+        assert "recovery.cpr.target_pls" in offered(completing.keys, "recovery.cpr.t", scenario)
+
+
+def test_an_axis_may_be_more_than_a_key() -> None:
+    for_all = {f"recovery.{option}" for option in TAKES}
+    assert set(completing.OF_ALL) == for_all
+    assert for_all <= set(offered(completing.axes, "recovery.", "quickstart"))
+    assert for_all.isdisjoint(offered(completing.keys, "recovery.", "quickstart"))
+    assert set(completing.OF_FLEETS) == set(SHORT)
+    bare = offered(completing.options_of_fleets, "s", "planning")
+    assert {"spares", "storage", "savers"} <= set(bare)
+    assert offered(completing.axes, "costs.s") == offered(completing.keys, "costs.s")
 
 
 @pytest.mark.parametrize(
