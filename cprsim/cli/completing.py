@@ -142,7 +142,7 @@ def options_of_fleets(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str
 
 
 def _dotted(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
-    names = _named_in(ctx.params.get("scenario") or ctx.params.get("job"))
+    names = _named_in(_scenario_of(ctx))
     key, is_given, _ = incomplete.partition("=")
     if is_given:
         words = _words_of(_schema(), key, "", names)
@@ -211,10 +211,15 @@ def _is_value(node: dict[str, Any]) -> bool:
     return any(form.get("type") in simple or "enum" in form for form in _forms(node))
 
 
-def _named_in(scenario: object) -> tuple[str, ...]:
+def _scenario_of(ctx: typer.Context) -> str | None:
+    """What was typed as the scenario: among `args` where an option behind it has no value yet."""
+    typed = ctx.params.get("scenario") or ctx.params.get("job")
+    return str(typed) if typed else next(iter(ctx.args), None)
+
+
+def _named_in(scenario: str | None) -> tuple[str, ...]:
     """Names and strategies of the entries of a scenario's lists, as far as its text shows them."""
-    path = file_or_shipped(Path(str(scenario)))
-    if scenario is None or not path.is_file():
+    if scenario is None or not (path := file_or_shipped(Path(scenario))).is_file():
         return ()
     with suppress(OSError, UnicodeDecodeError):
         text = re.sub(r"#.*", "", path.read_text("utf-8")[:LIST_LIMIT])

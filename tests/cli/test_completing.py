@@ -26,7 +26,7 @@ HEAVY = ("numpy", "pandas", "yaml", "numba", "cprsim.scenario", "cprsim.recovery
 
 
 def offered(offer, incomplete="", scenario=None) -> list[str]:
-    context = SimpleNamespace(params={"scenario": scenario})
+    context = SimpleNamespace(params={"scenario": scenario}, args=[])
     return [name for name, _ in offer(context, incomplete)]
 
 
@@ -55,7 +55,7 @@ def test_scenarios_are_files_and_folders_of_ones_own_too(tmp_path, monkeypatch) 
 
 
 def test_units_of_keys_are_no_markup() -> None:
-    context = SimpleNamespace(params={"scenario": None})
+    context = SimpleNamespace(params={"scenario": None}, args=[])
     said = dict(completing.keys(context, "costs.detect.mean"))
     assert said["costs.detect.mean"].startswith("Mean (time)")
 
@@ -142,6 +142,11 @@ def test_nothing_is_offered_where_anything_goes_wrong(monkeypatch) -> None:
     [
         (["run", "quicks"], {"quickstart"}),
         (["sweep", "quickstart", "--over", "cluster.emb"], {"cluster.emb_ps"}),
+        (["run", "quickstart", "--set", "recovery.cpr.t"], {"recovery.cpr.target_pls"}),
+        (
+            ["sweep", "--seed", "3", "quickstart", "--over", "recovery.full.i"],
+            {"recovery.full.interval"},
+        ),
         (["run", "no-such-scenario", "--set", "costs.lo"], {"costs.load"}),
         (["reproduce", "fig"], {"fig-overheads"}),
     ],
