@@ -18,6 +18,16 @@ UNFINISHED = ".unfinished"
 
 
 @contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """What the system refuses within the block is of this file or folder, if it names no other."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+@contextmanager
 def whole_file(
     path: Path, mode: str = "w", put: Callable[[Path, Path], object] = os.replace
 ) -> Iterator[IO[Any]]:
@@ -37,7 +47,7 @@ def whole_file(
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}{UNFINISHED}")
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
-        with unfinished.open(mode, **text) as file:  # type: ignore[call-overload]
+        with naming(path), unfinished.open(mode, **text) as file:  # type: ignore[call-overload]
             yield file
             file.flush()
             os.fsync(file.fileno())
