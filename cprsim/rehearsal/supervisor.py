@@ -157,7 +157,7 @@ class Supervisor:
         tasks: list[asyncio.Task[None]] = []
         try:
             await self._group.open()
-            await self._set_up()
+            await self._set_up_by_the_living()
             self._began_at = monotonic()
             job = asyncio.create_task(self._until_done())
             tasks = [job, *map(asyncio.create_task, (self._strike(), self._watch()))]
@@ -183,6 +183,18 @@ class Supervisor:
             left -= done
         job.result()
         await _cancelled(tasks)
+
+    async def _set_up_by_the_living(self) -> None:
+        """Set the run up; who died before it has a role would never answer."""
+        setting_up = asyncio.create_task(self._set_up())
+        try:
+            while not setting_up.done():
+                await asyncio.wait([setting_up], timeout=LOOK_S)
+                if any(node.is_dead for node in self._node.values()):
+                    raise RunError("one of its processes ended before the run began: do it again")
+            setting_up.result()
+        finally:
+            await _cancelled([setting_up])
 
     async def _set_up(self) -> None:
         self._folder.mkdir()

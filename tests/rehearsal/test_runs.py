@@ -446,6 +446,22 @@ def test_a_torn_image_ends_the_run_and_names_the_file(
     assert left_of(stage[0]) == []
 
 
+def test_a_process_that_ends_before_the_run_begins_is_not_waited_for(
+    stage: tuple[ForkServer, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assign = Supervisor._assign
+
+    async def struck_first(self: Supervisor, slot: int) -> None:
+        if slot == 1:
+            self._node[slot].signal(signal.SIGKILL)
+        await assign(self, slot)
+
+    monkeypatch.setattr(Supervisor, "_assign", struck_first)
+    with pytest.raises(RunError, match="ended before the run began"):
+        making.run(stage[0], stage[1], making.orders(stage[1]), "never-begun")
+    assert left_of(stage[0]) == []
+
+
 RANDOM_RUNS = int(os.environ.get("CPRSIM_RANDOM_RUNS", "3"))  # a hundred take six minutes
 
 
