@@ -37,6 +37,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ from tests.mutating import further_instead_of, instead_of, mutants_of
 HOME = Path(__file__).parents[1]
 BUILD = HOME / "build" / "mutants"
 TREE, COMPILED, WARM = BUILD / "tree", BUILD / "compiled", BUILD / "compiled-before"
-SAID, RUNNING = BUILD / "said.txt", BUILD / "running.txt"
+SAID, RUNNING, TIMES = BUILD / "said.txt", BUILD / "running.txt", BUILD / "times.json"
 ALIKE = Path(__file__).with_name("mutants_alike.json")
 TAKEN = ("cprsim", "tests", "benchmarks", "scenarios", "docs", "examples", "results/reproduction")
 FILES = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile")
@@ -57,7 +58,7 @@ ROOMS = {  # by room, the tests that know it best
     "results": ("tests/results", "tests/cli/test_run.py", "tests/cli/test_other_commands.py"),
     "selector": ("tests/selector", "tests/cli/test_select.py"),
 }
-LIMIT_S, PATIENCE_S = 90, 1200
+LIMIT_S, PATIENCE_S = 60, 1200
 MEMORY_BYTES = 4_000_000_000
 SURVIVED, DIED, TOO_LONG, EQUIVALENT = "survived", "died", "too long", "equivalent"
 
@@ -170,10 +171,10 @@ def passed(tests: Sequence[str], *options: str) -> tuple[str, dict[str, float]]:
 
 
 def run_in_child(arguments: list[str]) -> None:
-    """Run tests of the tree as a process and a session of its own; never returns."""
+    """Run tests of the tree in a process group of its own; never returns."""
     import pytest
 
-    os.setsid()
+    os.setpgid(0, 0)
     os.chdir(TREE)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     (BUILD / "took.json").write_text("{}")
@@ -268,11 +269,22 @@ def set_up() -> None:
 
 def times_of_tests() -> dict[str, float]:
     """What each file of tests takes where nothing is changed [s]; compiles all on the way."""
+    of_what = digest()
+    if TIMES.exists() and (known := json.loads(TIMES.read_text()))["of"] == of_what:
+        return known["took_s"]
     tests = list(dict.fromkeys(chain(*ROOMS.values())))
     found, took_s = passed(tests)
     if found != SURVIVED:
         sys.exit(f"without any change: {found} in {RUNNING.read_text()}; see {SAID}")
+    kept_as(WARM, COMPILED)
+    TIMES.write_text(json.dumps({"of": of_what, "took_s": took_s}))
     return took_s
+
+
+def digest() -> str:
+    """What tells one tree from another."""
+    sources = [path for name in TAKEN for path in sorted((HOME / name).rglob("*.py"))]
+    return sha256(b"".join(sha256(path.read_bytes()).digest() for path in sources)).hexdigest()
 
 
 def what_becomes_of(change: Change, took_s: dict[str, float]) -> tuple[str, str]:
@@ -387,7 +399,6 @@ def try_all(journal: Journal, asked: argparse.Namespace) -> None:
         todo = [one for one in survived if one not in alike()]
     print(f"{len(todo)} mutants; first the tests without any", flush=True)
     took_s = times_of_tests()
-    kept_as(WARM, COMPILED)
     for change in todo:
         began = time.monotonic()
         became, by = what_becomes_of(change, took_s)
