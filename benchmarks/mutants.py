@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import builtins
 import json
 import os
 import random
@@ -32,7 +33,7 @@ import signal
 import sys
 import time
 import traceback
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -47,14 +48,15 @@ from tests.mutating import further_instead_of, instead_of, mutants_of
 HOME = Path(__file__).parents[1]
 BUILD = HOME / "build" / "mutants"
 TREE, COMPILED, WARM = BUILD / "tree", BUILD / "compiled", BUILD / "compiled-before"
-SAID, RUNNING, TIMES = BUILD / "said.txt", BUILD / "running.txt", BUILD / "times.json"
+SAID, RUNNING = BUILD / "said.txt", BUILD / "running.txt"
+KNOWN, KEPT = BUILD / "known.json", BUILD / "known-of.json"
 ALIKE = Path(__file__).with_name("mutants_alike.json")
-TAKEN = ("cprsim", "tests", "benchmarks", "scenarios", "docs", "examples", "results/reproduction")
+TAKEN = ("tests", "benchmarks", "scenarios", "docs", "examples", "results/reproduction")
 FILES = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile")
 
 ROOMS = {  # by room, the tests that know it best
     "simulate": ("tests/simulate", "tests/recovery", "tests/experiments/test_pipeline.py"),
-    "recovery": ("tests/recovery", "tests/simulate"),
+    "recovery": ("tests/recovery", "tests/simulate", "tests/experiments/test_pipeline.py"),
     "results": ("tests/results", "tests/cli/test_run.py", "tests/cli/test_other_commands.py"),
     "selector": ("tests/selector", "tests/cli/test_select.py"),
 }
@@ -110,7 +112,7 @@ def drawn(n: int, seed: int) -> list[Change]:
     rng = random.Random(seed)
     found = [one for room in ROOMS for one in rng.sample(changes_of(room), n // len(ROOMS))]
     rng.shuffle(found)
-    return found
+    return sorted(found, key=lambda change: is_compiled(change.file))  # each compiles anew: last
 
 
 def mutated(change: Change) -> str | None:
@@ -141,11 +143,18 @@ def put_into(function: ast.FunctionDef, source: str) -> None:
 # ------------------------------------------------------------------------------- the tests
 
 
+Known = dict[str, tuple[float, list[str]]]  # by file of tests: its time [s], what it calls
+CALLED = "called_by_tests"  # in builtins, a set of names
+
+
 class Watch:
     """Part of pytest, in the process of one mutant: limits a test, and notes which one runs."""
 
     def __init__(self) -> None:
         self.took_s: Counter[str] = Counter()
+        self.called: defaultdict[str, set[str]] = defaultdict(set)
+        self.now: set[str] = set()
+        setattr(builtins, CALLED, self.now)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         RUNNING.write_text(nodeid)
@@ -155,29 +164,39 @@ class Watch:
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         self.took_s[nodeid.partition("::")[0]] += time.process_time() - self.before_s
+        self.note(nodeid)
 
     def pytest_collectreport(self, report: Any) -> None:
+        self.note(report.nodeid)
         if report.failed:
             RUNNING.write_text(report.nodeid)
 
+    def note(self, nodeid: str) -> None:
+        """Book what was called since the last time."""
+        self.called[nodeid.partition("::")[0]] |= self.now
+        self.now.clear()
 
-def passed(tests: Sequence[str], *options: str) -> tuple[str, dict[str, float]]:
-    """What becomes of the tree under these tests, and what each file of tests took [s]."""
+    def known(self) -> Known:
+        return {name: (s, sorted(self.called[name])) for name, s in self.took_s.items()}
+
+
+def passed(tests: Sequence[str]) -> tuple[str, Known]:
+    """What becomes of the tree under these tests, and what was known of each file of tests."""
     RUNNING.write_text("")
     child = os.fork()
     if child == 0:
-        run_in_child([*tests, *options])
-    return ended(child), json.loads((BUILD / "took.json").read_text())
+        run_in_child(tests)
+    return ended(child), json.loads(KNOWN.read_text())
 
 
-def run_in_child(arguments: list[str]) -> None:
+def run_in_child(tests: Sequence[str]) -> None:
     """Run tests of the tree in a process group of its own; never returns."""
     import pytest
 
     os.setpgid(0, 0)
     os.chdir(TREE)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    (BUILD / "took.json").write_text("{}")
+    KNOWN.write_text("{}")
     out = os.open(SAID, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(out, 1)
     os.dup2(out, 2)
@@ -186,8 +205,8 @@ def run_in_child(arguments: list[str]) -> None:
         del sys.modules[name]
     watch, code = Watch(), 1
     try:
-        code = int(pytest.main(["-x", "-q", *QUIETLY, *arguments], plugins=[watch]))
-        (BUILD / "took.json").write_text(json.dumps(watch.took_s))
+        code = int(pytest.main(["-x", "-q", *QUIETLY, *tests], plugins=[watch]))
+        KNOWN.write_text(json.dumps(watch.known()))
     except BaseException:
         traceback.print_exc()
     finally:
@@ -227,13 +246,30 @@ def ended(child: int) -> str:
     return SURVIVED if code in (0, NONE_CHOSEN) else DIED
 
 
-def stages(change: Change, took_s: dict[str, float]) -> Iterator[list[str]]:
-    """Files of tests for a mutant: those that import its file, then the others of its room."""
-    of_room = [test for test in took_s if test.startswith(ROOMS[change.room])]
-    in_order = sorted(of_room, key=lambda test: took_s[test])
+def stages(change: Change, known: Known) -> Iterator[list[str]]:
+    """Files of tests for a mutant: those that import its file, then others that call its function.
+
+    Of compiled functions nobody notes who calls them: the others are all of its room.
+    """
+    name, unknown = f"{change.file} {change.function}", is_compiled(change.file)
+    of_room = [test for test in known if test.startswith(ROOMS[change.room])]
+    in_order = sorted(of_room, key=lambda test: known[test][0])
     near = [test for test in in_order if imports(test, change.file)]
+    near += [test for test in elsewhere(known) if imports(test, change.file)]
     yield near
-    yield [test for test in in_order if test not in near]
+    yield [test for test in in_order if test not in near and (unknown or name in known[test][1])]
+
+
+def elsewhere(known: Known) -> list[str]:
+    """Files of tests that are of none of the rooms."""
+    found = sorted(str(path.relative_to(HOME)) for path in (HOME / "tests").rglob("test_*.py"))
+    return [test for test in found if test not in known]
+
+
+@cache
+def is_compiled(file: str) -> bool:
+    source = (HOME / "cprsim" / file).read_text("utf-8")
+    return "cprsim.compiling import" in source or file == "simulate/transitions.py"
 
 
 @cache
@@ -255,6 +291,7 @@ def set_up() -> None:
     """Copy what the tests need, and load the libraries that all of them need, once."""
     BUILD.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(TREE, ignore_errors=True)
+    copy_package()
     for name in TAKEN:
         shutil.copytree(HOME / name, TREE / name)
     for name in FILES:
@@ -267,27 +304,56 @@ def set_up() -> None:
     import rich, scipy.optimize, scipy.stats, simpy, typer, yaml  # noqa: E401, F401
 
 
-def times_of_tests() -> dict[str, float]:
-    """What each file of tests takes where nothing is changed [s]; compiles all on the way."""
+def copy_package() -> None:
+    shutil.rmtree(TREE / "cprsim", ignore_errors=True)
+    shutil.copytree(HOME / "cprsim", TREE / "cprsim")
+
+
+def known_of_tests() -> Known:
+    """What each file of tests takes and calls where nothing is changed; compiles all on the way."""
     of_what = digest()
-    if TIMES.exists() and (known := json.loads(TIMES.read_text()))["of"] == of_what:
-        return known["took_s"]
+    if KEPT.exists() and (kept := json.loads(KEPT.read_text()))["of"] == of_what:
+        return kept["known"]
+    note_calls()
     tests = list(dict.fromkeys(chain(*ROOMS.values())))
-    found, took_s = passed(tests)
+    found, known = passed(tests)
     if found != SURVIVED:
         sys.exit(f"without any change: {found} in {RUNNING.read_text()}; see {SAID}")
     kept_as(WARM, COMPILED)
-    TIMES.write_text(json.dumps({"of": of_what, "took_s": took_s}))
-    return took_s
+    KEPT.write_text(json.dumps({"of": of_what, "known": known}))
+    copy_package()
+    return known
+
+
+def note_calls() -> None:
+    """Let every function that stays Python say that it was called."""
+    for room in ROOMS:
+        for path in sorted((TREE / "cprsim" / room).rglob("*.py")):
+            file = str(path.relative_to(TREE / "cprsim"))
+            if not is_compiled(file):
+                write_anew(path, noting(path.read_text("utf-8"), file))
+
+
+def noting(source: str, file: str) -> str:
+    """The source of a module whose functions put their names into a set."""
+    tree = ast.parse(source)
+    for function in functions_of(tree):
+        says = ast.parse(f"{CALLED}.add({f'{file} {function.name}'!r})").body
+        function.body[int(ast.get_docstring(function) is not None) : 0] = says
+    first = sum(isinstance(one, ast.Expr | ast.ImportFrom) for one in tree.body[:2])
+    tree.body[first:first] = ast.parse(
+        f"import builtins\n{CALLED} = getattr(builtins, {CALLED!r}, set())"
+    ).body
+    return ast.unparse(tree)
 
 
 def digest() -> str:
     """What tells one tree from another."""
-    sources = [path for name in TAKEN for path in sorted((HOME / name).rglob("*.py"))]
+    sources = [path for name in ("cprsim", *TAKEN) for path in sorted((HOME / name).rglob("*.py"))]
     return sha256(b"".join(sha256(path.read_bytes()).digest() for path in sources)).hexdigest()
 
 
-def what_becomes_of(change: Change, took_s: dict[str, float]) -> tuple[str, str]:
+def what_becomes_of(change: Change, known: Known) -> tuple[str, str]:
     """Whether the tests notice a mutant, and which test does."""
     source = mutated(change)
     if source is None:
@@ -296,7 +362,7 @@ def what_becomes_of(change: Change, took_s: dict[str, float]) -> tuple[str, str]
     kept_as(COMPILED, WARM)
     write_anew(place, source)
     try:
-        for tests in stages(change, took_s):
+        for tests in stages(change, known):
             became = passed(tests)[0] if tests else SURVIVED
             if became != SURVIVED:
                 return became, RUNNING.read_text()
@@ -398,10 +464,10 @@ def try_all(journal: Journal, asked: argparse.Namespace) -> None:
         survived = [one for one, lines in said.items() if lines[-1]["became"] == SURVIVED]
         todo = [one for one in survived if one not in alike()]
     print(f"{len(todo)} mutants; first the tests without any", flush=True)
-    took_s = times_of_tests()
+    known = known_of_tests()
     for change in todo:
         began = time.monotonic()
-        became, by = what_becomes_of(change, took_s)
+        became, by = what_becomes_of(change, known)
         took = round(time.monotonic() - began, 1)
         journal.write({"change": asdict(change), "became": became, "by": by, "took_s": took})
         print(f"{became:10} {took:6.0f} s {change}", flush=True)
