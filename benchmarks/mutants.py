@@ -3,10 +3,10 @@
 A mutant is the package with one small thing changed in one function (`tests/mutating.py`): a
 comparison, a sum, a condition, a constant by one, a branch, a statement left out, an early return.
 Each is a copy of the package outside the checkout, run through the tests of its room: first those
-that import its file, then the others, the quickest first, until one fails. What becomes of it:
+that import its file, then the quickest others that call its function, until one fails:
 
     died         a test failed
-    too long     a test took LIMIT_S more of the processor's time than it does (an endless loop)
+    too long     a test took more than LIMIT_S of the processor's time (an endless loop)
     survived     all tests passed
     equivalent   it survived, and `benchmarks/mutants_alike.json` says why no test can tell
 
@@ -39,7 +39,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import sha256
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,10 @@ ROOMS = {  # by room, the tests that know it best
     "results": ("tests/results", "tests/cli/test_run.py", "tests/cli/test_other_commands.py"),
     "selector": ("tests/selector", "tests/cli/test_select.py"),
 }
-LIMIT_S, PATIENCE_S = 60, 1200
+OF_COMPILED = ("tests/recovery/test_engines.py", "tests/simulate/test_batch.py")
+OTHERS_S = 20  # of tests that do not import a file
+LIMIT_S, PATIENCE_S = 10, 1200
+COMPILING_S = 60  # more, where all is compiled anew
 MEMORY_BYTES = 4_000_000_000
 SURVIVED, DIED, TOO_LONG, EQUIVALENT = "survived", "died", "too long", "equivalent"
 
@@ -150,7 +153,8 @@ CALLED = "called_by_tests"  # in builtins, a set of names
 class Watch:
     """Part of pytest, in the process of one mutant: limits a test, and notes which one runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit_s: int) -> None:
+        self.limit_s = limit_s
         self.took_s: Counter[str] = Counter()
         self.called: defaultdict[str, set[str]] = defaultdict(set)
         self.now: set[str] = set()
@@ -159,7 +163,7 @@ class Watch:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         RUNNING.write_text(nodeid)
         self.before_s = time.process_time()
-        soft = int(self.before_s) + LIMIT_S
+        soft = int(self.before_s) + self.limit_s
         resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.RLIM_INFINITY))
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
@@ -180,16 +184,16 @@ class Watch:
         return {name: (s, sorted(self.called[name])) for name, s in self.took_s.items()}
 
 
-def passed(tests: Sequence[str]) -> tuple[str, Known]:
+def passed(tests: Sequence[str], limit_s: int) -> tuple[str, Known]:
     """What becomes of the tree under these tests, and what was known of each file of tests."""
     RUNNING.write_text("")
     child = os.fork()
     if child == 0:
-        run_in_child(tests)
+        run_in_child(tests, limit_s)
     return ended(child), json.loads(KNOWN.read_text())
 
 
-def run_in_child(tests: Sequence[str]) -> None:
+def run_in_child(tests: Sequence[str], limit_s: int) -> None:
     """Run tests of the tree in a process group of its own; never returns."""
     import pytest
 
@@ -203,7 +207,7 @@ def run_in_child(tests: Sequence[str]) -> None:
     sys.path[:] = [str(TREE), *(one for one in sys.path if Path(one or ".").resolve() != HOME)]
     for name in [one for one in sys.modules if one.partition(".")[0] in ("tests", "benchmarks")]:
         del sys.modules[name]
-    watch, code = Watch(), 1
+    watch, code = Watch(limit_s), 1
     try:
         code = int(pytest.main(["-x", "-q", *QUIETLY, *tests], plugins=[watch]))
         KNOWN.write_text(json.dumps(watch.known()))
@@ -249,15 +253,19 @@ def ended(child: int) -> str:
 def stages(change: Change, known: Known) -> Iterator[list[str]]:
     """Files of tests for a mutant: those that import its file, then others that call its function.
 
-    Of compiled functions nobody notes who calls them: the others are all of its room.
+    Of compiled functions nobody notes who calls them: the others are all of its room. Of the
+    others, the quickest, that take OTHERS_S together.
     """
     name, unknown = f"{change.file} {change.function}", is_compiled(change.file)
     of_room = [test for test in known if test.startswith(ROOMS[change.room])]
     in_order = sorted(of_room, key=lambda test: known[test][0])
     near = [test for test in in_order if imports(test, change.file)]
     near += [test for test in elsewhere(known) if imports(test, change.file)]
+    near += [test for test in OF_COMPILED if unknown and test not in near]
     yield near
-    yield [test for test in in_order if test not in near and (unknown or name in known[test][1])]
+    others = [test for test in in_order if test not in near and (unknown or name in known[test][1])]
+    so_far_s = accumulate(known[test][0] for test in others)
+    yield [test for test, s in zip(others, so_far_s, strict=True) if s <= OTHERS_S]
 
 
 def elsewhere(known: Known) -> list[str]:
@@ -316,7 +324,7 @@ def known_of_tests() -> Known:
         return kept["known"]
     note_calls()
     tests = list(dict.fromkeys(chain(*ROOMS.values())))
-    found, known = passed(tests)
+    found, known = passed(tests, LIMIT_S + COMPILING_S)
     if found != SURVIVED:
         sys.exit(f"without any change: {found} in {RUNNING.read_text()}; see {SAID}")
     kept_as(WARM, COMPILED)
@@ -359,11 +367,12 @@ def what_becomes_of(change: Change, known: Known) -> tuple[str, str]:
     if source is None:
         return "gone", ""
     place = TREE / "cprsim" / change.file
+    limit_s = LIMIT_S + COMPILING_S * is_compiled(change.file)
     kept_as(COMPILED, WARM)
     write_anew(place, source)
     try:
         for tests in stages(change, known):
-            became = passed(tests)[0] if tests else SURVIVED
+            became = passed(tests, limit_s)[0] if tests else SURVIVED
             if became != SURVIVED:
                 return became, RUNNING.read_text()
         return SURVIVED, ""

@@ -47,8 +47,10 @@ def test_one_draw_lies_in_each_part_of_the_way_between_the_ends(drawn) -> None:
     assert sorted(floor(N_DRAWS * share) for share in shares) == list(range(N_DRAWS))
 
 
-def test_where_the_ends_are_far_apart_the_parts_are_factors(drawn) -> None:
-    shares = [log(value / 2) / log(100) for value in hours(drawn("2 h", "200 h", unit="h"))]
+@pytest.mark.parametrize("times", [5, 100])
+def test_where_the_ends_are_far_apart_the_parts_are_factors(drawn, times: int) -> None:
+    found = hours(drawn("2 h", f"{2 * times} h", unit="h"))
+    shares = [log(value / 2) / log(times) for value in found]
     assert sorted(floor(N_DRAWS * share) for share in shares) == list(range(N_DRAWS))
 
 

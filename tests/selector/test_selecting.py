@@ -16,7 +16,7 @@ from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.selector import Limit, LimitedQuantity, select
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.pricing import interval_with
-from cprsim.selector.search import best_full
+from cprsim.selector.search import WORTH_TRYING, best_full, most_writes
 from cprsim.staleness import Metric
 from tests.selector.conftest import Job, curve_of
 
@@ -67,6 +67,15 @@ def test_full_recovery_is_compared_at_its_own_best(job: Job) -> None:
     best = best_full(bench)
     by_hand = min(job.full_overhead(n) for n in range(1, 400))
     assert job.full_overhead(best.n_saves) <= 1.005 * by_hand
+
+
+def test_no_more_saves_are_tried_than_cost_some_times_what_full_recovery_does(job: Job) -> None:
+    bench = bench_of(job.experiment(n_replications=200), curve_of(), auc(0.001))
+    full = best_full(bench)
+    budget_h = WORTH_TRYING * full.mean_overhead * job.useful_h
+    assert most_writes(bench, "partial", full) == ceil(budget_h / job.save_h)
+    endless = replace(full, finished_fraction=0.5)
+    assert most_writes(bench, "partial", endless) == WORTH_TRYING * 10 * job.useful_h / job.save_h
 
 
 def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
