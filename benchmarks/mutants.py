@@ -207,6 +207,7 @@ def run_in_child(tests: Sequence[str], limit_s: int) -> None:
     sys.path[:] = [str(TREE), *(one for one in sys.path if Path(one or ".").resolve() != HOME)]
     for name in [one for one in sys.modules if one.partition(".")[0] in ("tests", "benchmarks")]:
         del sys.modules[name]
+    first_failure_will_do()
     watch, code = Watch(limit_s), 1
     try:
         code = int(pytest.main(["-x", "-q", *QUIETLY, *tests], plugins=[watch]))
@@ -217,6 +218,14 @@ def run_in_child(tests: Sequence[str], limit_s: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def first_failure_will_do() -> None:
+    """Let hypothesis look for no smaller example: that takes longer than the test."""
+    from hypothesis import Phase, settings
+
+    settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
+    settings.load_profile("mutants")
 
 
 QUIETLY = (
