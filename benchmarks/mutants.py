@@ -262,19 +262,20 @@ def ended(child: int) -> str:
 def stages(change: Change, known: Known) -> Iterator[list[str]]:
     """Files of tests for a mutant: those that import its file, then others that call its function.
 
-    Of compiled functions nobody notes who calls them: the others are all of its room. Of the
-    others, the quickest, that take OTHERS_S together.
+    Of the others, the quickest, that take OTHERS_S together. Nobody notes who calls a function
+    that is compiled, or runs in a process of its own: then the others are all of its room.
     """
-    name, unknown = f"{change.file} {change.function}", is_compiled(change.file)
     of_room = [test for test in known if test.startswith(ROOMS[change.room])]
     in_order = sorted(of_room, key=lambda test: known[test][0])
-    near = [test for test in in_order if imports(test, change.file)]
-    near += [test for test in elsewhere(known) if imports(test, change.file)]
-    near += [test for test in OF_COMPILED if unknown and test not in near]
+    near = [test for test in [*in_order, *elsewhere(known)] if imports(test, change.file)]
+    if is_compiled(change.file):
+        near += [test for test in OF_COMPILED if test not in near]
     yield near
-    others = [test for test in in_order if test not in near and (unknown or name in known[test][1])]
-    so_far_s = accumulate(known[test][0] for test in others)
-    yield [test for test, s in zip(others, so_far_s, strict=True) if s <= OTHERS_S]
+    others = [test for test in in_order if test not in near]
+    calling = [test for test in others if f"{change.file} {change.function}" in known[test][1]]
+    so_far_s = accumulate(known[test][0] for test in calling)
+    quickest = [test for test, s in zip(calling, so_far_s, strict=True) if s <= OTHERS_S]
+    yield quickest if calling else others
 
 
 def elsewhere(known: Known) -> list[str]:
