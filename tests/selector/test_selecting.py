@@ -69,6 +69,19 @@ def test_full_recovery_is_compared_at_its_own_best(job: Job) -> None:
     assert job.full_overhead(best.n_saves) <= 1.005 * by_hand
 
 
+def test_who_waits_is_told_of_each_simulation_and_nothing_is_simulated_twice(job: Job) -> None:
+    told: list[int] = []
+    few = job.experiment(n_replications=200)
+    bench = bench_of(few, curve_of(), auc(0.001), on_priced=lambda: told.append(1))
+    once = bench.price("partial", [1.0])
+    assert len(told) == 1
+    again = bench.price("partial", [1.0, 2.0])
+    assert len(told) == 2
+    assert again[0] is once[0]
+    assert bench.price("partial", [2.0, 1.0]) == again[::-1]
+    assert len(told) == 2
+
+
 def test_no_more_saves_are_tried_than_cost_some_times_what_full_recovery_does(job: Job) -> None:
     bench = bench_of(job.experiment(n_replications=200), curve_of(), auc(0.001))
     full = best_full(bench)
