@@ -9,6 +9,7 @@ that import its file, then the quickest others that call its function, until one
     too long     a test took more than LIMIT_S of the processor's time (an endless loop)
     survived     all tests passed
     equivalent   it survived, and `benchmarks/mutants_alike.json` says why no test can tell
+    gone         the code is no longer there
 
 As many mutants are drawn of each room. The journal has a line for each, so that a run that was
 stopped goes on where it stood. `--survivors` tries again what survived, with the tests of now.
@@ -65,7 +66,8 @@ OTHERS_S = 20  # of tests that do not import a file
 LIMIT_S, PATIENCE_S = 10, 1200
 COMPILING_S = 60  # more, where all is compiled anew
 MEMORY_BYTES = 4_000_000_000
-SURVIVED, DIED, TOO_LONG, EQUIVALENT = "survived", "died", "too long", "equivalent"
+SURVIVED, DIED, TOO_LONG = "survived", "died", "too long"
+EQUIVALENT, GONE = "equivalent", "gone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +377,7 @@ def what_becomes_of(change: Change, known: Known) -> tuple[str, str]:
     """Whether the tests notice a mutant, and which test does."""
     source = mutated(change)
     if source is None:
-        return "gone", ""
+        return GONE, ""
     place = TREE / "cprsim" / change.file
     limit_s = LIMIT_S + COMPILING_S * is_compiled(change.file)
     kept_as(COMPILED, WARM)
@@ -444,7 +446,7 @@ def table(journal: Journal) -> None:
         last[change.room, names[-1]] += 1
         if names[-1] == SURVIVED:
             surviving.append(change)
-    kinds = (DIED, TOO_LONG, SURVIVED, EQUIVALENT)
+    kinds = (DIED, TOO_LONG, SURVIVED, EQUIVALENT, GONE)
     for title, counts in (("at first", first), ("now", last)):
         print(f"{title:10}" + "".join(f"{kind:>12}" for kind in kinds))
         for room in ROOMS:
