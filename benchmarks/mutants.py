@@ -231,16 +231,9 @@ def first_failure_will_do() -> None:
 
 
 QUIETLY = (
-    "-p",
-    "no:cacheprovider",
-    "-p",
-    "no:xdist",
-    "-m",
-    "not long",
-    "--hypothesis-seed=0",
-    "-W",
-    "ignore::pytest.PytestAssertRewriteWarning",
-)
+    "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not long", "--hypothesis-seed=0",
+    "-W", "ignore::pytest.PytestAssertRewriteWarning",
+)  # fmt: skip
 NONE_CHOSEN = 5  # pytest: no test is left
 
 
