@@ -127,8 +127,8 @@ promise-torch: $(VENV)/.has-oracle  ## The same of a PyTorch model of one's own 
 coverage: $(VENV)/.has-run  ## Hold intervals of measured curves to a curve of 32 other seeds (an hour on one core)
 	@$(BIN)/python benchmarks/coverage_of_curves.py
 
-fit-coverage: $(VENV)/.has-test  ## Coverage of the intervals of fits and rates of their warnings, on simulated fleets
-	@$(BIN)/python -m benchmarks.fit_coverage 400 results/fit-coverage.json
+fit-coverage: $(VENV)/.has-test  ## Coverage of the intervals of fits and rates of their warnings, on simulated fleets (KINDS=families: these alone)
+	@$(BIN)/python -m benchmarks.fit_coverage 400 results/fit-coverage.json $(KINDS)
 
 fragment-against-replay: $(VENV)/.has-run  ## Hold fragments of fits to replays of their logs (needs CPRSIM_DATA)
 	@$(BIN)/python -m benchmarks.fragment_against_replay

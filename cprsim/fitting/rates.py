@@ -106,7 +106,7 @@ def rates(outages: Outages, model: str | None = None) -> Rates:
     ParameterError
         for fewer than `FEWEST_FAILURES` instants.
     """
-    at_h = np.unique(outages.start_h[outages.in_window & outages.chosen])
+    at_h = np.unique(outages.failed_at_h)
     if len(at_h) < FEWEST_FAILURES:
         raise ParameterError(
             f"{len(at_h)} instants with failures: {FEWEST_FAILURES} are needed to tell how their "

@@ -94,15 +94,16 @@ def fit_trace(
     merged = outages.merged()
     observed = observed or observation(outages, first)
     # first what takes the most memory, while little else is held
+    course, silent = trend(outages), silences(outages)
     drawn = portrait_of(merged)
     correlated, why_not = _correlated(merged)
     other_ages = _fit_with_other_ages(merged, observed, first)
-    of_gaps = _subject("gaps", gaps(outages), n_bootstrap, seed)
     of_uptimes = _subject("uptimes", uptimes(merged, first), n_bootstrap, seed)
+    del merged
+    of_gaps = _subject("gaps", gaps(outages), n_bootstrap, seed)
     if of_gaps.ranking is None and of_uptimes.ranking is None:
         raise ParameterError(f"nothing can be fitted to this log: {of_gaps.why_not}")
     of_repairs = _subject("repairs", repair_times(outages), n_bootstrap, seed)
-    course = trend(outages)
     return TraceFit(
         outages=outages,
         gaps=of_gaps,
@@ -117,7 +118,7 @@ def fit_trace(
         warnings=(
             *outages.notes,
             *_of_trend(course),
-            *silences(outages),
+            *silent,
             *_of_subjects(of_gaps, of_uptimes, of_repairs),
             *_of_ages(first, of_uptimes.ranking, other_ages),
         ),

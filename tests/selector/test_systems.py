@@ -398,7 +398,10 @@ def test_servers_still_need_one(program) -> None:
 @pytest.mark.parametrize(
     ("recovery", "problem"),
     [
-        ("full, {strategy: hsdp, options: {group: 3}}", "recovery.1: 8 nodes of `worker` make no"),
+        (
+            "full, {strategy: hsdp, options: {group: 3}}",
+            "recovery.1: hsdp: 8 nodes of `worker` make no",
+        ),
         ("{strategy: full, costs: {save: 3 s}}, gemini", "recovery.0.costs: a selection prices"),
         ("{strategy: gemini, name: full}", "recovery: `full` is compared as the strategy"),
     ],
