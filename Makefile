@@ -14,7 +14,11 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks notebooks-check \
+<<<<<<< HEAD
     site tour oracle torchrec own-model browser wheel bench mutants promise promise-torch coverage fit-coverage \
+=======
+    site tour oracle torchrec browser wheel bench promise promise-torch coverage fit-coverage \
+>>>>>>> main
     fragment-against-replay rehearse rehearse-ray campaign reproduce clean
 
 help:  ## Show what there is
@@ -82,16 +86,13 @@ notebooks: $(VENV)/.has-check  ## Run the notebooks and store their outputs
 notebooks-check: $(VENV)/.has-check
 	@$(NOTEBOOKS) | xargs -n 1 -P $(CORES) $(BIN)/python notebooks/remake.py --check
 
-oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch, try `cprsim.torch` (installs its CPU build)
+oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch, do what docs/own-model.md says (installs its CPU build)
 	@$(BIN)/pytest -q -m "not long" tests/kernel/test_torch.py tests/torch
 
 torchrec: $(VENV)/.has-oracle  ## Try TorchRec's tables in `cprsim.torch` (installs its CPU build; outside CI)
 	@$(BIN)/pip install -q -c constraints.txt $(TORCHREC_NEEDS)
 	@$(BIN)/pip install -q --no-deps torchrec==1.9.2
 	@$(BIN)/pytest -q -n 0 tests/torch/test_torchrec.py
-
-own-model: $(VENV)/.has-oracle  ## Do what docs/own-model.md says, from a PyTorch model to an interval (about 2 minutes)
-	@$(BIN)/pytest -q -m long tests/torch
 
 browser: $(VENV)/.has-browser tests/present/node_modules/.installed  ## Try the report in a browser (installs Chromium where root may)
 	@command -v chromium > /dev/null || $(INSTALL_CHROMIUM)

@@ -351,6 +351,8 @@ def _progress(request: MeasureRequest) -> Iterator[Callable[[int, Measured | Non
 
     console, began = Terminal(stderr=True), monotonic()
     reached = "no slope yet: three seeds are the least"
+    if request.n_seeds is not None:
+        reached = f"0 of {request.n_seeds} seeds"
 
     def line() -> Text:
         n_runs = n_finished(request.folder)
@@ -359,7 +361,9 @@ def _progress(request: MeasureRequest) -> Iterator[Callable[[int, Measured | Non
 
     def on_seed(n_complete: int, known: Measured | None) -> None:
         nonlocal reached
-        if known is not None:
+        if request.n_seeds is not None:
+            reached = f"{n_complete} of {request.n_seeds} seeds"
+        elif known is not None:
             reached = (
                 f"{n_complete} seeds, slopes known to {known.widest:.0%} of partial's "
                 f"(asked: {request.precision:.0%})"

@@ -222,6 +222,7 @@ def _differ(one: Parameter, other: Parameter) -> bool:
 
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
 FEW_FAILURES = 20
+FITS = "Nothing in the log contradicts the fit."
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,19 +282,23 @@ def _what_not(fitted: TraceFit) -> str:
         wrong.append(f"no family fits the {' and the '.join(none_fit)}")
     if fitted.asks_for_correlation:
         wrong.append("nodes fail together or differ, which one distribution can't say")
-    observed = fitted.observation
-    guessed = [
-        name
-        for name, fact in (
-            ("nodes", observed.n_nodes), ("begin", observed.begins), ("end", observed.ends)
-        )
-        if fact.source is Source.INFERRED
-    ]  # fmt: skip
-    if guessed:
-        wrong.append(f"inferred from the failures alone: the observation's {', '.join(guessed)}")
-    if not wrong:
-        return "Nothing in the log contradicts the fit."
-    return f"What does not fit: {'; '.join(wrong)}."
+    said = f"What does not fit: {'; '.join(wrong)}." if wrong else FITS
+    return f"{said}{_guessed(fitted.observation)}"
+
+
+def _guessed(observed: Observation) -> str:
+    """What the log does not say of its observation; nothing where it says all."""
+    facts = (
+        ("how many nodes there are", observed.n_nodes),
+        ("when it begins", observed.begins),
+        ("when it ends", observed.ends),
+    )
+    guessed = [name for name, fact in facts if fact.source is Source.INFERRED]
+    if not guessed:
+        return ""
+    *others, last = guessed
+    listed = f"{', '.join(others)} and {last}" if others else last
+    return f" The log does not say {listed}: that is inferred from its failures alone."
 
 
 def _time(hours: float) -> str:

@@ -140,21 +140,29 @@ def drawn(selection: Selection) -> list[str]:
     seen, chosen = selection.drawn, selection.chosen
     if seen is None:
         return []
-    between = "for or against" if selection.has_systems else "between partial and"
-    said = (
-        f"The failures' parameters have intervals. In {100 * seen.same_fraction:g} % of "
-        f"{seen.n} draws of them the decision {between} full recovery is the same. "
-    )
+    said = f"{_same_decision(selection)} " if selection.best else ""
     if chosen.is_system and not chosen.option:
         return [said.strip()]
     ends = f"{_drawn_interval(seen.low_h)} to {_drawn_interval(seen.high_h)}"
     interval = f"`{chosen.option}`" if chosen.option else "interval"
-    spread = f"The best {interval} of {chosen.strategy} is {ends} (5 to 95 % of the draws)"
+    draws = "the draws" if selection.best else f"{seen.n} draws of the failures' parameters"
+    spread = f"The best {interval} of {chosen.strategy} is {ends} (5 to 95 % of {draws})"
     if selection.fell_back or not chosen.policy.leaves_stale:
         return [f"{said}{spread}."]
     kept = f"the one above keeps the limit in {100 * seen.kept_fraction:g} %"
     safe = f"to keep it in 95 % of them, take the shorter end, {_drawn_interval(seen.low_h)}"
     return [f"{said}{spread}; {kept}{'' if seen.kept_fraction >= 0.95 else f'; {safe}'}."]
+
+
+def _same_decision(selection: Selection) -> str:
+    """In how many draws the decision holds, where there is one."""
+    assert selection.drawn is not None
+    between = "for or against" if selection.has_systems else "between partial and"
+    return (
+        "The failures' parameters have intervals. In "
+        f"{100 * selection.drawn.same_fraction:g} % of {selection.drawn.n} draws of them the "
+        f"decision {between} full recovery is the same."
+    )
 
 
 def _drawn_interval(interval_h: float) -> str:
