@@ -14,11 +14,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks notebooks-check \
-<<<<<<< HEAD
-    site tour oracle torchrec own-model browser wheel bench mutants promise promise-torch coverage fit-coverage \
-=======
-    site tour oracle torchrec browser wheel bench promise promise-torch coverage fit-coverage \
->>>>>>> main
+    site tour oracle torchrec browser wheel bench mutants promise promise-torch coverage fit-coverage \
     fragment-against-replay rehearse rehearse-ray campaign reproduce clean
 
 help:  ## Show what there is
