@@ -209,8 +209,8 @@ def fit(
         bool,
         typer.Option(
             "--through-window",
-            help="Write the fragment for the log's window with its rate as it changes: a Poisson "
-            "process; --circle then simulates that too.",
+            help="Write the fragment for the log's window with its rate as it changes, and the "
+            "random factor that the log has on it; --circle then simulates that too.",
         ),
     ] = False,
     save: Annotated[

@@ -21,7 +21,13 @@ from cprsim.fitting.fragments import fragment, job_fragment, nodes_of_job
 from cprsim.fitting.goodness import P_REJECTED, Judged, Ranking
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.posterior_check import Compared, check_by_simulation, check_through_window
-from cprsim.fitting.rates import Rates, fragment_from_now, fragment_through_window, rates
+from cprsim.fitting.random_rate import RandomRate
+from cprsim.fitting.rates import (
+    Rates,
+    fragment_from_now,
+    fragment_through_window,
+    rates_and_factor,
+)
 from cprsim.fitting.since_last import Since
 from cprsim.fitting.trace_fit import FitVerdict, Subject, TraceFit, verdict
 from cprsim.fitting.trend import Trend
@@ -70,6 +76,7 @@ class FitReport:
     rates: Rates | None = None
     why_no_rates: str = ""
     through_window: bool = False
+    random: RandomRate | None = None  # what is random about the rate
 
     @classmethod
     def of(
@@ -88,26 +95,29 @@ class FitReport:
         through_window : fragment and circle have the rate as it changes along the log
         apart : the log by cause, group or domain
         """
-        course, why_no_rates = _rates(fitted)
+        course, random, why_no_rates = _rates(fitted)
         n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
         simpler = None
         if now or through_window:
-            write = _from_now if now else _through_window
-            written, why_no_fragment = write(fitted, course, origin, n_job)
+            if now:
+                written, why_no_fragment = _from_now(fitted, course, origin, n_job)
+            else:
+                written, why_no_fragment = _through_window(fitted, course, random, origin, n_job)
             why_no_fragment = why_no_rates or why_no_fragment
         else:
             written, why_no_fragment = _or_reason(lambda: fragment(fitted, origin, n_job_nodes))
             if fitted.asks_for_correlation:
                 simpler, _ = _or_reason(lambda: job_fragment(fitted, origin, n_job_nodes))
-            if course is not None and course.changes and written is not None:
-                written = f"{WHOLE_WINDOW}\n{written}"
+            if course is not None and written is not None:
+                written = "\n".join([*_not_in_it(course, random), written])
         circle, why_no_circle = _circle(
-            fitted, circle_seed, apart.domains, course if through_window else None
+            fitted, circle_seed, apart.domains, course if through_window else None, random
         )
         said = verdict(fitted, n_job)
         return cls(
             fitted, n_job, origin, written, why_no_fragment, simpler, circle, why_no_circle, said,
             _now_sentences(fitted, course, n_job), apart, course, why_no_rates, through_window,
+            random,
         )  # fmt: skip
 
     @property
@@ -133,8 +143,20 @@ WHOLE_WINDOW = (
 )
 
 
-def _rates(fitted: TraceFit) -> tuple[Rates | None, str]:
-    return _or_reason(lambda: rates(fitted.outages))
+WITHOUT_FACTOR = (
+    "# simulates a rate without the random factor that this log has; --through-window: has it"
+)
+
+
+def _not_in_it(course: Rates, random: RandomRate | None) -> list[str]:
+    """What the rate does and a fragment of the whole window does not."""
+    wanders = random is not None and random.is_claimed
+    return [*([WHOLE_WINDOW] if course.changes else []), *([WITHOUT_FACTOR] if wanders else [])]
+
+
+def _rates(fitted: TraceFit) -> tuple[Rates | None, RandomRate | None, str]:
+    found, why_not = _or_reason(lambda: rates_and_factor(fitted.outages))
+    return (None, None, why_not) if found is None else (*found, "")
 
 
 def _from_now(
@@ -149,11 +171,11 @@ def _from_now(
 
 
 def _through_window(
-    fitted: TraceFit, course: Rates | None, origin: str, n_job: int
+    fitted: TraceFit, course: Rates | None, random: RandomRate | None, origin: str, n_job: int
 ) -> tuple[str | None, str]:
     if course is None:
         return None, ""
-    return _or_reason(lambda: fragment_through_window(fitted, course, origin, n_job))
+    return _or_reason(lambda: fragment_through_window(fitted, course, origin, n_job, random))
 
 
 def _now_sentences(fitted: TraceFit, course: Rates | None, n_job: int) -> tuple[str, ...]:
@@ -220,7 +242,11 @@ def _fragment_blocks(report: FitReport) -> list[Block]:
 
 
 def _circle(
-    fitted: TraceFit, seed: int | None, domains: ByDomain | None, course: Rates | None
+    fitted: TraceFit,
+    seed: int | None,
+    domains: ByDomain | None,
+    course: Rates | None,
+    random: RandomRate | None,
 ) -> tuple[tuple[Compared, ...], str]:
     """The log beside its simulation, or why it can't be simulated."""
     if seed is None:
@@ -233,7 +259,9 @@ def _circle(
         return (), f"nodes that differ could not be fitted to this log: {why_not}"
     try:
         if course is not None:
-            return check_through_window(fitted.outages, course.course, seed=seed), ""
+            factor = None if random is None else random.factor
+            found = check_through_window(fitted.outages, course.course, seed=seed, factor=factor)
+            return found, ""
         shocks = None if domains is None else domains.fitted
         return check_by_simulation(fitted.outages, alone.correlated, seed=seed, domains=shocks), ""
     except (CprsimError, ArithmeticError, ValueError) as error:
@@ -364,7 +392,8 @@ def _correlation_lines(fitted: TraceFit) -> list[str]:
 def _rate_line(report: FitReport) -> str:
     if report.rates is None:
         return f"Rate over time: {report.why_no_rates}"
-    return f"Rate over time: {report.rates.in_words()}"
+    besides = "" if report.random is None else f"; {report.random.in_words()}"
+    return f"Rate over time: {report.rates.in_words()}{besides}"
 
 
 def _form_line(form: FrailtyFit, fitted: TraceFit) -> str:
@@ -402,6 +431,8 @@ def _circle_blocks(report: FitReport) -> list[Block]:
             cause is not None,
         "simulated: nodes alone, and the shocks of domains besides": domains is not None,
         "simulated: the rate as it changes along the log": report.through_window,
+        "simulated: a random factor on the rate": report.through_window
+            and report.random is not None and report.random.is_claimed,
     }  # fmt: skip
     return [
         Table(

@@ -17,6 +17,7 @@ from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.observation import Observation, n_failures, node_hours
 from cprsim.fitting.posterior_check import Compared
+from cprsim.fitting.random_rate import RandomRate
 from cprsim.fitting.rate_change import Change
 from cprsim.fitting.rates import Rates
 from cprsim.fitting.since_last import Since
@@ -65,6 +66,7 @@ def fit_as_json(report: FitReport, figures: list[Path]) -> dict[str, Any]:
         ],
         "trend": _trend_object(fitted.trend),
         "rates": report.rates and _rates_object(report.rates),
+        "random_rate": report.random and _random_object(report.random),
         "circle": [_compared_object(one) for one in report.circle],
         "no_circle": report.why_no_circle or None,
         "notes": list(fitted.warnings),
@@ -124,6 +126,17 @@ def _rates_object(found: Rates) -> dict[str, Any]:
         "now_per_h": _plain(found.now_per_h),
         "slope_per_h": found.slope_per_h and _plain(found.slope_per_h),
         "dispersion": found.dispersion,
+    }
+
+
+def _random_object(found: RandomRate) -> dict[str, Any]:
+    return {
+        "claimed": found.is_claimed,
+        "gain": finite_or_none(found.gain),
+        "variance": interval(found.variance),
+        "lasts_h": interval(found.lasts_h),
+        "shortest_h": found.shortest_h,
+        "longest_h": found.longest_h,
     }
 
 
