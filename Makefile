@@ -14,7 +14,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks notebooks-check \
-    site tour oracle torchrec browser wheel bench promise promise-torch coverage fit-coverage \
+    site tour oracle torchrec browser wheel bench mutants promise promise-torch coverage fit-coverage \
     fragment-against-replay rehearse rehearse-ray campaign reproduce clean
 
 help:  ## Show what there is
@@ -99,6 +99,9 @@ wheel: $(VENV)/.has-test  ## Build the package, try its wheel in an empty enviro
 
 bench: $(VENV)/.has-run  ## Measure the simulator's speed
 	@for script in benchmarks/bench_*.py; do $(BIN)/python "$$script" || exit 1; done
+
+mutants: $(VENV)/.has-test  ## Count the mutants of four rooms that tests notice (about an hour; resumes)
+	@$(BIN)/python -m benchmarks.mutants
 
 rehearse: $(VENV)/.has-run  ## Run a scenario on real processes beside its prediction (about 3 minutes)
 	@$(BIN)/cprsim rehearse scenarios/rehearsal.yaml --strategies full,partial,cpr,cpr-mfu \

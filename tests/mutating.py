@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ ORDER = {
     ast.Eq: (ast.NotEq,),
     ast.NotEq: (ast.Eq,),
 }
+MEMBER = {ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In}
 OPPOSITE = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
 
 
@@ -37,8 +38,10 @@ class Mutant:
         return self.function, self.was, self.turned
 
 
-def mutants_of(function: ast.FunctionDef) -> Iterator[Mutant]:
-    """All mutants of a function; its docstring and annotations are dropped."""
+def mutants_of(
+    function: ast.FunctionDef, others: Callable[[ast.AST], Iterator[ast.AST]] | None = None
+) -> Iterator[Mutant]:
+    """All mutants of a function, or those of `others`; its words and annotations are dropped."""
     if ast.get_docstring(function) is not None:
         del function.body[0]
     function.returns = None
@@ -49,7 +52,7 @@ def mutants_of(function: ast.FunctionDef) -> Iterator[Mutant]:
         for node, put in places_of(parent):
             was = parent if isinstance(node, ast.Constant) else node
             was_text = ast.unparse(was)
-            for other in instead_of(node):
+            for other in (others or instead_of)(node):
                 put(other)
                 source = ast.unparse(ast.fix_missing_locations(function))
                 if source != as_it_is:
@@ -116,6 +119,22 @@ def instead_of(node: ast.AST) -> Iterator[ast.AST]:
         case ast.Expr() | ast.AugAssign() | ast.Continue() | ast.Break():
             yield ast.Pass()
         case ast.Assign([ast.Attribute() | ast.Subscript()]):
+            yield ast.Pass()
+
+
+def further_instead_of(node: ast.AST) -> Iterator[ast.AST]:
+    """What else may: it has more to do with objects and statements than with numbers."""
+    match node:
+        case ast.Compare(left, [op], comparators) if type(op) in MEMBER:
+            yield ast.Compare(left, [MEMBER[type(op)]()], comparators)
+        case ast.If(test, body, [_, *_] as orelse):
+            yield ast.If(test, orelse, body)
+        case ast.If() | ast.For() | ast.While():
+            yield ast.Return(None)
+            yield ast.Pass()
+        case ast.Expr():
+            yield ast.Return(None)
+        case ast.Raise():
             yield ast.Pass()
 
 

@@ -58,6 +58,11 @@ def test_dalys_interval_is_better_than_youngs_where_saves_are_struck(
     assert at_daly <= per_useful_hour(young_h(save_h, mtbf_h)) * (1 + 1e-4)
 
 
+def test_dalys_interval_by_hand() -> None:
+    """With x = 1/5: sqrt(2 * 2 * 25) (1 + 1/15 + 1/225) - 2."""
+    assert daly_h(2.0, 25.0) == pytest.approx(10 * (1 + 1 / 15 + 1 / 225) - 2)
+
+
 @given(target=st.floats(0.001, 1.0), n=st.integers(1, 100), mtbf_h=positive, k=st.integers(1, 8))
 def test_cprs_divided_interval_meets_the_target(
     target: float, n: int, mtbf_h: float, k: int

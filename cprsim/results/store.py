@@ -107,7 +107,7 @@ class PointStore:
         Raises OSError where it can't be written; no part of it is left then.
         """
         assert self._desk is not None, "points are written within `writing`"
-        said = json.dumps(body, allow_nan=False, ensure_ascii=False)
+        said = json.dumps(body, allow_nan=False)
         draft = self._desk / digest
         draft.write_text(json.dumps({"sha256": _digest(said), "body": said}), "utf-8")
         path = self.path(digest)

@@ -108,8 +108,3 @@ class Selection:
     def has_systems(self) -> bool:
         """Whether a recovery system of the scenario is compared."""
         return any(one is not None and one.is_system for one in self.best.values())
-
-    @property
-    def policies(self) -> dict[str, RecoveryPolicy]:
-        """The best policy of each strategy that can keep the limit."""
-        return {name: one.policy for name, one in self.best.items() if one is not None}

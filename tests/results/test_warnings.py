@@ -44,6 +44,17 @@ def test_a_background_that_is_longer_than_the_interval_is_warned_of(tmp_path, ov
     assert len(warnings(maker(tmp_path, small_scenario())(*overrides))) == warned
 
 
+@pytest.mark.parametrize(("remote_every", "warned"), [("2 min", 1), ("5 min", 0)])
+def test_a_system_is_warned_of_for_each_tier_that_is_too_slow(tmp_path, remote_every, warned):
+    every = f"[1 min, 2 h, {remote_every}]"  # on the disk, with a partner, far away
+    text = small_scenario(f"{{strategy: scr, options: {{disk: 1 GB/s, every: {every}}}}}")
+    job = ["cluster.shard_size=10 GB", "cluster.link=10 Gbit/s", "storage={bandwidth: 1 GB/s}"]
+    said = warnings(maker(tmp_path, text)(*SLOW, *job))
+    assert len(said) == warned
+    slow = "scr: a save to `remote` goes on in the background for 5 min, longer than the 2 min in"
+    assert all(one.startswith(slow) for one in said)
+
+
 def test_it_is_said_by_validate_and_run_for_people_for_scripts_and_on_the_page(
     tmp_path, monkeypatch
 ):

@@ -36,6 +36,11 @@ def test_an_estimate_that_was_shown_well_is_shown_as_before():
     assert suited(1661.1, 426.6, 2895.6) == ("1,661", "427", "2,896")
 
 
+def test_three_digits_do_where_the_interval_is_wide():
+    shown = {9.126: "9.13", 9.994: "9.99", 9.996: "10.0", 99.94: "99.9", 99.96: "100"}
+    assert {value: suited(value, 0.0, 2 * value)[0] for value in shown} == shown
+
+
 def test_what_has_no_interval_is_shown_alone():
     assert with_ends(0.0025, nan, nan) == "0.003"
     assert with_ends(nan, nan, nan, "%") == "–"

@@ -12,6 +12,7 @@ from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
 from cprsim.failures.sources import Stretched
 from cprsim.selector import Flip, Limit, LimitedQuantity, select
+from cprsim.selector.flips import _first_whole as first_whole
 from tests.selector.conftest import Job, curve_of
 
 JOB = Job(useful_h=50.0, mtbf_h=10.0, save_h=0.2, n_replications=1000)
@@ -83,6 +84,19 @@ def test_the_number_of_injected_failures_at_which_it_flips() -> None:
     assert at > 3
     assert falls_back(with_failures(int(at)), limit)
     assert not falls_back(with_failures(int(at) - 1), limit)
+
+
+def test_of_whole_numbers_the_first_that_is_decided_otherwise_counts() -> None:
+    def three_less(number: float) -> float:
+        return 3 - number
+
+    def two_more(number: float) -> float:
+        return number - 2
+
+    assert first_whole(three_less, 0, 10) == 3  # to cost the same is no advantage
+    assert first_whole(two_more, 0, 10) == 3
+    assert first_whole(two_more, 10, 0) == 2
+    assert first_whole(three_less, 2, 3) == 3
 
 
 def test_from_full_recovery_it_flips_the_other_way() -> None:

@@ -16,7 +16,7 @@ from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.selector import Limit, LimitedQuantity, select
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.pricing import interval_with
-from cprsim.selector.search import best_full
+from cprsim.selector.search import WORTH_TRYING, best_full, most_writes
 from cprsim.staleness import Metric
 from tests.selector.conftest import Job, curve_of
 
@@ -67,6 +67,28 @@ def test_full_recovery_is_compared_at_its_own_best(job: Job) -> None:
     best = best_full(bench)
     by_hand = min(job.full_overhead(n) for n in range(1, 400))
     assert job.full_overhead(best.n_saves) <= 1.005 * by_hand
+
+
+def test_who_waits_is_told_of_each_simulation_and_nothing_is_simulated_twice(job: Job) -> None:
+    told: list[int] = []
+    few = job.experiment(n_replications=200)
+    bench = bench_of(few, curve_of(), auc(0.001), on_priced=lambda: told.append(1))
+    once = bench.price("partial", [1.0])
+    assert len(told) == 1
+    again = bench.price("partial", [1.0, 2.0])
+    assert len(told) == 2
+    assert again[0] is once[0]
+    assert bench.price("partial", [2.0, 1.0]) == again[::-1]
+    assert len(told) == 2
+
+
+def test_no_more_saves_are_tried_than_cost_some_times_what_full_recovery_does(job: Job) -> None:
+    bench = bench_of(job.experiment(n_replications=200), curve_of(), auc(0.001))
+    full = best_full(bench)
+    budget_h = WORTH_TRYING * full.mean_overhead * job.useful_h
+    assert most_writes(bench, "partial", full) == ceil(budget_h / job.save_h)
+    endless = replace(full, finished_fraction=0.5)
+    assert most_writes(bench, "partial", endless) == WORTH_TRYING * 10 * job.useful_h / job.save_h
 
 
 def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
@@ -240,7 +262,8 @@ def test_a_strategy_that_the_curve_does_not_know_is_named_and_left_out(job: Job)
 
 @pytest.mark.parametrize("n", [None, 1, 99])
 def test_too_few_replications_are_refused(job: Job, n: int | None) -> None:
-    with pytest.raises(ParameterError, match="replications"):
+    said = f"^{n or 'a precision in place of'} replications"
+    with pytest.raises(ParameterError, match=said):
         select(job.experiment(n_replications=n), curve_of(), auc(0.001))
 
 

@@ -109,6 +109,14 @@ def test_the_pareto_front_is_what_nothing_undercuts_in_both() -> None:
     assert non_dominated(points) == [(1.0, 5.0), (2.0, 4.0), (4.0, 1.0)]
 
 
+@pytest.mark.parametrize(
+    ("n_saves", "useful_h", "shown"),
+    [(2, 10.0, 3.34), (3, 10.0, 2.501), (6, 1.0, 8.58 / 60), (6, 0.1, 51.5 / 3600)],
+)
+def test_the_interval_shown_has_few_digits(n_saves: int, useful_h: float, shown: float) -> None:
+    assert interval_with(n_saves, useful_h) == shown
+
+
 @settings(deadline=None)
 @given(
     n_saves=st.integers(1, 20_000),

@@ -215,6 +215,15 @@ def test_a_system_without_an_interval_is_priced_as_it_is(tmp_path) -> None:
     assert one.entry == "{strategy: varuna, name: often, options: {every_steps: 60}}"
 
 
+@pytest.mark.parametrize(("most", "kept"), [(0.02, True), (0.001, False)])
+def test_it_is_left_out_where_it_loses_too_much(known, tmp_path, most: float, kept: bool) -> None:
+    known(replace(disguised(stale=True), interval=None))
+    made = experiment(tmp_path, "full, disguised", text=SERVERS)
+    limit = Limit(LimitedQuantity.PLS, most)
+    one = select(made, None, limit, ways_of(made, {}), explain=False).best["disguised"]
+    assert (one is not None) == kept
+
+
 # ----------------------------------------------------------------------------- what is compared
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, with_mean
 from cprsim.records import Clock, RecoveryPolicy, Storage, SubSaves, Transfer
-from cprsim.recovery.policy import Reach, Scope, Tax
+from cprsim.recovery.policy import Reach, Scope, Stage, StageKind, Tax
 from cprsim.simulate import blocks
 from cprsim.simulate.engines import FAST
 from cprsim.simulate.fast.params import params_of
@@ -102,6 +103,15 @@ UNCOMMON = {
             rules=(replace(one.policy.rules[0], scopes=("node",)), *one.policy.rules),
         ),
     ),
+    "nobody waits for nodes": lambda one: with_stages(
+        one, lambda stages: (stage for stage in stages if stage.kind is not StageKind.WAIT)
+    ),
+    "work goes on beside recoveries": lambda one: with_stages(
+        one, lambda stages: (replace(stage, blocks=False) for stage in stages)
+    ),
+    "loads with a cost of their own": lambda one: with_stages(
+        one, lambda stages: (*stages[:-1], replace(stages[-1], cost=Constant(0.1)))
+    ),
     "work done again faster": lambda one: changed(
         one,
         replace(
@@ -114,6 +124,13 @@ UNCOMMON = {
 
 def changed(one: SimulatedJob, system: Any) -> SimulatedJob:
     return replace(one, policy=system)
+
+
+def with_stages(
+    one: SimulatedJob, stages_of: Callable[[tuple[Stage, ...]], Iterable[Stage]]
+) -> SimulatedJob:
+    rules = [replace(rule, stages=tuple(stages_of(rule.stages))) for rule in one.policy.rules]
+    return changed(one, replace(one.policy, rules=tuple(rules)))
 
 
 @pytest.mark.parametrize("what", UNCOMMON)

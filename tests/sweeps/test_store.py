@@ -17,10 +17,11 @@ from cprsim.errors import ResultError
 from cprsim.estimate import Estimate
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.results.folder import write_parquet
-from cprsim.results.store import PointStore
+from cprsim.results.store import PointsTask, PointStore, finish_points
 from cprsim.staleness import Metric, Response, StalenessCurve
 from cprsim.sweeps.folder import ABOUT, SHOWN, TABLE, AxisColumn, _accuracy, _read, load_sweep
 from cprsim.sweeps.running import _triple
+from cprsim.workers import Workers
 from tests.generated import anything, comparable, names
 
 numbers = st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), max_size=6)
@@ -36,6 +37,33 @@ def test_a_point_is_read_back_as_it_was_written(tmp_path_factory, body):
     with store.writing():
         store.write("00ff", body)
     assert comparable(dict(PointStore(store.root).read("00ff"))) == comparable(body)
+
+
+def test_what_is_missing_is_computed_once_and_told_of_as_it_is_done(tmp_path):
+    store, told, asked = PointStore(tmp_path), [], []
+    with store.writing():
+        store.write("01", {"value": 1})
+    points = [SimpleNamespace(digest=digest) for digest in ("03", "01", "02", "03")]
+
+    def tasks_of(missing):
+        asked.append([point.digest for point in missing])
+        return [PointsTask("a point", (one,), values, int(one)) for one in asked[-1]]
+
+    def values(number):
+        return [{"value": number}]
+
+    def tell(*numbers):
+        told.append(numbers)
+
+    def finished():
+        bodies, n_computed = finish_points(points, store, Workers(1), tasks_of, tell)
+        return [dict(body) for body in bodies], n_computed
+
+    wanted = [{"value": value} for value in (3, 1, 2, 3)]
+    assert finished() == (wanted, 2)
+    assert (asked, told) == ([["03", "02"]], [(1, 2), (2, 2)])
+    assert finished() == (wanted, 0)
+    assert (asked[1:], told[2:]) == ([[]], [])
 
 
 axes = st.builds(AxisColumn, names, names, names, st.booleans(), st.booleans())

@@ -251,3 +251,12 @@ def test_losses_beyond_the_parity_are_as_frequent_as_the_backstop_counts_on() ->
     assert abs(beyond.mean() - theory) <= 4.0 * standard_error, (
         f"{beyond.mean():.5f} simulated, {theory:.5f} counted, standard error {standard_error:.2g}"
     )
+
+
+def test_saves_besides_are_for_the_time_until_the_slowest_scope_is_noticed() -> None:
+    quick, slow = (Scope(name, Reach.NODE, Constant(h)) for name, h in (("a", 0.5), ("b", 4.0)))
+    every_h = [
+        planned(facts(scopes=scopes, useful_h=1e6)).captures[0].every_h
+        for scopes in ((quick,), (slow,), (quick, slow))
+    ]
+    assert every_h[0] > every_h[1] == every_h[2]

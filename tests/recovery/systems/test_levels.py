@@ -98,6 +98,8 @@ REFUSED = [
     ("scr", {}, "give `disk`"),
     ("scr", DISK | {"every": (1.0, 2.0)}, "give a positive one for each of its 3 levels"),
     ("fti", DISK | {"data": 3, "parity": 2}, r"make no groups of 3 \+ 2"),
+    ("fti", DISK | {"data": 4, "parity": 0}, r"make no groups of 4 \+ 0"),
+    ("fti", DISK | {"data": 0, "parity": 4}, r"make no groups of 0 \+ 4"),
 ]
 
 

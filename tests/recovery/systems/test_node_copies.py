@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
+from math import exp, inf
 
 import pytest
 
@@ -113,7 +113,10 @@ def test_warm_standbys_take_the_place_of_rescheduling() -> None:
     assert plain["reschedule"] == approx(RESCHEDULE_H) == approx(BACK["reschedule"])
 
 
-STANDBYS = [(0.0, 0.99, 0), (0.01, 0.99, 0), (0.02, 0.99, 1), (1.0, 0.99, 4), (1.0, 0.5, 1)]
+STANDBYS = [
+    (0.0, 0.99, 0), (0.01, 0.99, 0), (0.02, 0.99, 1), (1.0, 0.99, 4), (1.0, 0.5, 1),
+    (1.0, exp(-1.0), 0),  # enough with this very probability
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("n_lost", "p_enough", "n"), STANDBYS)

@@ -124,6 +124,7 @@ def test_just_in_time_and_periodic_saves_break_even_where_the_closed_form_says()
 REFUSED = [
     ("checkmate", {}, "give `shadow_nodes`"),
     ("just-in-time", {"group": 3}, "8 nodes of `worker` make no replica groups of 3"),
+    ("just-in-time", {"group": 0}, "8 nodes of `worker` make no replica groups of 0"),
     ("flashrecovery", {"backstop": 0.0}, "`backstop` of flashrecovery is 0"),
     ("swift", {"replay_speed": 0.0}, "`replay_speed` of swift is 0"),
     ("swift", {"tax": -0.1}, "`tax` of swift is -0.1"),

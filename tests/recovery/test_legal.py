@@ -1,0 +1,158 @@
+"""What makes no sense in a policy is said in a sentence; what just makes sense is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cprsim.failures.distributions import Constant
+from cprsim.records import Cluster, Holds, Role, Storage
+from cprsim.recovery.legal import problems
+from cprsim.recovery.policy import (
+    OWN,
+    Capture,
+    Elastic,
+    Groups,
+    Medium,
+    Outside,
+    Policy,
+    Reach,
+    Reverts,
+    Ring,
+    Rule,
+    Scope,
+    Stage,
+    StageKind,
+    Tax,
+    Tier,
+    To,
+)
+
+NODES = 8
+CLUSTER = Cluster((Role("worker", NODES, Holds.SHARD), Role("reader", 2, Holds.NOTHING)), 1)
+SCOPES = (Scope("node", Reach.NODE, Constant(0.0)),)
+NEAR = Tier("near", Medium.HOST, Ring(2), "worker")
+FAR = Tier("far", Medium.REMOTE, Outside(), "worker")
+LIVE = Tier("live", Medium.DEVICE, OWN, "worker")
+TO_NEAR, TO_FAR = Capture("near", 1.0), Capture("far", 4.0)
+WAIT, LOAD, REPLAY = (Stage(kind) for kind in (StageKind.WAIT, StageKind.LOAD, StageKind.REPLAY))
+BACK = Rule(Reverts.ALL, (WAIT, LOAD), sources=("near", "far"))
+LEGAL = Policy("legal", (BACK,), (NEAR, FAR, LIVE), (TO_NEAR, TO_FAR))
+LINK = Storage(8.0, 4.0, 1.0)
+
+
+def said(policy: Policy) -> list[str]:
+    return list(problems(policy, CLUSTER, SCOPES))
+
+
+def near_is(**changes: Any) -> Policy:
+    return replace(LEGAL, tiers=(replace(NEAR, **changes), FAR, LIVE))
+
+
+def saved(**changes: Any) -> Policy:
+    return replace(LEGAL, captures=(TO_NEAR, replace(TO_FAR, **changes)))
+
+
+def ruled(**changes: Any) -> Policy:
+    return replace(LEGAL, rules=(replace(BACK, **changes), BACK))
+
+
+def copied(followed: Capture = TO_NEAR, **changes: Any) -> Policy:
+    return replace(LEGAL, captures=(followed, Capture("far", after="near", **changes)))
+
+
+def stretched(speed: tuple[float, ...], **changes: Any) -> Policy:
+    return replace(LEGAL, elastic=Elastic("worker", speed, **changes))
+
+
+ALLOWED = {
+    "all of it": LEGAL,
+    "as many copies as nodes": near_is(placement=Ring(NODES)),
+    "a group that tolerates all but one": near_is(placement=Groups(4, 3)),
+    "many generations": near_is(generations=8),
+    "saves in two parts": saved(parts=2),
+    "many in flight": saved(in_flight=8),
+    "saves that may fail": saved(p_fail=0.5),
+    "what follows a tier": copied(every_nth=2),
+    "on notice": saved(every_h=None, on_notice=True),
+    "loads over a link": near_is(load=LINK),
+    "no source and no state that goes back": ruled(reverts=Reverts.NOBODY, sources=()),
+    "a speed for each unit lost": stretched((1.0, 0.5, 0.0), unit_nodes=4),
+    "struck that do their work again": ruled(reverts=Reverts.STRUCK, stages=(WAIT, REPLAY)),
+    "steps": replace(ruled(to=To.STEP_BEGUN, sources=()), step_h=0.1),
+}
+
+REFUSED = [
+    (replace(LEGAL, tiers=(*LEGAL.tiers, LIVE)), "there are two tiers `live`"),
+    (near_is(role="nobody"), "role `nobody`, which the cluster does not have"),
+    (near_is(placement=Outside()), "`near`: remote copies lie outside"),
+    (near_is(medium=Medium.REMOTE), "`near`: remote copies lie outside"),
+    (near_is(placement=Ring(NODES + 1)), "has 9 copies in a ring of 8 nodes"),
+    (near_is(placement=Ring(0)), "has 0 copies"),
+    (near_is(placement=Groups(3, 1)), "groups of 3 do not divide the 8 nodes"),
+    (near_is(placement=Groups(0, 0)), "groups of 0 do not divide"),
+    (near_is(placement=Groups(4, 4)), "a group of 4 can't tolerate 4 losses"),
+    (near_is(placement=Groups(4, -1)), "a group of 4 can't tolerate -1 losses"),
+    (near_is(generations=0), "keeps 0 generations"),
+    (near_is(generations=9), "keeps 9 generations"),
+    (near_is(p_corrupt=1.0), "a probability of corruption"),
+    (near_is(p_corrupt=-0.1), "a probability of corruption"),
+    (near_is(load=LINK, p_corrupt=0.1), "loads share a link and may find contents corrupt"),
+    (saved(tier="nowhere"), "capture to `nowhere`: there is no such tier"),
+    (saved(tier="near"), "a tier is written by one capture"),
+    (saved(every_h=None), "give one of `every_h`, `after` and `on_notice`"),
+    (saved(on_notice=True), "give one of `every_h`, `after` and `on_notice`"),
+    (saved(after="near"), "give one of `every_h`, `after` and `on_notice`"),
+    (saved(every_h=0.0), "an interval of 0.0 h is no interval"),
+    (copied(replace(TO_NEAR, every_h=None, on_notice=True)), "`near` is no tier that is saved to"),
+    (copied(replace(TO_NEAR, parts=2)), "what is saved in parts is not copied on"),
+    (copied(stall=Constant(0.1)), "what follows a tier does not stall the job"),
+    (copied(parts=2), "saves at an interval alone are in parts"),
+    (saved(parts=0), "of which there is one at least"),
+    (saved(in_flight=0), "1 to 8 saves can be in flight"),
+    (saved(in_flight=9), "1 to 8 saves can be in flight"),
+    (copied(every_nth=0), "`every_nth` is at least 1"),
+    (saved(p_fail=1.0), "a probability of failure"),
+    (ruled(scopes=("rack",)), "names the scope `rack`"),
+    (ruled(sources=("nowhere",)), "names the tier `nowhere`"),
+    (ruled(sources=("live",)), "loads from `live`, which nothing is saved to"),
+    (ruled(needs=("near",)), "name it as a source"),
+    (ruled(roles=("nobody",)), "names the role `nobody`"),
+    (ruled(reverts=Reverts.STRUCK, to=To.START, sources=()), "only be to the newest content"),
+    (ruled(sources=()), "has sources if, and only if"),
+    (ruled(reverts=Reverts.NOBODY), "has sources if, and only if"),
+    (ruled(to=To.STEP_BEFORE, sources=()), "goes back by steps"),
+    (ruled(replay_speed=0.0), "a speed out of range"),
+    (ruled(speed_meanwhile=1.5), "a speed out of range"),
+    (ruled(stages=(WAIT, REPLAY)), "replays, which goes with"),
+    (ruled(stages=(LOAD,)), "never waits for a node"),
+    (ruled(stages=(WAIT, Stage(StageKind.REBUILD))), "has a stage `rebuild` without a cost"),
+    (ruled(stages=(Stage(StageKind.WAIT, Constant(0.1)),)), "has a wait with a cost"),
+    (ruled(stages=(WAIT, replace(LOAD, each=True))), "for each slot: only waits are"),
+    (replace(LEGAL, rules=()), "has no rule"),
+    (replace(LEGAL, rules=(replace(BACK, scopes=("node",)),)), "the last rule must hold for all"),
+    (replace(LEGAL, tax=Tax(compute=-0.1)), "a tax can't be negative"),
+    (replace(LEGAL, tax=Tax(nodes=-1.0)), "a tax can't be negative"),
+    (replace(LEGAL, tax=Tax(memory=-1.0)), "a tax can't be negative"),
+    (stretched((1.0, 0.5), unit_nodes=3), "units of 3 do not divide the 8 nodes"),
+    (stretched((1.0, 0.5), unit_nodes=0), "units of 0 do not divide"),
+    (stretched((1.0,) * 4, unit_nodes=4), "knows 4 speeds"),
+    (stretched(()), "knows 0 speeds"),
+    (stretched((0.9, 0.5)), "the speed without any unit lost is 1"),
+    (stretched((1.0, -0.1)), "lies between 0 and 1"),
+    (stretched((1.0, 0.5), regroup_h=(-1.0,)), "a regrouping takes no negative time"),
+    (replace(LEGAL, elastic=Elastic("nobody", (1.0,))), "is elastic in role `nobody`"),
+    (replace(LEGAL, rules=(BACK,) * 17), "has 17 rules; at most 16"),
+]
+
+
+@pytest.mark.parametrize("what", ALLOWED)
+def test_what_makes_sense_is_legal(what: str) -> None:
+    assert said(ALLOWED[what]) == []
+
+
+@pytest.mark.parametrize(("policy", "sentence"), REFUSED, ids=[words for _, words in REFUSED])
+def test_what_makes_no_sense_is_said(policy: Policy, sentence: str) -> None:
+    assert [one for one in said(policy) if sentence in one]
