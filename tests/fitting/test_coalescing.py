@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -75,8 +76,8 @@ def test_the_right_window_finds_the_failures_and_the_shape_behind_bursts() -> No
 def test_the_command_coalesces_says_so_and_draws_the_choice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def of_the_choice(figure: Figure, stem: Path) -> list[Path]:
-        return save_figure(figure, stem) if stem.name == "fit-coalescing" else []
+    def of_the_choice(figure: Figure, stem: Path, formats: Sequence[str]) -> list[Path]:
+        return save_figure(figure, stem, formats) if stem.name == "fit-coalescing" else []
 
     monkeypatch.setattr("cprsim.plots.save.save_figure", of_the_choice)
     path = tmp_path / "log.csv"

@@ -155,5 +155,5 @@ def test_trainers_in_step_learn_what_one_learns_of_the_whole_batch(new_trainer, 
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     for name in ("table", "dense"):
         ours, theirs = (getattr(trainer.model, name) for trainer in (alone, in_step))
-        np.testing.assert_allclose(ours, theirs, atol=2e-5)
+        np.testing.assert_allclose(ours, theirs, atol=4e-5)  # sums of other orders, by processor
         assert ours.tobytes() != theirs.tobytes()
