@@ -1,8 +1,8 @@
 """Loops compiled by numba: the one way in which this package compiles.
 
 Functions are marked here. numba takes a third of a second to import, so it is, by `by_numba`, when
-the first of them is called. A part stays what it is for Python, so that all loops can be interpreted
-too.
+the first of them is called. A part stays what it is for Python, so that loops can be interpreted
+too: where little is to be done that is sooner over than to compile.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cprsim.compiling import marked
 F = TypeVar("F", bound=Callable[..., Any])
 
 LOADING_S = 0.5  # to import numba, and load machine code that is kept
-ELEMENT_S = 1e-6  # to read and write one element of an array in Python
+ELEMENT_S = 3e-7  # to read or write one element of an array in Python
 
 
 class Compiled:
@@ -93,12 +93,16 @@ def compiled(function: F, **options: Any) -> F:
 
 def compiled_for_much(function: F) -> F:
     """The same where much is handed to it: its time is about that of reading all arrays once."""
-    return cast(F, CompiledForMuch(function, {}, compiling_s=1.0))
+    return cast(F, CompiledForMuch(function, {}, compiling_s=1.5))
 
 
 def compiled_slowly(seconds: float, **options: Any) -> Callable[[F], F]:
     """The same for what takes the compiler so long; its caller has little interpreted (`pays`)."""
-    return lambda function: cast(F, Compiled(function, options, seconds))
+
+    def marked_so(function: F) -> F:
+        return cast(F, Compiled(function, options, seconds))
+
+    return marked_so
 
 
 def uncounted(function: F) -> F:
@@ -110,7 +114,7 @@ def uncounted(function: F) -> F:
 
 
 def part(function: F, **options: Any) -> F:
-    """Compile a function into those compiled functions that call it; for Python it stays as it is."""
+    """Compile a function into the compiled functions that call it; Python calls it as it is."""
     marked.parts.append((function, options))
     return function
 

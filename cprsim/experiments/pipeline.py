@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
-from math import ceil, sqrt
+from math import ceil, inf, sqrt
+from time import thread_time
 
 import numpy as np
 
@@ -176,9 +177,22 @@ def failures_key(experiment: Experiment) -> Hashable:
     return source, experiment.cluster, experiment.seed, experiment.useful_h
 
 
-def compile_engine(experiment: Experiment) -> None:
-    """Compile the fast engine if it never was here: seconds that workers would all spend."""
-    engine_of(experiment.policies[0], experiment, keep_losses=False).compile_now()
+def compile_engine(experiment: Experiment, n_alike: float = inf) -> None:
+    """Compile the fast engine if it never was here, and pays: seconds that workers would all spend.
+
+    Parameters
+    ----------
+    n_alike : experiments that each worker has to run
+    """
+    engines = [engine_of(policy, experiment, keep_losses=False) for policy in experiment.policies]
+    n = min(STEP, n_at_most(experiment))
+    block = next(blocks_of(experiment, range(n)))
+    block.failures.strikes(1)
+    begin = thread_time()
+    for engine in engines:
+        engine.run(block, range(block.failures.n_replications))
+    more_s = (thread_time() - begin) / n * n_at_most(experiment) * n_alike
+    engines[0].compile_now(more_s)
 
 
 def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> dict[str, EventLog]:

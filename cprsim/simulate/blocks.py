@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil
 from threading import local
-from time import perf_counter
+from time import thread_time
 from typing import Any, Protocol
 from zlib import crc32
 
@@ -18,7 +17,7 @@ from cprsim.records import CostBreakdown, Duration, EventLog, Floats, Ints
 from cprsim.recovery.giving_up import ROUNDING
 from cprsim.simulate.draws import Draws
 from cprsim.simulate.fast import batch, replications, state
-from cprsim.simulate.fast.loops import Interpreted, Loops, Machine
+from cprsim.simulate.fast.loops import Interpreted, Loops
 from cprsim.simulate.fast.params import Params, params_of
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import (
@@ -227,6 +226,12 @@ def losses_of(outcome: ReplicationOutcome, row: int) -> NDArray[Any]:
     )
 
 
+def machine_code_pays(job: SimulatedJob, more_s: float) -> bool:
+    """Whether `compile_for` is sooner done than what would take so long if it is interpreted."""
+    loop: Any = replications.run if params_of(job) is None else batch.run_batch
+    return bool(loop.pays(more_s))
+
+
 def compile_for(job: SimulatedJob) -> None:
     """Compile what `run_block` is sure to need, if it never was here, and run nothing."""
     nothing = GivenFailures(((),))
@@ -275,9 +280,9 @@ class _Block:
         while n_done < len(rows) and not loop.pays(left_s):
             some = rows[n_done : n_done + n]
             self._failures.strikes(1)  # to draw them takes the same time whoever runs them
-            begin = perf_counter()
+            begin = thread_time()
             yield some, interpreted
-            took_s = perf_counter() - begin
+            took_s = thread_time() - begin
             loop.interpreted_s += took_s
             n_done += n
             if took_s < TOLD_AFTER_S:
@@ -285,7 +290,7 @@ class _Block:
             else:
                 left_s = took_s / n * (len(rows) - n_done)
         if n_done < len(rows) or not len(rows):
-            yield rows[n_done:], Machine(self._numbers, self._scratch, self._slots)
+            yield rows[n_done:], Loops(self._numbers, self._scratch, self._slots)
 
     def _run_common(self, params: Params, rows: Ints, loops: Loops) -> Iterator[NDArray[Any]]:
         """Run replications of the common case many abreast, as far as they are of it."""
@@ -312,7 +317,7 @@ class _Block:
         loses = params.reloads and not len(unsure)
         progress_h, whole_h = np.empty((2, len(strikes.at_h) if loses else 0))
         of_rows, n_strikes = _lined_up.of(strikes, rows, loops)
-        _, n_unsure = loops.run_batch(
+        n_unsure = loops.run_batch(
             params, strikes, of_rows, n_strikes,
             self._hours, self._counts, unsure, progress_h, whole_h,
         )  # fmt: skip

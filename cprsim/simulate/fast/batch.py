@@ -78,7 +78,7 @@ def line_up(strikes: ScopedStrikes, rows: Ints, lined_up: Ints, n_strikes: Ints)
             place[bucket] += 1
 
 
-@compiled_slowly(3.0)
+@compiled_slowly(5.0)
 def run_batch(
     params: Params, strikes: ScopedStrikes, rows: Ints, n_strikes: Ints,
     hours: Floats, counts: Ints, unsure: Ints, progress_h: Floats, whole_h: Floats,

@@ -224,7 +224,7 @@ def settle(
         job.status = FINISHED if num.end_is_planned else STOPPED
 
 
-@compiled_slowly(8.0, _nrt=False)
+@compiled_slowly(10.0, _nrt=False)
 def run(
     numbers: Any, drawn: Drawn, strikes: ScopedStrikes, rows: Ints,
     scratch: Any, slots: Any, hours: Floats, counts: Ints,
