@@ -63,11 +63,14 @@ def all_mutants() -> list[Mutant]:
 def as_python(module: ModuleType) -> ModuleType:
     """The compiled engine as plain Python, with the transitions of a module."""
     engine = ModuleType("compiled_as_python")
-    for part in (saves, recoveries, skipping, replications):
+    parts = (saves, recoveries, skipping, replications)
+    for part in parts:
         vars(engine).update(vars(part))
     for name, value in list(vars(engine).items()):
-        if hasattr(value, "py_func"):
-            function = value.py_func
+        function = getattr(value, "py_func", value)
+        if getattr(function, "__module__", None) in {part.__name__ for part in parts} and (
+            isinstance(function, FunctionType)
+        ):
             plain = FunctionType(function.__code__, vars(engine), name, function.__defaults__)
             setattr(engine, name, plain)
         elif getattr(transitions, name, None) is value and isinstance(value, FunctionType):
