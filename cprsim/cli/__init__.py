@@ -12,6 +12,7 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
+from cprsim.cli.behind import compile_behind
 from cprsim.cli.interrupts import calm, heed_interrupts
 from cprsim.cli.unforeseen import REFUSED, UNFORESEEN, refused, tell
 
@@ -50,7 +51,10 @@ def main() -> NoReturn:
         tell(error)
         code = UNFORESEEN
     calm()
-    sys.exit(_flushed(code))
+    code = _flushed(code)
+    if code == 0 or code is None:
+        compile_behind()
+    sys.exit(code)
 
 
 def _open_what_is_closed() -> None:

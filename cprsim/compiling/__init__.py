@@ -37,10 +37,10 @@ class Compiled:
         self.py_func = function  # as Python has it
         self.interpreted_s = 0.0  # so far
         self._options, self._compiling_s = options, compiling_s
-        self._is_there = False
+        self.is_there = False
 
     def __call__(self, *args: Any) -> Any:
-        self._is_there = True
+        self.is_there = True
         return self.code(*args)
 
     @cached_property
@@ -56,7 +56,7 @@ class Compiled:
         The compiler is not asked for as long as all that is interpreted in this process takes less
         time than it would; where the code is kept already, than to load it.
         """
-        if self._is_there:
+        if self.is_there:
             return True
         by_then_s = self.interpreted_s + more_s
         if by_then_s <= LOADING_S or environ.get("NUMBA_DISABLE_JIT", "0") != "0":
