@@ -39,6 +39,7 @@ LOSS_BYTES = 300  # of a shard that went back, in the same way
 ROWS_SHARE = 0.8  # of the budget, for all these
 LOSSES_SHARE = 0.3  # of the budget, for the shards of the replications that are run at once
 KEPT_SHARE = 0.2  # of the budget, for the failures of blocks that are not in work
+BY_FAR = 2  # times: so much less than the first look tells, a run may take
 DOUBT = 0.5  # by what the first replications may mislead
 MARGIN = 1.02  # of the replications that it should take, so that few looks are in vain
 Z_95 = 1.96
@@ -270,6 +271,8 @@ class _Course:
     def __init__(self, experiment: Experiment, keep_losses: bool) -> None:
         self.experiment = experiment
         self.runs = [_Run(policy, experiment, keep_losses) for policy in experiment.policies]
+        loops = [run.engine.loop for run in self.runs]
+        self._interpreted_s = {loop: loop.interpreted_s for loop in loops}  # before
         self._keeps_losses = keep_losses
         self._n_losses = 0.0  # of a replication, where they are kept
         self._n_at_once: int | None = None  # replications whose failures fit; None for all so far
@@ -289,11 +292,20 @@ class _Course:
             look_at = min(self._next_look(), last)
             for begin, end in self._stretches(look_at):
                 rows = self._rows(number, failures, range(begin, end))
+                if not self.n_done:
+                    self._compile_for_much(end)
                 self.n_done = end
                 if end == look_at:
                     self._look()
                 yield Batch(range(begin, end), rows)
         self._block = None
+
+    def _compile_for_much(self, n_done: int) -> None:
+        """Compile now what the first replications say that it would take far too long without."""
+        for engine in (run.engine for run in self.runs):
+            took_s = engine.loop.interpreted_s - self._interpreted_s[engine.loop]
+            left_s = took_s / n_done * (self.n_wanted - n_done)
+            engine.compile_now(left_s / BY_FAR)
 
     def _rows(
         self, number: int, failures: BlockFailures, replications: range
@@ -376,14 +388,14 @@ class _Run:
     def __init__(self, policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool) -> None:
         self.gave_up = False
         self._useful_h = experiment.useful_h
-        self._engine = engine_of(policy, experiment, keep_losses)
+        self.engine = engine_of(policy, experiment, keep_losses)
         self._looks = experiment.n_replications is None
         self._any_finished = False
         self._overhead_h: list[Floats] = []
 
     def rows(self, block: Block, replications: range) -> Rows | None:
         """What some replications cost; None where the strategy is given up."""
-        return None if self.gave_up else self._engine.run(block, replications)
+        return None if self.gave_up else self.engine.run(block, replications)
 
     def note(self, rows: Rows | None) -> None:
         """Take note of what the next replications cost."""

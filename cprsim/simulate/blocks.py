@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import local
 from time import thread_time
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprsim.compiling import Compiled
 from cprsim.errors import AccountingError
 from cprsim.records import CostBreakdown, Duration, EventLog, Floats, Ints
 from cprsim.recovery.giving_up import ROUNDING
@@ -227,10 +228,10 @@ def losses_of(outcome: ReplicationOutcome, row: int) -> NDArray[Any]:
     )
 
 
-def machine_code_pays(job: SimulatedJob, more_s: float) -> bool:
-    """Whether `compile_for` is sooner done than what would take so long if it is interpreted."""
+def loop_of(job: SimulatedJob) -> Compiled:
+    """What runs the replications of a job, but for intricate ones."""
     loop: Any = replications.run if params_of(job) is None else batch.run_batch
-    return bool(loop.pays(more_s))
+    return cast(Compiled, loop)
 
 
 def compile_for(job: SimulatedJob) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cprsim.compiling import Compiled
 from cprsim.failures.block import BlockFailures
 from cprsim.records import (
     Cluster,
@@ -20,7 +21,7 @@ from cprsim.records import (
     in_order,
     stacked,
 )
-from cprsim.simulate.blocks import BlockDraws, compile_for, logged, machine_code_pays, run_block
+from cprsim.simulate.blocks import BlockDraws, compile_for, logged, loop_of, run_block
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopedBlock, ScopeShares
 from cprsim.staleness import lost_portion
@@ -100,8 +101,13 @@ class Engine:
 
         Not where so many more seconds of work that is interpreted are sooner over.
         """
-        if not self.simpy_alone and machine_code_pays(self.job, more_s):
+        if not self.simpy_alone and loop_of(self.job).pays(more_s):
             compile_for(self.job)
+
+    @property
+    def loop(self) -> Compiled:
+        """What runs the replications, but for some."""
+        return loop_of(self.job)
 
     def log(self, block: Block, replication: int, *, whole: bool = True) -> EventLog:
         """What happens in one replication, event by event; all saves are in it if `whole`."""
