@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
 from math import ceil, inf, sqrt
-from time import thread_time
 
 import numpy as np
 
@@ -186,13 +185,13 @@ def compile_engine(experiment: Experiment, n_alike: float = inf) -> None:
     n_alike : experiments that each worker has to run
     """
     engines = [engine_of(policy, experiment, keep_losses=False) for policy in experiment.policies]
-    n = min(STEP, n_at_most(experiment))
+    n = min(FIRST_LOOK, n_at_most(experiment))
     block = next(blocks_of(experiment, range(n)))
-    block.failures.strikes(1)
-    begin = thread_time()
+    before_s = sum(loop.interpreted_s for loop in {engine.loop for engine in engines})
     for engine in engines:
         engine.run(block, range(block.failures.n_replications))
-    more_s = (thread_time() - begin) / n * n_at_most(experiment) * n_alike
+    took_s = sum(loop.interpreted_s for loop in {engine.loop for engine in engines}) - before_s
+    more_s = took_s / n * n_at_most(experiment) * n_alike / BY_FAR
     engines[0].compile_now(more_s)
 
 
