@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import numba
-import numba.extending
 from numba.core.caching import InTreeCacheLocator, UserProvidedCacheLocator, UserWideCacheLocator
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.registry import cpu_target
 
 from cprsim.compiling import marked
 
@@ -111,8 +111,14 @@ def is_kept(dispatcher: Any) -> bool:
     return bool(dispatcher._cache._cache_file._load_index())
 
 
+_dispatchers: list[Any] = []  # of parts
+
+
 def _know_parts() -> None:
     """Tell numba of the parts that it has not been told of yet."""
-    while marked.parts:
+    config: Any = numba.config
+    while marked.parts and not config.DISABLE_JIT:
         function, options = marked.parts.pop()
-        numba.extending.register_jitable(**OF_ALL, **OF_PARTS, **options)(function)
+        dispatcher = numba.njit(**OF_ALL, **OF_PARTS, **options)(function)
+        _dispatchers.append(dispatcher)  # numba's type of it does not keep it
+        cpu_target.typing_context.insert_global(function, numba.types.Dispatcher(dispatcher))
