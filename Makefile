@@ -14,7 +14,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks notebooks-check \
-    site tour oracle torchrec own-model browser wheel bench promise promise-torch coverage fit-coverage \
+    site tour oracle torchrec browser wheel bench promise promise-torch coverage fit-coverage \
     fragment-against-replay rehearse rehearse-ray campaign reproduce clean
 
 help:  ## Show what there is
@@ -82,16 +82,13 @@ notebooks: $(VENV)/.has-check  ## Run the notebooks and store their outputs
 notebooks-check: $(VENV)/.has-check
 	@$(NOTEBOOKS) | xargs -n 1 -P $(CORES) $(BIN)/python notebooks/remake.py --check
 
-oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch, try `cprsim.torch` (installs its CPU build)
+oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch, do what docs/own-model.md says (installs its CPU build)
 	@$(BIN)/pytest -q -m "not long" tests/kernel/test_torch.py tests/torch
 
 torchrec: $(VENV)/.has-oracle  ## Try TorchRec's tables in `cprsim.torch` (installs its CPU build; outside CI)
 	@$(BIN)/pip install -q -c constraints.txt $(TORCHREC_NEEDS)
 	@$(BIN)/pip install -q --no-deps torchrec==1.9.2
 	@$(BIN)/pytest -q -n 0 tests/torch/test_torchrec.py
-
-own-model: $(VENV)/.has-oracle  ## Do what docs/own-model.md says, from a PyTorch model to an interval (about 2 minutes)
-	@$(BIN)/pytest -q -m long tests/torch
 
 browser: $(VENV)/.has-browser tests/present/node_modules/.installed  ## Try the report in a browser (installs Chromium where root may)
 	@command -v chromium > /dev/null || $(INSTALL_CHROMIUM)
@@ -124,8 +121,8 @@ promise-torch: $(VENV)/.has-oracle  ## The same of a PyTorch model of one's own 
 coverage: $(VENV)/.has-run  ## Hold intervals of measured curves to a curve of 32 other seeds (an hour on one core)
 	@$(BIN)/python benchmarks/coverage_of_curves.py
 
-fit-coverage: $(VENV)/.has-test  ## Coverage of the intervals of fits and rates of their warnings, on simulated fleets
-	@$(BIN)/python -m benchmarks.fit_coverage 400 results/fit-coverage.json
+fit-coverage: $(VENV)/.has-test  ## Coverage of the intervals of fits and rates of their warnings, on simulated fleets (KINDS=families: these alone)
+	@$(BIN)/python -m benchmarks.fit_coverage 400 results/fit-coverage.json $(KINDS)
 
 fragment-against-replay: $(VENV)/.has-run  ## Hold fragments of fits to replays of their logs (needs CPRSIM_DATA)
 	@$(BIN)/python -m benchmarks.fragment_against_replay

@@ -1,6 +1,8 @@
 """How often intervals hold the truth on simulated fleets, and how often warnings come.
 
-python -m benchmarks.fit_coverage [fleets of each kind, default 400] [journal]
+python -m benchmarks.fit_coverage [fleets of each kind, default 400] [journal] [kinds, default all]
+
+for example ``400 results/fit-coverage.json ages families``.
 
 Of 400 fleets, 95 % intervals that are right hold the truth in 91.0 to 98.2 % (99.9 % of the time).
 A run that was stopped goes on where its journal ends.
@@ -25,8 +27,9 @@ from cprsim.fitting.domains import fit_domains
 from cprsim.fitting.families import WEIBULL, Fit, fit
 from cprsim.fitting.goodness import rank
 from cprsim.fitting.lifetimes import gaps, uptimes
+from cprsim.fitting.random_rate import RandomRate, random_rate
 from cprsim.fitting.rate_change import change, power
-from cprsim.fitting.rates import LOG_LINEAR, rates
+from cprsim.fitting.rates import LOG_LINEAR, rates, rates_and_factor
 from cprsim.fitting.trace_fit import TraceFit, fit_trace
 from cprsim.fitting.trend import silences, trend
 from cprsim.records import Floats
@@ -35,6 +38,7 @@ from tests.fitting.test_coalescing import bursts
 from tests.fitting.test_competing_causes import competing
 from tests.fitting.test_groups import EVERY_H, STRUCK, WITHIN_H, batches, racks
 from tests.fitting.test_lives import fleet
+from tests.fitting.test_random_rate import LASTS_H, VARIANCE, wandering
 from tests.fitting.test_rates import SLOPE, now_per_h, ramp, step
 from tests.fitting.test_rates import WINDOW_H as RATE_WINDOW_H
 from tests.fitting.test_rates import changing as changing_rate
@@ -132,6 +136,33 @@ def courses(seed: int) -> Iterator[Seen]:
             yield f"its slope per hour, {name}", SLOPE / RATE_WINDOW_H, slope.low, slope.high
 
 
+def factors(seed: int) -> Iterator[Seen]:
+    """Rates with a random factor, 600 failures; and such without one."""
+    for variance, lasts_h in ((VARIANCE, LASTS_H), (1.5, 20.0), (0.3, 300.0)):
+        name = f"a random factor of variance {variance:g} that lasts {lasts_h:g} h"
+        log = wandering(seed, 600, variance, lasts_h)
+        course, found = rates_and_factor(log)
+        assert found is not None, "the log is long enough"
+        yield f"{name}: claimed", found.is_claimed
+        yield f"the rate changes: {name}", course.changes
+        yield from _random(name, found, variance, lasts_h)
+        known = random_rate(log, rates(log, "constant").course)
+        yield from _random(f"{name}, by the true course", known, variance, lasts_h)
+    without = {name: changing_rate(seed, 300, rate) for name, (rate, _) in COURSES.items()}
+    without["60 nodes of shape 0.8"] = lemons(seed, mean_h=400.0, others_h=400.0, shape=0.8)
+    for name, log in without.items():
+        _, found = rates_and_factor(log)
+        yield f"a random factor: {name}", found is not None and found.is_claimed
+
+
+def _random(name: str, found: RandomRate, variance: float, lasts_h: float) -> Iterator[Held]:
+    """The intervals of what is claimed."""
+    if found.is_claimed:
+        yield f"{name}: variance", variance, found.variance.low, found.variance.high
+        if found.lasts_h.has_interval:
+            yield f"{name}: length", lasts_h, found.lasts_h.low, found.lasts_h.high
+
+
 def unwatched(seed: int) -> Iterator[Seen]:
     """120 failures, watched for the whole window, or for four fifths of it."""
     rng = np.random.default_rng(seed)
@@ -190,7 +221,8 @@ def since(seed: int) -> Iterator[Seen]:
 
 
 KINDS: tuple[Callable[[int], Iterator[Seen]], ...] = (  # those that take longest last
-    changing, causes, repeats, grouped, domains, courses, unwatched, since, ages, unequal, families,
+    changing, causes, repeats, grouped, domains, courses, factors, unwatched, since, ages, unequal,
+    families,
 )  # fmt: skip
 AT_ONCE = 20  # seeds between two writings of the journal
 
@@ -217,12 +249,20 @@ def _print(rows: list[Row]) -> None:
         print(f"  {what}: {inside.mean():.1%} of {len(found)}, median width {np.median(width):.3g}")
 
 
-def main(n_fleets: int, journal: Path | None) -> None:
+def _chosen(names: list[str]) -> list[Callable[[int], Iterator[Seen]]]:
+    """The kinds of these names, or all. Raises ParameterError for another name."""
+    kinds = {kind.__name__: kind for kind in KINDS}
+    if unknown := sorted(set(names) - set(kinds)):
+        raise ParameterError(f"{', '.join(unknown)}: no such kind; there are {', '.join(kinds)}")
+    return [kinds[name] for name in kinds if not names or name in names]
+
+
+def main(n_fleets: int, journal: Path | None, kinds: list[str]) -> None:
     """Print the coverage and the median width of every interval, and the rates of warnings."""
     low, high = band(n_fleets)
     print(f"{n_fleets} fleets each; right intervals: {low:.1%} to {high:.1%}")
     rows = kept(journal)
-    for kind in KINDS:
+    for kind in _chosen(kinds):
         done = {row["seed"] for row in rows if row["kind"] == kind.__name__}
         begin = process_time()
         for seed in range(n_fleets):
@@ -241,4 +281,5 @@ if __name__ == "__main__":
     main(
         int(sys.argv[1]) if len(sys.argv) > 1 else 400,
         Path(sys.argv[2]) if len(sys.argv) > 2 else None,
+        sys.argv[3:],
     )

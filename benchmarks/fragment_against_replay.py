@@ -23,7 +23,7 @@ from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
 from cprsim.fitting.causes import by_cause, fragment_of_all, fragments_by_cause, reaches_of
 from cprsim.fitting.fragments import fragment, job_fragment
-from cprsim.fitting.rates import fragment_through_window, rates
+from cprsim.fitting.rates import fragment_through_window, rates_and_factor
 from cprsim.fitting.trace_fit import TraceFit, fit_trace
 from cprsim.reproduce.distribution import JOB, N_EMB_PS, FormCosts, Overheads, line_of
 from cprsim.reproduce.logs import TITLES, missing
@@ -37,7 +37,8 @@ def fragments(fitted: TraceFit) -> Iterator[tuple[str, str]]:
     outages, n_job = fitted.outages, fitted.outages.n_nodes
     yield "groups and lemons", fragment(fitted, "log")
     yield "gaps alone", job_fragment(fitted, "log")
-    yield "through the window", fragment_through_window(fitted, rates(outages), "log", n_job)
+    found, random = rates_and_factor(outages)
+    yield "through the window", fragment_through_window(fitted, found, "log", n_job, random)
     causes = by_cause(outages, n_job)
     written = fragments_by_cause(causes, "log", n_job, fitted.observation)
     if (of_all := fragment_of_all(written, reaches_of(causes, {}))) is not None:

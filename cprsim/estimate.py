@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import isfinite, nan
 from typing import Annotated, Self
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from cprsim.codec import FieldMark
@@ -72,15 +73,21 @@ class Estimate:
         """The number and both ends as JSON names them."""
         return {"mean": self.mean, "low": self.low, "high": self.high}
 
+    def times(self, factor: float) -> Self:
+        """The number and its interval in another unit."""
+        mean, low, high = (factor * value for value in self.triple)
+        return replace(self, mean=mean, low=low, high=high)
+
     @classmethod
-    def of_mean(cls, values: Floats) -> Self:
+    def of_mean(cls, values: npt.ArrayLike) -> Self:
         """Mean of independent values, (n,), by Student's t.
 
         One value alone has a mean but no interval: its ends are NaN. Equal values have an interval
         of no width. Exact for normal values; by the central limit theorem for many.
         """
-        mean = float(np.mean(values))
-        return cls.of_squares(mean, float(np.square(values - mean).sum()), len(values))
+        each: Floats = np.asarray(values)
+        mean = float(np.mean(each))
+        return cls.of_squares(mean, float(np.square(each - mean).sum()), len(each))
 
     @classmethod
     def of_squares(cls, mean: float, squares: float, n: int) -> Self:

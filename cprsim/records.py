@@ -303,6 +303,11 @@ class RecoveryPolicy:
             return bool(self.system.leaves_stale)
         return self.on_failure is OnFailure.RELOAD
 
+    @property
+    def is_plain_full(self) -> bool:
+        """Whether it is full recovery as most run it: all go back, without a decision."""
+        return self.on_failure is OnFailure.ROLL_BACK and self.decision is None
+
 
 # --------------------------------------------------------------------------- failures
 

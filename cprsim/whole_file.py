@@ -18,6 +18,16 @@ UNFINISHED = ".unfinished"
 
 
 @contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """What the system refuses within the block is of this file or folder, if it names no other."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+@contextmanager
 def whole_file(
     path: Path, mode: str = "w", put: Callable[[Path, Path], object] = os.replace
 ) -> Iterator[IO[Any]]:
@@ -37,7 +47,7 @@ def whole_file(
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}{UNFINISHED}")
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
-        with unfinished.open(mode, **text) as file:  # type: ignore[call-overload]
+        with naming(path), unfinished.open(mode, **text) as file:  # type: ignore[call-overload]
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -45,6 +55,15 @@ def whole_file(
     finally:
         with suppress(OSError):
             unfinished.unlink()
+
+
+@contextmanager
+def writes(what: object) -> Iterator[None]:
+    """Raise ResultError where the system can't write `what`, which the block does."""
+    try:
+        yield
+    except OSError as error:
+        raise ResultError(f"can't write {what}: {error.strerror or error}") from error
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -55,10 +74,8 @@ def write_whole(path: Path, text: str) -> None:
 
 def write_over(path: Path, text: str) -> None:
     """Write a text as `write_whole` does. Raises ResultError where it can't be written."""
-    try:
+    with writes(path):
         write_whole(path, text)
-    except OSError as error:
-        raise ResultError(f"can't write {path}: {error.strerror or error}") from error
 
 
 def require_new(path: Path) -> None:
@@ -78,13 +95,12 @@ def write_new(path: Path, text: str) -> None:
     ------
     ResultError : it is there already, or can't be written; nothing is left behind
     """
-    try:
-        with whole_file(path, put=_rename_to_new) as file:
-            file.write(text)
-    except FileExistsError:
-        raise _there_already(path) from None
-    except OSError as error:
-        raise ResultError(f"can't write {path}: {error.strerror or error}") from error
+    with writes(path):
+        try:
+            with whole_file(path, put=_rename_to_new) as file:
+                file.write(text)
+        except FileExistsError:
+            raise _there_already(path) from None
 
 
 def _rename_to_new(unfinished: Path, path: Path) -> None:

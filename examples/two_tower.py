@@ -64,13 +64,17 @@ def make(seed: int, options: Mapping[str, Any]) -> Trainer:
     """The trainer of one seed."""
     n = int(options.get("samples", 40_000))
     n_users, n_items = int(options.get("users", 200)), int(options.get("items", 100))
-    data = torch.utils.data.TensorDataset(*sessions(n, n_users, n_items, seed))
+    data = sessions(n, n_users, n_items, seed)
     at = n - int(options.get("test", n // 7))
-    train = torch.utils.data.Subset(data, range(at))
-    test = [column[at:] for column in data.tensors]
+    test = [column[at:] for column in data]
     torch.manual_seed(seed)
     module = TwoTower(n_users, n_items)
-    loader = torch.utils.data.DataLoader(train, int(options.get("batch", 64)), shuffle=True)
+    loader = torch.utils.data.DataLoader(  # of whole batches of rows: one by one is slow
+        range(at),
+        int(options.get("batch", 64)),
+        shuffle=True,
+        collate_fn=lambda rows: [column[rows] for column in data],
+    )
 
     def loss_of(module: TwoTower, batch: Any) -> torch.Tensor:
         *columns, label = batch

@@ -226,14 +226,7 @@ def test_a_run_is_a_table_rows_figures_and_text(made: cprsim.Run) -> None:
         made.figure("overheads")
 
 
-def drawn(result: object, folder: Path) -> None:
-    (folder / "overhead.png").write_text("drawn")
-
-
-def test_a_run_is_what_the_command_makes(
-    made: cprsim.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cprsim.plots.draw_result", drawn)
+def test_a_run_is_what_the_command_makes(made: cprsim.Run, tmp_path: Path) -> None:
     path = tmp_path / "scenario.yaml"
     path.write_text(small_scenario(), "utf-8")
     called = call("run", path, "--out", tmp_path / "theirs", "--json")

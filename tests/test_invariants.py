@@ -222,8 +222,12 @@ def failures(random: Random, tree: Section, useful_h: float) -> Section:
         mtbf = [
             f"{mtbf_h * random.choice([0.5, 1.0, 2.0])} h" for _ in range(random.choice([2, 3]))
         ]
-        return {"kind": kind, "borders": borders, "mtbf": mtbf, "role": role, "together": together,
-                "clock": clock, "begins": random.choice(["random", "first"])}  # fmt: skip
+        section = {"kind": kind, "borders": borders, "mtbf": mtbf, "role": role,
+                   "together": together, "clock": clock,
+                   "begins": random.choice(["random", "first"])}  # fmt: skip
+        if len(mtbf) == 2:
+            section["factor"] = {"variance": 0.5, "lasts": f"{mtbf_h * 2} h"}
+        return section
     if kind == "injected":
         return injected(random, role, together, useful_h)
     return {"kind": "trace", "file": "outages.csv", "format": "tidy", "time_unit": "h",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -58,3 +59,15 @@ def test_an_error_of_the_writer_is_its_own(tmp_path):
     with pytest.raises(ZeroDivisionError), whole_file(tmp_path / "a.txt") as file:
         file.write(str(1 / 0))
     assert names(tmp_path) == []
+
+
+def test_a_full_disk_is_told_with_the_file(tmp_path, monkeypatch):
+    """The system says no name where a write or a flush fails."""
+
+    def full(fd):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as refused:
+        write_whole(tmp_path / "a.txt", "new")
+    assert refused.value.filename == str(tmp_path / "a.txt")

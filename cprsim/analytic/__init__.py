@@ -2,7 +2,7 @@
 
 `tiers`          saves on several tiers, first order, and their optimal intervals
 `nested_levels`  saves on nested levels, exact
-`survival`       whether copies and parity survive, and how many failures that takes
+`survival`       whether copies survive, and how many failures that takes
 `systems`        single systems: increments, a published charge, rebuilding, a break-even rate
 
 All are expectations in hours, shares of useful time, or probabilities. Each says on which clock
@@ -12,15 +12,11 @@ held to stand with the tests (tests/closed_forms).
 
 from __future__ import annotations
 
-from cprsim.analytic.nested_levels import nested_uptime_h, nested_wall_h
+from cprsim.analytic.nested_levels import nested_uptime_h
 from cprsim.analytic.survival import (
-    failures_to_loss_groups,
     failures_to_loss_of_many,
     failures_to_loss_random,
-    failures_to_loss_ring,
     p_groups_survive,
-    p_groups_survive_bound,
-    p_parity_survives,
     p_random_survives,
     p_ring_survives,
 )
@@ -43,20 +39,15 @@ __all__ = [
     "break_even_failures_per_h",
     "consecutive_store_fraction",
     "erasure_coded_overhead_fraction",
-    "failures_to_loss_groups",
     "failures_to_loss_of_many",
     "failures_to_loss_random",
-    "failures_to_loss_ring",
     "increment_fraction",
     "increments_before_whole",
     "intermittent_save_fraction",
     "least_tier_overhead_fraction",
     "nested_uptime_h",
-    "nested_wall_h",
     "optimal_tier_intervals_h",
     "p_groups_survive",
-    "p_groups_survive_bound",
-    "p_parity_survives",
     "p_random_survives",
     "p_ring_survives",
     "pccheck_charge_h",

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import comb, gamma
 
-from cprsim.analytic.domain import require_count, require_share
+from cprsim.analytic.domain import require_count
 from cprsim.errors import ParameterError
 
 
@@ -35,28 +35,13 @@ def p_groups_survive(n_machines: int, n_copies: int, n_failed: int) -> float:
     ``sum_j (-1)^j C(N/m, j) C(N - j m, k - j m) / C(N, k)``: inclusion and exclusion over the
     groups that fail whole. Exact for all k. Source: derived here.
     """
-    _require_groups(n_machines, n_copies, n_failed)
+    require_groups(n_machines, n_copies, n_failed)
     surviving = sum(
         (-1) ** j * comb(n_machines // n_copies, j)
         * comb(n_machines - j * n_copies, n_failed - j * n_copies)
         for j in range(n_failed // n_copies + 1)
     )  # fmt: skip
     return float(Fraction(surviving, comb(n_machines, n_failed)))
-
-
-def p_groups_survive_bound(n_machines: int, n_copies: int, n_failed: int) -> float:
-    """GEMINI's lower bound of `p_groups_survive`, exact for fewer than 2 m failures.
-
-    Notes
-    -----
-    ``max(0, 1 - N C(N-m, k-m) / (m C(N, k)))``: the first two terms of the exact sum, which counts
-    a loss of two groups twice. Source: GEMINI (Wang et al. 2023), secondary.
-    """
-    _require_groups(n_machines, n_copies, n_failed)
-    if n_failed < n_copies:
-        return 1.0
-    losing = n_machines * comb(n_machines - n_copies, n_failed - n_copies)
-    return max(0.0, 1.0 - losing / (n_copies * comb(n_machines, n_failed)))
 
 
 def p_ring_survives(n_machines: int, n_copies: int, n_failed: int) -> float:
@@ -95,61 +80,12 @@ def p_random_survives(n_machines: int, n_copies: int, n_failed: int, n_shards: i
     return float((1.0 - comb(n_failed, n_copies) / comb(n_machines, n_copies)) ** n_shards)
 
 
-def p_parity_survives(n_groups: int, group_size: int, n_parity: int, p_lost: float) -> float:
-    """Probability that no group of g members loses more than p of them.
-
-    Parameters
-    ----------
-    n_groups : groups that must all survive
-    group_size : members of a group, data and parity, g
-    n_parity : members that a group can lose, p; 1 for XOR
-    p_lost : probability that a member is lost, independently of the others, q
-
-    Raises
-    ------
-    ParameterError
-        p is more than g, or q lies outside [0, 1]
-
-    Notes
-    -----
-    ``(sum_{j <= p} C(g, j) q^j (1-q)^(g-j))^n_groups``. With XOR one group is lost with probability
-    ``1 - (1-q)^g - g q (1-q)^(g-1)``. Source: derived here; the case of XOR as in REFT, recalled.
-    """
-    require_count(1, n_groups=n_groups, group_size=group_size)
-    require_count(0, group_size, n_parity=n_parity)
-    require_share(p_lost=p_lost)
-    within = sum(
-        comb(group_size, j) * p_lost**j * (1.0 - p_lost) ** (group_size - j)
-        for j in range(n_parity + 1)
-    )
-    return float(within**n_groups)
-
-
-def failures_to_loss_groups(n_machines: int, n_copies: int) -> float:
-    """Mean number of distinct random failures at which a group fails whole, that failure included.
-
-    Notes
-    -----
-    ``sum_k P(survives k)``. Nothing is repaired or copied again between the failures. Exact.
-    Source: derived here.
-    """
-    return _failures_to_loss(n_machines, lambda k: p_groups_survive(n_machines, n_copies, k))
-
-
-def failures_to_loss_ring(n_machines: int, n_copies: int) -> float:
-    """Mean number of distinct random failures at which m consecutive ones of a ring have failed.
-
-    As `failures_to_loss_groups`.
-    """
-    return _failures_to_loss(n_machines, lambda k: p_ring_survives(n_machines, n_copies, k))
-
-
 def failures_to_loss_random(n_machines: int, n_copies: int, n_shards: int) -> float:
     """Mean number of distinct random failures at which some shard has lost all its random holders.
 
-    As `failures_to_loss_groups`, over the draws of holders too.
+    As `mean_failures_to_loss`, over the draws of holders too.
     """
-    return _failures_to_loss(
+    return mean_failures_to_loss(
         n_machines, lambda k: p_random_survives(n_machines, n_copies, k, n_shards)
     )
 
@@ -178,8 +114,18 @@ def failures_to_loss_of_many(n_machines: int, n_copies: int, n_shards: int) -> f
     return float(gamma(1.0 + share) * n_machines * n_shards**-share)
 
 
-def _failures_to_loss(n_machines: int, p_survives: Callable[[int], float]) -> float:
-    """Sum of the survival of k = 0, 1, ... failures, as far as it changes the sum."""
+def mean_failures_to_loss(n_machines: int, p_survives: Callable[[int], float]) -> float:
+    """Mean number of distinct random failures until the state is lost, that failure included.
+
+    Parameters
+    ----------
+    p_survives : probability that the state survives so many failures
+
+    Notes
+    -----
+    ``sum_k P(survives k)``, as far as it changes the sum. Nothing is repaired or copied again
+    between the failures. Exact. Source: derived here.
+    """
     total = 0.0
     for n_failed in range(n_machines + 1):
         p = p_survives(n_failed)
@@ -195,7 +141,8 @@ def _require_copies(n_machines: int, n_copies: int, n_failed: int) -> None:
     require_count(0, n_machines, n_failed=n_failed)
 
 
-def _require_groups(n_machines: int, n_copies: int, n_failed: int) -> None:
+def require_groups(n_machines: int, n_copies: int, n_failed: int) -> None:
+    """Refuse machines that make no groups of so many, and more failures than machines."""
     _require_copies(n_machines, n_copies, n_failed)
     if n_machines % n_copies:
         raise ParameterError(f"{n_machines} machines make no groups of {n_copies}")

@@ -56,8 +56,7 @@ class Shown(ABC):
         """
         from cprsim.present.writing import write_page
 
-        page = Page(title or self.document.title, None, [self.document])
-        return write_page(page, Path(file))[0]
+        return write_page(Page.of(self.document, title), Path(file))[0]
 
     def _brief(self) -> list[Block]:
         """What is shown where there is little room: the first sections, with one figure."""
@@ -118,8 +117,8 @@ class Answer(Shown):
 
     def _drawings(self) -> Mapping[str, Draw]:
         """What draws each figure: by default those of the document."""
-        blocks = [block for section in self.document.sections for block in section.blocks]
-        pictures = [one for one in map(_still, blocks) if isinstance(one, Picture)]
+        blocks = map(_still, self.document.blocks)
+        pictures = [one for one in blocks if isinstance(one, Picture)]
         return {_slug(one.caption): partial(one.draw, False) for one in pictures}
 
 

@@ -9,20 +9,16 @@ from typing import TYPE_CHECKING
 from cprsim.api.answer import Answer, table_of
 from cprsim.api.ledgers import read_named
 from cprsim.api.scenarios import Overrides, override_texts
-from cprsim.backtesting.facts import saving_every
 from cprsim.backtesting.replaying import (
     N_DRAWS,
     N_NODES,
-    Advice,
     Backtest,
+    BacktestedLogs,
     Replayed,
-    advice,
-    backtests,
-    entries_of,
+    backtest_logs,
 )
 from cprsim.estimate import Estimate
-from cprsim.history.ledger import ledgers
-from cprsim.present.backtest import advice_words, page_of_backtest
+from cprsim.present.backtest import advice_words, document_of_backtest
 from cprsim.present.document import Document
 from cprsim.results.words import count
 
@@ -33,14 +29,12 @@ if TYPE_CHECKING:
 class BacktestedJobs(Answer):
     """Jobs under other systems, those first where most could be saved."""
 
-    def __init__(
-        self, found: tuple[Backtest, ...], advised: Advice, left_out: tuple[str, ...]
-    ) -> None:
-        self._found, self._advised, self._left_out = found, advised, left_out
+    def __init__(self, made: BacktestedLogs) -> None:
+        self._made = made
 
     @property
     def name(self) -> str:
-        return count(len(self._found), "job")
+        return count(len(self._made.found), "job")
 
     @property
     def table(self) -> pd.DataFrame:
@@ -50,25 +44,25 @@ class BacktestedJobs(Answer):
         `_high`; `pls` and `auc_loss` are means, `auc_loss` NaN where no staleness curve belongs to
         the job.
         """
-        return table_of([_row(job, one) for job in self._found for one in job.systems])
+        return table_of([_row(job, one) for job in self._made.found for one in job.systems])
 
     @property
     def left_out(self) -> tuple[str, ...]:
         """What was left out of the logs, and which jobs, in sentences."""
-        return self._left_out
+        return self._made.left_out
 
     @property
     def recommended(self) -> str:
         """The system that costs least over all jobs."""
-        return self._advised.system
+        return self._made.advised.system
 
     @property
     def advice(self) -> str:
         """What to run, what it saves, and what would reverse that."""
-        return advice_words(self._advised)
+        return advice_words(self._made.advised)
 
     def _document(self) -> Document:
-        return page_of_backtest(self._found, self._advised, self._left_out).documents[0]
+        return document_of_backtest(self._made)
 
 
 def _row(job: Backtest, one: Replayed) -> dict[str, object]:
@@ -115,12 +109,13 @@ def backtest(
     TraceError : a log can't be read: file, line, value
     ParameterError : no job can be replayed, or not under one of the systems
     """
-    events = read_named("backtest", logs, time_unit)
-    entries = entries_of([recovery] if isinstance(recovery, str) else recovery)
-    jobs = saving_every(ledgers(events, seed=seed), saves_every)
-    said = override_texts(overrides)
-    found, left_out = backtests(
-        jobs, entries, n_nodes=nodes, overrides=said, n_draws=draws, seed=seed
+    made = backtest_logs(
+        read_named("backtest", logs, time_unit),
+        [recovery] if isinstance(recovery, str) else recovery,
+        saves_every=saves_every,
+        n_nodes=nodes,
+        overrides=override_texts(overrides),
+        n_draws=draws,
+        seed=seed,
     )
-    advised = advice(found, jobs, entries, n_nodes=nodes, overrides=said, seed=seed)
-    return BacktestedJobs(found, advised, (*events.notes, *left_out))
+    return BacktestedJobs(made)

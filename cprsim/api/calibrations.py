@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING
 from cprsim.api.answer import Answer, table_of
 from cprsim.api.ledgers import read_named
 from cprsim.api.scenarios import Scenario, load
-from cprsim.backtesting import calibrating
-from cprsim.backtesting.calibrating import Calibration, HalfPrediction
-from cprsim.backtesting.facts import saving_every
-from cprsim.errors import ParameterError
-from cprsim.history.ledger import ledgers
-from cprsim.present.calibration import page_of_calibration
+from cprsim.backtesting.calibrating import CalibratedLogs, calibrate_logs
+from cprsim.present.calibration import document_of_calibration
 from cprsim.present.document import Document
 
 if TYPE_CHECKING:
@@ -23,11 +19,8 @@ if TYPE_CHECKING:
 class CalibratedScenario(Answer):
     """A scenario with the origin of each number, and how its kind predicts the logs."""
 
-    def __init__(
-        self, found: Calibration, predicted: HalfPrediction | None, why_not: str,
-        notes: tuple[str, ...],
-    ) -> None:  # fmt: skip
-        self._found, self._predicted, self._why_not, self._notes = found, predicted, why_not, notes
+    def __init__(self, made: CalibratedLogs) -> None:
+        self._made = made
 
     @property
     def name(self) -> str:
@@ -36,10 +29,8 @@ class CalibratedScenario(Answer):
     @property
     def table(self) -> pd.DataFrame:
         """A row per number of the scenario: number, value, where."""
-        rows = [
-            dict(zip(("number", "value", "where"), one, strict=True)) for one in self._found.origins
-        ]
-        return table_of(rows)
+        columns = ("number", "value", "where")
+        return table_of([dict(zip(columns, one, strict=True)) for one in self._made.found.origins])
 
     @property
     def prediction(self) -> pd.DataFrame:
@@ -48,7 +39,7 @@ class CalibratedScenario(Answer):
         Ends `low` and `high` are of a 90 % predictive interval, and of what the logs do not say.
         Empty where there are too few failures.
         """
-        one = self._predicted
+        one = self._made.predicted
         if one is None:
             return table_of([])
         rows = {"predicted": one.predicted, "observed": one.observed}
@@ -57,7 +48,7 @@ class CalibratedScenario(Answer):
     @property
     def text(self) -> str:
         """The scenario as YAML, for a file."""
-        return self._found.text
+        return self._made.found.text
 
     @property
     def scenario(self) -> Scenario:
@@ -65,8 +56,7 @@ class CalibratedScenario(Answer):
         return load(self.text)
 
     def _document(self) -> Document:
-        page = page_of_calibration(self._found, self._predicted, self._why_not, self._notes)
-        return page.documents[0]
+        return document_of_calibration(self._made)
 
 
 def calibrate(
@@ -90,11 +80,11 @@ def calibrate(
     TraceError : a log can't be read: file, line, value
     ParameterError : too few failures to make a scenario of
     """
-    events = read_named("calibrate", logs, time_unit)
-    jobs = saving_every(ledgers(events, seed=seed), saves_every)
-    found = calibrating.calibrate(jobs, n_nodes=nodes, n_bootstrap=bootstrap, seed=seed)
-    try:
-        predicted, why_not = calibrating.predict(jobs, n_nodes=nodes, seed=seed), ""
-    except ParameterError as error:
-        predicted, why_not = None, str(error)
-    return CalibratedScenario(found, predicted, why_not, tuple(events.notes))
+    made = calibrate_logs(
+        read_named("calibrate", logs, time_unit),
+        saves_every=saves_every,
+        n_nodes=nodes,
+        n_bootstrap=bootstrap,
+        seed=seed,
+    )
+    return CalibratedScenario(made)

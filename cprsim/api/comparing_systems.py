@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -16,8 +15,6 @@ from cprsim.making.comparing_systems import (
     Rules,
     asked,
     compare_into,
-    draw_map,
-    draw_systems,
     map_asked,
     map_into,
 )
@@ -80,9 +77,6 @@ class SystemsComparison(KeptAnswer[Comparison]):
     def _drawings(self) -> Mapping[str, Draw]:
         return {"systems": partial(systems_figure, self._made)}
 
-    def _draw_into(self, folder: Path) -> None:
-        draw_systems(self._made, folder)
-
 
 class MapOfSystems(KeptAnswer[SystemsMap]):
     """Which recovery system is the cheapest where, over two inputs that are not known."""
@@ -111,9 +105,6 @@ class MapOfSystems(KeptAnswer[SystemsMap]):
 
     def _drawings(self) -> Mapping[str, Draw]:
         return {"map": partial(systems_map_figure, self._made)}
-
-    def _draw_into(self, folder: Path) -> None:
-        draw_map(replace(self._made, path=folder))
 
 
 @overload

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace as with_fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +11,7 @@ from cprsim.api.answer import Draw
 from cprsim.api.keeping import WATCH, KeptAnswer, Place, now
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.fleets.folder import FleetResult, option_table
-from cprsim.making.fleeting import (
-    axes_of,
-    draw_fleet_into_its_folder,
-    fleet_identity,
-    fleet_into,
-)
+from cprsim.making.fleeting import axes_of, fleet_identity, fleet_into
 from cprsim.making.options import shortcuts
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.fleet import fleet_charts
@@ -64,9 +58,6 @@ class Fleet(KeptAnswer[FleetResult]):
     def _drawings(self) -> Mapping[str, Draw]:
         charts = fleet_charts(self._made)
         return {name: partial(chart_figure, chart) for name, chart in charts.items()}
-
-    def _draw_into(self, folder: Path) -> None:
-        draw_fleet_into_its_folder(with_fields(self._made, path=folder))
 
 
 def fleet(

@@ -6,7 +6,6 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from abc import abstractmethod
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from cprsim.api.answer import Answer
 from cprsim.making.watch import Watch
+from cprsim.plots.save import save_figures
 from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.identity import Identity, identity_of
 from cprsim.results.manifest import damage, list_again
@@ -126,10 +126,6 @@ class KeptAnswer(Answer, Generic[M]):
         with publishing(final) as new:
             shutil.copytree(self._made.path, new, dirs_exist_ok=True)
             if not self._place.keeps:
-                self._draw_into(new)
+                save_figures({name: draw() for name, draw in self._drawings().items()}, new)
                 list_again(new)
         return final
-
-    @abstractmethod
-    def _draw_into(self, folder: Path) -> None:
-        """Put the figures into a results folder, as the command does."""

@@ -11,7 +11,7 @@ from cprsim.history.ledger import JobLedger, ledgers
 from cprsim.history.reading import read_logs
 from cprsim.history.summing import of_all, worst
 from cprsim.present.document import Document
-from cprsim.present.ledger import inferred_lines, page_of_ledger
+from cprsim.present.ledger import document_of_ledger, inferred_lines
 from cprsim.results.words import count
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Ledger(Answer):
         return tuple(inferred_lines(self._jobs, self._notes))
 
     def _document(self) -> Document:
-        return page_of_ledger(self._jobs, self._notes).documents[0]
+        return document_of_ledger(self._jobs, self._notes)
 
 
 def _hours(

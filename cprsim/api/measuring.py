@@ -16,7 +16,7 @@ from cprsim.curves import CurveFile, read_curve, write_curve
 from cprsim.errors import ParameterError
 from cprsim.estimate import NO_NUMBER
 from cprsim.present.curve import document_of_curve, with_half_width
-from cprsim.present.document import Block, Column, Document, Picture, Table
+from cprsim.present.document import Block, Document, Picture, Table, row_columns
 from cprsim.results.words import with_interval
 from cprsim.staleness import Metric, Response
 
@@ -124,7 +124,7 @@ class Curve(Answer):
         return Table(
             "AUC lost by the portion of samples lost (weighted PLS), ± the half-width of the 95 % "
             f"interval; {NO_NUMBER} beyond what was measured",
-            [Column("strategy", is_number=False), *(Column(f"PLS {one:g}") for one in PORTIONS)],
+            row_columns("strategy", *(f"PLS {one:g}" for one in PORTIONS)),
             [[one.strategy, *(_loss(one, portion) for portion in PORTIONS)] for one in responses],
         )
 

@@ -48,8 +48,8 @@ class Reproduction(Answer):
 
     def _brief(self) -> list[Block]:
         """The comparisons and every figure."""
-        blocks = [block for section in self.document.sections for block in section.blocks]
-        return [*super()._brief(), *(one for one in blocks if isinstance(one, Picture))]
+        pictures = (one for one in self.document.blocks if isinstance(one, Picture))
+        return [*super()._brief(), *pictures]
 
 
 def read(
@@ -103,8 +103,7 @@ class Page(Answer):
         """The first table of the document, as text."""
         import pandas as pd
 
-        blocks = [block for section in self._made.sections for block in section.blocks]
-        for block in blocks:
+        for block in self._made.blocks:
             if isinstance(block, Table):
                 headings = [column.heading for column in block.columns]
                 rows = [list(map(str, row)) for row in block.rows]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace as with_fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from cprsim.api.keeping import WATCH, KeptAnswer, Place, now
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.experiments.assemble import assemble
 from cprsim.making.options import replay_number, require_replication, shortcuts
-from cprsim.making.running import draw_run, simulate_into
+from cprsim.making.running import simulate_into
 from cprsim.plots.overhead import overhead_figure
 from cprsim.plots.timeline import timeline_figure
 from cprsim.present.document import Document
@@ -67,9 +66,6 @@ class Run(KeptAnswer[Result]):
         if self._made.replay is None:
             drawings = {"overhead": partial(overhead_figure, self._made), **drawings}
         return drawings
-
-    def _draw_into(self, folder: Path) -> None:
-        draw_run(with_fields(self._made, path=folder))
 
 
 def run(

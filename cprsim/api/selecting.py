@@ -14,7 +14,6 @@ from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.making.options import shortcuts
 from cprsim.making.selecting import (
     asked,
-    draw_selection,
     said_of_curve,
     said_of_limits,
     select_into,
@@ -59,9 +58,6 @@ class Selection(KeptAnswer[Selected]):
 
     def _drawings(self) -> Mapping[str, Draw]:
         return {"pareto": partial(selection_figure, self._made.selection, self._made.name)}
-
-    def _draw_into(self, folder: Path) -> None:
-        draw_selection(self._made.selection, self._made.name, folder)
 
 
 def select(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace as with_fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +12,7 @@ from cprsim.api.keeping import WATCH, KeptAnswer, Place, now
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.errors import ParameterError
 from cprsim.making.options import shortcuts
-from cprsim.making.sweeping import draw_sweep_into_its_folder, sweep_into
+from cprsim.making.sweeping import sweep_into
 from cprsim.plots.sweep import sweep_figures
 from cprsim.present.document import Document
 from cprsim.present.sweep import document_of_sweep
@@ -22,7 +21,6 @@ from cprsim.workers import Workers
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 
 class Sweep(KeptAnswer[SweepResult]):
@@ -53,13 +51,8 @@ class Sweep(KeptAnswer[SweepResult]):
         return document_of_sweep(self._made)
 
     def _drawings(self) -> Mapping[str, Draw]:
-        def drawn(name: str) -> Figure:
-            return sweep_figures(self._made)[name]
-
-        return {name: partial(drawn, name) for name in sweep_figures(self._made)}
-
-    def _draw_into(self, folder: Path) -> None:
-        draw_sweep_into_its_folder(with_fields(self._made, path=folder))
+        figures = sweep_figures(self._made)
+        return {name: partial(figures.__getitem__, name) for name in figures}
 
 
 def sweep(

@@ -8,7 +8,14 @@ from math import ceil, isfinite, isnan, sqrt
 
 import numpy as np
 
-from cprsim.backtesting.facts import EachItsOwn, apart, experiment_of, failures_in, interval_h
+from cprsim.backtesting.facts import (
+    EachItsOwn,
+    apart,
+    experiment_of,
+    failures_in,
+    interval_h,
+    saving_every,
+)
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
 from cprsim.experiments.pipeline import simulate
@@ -20,8 +27,9 @@ from cprsim.fitting.cost_fragment import costs_fragment
 from cprsim.fitting.families import Fit
 from cprsim.fitting.goodness import Ranking, rank
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
-from cprsim.history.ledger import JobLedger
+from cprsim.history.ledger import JobLedger, ledgers
 from cprsim.history.summing import of_all
+from cprsim.history.table import Events
 from cprsim.records import Floats
 from cprsim.streams import stream
 
@@ -71,6 +79,40 @@ class HalfPrediction:
     def n_for_a_point(self) -> int:
         """Failures that would tell the mean to one point in 9 of 10 cases, all else equal."""
         return ceil(self.n_failures * (self.mean_within / ONE_POINT) ** 2)
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedLogs:
+    """A scenario of logs, held to their later half.
+
+    Parameters
+    ----------
+    predicted : None where there is no prediction; `why_not` says why
+    notes : of the logs, and of the scenario
+    """
+
+    found: Calibration
+    predicted: HalfPrediction | None
+    why_not: str
+    notes: tuple[str, ...]
+
+
+def calibrate_logs(
+    events: Events, *, saves_every: str | None, n_nodes: int, n_bootstrap: int, seed: int
+) -> CalibratedLogs:
+    """Make a scenario of the logs, and hold it to them. Raises as `calibrate` does.
+
+    Parameters
+    ----------
+    saves_every : work between saves, where the logs do not tell it; see `facts.saving_every`
+    """
+    jobs = saving_every(ledgers(events, seed=seed), saves_every)
+    found = calibrate(jobs, n_nodes=n_nodes, n_bootstrap=n_bootstrap, seed=seed)
+    notes = (*events.notes, *found.notes)
+    try:
+        return CalibratedLogs(found, predict(jobs, n_nodes=n_nodes, seed=seed), "", notes)
+    except ParameterError as error:
+        return CalibratedLogs(found, None, str(error), notes)
 
 
 def calibrate(

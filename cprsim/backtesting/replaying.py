@@ -17,6 +17,7 @@ from cprsim.backtesting.facts import (
     facts_of,
     failures_of,
     prices_of_job,
+    saving_every,
     scenario_text,
     with_own_costs,
 )
@@ -24,7 +25,8 @@ from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome, simulate
-from cprsim.history.ledger import JobLedger
+from cprsim.history.ledger import JobLedger, ledgers
+from cprsim.history.table import Events
 from cprsim.records import PARTS, Floats, Ints, RecoveryPolicy
 from cprsim.results.accuracy_rows import accuracy_columns
 from cprsim.results.money import (
@@ -95,6 +97,34 @@ class Advice:
     of_h: float  # wall hours of all jobs
     runner_up: str
     reversed_by: str  # the input that would reverse it, in words
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestedLogs:
+    """The jobs of logs under other systems, what to run, and what was left out, in sentences."""
+
+    found: tuple[Backtest, ...]
+    advised: Advice
+    left_out: tuple[str, ...]
+
+
+def backtest_logs(
+    events: Events, recovery: Sequence[str], *,
+    saves_every: str | None, n_nodes: int, overrides: Sequence[str], n_draws: int, seed: int,
+) -> BacktestedLogs:  # fmt: skip
+    """Replay the failures of all jobs of the logs. Raises as `backtests` does.
+
+    Parameters
+    ----------
+    recovery : strategies or systems, as `entries_of` takes them
+    saves_every : work between saves, where the logs do not tell it; see `facts.saving_every`
+    """
+    jobs, entries = saving_every(ledgers(events, seed=seed), saves_every), entries_of(recovery)
+    found, left_out = backtests(
+        jobs, entries, n_nodes=n_nodes, overrides=overrides, n_draws=n_draws, seed=seed
+    )
+    advised = advice(found, jobs, entries, n_nodes=n_nodes, overrides=overrides, seed=seed)
+    return BacktestedLogs(found, advised, (*events.notes, *left_out))
 
 
 def entries_of(recovery: Sequence[str]) -> list[str]:

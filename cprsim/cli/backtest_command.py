@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.ledger_command import Logs, PageFile, SavesEvery, Seed, TimeUnit, show_logs
+from cprsim.cli.ledger_command import Logs, PageFile, SavesEvery, Seed, StateNodes, TimeUnit
 from cprsim.cli.options import AsJson, Overrides
+from cprsim.cli.showing import show, write_document
 
 
 def backtest(
@@ -22,9 +23,7 @@ def backtest(
             show_default=False,
         ),
     ],
-    nodes: Annotated[
-        int, typer.Option(help="Nodes that hold the state of the job.", min=1, max=100_000)
-    ] = 8,
+    nodes: StateNodes = 8,
     overrides: Overrides = [],  # noqa: B006 - typer's way of saying none
     draws: Annotated[int, typer.Option(help="Of what the logs do not say.", min=2, max=400)] = 200,
     page: PageFile = None,
@@ -38,23 +37,24 @@ def backtest(
     The system that ran is replayed too. What a system needs beside the logs (cluster.link,
     cluster.shard_size or cluster.state, storage.bandwidth) --set says; so it says prices.
     """
-    from cprsim.backtesting.facts import saving_every
-    from cprsim.backtesting.replaying import advice, backtests, entries_of
-    from cprsim.history.ledger import ledgers
+    from cprsim.backtesting.replaying import backtest_logs
     from cprsim.history.reading import read_logs
-    from cprsim.present.backtest import backtest_as_json, backtest_blocks, page_of_backtest
-
-    events = read_logs(logs, time_unit)
-    jobs, entries = saving_every(ledgers(events, seed=seed), saves_every), entries_of(recovery)
-    found, left_out = backtests(
-        jobs, entries, n_nodes=nodes, overrides=overrides, n_draws=draws, seed=seed
+    from cprsim.present.backtest import (
+        backtest_as_json,
+        backtest_blocks,
+        document_of_backtest,
     )
-    advised = advice(found, jobs, entries, n_nodes=nodes, overrides=overrides, seed=seed)
-    notes = [*events.notes, *left_out]
-    show_logs(
-        page,
-        as_json,
-        page_of=lambda: page_of_backtest(found, advised, notes),
-        as_plain=lambda: backtest_as_json(found, advised, notes),
-        blocks_of=lambda: backtest_blocks(found, advised, notes),
+
+    made = backtest_logs(
+        read_logs(logs, time_unit),
+        recovery,
+        saves_every=saves_every,
+        n_nodes=nodes,
+        overrides=overrides,
+        n_draws=draws,
+        seed=seed,
+    )
+    pages = [] if page is None else [write_document(document_of_backtest(made), page)]
+    show(
+        lambda: backtest_as_json(made), lambda: backtest_blocks(made), as_json=as_json, files=pages
     )

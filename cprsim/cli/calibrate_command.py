@@ -7,26 +7,23 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.ledger_command import Logs, PageFile, SavesEvery, Seed, TimeUnit, show_logs
-from cprsim.cli.options import AsJson, settled
+from cprsim.cli.ledger_command import Logs, PageFile, SavesEvery, Seed, StateNodes, TimeUnit
+from cprsim.cli.options import AsJson, Bootstrap, settled
 from cprsim.cli.saying import say
-from cprsim.errors import ParameterError, ResultError
+from cprsim.cli.showing import show, write_document
+from cprsim.errors import ParameterError
 
 
 def calibrate(
     logs: Logs,
-    nodes: Annotated[
-        int, typer.Option(help="Nodes that hold the state of the job.", min=1, max=100_000)
-    ] = 8,
+    nodes: StateNodes = 8,
     save: Annotated[
         Path | None,
         typer.Option(
             "--save", metavar="FILE", help="Write the scenario to a new file.", callback=settled
         ),
     ] = None,
-    bootstrap: Annotated[
-        int, typer.Option(help="Samples behind each p-value; 0 for none.", min=0, max=100_000)
-    ] = 0,
+    bootstrap: Bootstrap = 0,
     page: PageFile = None,
     time_unit: TimeUnit = None,
     saves_every: SavesEvery = None,
@@ -37,39 +34,30 @@ def calibrate(
 
     Then the scenario is held to the logs: the earlier half of all hours predicts the later one.
     """
-    from cprsim.backtesting.calibrating import calibrate as calibrated
-    from cprsim.backtesting.calibrating import predict
-    from cprsim.backtesting.facts import saving_every
-    from cprsim.history.ledger import ledgers
+    from cprsim.backtesting.calibrating import calibrate_logs
     from cprsim.history.reading import read_logs
     from cprsim.present.calibration import (
         calibration_as_json,
         calibration_blocks,
-        page_of_calibration,
+        document_of_calibration,
     )
-    from cprsim.whole_file import write_whole
+    from cprsim.whole_file import write_over
 
     if save is not None and save.exists():
         raise ParameterError(f"--save {save}: is there already; name a new file")
-    events = read_logs(logs, time_unit)
-    jobs = saving_every(ledgers(events, seed=seed), saves_every)
-    found = calibrated(jobs, n_nodes=nodes, n_bootstrap=bootstrap, seed=seed)
-    try:
-        predicted, why_not = predict(jobs, n_nodes=nodes, seed=seed), ""
-    except ParameterError as error:
-        predicted, why_not = None, str(error)
-    if save is not None:
-        try:
-            write_whole(save, found.text)
-        except OSError as error:
-            raise ResultError(f"can't write {save}: {error.strerror or error}") from error
-    notes = events.notes
-    show_logs(
-        page,
-        as_json,
-        page_of=lambda: page_of_calibration(found, predicted, why_not, notes),
-        as_plain=lambda: calibration_as_json(found, predicted, why_not, notes),
-        blocks_of=lambda: calibration_blocks(found, predicted, why_not, notes),
+    made = calibrate_logs(
+        read_logs(logs, time_unit),
+        saves_every=saves_every,
+        n_nodes=nodes,
+        n_bootstrap=bootstrap,
+        seed=seed,
     )
+    if save is not None:
+        write_over(save, made.found.text)
+    pages = [] if page is None else [write_document(document_of_calibration(made), page)]
+    show(
+        lambda: calibration_as_json(made), lambda: calibration_blocks(made), as_json=as_json,
+        files=pages,
+    )  # fmt: skip
     if save is not None and not as_json:
         say(save)

@@ -9,16 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cprsim.cli import completing
-from cprsim.cli.options import AsJson, NumberOfWorkers, OutFolder, Overrides, ScenarioFile
-from cprsim.cli.run_command import RESULTS
-from cprsim.cli.saying import say_json
+from cprsim.cli.options import (
+    RESULTS,
+    AsJson,
+    NumberOfWorkers,
+    OutFolder,
+    Overrides,
+    ScenarioFile,
+    SimulationSeed,
+)
+from cprsim.cli.showing import show
 from cprsim.making.options import shortcuts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cprsim.scenario import LoadedScenario
-    from cprsim.systems_compared import Comparison
 
 
 def compare_systems(
@@ -51,9 +57,7 @@ def compare_systems(
             autocompletion=completing.keys,
         ),
     ] = [],  # noqa: B006
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of all random numbers, instead of the scenario's.")
-    ] = None,
+    seed: SimulationSeed = None,
     replications: Annotated[
         int | None,
         typer.Option(
@@ -78,6 +82,7 @@ def compare_systems(
     from cprsim.cli.finished import finished_or_make, target_of
     from cprsim.cli.watching import ON_STDERR
     from cprsim.making import comparing_systems
+    from cprsim.present.systems import comparison_as_json, systems_blocks
     from cprsim.scenario import load_scenario
     from cprsim.systems_compared import load_comparison
 
@@ -89,20 +94,11 @@ def compare_systems(
     comparison, there = finished_or_make(
         target, load_comparison, lambda: comparing_systems.compare_into(target, asked, ON_STDERR)
     )
-    _print(comparison, as_json=as_json, again=there)
-
-
-def _print(comparison: Comparison, *, as_json: bool, again: bool) -> None:
-    if as_json:
-        from cprsim.present.systems import comparison_as_json
-
-        say_json(comparison_as_json(comparison))
-        return
-    from cprsim.cli.terminal import Terminal
-    from cprsim.present.systems import systems_blocks
-    from cprsim.present.terminal import show
-
-    show(Terminal(), systems_blocks(comparison, found_again=again))
+    show(
+        lambda: comparison_as_json(comparison),
+        lambda: systems_blocks(comparison, found_again=there),
+        as_json=as_json,
+    )
 
 
 def _map(
@@ -118,11 +114,9 @@ def _map(
 ) -> None:
     from cprsim.cli.finished import finished_or_make, target_of
     from cprsim.cli.interrupts import telling_what_is_kept
-    from cprsim.cli.terminal import Terminal
     from cprsim.cli.watching import ON_STDERR
     from cprsim.making import comparing_systems
     from cprsim.present.systems_map import map_as_json, map_blocks
-    from cprsim.present.terminal import show
     from cprsim.scenario import load_scenario
     from cprsim.systems_compared.map_folder import SystemsMap, load_map
     from cprsim.workers import Workers
@@ -142,7 +136,8 @@ def _map(
 
     instead = "it is made anew from its points"
     made, there = finished_or_make(target, load_map, make, instead=instead, alone=True)
-    if as_json:
-        say_json(map_as_json(made))
-    else:
-        show(Terminal(), map_blocks(made, found_again=there))
+    show(
+        lambda: map_as_json(made),
+        lambda: map_blocks(made, found_again=there),
+        as_json=as_json,
+    )

@@ -17,7 +17,7 @@ from typing import Any
 
 import typer
 
-from cprsim.shipping import CURVES, FOLDER, SCHEMA, shipped_scenarios
+from cprsim.shipping import CURVES, FOLDER, SCHEMA, file_or_shipped, shipped_scenarios
 
 Offered = list[tuple[str, str]]  # each with what a shell may show beside it
 Offer = Callable[[typer.Context, str], Offered]
@@ -28,6 +28,18 @@ STUDIES = (
     "systems", "promise",
 )  # fmt: skip
 """Names of `cprsim.reproduce.STUDIES`, which takes seconds to import; a test holds them equal."""
+
+KINDS = ("recommender", "llm")
+"""Values of `cprsim.scenario.answers.JobKind`, likewise."""
+
+OF_ALL = {
+    "recovery.interval": "between saves, of every strategy that saves",
+    "recovery.target_pls": "of every strategy that takes a target",
+}
+"""What `sweep --over` sets in all entries at once: `cprsim.sweeps.points.TAKES`, likewise."""
+
+OF_FLEETS = ("spares", "nodes", "storage", "savers", "crews")
+"""Keys of `fleet` that `fleet --over` takes bare: `cprsim.fleets.options.SHORT`, likewise."""
 
 ROLES = ("emb_ps", "trainer", "worker", "sync_ps")
 MOST_SHOWN = 60  # characters of a description
@@ -79,6 +91,12 @@ def studies(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
 
 
 @quiet
+def kinds(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    """What `cprsim init --kind` takes."""
+    return ((name, "") for name in KINDS)
+
+
+@quiet
 def systems(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
     """Strategies and recovery systems."""
     return ((name, "") for name in _strategies())
@@ -106,7 +124,25 @@ def keys(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
 
     After ``=`` the words that the key takes, in shells that do not end a word there, as bash does.
     """
-    names = _named_in(ctx.params.get("scenario") or ctx.params.get("job"))
+    return _dotted(ctx, incomplete)
+
+
+@quiet
+def axes(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    """The same, and what `sweep --over` alone takes."""
+    yield from OF_ALL.items()
+    yield from _dotted(ctx, incomplete)
+
+
+@quiet
+def options_of_fleets(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    """The same, and what `fleet --over` alone takes."""
+    yield from ((name, f"fleet.{name}") for name in OF_FLEETS)
+    yield from _dotted(ctx, incomplete)
+
+
+def _dotted(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    names = _named_in(_scenario_of(ctx))
     key, is_given, _ = incomplete.partition("=")
     if is_given:
         words = _words_of(_schema(), key, "", names)
@@ -175,12 +211,18 @@ def _is_value(node: dict[str, Any]) -> bool:
     return any(form.get("type") in simple or "enum" in form for form in _forms(node))
 
 
-def _named_in(scenario: object) -> tuple[str, ...]:
+def _scenario_of(ctx: typer.Context) -> str | None:
+    """What was typed as the scenario: among `args` where an option behind it has no value yet."""
+    typed = ctx.params.get("scenario") or ctx.params.get("job")
+    return str(typed) if typed else next(iter(ctx.args), None)
+
+
+def _named_in(scenario: str | None) -> tuple[str, ...]:
     """Names and strategies of the entries of a scenario's lists, as far as its text shows them."""
-    if not isinstance(scenario, Path) or not scenario.is_file():
+    if scenario is None or not (path := file_or_shipped(Path(scenario))).is_file():
         return ()
     with suppress(OSError, UnicodeDecodeError):
-        text = re.sub(r"#.*", "", scenario.read_text("utf-8")[:LIST_LIMIT])
+        text = re.sub(r"#.*", "", path.read_text("utf-8")[:LIST_LIMIT])
         words = set(re.findall(r"[\w.-]+", text.partition("\nrecovery:")[2]))
         named = re.findall(r"\bname: *([\w.-]+)", text.partition("\nname:")[2])
         return tuple(dict.fromkeys([*named, *(one for one in _strategies() if one in words)]))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cprsim.cli.ledger_command import PageFile
-from cprsim.cli.options import AsJson, column_names, settled
-from cprsim.cli.saying import complain, say, say_json
+from cprsim.cli.options import AsJson, Bootstrap, column_names, settled
+from cprsim.cli.saying import complain
+from cprsim.cli.showing import show, write_document
 from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
@@ -35,9 +36,6 @@ Columns = Annotated[
 ]
 TimeUnit = Annotated[
     str | None, typer.Option(help="Of a table: unit of times that are numbers: ms, s, min, h, d.")
-]
-Bootstrap = Annotated[
-    int, typer.Option(help="Samples behind each p-value; 0 for none.", min=0, max=100_000)
 ]
 Seed = Annotated[int, typer.Option(help="Of the bootstrap.", min=0)]
 
@@ -211,8 +209,8 @@ def fit(
         bool,
         typer.Option(
             "--through-window",
-            help="Write the fragment for the log's window with its rate as it changes: a Poisson "
-            "process; --circle then simulates that too.",
+            help="Write the fragment for the log's window with its rate as it changes, and the "
+            "random factor that the log has on it; --circle then simulates that too.",
         ),
     ] = False,
     save: Annotated[
@@ -234,7 +232,6 @@ def fit(
     """Fit distributions to a log of failures: gaps, up-times of nodes, repairs."""
     from dataclasses import replace
 
-    from cprsim.cli.terminal import Terminal
     from cprsim.errors import ParameterError
     from cprsim.failures.outages import anonymous_rows, how_to_fit
     from cprsim.fitting.since_last import compared, read_before
@@ -245,7 +242,7 @@ def fit(
         options_of_reader,
         read_to_fit,
     )
-    from cprsim.present.fit import FitReport, blocks_of_fit, page_of_fit, since_sentences
+    from cprsim.present.fit import FitReport, blocks_of_fit, document_of_fit, since_sentences
     from cprsim.present.fit_json import (
         causes_as_json,
         domains_as_json,
@@ -253,7 +250,6 @@ def fit(
         groups_as_json,
         since_as_json,
     )
-    from cprsim.present.terminal import show
     from cprsim.whole_file import require_new, write_new
 
     for new in (save, anonymize):
@@ -296,13 +292,12 @@ def fit(
         report = replace(report, more=(*since_sentences(since), *report.more))
     figures = _draw(fitted, out, log.as_read if coalesce is not None else None) if out else []
     if page is not None:
-        from cprsim.present.writing import write_page
-
-        complain(f"page written to {write_page(page_of_fit(report), page)[0]}")
+        complain(f"page written to {write_document(document_of_fit(report), page)}")
     to_save = report.to_save
     if save is not None and to_save is not None:
         write_new(save, to_save)
-    if as_json:
+
+    def plain() -> dict[str, Any]:
         more: dict[str, Any] = {}
         if apart.causes:
             each = causes_as_json(apart.causes, apart.cause_fragments)
@@ -310,11 +305,9 @@ def fit(
         more |= {"by_group": groups_as_json(apart.groups)} if apart.groups else {}
         more |= {"domains": domains_as_json(apart.domains)} if apart.domains else {}
         more |= {"since_last": since_as_json(since)} if since else {}
-        say_json({**fit_as_json(report, figures), **more})
-    else:
-        show(Terminal(), blocks_of_fit(report))
-        for path in figures:
-            say(path)
+        return {**fit_as_json(report, figures), **more}
+
+    show(plain, lambda: blocks_of_fit(report), as_json=as_json, files=figures)
     if save is not None and to_save is None:
         raise ParameterError(f"--save: there is no fragment to write: {report.why_no_fragment}")
     if save is not None:
@@ -325,14 +318,10 @@ def presets(as_json: AsJson = False) -> None:
     """List failure rates that others published or that were fitted to public logs."""
     from dataclasses import asdict
 
-    from cprsim.cli.terminal import Terminal
     from cprsim.failures.presets import PRESETS
-    from cprsim.present.fit import print_presets
+    from cprsim.present.fit import preset_blocks
 
-    if as_json:
-        say_json([asdict(one) for one in PRESETS])
-        return
-    print_presets(Terminal())
+    show(lambda: [asdict(one) for one in PRESETS], preset_blocks, as_json=as_json)
 
 
 def fit_costs(
@@ -356,27 +345,24 @@ def fit_costs(
     time_unit: Annotated[
         str | None, typer.Option(help="Unit of times that are numbers: ms, s, min, h, d.")
     ] = None,
-    bootstrap: Annotated[
-        int, typer.Option(help="Samples behind each p-value; 0 for none.", min=0, max=100_000)
-    ] = 199,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.", min=0)] = 0,
+    bootstrap: Bootstrap = 199,
+    seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Fit what saves and loads cost to a log of them, for a scenario's `costs`."""
-    from cprsim.cli.terminal import Terminal
     from cprsim.fitting.cost_fit import fit_costs as fitted
     from cprsim.fitting.cost_fit import read_transfers
     from cprsim.fitting.cost_fragment import costs_fragment
-    from cprsim.present.fit_costs import costs_as_json, print_costs
+    from cprsim.present.fit_costs import costs_as_json, costs_blocks
 
     transfers = read_transfers(log, columns=column_names(columns or []), time_unit=time_unit)
     fits = fitted(transfers, n_bootstrap=bootstrap, seed=seed)
     fragment = costs_fragment(fits, one_line(log.name))
-    if as_json:
-        found = costs_as_json(fits, fragment, transfers.notes)
-        say_json(found)
-        return
-    print_costs(Terminal(), fits, fragment, transfers.notes)
+    show(
+        lambda: costs_as_json(fits, fragment, transfers.notes),
+        lambda: costs_blocks(fits, fragment, transfers.notes),
+        as_json=as_json,
+    )
 
 
 def _by_cause_said(reach: list[str]) -> dict[str, str]:
@@ -391,21 +377,15 @@ def _by_cause_said(reach: list[str]) -> dict[str, str]:
 
 
 def _draw(fitted: TraceFit, out: Path, not_coalesced: Outages | None) -> list[Path]:
-    from cprsim.errors import ResultError
     from cprsim.fitting.coalescing import failures_by_window
     from cprsim.plots.fit import coalescing_figure, fit_figures
-    from cprsim.plots.save import save_figure
+    from cprsim.plots.save import save_figures
+    from cprsim.whole_file import writes
 
-    try:
-        figures = fit_figures(fitted)
-        if not_coalesced is not None:
-            windows = failures_by_window(not_coalesced)
-            figures = {**figures, "coalescing": coalescing_figure(windows)}
+    figures = fit_figures(fitted)
+    if not_coalesced is not None:
+        windows = failures_by_window(not_coalesced)
+        figures = {**figures, "coalescing": coalescing_figure(windows)}
+    with writes(f"to {out}"):
         out.mkdir(parents=True, exist_ok=True)
-        return [
-            path
-            for name, figure in figures.items()
-            for path in save_figure(figure, out / f"fit-{name}")
-        ]
-    except OSError as error:
-        raise ResultError(f"can't write to {out}: {error.strerror or error}") from error
+        return save_figures(figures, out, prefix="fit-")

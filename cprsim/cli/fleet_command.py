@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from cprsim.cli import completing
 from cprsim.cli.options import (
+    RESULTS,
     Address,
     AsJson,
     Backend,
@@ -16,13 +18,10 @@ from cprsim.cli.options import (
     OutFolder,
     Overrides,
     ScenarioFile,
+    SimulationSeed,
 )
-from cprsim.cli.run_command import RESULTS
-from cprsim.cli.saying import say_json
+from cprsim.cli.showing import show
 from cprsim.making.options import shortcuts
-
-if TYPE_CHECKING:
-    from cprsim.fleets.folder import FleetResult
 
 
 def fleet(
@@ -36,12 +35,11 @@ def fleet(
             "recovery.full.interval='1 h,2 h,4 h'; may be repeated. Short for fleet.KEY: spares, "
             "nodes, crews, storage, savers.",
             show_default=False,
+            autocompletion=completing.options_of_fleets,
         ),
     ] = [],  # noqa: B006
     overrides: Overrides = [],  # noqa: B006
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of all random numbers, instead of the scenario's.")
-    ] = None,
+    seed: SimulationSeed = None,
     histories: Annotated[
         int | None, typer.Option(help="Histories of the fleet, instead of the scenario's number.")
     ] = None,
@@ -70,22 +68,14 @@ def fleet(
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.watching import ON_STDERR
     from cprsim.making.fleeting import fleet_identity, fleet_into, said_axes
+    from cprsim.present.fleet import fleet_as_json, fleet_blocks
 
     axes = said_axes(over)
     target = target_of(out, loaded, started, identity=fleet_identity(loaded, axes))
     with telling_what_is_kept() as kept:
         result, again = fleet_into(target, loaded, axes, by, ON_STDERR, keeps=kept.hold)
-    _print(result, as_json=as_json, found_again=again)
-
-
-def _print(result: FleetResult, *, as_json: bool, found_again: bool) -> None:
-    if as_json:
-        from cprsim.present.fleet import fleet_as_json
-
-        say_json(fleet_as_json(result))
-        return
-    from cprsim.cli.terminal import Terminal
-    from cprsim.present.fleet import fleet_blocks
-    from cprsim.present.terminal import show
-
-    show(Terminal(), fleet_blocks(result, found_again=found_again))
+    show(
+        lambda: fleet_as_json(result),
+        lambda: fleet_blocks(result, found_again=again),
+        as_json=as_json,
+    )

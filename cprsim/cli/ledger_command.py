@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from cprsim.cli.options import AsJson, settled
-from cprsim.cli.saying import say, say_json
-
-if TYPE_CHECKING:
-    from cprsim.present.document import Block, Page
+from cprsim.cli.showing import show, write_document
 
 Logs = Annotated[
     list[Path],
@@ -35,7 +31,9 @@ SavesEvery = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Of the draws of what the logs do not say.", min=0)]
-
+StateNodes = Annotated[
+    int, typer.Option(help="Nodes that hold the state of the job.", min=1, max=100_000)
+]
 PageFile = Annotated[
     Path | None,
     typer.Option("--page", metavar="FILE", help="Write one HTML file, too.", callback=settled),
@@ -56,38 +54,13 @@ def ledger(
     """
     from cprsim.history.ledger import ledgers
     from cprsim.history.reading import read_logs
-    from cprsim.present.ledger import ledger_as_json, ledger_blocks, page_of_ledger
+    from cprsim.present.ledger import document_of_ledger, ledger_as_json, ledger_blocks
 
     events = read_logs(logs, time_unit)
     jobs = ledgers(events, seed=seed)
-    show_logs(
-        page,
-        as_json,
-        page_of=lambda: page_of_ledger(jobs, events.notes),
-        as_plain=lambda: ledger_as_json(jobs, events.notes),
-        blocks_of=lambda: ledger_blocks(jobs, events.notes),
-    )
-
-
-def show_logs(
-    page: Path | None,
-    as_json: bool,
-    *,
-    page_of: Callable[[], Page],
-    as_plain: Callable[[], dict[str, Any]],
-    blocks_of: Callable[[], Sequence[Block]],
-) -> None:
-    """Write the page where one is asked for; print one JSON object, or what a terminal shows."""
-    if page is not None:
-        from cprsim.present.writing import write_page
-
-        write_page(page_of(), page)
-    if as_json:
-        say_json(as_plain())
-        return
-    from cprsim.cli.terminal import Terminal
-    from cprsim.present.terminal import show
-
-    show(Terminal(), blocks_of())
-    if page is not None:
-        say(page)
+    notes = events.notes
+    pages = [] if page is None else [write_document(document_of_ledger(jobs, notes), page)]
+    show(
+        lambda: ledger_as_json(jobs, notes), lambda: ledger_blocks(jobs, notes), as_json=as_json,
+        files=pages,
+    )  # fmt: skip

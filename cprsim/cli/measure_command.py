@@ -25,6 +25,7 @@ from cprsim.cli.options import (
 )
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import say, say_json
+from cprsim.cli.showing import show
 
 if TYPE_CHECKING:
     from cprsim.curves import CurveFile
@@ -299,15 +300,13 @@ def _show(
     path: Path,
     as_json: bool,
 ) -> None:
-    from cprsim.cli.terminal import Terminal
     from cprsim.curves import write_curve
     from cprsim.curves.curve_file import as_json as file_as_json
     from cprsim.measuring.curve import curve_file
     from cprsim.measuring.lengths import sentences_of_lengths, with_lengths
     from cprsim.plots.save import save_figure
     from cprsim.plots.staleness import staleness_figure
-    from cprsim.present.measure import print_measured
-    from cprsim.present.terminal import say as say_prose
+    from cprsim.present.measure import measured_blocks
 
     curve = curve_file(measured, request, path.stem, command_of(sys.argv[1:]))
     curve = with_lengths(curve, shorter)
@@ -315,14 +314,12 @@ def _show(
     figures = save_figure(
         staleness_figure(measured, request.loaded.scenario.name), path.with_suffix("")
     )
-    if as_json:
-        say_json(file_as_json(curve))
-        return
-    print_measured(Terminal(), measured)
-    for sentence in sentences_of_lengths(curve):
-        say_prose(Terminal(), sentence)
-    for written in (path, *figures):
-        say(written)
+    show(
+        lambda: file_as_json(curve),
+        lambda: measured_blocks(measured, sentences_of_lengths(curve)),
+        as_json=as_json,
+        files=(path, *figures),
+    )
 
 
 def command_of(arguments: Sequence[str]) -> str:
@@ -354,6 +351,8 @@ def _progress(request: MeasureRequest) -> Iterator[Callable[[int, Measured | Non
 
     console, began = Terminal(stderr=True), monotonic()
     reached = "no slope yet: three seeds are the least"
+    if request.n_seeds is not None:
+        reached = f"0 of {request.n_seeds} seeds"
 
     def line() -> Text:
         n_runs = n_finished(request.folder)
@@ -362,7 +361,9 @@ def _progress(request: MeasureRequest) -> Iterator[Callable[[int, Measured | Non
 
     def on_seed(n_complete: int, known: Measured | None) -> None:
         nonlocal reached
-        if known is not None:
+        if request.n_seeds is not None:
+            reached = f"{n_complete} of {request.n_seeds} seeds"
+        elif known is not None:
             reached = (
                 f"{n_complete} seeds, slopes known to {known.widest:.0%} of partial's "
                 f"(asked: {request.precision:.0%})"

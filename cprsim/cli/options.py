@@ -75,6 +75,13 @@ OutFolder = Annotated[
     Path,
     typer.Option("--out", metavar="DIR", help="Where the results folders go.", callback=settled),
 ]
+RESULTS = Path("results")  # its default
+SimulationSeed = Annotated[
+    int | None, typer.Option(help="Seed of all random numbers, instead of the scenario's.")
+]
+Bootstrap = Annotated[
+    int, typer.Option(help="Samples behind each p-value; 0 for none.", min=0, max=100_000)
+]
 
 
 MOST_WORKERS = 1_000

@@ -140,8 +140,10 @@ def _rehearsed(
     from cprsim.experiments.assemble import assemble
     from cprsim.experiments.proxy_model import proxy_model
     from cprsim.rehearsal.rehearsing import rehearse as run
+    from cprsim.rehearsal.setting import require_rehearsable
 
     experiment = assemble(loaded)
+    require_rehearsable(experiment)  # before the stand-in is made, which takes its time
     pulse.doing("rehearsing")
     return run(experiment, proxy_model(loaded), names, repeat, journal, complain, tcp, place)
 

@@ -159,7 +159,9 @@ def _make(
 ) -> None:
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.terminal import Terminal
-    from cprsim.present.reproduction import print_reproduced
+    from cprsim.codec import encode
+    from cprsim.present.reproduction import reproduced_blocks
+    from cprsim.present.terminal import show
     from cprsim.reproduce.runner import record, reproduce
 
     console, told = Terminal(), {}
@@ -171,10 +173,10 @@ def _make(
             made = reproduce(study, request)
         if keep:
             record(made, KEPT)
-        told[study.name] = {"path": str(made.path), **made.summary.as_json()}
+        told[study.name] = {"path": str(made.path), **encode(made.summary)}
         if not as_json:
             if number > 1:
                 console.print()
-            print_reproduced(console, made)
+            show(console, reproduced_blocks(made))
     if as_json:
         say_json(told, indent=1)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from cprsim.cli.options import AsJson, settled
 from cprsim.cli.pulse import pulse
-from cprsim.cli.saying import say, say_json
+from cprsim.cli.saying import say
+from cprsim.cli.showing import show
 
 RUNS = ("run", "comparison of systems")  # kinds of folders that hold a run
 DRAWS = "draws runs, sweeps, comparisons and maps of systems"
@@ -34,16 +35,14 @@ def compare(
     for path in (a, b):
         _require_kind(path, RUNS, "compares two results of `cprsim run`")
     results = load_result(a), load_result(b)
-    if as_json:
+
+    def plain() -> dict[str, Any]:
         inputs = different([inputs_of(result.path, result.manifest) for result in results])
         paired, errors = same_failures(*results), shared_errors(*results)
-        plain = comparison_as_json(differences(*results), paired, inputs, errors)
-        say_json(plain | money_of_two_as_json(*results))
-        return
-    from cprsim.cli.terminal import Terminal
-    from cprsim.present.terminal import show
+        found = comparison_as_json(differences(*results), paired, inputs, errors)
+        return found | money_of_two_as_json(*results)
 
-    show(Terminal(), comparison_of_two(*results))
+    show(plain, lambda: comparison_of_two(*results), as_json=as_json)
 
 
 def plot(
@@ -62,7 +61,7 @@ def plot(
 
     Its results folder stays as it is.
     """
-    from cprsim.errors import ParameterError, ResultError
+    from cprsim.errors import ParameterError
     from cprsim.plots import FORMATS, draw_result, save_figure
     from cprsim.plots.sweep import draw_sweep
     from cprsim.plots.systems import systems_figure
@@ -71,6 +70,7 @@ def plot(
     from cprsim.sweeps import SweepResult, is_sweep, load_sweep
     from cprsim.systems_compared import is_comparison, load_comparison
     from cprsim.systems_compared.map_folder import SystemsMap, is_map, load_map
+    from cprsim.whole_file import writes
 
     wanted = formats or ["png", "svg"]
     for unknown in set(wanted) - set(FORMATS):
@@ -80,7 +80,7 @@ def plot(
     load = load_map if is_map(result) else load_sweep if is_sweep(result) else load_result
     loaded: object = load(result)
     pulse.doing("drawing figures")
-    try:
+    with writes(f"to {out}"):
         out.mkdir(parents=True, exist_ok=True)
         if isinstance(loaded, SweepResult):
             paths = draw_sweep(loaded, out, prefix=prefix, formats=wanted)
@@ -92,8 +92,6 @@ def plot(
         else:
             assert isinstance(loaded, Result)
             paths = draw_result(loaded, out, prefix=prefix, formats=wanted)
-    except OSError as error:
-        raise ResultError(f"can't write to {out}: {error.strerror or error}") from error
     for path in paths:
         say(path)
 

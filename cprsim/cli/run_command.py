@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
-from cprsim.cli.saying import say_json
+from cprsim.cli.options import (
+    RESULTS,
+    AsJson,
+    OutFolder,
+    Overrides,
+    ScenarioFile,
+    SimulationSeed,
+)
+from cprsim.cli.showing import show
 from cprsim.making.options import replay_number, require_replication, shortcuts
 
 if TYPE_CHECKING:
     from cprsim.results import Result
 
-RESULTS = Path("results")
-
 
 def run(
     scenario: ScenarioFile,
     overrides: Overrides = [],  # noqa: B006
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of all random numbers, instead of the scenario's.")
-    ] = None,
+    seed: SimulationSeed = None,
     replications: Annotated[
         int | None, typer.Option(help="Number of replications, instead of the scenario's.")
     ] = None,
@@ -52,6 +54,7 @@ def run(
     from cprsim.cli.finished import finished_or_make, target_of
     from cprsim.cli.watching import ON_STDERR
     from cprsim.making import running
+    from cprsim.present.run import run_as_json, run_blocks
     from cprsim.results import load_result
 
     def made(number: int | None) -> tuple[Result, bool]:
@@ -65,16 +68,8 @@ def run(
         )
 
     result, there = made(replay_number(replay, lambda: made(None)[0]))
-    _print(result, as_json=as_json, found_again=there)
-
-
-def _print(result: Result, *, as_json: bool, found_again: bool) -> None:
-    if as_json:
-        from cprsim.present.run import run_as_json
-
-        say_json(run_as_json(result))
-        return
-    from cprsim.cli.terminal import Terminal
-    from cprsim.present.run import print_run
-
-    print_run(Terminal(), result, found_again=found_again)
+    show(
+        lambda: run_as_json(result),
+        lambda: run_blocks(result, found_again=there),
+        as_json=as_json,
+    )

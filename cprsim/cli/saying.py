@@ -37,10 +37,13 @@ def ask(question: str, read: Callable[[str], T], default: str | None = None) -> 
 
     Raises KeyboardInterrupt where there is no answer (Ctrl-C, or the end of the input).
     """
+    after = " " if default is None else ": "  # which stands behind the question, in brackets
     while True:
         with pulse.behind_a_bar():
             try:
-                text = typer.prompt(printable(question), default=default, err=True)
+                text = typer.prompt(
+                    printable(question), default=default, err=True, prompt_suffix=after
+                )
             except typer.Abort:
                 raise KeyboardInterrupt from None
         try:

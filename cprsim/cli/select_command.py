@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cprsim.cli import completing
-from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
-from cprsim.cli.saying import say_json
+from cprsim.cli.options import RESULTS, AsJson, OutFolder, Overrides, ScenarioFile
+from cprsim.cli.showing import show
 from cprsim.errors import ParameterError
 
 if TYPE_CHECKING:
     from cprsim.making.selecting import SelectRequest
+    from cprsim.present.document import Block
     from cprsim.selector import Selection
-
-RESULTS = Path("results")
 
 
 def select(
@@ -100,7 +99,11 @@ def select(
     selection, there = finished_or_make(
         target, read_selection, lambda: selecting.select_into(target, asked, ON_STDERR)
     )
-    _print(selection, asked, target.folder, as_json=as_json, found_again=there)
+    show(
+        lambda: _plain(selection, asked, target.folder),
+        lambda: _blocks(selection, asked, target.folder, found_again=there),
+        as_json=as_json,
+    )
 
 
 def _limit_by_name(text: str | None) -> dict[str, float] | None:
@@ -117,26 +120,28 @@ def _limit_by_name(text: str | None) -> dict[str, float] | None:
         raise ParameterError(message) from None
 
 
-def _print(
-    selection: Selection, asked: SelectRequest, folder: Path, *, as_json: bool, found_again: bool
-) -> None:
-    if as_json:
-        from cprsim.codec import encode
-        from cprsim.present.money import bills_as_json
-        from cprsim.results.money import prices_in
-        from cprsim.selector.bills import bills_of_selection
-        from cprsim.selector.words import entries
+def _plain(selection: Selection, asked: SelectRequest, folder: Path) -> dict[str, Any]:
+    from cprsim.codec import encode
+    from cprsim.present.money import bills_as_json
+    from cprsim.results.money import prices_in
+    from cprsim.selector.bills import bills_of_selection
+    from cprsim.selector.words import entries
 
-        shown = {"name": asked.name, "results": str(folder), **encode(selection)}
-        shown["entries"] = entries(selection)
-        say_json(shown | bills_as_json(bills_of_selection(selection, prices_in(folder))))
-        return
-    from cprsim.cli.terminal import Terminal
+    return {
+        "name": asked.name,
+        "results": str(folder),
+        **encode(selection),
+        "entries": entries(selection),
+        **bills_as_json(bills_of_selection(selection, prices_in(folder))),
+    }
+
+
+def _blocks(
+    selection: Selection, asked: SelectRequest, folder: Path, *, found_again: bool
+) -> list[Block]:
     from cprsim.present.provenance import FOUND_AGAIN, places
     from cprsim.present.selection import summary
-    from cprsim.present.terminal import show
     from cprsim.results.money import prices_in
 
     blocks = summary(selection, asked.name, asked.experiment.cluster.n_nodes, prices_in(folder))
-    files = places(folder, [folder / "pareto.png"], FOUND_AGAIN if found_again else "")
-    show(Terminal(), [*blocks, files])
+    return [*blocks, places(folder, [folder / "pareto.png"], FOUND_AGAIN if found_again else "")]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cprsim.cli import completing
 from cprsim.cli.options import (
+    RESULTS,
     Address,
     AsJson,
     Backend,
@@ -18,13 +19,10 @@ from cprsim.cli.options import (
     OutFolder,
     Overrides,
     ScenarioFile,
+    SimulationSeed,
 )
-from cprsim.cli.run_command import RESULTS
-from cprsim.cli.saying import say_json
+from cprsim.cli.showing import show
 from cprsim.making.options import shortcuts
-
-if TYPE_CHECKING:
-    from cprsim.sweeps import SweepResult
 
 
 class Mode(StrEnum):
@@ -44,7 +42,7 @@ def sweep(
             help="Vary one value, e.g. costs.save='30 s:10 min:log12', cluster.emb_ps=4:64:lin5 or "
             "failures.mtbf='14 h,28 h'; may be repeated. Default: the scenario's section sweep.",
             show_default=False,
-            autocompletion=completing.keys,
+            autocompletion=completing.axes,
         ),
     ] = [],  # noqa: B006
     mode: Annotated[
@@ -56,9 +54,7 @@ def sweep(
         ),
     ] = None,
     overrides: Overrides = [],  # noqa: B006
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of all random numbers, instead of the scenario's.")
-    ] = None,
+    seed: SimulationSeed = None,
     replications: Annotated[
         int | None,
         typer.Option(help="Replications of each point, instead of the scenario's number."),
@@ -97,21 +93,13 @@ def sweep(
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.watching import ON_STDERR
     from cprsim.making.sweeping import sweep_into
+    from cprsim.present.sweep import sweep_as_json, sweep_blocks
 
     target = target_of(out, loaded, started, "sweep")
     with telling_what_is_kept() as kept:
         result, n_computed = sweep_into(target, loaded, by, ON_STDERR, keeps=kept.hold)
-    _print(result, n_computed, as_json=as_json)
-
-
-def _print(result: SweepResult, n_computed: int, *, as_json: bool) -> None:
-    if as_json:
-        from cprsim.present.sweep import sweep_as_json
-
-        said = sweep_as_json(result, n_computed)
-        say_json(said)
-        return
-    from cprsim.cli.terminal import Terminal
-    from cprsim.present.sweep import print_sweep
-
-    print_sweep(Terminal(), result, n_computed)
+    show(
+        lambda: sweep_as_json(result, n_computed),
+        lambda: sweep_blocks(result, n_computed),
+        as_json=as_json,
+    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cprsim.cli.options import (
+    RESULTS,
     AllowCode,
     AsJson,
     OutFolder,
@@ -16,15 +17,13 @@ from cprsim.cli.options import (
     ScenarioFile,
 )
 from cprsim.cli.pulse import pulse
-from cprsim.cli.saying import say, say_json
+from cprsim.cli.showing import show
 from cprsim.making.options import require_replication
 
 if TYPE_CHECKING:
     from cprsim.experiments.accuracy import TrainingOutcome
     from cprsim.experiments.assemble import Experiment
     from cprsim.scenario import LoadedScenario
-
-FIGURES = Path("results")
 
 
 def train(
@@ -39,7 +38,7 @@ def train(
     ] = False,
     allow_code: AllowCode = False,
     as_json: AsJson = False,
-    out: OutFolder = FIGURES,
+    out: OutFolder = RESULTS,
 ) -> None:
     """Train a small model with the failures of one replication, and show its accuracy.
 
@@ -61,7 +60,7 @@ def train(
     from cprsim.experiments.proxy_model import proxy_model
     from cprsim.experiments.train_in_step import team_of
     from cprsim.plots import loss_figure, save_figure
-    from cprsim.present.train import accuracy_as_json, print_accuracy
+    from cprsim.present.train import accuracy_as_json, accuracy_blocks
     from cprsim.results.publish import require_writable
 
     require_replication(replay)
@@ -81,15 +80,12 @@ def train(
         out.mkdir(parents=True, exist_ok=True)
         stem = out / f"{loaded.scenario.name}-loss-{replay}"
         figures = save_figure(loss_figure(measured, loaded.scenario.name), stem)
-    if as_json:
-        shown = accuracy_as_json(measured) | {"figures": [str(path) for path in figures]}
-        say_json(shown)
-        return
-    from cprsim.cli.terminal import Terminal
-
-    print_accuracy(Terminal(), measured, experiment.useful_h)
-    for path in figures:
-        say(path)
+    show(
+        lambda: accuracy_as_json(measured) | {"figures": [str(path) for path in figures]},
+        lambda: accuracy_blocks(measured, experiment.useful_h),
+        as_json=as_json,
+        files=figures,
+    )
 
 
 def _train_own(loaded: LoadedScenario, experiment: Experiment, replay: int) -> TrainingOutcome:

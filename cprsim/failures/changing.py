@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from math import inf
 
 import numpy as np
 
-from cprsim.errors import ParameterError
 from cprsim.failures.clocks import struck_slots
+from cprsim.failures.course import Course
 from cprsim.failures.partial_draws import drawn
+from cprsim.failures.random_factor import Pace, RandomFactor
 from cprsim.failures.renewal import numbers, require_affordable
 from cprsim.failures.sources import (
     counting,
@@ -23,95 +23,15 @@ from cprsim.failures.sources import (
     rows_of,
     slots_array,
 )
-from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace, Floats
+from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace, Floats, Ints
 from cprsim.streams import stream
-
-FLAT = 1e-12  # logarithm that a rate rises by within a piece; below it is taken as constant
-
-
-@dataclass(frozen=True, slots=True)
-class Course:
-    """A rate along a window, log-linear within each piece; the window is repeated without end.
-
-    Parameters
-    ----------
-    borders_h : of the pieces, from 0 to the window's length, increasing [h]
-    begins_per_h, ends_per_h : the rate at both ends of each piece, above 0 [1/h]
-
-    Raises
-    ------
-    ParameterError
-        for borders that do not increase from 0, or rates that are none.
-    """
-
-    borders_h: tuple[float, ...]
-    begins_per_h: tuple[float, ...]
-    ends_per_h: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        n = len(self.borders_h) - 1
-        if n < 1 or self.borders_h[0] != 0 or any(a >= b for a, b in pairwise(self.borders_h)):
-            raise ParameterError("the borders of a rate's pieces increase from 0 h on")
-        if not n == len(self.begins_per_h) == len(self.ends_per_h):
-            raise ParameterError("each piece of a rate has one at its begin and one at its end")
-        if not all(0 < rate < inf for rate in (*self.begins_per_h, *self.ends_per_h)):
-            raise ParameterError("a rate that changes stays above 0, and finite")
-
-    @property
-    def window_h(self) -> float:
-        """The length of the window [h]."""
-        return self.borders_h[-1]
-
-    @property
-    def per_window(self) -> float:
-        """Failures expected in the whole window."""
-        return float(self._before[-1])
-
-    def passed(self, at_h: Floats) -> Floats:
-        """Failures expected before instants of the repeated window [h], (n,).
-
-        Notes
-        -----
-        The integral of the rate; that of ``a exp(s t)`` up to t is ``a (exp(s t) - 1) / s``.
-        """
-        rounds, rest_h = np.divmod(at_h, self.window_h)
-        piece = np.searchsorted(self.borders_h[1:-1], rest_h, side="right")
-        rate, slope = np.asarray(self.begins_per_h)[piece], self._slopes[piece]
-        since_h = rest_h - np.asarray(self.borders_h)[piece]
-        within = rate * _over(np.expm1(slope * since_h), slope, since_h)
-        return np.asarray(rounds * self.per_window + self._before[piece] + within)
-
-    def instant(self, n_before: Floats) -> Floats:
-        """The instant [h] before which so many failures are expected: the inverse of `passed`."""
-        rounds, rest = np.divmod(n_before, self.per_window)
-        piece = np.searchsorted(self._before[1:-1], rest, side="right")
-        rate, slope = np.asarray(self.begins_per_h)[piece], self._slopes[piece]
-        flat_h = (rest - self._before[piece]) / rate
-        since_h = _over(np.log1p(slope * flat_h), slope, flat_h)
-        return np.asarray(rounds * self.window_h + np.asarray(self.borders_h)[piece] + since_h)
-
-    @property
-    def _slopes(self) -> Floats:
-        """Of the logarithm of each piece's rate [1/h]; 0 where it is flat."""
-        rises = np.log(self.ends_per_h) - np.log(self.begins_per_h)
-        return np.where(np.abs(rises) < FLAT, 0.0, rises) / np.diff(self.borders_h)
-
-    @property
-    def _before(self) -> Floats:
-        """Failures expected before each border, (n_pieces + 1,)."""
-        slopes, hours = self._slopes, np.diff(self.borders_h)
-        each = np.asarray(self.begins_per_h) * _over(np.expm1(slopes * hours), slopes, hours)
-        return np.append(0.0, np.cumsum(each))
-
-
-def _over(grown: Floats, slope: Floats, flat: Floats) -> Floats:
-    """What has grown over its slope; its limit `flat` where that is 0."""
-    return np.where(slope == 0, flat, grown / np.where(slope == 0, 1.0, slope))
 
 
 @dataclass(frozen=True, slots=True)
 class ChangingRate:
     """Failures of the job by a Poisson process whose rate changes along the window of a log.
+
+    With a random factor on the rate the process is doubly stochastic.
 
     Parameters
     ----------
@@ -122,6 +42,7 @@ class ChangingRate:
     from_first : each replication begins at the window's first instant; otherwise at a random one.
         After its end the window begins again, as a replayed trace does
     repair : until a failed node is back in the pool; None for no time at all
+    factor : random, on the rate of each replication; None for none
     """
 
     course: Course
@@ -130,12 +51,13 @@ class ChangingRate:
     clock: Clock = Clock.WALL
     from_first: bool = False
     repair: Duration | None = None
+    factor: RandomFactor | None = None
 
     def __post_init__(self) -> None:
         random_slots(slots_array(self.slots), 0, self.together, np.random.default_rng(0))
 
     def n_failures(self, useful_h: float) -> float:
-        """Expected failures within `useful_h` hours of the clock; exact."""
+        """Expected failures within `useful_h` hours of the clock; exact, for factors average 1."""
         if self.from_first:
             return float(self.course.passed(np.array([useful_h]))[0])
         return useful_h * self.course.per_window / self.course.window_h
@@ -146,8 +68,9 @@ class ChangingRate:
         return expected_of_random_slots(cluster, slots_array(self.slots), self.together, mtbf_h)
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
-        """Bounded by the failed nodes of a block."""
-        return replications_for(self.n_failures(useful_h) * self.together)
+        """Bounded by the failed nodes of a block, and by the stretches of a random factor."""
+        n_stretches = 0.0 if self.factor is None else useful_h / self.factor.lasts_h
+        return replications_for(max(self.n_failures(useful_h) * self.together, n_stretches))
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
@@ -156,24 +79,25 @@ class ChangingRate:
         """A chunk up to each border; see `FailureSource`.
 
         Given their number, the instants of a Poisson process are independent; each lies where a
-        uniform share of the failures expected between the chunk's ends has passed.
+        uniform share of the failures expected between the chunk's ends has passed. So it is with a
+        random factor, given its stretches.
         """
         kept = only(kept, n_replications)
         rng = stream(seed, block, "failures/changing")
         nodes = stream(seed, block, "failures/changing/slots")
         repairing = stream(seed, block, "failures/changing/repair")
         begin_h = rng.random(n_replications) * (0.0 if self.from_first else self.course.window_h)
-        before = self.course.passed(begin_h)
+        walk = _Walk.begin(self, begin_h, stream(seed, block, "failures/changing/factor"))
         for from_h, until_h in pairwise(chain([0.0], borders_h)):
-            after = self.course.passed(begin_h + until_h)
-            mean = np.maximum(after - before, 0.0)
+            pace = walk.on(from_h, until_h)
+            mean = pace.mean
             share = 1.0 if kept is None else len(kept) / n_replications
             require_affordable(float(mean.sum()) * self.together, share, until_h)
             first = np.append(0, np.cumsum(rng.poisson(mean)))
             rows, mine = rows_of(first, kept), firsts_of(first, kept)
             of = numbers(mine) + (0 if kept is None else kept.start)
-            passed = before[of] + drawn(rng.random, int(first[-1]), rows) * mean[of]
-            at_h = self.course.instant(passed) - begin_h[of]
+            expected = drawn(rng.random, int(first[-1]), rows) * mean[of]
+            at_h = pace.instant(of, expected) - begin_h[of]
             at_h = np.clip(at_h[np.lexsort((at_h, of))], from_h, np.nextafter(until_h, 0))
             slot, repair_h = struck_slots(
                 self.slots, self.together, int(first[-1]), rows, nodes, self.repair, repairing
@@ -181,4 +105,43 @@ class ChangingRate:
             yield FailureTrace(
                 until_h, mine, at_h, counting(len(at_h) + 1) * self.together, slot, repair_h
             )
-            before = after
+
+
+@dataclass(frozen=True, slots=True)
+class _AsExpected:
+    """What is to come of a course between two instants, where no factor is on it."""
+
+    course: Course
+    before: Floats  # (n_replications,) expected before the first of the instants
+    mean: Floats  # (n_replications,) expected between the two
+
+    def instant(self, of: Ints, expected: Floats) -> Floats:
+        """As `Pace.instant`."""
+        return self.course.instant(self.before[of] + expected)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """How all replications go along the course, from one chunk to the next."""
+
+    course: Course
+    factor: RandomFactor | None
+    rng: np.random.Generator  # of the factors
+    begin_h: Floats  # (n_replications,) where in the course each begins
+    before: Floats  # (n_replications,) expected of the course so far
+    now: Floats  # (n_replications,) factors; none where there is no random one
+
+    @classmethod
+    def begin(cls, source: ChangingRate, begin_h: Floats, rng: np.random.Generator) -> _Walk:
+        course, factor = source.course, source.factor
+        now = np.zeros(0) if factor is None else factor.sample(rng, len(begin_h))
+        return cls(course, factor, rng, begin_h, course.passed(begin_h), now)
+
+    def on(self, from_h: float, until_h: float) -> _AsExpected | Pace:
+        """The pace from the end of the last chunk on."""
+        before, self.before = self.before, self.course.passed(self.begin_h + until_h)
+        if self.factor is None:
+            return _AsExpected(self.course, before, np.maximum(self.before - before, 0.0))
+        stretches = self.factor.stretches(self.rng, self.now, from_h, until_h)
+        self.now = stretches.last
+        return Pace.of(self.course, stretches, self.begin_h, self.before)

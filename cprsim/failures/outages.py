@@ -131,6 +131,12 @@ class Outages:
         """Which outages began within the observation, (n_outages,)."""
         return self.start_h >= 0
 
+    @property
+    def failed_at_h(self) -> Floats:
+        """When the chosen ones began within the observation [h], (n_failures,) in order."""
+        failures = self.in_window & self.chosen
+        return self.start_h if failures.all() else self.start_h[failures]
+
     def where(self, mask: Bools) -> Outages:
         """Those outages that `mask` (n_outages,) keeps; nodes and window stay as they are."""
         return self if mask.all() else self._taken(np.flatnonzero(mask))

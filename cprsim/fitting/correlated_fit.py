@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import exp, inf, log, sqrt
 
 import numpy as np
@@ -21,6 +22,7 @@ from cprsim.fitting.likelihood import NotConvergedError, Parameter, covariances,
 from cprsim.records import Bools, Duration, Floats, Ints
 
 FEW = 5_000  # up-times that are quick to fit
+KEPT_HAZARDS = 3  # a slope's steps of the frailty alone leave the hazards as they are
 MOST_FITTED = 200_000  # up-times that are fitted; of more, those of every n-th node
 
 
@@ -147,7 +149,8 @@ def _fit(form: _Form, lifetimes: Lifetimes) -> FrailtyFit:
     start = _near(form, lifetimes)
     start = np.array([0.0, mean, *form.start]) if start is None else start
     point = maximum(form.name, each, start, lifetimes.n_observed)
-    covariance, _ = covariances(form.name, each, point)
+    there = each(point)
+    covariance, _ = covariances(form.name, each, point, there=there)
     errors = np.sqrt(np.diag(covariance))
     names = ("shape", "scale_h", *form.parameters)
     logarithms = (True, True, *form.is_logarithm)
@@ -156,7 +159,7 @@ def _fit(form: _Form, lifetimes: Lifetimes) -> FrailtyFit:
         form.name,
         lifetime,
         frailty,
-        float(each(point).sum()),
+        float(there.sum()),
         tuple(
             # nodes are the units already: both errors are the same
             Parameter.of_search(name, float(at), float(error), float(error), logarithm=is_log)
@@ -201,13 +204,21 @@ def _likelihood(
     def unpack(at: Floats) -> tuple[Weibull, Frailty]:
         return Weibull(exp(at[0]), exp(at[1])), form.make(at[2:])
 
+    @lru_cache(maxsize=KEPT_HAZARDS)
+    def hazards(shape: float, log_scale: float) -> Floats:
+        """Cumulative hazard of each node: most of the work of large logs."""
+        hazard = log_age - log_scale
+        hazard *= shape
+        np.exp(hazard, out=hazard)
+        hazard[late] -= np.exp(shape * (log_entry - log_scale))
+        return of_nodes(hazard)
+
     def each(at: Floats) -> Floats:
         lifetime, frailty = unpack(at)
         shape, log_scale = lifetime.shape, log(lifetime.scale_h)
-        hazard = np.exp(shape * (log_age - log_scale))
-        hazard[late] -= np.exp(shape * (log_entry - log_scale))
         log_hazards = (shape - 1) * log_ages + n_failures * (log(shape) - shape * log_scale)
-        return (log_hazards + frailty.log_likelihood(n_failures, of_nodes(hazard)))[stands_for]
+        of_frailty = frailty.log_likelihood(n_failures, hazards(shape, log_scale))
+        return (log_hazards + of_frailty)[stands_for]
 
     return each, unpack
 

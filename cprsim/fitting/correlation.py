@@ -59,7 +59,7 @@ class Portrait:
 
 def togetherness(outages: Outages) -> Togetherness:
     """Group sizes: how many (chosen) outages begin at each instant of the window."""
-    at_h = outages.start_h[outages.in_window & outages.chosen]
+    at_h = outages.failed_at_h
     return Togetherness(group_sizes(begins_instant(at_h)))
 
 

@@ -120,11 +120,12 @@ def fit(family: SearchFamily, lifetimes: Lifetimes) -> Fit:
         raise ParameterError("no failure was observed: nothing can be fitted")
     each = _each(family, lifetimes)
     point = search(family, lifetimes, _near(family, lifetimes))
-    covariance, clustered = covariances(family.name, each, point, lifetimes.unit)
+    there = each(point)
+    covariance, clustered = covariances(family.name, each, point, lifetimes.unit, there)
     return Fit(
         family=family.name,
         distribution=family.make(point),
-        log_likelihood=float(each(point).sum()),
+        log_likelihood=float(there.sum()),
         n_parameters=len(point),
         n_observed=lifetimes.n_observed,
         parameters=_estimates(family, point, covariance, clustered),
@@ -141,13 +142,16 @@ def _each(family: SearchFamily, lifetimes: Lifetimes) -> Callable[[Floats], Floa
 def _summed(family: SearchFamily, lifetimes: Lifetimes) -> Callable[[Floats], Floats]:
     """The same contributions, those of times that ended as one number."""
     ended = _Ended(lifetimes.duration_h[lifetimes.observed])
-    of_rest = log_likelihoods(lifetimes.where(~lifetimes.observed))
+    rest = lifetimes.where(~lifetimes.observed)
+    of_rest = log_likelihoods(rest)
     late_h = lifetimes.entry_h[lifetimes.observed & (lifetimes.entry_h > 0)]
 
     def summed(at: Floats) -> Floats:
-        distribution = family.make(at)
-        seen = family.ended(ended, at) + distribution.cumulative_hazard(late_h).sum()
-        return np.append(of_rest(distribution), seen)
+        distribution = family.make(at)  # which refuses what is outside the domain
+        seen = family.ended(ended, at)
+        if len(late_h):
+            seen += distribution.cumulative_hazard(late_h).sum()
+        return np.append(of_rest(distribution), seen) if rest.n else np.array([seen])
 
     return summed
 

@@ -134,7 +134,6 @@ def lifetimes_of(
     n = len(duration_h)
     observed = np.ones(n, dtype=bool) if observed is None else np.asarray(observed, dtype=bool)
     entry_h = _none_entered_late(n) if entry_h is None else np.asarray(entry_h, dtype=np.float64)
-    limit_h = np.where(observed, inf, duration_h) if limit_h is None else limit_h
     unit = np.arange(n) if unit is None else unit
     competed = np.zeros(n, dtype=bool) if competed is None else competed
     if not (np.isfinite(duration_h).all() and (entry_h >= 0).all()):
@@ -144,16 +143,24 @@ def lifetimes_of(
     seen = duration_h > entry_h
     n_zero = int((~seen & observed).sum())
     late_h = entry_h[seen] if entry_h.any() else _none_entered_late(int(seen.sum()))
-    limit_h = np.asarray(limit_h, dtype=np.float64)
-    hours, observed, limit_h, unit, competed = _kept(
-        [duration_h, observed, limit_h, unit, competed], seen
+    limits = [] if limit_h is None else [np.asarray(limit_h, dtype=np.float64)]
+    hours, observed, unit, competed, *limits = _kept(
+        [duration_h, observed, unit, competed, *limits], seen
     )
+    limit_h = limits[0] if limits else _limits(hours, observed)
     return Lifetimes(hours, observed, late_h, limit_h, unit, competed, n_zero)
 
 
 def _none_entered_late(n: int) -> Floats:
     """Zeros, (n,), that take no memory; not to be written to."""
     return np.broadcast_to(np.zeros(1), (n,))
+
+
+def _limits(hours: Floats, observed: Bools) -> Floats:
+    """Where each was censored, (n,); of those that ended inf, which alone takes no memory."""
+    if observed.all():
+        return np.broadcast_to(np.full(1, inf), (len(hours),))
+    return np.where(observed, inf, hours)
 
 
 def gaps(outages: Outages) -> Lifetimes:
@@ -166,7 +173,7 @@ def gaps(outages: Outages) -> Lifetimes:
     Gaps of zero (nodes that failed together) are counted and left out.
     """
     from_given, to_given = outages.window_given
-    at_h = outages.start_h[outages.in_window & outages.chosen]
+    at_h = outages.failed_at_h
     ends_h = np.diff(at_h, prepend=0.0) if from_given else np.diff(at_h)
     open_h = outages.window_h - at_h[-1:] if to_given else np.zeros(0)
     ended = np.append(np.ones(len(ends_h), dtype=bool), np.zeros(len(open_h), dtype=bool))
@@ -212,23 +219,22 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     """
     merged = outages.merged()
     order = by_node(merged)
-    node, n_nodes = merged.node[order], outages.n_nodes
     # each up-time begins at 0 or at the end of an outage, and ends at the next outage or never
-    firsts = np.searchsorted(node, np.arange(n_nodes)) + np.arange(n_nodes)
-    is_first = np.zeros(len(node) + n_nodes, dtype=bool)
-    is_first[firsts] = True
+    n_each = np.bincount(merged.node, minlength=outages.n_nodes) + 1
+    is_first = np.zeros(n_each.sum(), dtype=bool)
+    is_first[np.cumsum(n_each) - n_each] = True
     last = np.append(is_first[1:], True)
-    begin_node = np.cumsum(is_first) - 1
+    begin_node = np.repeat(np.arange(outages.n_nodes), n_each)
     born_h, enters_h, leaves_h = _lives(outages)
-    until_h, begin_h = leaves_h[begin_node], enters_h[begin_node]  # columns of our own
-    end_h = until_h.copy()
+    end_h, begin_h = leaves_h[begin_node], enters_h[begin_node]  # columns of our own
     begin_h[~is_first] = merged.end_h[order]
     end_h[~last] = merged.start_h[order]
     guessed = np.zeros(len(last), dtype=bool)
     guessed[~is_first] = merged.guessed[order]
     ended = ~last
     ended[~last] = merged.chosen[order]
-    del merged, outages, order, node  # they are long
+    del merged, outages, order  # they are long
+    until_h = leaves_h[begin_node]
     # under way at 0: no up-time before it; down at the end: none after it
     kept = (end_h >= begin_h) & ~(last & (begin_h >= until_h))
     kept &= ~(guessed & (end_h <= begin_h))  # closed by the next failure

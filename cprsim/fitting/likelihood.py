@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import exp, isfinite
+from math import exp, isfinite, nan
 from typing import Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from cprsim.estimate import Z_95, Estimate, How
 from cprsim.records import Floats, Ints
 
 STEP = 1e-4  # of numerical derivatives, in search numbers
+SMALL_STEP = float(np.finfo(float).eps ** 0.5)  # of those during the search
 IMPOSSIBLE = 1e10  # mean minus log-likelihood of parameters outside the domain
 FLAT = 1e-6  # slope of the mean log-likelihood at which the search ends
 STEEPEST = 1e-4  # and at which it may end, where it can't come nearer
@@ -82,24 +83,59 @@ def maximum(
     NotConvergedError
         where scipy's BFGS does not come to a flat place within the domain.
     """
-
-    def loss(point: Floats) -> float:
-        try:
-            with np.errstate(all="ignore"):
-                mean = -each(point).sum() / n_observed
-        except (ParameterError, OverflowError):
-            return IMPOSSIBLE
-        return float(mean) if isfinite(mean) else IMPOSSIBLE
-
-    found = optimize.minimize(loss, start, method="BFGS", options={"gtol": slope})
+    loss = _Loss(each, n_observed)
+    with np.errstate(all="ignore"):
+        found = optimize.minimize(
+            loss.value, start, method="BFGS", jac=loss.slope, options={"gtol": slope}
+        )
     if found.fun >= IMPOSSIBLE or not np.abs(found.jac).max() < STEEPEST:
         reason = found.message.rstrip(".")
         raise NotConvergedError(f"{name}: no maximum of the likelihood found ({reason})")
     return np.asarray(found.x, dtype=np.float64)
 
 
+class _Loss:
+    """Mean minus log-likelihood of a point, and its slope.
+
+    The slope is that which BFGS itself would take without one, to the last bit: scipy's way to it
+    costs more than the likelihood of a few hundred times.
+    """
+
+    def __init__(self, each: LogLikelihoods, n_observed: int) -> None:
+        self._each, self._n = each, n_observed
+        self._at: Floats = np.empty(0)  # where BFGS looked last, and the value there
+        self._there = nan
+
+    def _of(self, point: Floats) -> float:
+        try:
+            mean = -self._each(point).sum() / self._n
+        except (ParameterError, OverflowError):
+            return IMPOSSIBLE
+        return float(mean) if isfinite(mean) else IMPOSSIBLE
+
+    def value(self, point: Floats) -> float:
+        self._at, self._there = point, self._of(point)
+        return self._there
+
+    def slope(self, point: Floats) -> Floats:
+        """Forward differences, (p,)."""
+        value = self._there if np.array_equal(point, self._at) else self._of(point)
+        return np.array([self._along(point, i, value) for i in range(len(point))])
+
+    def _along(self, point: Floats, i: int, value: float) -> float:
+        beyond = point.copy()
+        beyond[i] += SMALL_STEP
+        if beyond[i] == point[i]:  # so far out that the step is lost
+            beyond[i] += SMALL_STEP * point[i]
+        return (self._of(beyond) - value) / float(beyond[i] - point[i])
+
+
 def covariances(
-    name: str, each: LogLikelihoods, point: Floats, units: Ints | None = None
+    name: str,
+    each: LogLikelihoods,
+    point: Floats,
+    units: Ints | None = None,
+    there: Floats | None = None,
 ) -> tuple[Floats, Floats]:
     """Covariance of the search numbers at a maximum, plain and clustered.
 
@@ -108,6 +144,7 @@ def covariances(
     name, each : see `maximum`
     point : the maximum, (p,)
     units : (n,) what each contribution belongs to; default: each to its own
+    there : (n,) the contributions at the maximum, where they are known already
 
     Returns
     -------
@@ -123,7 +160,8 @@ def covariances(
     try:
         sides = [(each(point + h), each(point - h)) for h in steps]
         scores = np.array([up - down for up, down in sides]) / (2 * STEP)
-        curvature = _curvature(each, point, sides)
+        middle = each(point) if there is None else there
+        curvature = _curvature(each, point, sides, middle)
         with warnings.catch_warnings(action="error", category=linalg.LinAlgWarning):
             covariance = linalg.inv(-curvature)
     except (
@@ -140,9 +178,11 @@ def covariances(
     return covariance, few * covariance @ (scores @ scores.T) @ covariance
 
 
-def _curvature(each: LogLikelihoods, point: Floats, sides: list[tuple[Floats, Floats]]) -> Floats:
-    """Second derivatives (p, p) of the sum, given its terms a step up and down each axis."""
-    n, middle = len(point), each(point)
+def _curvature(
+    each: LogLikelihoods, point: Floats, sides: list[tuple[Floats, Floats]], middle: Floats
+) -> Floats:
+    """Second derivatives (p, p) of the sum, given its terms, and those a step up and down."""
+    n = len(point)
     curvature = np.diag([float((up + down - 2 * middle).sum()) for up, down in sides])
     for i in range(n):
         for j in range(i):

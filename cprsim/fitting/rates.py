@@ -16,12 +16,13 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.estimate import ROUNDED_Z_95, Estimate, How
-from cprsim.failures.changing import Course
+from cprsim.failures.course import Course
 from cprsim.failures.outages import Outages
 from cprsim.fitting import limits
 from cprsim.fitting.correlation import togetherness
 from cprsim.fitting.fragments import fragment, opening, repair_lines
 from cprsim.fitting.observation import Fact, Observation, Source, instant
+from cprsim.fitting.random_rate import CLAIMED, RandomRate, random_rate
 from cprsim.fitting.rate_at_end import Line, rate_at_end
 from cprsim.fitting.trace_fit import TraceFit, fit_trace
 from cprsim.records import Bools, Floats, Ints
@@ -106,7 +107,7 @@ def rates(outages: Outages, model: str | None = None) -> Rates:
     ParameterError
         for fewer than `FEWEST_FAILURES` instants.
     """
-    at_h = np.unique(outages.start_h[outages.in_window & outages.chosen])
+    at_h = np.unique(outages.failed_at_h)
     if len(at_h) < FEWEST_FAILURES:
         raise ParameterError(
             f"{len(at_h)} instants with failures: {FEWEST_FAILURES} are needed to tell how their "
@@ -133,6 +134,32 @@ def rates(outages: Outages, model: str | None = None) -> Rates:
     return replace(found, now_per_h=rate_at_end(
         counts, hours, line, found.dispersion, most=MOST_PIECES, smallest=SMALLEST_BINS
     ))  # fmt: skip
+
+
+def rates_and_factor(outages: Outages) -> tuple[Rates, RandomRate | None]:
+    """How the rate changes, and what is random about it; None where the log is too short for that.
+
+    A random factor makes pieces of a log differ. Where there is one, a course that changes has to
+    be likelier than a constant one, each with its factor, by `CLAIMED` for every further parameter.
+
+    Raises
+    ------
+    ParameterError
+        as `rates` does.
+    """
+    found = rates(outages)
+    try:
+        random = random_rate(outages, found.course)
+    except ParameterError:
+        return found, None
+    if not (found.changes and random.is_claimed):
+        return found, random
+    steady = rates(outages, CONSTANT)
+    beside = random_rate(outages, steady.course)
+    likelier = random.log_likelihood - beside.log_likelihood
+    if likelier > CLAIMED * (_n_parameters(found.name) - 1):
+        return found, random
+    return replace(steady, now_per_h=found.now_per_h), beside
 
 
 def _borders(outages: Outages) -> Floats:
@@ -238,11 +265,10 @@ def _described(
     gains: tuple[tuple[str, float, float], ...],
 ) -> Rates:  # fmt: skip
     hours = np.diff(borders_h)
-    n_pieces = int(name.split()[0]) if name.endswith("pieces") else 1
+    n_pieces = _n_pieces(name)
     firsts = best_pieces(counts, hours, n_pieces)
     expected = model(counts, hours) * hours
-    n_parameters = 2 if name == LOG_LINEAR else 2 * n_pieces - 1
-    pearson = ((counts - expected) ** 2 / expected).sum() / (len(counts) - n_parameters)
+    pearson = ((counts - expected) ** 2 / expected).sum() / (len(counts) - _n_parameters(name))
     wider = max(float(pearson), 1.0)
     n, h = np.add.reduceat(counts, firsts), np.add.reduceat(hours, firsts)
     pieces = tuple(_rate(float(one), float(time), wider) for one, time in zip(n, h, strict=True))
@@ -251,6 +277,15 @@ def _described(
         now, slope = _now_and_slope(counts, hours, float(borders_h[-1]), wider)
     ends_h = (*borders_h[firsts].tolist(), float(borders_h[-1]))
     return Rates(name, gains, ends_h, pieces, now, slope, wider)
+
+
+def _n_pieces(name: str) -> int:
+    return int(name.split()[0]) if name.endswith("pieces") else 1
+
+
+def _n_parameters(name: str) -> int:
+    """Rates and borders of a model."""
+    return 2 if name == LOG_LINEAR else 2 * _n_pieces(name) - 1
 
 
 def _rate(n: float, hours: float, wider: float) -> Estimate:
@@ -335,8 +370,13 @@ def _exponential(outages: Outages, found: Rates, n_job: int) -> list[str]:
 # ------------------------------------------------------------------------------ through the window
 
 
-def fragment_through_window(fitted: TraceFit, found: Rates, origin: str, n_job: int) -> str:
+def fragment_through_window(
+    fitted: TraceFit, found: Rates, origin: str, n_job: int, random: RandomRate | None = None
+) -> str:
     """The section `failures` of a job somewhere in the log's window, with its rate as it changes.
+
+    A random factor is on the rate where the log has one: a job on some of the nodes meets some of
+    the failures, at a rate with the same factor.
 
     Raises
     ------
@@ -352,11 +392,13 @@ def fragment_through_window(fitted: TraceFit, found: Rates, origin: str, n_job: 
         limits.within("the mean", one, limits.MTBF_H, "h")
     known = [f"{1 / (one.high * share):.4g} to {1 / (one.low * share):.4g} h"
              for one in found.pieces_per_h]  # fmt: skip
+    is_random = random is not None and random.is_claimed
+    wanders = " with a random factor on its rate" if is_random else ""
     pieces = "of the whole" if found.slope_per_h is not None else "piece by piece"
     lines = [
         *opening(fitted, origin),
         f"# simulates the log's window with its rate as it changes ({found.name}): a Poisson "
-        "process;",
+        f"process{wanders};",
         "# each job begins at a random instant of the window",
         f"# for a job on {n_job} of {outages.n_nodes} nodes; "
         f"{fitted.together.share_of_zero_gaps:.1%} of all gaps are zero (nodes that failed "
@@ -366,7 +408,20 @@ def fragment_through_window(fitted: TraceFit, found: Rates, origin: str, n_job: 
         f"  borders: [{', '.join(f'{at_h:.6g} h' for at_h in course.borders_h)}]",
         f"  mtbf: [{', '.join(f'{one:.6g} h' for one in mtbf_h)}]",
         f"  # 95 % {pieces}: {', '.join(known)}",
+        *([] if random is None else _factor_lines(random)),
         "  role: any",
         "  clock: wall",
     ]
     return "\n".join([*lines, *repair_lines(fitted)]) + "\n"
+
+
+def _factor_lines(random: RandomRate) -> list[str]:
+    factor = random.factor
+    if factor is None:
+        return [f"  # {random.in_words()}"]
+    limits.within("the variance of the factor", factor.variance, limits.FACTOR_VARIANCE)
+    limits.within("the length of a stretch", factor.lasts_h, limits.MTBF_H, "h")
+    return [
+        f"  factor: {{variance: {factor.variance:.6g}, lasts: {factor.lasts_h:.6g} h}}",
+        f"  # {random.in_words()}",
+    ]

@@ -94,15 +94,16 @@ def fit_trace(
     merged = outages.merged()
     observed = observed or observation(outages, first)
     # first what takes the most memory, while little else is held
+    course, silent = trend(outages), silences(outages)
     drawn = portrait_of(merged)
     correlated, why_not = _correlated(merged)
     other_ages = _fit_with_other_ages(merged, observed, first)
-    of_gaps = _subject("gaps", gaps(outages), n_bootstrap, seed)
     of_uptimes = _subject("uptimes", uptimes(merged, first), n_bootstrap, seed)
+    del merged
+    of_gaps = _subject("gaps", gaps(outages), n_bootstrap, seed)
     if of_gaps.ranking is None and of_uptimes.ranking is None:
         raise ParameterError(f"nothing can be fitted to this log: {of_gaps.why_not}")
     of_repairs = _subject("repairs", repair_times(outages), n_bootstrap, seed)
-    course = trend(outages)
     return TraceFit(
         outages=outages,
         gaps=of_gaps,
@@ -117,7 +118,7 @@ def fit_trace(
         warnings=(
             *outages.notes,
             *_of_trend(course),
-            *silences(outages),
+            *silent,
             *_of_subjects(of_gaps, of_uptimes, of_repairs),
             *_of_ages(first, of_uptimes.ranking, other_ages),
         ),
@@ -221,6 +222,7 @@ def _differ(one: Parameter, other: Parameter) -> bool:
 
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
 FEW_FAILURES = 20
+FITS = "Nothing in the log contradicts the fit."
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,19 +282,23 @@ def _what_not(fitted: TraceFit) -> str:
         wrong.append(f"no family fits the {' and the '.join(none_fit)}")
     if fitted.asks_for_correlation:
         wrong.append("nodes fail together or differ, which one distribution can't say")
-    observed = fitted.observation
-    guessed = [
-        name
-        for name, fact in (
-            ("nodes", observed.n_nodes), ("begin", observed.begins), ("end", observed.ends)
-        )
-        if fact.source is Source.INFERRED
-    ]  # fmt: skip
-    if guessed:
-        wrong.append(f"inferred from the failures alone: the observation's {', '.join(guessed)}")
-    if not wrong:
-        return "Nothing in the log contradicts the fit."
-    return f"What does not fit: {'; '.join(wrong)}."
+    said = f"What does not fit: {'; '.join(wrong)}." if wrong else FITS
+    return f"{said}{_guessed(fitted.observation)}"
+
+
+def _guessed(observed: Observation) -> str:
+    """What the log does not say of its observation; nothing where it says all."""
+    facts = (
+        ("how many nodes there are", observed.n_nodes),
+        ("when it begins", observed.begins),
+        ("when it ends", observed.ends),
+    )
+    guessed = [name for name, fact in facts if fact.source is Source.INFERRED]
+    if not guessed:
+        return ""
+    *others, last = guessed
+    listed = f"{', '.join(others)} and {last}" if others else last
+    return f" The log does not say {listed}: that is inferred from its failures alone."
 
 
 def _time(hours: float) -> str:

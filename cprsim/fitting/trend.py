@@ -73,7 +73,7 @@ def trend(outages: Outages) -> Trend:
     included (see `silences` for those that are long), and random in the shuffled logs, whose seed
     is fixed.
     """
-    at_h = np.unique(outages.start_h[outages.in_window & outages.chosen])
+    at_h = np.unique(outages.failed_at_h)
     n_first = int((at_h < outages.window_h / 2).sum())
     gaps_h = np.diff(at_h, prepend=0.0, append=outages.window_h)
     inner_h = gaps_h[1:-1]
@@ -113,7 +113,7 @@ def silences(outages: Outages) -> list[str]:
 
     An end that is the log's own first or last instant has no silence of its own.
     """
-    at_h = np.unique(outages.start_h[outages.in_window & outages.chosen])
+    at_h = np.unique(outages.failed_at_h)
     if len(at_h) <= FEWEST_GAPS:
         return []
     longest_h = float(np.diff(at_h).max())

@@ -58,12 +58,10 @@ class Incident:
     is_start: bool = False
     after_s: float = nan  # the last event that shows the job at work, or somebody alive
     failed_s: float = nan
-    failed_step: float = nan
     stages: list[tuple[str, float]] = field(default_factory=list)  # and when each began
     to_step: float = nan  # where a rollback led
     resumed_s: float = nan
     n_failures: int = 1
-    n_reverted: int = 0
     node: str = ""
     cause: str = ""
     shown: bool = True  # False: nothing but a step back shows that it was
@@ -300,7 +298,6 @@ class _CourseReader:
             self._fail(at_s, step)
         if self._state is STANDS and self._incident.failed_s == at_s:
             self._run.end_step = step
-        self._incident.n_reverted += 1
 
     def _fail(self, at_s: float, step: float) -> None:
         """A failure that the job waits for: the first of an incident, or a further one."""
@@ -309,7 +306,7 @@ class _CourseReader:
         is_further = False
         if self._state is WORK:
             self._stop(at_s)
-            self._run.end_step = self._incident.failed_step = step
+            self._run.end_step = step
         elif self._incident.failed_s != at_s:
             is_further = not self._again(at_s)
             self._incident.n_failures += is_further

@@ -15,7 +15,6 @@ from cprsim.records import Bools, Floats, Ints
 CODE = {name: number for number, name in enumerate(EVENTS)}
 """Numbers that stand for the names of events."""
 NS_PER_S = 1e9
-NO_NAME = -1
 
 
 @dataclass(frozen=True, slots=True)

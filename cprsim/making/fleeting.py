@@ -95,17 +95,12 @@ def fleet_into(
             options = run_options(loaded, points, workers, option, on_progress, store=store)
         with watch.progress("unknown inputs") as on_progress:
             decision = decide(loaded, options, axes, workers, on_progress, store)
-        draw = draw_fleet_into_its_folder if draws else lambda result: None
+        draw = draw_fleet if draws else lambda result: None
         return write_fleet(target, loaded, axes, options, decision, knees(options, axes), draw)
 
     points = _points(loaded, axes, option)
     unknown_of(loaded, axes)
     return finished_or_make(target.folder, load_fleet, make, warn=watch.warn, alone=True)
-
-
-def draw_fleet_into_its_folder(result: FleetResult) -> None:
-    """Put the figures of a fleet into its folder."""
-    draw_fleet(result, result.path)
 
 
 def _points(

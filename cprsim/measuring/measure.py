@@ -152,7 +152,7 @@ class Measured:
         return effort(list(self.results), self.seen, self.fitted[metric])
 
 
-OnSeed = Callable[[int, Measured | None], None]  # complete seeds, what is known
+OnSeed = Callable[[int, Measured | None], None]  # complete seeds; what they say, where it decides
 
 
 def measure(request: MeasureRequest, on_seed: OnSeed = lambda n, known: None) -> Measured:
@@ -174,7 +174,7 @@ def _measure(request: MeasureRequest, on_seed: OnSeed) -> Measured:
     running = run_each(run_seed, tasks, request.workers, "seed {}".format)
     for number, n_run in running:
         require_seen(tasks[number], n_run)
-        known = known_so_far(request)
+        known = known_so_far(request) if request.n_seeds is None else None
         n_complete = sum(one.twin is not None for one in read(request))
         on_seed(n_complete, known)
         if time() >= until or _is_enough(request, known):

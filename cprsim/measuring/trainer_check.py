@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.metrics import Quality
+from cprsim.kernel.metrics import Quality, base_entropy
 from cprsim.measuring.expectation import BASE_AUC, Expected
 from cprsim.measuring.plugged import ModelWeights, Plugged, PluggedSetting, quality_of
 from cprsim.measuring.protocol import OwnTable, Predictions
@@ -85,11 +85,8 @@ def _expected(found: object, first: Quality) -> Expected:
     if not isinstance(found, Predictions):
         return Expected(first.auc, first.log_loss, BASE_AUC, None, None, None, None, None)
     label = np.asarray(found.label, np.float64)
-    p = float(label.mean())
-    entropy = -p * float(np.log(p)) - (1 - p) * float(np.log1p(-p))
-    return Expected(
-        first.auc, first.log_loss, BASE_AUC, entropy, None, None, len(label), int(label.sum())
-    )
+    entropy, n_clicks = base_entropy(label), int(label.sum())
+    return Expected(first.auc, first.log_loss, BASE_AUC, entropy, None, None, len(label), n_clicks)
 
 
 def _require_rows(name: str, table: OwnTable) -> None:

@@ -7,10 +7,8 @@ it, a report may draw the same data in another way. Nothing here knows matplotli
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
-
-from cprsim.codec import number_from
+from dataclasses import dataclass
+from typing import Literal
 
 Kind = Literal["line", "points", "steps", "stack", "paper"]
 
@@ -63,39 +61,6 @@ class Chart:
     title: str
     subtitle: str
     panels: tuple[Panel, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain dictionaries, lists and numbers."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, read: dict[str, Any]) -> Chart:
-        """The chart that `as_json` wrote, or the file of a summary: there None is NaN."""
-        return cls(read["title"], read["subtitle"], tuple(map(_panel, read["panels"])))
-
-
-def _panel(read: dict[str, Any]) -> Panel:
-    series = [
-        Series(**{**one, "x": _places(one["x"]), **{key: _numbers(one[key]) for key in _Y}})
-        for one in read["series"]
-    ]
-    bands = [
-        Band(**{**one, **{key: number_from(one[key]) for key in _ENDS}}) for one in read["bands"]
-    ]
-    return Panel(**{**read, "series": tuple(series), "bands": tuple(bands)})
-
-
-_ENDS = ("low", "high")
-_Y = ("y", *_ENDS)
-
-
-def _places(read: Sequence[float | str | None]) -> tuple[float | str, ...]:
-    """Numbers, or names of categories, which stay."""
-    return tuple(x if isinstance(x, str) else number_from(x) for x in read)
-
-
-def _numbers(read: Sequence[float | str | None]) -> tuple[float, ...]:
-    return tuple(map(number_from, read))
 
 
 def floats(values: Sequence[float]) -> tuple[float, ...]:

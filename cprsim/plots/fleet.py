@@ -16,12 +16,10 @@ OVERHEADS = {"p50": "P50", "overhead": "mean", "p90": "P90", "p95": "P95"}
 MOST_OPTIONS = 12  # side by side
 
 
-def draw_fleet(
-    result: FleetResult, folder: Path, formats: Sequence[str] = ("png", "svg")
-) -> list[Path]:
-    """Draw the figures into a folder that is there; the paths."""
+def draw_fleet(result: FleetResult) -> list[Path]:
+    """Draw the figures into the folder of the fleet; the paths."""
     figures = {name: chart_figure(chart) for name, chart in fleet_charts(result).items()}
-    return save_figures(figures, folder, formats=formats)
+    return save_figures(figures, result.path)
 
 
 def fleet_charts(result: FleetResult) -> dict[str, Chart]:

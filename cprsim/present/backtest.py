@@ -10,6 +10,7 @@ from cprsim.backtesting.facts import AS_IT_RAN
 from cprsim.backtesting.replaying import (
     Advice,
     Backtest,
+    BacktestedLogs,
     MoneyDraws,
     Replayed,
     bills,
@@ -19,7 +20,15 @@ from cprsim.backtesting.replaying import (
 from cprsim.codec import finite_or_none as plain
 from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.present.as_json import interval
-from cprsim.present.document import Block, Cell, Column, Document, Page, Section, Table, Words
+from cprsim.present.document import (
+    Block,
+    Cell,
+    Document,
+    Section,
+    Table,
+    Words,
+    row_columns,
+)
 from cprsim.present.ledger import MOST_JOBS, MOST_JOBS_BRIEF, ends, hours_text
 from cprsim.present.money import bills_as_json, cheapest, money_table
 from cprsim.prices import shown
@@ -28,12 +37,11 @@ from cprsim.results.words import count
 NEVER = "never ends"
 
 
-def backtest_blocks(
-    found: Sequence[Backtest], advised: Advice, left_out: Sequence[str]
-) -> list[Block]:
+def backtest_blocks(made: BacktestedLogs) -> list[Block]:
     """What a terminal shows: each job under each system, and the advice."""
+    found, advised = made.found, made.advised
     table = _one_job(found[0]) if len(found) == 1 else _many_jobs(found, MOST_JOBS_BRIEF)
-    remarks = [*_assumptions(found), *(f"note: left out: {why}" for why in left_out)]
+    remarks = [*_assumptions(found), *(f"note: left out: {why}" for why in made.left_out)]
     return [
         Words([_subject(found)]),
         table,
@@ -43,22 +51,21 @@ def backtest_blocks(
     ]
 
 
-def page_of_backtest(found: Sequence[Backtest], advised: Advice, left_out: Sequence[str]) -> Page:
+def document_of_backtest(made: BacktestedLogs) -> Document:
     """Everything about a backtest."""
+    found, advised = made.found, made.advised
     tables = [_many_jobs(found, MOST_JOBS)] if len(found) > 1 else []
-    money = _money(found)
-    document = Document(
+    return Document(
         title=f"{count(len(found), 'job')} under other recovery systems",
         question="What would these jobs have cost under another recovery system?",
         answer=[advice_words(advised), *_in_money(found, advised), _subject(found)],
         sections=[
             Section("Hours beyond useful work", [*tables, *map(_one_job, found[:MOST_JOBS_BRIEF])]),
-            *([Section("What all jobs cost", money)] if money else []),
+            Section("What all jobs cost", _money(found)),
             Section("What is assumed", [Words(_assumptions(found))]),
-            *([Section("Left out", [Words(left_out)])] if left_out else []),
+            Section("Left out", [Words(made.left_out)]),
         ],
     )
-    return Page(document.title, None, [document])
 
 
 def advice_words(advised: Advice) -> str:
@@ -137,10 +144,7 @@ def _one_job(one: Backtest) -> Table:
     ]  # fmt: skip
     return Table(
         f"{one.job}: {one.facts.n_failures} failures",
-        [
-            Column("system", is_number=False),
-            *map(Column, ("saves every", "overhead h", "95 %", "saved h", "95 %", "PLS", "AUC")),
-        ],
+        row_columns("system", "saves every", "overhead h", "95 %", "saved h", "95 %", "PLS", "AUC"),
         [observed, *(_cells(one, system) for system in one.systems)],
     )
 
@@ -168,7 +172,7 @@ def _many_jobs(found: Sequence[Backtest], most: int) -> Table:
         rows.append([f"{len(found) - most} more", *[""] * (2 + len(names))])
     return Table(
         "Overhead of each job under each system [h]",
-        [Column("job", is_number=False), *map(Column, ("failures", "observed h", *names))],
+        row_columns("job", "failures", "observed h", *names),
         rows,
     )
 
@@ -185,13 +189,12 @@ def _job_row(one: Backtest) -> list[str | Cell]:
 # ------------------------------------------------------------------------------ JSON
 
 
-def backtest_as_json(
-    found: Sequence[Backtest], advised: Advice, left_out: Sequence[str]
-) -> dict[str, Any]:
+def backtest_as_json(made: BacktestedLogs) -> dict[str, Any]:
     """All as one object."""
+    found, advised = made.found, made.advised
     return {
         "jobs": [_job(one) for one in found],
-        "left_out": list(left_out),
+        "left_out": list(made.left_out),
         "advice": {
             "system": advised.system,
             "saved_h": interval(advised.saved_h),

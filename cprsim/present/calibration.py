@@ -2,64 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from cprsim.backtesting.calibrating import FEW_TO_PREDICT, Calibration, HalfPrediction
+from cprsim.backtesting.calibrating import (
+    FEW_TO_PREDICT,
+    CalibratedLogs,
+    Calibration,
+    HalfPrediction,
+)
 from cprsim.present.as_json import interval
 from cprsim.present.document import (
     Block,
-    Column,
     Document,
     ListingBlock,
-    Page,
     Section,
     Table,
     Words,
+    row_columns,
 )
 
 
-def calibration_blocks(
-    found: Calibration, predicted: HalfPrediction | None, why_not: str, notes: Sequence[str]
-) -> list[Block]:
+def calibration_blocks(made: CalibratedLogs) -> list[Block]:
     """What a terminal shows: the numbers with their origins, the prediction, and the scenario."""
-    remarks = [f"note: {note}" for note in (*notes, *found.notes)]
     return [
-        _origins(found),
-        *_prediction_blocks(predicted, why_not),
-        Words(remarks),
-        ListingBlock("The scenario", found.text),
+        _origins(made.found),
+        *_prediction_blocks(made),
+        Words([f"note: {note}" for note in made.notes]),
+        ListingBlock("The scenario", made.found.text),
     ]
 
 
-def page_of_calibration(
-    found: Calibration, predicted: HalfPrediction | None, why_not: str, notes: Sequence[str]
-) -> Page:
+def document_of_calibration(made: CalibratedLogs) -> Document:
     """Everything about a calibration."""
-    prediction = _prediction_blocks(predicted, why_not)
-    remarks = [*notes, *found.notes]
-    document = Document(
+    return Document(
         title="A scenario from the logs of jobs",
         question="Which scenario do these logs make, and does it predict them?",
-        answer=_verdict(predicted, why_not),
+        answer=_verdict(made),
         sections=[
-            Section("Where each number is from", [_origins(found)]),
-            Section("The later half, predicted from the earlier", prediction),
-            *([Section("Notes", [Words(remarks)])] if remarks else []),
-            Section("The scenario", [ListingBlock("For cprsim run", found.text)]),
+            Section("Where each number is from", [_origins(made.found)]),
+            Section("The later half, predicted from the earlier", _prediction_blocks(made)),
+            Section("Notes", [Words(made.notes)]),
+            Section("The scenario", [ListingBlock("For cprsim run", made.found.text)]),
         ],
     )
-    return Page(document.title, None, [document])
 
 
 def _origins(found: Calibration) -> Table:
-    columns = [Column("number", is_number=False), Column("value"), Column("where")]
+    columns = row_columns("number", "value", "where")
     return Table("Numbers of the scenario", columns, found.origins)
 
 
-def _prediction_blocks(predicted: HalfPrediction | None, why_not: str) -> list[Block]:
-    verdict = Words(_verdict(predicted, why_not))
-    return [verdict] if predicted is None else [_prediction_table(predicted), verdict]
+def _prediction_blocks(made: CalibratedLogs) -> list[Block]:
+    verdict = Words(_verdict(made))
+    return [verdict] if made.predicted is None else [_prediction_table(made.predicted), verdict]
 
 
 def _prediction_table(one: HalfPrediction) -> Table:
@@ -67,7 +62,7 @@ def _prediction_table(one: HalfPrediction) -> Table:
     between = f"{one.predicted.low:.4f} to {one.predicted.high:.4f}"
     return Table(
         "Share of useful hours, and failures",
-        [Column("later half", is_number=False), *map(Column, ("ETTR", "90 %", "failures"))],
+        row_columns("later half", "ETTR", "90 %", "failures"),
         [
             ["predicted", f"{one.predicted.mean:.4f}", between, f"{expected:.0f}"],
             ["observed", f"{one.observed.mean:.4f}", "", str(one.n_after)],
@@ -75,9 +70,10 @@ def _prediction_table(one: HalfPrediction) -> Table:
     )
 
 
-def _verdict(one: HalfPrediction | None, why_not: str) -> list[str]:
+def _verdict(made: CalibratedLogs) -> list[str]:
+    one = made.predicted
     if one is None:
-        return [f"not held to the logs: {why_not}"]
+        return [f"not held to the logs: {made.why_not}"]
     where = "inside" if one.is_inside else "outside"
     changed = "" if one.is_inside else ": failures or their costs changed"
     sentences = [
@@ -94,18 +90,17 @@ def _verdict(one: HalfPrediction | None, why_not: str) -> list[str]:
 # ------------------------------------------------------------------------------ JSON
 
 
-def calibration_as_json(
-    found: Calibration, predicted: HalfPrediction | None, why_not: str, notes: Sequence[str]
-) -> dict[str, Any]:
+def calibration_as_json(made: CalibratedLogs) -> dict[str, Any]:
     """All as one object."""
+    found, predicted = made.found, made.predicted
     return {
         "scenario": found.text,
         "origins": [
             {"number": name, "value": value, "where": where} for name, value, where in found.origins
         ],
         "prediction": None if predicted is None else _prediction(predicted),
-        "no_prediction": why_not or None,
-        "notes": [*notes, *found.notes],
+        "no_prediction": made.why_not or None,
+        "notes": list(made.notes),
     }
 
 

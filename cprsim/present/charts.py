@@ -7,7 +7,7 @@ from math import ceil, isnan, nan
 from cprsim.estimate import NO_NUMBER
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
-from cprsim.present.document import Block, Column, Picture, Table, Words
+from cprsim.present.document import Block, Picture, Table, Words, row_columns
 from cprsim.results.words import ends, significant, suited
 
 MOST_ROWS = 60  # of a panel: a curve of more points is read off the figure
@@ -37,12 +37,9 @@ def _table(panel: Panel) -> Table:
     cut = "" if step == 1 else f"; one of {step} of the {len(rows):,} values"
     return Table(
         caption=f"{_what(panel)}{cut}",
-        columns=[
-            Column("series", is_number=False),
-            Column(panel.x_label or "case"),
-            Column(panel.y_label or "value"),
-            Column("95 % interval"),
-        ],
+        columns=row_columns(
+            "series", panel.x_label or "case", panel.y_label or "value", "95 % interval"
+        ),
         rows=[*rows[::step], *bands],
     )
 

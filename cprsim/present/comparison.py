@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import repeat
 from math import isnan
 from typing import Any
 
@@ -13,7 +12,15 @@ import pandas as pd
 from cprsim.codec import finite_or_none
 from cprsim.errors import ParameterError
 from cprsim.estimate import NO_NUMBER, Estimate
-from cprsim.present.document import Block, Column, Document, Section, Table, Words
+from cprsim.present.document import (
+    Block,
+    Column,
+    Document,
+    Section,
+    Table,
+    Words,
+    word_columns,
+)
 from cprsim.present.money import money_differences
 from cprsim.present.run_sentences import spread_in_percent
 from cprsim.results import (
@@ -114,7 +121,7 @@ def table_of_inputs(found: Sequence[Differing], n_results: int = 2) -> Table | W
         caption=f"What went into them and is not the same in all; {NO_NUMBER} where there is none",
         columns=[
             Column("input", is_number=False, brief="inputs that differ"),
-            *map(Column, LETTERS[:n_results], repeat(False)),
+            *word_columns(*LETTERS[:n_results]),
         ],
         rows=[[one.key, *one.values] for one in found],
     )
@@ -133,8 +140,7 @@ def differences_table(
     return Table(
         caption=caption,
         columns=[
-            Column("strategy", is_number=False),
-            Column("quantity", is_number=False),
+            *word_columns("strategy", "quantity"),
             *map(Column, (first, second, f"{second} - {first}", "95 % interval")),
         ],
         rows=[
@@ -251,11 +257,12 @@ def _cheapest(results: Sequence[Result], names: Sequence[str]) -> str:
 
 
 def _table(results: Sequence[Result], names: Sequence[str]) -> Table:
-    headings = ("overhead, % of useful time", "95 % interval", "PLS")
-    words = ("result", "strategy", "useful work", "saves")
     return Table(
         caption="Mean overhead of every strategy of every result",
-        columns=[*map(Column, words, repeat(False)), *map(Column, headings)],
+        columns=[
+            *word_columns("result", "strategy", "useful work", "saves"),
+            *map(Column, ("overhead, % of useful time", "95 % interval", "PLS")),
+        ],
         rows=[
             [name, *row]
             for result, name in zip(results, names, strict=True)
@@ -282,7 +289,7 @@ def _overhead(spread: Estimate, finished: float) -> tuple[str, str]:
     """Mean and interval in per cent, or that the jobs do not finish."""
     if isnan(spread.mean):
         return f"only {percent(finished)} finished", NO_NUMBER
-    shown = suited(100 * spread.mean, 100 * spread.low, 100 * spread.high)
+    shown = suited(*spread.times(100).triple)
     return shown[0], _from_to(*shown)
 
 

@@ -13,7 +13,7 @@ from cprsim.curves import CurveFile
 from cprsim.estimate import HIGH
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.present.charts import chart_blocks
-from cprsim.present.document import Block, Column, Document, Facts, Section, Table, Words
+from cprsim.present.document import Block, Document, Facts, Section, Table, Words, row_columns
 from cprsim.results.inputs import flat
 from cprsim.results.words import count, with_interval
 from cprsim.staleness import MORE_BYTES, WHOLE, Metric, Response
@@ -38,7 +38,7 @@ def document_of_curve(curve: CurveFile) -> Document:
         answer=[_answer(curve, metric) for metric in metrics],
         sections=[
             Section("Loss over PLS", chart_blocks(_chart(curve, metrics))),
-            *([Section("How far it holds", blocks)] if blocks else []),
+            Section("How far it holds", blocks),
             Section("What was measured", _measured(curve)),
         ],
     )
@@ -131,12 +131,7 @@ def _histories(checks: Mapping[str, Any], metric: Metric) -> Table | None:
     return Table(
         f"{_lost(metric).split(',')[0]} in runs of several failures, over the sum of what their "
         "failures lose one by one; the curve bends by it",
-        [
-            Column("runs", is_number=False),
-            Column("weighted PLS"),
-            Column("measured over sum"),
-            Column("standard error"),
-        ],
+        row_columns("runs", "weighted PLS", "measured over sum", "standard error"),
         rows,
     )
 

@@ -55,6 +55,16 @@ class Column:
     dispensable: bool = False
 
 
+def word_columns(*headings: str) -> list[Column]:
+    """Columns of words."""
+    return [Column(heading, is_number=False) for heading in headings]
+
+
+def row_columns(name: str, *numbers: str) -> list[Column]:
+    """A column of words that names the rows, then columns of numbers."""
+    return [*word_columns(name), *map(Column, numbers)]
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table whose first column names the row.
@@ -166,20 +176,33 @@ Block = Words | Table | Facts | ListingBlock | Picture | Scale | PriceBlock
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands below it."""
+    """A heading and what stands below it; words without a paragraph are left out."""
 
     heading: str
     blocks: Sequence[Block]
 
+    def __post_init__(self) -> None:
+        said = [one for one in self.blocks if not isinstance(one, Words) or one.paragraphs]
+        object.__setattr__(self, "blocks", said)
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """All about one result: what the answer is, then the sections."""
+    """All about one result: what the answer is, then sections; empty ones are left out."""
 
     title: str
     question: str
     answer: Sequence[str]  # the first is the answer; the others are what has to be known with it
     sections: Sequence[Section]
+
+    def __post_init__(self) -> None:
+        said = [section for section in self.sections if section.blocks]
+        object.__setattr__(self, "sections", said)
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The blocks of all sections."""
+        return [block for section in self.sections for block in section.blocks]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,3 +212,8 @@ class Page:
     title: str
     overview: Document | None  # of several results
     documents: Sequence[Document]
+
+    @classmethod
+    def of(cls, document: Document, title: str | None = None) -> Page:
+        """One document alone, by its own title or another."""
+        return cls(title or document.title, None, [document])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING
-
-from rich.console import Console
+from typing import TYPE_CHECKING, TypeVar
 
 from cprsim.errors import CprsimError, ParameterError
 from cprsim.estimate import NO_NUMBER, Estimate
@@ -18,32 +16,32 @@ from cprsim.fitting.causes import AGES_H, RESTART_H, SAVE_H, OfCause
 from cprsim.fitting.correlated_fit import FrailtyFit
 from cprsim.fitting.correlation import WORST_FRACTION
 from cprsim.fitting.domains import ByDomain
-from cprsim.fitting.fragments import (
-    fragment,
-    job_fragment,
-    nodes_of_job,
-)
+from cprsim.fitting.families import Fit
+from cprsim.fitting.fragments import fragment, job_fragment, nodes_of_job
 from cprsim.fitting.goodness import P_REJECTED, Judged, Ranking
 from cprsim.fitting.lifetimes import Lifetimes
-from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.posterior_check import Compared, check_by_simulation, check_through_window
-from cprsim.fitting.rates import Rates, fragment_from_now, fragment_through_window, rates
+from cprsim.fitting.random_rate import RandomRate
+from cprsim.fitting.rates import (
+    Rates,
+    fragment_from_now,
+    fragment_through_window,
+    rates_and_factor,
+)
 from cprsim.fitting.since_last import Since
 from cprsim.fitting.trace_fit import FitVerdict, Subject, TraceFit, verdict
 from cprsim.fitting.trend import Trend
 from cprsim.foreign import one_line
 from cprsim.present.document import (
     Block,
-    Column,
     Document,
     ListingBlock,
-    Page,
     Picture,
     Section,
     Table,
     Words,
+    row_columns,
 )
-from cprsim.present.terminal import say
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,6 +55,7 @@ TITLES = {
 
 
 MONTH_H = 720.0  # of 30 days
+M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +76,7 @@ class FitReport:
     rates: Rates | None = None
     why_no_rates: str = ""
     through_window: bool = False
+    random: RandomRate | None = None  # what is random about the rate
 
     @classmethod
     def of(
@@ -95,26 +95,29 @@ class FitReport:
         through_window : fragment and circle have the rate as it changes along the log
         apart : the log by cause, group or domain
         """
-        course, why_no_rates = _rates(fitted)
+        course, random, why_no_rates = _rates(fitted)
+        n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
         simpler = None
         if now or through_window:
-            write = _from_now if now else _through_window
-            written, why_no_fragment = write(fitted, course, origin, n_job_nodes)
+            if now:
+                written, why_no_fragment = _from_now(fitted, course, origin, n_job)
+            else:
+                written, why_no_fragment = _through_window(fitted, course, random, origin, n_job)
             why_no_fragment = why_no_rates or why_no_fragment
         else:
-            written, why_no_fragment = _or_reason(fragment, fitted, origin, n_job_nodes)
+            written, why_no_fragment = _or_reason(lambda: fragment(fitted, origin, n_job_nodes))
             if fitted.asks_for_correlation:
-                simpler, _ = _or_reason(job_fragment, fitted, origin, n_job_nodes)
-            if course is not None and course.changes and written is not None:
-                written = f"{WHOLE_WINDOW}\n{written}"
+                simpler, _ = _or_reason(lambda: job_fragment(fitted, origin, n_job_nodes))
+            if course is not None and written is not None:
+                written = "\n".join([*_not_in_it(course, random), written])
         circle, why_no_circle = _circle(
-            fitted, circle_seed, apart.domains, course if through_window else None
+            fitted, circle_seed, apart.domains, course if through_window else None, random
         )
-        n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
         said = verdict(fitted, n_job)
         return cls(
             fitted, n_job, origin, written, why_no_fragment, simpler, circle, why_no_circle, said,
             _now_sentences(fitted, course, n_job), apart, course, why_no_rates, through_window,
+            random,
         )  # fmt: skip
 
     @property
@@ -140,36 +143,39 @@ WHOLE_WINDOW = (
 )
 
 
-def _rates(fitted: TraceFit) -> tuple[Rates | None, str]:
-    try:
-        return rates(fitted.outages), ""
-    except ParameterError as error:
-        return None, str(error)
+WITHOUT_FACTOR = (
+    "# simulates a rate without the random factor that this log has; --through-window: has it"
+)
+
+
+def _not_in_it(course: Rates, random: RandomRate | None) -> list[str]:
+    """What the rate does and a fragment of the whole window does not."""
+    wanders = random is not None and random.is_claimed
+    return [*([WHOLE_WINDOW] if course.changes else []), *([WITHOUT_FACTOR] if wanders else [])]
+
+
+def _rates(fitted: TraceFit) -> tuple[Rates | None, RandomRate | None, str]:
+    found, why_not = _or_reason(lambda: rates_and_factor(fitted.outages))
+    return (None, None, why_not) if found is None else (*found, "")
 
 
 def _from_now(
-    fitted: TraceFit, course: Rates | None, origin: str, n_job_nodes: int | None
+    fitted: TraceFit, course: Rates | None, origin: str, n_job: int
 ) -> tuple[str | None, str]:
     if course is None:
         return None, ""
-    n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
-    try:
-        observed = fitted.observation
-        return fragment_from_now(fitted.outages, course, origin, n_job, observed), ""
-    except ParameterError as error:
-        return None, f"the last piece of the log alone: {error}"
+    written, why_not = _or_reason(
+        lambda: fragment_from_now(fitted.outages, course, origin, n_job, fitted.observation)
+    )
+    return written, why_not and f"the last piece of the log alone: {why_not}"
 
 
 def _through_window(
-    fitted: TraceFit, course: Rates | None, origin: str, n_job_nodes: int | None
+    fitted: TraceFit, course: Rates | None, random: RandomRate | None, origin: str, n_job: int
 ) -> tuple[str | None, str]:
     if course is None:
         return None, ""
-    n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
-    try:
-        return fragment_through_window(fitted, course, origin, n_job), ""
-    except ParameterError as error:
-        return None, str(error)
+    return _or_reason(lambda: fragment_through_window(fitted, course, origin, n_job, random))
 
 
 def _now_sentences(fitted: TraceFit, course: Rates | None, n_job: int) -> tuple[str, ...]:
@@ -197,18 +203,12 @@ def document_of_fit(report: FitReport) -> Document:
                 "What one distribution can't say",
                 [Words([*_correlation_lines(fitted), _rate_line(report)])],
             ),
-            *([Section("Simulated again", blocks)] if (blocks := _circle_blocks(report)) else []),
+            Section("Simulated again", _circle_blocks(report)),
             Section("For the scenario", _fragment_blocks(report)),
-            *([Section("Causes", _cause_blocks(report))] if report.apart.causes else []),
-            *(
-                [Section("Groups", _group_blocks(report.apart.groups))]
-                if report.apart.groups
-                else []
-            ),
-            *(
-                [Section("Domains", _domain_blocks(report.apart.domains))]
-                if report.apart.domains
-                else []
+            Section("Causes", _cause_blocks(report) if report.apart.causes else []),
+            Section("Groups", _group_blocks(report.apart.groups) if report.apart.groups else []),
+            Section(
+                "Domains", _domain_blocks(report.apart.domains) if report.apart.domains else []
             ),
         ],
     )
@@ -217,14 +217,7 @@ def document_of_fit(report: FitReport) -> Document:
 def blocks_of_fit(report: FitReport) -> list[Block]:
     """The document on a terminal."""
     document = document_of_fit(report)
-    blocks = [block for section in document.sections for block in section.blocks]
-    return [Words([*document.answer, *_of_log(report.fitted)]), *blocks[1:]]
-
-
-def page_of_fit(report: FitReport) -> Page:
-    """The document alone on its page."""
-    document = document_of_fit(report)
-    return Page(document.title, None, [document])
+    return [Words([*document.answer, *_of_log(report.fitted)]), *document.blocks[1:]]
 
 
 def _of_log(fitted: TraceFit) -> list[str]:
@@ -249,7 +242,11 @@ def _fragment_blocks(report: FitReport) -> list[Block]:
 
 
 def _circle(
-    fitted: TraceFit, seed: int | None, domains: ByDomain | None, course: Rates | None
+    fitted: TraceFit,
+    seed: int | None,
+    domains: ByDomain | None,
+    course: Rates | None,
+    random: RandomRate | None,
 ) -> tuple[tuple[Compared, ...], str]:
     """The log beside its simulation, or why it can't be simulated."""
     if seed is None:
@@ -262,7 +259,9 @@ def _circle(
         return (), f"nodes that differ could not be fitted to this log: {why_not}"
     try:
         if course is not None:
-            return check_through_window(fitted.outages, course.course, seed=seed), ""
+            factor = None if random is None else random.factor
+            found = check_through_window(fitted.outages, course.course, seed=seed, factor=factor)
+            return found, ""
         shocks = None if domains is None else domains.fitted
         return check_by_simulation(fitted.outages, alone.correlated, seed=seed, domains=shocks), ""
     except (CprsimError, ArithmeticError, ValueError) as error:
@@ -274,22 +273,22 @@ def is_beyond(form: FrailtyFit, fitted: TraceFit) -> bool:
     return form.lifetime.mean_h > fitted.outages.window_h
 
 
-def print_presets(console: Console) -> None:
-    """Print the presets with their sources."""
+def preset_blocks() -> list[Block]:
+    """The presets with their sources."""
+    lines = []
     for one in PRESETS:
         shape = "" if one.shape is None else f", shape {one.shape:.3g}"
-        say(console, f"{one.name}: {one.family}, mean {one.mean_h:.4g} h{shape}, per {one.of}")
-        say(console, f"    {one.note} ({one.mark}; {one.source})")
+        lines += [
+            f"{one.name}: {one.family}, mean {one.mean_h:.4g} h{shape}, per {one.of}",
+            f"    {one.note} ({one.mark}; {one.source})",
+        ]
+    return [Words(lines)]
 
 
-def _or_reason(
-    write: Callable[[TraceFit, str, int | None], str],
-    fitted: TraceFit,
-    origin: str,
-    n_job_nodes: int | None,
-) -> tuple[str | None, str]:
+def _or_reason(make: Callable[[], M]) -> tuple[M | None, str]:
+    """What is made, or why it can't be."""
     try:
-        return write(fitted, origin, n_job_nodes), ""
+        return make(), ""
     except ParameterError as error:
         return None, str(error)
 
@@ -302,12 +301,11 @@ def _subject_blocks(subject: Subject) -> list[Block]:
     )
     if ranking is None:
         return [Words([counted, f"not fitted: {subject.why_not}"])]
-    headings = ("log-lik.", "AIC", "BIC", "KS", "p", "RMSE")
     return [
         Words([counted]),
         Table(
             f"{TITLES[subject.name]}: families, the best by AIC first",
-            [Column("family", is_number=False), *map(Column, headings)],
+            row_columns("family", "log-lik.", "AIC", "BIC", "KS", "p", "RMSE"),
             [_cells(judged) for judged in ranking.judged],
         ),
         Words(_parameter_lines(times, ranking)),
@@ -361,11 +359,18 @@ def _cells(judged: Judged) -> list[str]:
 
 
 def _parameters(judged: Judged) -> str:
-    return f"{judged.fit.family}: {_intervals((*judged.fit.parameters, judged.fit.mean))}"
+    return f"{judged.fit.family}: {_intervals(judged.fit)}"
 
 
-def _intervals(parameters: Iterable[Parameter]) -> str:
-    return ", ".join(f"{p.name} {p.mean:.4g} [{p.low:.4g}, {p.high:.4g}]" for p in parameters)
+def _intervals(fit: Fit) -> str:
+    """Parameters and mean, each with its interval."""
+    return ", ".join(f"{p.name} {_in_brackets(p, digits=4)}" for p in (*fit.parameters, fit.mean))
+
+
+def _in_brackets(estimate: Estimate, factor: float = 1.0, *, digits: int = 3) -> str:
+    """``1.23 [0.98, 1.55]``, in another unit by a factor."""
+    mean, low, high = (f"{value * factor:.{digits}g}" for value in estimate.triple)
+    return f"{mean} [{low}, {high}]"
 
 
 def _correlation_lines(fitted: TraceFit) -> list[str]:
@@ -387,13 +392,12 @@ def _correlation_lines(fitted: TraceFit) -> list[str]:
 def _rate_line(report: FitReport) -> str:
     if report.rates is None:
         return f"Rate over time: {report.why_no_rates}"
-    return f"Rate over time: {report.rates.in_words()}"
+    besides = "" if report.random is None else f"; {report.random.in_words()}"
+    return f"Rate over time: {report.rates.in_words()}{besides}"
 
 
 def _form_line(form: FrailtyFit, fitted: TraceFit) -> str:
-    numbers = "  ".join(
-        f"{p.name} {p.mean:.3g} [{p.low:.3g}, {p.high:.3g}]" for p in form.parameters
-    )
+    numbers = "  ".join(f"{p.name} {_in_brackets(p)}" for p in form.parameters)
     beyond = ""
     if is_beyond(form, fitted):
         beyond = f" (extrapolated: mean {form.lifetime.mean_h:.3g} h)"
@@ -421,18 +425,19 @@ def _circle_blocks(report: FitReport) -> list[Block]:
         return [Words([f"no circle: {report.why_no_circle}"])]
     if not report.circle:
         return []
-    headings = ("log", "simulated", "95 % of them", "inside")
     cause, domains = report.fitted.observation.cause, report.apart.domains
     said = {
         "simulated: this cause alone, whose clocks no other cause's repair renews":
             cause is not None,
         "simulated: nodes alone, and the shocks of domains besides": domains is not None,
         "simulated: the rate as it changes along the log": report.through_window,
+        "simulated: a random factor on the rate": report.through_window
+            and report.random is not None and report.random.is_claimed,
     }  # fmt: skip
     return [
         Table(
             "The log beside logs simulated from its fit",
-            [Column("statistic", is_number=False), *map(Column, headings)],
+            row_columns("statistic", "log", "simulated", "95 % of them", "inside"),
             [_compared_cells(one) for one in report.circle],
         ),
         Words([text for text, is_so in said.items() if is_so]),
@@ -451,13 +456,14 @@ def _compared_cells(one: Compared) -> list[str]:
 
 def _cause_blocks(report: FitReport) -> list[Block]:
     """What each costs, its up-times, and the fragments."""
-    headings = ("failures", "of the job per 30 days", "repair [h]", "overhead saved")
     first = f"Causes, for a job on {report.n_job_nodes} node(s), the one to fix first on top:"
     return [
         Words([first]),
         Table(
             "What each cause costs the job",
-            [Column("cause", is_number=False), *map(Column, headings)],
+            row_columns(
+                "cause", "failures", "of the job per 30 days", "repair [h]", "overhead saved"
+            ),
             [_costs(one) for one in report.apart.causes],
         ),
         Words([
@@ -472,9 +478,8 @@ def _cause_blocks(report: FitReport) -> list[Block]:
 
 
 def _costs(one: OfCause) -> list[str]:
-    rate, low, high = (per_h * MONTH_H for per_h in one.job_rate_per_h.triple)
     repair = f"{one.mean_repair_h:.3g}" if isfinite(one.mean_repair_h) else NO_NUMBER
-    rates = f"{rate:.3g} [{low:.3g}, {high:.3g}]"
+    rates = _in_brackets(one.job_rate_per_h, MONTH_H)
     return [one_line(one.name, 30), str(one.n_failures), rates, repair, f"{one.saved:.2%}"]
 
 
@@ -482,8 +487,7 @@ def _fit_line(one: OfCause) -> str:
     shares = ", ".join(f"{one.incidence.at(age_h):.2%} by {age_h / 24:g} d" for age_h in AGES_H)
     if one.uptimes is None:
         return f"{one_line(one.name)}: not fitted: {one.why_not}; {shares}"
-    numbers = _intervals((*one.uptimes.parameters, one.uptimes.mean))
-    return f"{one_line(one.name)}: weibull: {numbers}; {shares}"
+    return f"{one_line(one.name)}: weibull: {_intervals(one.uptimes)}; {shares}"
 
 
 # --------------------------------------------------------------------------- groups and domains
@@ -492,18 +496,14 @@ def _fit_line(one: OfCause) -> str:
 def _group_blocks(found: ByGroup) -> list[Block]:
     """A row for each group, and its fragment."""
     first = found.groups[0].name
-    headings = (
-        "nodes",
-        "failures",
-        "per node and 30 days",
-        "shape of up-times",
-        "ratio of hazards",
-    )
     apart = f" {found.n_nodes_apart} node(s) of no known group are left out."
     return [
         Table(
             f"Groups by {one_line(found.column)}",
-            [Column("group", is_number=False), *map(Column, headings)],
+            row_columns(
+                "group", "nodes", "failures", "per node and 30 days", "shape of up-times",
+                "ratio of hazards",
+            ),
             [_group_cells(one) for one in found.groups],
         ),
         Words([
@@ -519,15 +519,10 @@ def _group_blocks(found: ByGroup) -> list[Block]:
 
 
 def _group_cells(one: OfGroup) -> list[str]:
-    ratio = NO_NUMBER if one.ratio is None else _three(one.ratio)
-    shape = NO_NUMBER if one.uptimes is None else _three(one.uptimes.parameters[0])
-    rate = _three(one.rate_per_h, MONTH_H)
+    ratio = NO_NUMBER if one.ratio is None else _in_brackets(one.ratio)
+    shape = NO_NUMBER if one.uptimes is None else _in_brackets(one.uptimes.parameters[0])
+    rate = _in_brackets(one.rate_per_h, MONTH_H)
     return [one_line(one.name, 30), str(one.n_nodes), str(one.n_failures), rate, shape, ratio]
-
-
-def _three(estimate: Estimate, factor: float = 1.0) -> str:
-    mean, low, high = (value * factor for value in estimate.triple)
-    return f"{mean:.3g} [{low:.3g}, {high:.3g}]"
 
 
 def _domain_blocks(found: ByDomain) -> list[Block]:
@@ -538,8 +533,8 @@ def _domain_blocks(found: ByDomain) -> list[Block]:
             f"{one.n_shocks} shocks of {one.n_domains} domains by {one_line(one.column)} (chance "
             f"makes {one.by_chance:.3g}), within {one.within_h:.3g} h: {one.share_of_failures:.1%} "
             "of the failures.",
-            f"Each domain has {_three(one.rate_per_h, MONTH_H)} per 30 days; a shock strikes "
-            f"{_three(one.struck, 100.0)} % of its nodes. With 95 % intervals.",
+            f"Each domain has {_in_brackets(one.rate_per_h, MONTH_H)} per 30 days; a shock strikes "
+            f"{_in_brackets(one.struck, 100.0)} % of its nodes. With 95 % intervals.",
         ]),
         ListingBlock("A source for nodes alone, and one for racks", found.text),
     ]  # fmt: skip

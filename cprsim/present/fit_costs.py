@@ -5,23 +5,20 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
-from rich.console import Console
-
 from cprsim.codec import finite_or_none
 from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.fitting.cost_fit import Bandwidth, CostFit, mean_of
 from cprsim.fitting.cost_fragment import UNITS, bandwidth_of, unit_of, verdict_of
 from cprsim.fitting.goodness import Judged
 from cprsim.present.as_json import interval
-from cprsim.present.document import Column, ListingBlock, Table, Words
-from cprsim.present.terminal import show
+from cprsim.present.document import Block, Column, ListingBlock, Table, Words, word_columns
 from cprsim.results.words import count
 
 
-def print_costs(
-    console: Console, fits: tuple[CostFit, ...], fragment: str, notes: tuple[str, ...] = ()
-) -> None:
-    """Print the ranking of each kind, what to know of it, and the fragment.
+def costs_blocks(
+    fits: tuple[CostFit, ...], fragment: str, notes: tuple[str, ...] = ()
+) -> list[Block]:
+    """What a terminal shows: the ranking of each kind, what to know of it, and the fragment.
 
     Parameters
     ----------
@@ -32,15 +29,12 @@ def print_costs(
     bandwidths = [_bandwidth_text(one.kind, one.bandwidth) for one in fits if one.bandwidth]
     remarks = [*notes, *(note for one in fits for note in one.notes)]
     remarks += [reason for one in fits if one.ranking for _, reason in one.ranking.failed]
-    show(
-        console,
-        [
-            families_table(fits),
-            Words(bandwidths),
-            Words([f"note: {remark}" for remark in remarks]),
-            ListingBlock("For the scenario", fragment),
-        ],
-    )
+    return [
+        families_table(fits),
+        Words(bandwidths),
+        Words([f"note: {remark}" for remark in remarks]),
+        ListingBlock("For the scenario", fragment),
+    ]
 
 
 def families_table(fits: tuple[CostFit, ...]) -> Table:
@@ -48,13 +42,9 @@ def families_table(fits: tuple[CostFit, ...]) -> Table:
     return Table(
         caption="Families that were fitted to each kind of cost",
         columns=[
-            Column("", is_number=False),
-            Column("family", is_number=False),
-            Column("AIC"),
-            Column("KS"),
-            Column("p"),
-            Column("mean, 95 % interval", is_number=False),
-            Column("parameter, 95 % interval", is_number=False),
+            *word_columns("", "family"),
+            *map(Column, ("AIC", "KS", "p")),
+            *word_columns("mean, 95 % interval", "parameter, 95 % interval"),
         ],
         rows=[[count(one.durations.n, one.kind), *row] for one in fits for row in _rows(one)],
         grouped=True,

@@ -6,15 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.codec import finite_or_none
+from cprsim.estimate import Estimate
 from cprsim.fitting.by_group import ByGroup
 from cprsim.fitting.causes import AGES_H, CauseFragment, OfCause
 from cprsim.fitting.correlation import WORST_FRACTION
 from cprsim.fitting.domains import ByDomain
+from cprsim.fitting.families import Fit
 from cprsim.fitting.goodness import Judged
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.observation import Observation, n_failures, node_hours
 from cprsim.fitting.posterior_check import Compared
+from cprsim.fitting.random_rate import RandomRate
 from cprsim.fitting.rate_change import Change
 from cprsim.fitting.rates import Rates
 from cprsim.fitting.since_last import Since
@@ -63,6 +66,7 @@ def fit_as_json(report: FitReport, figures: list[Path]) -> dict[str, Any]:
         ],
         "trend": _trend_object(fitted.trend),
         "rates": report.rates and _rates_object(report.rates),
+        "random_rate": report.random and _random_object(report.random),
         "circle": [_compared_object(one) for one in report.circle],
         "no_circle": report.why_no_circle or None,
         "notes": list(fitted.warnings),
@@ -118,10 +122,21 @@ def _rates_object(found: Rates) -> dict[str, Any]:
             for name, gain, error in found.gains
         },
         "borders_h": list(found.borders_h),
-        "pieces_per_h": [_triple(*one.triple) for one in found.pieces_per_h],
-        "now_per_h": _triple(*found.now_per_h.triple),
-        "slope_per_h": found.slope_per_h and _triple(*found.slope_per_h.triple),
+        "pieces_per_h": [_plain(one) for one in found.pieces_per_h],
+        "now_per_h": _plain(found.now_per_h),
+        "slope_per_h": found.slope_per_h and _plain(found.slope_per_h),
         "dispersion": found.dispersion,
+    }
+
+
+def _random_object(found: RandomRate) -> dict[str, Any]:
+    return {
+        "claimed": found.is_claimed,
+        "gain": finite_or_none(found.gain),
+        "variance": interval(found.variance),
+        "lasts_h": interval(found.lasts_h),
+        "shortest_h": found.shortest_h,
+        "longest_h": found.longest_h,
     }
 
 
@@ -165,9 +180,17 @@ def _judged_object(judged: Judged, times: Lifetimes) -> dict[str, Any]:
     }
 
 
+def _uptimes_object(fit: Fit) -> dict[str, Any]:
+    return {p.name: _plain(p) for p in (*fit.parameters, fit.mean)}
+
+
+def _plain(estimate: Estimate) -> dict[str, float | None]:
+    return interval(estimate, mean="estimate")
+
+
 def _interval(estimate: Parameter) -> dict[str, float | None]:
     return {
-        **interval(estimate, mean="estimate"),
+        **_plain(estimate),
         "standard_error": finite_or_none(estimate.standard_error),
         "clustered_error": finite_or_none(estimate.clustered_error),
     }
@@ -181,22 +204,16 @@ def causes_as_json(
         {
             "cause": one.name,
             "n_failures": one.n_failures,
-            "job_rate_per_h": _triple(*one.job_rate_per_h.triple),
+            "job_rate_per_h": _plain(one.job_rate_per_h),
             "mean_repair_h": finite_or_none(one.mean_repair_h),
             "overhead_saved": one.saved,
-            "uptimes": None
-            if one.uptimes is None
-            else {p.name: _triple(*p.triple) for p in (*one.uptimes.parameters, one.uptimes.mean)},
+            "uptimes": one.uptimes and _uptimes_object(one.uptimes),
             "not_fitted": one.why_not or None,
             "cumulative_incidence": {f"{age_h:g} h": one.incidence.at(age_h) for age_h in AGES_H},
             "fragment": each.text or f"# no fragment: {each.why_not}\n",
         }
         for one, each in zip(causes, written, strict=True)
     ]
-
-
-def _triple(estimate: float, low: float, high: float) -> dict[str, float]:
-    return {"estimate": estimate, "low": low, "high": high}
 
 
 def groups_as_json(found: ByGroup) -> dict[str, Any]:
@@ -209,12 +226,9 @@ def groups_as_json(found: ByGroup) -> dict[str, Any]:
                 "group": one.name,
                 "nodes": one.n_nodes,
                 "n_failures": one.n_failures,
-                "rate_per_h": _triple(*one.rate_per_h.triple),
-                "hazard_ratio": one.ratio and _triple(*one.ratio.triple),
-                "uptimes": one.uptimes
-                and {
-                    p.name: _triple(*p.triple) for p in (*one.uptimes.parameters, one.uptimes.mean)
-                },
+                "rate_per_h": _plain(one.rate_per_h),
+                "hazard_ratio": one.ratio and _plain(one.ratio),
+                "uptimes": one.uptimes and _uptimes_object(one.uptimes),
                 "not_fitted": one.why_not or None,
                 "fragment": text,
             }
@@ -234,8 +248,8 @@ def domains_as_json(found: ByDomain) -> dict[str, Any]:
         "shocks": one.n_shocks,
         "by_chance": one.by_chance,
         "share_of_failures": one.share_of_failures,
-        "rate_per_h": _triple(*one.rate_per_h.triple),
-        "struck": _triple(*one.struck.triple),
+        "rate_per_h": _plain(one.rate_per_h),
+        "struck": _plain(one.struck),
         "fragment": found.text,
     }
 
@@ -251,11 +265,11 @@ def since_as_json(since: Since) -> dict[str, Any]:
 
 
 def _change_object(one: Change) -> dict[str, Any]:
-    ratio, low, high = one.ratio.triple
-    found = {"ratio": ratio, "low": low, "high": high} | {
-        name: getattr(one, name) for name in ("p_value", "power_of_doubling", "least_noticed")
-    }
+    numbers = ("p_value", "power_of_doubling", "least_noticed")
     return {
-        "n_before": one.n_before, "n_since": one.n_since, "is_change": one.is_change,
-        **{name: finite_or_none(value) for name, value in found.items()},
-    }  # fmt: skip
+        "n_before": one.n_before,
+        "n_since": one.n_since,
+        "is_change": one.is_change,
+        **interval(one.ratio, mean="ratio"),
+        **{name: finite_or_none(getattr(one, name)) for name in numbers},
+    }

@@ -22,6 +22,7 @@ from cprsim.present.document import (
     Section,
     Table,
     Words,
+    row_columns,
 )
 from cprsim.present.provenance import FOUND_AGAIN, origin, places
 from cprsim.present.sensitivity import sensitivity_sentences
@@ -75,7 +76,6 @@ def fleet_blocks(result: FleetResult, *, found_again: bool = False) -> list[Bloc
 
 def document_of_fleet(result: FleetResult) -> Document:
     """Everything about one fleet. Raises ResultError for an unreadable file."""
-    energies = [Words(energy(result))] if energy(result) else []
     return Document(
         title=f"What failures cost a fleet: {result.name}",
         question=f"What should {result.n_jobs:,} jobs on one cluster do about failures?",
@@ -83,7 +83,7 @@ def document_of_fleet(result: FleetResult) -> Document:
         sections=[
             Section("What was simulated", [Words([heading(result)])]),
             Section("All options", [_options(result, MOST_ROWS)]),
-            Section("What a month costs", [_costs(result), *energies]),
+            Section("What a month costs", [_costs(result), Words(energy(result))]),
             Section("In pictures", [_picture(*item) for item in fleet_charts(result).items()]),
             *origin(read_manifest(result.path), result.path, "with the values"),
         ],
@@ -131,11 +131,10 @@ def _statistics(one: OptionRow) -> list[Cell]:
 def _statistic(name: str, interval: Estimate) -> Cell:
     """With its interval on a page; on a terminal the mean overhead alone has one."""
     scale = 100 if name in IN_PERCENT else 1
-    mean, low, high = suited(*(scale * v for v in (interval.mean, interval.low, interval.high)))
+    mean, low, high = suited(*interval.times(scale).triple)
     text = mean if NO_NUMBER in (low, high) else f"{mean} ({low} to {high})"
     if name == "overhead":
-        half = (interval.high - interval.low) / 2
-        return Cell(text, with_interval(100 * interval.mean, 100 * half))
+        return Cell(text, with_interval(100 * interval.mean, 100 * interval.half_width))
     brief = percent_number if name in IN_PERCENT else significant
     return Cell(text, brief(interval.mean))
 
@@ -184,10 +183,9 @@ def _amount(result: FleetResult, value: float) -> str:
 
 
 def _costs(result: FleetResult) -> Table:
-    options = [Column(one.name) for one in shown_options(result)]
     return Table(
         caption=what_costs(result).rstrip(":"),
-        columns=[Column("", is_number=False), *options],
+        columns=row_columns("", *(one.name for one in shown_options(result))),
         rows=_cost_rows(result),
         n_totals=2,
     )

@@ -14,7 +14,16 @@ from cprsim.history.summing import CalendarPeriod, of_all, over_time, worst
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.present.as_json import interval
 from cprsim.present.charts import chart_blocks
-from cprsim.present.document import Block, Cell, Column, Document, Page, Section, Table, Words
+from cprsim.present.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Section,
+    Table,
+    Words,
+    row_columns,
+)
 from cprsim.results.words import count
 
 MOST_JOBS_BRIEF, MOST_JOBS = 20, 200  # on a terminal, on a page; JSON has all
@@ -42,14 +51,14 @@ def ledger_blocks(jobs: Sequence[JobLedger], notes: Sequence[str]) -> list[Block
     return [*blocks, Words(inferred_lines(jobs, notes))]
 
 
-def page_of_ledger(jobs: Sequence[JobLedger], notes: Sequence[str]) -> Page:
+def document_of_ledger(jobs: Sequence[JobLedger], notes: Sequence[str]) -> Document:
     """Everything about the hours of some jobs."""
     total = of_all(jobs)
     useful = total.hours["useful"]
     share = useful.mean / total.wall_h if total.wall_h else 0.0
     lost = {name: one for name, one in total.hours.items() if name != "useful"}
     most = max(lost, key=lambda name: lost[name].mean)
-    document = Document(
+    return Document(
         title=f"Where the hours of {count(len(jobs), 'job')} went",
         question="What did failures and saves cost these jobs?",
         answer=[
@@ -64,7 +73,6 @@ def page_of_ledger(jobs: Sequence[JobLedger], notes: Sequence[str]) -> Page:
             Section("Job by job", [_jobs(jobs, MOST_JOBS)]),
         ],
     )
-    return Page(document.title, None, [document])
 
 
 def inferred_lines(jobs: Sequence[JobLedger], notes: Sequence[str]) -> list[str]:
@@ -97,7 +105,7 @@ def _parts(jobs: Sequence[JobLedger]) -> Table:
     ]
     return Table(
         "Hours by what they went into",
-        [Column("", is_number=False), Column("hours"), Column("95 %"), Column("% of all")],
+        row_columns("", "hours", "95 %", "% of all"),
         rows,
     )
 
@@ -105,15 +113,9 @@ def _parts(jobs: Sequence[JobLedger]) -> Table:
 def _jobs(jobs: Sequence[JobLedger], most: int) -> Table:
     order = sorted(jobs, key=lambda job: job.wall_h - job.useful_h.mean, reverse=True)
     columns = [
-        Column("job", is_number=False),
-        Column("wall h"),
-        Column("ETTR"),
-        Column("95 %"),
-        Column("failures"),
+        *row_columns("job", "wall h", "ETTR", "95 %", "failures"),
         Column("saves", in_full=True),
-        Column("lost h"),
-        Column("save h"),
-        Column("down h"),
+        *map(Column, ("lost h", "save h", "down h")),
     ]
     rows: list[Sequence[str | Cell]] = [_job_row(job) for job in order[:most]]
     if len(order) > most:
@@ -151,7 +153,7 @@ def _periods(periods: Sequence[CalendarPeriod]) -> Table:
     ]
     return Table(
         "Over time",
-        [Column("from", is_number=False), *map(Column, ("wall h", "ETTR", "steps/h", "failures"))],
+        row_columns("from", "wall h", "ETTR", "steps/h", "failures"),
         rows,
     )
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from cprsim.estimate import NO_NUMBER
 from cprsim.measuring.checks import HOLDS_WITHIN, AdditivityVerdict, Checks, Difference, SeedMean
 from cprsim.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, typical_loss, why_unfit
@@ -14,8 +12,7 @@ from cprsim.measuring.measure import Measured, MemoryOfForks
 from cprsim.measuring.power import PlannedSeeds
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.measuring.trainer_check import TrainerCheck
-from cprsim.present.document import Column, Table, Words
-from cprsim.present.terminal import show
+from cprsim.present.document import Block, Column, Table, Words
 from cprsim.results.words import with_ends
 from cprsim.staleness import FEWEST_SEEDS_TO_USE, MORE_BYTES, WHOLE, Metric
 
@@ -136,11 +133,16 @@ def expectation_warnings(expected: Expected) -> list[str]:
 # ------------------------------------------------------------------------------ what was measured
 
 
-def print_measured(console: Console, measured: Measured) -> None:
-    """The table, what was checked, and what it took."""
+def measured_blocks(measured: Measured, of_lengths: Sequence[str] = ()) -> list[Block]:
+    """What a terminal shows: the table, what was checked, and what it took.
+
+    Parameters
+    ----------
+    of_lengths : sentences on other lengths of training
+    """
     checks = {metric: measured.checks(metric) for metric in measured.fitted}
-    remarks = [*sentences(measured, checks), fitness(why_unfit(measured))]
-    show(console, [slopes_table(measured), Words(remarks)])
+    remarks = [*sentences(measured, checks), fitness(why_unfit(measured)), *of_lengths]
+    return [slopes_table(measured), Words(remarks)]
 
 
 def slopes_table(measured: Measured) -> Table:

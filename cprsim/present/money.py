@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cprsim.codec import finite_or_none
-from cprsim.present.document import Block, Column, Table, Words
+from cprsim.present.document import Block, Column, Table, Words, row_columns, word_columns
 from cprsim.prices import ACCURACY, ENERGY, STORAGE_KEPT, STORAGE_WRITTEN, Bill, shown
 from cprsim.results import Result
 from cprsim.results.money import SYSTEM, Billed, Bills, bills_in, cheapest_of, comparable
@@ -54,7 +54,7 @@ def money_table(bills: Bills, of: str = "a job") -> Table:
     ]
     return Table(
         caption=f"What {of} costs on average, in {unit}, and {MONTH}",
-        columns=[Column(f"{unit} {of}", is_number=False), *map(Column, bills)],
+        columns=row_columns(f"{unit} {of}", *bills),
         rows=[*_parts([one.job for one in found]), *totals],
         n_totals=len(totals),
     )
@@ -87,7 +87,7 @@ def month_table(bills: Bills) -> Table:
     total = ("total", *(shown(one.total_cents, "") for one in months))
     return Table(
         caption=f"What {MONTH} costs on average, in {unit}",
-        columns=[Column(f"{unit} a month", is_number=False), *map(Column, bills)],
+        columns=row_columns(f"{unit} a month", *bills),
         rows=[*_parts(months), total],
         n_totals=1,
     )
@@ -141,8 +141,7 @@ def money_differences(a: Result, b: Result) -> list[Table]:
         Table(
             caption=f"What it costs in all, in {unit}",
             columns=[
-                Column("strategy", is_number=False),
-                Column(f"{unit} for", is_number=False),
+                *word_columns("strategy", f"{unit} for"),
                 *map(Column, ("A", "B", "B - A")),
             ],
             rows=rows,

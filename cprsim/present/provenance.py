@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.errors import ResultError
-from cprsim.present.document import Block, Column, Facts, ListingBlock, Section, Table
+from cprsim.present.document import (
+    Block,
+    Column,
+    Facts,
+    ListingBlock,
+    Section,
+    Table,
+    row_columns,
+)
 from cprsim.results.words import count
 
 
@@ -77,11 +85,7 @@ def _commit(git: Mapping[str, Any] | None) -> str:
 def _files(files: Mapping[str, Any]) -> Table:
     return Table(
         caption=f"The {count(len(files), 'file')} of the results folder, by SHA-256",
-        columns=[
-            Column("file", is_number=False),
-            Column("bytes"),
-            Column("SHA-256", is_number=False),
-        ],
+        columns=[*row_columns("file", "bytes"), Column("SHA-256", is_number=False)],
         rows=[[name, f"{entry['bytes']:,}", str(entry["sha256"])] for name, entry in files.items()],
     )
 

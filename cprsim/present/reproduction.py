@@ -7,15 +7,21 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from cprsim.estimate import NO_NUMBER
 from cprsim.present.charts import chart_blocks
-from cprsim.present.document import Block, Cell, Column, Document, Section, Table, Words
-from cprsim.present.document import ListingBlock as TextListing
+from cprsim.present.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    ListingBlock,
+    Section,
+    Table,
+    Words,
+    word_columns,
+)
 from cprsim.present.markdown import raw_table
 from cprsim.present.provenance import origin
-from cprsim.present.terminal import show
 from cprsim.reproduce.runner import COLUMNS, Reproduced, read_reproduced
 from cprsim.reproduce.summary import Listing, Summary, TargetRow
 from cprsim.reproduce.verdicts import Finding
@@ -28,20 +34,15 @@ MARKS = (
 )
 
 
-def print_reproduced(console: Console, made: Reproduced) -> None:
-    """Print title, comparisons, further tables and notes, and where the figure lies."""
-    paths = "\n".join(map(str, made.figures or (made.path,)))
-    show(console, [*summary(made), TextListing("", paths)])
-
-
-def summary(made: Reproduced) -> list[Block]:
-    """What is said of a reproduced result where there is little room."""
+def reproduced_blocks(made: Reproduced) -> list[Block]:
+    """What a terminal shows: comparisons, further tables and notes, and where the figure lies."""
     found = made.summary
     return [
         Words([f"{made.name}: {found.title}", found.question]),
         *([_comparisons(found.rows)] if found.rows else []),
         *(block for one in found.listings for block in (Words([one.title]), _table(one))),
         *(Words([note]) for note in found.notes),
+        ListingBlock("", "\n".join(map(str, made.figures or (made.path,)))),
     ]
 
 
@@ -52,16 +53,15 @@ def document_of_reproduction(made: Reproduced) -> Document:
     """Everything about one reproduced result. Raises ResultError for an unreadable file."""
     summary = made.summary
     said: list[Block] = [_comparisons(summary.rows)] if summary.rows else []
-    said += [Words(summary.notes)] if summary.notes else []
     inputs = sorted(path.name for path in made.path.glob("*.yaml"))
     return Document(
         title=summary.title,
         question=summary.question,
         answer=[_tally(summary.rows), *_misses(summary.rows)],
         sections=[
-            Section("Ours beside the paper's", said),
+            Section("Ours beside the paper's", [*said, Words(summary.notes)]),
             *(Section(chart.title, chart_blocks(chart)) for chart in summary.charts),
-            *([Section("Tables", [*map(_table, summary.listings)])] if summary.listings else []),
+            Section("Tables", [*map(_table, summary.listings)]),
             *origin(read_manifest(made.path), made.path, scenarios=inputs),
         ],
     )
@@ -104,7 +104,7 @@ def _comparisons(rows: Sequence[TargetRow]) -> Table:
     return Table(
         caption=f"Quantities, with 95 % intervals where ours has noise. {MARKS}.",
         columns=[
-            *(Column(heading, is_number=False) for heading in COLUMNS),
+            *word_columns(*COLUMNS),
             Column("inputs that we assumed", is_number=False, in_full=True),
         ],
         rows=[[*map(_cell, _cells(row)), _cell("; ".join(row.free))] for row in rows],
@@ -122,10 +122,7 @@ def _cell(text: str) -> Cell:
 def _verdicts(made: Sequence[Reproduced]) -> Table:
     return Table(
         caption=f"Quantities that the paper has a number for, by result. {MARKS}.",
-        columns=[
-            Column(heading, is_number=False)
-            for heading in ("quantity", "result", "paper", "provenance", "ours", "verdict")
-        ],
+        columns=word_columns("quantity", "result", "paper", "provenance", "ours", "verdict"),
         rows=[
             [row.quantity, one.name, row.paper, row.mark, row.ours, str(row.verdict)]
             for one in made
@@ -141,8 +138,7 @@ def _table(listing: Listing) -> Table:
     for first, *rest in listing.rows:
         name = first or name
         rows.append([Cell(name, first), *rest])
-    columns = [Column(heading, is_number=False) for heading in listing.headings]
-    return Table(listing.title, columns, rows)
+    return Table(listing.title, word_columns(*listing.headings), rows)
 
 
 # ------------------------------------------------------------------------------ documents

@@ -1,6 +1,6 @@
 """A result of ``cprsim run``: what failures cost, how bad it gets, one replication along its time.
 
-The terminal gets `summary`, a page `document_of_run`, a script `run_as_json`.
+The terminal gets `run_blocks`, a page `document_of_run`, a script `run_as_json`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
 
 from cprsim.codec import finite_or_none
 from cprsim.estimate import NO_NUMBER, Estimate
@@ -29,6 +28,7 @@ from cprsim.present.document import (
     Section,
     Table,
     Words,
+    row_columns,
 )
 from cprsim.present.money import bills_as_json, money_of, money_section
 from cprsim.present.provenance import FOUND_AGAIN, origin, places
@@ -43,7 +43,6 @@ from cprsim.present.run_sentences import (
     verdicts,
 )
 from cprsim.present.run_timeline import timeline_section
-from cprsim.present.terminal import show
 from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.recovery.giving_up import n_saves_due
 from cprsim.results import FINISHED, Result
@@ -81,37 +80,32 @@ BRIEF = {  # headings on a terminal of parts of overhead that are not headed by 
 }
 
 
-def print_run(console: Console, result: Result, *, found_again: bool = False) -> None:
-    """Print what a run found.
+def run_blocks(result: Result, *, found_again: bool = False) -> list[Block]:
+    """What a terminal shows.
 
     Parameters
     ----------
     found_again : nothing was simulated, because the finished folder was there already
     """
-    show(console, [*summary(result), places_of_run(result, found_again=found_again)])
-
-
-def summary(result: Result) -> list[Block]:
-    """What is said of a result where there is little room."""
     return [
         Words([_heading(result)]),
         costs_table(result),
         *money_of(result),
         *map(Words, _remarks(result)),
+        places_of_run(result, found_again=found_again),
     ]
 
 
 def document_of_run(result: Result) -> Document:
     """Everything about one result of ``cprsim run``. Raises ResultError for an unreadable file."""
-    whole, bill = result.replay is None, money_section(result)
     return Document(
         title=f"What failures cost: {result.name}",
         question=question(result),
         answer=answer(result),
         sections=[
             Section("What failures cost, and why", _costs(result)),
-            *([Section("What it costs in all", bill)] if bill else []),
-            *([Section("How bad a run can get", _badness(result))] if whole else []),
+            Section("What it costs in all", money_section(result)),
+            Section("How bad a run can get", _badness(result) if result.replay is None else []),
             timeline_section(result),
             *origin(result.manifest, result.path, AS_RUN),
         ],
@@ -352,7 +346,7 @@ def _costs(result: Result) -> list[Block]:
     return [
         *([] if result.replay is not None else [_overhead_picture(result)]),
         costs_table(result),
-        *([Words(remarks)] if remarks else []),
+        Words(remarks),
         _price(result),
     ]
 
@@ -440,7 +434,7 @@ def overhead_percentiles(result: Result) -> dict[str, Percentiles]:
 
 
 def _reading(spread: Estimate) -> str:
-    mean, low, high = _in_percent(spread)
+    mean, low, high = suited(*spread.times(100).triple)
     return f"{mean} % of useful time (95 % interval {low} to {high})"
 
 
@@ -451,10 +445,7 @@ def _badness_table(found: dict[str, Percentiles]) -> Table:
             f"Overhead in % of useful time by percentile of {count(n, 'run')}, with its 95 % "
             f"interval; {NO_NUMBER} where the runs are too few to bound it."
         ),
-        columns=[
-            Column("strategy", is_number=False),
-            *(Column(f"P{percent_of}") for percent_of in SHOWN_PERCENT),
-        ],
+        columns=row_columns("strategy", *(f"P{percent_of}" for percent_of in SHOWN_PERCENT)),
         rows=[
             [name, *(_percentile_cell(one.at(percent_of)) for percent_of in SHOWN_PERCENT)]
             for name, one in found.items()
@@ -463,12 +454,8 @@ def _badness_table(found: dict[str, Percentiles]) -> Table:
 
 
 def _percentile_cell(spread: Estimate) -> str:
-    mean, low, high = _in_percent(spread)
+    mean, low, high = suited(*spread.times(100).triple)
     return f"{mean} ({low} to {high})"
-
-
-def _in_percent(spread: Estimate) -> tuple[str, str, str]:
-    return suited(100 * spread.mean, 100 * spread.low, 100 * spread.high)
 
 
 # ------------------------------------------------------------------------------ for scripts

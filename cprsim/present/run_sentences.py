@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, isnan
 
@@ -70,10 +71,8 @@ def answer(result: Result) -> list[str]:
     return [*sentences, *_ties(result, best, done), *_staleness(best, spreads[best.name], plain)]
 
 
-def _plain_full(policies: list[RecoveryPolicy]) -> RecoveryPolicy | None:
-    """Full recovery, as most run it: everybody goes back, without a decision."""
-    plain = (p for p in policies if p.on_failure is OnFailure.ROLL_BACK and p.decision is None)
-    return next(plain, None)
+def _plain_full(policies: Sequence[RecoveryPolicy]) -> RecoveryPolicy | None:
+    return next((policy for policy in policies if policy.is_plain_full), None)
 
 
 def _full(result: Result, policy: RecoveryPolicy, spreads: dict[str, Estimate]) -> str:
@@ -106,7 +105,7 @@ def spread_in_percent(spread: Estimate) -> str:
     """``8.71 % (8.37 to 9.05 %, 95 % interval)``; without an interval where there is none."""
     if isnan(spread.mean):
         return NO_NUMBER
-    return with_ends(100 * spread.mean, 100 * spread.low, 100 * spread.high, "%")
+    return with_ends(*spread.times(100).triple, "%")
 
 
 def _ties(result: Result, best: RecoveryPolicy, done: list[RecoveryPolicy]) -> list[str]:
@@ -260,16 +259,15 @@ def savings(result: Result) -> list[str]:
     Full recovery is the first strategy that rolls back without deciding; without one that
     finished there is nothing to say.
     """
-    full = [
-        p.name for p in result.policies if p.on_failure is OnFailure.ROLL_BACK and not p.decision
-    ]
-    if not full:
+    plain = _plain_full(result.policies)
+    if plain is None:
         return []
-    against = result.spreads()[full[0]]["overhead_fraction"].mean
-    table = differences(result.replications, result.n_nodes, full[0])
+    full = plain.name
+    against = result.spreads()[full]["overhead_fraction"].mean
+    table = differences(result.replications, result.n_nodes, full)
     table = table[(table["quantity"] == "overhead_fraction") & (table["mean"] < -ROUNDING)]
     return [
-        f"{row['strategy']} removes {percent(-row['mean'] / against)} of {full[0]}'s overhead"
+        f"{row['strategy']} removes {percent(-row['mean'] / against)} of {full}'s overhead"
         + _points(-row["high"], -row["low"])
         for row in records_of(table)
     ]

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cprsim.estimate import NO_NUMBER
-from cprsim.present.document import Block, Column, Picture, Section, Table, Words
+from cprsim.present.document import (
+    Block,
+    Column,
+    Picture,
+    Section,
+    Table,
+    Words,
+    row_columns,
+)
 from cprsim.results import Result
 from cprsim.results.pace import paces
 from cprsim.results.words import hours
@@ -52,12 +60,9 @@ def _table(rows: list[list[str]]) -> Table:
     return Table(
         caption="What each failure did: hours of wall time since the start of the job",
         columns=[
-            Column("strategy", is_number=False),
-            Column("failure"),
-            Column("struck at, h"),
+            *row_columns("strategy", "failure", "struck at, h"),
             Column("who went back", is_number=False),
-            Column("to the state of, h"),
-            Column("first new work after"),
+            *map(Column, ("to the state of, h", "first new work after")),
         ],
         rows=rows,
     )
@@ -67,13 +72,7 @@ def _pace_table(rows: list[list[str]]) -> Table:
     return Table(
         caption="How fast the job got on between changes of its nodes; speed is useful hours per "
         "wall hour, and times the throughput of all nodes the mean throughput",
-        columns=[
-            Column("strategy", is_number=False),
-            Column("from, h"),
-            Column("to, h"),
-            Column("stands still for"),
-            Column("speed"),
-        ],
+        columns=row_columns("strategy", "from, h", "to, h", "stands still for", "speed"),
         rows=rows,
     )
 

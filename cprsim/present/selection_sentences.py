@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import inf, isnan
 
-from cprsim.estimate import Estimate
 from cprsim.results.words import hours, percent, suited
 from cprsim.selector import Candidate, Flip, Limit, Selection
 from cprsim.selector.words import quantity_of, saving
@@ -49,7 +48,7 @@ def _gain(selection: Selection) -> str:
             f", while under full recovery {percent(full.finished_fraction)} of the jobs finish"
         )
     else:
-        less, low, high = _in_percent(chosen.benefit)
+        less, low, high = suited(*chosen.benefit.times(100).triple)
         share = percent(chosen.benefit.mean / full.overhead.mean)
         against = (
             f", {less} percentage points ({low} to {high}) less "
@@ -59,15 +58,11 @@ def _gain(selection: Selection) -> str:
         return f"{costs}{against}. It loses no samples."
     if what == "PLS":
         return f"{costs}{against}. Expected PLS: {chosen.pls.mean:.3g}."
-    loss, low, high = suited(chosen.loss.mean, chosen.loss.low, chosen.loss.high)
+    loss, low, high = suited(*chosen.loss.triple)
     return (
         f"{costs}{against}. Expected PLS: {chosen.pls.mean:.3g}; expected {what}: "
         f"{loss} (95 % interval {low} to {high})."
     )
-
-
-def _in_percent(spread: Estimate) -> tuple[str, str, str]:
-    return suited(100 * spread.mean, 100 * spread.low, 100 * spread.high)
 
 
 def _why_full(selection: Selection) -> str:
@@ -82,7 +77,7 @@ def _why_full(selection: Selection) -> str:
         nothing = " Only full recovery loses nothing." if selection.limit.most == 0 else ""
         return f"No strategy keeps the limit at an interval that is worth its saves.{nothing}"
     nearest = max(there, key=lambda one: one.benefit.mean)
-    _, low, high = _in_percent(nearest.benefit)
+    _, low, high = suited(*nearest.benefit.times(100).triple)
     within = "Within the limit the" if selection.limited else "Of the others the"
     if nearest.benefit.high < 0:
         return (
@@ -145,21 +140,29 @@ def drawn(selection: Selection) -> list[str]:
     seen, chosen = selection.drawn, selection.chosen
     if seen is None:
         return []
-    between = "for or against" if selection.has_systems else "between partial and"
-    said = (
-        f"The failures' parameters have intervals. In {100 * seen.same_fraction:g} % of "
-        f"{seen.n} draws of them the decision {between} full recovery is the same. "
-    )
+    said = f"{_same_decision(selection)} " if selection.best else ""
     if chosen.is_system and not chosen.option:
         return [said.strip()]
     ends = f"{_drawn_interval(seen.low_h)} to {_drawn_interval(seen.high_h)}"
     interval = f"`{chosen.option}`" if chosen.option else "interval"
-    spread = f"The best {interval} of {chosen.strategy} is {ends} (5 to 95 % of the draws)"
+    draws = "the draws" if selection.best else f"{seen.n} draws of the failures' parameters"
+    spread = f"The best {interval} of {chosen.strategy} is {ends} (5 to 95 % of {draws})"
     if selection.fell_back or not chosen.policy.leaves_stale:
         return [f"{said}{spread}."]
     kept = f"the one above keeps the limit in {100 * seen.kept_fraction:g} %"
     safe = f"to keep it in 95 % of them, take the shorter end, {_drawn_interval(seen.low_h)}"
     return [f"{said}{spread}; {kept}{'' if seen.kept_fraction >= 0.95 else f'; {safe}'}."]
+
+
+def _same_decision(selection: Selection) -> str:
+    """In how many draws the decision holds, where there is one."""
+    assert selection.drawn is not None
+    between = "for or against" if selection.has_systems else "between partial and"
+    return (
+        "The failures' parameters have intervals. In "
+        f"{100 * selection.drawn.same_fraction:g} % of {selection.drawn.n} draws of them the "
+        f"decision {between} full recovery is the same."
+    )
 
 
 def _drawn_interval(interval_h: float) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from rich.console import Console
 
 from cprsim.codec import finite_or_none
 from cprsim.estimate import NO_NUMBER, Estimate
@@ -22,11 +21,11 @@ from cprsim.present.document import (
     Section,
     Table,
     Words,
+    row_columns,
 )
 from cprsim.present.money import MONTH
 from cprsim.present.provenance import origin, places
 from cprsim.present.run import loss_column
-from cprsim.present.terminal import show
 from cprsim.prices import ACCURACY, shown
 from cprsim.results import records_of
 from cprsim.results.manifest import read_manifest
@@ -46,8 +45,8 @@ CAPTIONS = {
 }
 
 
-def print_sweep(console: Console, result: SweepResult, n_computed: int) -> None:
-    """Print what a sweep found.
+def sweep_blocks(result: SweepResult, n_computed: int) -> list[Block]:
+    """What a terminal shows.
 
     Parameters
     ----------
@@ -58,7 +57,7 @@ def print_sweep(console: Console, result: SweepResult, n_computed: int) -> None:
     n_there = result.n_points - n_computed
     note = f" ({n_there:,} of the points were there already)" if n_there > 0 else ""
     files = places(result.path, _figures(result), note)
-    show(console, [Words([_heading(result)]), extremes_table(result), remarks, files])
+    return [Words([_heading(result)]), extremes_table(result), remarks, files]
 
 
 def _heading(result: SweepResult) -> str:
@@ -268,10 +267,7 @@ def _points(result: SweepResult) -> list[Block]:
         caption="Mean overhead in % of useful time, with its 95 % interval"
         + (f"; {unit} for {MONTH}" if costs else ""),
         columns=[
-            Column("strategy", is_number=False),
-            *(Column(name) for name in names),
-            Column("overhead, %"),
-            Column("95 % interval"),
+            *row_columns("strategy", *names, "overhead, %", "95 % interval"),
             *([Column(f"{unit} a month")] if costs else []),
         ],
         rows=[
@@ -280,8 +276,8 @@ def _points(result: SweepResult) -> list[Block]:
         ],
     )
     left = len(rows) - MOST_ROWS
-    more = [Words([f"{left:,} further rows are in sweep.csv of the results folder."])]
-    return [table, *(more if left > 0 else [])]
+    more = [f"{left:,} further rows are in sweep.csv of the results folder."] if left > 0 else []
+    return [table, Words(more)]
 
 
 def _point(row: dict[str, Any], names: Sequence[str]) -> list[str]:

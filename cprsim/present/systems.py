@@ -95,7 +95,6 @@ def systems_blocks(comparison: Comparison, *, found_again: bool = False) -> list
 def document_of_systems(comparison: Comparison) -> Document:
     """Everything about one comparison. Raises ResultError for an unreadable file."""
     found, result = standings(comparison), comparison.result
-    others, bill = not_compared(comparison), money_section(result)
     return Document(
         title=f"Which recovery system: {comparison.name}",
         question=(
@@ -108,12 +107,9 @@ def document_of_systems(comparison: Comparison) -> Document:
             *careful(comparison, found),
         ],
         sections=[
-            Section(
-                "All that can run the job",
-                [_picture(comparison), *tables_of(found)],
-            ),
-            *([Section("What it costs in all", bill)] if bill else []),
-            *([Section("What can't run it", [Words(others)])] if others else []),
+            Section("All that can run the job", [_picture(comparison), *tables_of(found)]),
+            Section("What it costs in all", money_section(result)),
+            Section("What can't run it", [Words(not_compared(comparison))]),
             Section("How to run them", [ListingBlock("For the scenario", entries_text(found))]),
             *origin(result.manifest, result.path),
         ],

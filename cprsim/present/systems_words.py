@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from cprsim.present.document import Block, Column, Document, Section
+from cprsim.present.document import Block, Document, Section, word_columns
 from cprsim.present.document import Table as DocumentTable
 from cprsim.present.systems_listing import ListedJob, ListedPolicy, after_failures
 from cprsim.present.terminal import plain_table
@@ -23,7 +23,6 @@ from cprsim.recovery.policy import (
     Ring,
     Rule,
     Stage,
-    StageKind,
     Tier,
     To,
     WhenBusy,
@@ -62,9 +61,9 @@ def document_of_listing(entries: list[ListedPolicy], asked: ListedJob) -> Docume
 
 
 def _block(family: str, entries: list[ListedPolicy]) -> Block:
-    headings = ("system", "what it does (source)", "goes back to", "needs")
+    columns = word_columns("system", "what it does (source)", "goes back to", "needs")
     rows = [[entry.name, _mechanism(entry), *_worked_out(entry)] for entry in entries]
-    return DocumentTable(family, [Column(heading, is_number=False) for heading in headings], rows)
+    return DocumentTable(family, columns, rows)
 
 
 def _table(family: str, entries: list[ListedPolicy]) -> Table:
@@ -204,7 +203,7 @@ def _reverts(rule: Rule) -> str:
             To.START: "the start",
         }
         return f"all go back to {to[rule.to]}"
-    if any(stage.kind is StageKind.REPLAY for stage in rule.stages):
+    if rule.replays:
         return f"the struck replay from the newest content, {rule.replay_speed:g} times as fast"
     whose = "the struck shards" if rule.reverts is Reverts.STRUCK else "all shards"
     return f"{whose} go back to the newest content, the job's progress stays"

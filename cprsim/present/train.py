@@ -1,17 +1,14 @@
-"""What ``cprsim train`` prints: accuracy beside overhead, one row per strategy."""
+"""What ``cprsim train`` says: accuracy beside overhead, one row per strategy."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
-
 from cprsim.estimate import NO_NUMBER
 from cprsim.experiments.accuracy import StrategyAccuracy, TrainingOutcome
 from cprsim.experiments.train_in_step import Team
 from cprsim.kernel.metrics import Quality
-from cprsim.present.document import Column, Table, Words
-from cprsim.present.terminal import show
+from cprsim.present.document import Block, Column, Table, Words
 from cprsim.results.words import count, percent_number, saves
 
 PAPERS_MEMORY = {  # of trackers, for rows of 16 and of 128 numbers
@@ -21,9 +18,9 @@ PAPERS_MEMORY = {  # of trackers, for rows of 16 and of 128 numbers
 }
 
 
-def print_accuracy(console: Console, measured: TrainingOutcome, useful_h: float) -> None:
-    """Print the table, and under it what was trained and what is known of it."""
-    show(console, [accuracy_table(measured, useful_h), Words(sentences(measured))])
+def accuracy_blocks(measured: TrainingOutcome, useful_h: float) -> list[Block]:
+    """What a terminal shows: the table, what was trained and what is known of it."""
+    return [accuracy_table(measured, useful_h), Words(sentences(measured))]
 
 
 def accuracy_table(measured: TrainingOutcome, useful_h: float) -> Table:

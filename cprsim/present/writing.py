@@ -7,10 +7,10 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from cprsim.errors import ResultError
-from cprsim.plots import save_figure
+from cprsim.plots.save import save_figure
 from cprsim.present import html, markdown
 from cprsim.present.document import Page, Picture
-from cprsim.whole_file import write_whole
+from cprsim.whole_file import write_whole, writes
 
 Format = Literal["html", "md"]
 
@@ -39,12 +39,10 @@ def write_page(page: Page, path: Path, form: Format | None = None) -> list[Path]
         raise ResultError(f"can't write {path}: it is a folder")
     if not path.parent.is_dir():
         raise ResultError(f"can't write {path}: there is no folder {path.parent}")
-    try:
+    with writes(path):
         if (form or format_of(path)) == "md":
             return _write_markdown(page, path)
         write_whole(path, html.render(page))
-    except OSError as error:
-        raise ResultError(f"can't write {path}: {error.strerror or error}") from error
     return [path]
 
 

@@ -105,8 +105,7 @@ def _back(rule: Rule, left: list[Tier]) -> Back:
     if rule.reverts is Reverts.NOBODY:
         return Back.NOTHING
     if rule.reverts is not Reverts.ALL:
-        replays = any(stage.kind is StageKind.REPLAY for stage in rule.stages)
-        return Back.REPLAY if replays else Back.STALE
+        return Back.REPLAY if rule.replays else Back.STALE
     if rule.to in (To.STEP_BEGUN, To.STEP_BEFORE):
         return Back.STEP
     return BACK_BY_MEDIUM[left[0].medium] if left else Back.START

@@ -29,7 +29,6 @@ from cprsim.recovery.policy import (
     Ring,
     Rule,
     Scope,
-    StageKind,
     Tier,
     To,
 )
@@ -147,8 +146,7 @@ def _fate(
         return _without_source(policy, rule)
     up_to_h, tier = min((kept_every_h(policy, name, useful_h), name) for name in left)
     if rule.reverts is not Reverts.ALL:
-        replays = any(stage.kind is StageKind.REPLAY for stage in rule.stages)
-        return Fate(LossKind.REPLAY if replays else LossKind.SHARDS, up_to_h, tier)
+        return Fate(LossKind.REPLAY if rule.replays else LossKind.SHARDS, up_to_h, tier)
     return Fate(LossKind.START, inf) if up_to_h == inf else Fate(LossKind.SAVE, up_to_h, tier)
 
 
@@ -235,8 +233,8 @@ def kept_every_h(policy: Policy, tier: str, useful_h: float) -> float:
 
 
 def _every_h(policy: Policy, capture: Capture) -> float:
-    if capture.after is not None:
-        followed = next(one for one in policy.captures if one.tier == capture.after)
+    followed = policy.followed_by(capture)
+    if followed is not None:
         return capture.every_nth * _every_h(policy, followed)
     return inf if capture.every_h is None else capture.parts * capture.every_h
 

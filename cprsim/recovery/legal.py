@@ -111,7 +111,7 @@ def _of_captures(policy: Policy) -> Iterator[str]:
         if capture.every_h is not None and not capture.every_h > 0.0:
             yield f"{what}: an interval of {capture.every_h} h is no interval"
         if capture.after is not None:
-            followed = next((one for one in policy.captures if one.tier == capture.after), None)
+            followed = policy.followed_by(capture)
             if followed is None or followed.every_h is None:
                 yield f"{what}: `{capture.after}` is no tier that is saved to at an interval"
             elif names[capture.after].role != names[capture.tier].role:

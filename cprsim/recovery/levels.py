@@ -43,8 +43,7 @@ def p_another_is_down(facts: JobFacts, tier: Tier) -> float:
 
     First order in the share of the time that a node is down. Source: derived here.
     """
-    down_h = max(scope.detect.mean_h for scope in facts.scopes) + facts.reschedule.mean_h
-    q = min(1.0, down_h / (facts.mtbf_h * facts.cluster.n_nodes))
+    q = min(1.0, facts.replaced_h / (facts.mtbf_h * facts.cluster.n_nodes))
     place = tier.placement
     if isinstance(place, Groups):
         return min(1.0, comb(place.size - 1, place.tolerates) * q**place.tolerates)

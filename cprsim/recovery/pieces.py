@@ -6,9 +6,10 @@ where it is kept is called persisting it. Costs that vary are taken at their mea
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, comb
 
 from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
 from cprsim.recovery.intervals import young_h
 from cprsim.recovery.policy import (
@@ -37,6 +38,18 @@ def restart(facts: JobFacts, *more: Stage, reschedule: Duration | None = None) -
         Stage(StageKind.WAIT),
         Stage(StageKind.RESCHEDULE, facts.reschedule if reschedule is None else reschedule),
         *more,
+    )
+
+
+def left_out(facts: JobFacts, reconfigure_h: float) -> tuple[Stage, ...]:
+    """The others reconfigure and go on; so they do once more for each node that comes back."""
+    reconfigure = Stage(StageKind.REGROUP, Constant(reconfigure_h))
+    return (
+        Stage(StageKind.DETECT),
+        reconfigure,
+        Stage(StageKind.WAIT, blocks=False, each=True),
+        Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
+        reconfigure,
     )
 
 
@@ -108,6 +121,48 @@ def interval_h(
     return min(every_h, facts.useful_h)
 
 
+def own_interval_h(facts: JobFacts, given_h: float | None, wanted_by: str) -> float:
+    """Progress between the job's own saves: the one given, else as `interval_h` finds it [h]."""
+    return interval_h(facts, given_h, facts.save_stall.mean_h, facts.background_h, wanted_by)
+
+
+def backstop_h(
+    facts: JobFacts, given_h: float | None, group: Groups, down_h: float, *, neighbours: bool
+) -> float:
+    """Progress between the saves that stand behind copies: the one given, else Young's [h].
+
+    Parameters
+    ----------
+    group : of nodes, and how many of it the copies can spare
+    down_h : how long a lost node, or what is counted as one, is missing
+    neighbours : whether copies lie on neighbouring nodes, which a rack takes together
+    """
+    if given_h is not None:
+        return given_h
+    every_h = for_losses_beyond_h(facts, group, down_h)
+    return for_whole_losses_h(facts, every_h, neighbours=neighbours)
+
+
+def for_losses_beyond_h(facts: JobFacts, group: Groups, down_h: float) -> float:
+    """Young's interval for the failures that strike a group with all down that it can spare [h].
+
+    Notes
+    -----
+    Each of the others is down for a share ``q = down_h lambda/n`` of the time, n all nodes of the
+    job, so that ``C(size - 1, tolerates) q^tolerates`` of the failures of the role meet that many.
+    First order in q. Saves without a stall follow one another. Source: derived here.
+    """
+    p_down = min(1.0, down_h / (facts.mtbf_h * facts.cluster.n_nodes))
+    ways = comb(group.size - 1, group.tolerates)
+    share = facts.n_nodes / facts.cluster.n_nodes * ways * p_down**group.tolerates
+    if share == 0.0:
+        return facts.useful_h  # no saves
+    every_h = max(young_h(facts.save_stall.mean_h, facts.mtbf_h / share), facts.background_h)
+    if every_h == 0.0:
+        raise ParameterError("saves cost nothing, so no rule says how often: give `backstop`")
+    return every_h
+
+
 def for_whole_losses_h(facts: JobFacts, every_h: float, *, neighbours: bool) -> float:
     """An interval of saves behind copies, for failures that strike all copies at once too [h].
 
@@ -129,7 +184,7 @@ def for_whole_losses_h(facts: JobFacts, every_h: float, *, neighbours: bool) -> 
         return every_h
     others = 0.0 if every_h >= facts.useful_h else every_h**-2.0
     found_h: float = (others + rate / (2.0 * stall_h)) ** -0.5
-    return max(found_h, getattr(facts.save_background, "mean_h", 0.0))
+    return max(found_h, facts.background_h)
 
 
 def nth_that_fits(behind_h: float, every_h: float) -> int:

@@ -230,6 +230,11 @@ class Rule:
     roles: tuple[str, ...] = ()  # of all struck slots
 
     @property
+    def replays(self) -> bool:
+        """Whether those that go back do again what they lost."""
+        return any(stage.kind is StageKind.REPLAY for stage in self.stages)
+
+    @property
     def stops_nothing(self) -> bool:
         """Whether the job does not notice: nobody goes back and no stage blocks."""
         return self.reverts is Reverts.NOBODY and not any(stage.blocks for stage in self.stages)
@@ -281,6 +286,10 @@ class Policy:
                 return tier
         raise KeyError(name)
 
+    def followed_by(self, capture: Capture) -> Capture | None:
+        """The capture behind whose commits this one copies; None where there is none."""
+        return next((one for one in self.captures if one.tier == capture.after), None)
+
     def with_storage(self, reliability: Reliability) -> Policy:
         """The same, with a storage that keeps so many saves, and saves that may be no good."""
         if reliability == Reliability():
@@ -305,10 +314,7 @@ class Policy:
     def leaves_stale(self) -> bool:
         """Whether some shards may go back while the job goes on."""
         alone = (Reverts.STRUCK, Reverts.SHARDS)
-        return any(
-            rule.reverts in alone and all(s.kind is not StageKind.REPLAY for s in rule.stages)
-            for rule in self.rules
-        )
+        return any(rule.reverts in alone and not rule.replays for rule in self.rules)
 
     @property
     def written(self) -> frozenset[str]:

@@ -7,11 +7,12 @@ unless an option says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from importlib import import_module
 from inspect import getdoc
+from math import inf
 from typing import Any, Literal
 
 from cprsim.errors import ParameterError
@@ -60,10 +61,25 @@ class JobFacts:
         """Nodes of the role whose state is saved."""
         return len(self.cluster.slots(self.role))
 
+    @property
+    def background_h(self) -> float:
+        """How long a save is written behind the job; 0 for one that is all stall."""
+        return 0.0 if self.save_background is None else self.save_background.mean_h
+
+    @property
+    def replaced_h(self) -> float:
+        """From a failure until its node is replaced: the longest detection of all scopes."""
+        return max(scope.detect.mean_h for scope in self.scopes) + self.reschedule.mean_h
+
     def failures_per_h(self, scope: Scope) -> float:
         """How often failures of one scope strike [1/h]; 0 where nothing fails."""
         shares = self.shares or (1.0,) * len(self.scopes)
         return shares[self.scopes.index(scope)] / sum(shares) / self.mtbf_h
+
+    def striking(self, scopes: Collection[Scope]) -> JobFacts:
+        """The same job, as if the failures of these scopes were all that strike it."""
+        per_h = sum(self.failures_per_h(one) for one in self.scopes if one in scopes)
+        return replace(self, mtbf_h=1.0 / per_h if per_h else inf)
 
     def needed(self, name: str, wanted_by: str) -> float:
         """A fact that a system can't do without.

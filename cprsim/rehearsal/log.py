@@ -7,6 +7,7 @@ conventions:
   commit before the failure.
 - A save that starts, and work that is taken up, while a dead process is not noticed yet come to
   nothing: the log leaves them out. From a failure to its detection the job is in `detect`.
+- A replacement that has taken over the layers of a trainer who died meanwhile was back before.
 - A batch that was in work when a process died counts if its gradients existed: the progress at the
   failure is where the trainer then stopped. If it catches up with that batch, the failure tells it.
 """
@@ -16,13 +17,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import takewhile
 
 import numpy as np
 
 from cprsim.records import Activity, EventKind, EventLog
 from cprsim.rehearsal.orders import SECONDS, Orders
 
-ADVANCE = (Activity.DETECT, Activity.RESCHEDULE, Activity.LOAD)  # the least advanced first
+ADVANCE = (
+    Activity.DETECT,
+    Activity.WAIT,
+    Activity.RESCHEDULE,
+    Activity.LOAD,
+)  # the least advanced first
 
 
 class FactKind(StrEnum):
@@ -39,6 +46,7 @@ class FactKind(StrEnum):
     STRUCK = "struck"  # a process was killed or stopped
     MISSED = "missed"  # a kill that met no process
     DETECTED = "detected"
+    GRANTED = "granted"  # a spare; where they are finite
     LAYERS_LOST = "layers lost"  # with this trainer: nobody else had them
     ROLLED_BACK = "rolled back"  # for a death: the position that the whole job goes back to
     LOADING = "loading"  # the replacement is there
@@ -86,6 +94,7 @@ class _LogBuilder:
     awaits: bool = False  # a save behind it
     behind: dict[int, RunFact] = field(default_factory=dict)  # saves under way there, by number
     down: dict[int, Activity] = field(default_factory=dict)
+    reverted: set[tuple[float, int]] = field(default_factory=set)  # when, and which server
 
     @property
     def activity(self) -> Activity:
@@ -121,7 +130,7 @@ def event_log(
     """
     course = _LogBuilder(orders)
     course.add(0.0, EventKind.STARTED)
-    known = list(_in_order(facts))
+    known = list(_in_order(facts, range(orders.n_servers, orders.n_slots)))
     for place, fact in enumerate(known):
         _take(course, fact, known[place + 1 :])
         if fact.what is FactKind.FINISHED:
@@ -138,14 +147,21 @@ def event_log(
     )
 
 
-def _in_order(facts: Sequence[RunFact]) -> Iterator[RunFact]:
-    """The facts that count, commits before the deaths that they overtook."""
+def _in_order(facts: Sequence[RunFact], trainers: range) -> Iterator[RunFact]:
+    """The facts that count, commits and trainers that are back before deaths that they overtook."""
     commits = {fact.number: fact for fact in facts if fact.what is FactKind.SAVE_COMMITTED}
     unnoticed: set[int] = set()
     started: set[int] = set()  # saves under way
     ended: set[int] = set()
-    for fact in facts:
+    back: list[RunFact] = []  # before their place
+    for place, fact in enumerate(facts):
+        if fact in back:
+            continue
         if fact.what is FactKind.STRUCK:
+            if fact.slot in trainers:
+                overtook = _took_layers(fact, facts[place + 1 :], set(trainers) - unnoticed)
+                back += overtook
+                yield from (replace(one, at_s=fact.at_s) for one in overtook)
             if not unnoticed:
                 for number in sorted(started & commits.keys()):
                     yield replace(commits[number], at_s=fact.at_s)
@@ -168,6 +184,16 @@ def _in_order(facts: Sequence[RunFact]) -> Iterator[RunFact]:
         yield fact
 
 
+def _took_layers(death: RunFact, later: Sequence[RunFact], others: set[int]) -> list[RunFact]:
+    """What says that others had begun to load before this death and are back before it is known."""
+    if _takes_layers(death, later):
+        return []
+    known = FactKind.DETECTED, death.slot
+    before = list(takewhile(lambda fact: (fact.what, fact.slot) != known, later))
+    others -= {fact.slot for fact in before if fact.what is FactKind.LOADING}
+    return [fact for fact in before if fact.what is FactKind.BACK and fact.slot in others]
+
+
 def _take(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
     before = course.activity
     if fact.what is FactKind.STRUCK:
@@ -175,6 +201,10 @@ def _take(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
     elif fact.what is FactKind.MISSED:
         course.add(fact.at_s, EventKind.MISSED, fact.slot)
     elif fact.what is FactKind.DETECTED:
+        waits = course.orders.repair_s is not None
+        _go_on(course, fact.slot, Activity.WAIT if waits else Activity.RESCHEDULE)
+        course.stage(fact.at_s, before)
+    elif fact.what is FactKind.GRANTED:
         _go_on(course, fact.slot, Activity.RESCHEDULE)
         course.stage(fact.at_s, before)
     elif fact.what is FactKind.LOADING:
@@ -182,6 +212,8 @@ def _take(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
         course.stage(fact.at_s, before)
     elif fact.what is FactKind.BACK:
         course.down.pop(fact.slot, None)
+        if course.orders.n_trainers > 1 and fact.slot >= course.orders.n_servers:
+            course.add(fact.at_s, EventKind.REPLACED, fact.slot)  # it may be the last to have them
         course.stage(fact.at_s, before)
     elif fact.what is FactKind.RUNNING:
         _run(course, fact)
@@ -201,7 +233,7 @@ def _go_on(course: _LogBuilder, slot: int, stage: Activity) -> None:
     course.down[slot] = stage
     if course.orders.rolls_back and stage is Activity.RESCHEDULE:
         for other, now in course.down.items():
-            course.down[other] = now if now is Activity.DETECT else stage
+            course.down[other] = now if now in ADVANCE[:2] else stage
 
 
 def _run(course: _LogBuilder, fact: RunFact) -> None:
@@ -243,8 +275,9 @@ def _fail(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
     all_go_back = _takes_layers(fact, later)
     gone_back = range(n_servers) if all_go_back else range(fact.slot, fact.slot + 1)
     for slot in gone_back:
-        if slot < n_servers:
+        if slot < n_servers and (fact.at_s, slot) not in course.reverted:
             course.add(fact.at_s, EventKind.REVERTED, slot)
+            course.reverted.add((fact.at_s, slot))
 
 
 def _takes_layers(death: RunFact, later: Sequence[RunFact]) -> bool:

@@ -30,6 +30,7 @@ from cprsim.rehearsal.curve import HOST
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.messages import Assembler, Message, MessageError, address_in, packed, peer_of
 from cprsim.results.publish import remove_leftovers, workshop
+from cprsim.whole_file import naming
 
 START_S = 120.0  # at most until the fork server is warm: it may have to compile
 FORK_S = 30.0  # at most until a forked process has greeted
@@ -255,7 +256,8 @@ class ForkServer:
             self.folder.mkdir(0o700)
             if len(str(self.folder)) > MOST_PATH:
                 raise WorkerError(f"{there} is too long a path for sockets: set TMPDIR to another")
-            self._material.write(self.folder)
+            with naming(there):
+                self._material.write(self.folder)
             self._start()
         except BaseException:
             self.__exit__(None, None, None)

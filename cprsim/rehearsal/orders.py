@@ -82,7 +82,8 @@ class Orders:
     kills: tuple[Kill, ...] = ()
     n_servers: int = 1
     n_trainers: int = 1
-    n_spares: int = 2  # warm ones, made again as they are taken
+    n_spares: int = 2
+    repair_s: float | None = None  # until who died is a spare; None: made again as they are taken
     until: int | None = None  # position at which the run ends; None: with the last sample
     over_tcp: bool = False  # data between processes, encrypted; else over Unix sockets
     limit_s: float = inf  # of wall time: a run that takes longer is given up
@@ -90,6 +91,12 @@ class Orders:
     @property
     def n_slots(self) -> int:
         return self.n_servers + self.n_trainers
+
+    @property
+    def n_warm(self) -> int:
+        """Spares to begin with: no more than can be needed."""
+        n_killed = sum(len(kill.slots) for kill in self.kills)
+        return self.n_spares if self.repair_s is None else min(self.n_spares, n_killed)
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it."""

@@ -99,6 +99,7 @@ def injected(orders: Orders, experiment: Experiment) -> Injected:
         experiment.useful_h,
         slots,
         at_h=tuple(kill.at_s / SECONDS for kill in orders.kills),
+        repair=None if orders.repair_s is None else Constant(orders.repair_s / SECONDS),
         clock=Clock.WALL,
         slots_at=tuple(kill.slots for kill in orders.kills),
     )

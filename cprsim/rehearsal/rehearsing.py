@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.foreign import read_json
@@ -175,6 +176,8 @@ def rehearse(
         planned, n_left_out = session.plan(policies, n_traces, calibration)
         digest = _write_before(journal, calibration, planned)
         say(f"written before the first run, SHA-256 {digest}")
+        hours = sum(float(one.predicted.costs.wall_h[0]) for one in planned)
+        say(f"runs planned: {len(planned)}, predicted to take {hours * 60:.3g} min in all")
         attempts = [one for plan in planned for one in _attempts(session, plan, journal, say)]
         return Rehearsal(
             experiment, what, calibration, policies, digest, n_left_out, tuple(attempts)
@@ -246,6 +249,7 @@ class _Session:
                     self.experiment, policy, orders, calibration, self.material, trace
                 )
                 planned.append(Planned(policy, trace, orders, predicted))
+                require_in_time(planned[-1])
         return planned, n_left_out
 
     def attempt(self, planned: Planned, number: int) -> Attempt:
@@ -259,6 +263,19 @@ class _Session:
         load = load_of(drift_s, ran.orders.useful_s, before, ran.n_false_alarms)
         beside = check_replay(ran, measured, self.material, self.what.test)
         return Attempt(planned, number, measured, load, beside)
+
+
+def require_in_time(planned: Planned) -> None:
+    """Raise ParameterError for a run that its limit would end, as the simulator has it."""
+    costs, limit_s = planned.predicted.costs, planned.orders.limit_s
+    ends, took_s = bool(costs.finished[0]), float(costs.wall_h[0]) * SECONDS
+    if ends and took_s < limit_s:
+        return
+    raise ParameterError(
+        f"`{planned.policy.name}`, trace {planned.trace}, is predicted to take "
+        f"{'' if ends else 'more than '}{took_s:,.0f} s; a run is given up after {limit_s:,.0f} s: "
+        "let less fail, or come back sooner"
+    )
 
 
 def _attempts(session: _Session, planned: Planned, journal: Path, say: Say) -> Iterator[Attempt]:

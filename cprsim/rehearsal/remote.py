@@ -23,6 +23,7 @@ from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.messages import Message
 from cprsim.rehearsal.nodes import END_S, START_S, JobProcess, JobProcesses
 from cprsim.results.publish import remove_leftovers, workshop
+from cprsim.whole_file import naming
 
 ROUND_TRIPS = 20  # of which the shortest tells the clock
 
@@ -171,7 +172,8 @@ class RemoteNodes:
         remove_leftovers(self._shared)
         with ExitStack() as stack:
             self.folder = stack.enter_context(workshop(self._shared / "cprsim"))
-            self._material.write(self.folder)
+            with naming(self.folder):
+                self._material.write(self.folder)
             keys = fresh_keys()
             agents = stack.enter_context(self._launch(self.folder, keys.public))
             self._links = [NodeLink(one, keys) for one in agents]

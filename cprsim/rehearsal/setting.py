@@ -10,19 +10,19 @@ from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Duration, Holds, RecoveryPolicy, Transfer
+from cprsim.records import Clock, Cluster, Duration, Holds, RecoveryPolicy, Transfer
 from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, saves_due
 from cprsim.rehearsal.systems import can_rehearse, fetch_s, holders_of, saves_behind
 from cprsim.scenario import Scenario
-from cprsim.scenario.failures import InjectedFailures
+from cprsim.scenario.failures import EMB_PS, InjectedFailures
 
 HEARTBEATS = 8  # in the time that detection takes
 LEAST_DETECT_S = 0.2
 STRIKES_UNTIL = 10.0  # times the useful time: what comes later strikes nobody
 LIMIT = 20.0  # times the useful time, and ...
 LIMIT_S = 120.0  # ... so much more: a run that takes longer is given up
-MOST_TRAINERS = 2  # either can finish what the other has begun
+WARM = 2  # spares that wait where one is always free
 SMOKE = ("job.useful='6 s'", "kernel.samples=10000")
 SMOKE_OF_INJECTED = ("failures.count=2",)
 SMOKE_STRATEGIES = 2
@@ -56,15 +56,15 @@ def material_of(what: ProxyModel, n_trainers: int = 1) -> Material:
 def require_rehearsable(experiment: Experiment) -> None:
     """Raise ParameterError, and say what to change, where real processes can't do a scenario."""
     cluster, costs = experiment.cluster, experiment.costs
-    if not cluster.shard_slots:
-        raise ParameterError("a rehearsal needs embedding servers: give `cluster.emb_ps`")
+    if [role.name for role in cluster.roles if role.holds is Holds.SHARD] != [EMB_PS]:
+        raise ParameterError(
+            "a rehearsal is of a job with embedding servers, and this one has none: give "
+            "`cluster.emb_ps`"
+        )
     if len(cluster.shard_slots) == 1:
         raise ParameterError("a rehearsal needs two embedding servers or more: `cluster.emb_ps: 2`")
-    if len(cluster.replica_slots) not in (1, MOST_TRAINERS):
-        raise ParameterError(
-            f"a rehearsal has one trainer or two in step, this scenario "
-            f"{len(cluster.replica_slots)}: set `cluster.trainers: 1` or 2"
-        )
+    if not cluster.replica_slots:
+        raise ParameterError("a rehearsal needs a trainer: `cluster.trainers: 1`")
     if any(role.others_go_on for role in cluster.roles):
         raise ParameterError("trainers of a rehearsal wait for each other: leave `sync` out")
     held = (Holds.SHARD, Holds.REPLICA)
@@ -79,8 +79,12 @@ def require_rehearsable(experiment: Experiment) -> None:
             "the servers of a rehearsal hold as much as each other: give `cluster.shard_size` "
             "instead of `shards`"
         )
-    if cluster.n_spares is not None:
-        raise ParameterError("a rehearsal always has a spare: leave `cluster.spares` out")
+    if cluster.n_spares is not None and cluster.repair is None:
+        raise ParameterError(
+            "the spares of a rehearsal are repaired in a fixed time: give `cluster.repair`, or "
+            "leave `cluster.spares` out"
+        )
+    _repair_s(cluster)
     if experiment.failures.clock is not Clock.WALL:
         raise ParameterError(
             f"processes are killed by the clock on the wall, and this scenario's failures age on "
@@ -172,6 +176,13 @@ def _seconds(cost: Duration, key: str) -> float:
     return cost.mean_h * SECONDS
 
 
+def _repair_s(cluster: Cluster) -> float | None:
+    """Until a node that died is a spare again; None where one is always free."""
+    if cluster.n_spares is None or cluster.repair is None:
+        return None
+    return _seconds(cluster.repair, "cluster.repair")
+
+
 def kills_of(experiment: Experiment, trace: int, speeds: Speeds) -> tuple[tuple[Kill, ...], int]:
     """The failures of one replication as kills, and how many were left out.
 
@@ -203,7 +214,7 @@ def orders_of(
     over_tcp: bool = False,
 ) -> Orders:
     """What one run under a policy is to do."""
-    useful_s = experiment.useful_h * SECONDS
+    useful_s, cluster = experiment.useful_h * SECONDS, experiment.cluster
     return Orders(
         name=policy.name,
         rolls_back=not policy.leaves_stale,
@@ -212,11 +223,13 @@ def orders_of(
         speeds=speeds,
         sub_saves=policy.sub_saves,
         behind=saves_behind(policy.system),
-        holders=holders_of(policy.system, experiment.cluster.n_emb_ps),
+        holders=holders_of(policy.system, cluster.n_emb_ps),
         fetch_s=fetch_s(policy.system),
         kills=kills,
-        n_servers=experiment.cluster.n_emb_ps,
+        n_servers=cluster.n_emb_ps,
         n_trainers=len(experiment.cluster.replica_slots),
+        n_spares=WARM if cluster.n_spares is None else cluster.n_spares,
+        repair_s=_repair_s(cluster),
         over_tcp=over_tcp,
         limit_s=LIMIT * useful_s + LIMIT_S,
     )

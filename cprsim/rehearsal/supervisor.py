@@ -13,6 +13,7 @@ from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field
+from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
@@ -25,6 +26,7 @@ from cprsim.kernel.model import Dlrm
 from cprsim.kernel.optimizers import optimizer_for
 from cprsim.rehearsal.behind import SavesBehind
 from cprsim.rehearsal.curve import fresh_keys
+from cprsim.rehearsal.in_step import counts
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material, rows_of
 from cprsim.rehearsal.messages import Message
@@ -32,8 +34,10 @@ from cprsim.rehearsal.nodes import JobNodes, JobProcess
 from cprsim.rehearsal.orders import STALLING, DueSave, Kill, Orders
 from cprsim.rehearsal.server import first_image
 from cprsim.rehearsal.shard import Shard, initial_rows
+from cprsim.rehearsal.spares import SpareNodes
 from cprsim.rehearsal.store import SaveFiles, write
 from cprsim.rehearsal.trainer import DENSE
+from cprsim.whole_file import naming
 
 END_S = 30.0  # at most to collect the trained state
 LOOK_S = 0.01  # between two checks whether a process that has to answer still lives
@@ -118,6 +122,7 @@ class Supervisor:
         self._keys = astuple(fresh_keys()) if orders.over_tcp else ()
         self._n_false_alarms = 0
         self._loading: set[int] = set()  # servers
+        self._struck_with: dict[int, list[int]] = {}  # who was at one instant, by slot
         self._began_at = 0.0
 
     # ----------------------------------------------------------------- the run as a whole
@@ -148,6 +153,7 @@ class Supervisor:
         self._on_the_way: set[int] = set()  # trainers
         self._n_runs = 0
         self._fatal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._spares = self._spare_nodes()
         tasks: list[asyncio.Task[None]] = []
         try:
             await self._group.open()
@@ -180,9 +186,10 @@ class Supervisor:
 
     async def _set_up(self) -> None:
         self._folder.mkdir()
-        self._write_first_images()
+        with naming(self._folder.parent):
+            self._write_first_images()
         orders = self._orders
-        self._group.fork(orders.n_slots + orders.n_spares)
+        self._group.fork(orders.n_slots + orders.n_warm)
         for slot in range(orders.n_slots):
             await self._reserve(slot)
         for slot in range(orders.n_slots):
@@ -235,8 +242,16 @@ class Supervisor:
         node.slot, node.beat_at, node.on_message = slot, monotonic(), self._hear
         node.send("reserve", heartbeat=self._orders.speeds.heartbeat_s)
         self._node[slot] = node
-        if self._began_at:
+        if self._began_at and self._orders.repair_s is None:
             self._group.fork(1)
+
+    def _spare_nodes(self) -> SpareNodes:
+        """The spares as they are counted; a repaired node is a process anew."""
+        return SpareNodes(
+            inf if self._orders.repair_s is None else self._orders.n_warm,
+            lambda: self._group.fork(1),
+            lambda slot, at: self._note(FactKind.GRANTED, slot, at),
+        )
 
     async def _assign(self, slot: int) -> None:
         """Give the process of a slot its role; nothing where it has it already."""
@@ -297,13 +312,17 @@ class Supervisor:
 
     def _strike_slots(self, kill: Kill) -> None:
         """Strike, then note when: what others report from then on was begun before it."""
-        there = [s for s in kill.slots if s not in self._job.struck and not self._node[s].is_dead]
+        nodes = {s: self._node[s] for s in kill.slots if s not in self._job.struck}
+        there = [s for s, node in nodes.items() if not (node.is_dead or node.given_up)]
         for slot in there:
             self._node[slot].signal(signal.SIGSTOP if kill.stops else signal.SIGKILL)
         at = monotonic()
         for slot in kill.slots:
             self._note(FactKind.STRUCK if slot in there else FactKind.MISSED, slot, at)
+            if slot in there:
+                self._spares.lose(slot, at + (self._orders.repair_s or 0.0))
         self._job.struck.update(there)
+        self._struck_with |= dict.fromkeys(there, there)
 
     async def _watch(self) -> None:
         """Declare processes dead whose heartbeats stayed away for the timeout."""
@@ -326,9 +345,11 @@ class Supervisor:
         node.signal(signal.SIGKILL)
         if slot not in self._job.struck:
             self._n_false_alarms += not was_dead
+            self._spares.lose(slot, at)  # the node is sound
             self._note(FactKind.STRUCK, slot, node.beat_at if was_dead else at)
         self._job.struck.discard(slot)
         self._note(FactKind.DETECTED, slot, at)
+        self._ask_for_spares(self._struck_with.get(slot, [slot]), at)
         if self._orders.behind:
             back_to = self._behind.lose(slot)
             self._note(FactKind.ROLLED_BACK, slot, at, position=back_to.position)
@@ -341,6 +362,12 @@ class Supervisor:
         if slot in self._trainers:
             self._lose_layers(slot, at)
         self._interrupt.set()
+
+    def _ask_for_spares(self, together: Sequence[int], at: float) -> None:
+        """Who died at one instant asks once all are noticed, in the order of slots."""
+        if self._job.struck.isdisjoint(together):
+            for slot in sorted(together):
+                self._spares.ask(slot, at)
 
     def _lose_layers(self, trainer: int, at: float) -> None:
         """A trainer is dead; with the last that has the layers, all goes back."""
@@ -490,14 +517,7 @@ class Supervisor:
         """Let the trainer go on; a failure meanwhile is detected and recovered from later."""
         self._job.down.clear()
         self._job.takes_all_back = -1
-        await self._uninterrupted({asyncio.create_task(self._brought_together())})
-
-    async def _brought_together(self) -> None:
-        """All know all, and trainers that were a batch behind another have its layers."""
-        behind = set(self._trainers) - self._job.have_layers
-        await asyncio.gather(*(self._adopt(slot) for slot in behind))
-        self._job.have_layers |= behind
-        await self._tell_addresses()
+        await self._uninterrupted({asyncio.create_task(self._tell_addresses())})
 
     async def _all_back(self) -> None:
         """Full recovery: all that are down are replaced, and all load the last save."""
@@ -558,18 +578,38 @@ class Supervisor:
         self._note(FactKind.BACK, slot)
 
     async def _adopt(self, trainer: int) -> None:
-        """A trainer takes over the layers of one that has kept them."""
-        kept = self._node[min(self._job.have_layers)]
-        await self._node[trainer].ask("adopt", peer=kept.address, position=self._job.position)
+        """A trainer takes over the layers of one that has kept them, and lives until that is so.
+
+        Where there is none any more, all are about to go back: this is cut off then.
+        """
+        job, node, adopted = self._job, self._node[trainer], None
+        while adopted is None:
+            if job.have_layers:
+                kept = self._node[min(job.have_layers)]
+                adopted = await _answer_of(
+                    node, "adopt", kept, peer=kept.address, position=job.position
+                )
+            if adopted is None:
+                await asyncio.sleep(LOOK_S)
 
     async def _replace(self, slots: Sequence[int]) -> None:
-        """Put spares into slots, which takes the configured time of the scheduler."""
-        for slot in slots:
-            if self._node[slot].given_up:
-                await self._reserve(slot)
-        last = max(self._job.down[slot] for slot in slots)
+        """Put spares into slots, which takes the configured time of the scheduler.
+
+        Who died at one instant is replaced at one instant.
+        """
+        given_at = await asyncio.gather(*map(self._staffed, slots))
+        others = {other for slot in slots for other in self._struck_with.get(slot, ())}
+        given_at += [await self._spares.given(slot) for slot in sorted(others)]
+        last = max(*(self._job.down[slot] for slot in slots), *given_at)
         await asyncio.sleep(last + self._orders.speeds.reschedule_s - monotonic())
         await asyncio.gather(*(self._assign(slot) for slot in slots))
+
+    async def _staffed(self, slot: int) -> float:
+        """A slot has a spare, and since when it was given to it."""
+        at = await self._spares.given(slot)
+        if self._node[slot].given_up:
+            await self._reserve(slot)
+        return at
 
     async def _load(self, slots: Sequence[int]) -> None:
         """Have slots load the last save; servers that do so at once share the bandwidth."""
@@ -602,16 +642,23 @@ class Supervisor:
         Where they are dead, the servers know the last batch that they had gradients of.
         """
         job, trainers = self._job, [self._node[slot] for slot in self._trainers]
-        asks = (_answer_of(trainer, "halt") for trainer in trainers)
-        answers = zip(self._trainers, await asyncio.gather(*asks), strict=True)
-        halted = {slot: int(one.fields["position"]) for slot, one in answers if one is not None}
+        halted = await self._halted([self._node[slot] for slot in sorted(job.have_layers)])
         if halted:
-            job.position = max(halted.values())
-            job.have_layers &= {slot for slot, at in halted.items() if at == job.position}
+            job.position = max(int(one.fields["position"]) for one in halted)
         else:
             job.position = await self._last_known(trainers)
         job.frontier = max(job.frontier, job.position)
         self._note(FactKind.STOOD)
+
+    async def _halted(self, trainers: Sequence[JobProcess]) -> list[Message]:
+        """What those say who live; a batch that one of them has counted counts for all."""
+        asks = (_answer_of(trainer, "halt") for trainer in trainers)
+        answers = list(zip(trainers, await asyncio.gather(*asks), strict=True))
+        said = [one for _, one in answers if one is not None]
+        undecided = [who for who, one in answers if one is not None and one.kind == "undecided"]
+        settled = (_answer_of(who, "settle", counts=counts(said)) for who in undecided)
+        halted = [one for one in said if one.kind == "halted"]
+        return halted + [one for one in await asyncio.gather(*settled) if one is not None]
 
     async def _last_known(self, trainers: Sequence[JobProcess]) -> int:
         """Position of a job whose trainers are dead; spares may have their slots by now."""
@@ -690,14 +737,16 @@ def _interrupts_cancel(task: asyncio.Task[Any]) -> Iterator[asyncio.Event]:
             signal.signal(signal.SIGINT, before)
 
 
-async def _answer_of(node: JobProcess, kind: str) -> Message | None:
-    """The answer of a process; None where it dies before it has answered."""
+async def _answer_of(
+    node: JobProcess, kind: str, *helpers: JobProcess, **fields: Any
+) -> Message | None:
+    """The answer of a process; None where it, or who helps it, dies before it has answered."""
     if node.given_up or not node.assigned:
         return None
-    asking = asyncio.create_task(node.ask(kind))
+    asking = asyncio.create_task(node.ask(kind, **fields))
     try:
         while not asking.done():
-            if node.is_dead or node.given_up:
+            if any(one.is_dead or one.given_up for one in (node, *helpers)):
                 return None
             await asyncio.wait({asking}, timeout=LOOK_S)
         return asking.result()

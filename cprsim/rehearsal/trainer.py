@@ -9,6 +9,7 @@ alike, and each pushes the whole batch to its share of the servers.
 
     supervisor   registry (addresses);  dead (a server);
                  run (until) -> running, passed, reached;  halt -> halted;
+                 halt -> undecided, settle -> halted, where others may have counted its batch;
                  save -> saved;  load -> loaded;  adopt (from a trainer) -> loaded;  where, dump
                  behind the job: capture -> captured;  write -> saved;  after it: recall -> loaded
 """
@@ -79,6 +80,7 @@ class TrainerProcess:
         self._run: Mapping[str, Any] | None = None
         self._began_at, self._began_position = 0.0, 0
         self._halt: int | None = None  # the number of the question
+        self._counts: bool | None = None  # whether the batch does that a halt has found it in
         self._part = int(orders["slot"]) - material.shards.n_servers
         self._n_own = 0  # samples of its part of the batch in hand
         self._last: TrainedBatch | None = None  # since the layers were loaded
@@ -106,6 +108,8 @@ class TrainerProcess:
             self._begin(fields)
         elif message.kind == "halt":
             self._halt = int(fields["ask"])
+        elif message.kind == "settle":
+            self._halt, self._counts = int(fields["ask"]), bool(fields["counts"])
         elif message.kind == "dead":
             if (server := self._servers.get(int(fields["server"]))) is not None:
                 server.closed = True  # a replacement may know of none yet
@@ -172,12 +176,11 @@ class TrainerProcess:
         self._worker.supervisor.send("loaded", re=fields["ask"])
 
     def _adopt(self, fields: Mapping[str, Any]) -> None:
-        """Take over the layers of a trainer that has kept them: it may be a batch ahead."""
+        """Take over the layers of a trainer that has kept them."""
 
         def given(channel: AnyChannel, message: Message) -> None:
             self._loop.remove(channel)
             dense, dense_state = message.arrays
-            self._account["samples"] += self._n_own * (int(fields["position"]) > self.position)
             self._go_back(fields, {"dense": dense, "dense_state": dense_state})
 
         self._worker.connected(str(fields["peer"]), given).send("layers")
@@ -251,7 +254,7 @@ class TrainerProcess:
             self._account["worked_s"] += min(monotonic(), self._due_at(self.position)) - (
                 self._began_at
             )
-        ask, self._halt, self._run = self._halt, None, None
+        ask, self._halt, self._counts, self._run = self._halt, None, None, None
         self._answers.clear()
         self._worker.supervisor.send("halted", re=ask, position=self.position)
 
@@ -356,11 +359,24 @@ class TrainerProcess:
         return gradients if self._exchange is None else self._exchanged(self._exchange, gradients)
 
     def _exchanged(self, exchange: PartsExchange, own: Gradients) -> Gradients | None:
-        """The whole batch's, once the others know of this part, or as a halt finds it."""
+        """The whole batch's, once all have all parts; None where a halt finds it before."""
         exchange.offer(self.position, Gradients(own.d_dense.copy(), own.d_fields.copy()))
         while not exchange.is_known and self._halt is None:
             self._loop.turn(inf)
-        return exchange.whole()
+        counts = exchange.is_known or self._is_settled(exchange.is_whole)
+        return exchange.together() if counts else None
+
+    def _is_settled(self, whole: bool) -> bool:
+        """Wait until it is known whether a batch counts: others may have counted it."""
+        told = None
+        while self._counts is None:
+            if self._halt != told:
+                told = self._halt
+                self._worker.supervisor.send(
+                    "undecided", re=told, position=self.position, whole=whole
+                )
+            self._loop.turn(inf)
+        return self._counts
 
     def _by_server(self, rows: Array) -> dict[int, tuple[Array, Array]]:
         """Which occurrences of a batch (k,) each server has, and at which places, in order."""

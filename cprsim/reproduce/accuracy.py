@@ -61,7 +61,7 @@ def _lost(runs: Trials, strategy: str, metric: str) -> Floats:
 
 def _saved(runs: Trials, strategy: str) -> StudyEstimate:
     """Paired difference to whole saves: the same failures, so most of the noise cancels."""
-    return StudyEstimate.mean(_lost(runs, "partial", "auc") - _lost(runs, strategy, "auc"))
+    return StudyEstimate.of_mean(_lost(runs, "partial", "auc") - _lost(runs, strategy, "auc"))
 
 
 def _saves_more(strategy: str) -> Target[Trials]:
@@ -74,7 +74,7 @@ def _saves_more(strategy: str) -> Target[Trials]:
 
 
 def _mean_lost(strategy: str, metric: str) -> Callable[[Trials], StudyEstimate]:
-    return lambda runs: StudyEstimate.mean(_lost(runs, strategy, metric))
+    return lambda runs: StudyEstimate.of_mean(_lost(runs, strategy, metric))
 
 
 TARGETS: list[Target[Trials]] = [

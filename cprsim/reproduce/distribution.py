@@ -81,17 +81,17 @@ class Overheads:
         ranks = np.clip(np.ceil([0.9 * n - around, 0.9 * n + around]), 1, n).astype(np.int64) - 1
         low, high = np.sort(values)[ranks]
         p90 = StudyEstimate(float(np.quantile(values, 0.9)), float(low), float(high))
-        return cls(StudyEstimate.mean(values), p90)
+        return cls(StudyEstimate.of_mean(values), p90)
 
     @property
     def mean_shown(self) -> str:
         """In percent, with half of its interval."""
         half = (self.mean.high - self.mean.low) / 2
-        return f"{100 * self.mean.value:.2f} ± {100 * half:.2f}"
+        return f"{100 * self.mean.mean:.2f} ± {100 * half:.2f}"
 
     def p90_shown(self, digits: int) -> str:
         """In percent, with its interval."""
-        ends = (self.p90.value, self.p90.low, self.p90.high)
+        ends = (self.p90.mean, self.p90.low, self.p90.high)
         p90, low, high = (f"{100 * value:.{digits}f}" for value in ends)
         return f"{p90} ({low} to {high})"
 
@@ -191,8 +191,8 @@ def verdict(lines: Sequence[FormCosts]) -> str:
     """By how much the forms differ."""
     by_name = {line.failures: line for line in lines}
     exponential = by_name[EXPONENTIAL]
-    full = _apart([line.full.mean.value for line in lines])
-    partial = _apart([line.partial.mean.value for line in lines])
+    full = _apart([line.full.mean.mean for line in lines])
+    partial = _apart([line.partial.mean.mean for line in lines])
     beyond = [
         f"{name} {_more(by_name[name].full, exponential.full)} under full recovery, "
         f"{_more(by_name[name].partial, exponential.partial)} under partial recovery"
@@ -205,7 +205,7 @@ def verdict(lines: Sequence[FormCosts]) -> str:
 
 
 def _more(ours: Overheads, others: Overheads) -> str:
-    return f"{100 * (ours.p90.value / others.p90.value - 1):+.1f} %"
+    return f"{100 * (ours.p90.mean / others.p90.mean - 1):+.1f} %"
 
 
 def as_fitted(replay: Replay, experiment: Experiment) -> str:

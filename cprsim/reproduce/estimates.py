@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from math import floor, isnan, log10, nan
-
-import numpy as np
-import numpy.typing as npt
+from math import floor, isnan, log10
 
 from cprsim.estimate import Estimate
 from cprsim.plots.chart import Kind, Series
@@ -17,36 +13,24 @@ ROUNDING = 1e-6  # of a value: an interval that is narrower is none
 SMALL = 0.5  # values below it are shown with as many decimals as they deserve
 
 
-@dataclass(frozen=True, slots=True)
-class StudyEstimate:
-    """A value, with the ends of its 95 % interval where it has noise (else NaN)."""
+class StudyEstimate(Estimate):
+    """An estimate of a study; its ends are NaN where it has no noise."""
 
-    value: float
-    low: float = nan
-    high: float = nan
+    __slots__ = ()
 
     @classmethod
-    def around(cls, value: float, half_width: float) -> StudyEstimate:
+    def around(cls, mean: float, half_width: float) -> StudyEstimate:
         """With an interval that is even."""
-        return cls(value, value - half_width, value + half_width)
-
-    @classmethod
-    def mean(cls, values: npt.ArrayLike) -> StudyEstimate:
-        """Mean of independent values, with its interval by Student's t."""
-        return cls(*Estimate.of_mean(np.asarray(values)).triple)
+        return cls(mean, mean - half_width, mean + half_width)
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The interval; the value itself where there is no noise."""
-        return (self.value, self.value) if isnan(self.low) else (self.low, self.high)
-
-    def times(self, factor: float) -> StudyEstimate:
-        """The estimate and its interval in another unit."""
-        return StudyEstimate(factor * self.value, factor * self.low, factor * self.high)
+        """The interval; the number itself where there is no noise."""
+        return (self.mean, self.mean) if isnan(self.low) else (self.low, self.high)
 
     def over(self, other: StudyEstimate) -> StudyEstimate:
         """The ratio of two independent estimates, its interval to first order."""
-        ratio = self.value / other.value
+        ratio = self.mean / other.mean
         return StudyEstimate.around(ratio, ratio * relative_half_width(self, other))
 
     def above(self, bound: float) -> bool | None:
@@ -63,7 +47,7 @@ class StudyEstimate:
         return f"{self._digits()} {unit}".rstrip()
 
     def _digits(self) -> str:
-        value, (low, high) = self.value, self.ends
+        value, (low, high) = self.mean, self.ends
         if 0 < abs(value) < SMALL:
             return self._small()
         if high - low <= ROUNDING * abs(value):
@@ -75,11 +59,11 @@ class StudyEstimate:
     @property
     def _is_even(self) -> bool:
         low, high = self.ends
-        return abs((high - self.value) - (self.value - low)) < 0.02 * (high - low)
+        return abs((high - self.mean) - (self.mean - low)) < 0.02 * (high - low)
 
     def _small(self) -> str:
         """Two significant digits of the interval, at most three of the value: 0.0846 ± 0.0013."""
-        value, (low, high) = self.value, self.ends
+        value, (low, high) = self.mean, self.ends
         half = (high - low) / 2
         digits = 2 - floor(log10(abs(value)))
         if half <= ROUNDING * abs(value):
@@ -93,7 +77,7 @@ class StudyEstimate:
 
 def relative_half_width(*factors: StudyEstimate) -> float:
     """Half-width over value of a product or ratio of independent estimates, to first order."""
-    widths = [(one.ends[1] - one.ends[0]) / 2 / one.value for one in factors if one.value]
+    widths = [(one.ends[1] - one.ends[0]) / 2 / one.mean for one in factors if one.mean]
     return float(sum(width**2 for width in widths) ** 0.5)
 
 
@@ -101,6 +85,6 @@ def series(
     label: str, x: Iterable[float | str], estimates: Sequence[StudyEstimate], kind: Kind = "line"
 ) -> Series:
     """Estimates over x with their intervals, as a series of a figure."""
-    values = tuple(one.value for one in estimates)
+    values = tuple(one.mean for one in estimates)
     low, high = (tuple(one.ends[end] for one in estimates) for end in (0, 1))
     return Series(label, tuple(x), values, low, high, kind)

@@ -167,7 +167,9 @@ def _over(
     quantity: Callable[[GammaFit], float], scale: float = 1.0
 ) -> Callable[[TimesToFailure], StudyEstimate]:
     """Mean over the fits to the draws."""
-    return lambda runs: StudyEstimate.mean(scale * np.array([quantity(one) for one in runs.fits]))
+    return lambda runs: StudyEstimate.of_mean(
+        scale * np.array([quantity(one) for one in runs.fits])
+    )
 
 
 def _hazard(runs: TimesToFailure) -> Tested:
@@ -176,7 +178,7 @@ def _hazard(runs: TimesToFailure) -> Tested:
     for one in runs.lifetimes:
         early, _, late = hazards(one, np.array([0.0, 2.0, 10.0, 100.0]))[0]
         ratios.append(early / late)
-    ratio = StudyEstimate.mean(ratios)
+    ratio = StudyEstimate.of_mean(ratios)
     return Tested(ratio.above(1), f"{ratio.shown('times')} as high from 0 to 2 h as from 10 h on")
 
 

@@ -70,11 +70,11 @@ class PlsRuns:
 
     def slope(self, strategy: str) -> StudyEstimate:
         """AUC lost per PLS."""
-        return StudyEstimate.mean(self.slopes(strategy))
+        return StudyEstimate.of_mean(self.slopes(strategy))
 
     def slope_ratio(self, strategy: str) -> StudyEstimate:
         """Its slope over that of whole saves, seed by seed."""
-        return StudyEstimate.mean(self.slopes(strategy) / self.slopes("partial"))
+        return StudyEstimate.of_mean(self.slopes(strategy) / self.slopes("partial"))
 
     def response(self, strategy: str) -> Response | None:
         """What the shipped curve says of a strategy."""
@@ -149,7 +149,7 @@ def linear(pls: Floats, lost: Floats) -> Tested:
     at = float(pls.max())
     half = 100 * ROUNDED_Z_95 * float(np.sqrt(covariance[1, 1])) * at / abs(slope)
     adds = StudyEstimate.around(100 * bend * at / slope, half)
-    met = False if abs(adds.value) > half else True if half <= TELLS_BEND else None
+    met = False if abs(adds.mean) > half else True if half <= TELLS_BEND else None
     return Tested(met, f"a square term adds {adds.shown('%')} at PLS {at:.2f}")
 
 
@@ -171,7 +171,7 @@ def _beside_the_curve(strategy: str) -> list[Target[PlsRuns]]:
         if response is None:
             return None
         seeds = runs.trials.of(strategy)
-        return StudyEstimate.mean([_over_prediction(trials, response) for trials in seeds])
+        return StudyEstimate.of_mean([_over_prediction(trials, response) for trials in seeds])
 
     def anew(runs: PlsRuns) -> StudyEstimate | None:
         response = runs.response(strategy)
@@ -302,7 +302,7 @@ def _chart(runs: PlsRuns) -> Chart:
 
     def both(strategy: str) -> tuple[Series, Series]:
         pls, lost = runs.points(strategy)
-        slope, name = runs.slope(strategy).value, shown(strategy)
+        slope, name = runs.slope(strategy).mean, shown(strategy)
         return (
             Series(f"{name}, runs", floats(pls.tolist()), floats(lost.tolist()), kind="points"),
             Series(

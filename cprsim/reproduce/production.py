@@ -125,10 +125,10 @@ def _listings(cases: Cases) -> list[Listing]:
             ("storage bandwidth", lambda one: one.storage),
             ("O_res, min", lambda one: str(one.reschedule_min)),
             ("interval", lambda one: FORMS[one.form]),
-            ("T_save, h", lambda one: f"{one.simulated[one.form, 'save_interval_h'].value:.3g}"),
-            ("PLS", lambda one: f"{one.simulated[one.form, 'pls'].value:.3f}"),
+            ("T_save, h", lambda one: f"{one.simulated[one.form, 'save_interval_h'].mean:.3g}"),
+            ("PLS", lambda one: f"{one.simulated[one.form, 'pls'].mean:.3f}"),
             ("removed, first order", lambda one: f"{100 * one.first_order:.1f} %"),
-            ("removed, simulated", lambda one: f"{one.removed.value:.1f} %"),
+            ("removed, simulated", lambda one: f"{one.removed.mean:.1f} %"),
             ("over 91 %", lambda one: in_words[one.met]),
         )
     ]

@@ -77,7 +77,7 @@ def _some(values: Any) -> list[float]:
 
 
 def _mean(seeds: Seeds, strategy: str, quantity: str) -> StudyEstimate:
-    return StudyEstimate.mean([seed[strategy][quantity] for seed in seeds])
+    return StudyEstimate.of_mean([seed[strategy][quantity] for seed in seeds])
 
 
 def _alone(strategy: str, quantity: str, label: str) -> Target[Seeds]:
@@ -116,7 +116,7 @@ def _target_note(seeds: Seeds) -> str:
 
 def _listings(seeds: Seeds) -> list[Listing]:
     def per_pls(name: str) -> StudyEstimate:
-        return StudyEstimate.mean([seed[name]["log_loss"] / seed[name]["pls"] for seed in seeds])
+        return StudyEstimate.of_mean([seed[name]["log_loss"] / seed[name]["pls"] for seed in seeds])
 
     return [
         Listing.of(

@@ -18,11 +18,10 @@ from typing import Any
 import pandas as pd
 
 import cprsim
-from cprsim.codec import digest_of, json_text
-from cprsim.foreign import read_json
+from cprsim.codec import digest_of
 from cprsim.reproduce.study import Effort, Study, Work, all_code, numbers_code
 from cprsim.reproduce.summary import Summary
-from cprsim.results.folder import finished_or_make, readable, write_csv
+from cprsim.results.folder import finished_or_make, read_record, write_csv, write_record
 from cprsim.results.identity import N_DIGITS, file_digest
 from cprsim.results.manifest import MANIFEST, read_manifest, write_manifest
 from cprsim.results.publish import publishing
@@ -139,7 +138,7 @@ def reproduce(study: Study[Any], request: Request) -> Reproduced:
 
 
 def _write(folder: Path, summary: Summary) -> None:
-    (folder / SUMMARY).write_text(json_text(summary.as_json(), indent=1), "utf-8")
+    write_record(folder / SUMMARY, summary, indent=1)
     rows = [(row.quantity, row.paper, row.mark, row.ours, str(row.verdict)) for row in summary.rows]
     write_csv(pd.DataFrame(rows, columns=COLUMNS), folder / COMPARISONS)
     _draw(folder, summary)
@@ -162,8 +161,7 @@ def read_reproduced(folder: Path) -> Reproduced:
     ResultError : it is unfinished or damaged
     """
     manifest = read_manifest(folder)
-    with readable(folder, "a reproduced result"):
-        summary = Summary.from_json(read_json(folder / SUMMARY))
+    summary = read_record(Summary, folder / SUMMARY, "a reproduced result")
     return Reproduced(str(manifest["name"]), folder, summary)
 
 

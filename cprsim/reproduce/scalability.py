@@ -86,7 +86,7 @@ def _overrides(kind: str, n: int) -> list[str]:
 def _falls(runs: ByKind) -> Tested:
     """Failures per job of the partial strategy, which adds next to no wall time, over nodes."""
     cases = runs[LINEAR]
-    failures = [one["cpr", "failures"].value / one["cpr", "wall_h"].value for one in cases.values()]
+    failures = [one["cpr", "failures"].mean / one["cpr", "wall_h"].mean for one in cases.values()]
     slope = -np.polyfit([log(n) for n in cases], np.log(failures), 1)[0]
     return Tested(bool(abs(slope + 1) < TOLERANCE), f"{slope:.3f}")
 
@@ -140,10 +140,10 @@ def _listing(kind: str, cases: OverNodes) -> Listing:
         f"{kind[0].upper()}{kind[1:]}:",
         cases,
         ("nodes", str),
-        ("failures per job", lambda n: f"{cases[n]['cpr', 'failures'].value:.2f}"),
+        ("failures per job", lambda n: f"{cases[n]['cpr', 'failures'].mean:.2f}"),
         *((f"{label}, %", overhead(strategy)) for strategy, label in STRATEGIES.items()),
         ("CPR: T_save, h", lambda n: cases[n].interval("cpr")),
-        ("PLS", lambda n: f"{cases[n]['cpr', 'pls'].value:.3f}"),
+        ("PLS", lambda n: f"{cases[n]['cpr', 'pls'].mean:.3f}"),
     )
 
 

@@ -14,7 +14,7 @@ from cprsim.reproduce.summary import Listing, Target, Tested
 from cprsim.reproduce.verdicts import RECALLED
 
 SCENARIO = "criteo-kaggle.yaml"
-N_EMB_PS, USEFUL_H = 8, 56.0
+N_EMB_PS = 8
 COUNTS = (1, 2, 5, 10, 20, 40)
 FEW, MANY = 2, COUNTS[-1]
 TOGETHER = (1, 2, 4)  # of 8 servers: 12.5, 25 and 50 %
@@ -90,8 +90,8 @@ def _shrinks(runs: SensitivityRuns) -> Tested:
 
 
 def _reacts(runs: SensitivityRuns) -> Tested:
-    few, many = (runs.counts[n]["cpr-undivided", "save_interval_h"].value for n in (FEW, MANY))
-    partial = runs.counts[MANY]["cpr-undivided", "chose_partial"].value
+    few, many = (runs.counts[n]["cpr-undivided", "save_interval_h"].mean for n in (FEW, MANY))
+    partial = runs.counts[MANY]["cpr-undivided", "chose_partial"].mean
     chose = "partial" if partial else "full"
     return Tested(
         many < few or chose == "full",
@@ -135,7 +135,7 @@ def _listing(title: str, heading: str, cases: Mapping[float, Simulated]) -> List
         return lambda value: cases[value].interval(form)
 
     def pls(form: str) -> Callable[[float], str]:
-        return lambda value: f"{cases[value][form, 'pls'].value:.3f}"
+        return lambda value: f"{cases[value][form, 'pls'].mean:.3f}"
 
     planned = (
         column

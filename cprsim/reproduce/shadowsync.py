@@ -193,13 +193,13 @@ class Paired:
         low, high = self.difference.ends
         half = (high - low) / 2
         interval = ", one seed" if isnan(self.detectable) else f" ± {1e4 * half:.1f}"
-        return f"{1e4 * self.difference.value:.1f}{interval}"
+        return f"{1e4 * self.difference.mean:.1f}{interval}"
 
 
 def paired(differences: Sequence[float]) -> Paired:
     """The mean of paired differences; one alone tells nothing of its spread."""
     n = len(differences)
-    mean = StudyEstimate.mean(differences)
+    mean = StudyEstimate.of_mean(differences)
     if n < 2:
         return Paired(mean, nan)
     error = float(np.std(differences, ddof=1)) / sqrt(n)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import isfinite, nan
+from math import nan
 from typing import Any, TypeVar
 
+from cprsim.codec import finite_or_none
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.plots.chart import Panel, Series
@@ -31,7 +32,8 @@ class Simulated:
     def __getitem__(self, key: tuple[str, str]) -> StudyEstimate:
         strategy, quantity = key
         found = self.values[strategy][quantity]
-        return StudyEstimate(*(nan if value is None else value for value in found))
+        mean, low, high = (nan if value is None else value for value in found)
+        return StudyEstimate(mean, low, high)
 
     def percent(self, strategy: str, quantity: str = "overhead_fraction") -> StudyEstimate:
         """A share in percent."""
@@ -39,8 +41,8 @@ class Simulated:
 
     def interval(self, strategy: str) -> str:
         """T_save in hours, and whether CPR went back to full recovery."""
-        full = "" if self[strategy, "chose_partial"].value else " (full)"
-        return f"{self[strategy, 'save_interval_h'].value:.3g}{full}"
+        full = "" if self[strategy, "chose_partial"].mean else " (full)"
+        return f"{self[strategy, 'save_interval_h'].mean:.3g}{full}"
 
     def removed_percent(self, strategy: str, of: str = "full") -> StudyEstimate:
         """Share of one strategy's mean overhead that another removes, in percent.
@@ -48,8 +50,8 @@ class Simulated:
         Its interval takes the two means as independent; common failures make it narrower in truth.
         """
         less, more = self[strategy, "overhead_fraction"], self[of, "overhead_fraction"]
-        value = 100 * (1 - less.value / more.value)
-        half = 100 * less.value / more.value * relative_half_width(less, more)
+        value = 100 * (1 - less.mean / more.mean)
+        half = 100 * less.mean / more.mean * relative_half_width(less, more)
         return StudyEstimate.around(value, half)
 
     def stack(self, label: Mapping[str, str]) -> tuple[Series, ...]:
@@ -60,12 +62,12 @@ class Simulated:
         label : what stands below the bar of each strategy
         """
         names = list(label)
-        parts = [part for part in IN_TABLES if any(self[name, part].value > 0 for name in names)]
+        parts = [part for part in IN_TABLES if any(self[name, part].mean > 0 for name in names)]
         ends = [self.percent(name).ends for name in names]
         low, high = (tuple(pair[end] for pair in ends) for end in (0, 1))
         bars = []
         for part in parts:
-            y = tuple(self.percent(name, part).value for name in names)
+            y = tuple(self.percent(name, part).mean for name in names)
             interval = (low, high) if part == parts[-1] else ((), ())
             bars.append(Series(part, tuple(label.values()), y, *interval, "stack"))
         return tuple(bars)
@@ -97,8 +99,7 @@ def values_of(loaded: LoadedScenario) -> Values:
     summary = spreads(summarise(simulate(experiment)))
     return {
         policy.name: {
-            name: [_number(one.mean), _number(one.low), _number(one.high)]
-            for name, one in summary[policy.name].items()
+            name: [*map(finite_or_none, one.triple)] for name, one in summary[policy.name].items()
         }
         | _planned(policy)
         for policy in experiment.policies
@@ -109,13 +110,9 @@ def _planned(policy: RecoveryPolicy) -> dict[str, list[float | None]]:
     """What is known beforehand: the interval, and whether CPR recovers partially."""
     partial = 1.0 if policy.decision is None or policy.decision.chosen == "partial" else 0.0
     return {
-        "save_interval_h": [_number(policy.save_interval_h), None, None],
+        "save_interval_h": [finite_or_none(policy.save_interval_h), None, None],
         "chose_partial": [partial, None, None],
     }
-
-
-def _number(value: float) -> float | None:
-    return float(value) if isfinite(value) else None
 
 
 # ------------------------------------------------------------------------------ over an input

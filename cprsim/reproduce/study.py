@@ -21,7 +21,7 @@ from cprsim.reproduce.closure import digest_of
 from cprsim.reproduce.summary import Listing, N, Summary, Target
 from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario, load_scenario
-from cprsim.whole_file import write_whole
+from cprsim.whole_file import write_whole, writes
 from cprsim.workers import HERE, Workers, run_each
 
 T = TypeVar("T")
@@ -260,8 +260,6 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 def _keep(path: Path, found: Mapping[str, Any]) -> None:
     """Write a part whole or not at all, and onto the disk."""
-    try:
+    with writes(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps(found, allow_nan=False, ensure_ascii=False))
-    except OSError as error:
-        raise ResultError(f"can't write {path}: {error.strerror or error}") from error

@@ -1,17 +1,16 @@
 """What a study says: targets judged as rows, tables, charts, notes.
 
-A `Summary` is all that is kept of a study besides its figures: written as JSON, read back by the
-documents, the notebooks and the report.
+A `Summary` is all that is kept of a study besides its figures: written as JSON by `cprsim.codec`,
+read back by the documents, the notebooks and the report.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import nan
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from cprsim.codec import number_from, plain_number
 from cprsim.plots.chart import Chart
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim
@@ -20,7 +19,6 @@ from cprsim.reproduce.verdicts import (
     NONE,
     NOTHING,
     Assumptions,
-    Finding,
     Tolerance,
     Verdict,
     agreement,
@@ -91,11 +89,11 @@ class Target(Generic[N]):
         if self.claim is None:
             assert isinstance(ours, StudyEstimate), "what stands alone is an estimate"
             return TargetRow(self.quantity, "", "", ours.shown(self.unit), self.unit,
-                       ours.value, ours.low, ours.high, NOTHING)  # fmt: skip
+                       ours.mean, ours.low, ours.high, NOTHING)  # fmt: skip
         verdict, shown, estimate = self._judged(self.claim, ours, rests_on)
         return TargetRow(
             self.quantity, self.claim.text, str(self.claim.mark), shown, self.claim.unit,
-            estimate.value, estimate.low, estimate.high, verdict,
+            estimate.mean, estimate.low, estimate.high, verdict,
             rests_on.free or rests_on.undecided,
         )  # fmt: skip
 
@@ -108,7 +106,7 @@ class Target(Generic[N]):
             met = agreement(claim, ours, self.tolerance)
             return judge(claim, met, rests_on), ours.shown(claim.unit), ours
         met_by_case = [agreement(claim, one, self.tolerance) for one in ours]
-        span = StudyEstimate(nan, min(one.value for one in ours), max(one.value for one in ours))
+        span = StudyEstimate(nan, min(one.mean for one in ours), max(one.mean for one in ours))
         ends = " to ".join(StudyEstimate(end).shown() for end in span.ends)
         shown = f"{ends} {claim.unit}".rstrip()
         return judge_cases(claim, met_by_case, rests_on), shown, span
@@ -146,41 +144,3 @@ class Summary:
     listings: tuple[Listing, ...] = ()
     notes: tuple[str, ...] = ()
     charts: tuple[Chart, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain dictionaries, lists, texts and numbers; as `plain_number` says."""
-        plain: dict[str, Any] = _plain(asdict(self))
-        return plain
-
-    @classmethod
-    def from_json(cls, read: dict[str, Any]) -> Summary:
-        """The summary that `as_json` wrote."""
-        return cls(
-            read["title"],
-            read["question"],
-            tuple(map(_row, read["rows"])),
-            tuple(map(_listing, read["listings"])),
-            tuple(read["notes"]),
-            tuple(map(Chart.from_json, read["charts"])),
-        )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, float):
-        return plain_number(value)
-    return str(value) if isinstance(value, Finding) else value
-
-
-def _row(read: dict[str, Any]) -> TargetRow:
-    numbers = {key: number_from(read[key]) for key in ("value", "low", "high")}
-    verdict = Verdict(Finding(read["verdict"]["finding"]), read["verdict"]["limit"])
-    return TargetRow(**{**read, **numbers, "verdict": verdict, "free": tuple(read["free"])})
-
-
-def _listing(read: dict[str, Any]) -> Listing:
-    rows = tuple(tuple(row) for row in read["rows"])
-    return Listing(read["title"], tuple(read["headings"]), rows)

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cprsim import analytic
+from cprsim.estimate import Z_95
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Ints, Role
 from cprsim.recovery import pieces
@@ -49,7 +50,6 @@ from cprsim.reproduce.simulated import simulate_cases
 from cprsim.reproduce.study import Part, Study, Work
 from cprsim.reproduce.summary import Listing
 from cprsim.reproduce.systems_claims import AVAILABILITY, ELASTIC, GAPS_MIN, TARGETS
-from cprsim.reproduce.verdicts import NORMAL_95
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures, ScopedStrikes
@@ -174,20 +174,20 @@ def exactly(value: float) -> StudyEstimate:
 
 def mean_of(values: FloatsOf) -> StudyEstimate:
     """Mean of many values, its 95 % interval that of the normal distribution."""
-    half = NORMAL_95 * float(values.std(ddof=1)) / sqrt(len(values))
+    half = Z_95 * float(values.std(ddof=1)) / sqrt(len(values))
     return StudyEstimate.around(float(values.mean()), half)
 
 
 def ratio_of(above: FloatsOf, below: FloatsOf) -> StudyEstimate:
     """Ratio of two means over replications, and its 95 % interval."""
     ratio = float(above.mean() / below.mean())
-    half = NORMAL_95 * float((above - ratio * below).std(ddof=1)) / sqrt(len(above))
+    half = Z_95 * float((above - ratio * below).std(ddof=1)) / sqrt(len(above))
     return StudyEstimate.around(ratio, half / float(below.mean()))
 
 
 def over(estimate: StudyEstimate, by: float) -> StudyEstimate:
     """An estimate over a number without noise."""
-    return StudyEstimate(estimate.value / by, estimate.low / by, estimate.high / by)
+    return StudyEstimate(estimate.mean / by, estimate.low / by, estimate.high / by)
 
 
 # --------------------------------------------------------------------------- GEMINI
@@ -390,7 +390,7 @@ def hsdp(work: Work) -> Estimates:
         costs = ran(simulated, poisson(simulated, (1 / between_h,), n, 40.0, f"hsdp/{name}"))
         longer = mean_of(costs.wall_h / job.useful_h)
         estimates[f"hsdp poisson {name}"] = StudyEstimate(
-            1 / longer.value, 1 / longer.high, 1 / longer.low
+            1 / longer.mean, 1 / longer.high, 1 / longer.low
         )
     return estimates
 
@@ -572,7 +572,7 @@ def numbers(work: Work) -> Estimates:
 
 def _plain(part: Callable[[], Estimates]) -> dict[str, tuple[float, float, float]]:
     """What a part gives, as JSON can hold it."""
-    return {name: (one.value, *one.ends) for name, one in part().items()}
+    return {name: (one.mean, *one.ends) for name, one in part().items()}
 
 
 def _availabilities() -> Listing:

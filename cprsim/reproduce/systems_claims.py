@@ -43,7 +43,7 @@ def held(
         if estimate is None or has_noise(estimate):
             return estimate
         met = agreement(claim, estimate, tolerance)
-        return Tested(met, _without_noise(estimate.value, claim.unit), estimate)
+        return Tested(met, _without_noise(estimate.mean, claim.unit), estimate)
 
     quantity = f"{quantity} ({tolerance.shown(claim)})"
     return name, Target(quantity, claim, ours, Assumptions(undecided=undecided), tolerance)
@@ -52,7 +52,7 @@ def held(
 def has_noise(estimate: StudyEstimate) -> bool:
     """Whether it has an interval that is more than rounding."""
     low, high = estimate.ends
-    return high - low > ROUNDING * max(1.0, abs(estimate.value))
+    return high - low > ROUNDING * max(1.0, abs(estimate.mean))
 
 
 def _without_noise(value: float, unit: str) -> str:

@@ -28,12 +28,12 @@ from enum import StrEnum
 from math import inf, isnan
 
 from cprsim.errors import ParameterError
+from cprsim.estimate import Z_95
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim, Mark
 
 TOLERANCE = 0.10  # of the paper's number, to either side
 STANDARD_ERRORS = 4.0
-NORMAL_95 = 1.959963984540054  # half-width of a 95 % interval, in standard errors
 COULD_BE_REPRODUCED = (Mark.PUBLISHED, Mark.SECONDARY)
 
 
@@ -129,8 +129,8 @@ def agreement(claim: Claim, ours: StudyEstimate, tolerance: Tolerance = A_TENTH)
     if isnan(low) or isnan(high):
         return None
     if tolerance.size is None:
-        error = (high - low) / (2.0 * NORMAL_95)
-        return bool(abs(ours.value - claim.low) <= STANDARD_ERRORS * error)
+        error = (high - low) / (2.0 * Z_95)
+        return bool(abs(ours.mean - claim.low) <= STANDARD_ERRORS * error)
     least, most = tolerance.ends(claim)
     if claim.is_bound and least > -inf:  # `over` excludes the bound, `at most` includes it
         return True if low > least else False if high <= least else None

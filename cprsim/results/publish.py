@@ -19,7 +19,7 @@ from pathlib import Path
 
 from cprsim.errors import ResultError
 from cprsim.results.manifest import damage
-from cprsim.whole_file import UNFINISHED
+from cprsim.whole_file import UNFINISHED, writes
 
 
 def require_writable(root: Path) -> None:
@@ -42,16 +42,13 @@ def publishing(final: Path) -> Iterator[Path]:
     ------
     ResultError : it can't be written, e.g. because the disk is full; nothing is left behind
     """
-    try:
-        with _there(final.parent):
-            remove_leftovers(final.parent)
-            with workshop(final) as folder:
-                new = folder / "new"
-                new.mkdir()
-                yield new
-                _put_in_place(new, final)
-    except OSError as error:
-        raise ResultError(f"can't write {final}: {error.strerror or error}") from error
+    with writes(final), _there(final.parent):
+        remove_leftovers(final.parent)
+        with workshop(final) as folder:
+            new = folder / "new"
+            new.mkdir()
+            yield new
+            _put_in_place(new, final)
 
 
 @contextmanager
@@ -79,12 +76,9 @@ def sole(final: Path) -> Iterator[None]:
     """
     path = final.parent / f".{final.name}.lock"
     with ExitStack() as stack:
-        try:
+        with writes(f"to {final.parent}"):
             stack.enter_context(_there(final.parent))
             lock = _open_lock(path, final)
-        except OSError as error:
-            message = f"can't write to {final.parent}: {error.strerror or error}"
-            raise ResultError(message) from error
         try:
             os.ftruncate(lock, 0)
             os.pwrite(lock, str(os.getpid()).encode(), 0)

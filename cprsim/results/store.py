@@ -23,6 +23,7 @@ from cprsim.foreign import UNUSABLE, parse_json
 from cprsim.results.identity import source_digest
 from cprsim.results.publish import remove_leftovers, workshop
 from cprsim.results.words import count
+from cprsim.whole_file import writes
 from cprsim.workers import Workers, run_each
 
 FOLDER = "points"
@@ -92,12 +93,11 @@ class PointStore:
         """
         folder = self.root / FOLDER
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            remove_leftovers(folder)
-            with workshop(folder / "sweep") as self._desk:
-                yield
-        except OSError as error:
-            raise ResultError(f"can't write to {folder}: {error.strerror or error}") from error
+            with writes(f"to {folder}"):
+                folder.mkdir(parents=True, exist_ok=True)
+                remove_leftovers(folder)
+                with workshop(folder / "sweep") as self._desk:
+                    yield
         finally:
             self._desk = None
 

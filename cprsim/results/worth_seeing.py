@@ -6,7 +6,6 @@ from math import ceil
 
 import numpy as np
 
-from cprsim.records import OnFailure
 from cprsim.results.metrics import FINISHED
 from cprsim.results.run import Result
 
@@ -20,9 +19,7 @@ def judged_by(result: Result) -> str | None:
     """
     spreads = result.spreads()
     finished = [one for one in result.policies if spreads[one.name][FINISHED].mean > 0]
-    plain = [
-        one for one in finished if one.on_failure is OnFailure.ROLL_BACK and one.decision is None
-    ]
+    plain = [one for one in finished if one.is_plain_full]
     return next((one.name for one in (*plain, *finished)), None)
 
 

@@ -10,11 +10,13 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from cprsim.errors import ParameterError
 from cprsim.failures import correlated, frailty
-from cprsim.failures.changing import ChangingRate, Course
+from cprsim.failures.changing import ChangingRate
 from cprsim.failures.clocks import JobClock, NodeClocks
+from cprsim.failures.course import Course
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty
 from cprsim.failures.injected import Injected
+from cprsim.failures.random_factor import RandomFactor
 from cprsim.failures.sources import Start
 from cprsim.records import Clock, Cluster
 from cprsim.scenario.distributions import Lifetime, Mtbf95, Spread95, intervals_agree
@@ -243,8 +245,30 @@ class NodeFailures(Model):
 Border = Annotated[float, Quantity(TIME, "0 h", "1000000 h", "90 d")]
 
 
+class FactorSection(Model):
+    """A random factor on the rate, which nobody knows beforehand."""
+
+    variance: float = Field(
+        strict=True,
+        ge=1e-6,
+        le=100,
+        description="Variance of the factor, no unit; it is gamma with mean 1.",
+        examples=[0.3],
+    )
+    lasts_h: Mtbf = Field(
+        alias="lasts",
+        description="Mean time for which a factor holds [time]; it ends at random, then another "
+        "one is drawn.",
+        examples=["100 h"],
+    )
+
+    def record(self) -> RandomFactor:
+        """The factor."""
+        return RandomFactor(self.variance, self.lasts_h)
+
+
 class ChangingFailures(Model):
-    """The job fails as a Poisson process whose rate changes along the window of a log."""
+    """The job fails as a Poisson process whose rate changes along a log's window, and at random."""
 
     kind: Literal["changing"] = Field(
         description="A Poisson process for the job as a whole; its rate changes over a window."
@@ -269,6 +293,9 @@ class ChangingFailures(Model):
         "random",
         description="Where each replication begins: at a random instant of the window, or at its "
         "first. After its end the window begins again, as a trace does.",
+    )
+    factor: FactorSection | None = Field(
+        None, description="A random factor on the rate of each replication; absent: none."
     )
     role: RoleName = EMB_PS
     together: Together = 1
@@ -306,6 +333,7 @@ class ChangingFailures(Model):
             clock=Clock(self.clock),
             from_first=self.begins == "first",
             repair=cluster.repair,
+            factor=None if self.factor is None else self.factor.record(),
         )
         if (n_failures := found.n_failures(useful_h)) > MAX_FAILURES:
             raise ParameterError(too_many(n_failures))

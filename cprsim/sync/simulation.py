@@ -31,7 +31,6 @@ class Throughput:
 
     samples_per_h: float
     gap: float  # mean iterations of a trainer between two of its synchronisations; infinite: none
-    trainer_samples_per_h: Floats  # (n_trainers,)
 
 
 def throughput(setting: SyncSetting, seed: int = 1) -> Throughput:
@@ -47,7 +46,7 @@ def throughput(setting: SyncSetting, seed: int = 1) -> Throughput:
     env.run(until=warm_h + measured_h)
     done = _iterations(trainers, setting) - before
     per_h = setting.batch * done / measured_h
-    return Throughput(float(per_h.sum()), _gap(trainers, warm_h), per_h)
+    return Throughput(float(per_h.sum()), _gap(trainers, warm_h))
 
 
 @dataclass(frozen=True, slots=True)

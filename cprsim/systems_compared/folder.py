@@ -164,8 +164,8 @@ def traffic_of(
 
 
 def _saves_per_h(policy: Policy, capture: Capture, useful_h: float) -> float:
-    if capture.after is not None:
-        followed = next(one for one in policy.captures if one.tier == capture.after)
+    followed = policy.followed_by(capture)
+    if followed is not None:
         return _saves_per_h(policy, followed, useful_h) / capture.every_nth
     if capture.every_h is None or capture.every_h >= useful_h:
         return 0.0

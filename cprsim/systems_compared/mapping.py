@@ -26,16 +26,7 @@ from cprsim.scenario.sweep import Axis
 from cprsim.sweeps.points import digests_of, varied_at
 from cprsim.systems_compared.best import Found, best_policies, run_of
 from cprsim.systems_compared.lineup import Lineup
-from cprsim.systems_compared.standings import (
-    BEST,
-    ELIGIBLE,
-    NO_BEST,
-    TIED,
-    UNFINISHED,
-    accuracy_of,
-    paired,
-    verdict_of,
-)
+from cprsim.systems_compared.standings import ELIGIBLE, TIED, accuracy_of, against
 from cprsim.workers import Workers
 
 N_AXES = 2
@@ -155,7 +146,8 @@ def body_of(lineup: Lineup) -> Body:
     best = min(able, key=lambda name: float(overheads[name].mean())) if able else None
     systems = []
     for one in found:
-        more, verdict = _against(overheads, one.name, best, finished[one.name])
+        finishes = finished[one.name] >= 1.0
+        more, verdict = against(overheads, one.name, best, finishes=finishes)
         spread = Estimate.of_mean(overheads[one.name])
         systems.append(
             {
@@ -178,19 +170,6 @@ def _accuracy(one: Found, lineup: Lineup) -> str:
     return accuracy_of(
         one.policy.leaves_stale, not_counted, one.how, limited=lineup.limit is not None
     )
-
-
-def _against(
-    overheads: dict[str, Floats], name: str, best: str | None, finished: float
-) -> tuple[Estimate | None, str]:
-    if finished < 1.0:
-        return None, UNFINISHED
-    if best is None:
-        return None, NO_BEST
-    if name == best:
-        return None, BEST
-    more = paired(overheads[name], overheads[best])
-    return more, verdict_of(more)
 
 
 def tied_with_best(body: Body) -> list[str]:

@@ -87,7 +87,7 @@ def standings(comparison: Comparison) -> list[Standing]:
             policy,
             comparison.beside[policy.name],
             spreads[policy.name],
-            *_against(overheads, policy.name, best, spreads[policy.name]),
+            *against(overheads, policy.name, best, finishes=_finishes(spreads[policy.name])),
             accuracy[policy.name],
         )
         for policy in result.policies
@@ -152,11 +152,22 @@ def _best(spreads: Mapping[str, Mapping[str, Estimate]], accuracy: Mapping[str, 
     return min(means, key=means.__getitem__) if means else None
 
 
-def _against(
-    overheads: Mapping[str, Floats], name: str, best: str | None, mine: Mapping[str, Estimate]
+def _finishes(summary: Mapping[str, Estimate]) -> bool:
+    return isfinite(summary["overhead_fraction"].mean)
+
+
+def against(
+    overheads: Mapping[str, Floats], name: str, best: str | None, *, finishes: bool
 ) -> tuple[Estimate | None, str]:
-    """The paired difference to the best, and what it says."""
-    if not isfinite(mine["overhead_fraction"].mean):
+    """The paired difference to the best, and what it says.
+
+    Parameters
+    ----------
+    overheads : of each system, (n,), replication by replication
+    best : of those whose accuracy is kept; None: there is none
+    finishes : whether all replications of this one do
+    """
+    if not finishes:
         return None, UNFINISHED
     if best is None:
         return None, NO_BEST

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from cprsim.backtesting.calibrating import calibrate, predict
 from cprsim.backtesting.facts import AS_IT_RAN, Listed, clock_of, facts_of, going_on, saving_every
-from cprsim.backtesting.replaying import advice, backtests, bills, money_draws
+from cprsim.backtesting.replaying import BacktestedLogs, advice, backtests, bills, money_draws
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import replay, simulate
 from cprsim.history.exporting import exported, write_events
@@ -195,10 +195,10 @@ def test_joint_draws_are_told_in_money_and_beside_the_hours(histories) -> None:
     if drawn.best == "slower":
         assert drawn.saved.mean == pytest.approx(100 * 2 * 8 * saved_h.mean(), abs=2)
     advised = advice(found, jobs, OTHERS[:1], n_nodes=8, overrides=said)
-    plain = backtest_as_json(found, advised, [])["money"]
+    plain = backtest_as_json(BacktestedLogs(found, advised, ()))["money"]
     assert plain["n_draws"] == sum(plain["cheapest_in"].values()) == 20
     out = StringIO()
-    show(Console(file=out, width=80), backtest_blocks(found, advised, []))
+    show(Console(file=out, width=80), backtest_blocks(BacktestedLogs(found, advised, ())))
     words = " ".join(out.getvalue().split())
     assert f"{drawn.cheapest_in[drawn.best]} of 20 joint draws of what the logs do not say" in words
 
@@ -295,8 +295,8 @@ def test_tables_fit_a_terminal_of_80_columns(made_up_year) -> None:
     advised = advice(found, jobs, OTHERS, n_nodes=8)
     for blocks in (
         ledger_blocks(jobs, events.notes),
-        backtest_blocks(found, advised, left_out),
-        backtest_blocks(found[:1], advised, left_out),
+        backtest_blocks(BacktestedLogs(found, advised, left_out)),
+        backtest_blocks(BacktestedLogs(found[:1], advised, left_out)),
     ):
         console = Console(file=StringIO(), width=80, force_terminal=True, color_system=None)
         show(console, blocks)

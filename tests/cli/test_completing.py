@@ -12,24 +12,28 @@ import pytest
 
 from cprsim.cli import completing
 from cprsim.curves import shipped_names
+from cprsim.fleets.options import SHORT
 from cprsim.recovery import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.reproduce import STUDIES
 from cprsim.scenario import load_scenario
+from cprsim.scenario.answers import JobKind
 from cprsim.shipping import shipped_scenarios
+from cprsim.sweeps.points import TAKES
 from tests.making import SCENARIOS
 
 HEAVY = ("numpy", "pandas", "yaml", "numba", "cprsim.scenario", "cprsim.recovery")
 
 
 def offered(offer, incomplete="", scenario=None) -> list[str]:
-    context = SimpleNamespace(params={"scenario": scenario})
+    context = SimpleNamespace(params={"scenario": scenario}, args=[])
     return [name for name, _ in offer(context, incomplete)]
 
 
 def test_all_names_are_offered() -> None:
     assert offered(completing.shipped) == list(shipped_scenarios())
     assert offered(completing.studies) == list(STUDIES)
+    assert offered(completing.kinds) == list(JobKind)
     assert set(offered(completing.systems)) == {*STRATEGIES, *SYSTEMS}
     assert set(shipped_names()) <= set(offered(completing.curves))
 
@@ -51,7 +55,7 @@ def test_scenarios_are_files_and_folders_of_ones_own_too(tmp_path, monkeypatch) 
 
 
 def test_units_of_keys_are_no_markup() -> None:
-    context = SimpleNamespace(params={"scenario": None})
+    context = SimpleNamespace(params={"scenario": None}, args=[])
     said = dict(completing.keys(context, "costs.detect.mean"))
     assert said["costs.detect.mean"].startswith("Mean (time)")
 
@@ -83,6 +87,22 @@ def test_keys_that_are_offered_are_keys_that_a_scenario_takes() -> None:
     for key in values:
         assert key in offered(completing.keys, key, path)
     load_scenario(path, [f"{key}={value}" for key, value in values.items()])
+
+
+def test_the_entries_of_a_shipped_scenario_are_offered_by_its_name() -> None:
+    for scenario in ("quickstart", Path("quickstart")):
+        assert "recovery.cpr.target_pls" in offered(completing.keys, "recovery.cpr.t", scenario)
+
+
+def test_an_axis_may_be_more_than_a_key() -> None:
+    for_all = {f"recovery.{option}" for option in TAKES}
+    assert set(completing.OF_ALL) == for_all
+    assert for_all <= set(offered(completing.axes, "recovery.", "quickstart"))
+    assert for_all.isdisjoint(offered(completing.keys, "recovery.", "quickstart"))
+    assert set(completing.OF_FLEETS) == set(SHORT)
+    bare = offered(completing.options_of_fleets, "s", "planning")
+    assert {"spares", "storage", "savers"} <= set(bare)
+    assert offered(completing.axes, "costs.s") == offered(completing.keys, "costs.s")
 
 
 @pytest.mark.parametrize(
@@ -122,6 +142,11 @@ def test_nothing_is_offered_where_anything_goes_wrong(monkeypatch) -> None:
     [
         (["run", "quicks"], {"quickstart"}),
         (["sweep", "quickstart", "--over", "cluster.emb"], {"cluster.emb_ps"}),
+        (["run", "quickstart", "--set", "recovery.cpr.t"], {"recovery.cpr.target_pls"}),
+        (
+            ["sweep", "--seed", "3", "quickstart", "--over", "recovery.full.i"],
+            {"recovery.full.interval"},
+        ),
         (["run", "no-such-scenario", "--set", "costs.lo"], {"costs.load"}),
         (["reproduce", "fig"], {"fig-overheads"}),
     ],

@@ -7,6 +7,8 @@
 `scopes`        failures of several scopes on one job
 `charges`       what a published evaluation charges each failure
 `just_in_time`  saving after the failure against saving periodically
+`nested_levels` saves on nested levels whose recoveries are struck too
+`survival`      GEMINI's bound, parity, and failures until copies are lost
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from tests.closed_forms.lost_work import (
     redone_step_loss_h,
     retried_step_loss_h,
 )
+from tests.closed_forms.nested_levels import nested_wall_h
 from tests.closed_forms.overhead import (
     full_progress_h,
     full_uptime_h,
@@ -42,6 +45,12 @@ from tests.closed_forms.overhead import (
     restart_wall_h,
 )
 from tests.closed_forms.scopes import merged_mtbf_h
+from tests.closed_forms.survival import (
+    failures_to_loss_groups,
+    failures_to_loss_ring,
+    p_groups_survive_bound,
+    p_parity_survives,
+)
 
 __all__ = [
     "break_even_save_h",
@@ -51,6 +60,8 @@ __all__ = [
     "content_age_of_long_job_h",
     "corrupt_saves_loss_h",
     "elastic_wall_h",
+    "failures_to_loss_groups",
+    "failures_to_loss_ring",
     "full_progress_h",
     "full_uptime_h",
     "full_wall_h",
@@ -59,6 +70,9 @@ __all__ = [
     "in_flight_charge_h",
     "just_in_time_overhead_fraction",
     "merged_mtbf_h",
+    "nested_wall_h",
+    "p_groups_survive_bound",
+    "p_parity_survives",
     "partial_progress_h",
     "partial_uptime_h",
     "partial_wall_h",

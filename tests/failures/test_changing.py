@@ -11,7 +11,8 @@ from scipy import integrate
 
 from cprsim.errors import BudgetError, ParameterError
 from cprsim.failures.block import BlockFailures
-from cprsim.failures.changing import ChangingRate, Course
+from cprsim.failures.changing import ChangingRate
+from cprsim.failures.course import Course
 from cprsim.records import Clock, Cluster
 from cprsim.scenario.failures import ChangingFailures
 from tests.scenario.writing import changed, problems, scenario, write

@@ -41,7 +41,10 @@ def test_the_verdict_opens_the_output_and_names_what_does_not_fit(tmp_path: Path
     shown = call("fit", log, "--time-unit", "h", "--bootstrap", 0)
     assert shown.stdout.startswith("A job on 20 of the 20 nodes meets a failure every ")
     third = shown.stdout.splitlines()[2]
-    assert "inferred from the failures alone: the observation's nodes, begin, end" in third
+    assert (
+        "does not say how many nodes there are, when it begins and when it ends: that is inferred"
+        in third
+    )
     said = json.loads(call("fit", log, "--time-unit", "h", "--bootstrap", 0, "--json").stdout)
     assert said["verdict"]["sentences"][2] == third
     assert said["verdict"]["low_h"] < said["verdict"]["mtbf_of_job_h"] < said["verdict"]["high_h"]

@@ -15,7 +15,8 @@ from cprsim.curves import read_curve, write_curve
 from cprsim.measuring.curve import curve_file, typical_loss
 from cprsim.plots.save import save_figure
 from cprsim.plots.staleness import staleness_figure
-from cprsim.present.measure import print_measured
+from cprsim.present.measure import measured_blocks
+from cprsim.present.terminal import show
 from cprsim.results.words import with_ends
 from cprsim.staleness import Metric
 from tests.making import call
@@ -61,7 +62,7 @@ def test_the_figure_shows_every_trial(whole, tmp_path: Path) -> None:
 def test_the_table_says_what_is_known(whole) -> None:
     _, measured = whole
     text = io.StringIO()
-    print_measured(Console(file=text, width=200), measured)
+    show(Console(file=text, width=200), measured_blocks(measured))
     shown = text.getvalue()
     slopes = measured.fitted[Metric.AUC].slopes
     assert f"{slopes.mean('partial'):.4f} ± " in shown

@@ -75,8 +75,9 @@ def test_facts_are_a_list() -> None:
     )
 
 
-def test_several_documents_stand_below_each_other() -> None:
-    one, other = (Document(name, "q", ["a"], [Section("s", [])]) for name in "AB")
+def test_several_documents_stand_below_each_other_without_empty_sections() -> None:
+    sections = [Section("s", [Words(["w"])]), Section("nothing", [Words([])])]
+    one, other = (Document(name, "q", ["a"], sections) for name in "AB")
     text = render(Page("both", Document("over", "q", ["a"], []), [one, other]), lambda _: "")
     assert re.findall(r"^#+ .*$", text, re.MULTILINE) == [
         "# both",

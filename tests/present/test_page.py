@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cprsim.codec import decode
 from cprsim.curves import CurveFile, write_curve
 from cprsim.errors import ResultError
 from cprsim.plots import overhead_figure
@@ -163,7 +164,7 @@ def test_the_papers_results_say_how_they_are_known_and_what_limits_a_verdict(und
     assert len(kept) > len(DRAWN)
     text = html.unescape(render(page_of([summary.parent for summary in kept])))
     for summary in kept:
-        read = Summary.from_json(json.loads(summary.read_text("utf-8")))
+        read = decode(Summary, json.loads(summary.read_text("utf-8")))
         assert read.title in text
         for row in read.rows:
             cells = [row.quantity, row.paper, row.mark, row.ours, str(row.verdict)]

@@ -17,7 +17,6 @@ from cprsim.analytic import (
     erasure_coded_overhead_fraction,
     least_tier_overhead_fraction,
     nested_uptime_h,
-    nested_wall_h,
     optimal_tier_intervals_h,
     tier_overhead_fraction,
 )
@@ -55,6 +54,7 @@ from tests.closed_forms import (
     generations_skipped,
     just_in_time_overhead_fraction,
     merged_mtbf_h,
+    nested_wall_h,
     periodic_overhead_fraction,
     redone_step_loss_h,
     retried_step_loss_h,

@@ -38,6 +38,9 @@ def test_a_tiny_rehearsal_is_kept_found_again_and_made_again_where_a_run_is_lost
 ) -> None:
     command = ["rehearse", SCENARIO, *TINY, "--strategies", "full", "--json", "--out", tmp_path]
     first = call(*command)
+    if first.exit_code == 3 and not first.stdout:
+        assert "the machine is busy" in first.stderr
+        pytest.skip(first.stderr.splitlines()[-1])
     shown = json.loads(first.stdout)
     assert first.exit_code == shown["exit_code"]
     assert all(one["replay"]["equal_bits"] for one in shown["attempts"])
@@ -66,7 +69,7 @@ def test_a_tiny_rehearsal_is_kept_found_again_and_made_again_where_a_run_is_lost
         (["--strategies", "full,full"], "names one twice"),
         (["--set", "failures.clock=uptime"], "failures.clock: wall"),
         (["--shared", "."], "--shared goes with --address"),
-        (["--set", "cluster.trainers=3"], "cluster.trainers: 1"),
+        (["--set", "cluster.trainers=3"], "`async` is rehearsed with one trainer"),
     ],
 )
 def test_what_can_not_be_rehearsed_is_said_and_nothing_is_left(

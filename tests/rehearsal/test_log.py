@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.kernel.replay import moments
+from cprsim.kernel.replay import Moment, moments
 from cprsim.records import EventKind, EventLog
 from cprsim.rehearsal.log import FactKind, RunFact, event_log
 from cprsim.rehearsal.orders import Orders, Speeds
@@ -16,8 +16,17 @@ W = FactKind
 K = EventKind
 
 
-def log_of(*facts: RunFact, rolls_back: bool = False, n_servers: int = 2) -> EventLog:
-    orders = Orders("x", rolls_back, float(N), (), SPEEDS, n_servers=n_servers)
+def log_of(
+    *facts: RunFact,
+    rolls_back: bool = False,
+    n_servers: int = 2,
+    n_trainers: int = 1,
+    repair_s: float | None = None,
+) -> EventLog:
+    orders = Orders(
+        "x", rolls_back, float(N), (), SPEEDS, n_servers=n_servers, n_trainers=n_trainers,
+        repair_s=repair_s,
+    )  # fmt: skip
     return event_log(sorted(facts, key=lambda fact: fact.at_s), orders, N, 0)
 
 
@@ -146,6 +155,22 @@ def test_full_recovery_begins_again_for_all_where_one_fails_meanwhile() -> None:
     assert (found["lost"], found["detect"], found["reschedule"], found["load"]) == (30, 2, 4, 2)
 
 
+@pytest.mark.parametrize("rolls_back", [True, False])
+def test_where_spares_are_finite_the_job_waits_for_the_last(rolls_back: bool) -> None:
+    """The other has its spare at once; who waits is struck in vain."""
+    back = 0 if rolls_back else 30
+    again = [RunFact(71, W.PASSED, position=30)] if rolls_back else []
+    log = log_of(
+        START, *struck(30, 0, 31, 37, 40), *struck(30, 1, 32, 38, 41),
+        RunFact(31, W.GRANTED, 0), RunFact(36, W.GRANTED, 1), RunFact(33, W.MISSED, 1),
+        RunFact(32, W.STOOD, position=30), RunFact(41, W.RUNNING, position=back), *again,
+        *end(141 - back), rolls_back=rolls_back, repair_s=6.0,
+    )  # fmt: skip
+    found = hours(log)
+    assert (found["detect"], found["wait"], found["reschedule"], found["load"]) == (2, 4, 2, 3)
+    assert kinds(log).count(K.MISSED) == 1
+
+
 def test_the_death_of_the_only_trainer_takes_all_shards_back() -> None:
     log = log_of(
         START, *struck(30, 2, 31, 32, 33), RunFact(31, W.LAYERS_LOST, 2),
@@ -175,6 +200,50 @@ def test_all_servers_at_once_leave_the_layers_where_the_trainer_lives(
     (back,) = [moment for moment in moments(log, trainers) if moment.kind is K.REVERTED]
     assert set(back.slots) == {0, 1}
     assert back.keeps_layers == trainer_lives
+
+
+def reverted(*facts: RunFact, n_trainers: int) -> Moment:
+    """The last time that shards went back; of two servers."""
+    log = log_of(START, *facts, *end(106), n_trainers=n_trainers)
+    return [one for one in moments(log, range(2, 2 + n_trainers)) if one.kind is K.REVERTED][-1]
+
+
+ALL_BUT_ONE = [fact for slot in (0, 1, 3) for fact in struck(34, slot, 35, 35.5, 36)]
+
+
+@pytest.mark.parametrize(("back", "keeps_layers"), [(33.5, True), (34.1, True), (35.2, False)])
+def test_a_trainer_that_is_back_before_the_job_goes_on_has_the_layers(
+    back: float, keeps_layers: bool
+) -> None:
+    """It was given them before the other died, which may have been found out later."""
+    lost = [] if keeps_layers else [RunFact(35, W.LAYERS_LOST, 3)]
+    moment = reverted(
+        *struck(30, 2, 31, 33, back), RunFact(31, W.STOOD, position=30), *ALL_BUT_ONE, *lost,
+        RunFact(36, W.RUNNING, position=30), n_trainers=2,
+    )  # fmt: skip
+    assert set(moment.slots) == {0, 1}
+    assert moment.keeps_layers == keeps_layers
+
+
+def test_a_trainer_that_loads_after_a_death_is_back_when_it_says_so() -> None:
+    """From a third trainer, who lives; else the job would stand still to the end of the log."""
+    log = log_of(
+        START, *struck(30, 2, 31, 34.1, 34.2), *struck(34, 3, 35, 35.5, 36),
+        RunFact(31, W.STOOD, position=30), RunFact(36, W.RUNNING, position=30), *end(106),
+        n_trainers=3,
+    )  # fmt: skip
+    assert hours(log)["useful"] == 100
+    at = kinds(log).index(K.REPLACED)
+    assert log.at_h[at] * 3600 == pytest.approx(34.2)
+
+
+def test_a_server_that_dies_with_the_only_trainer_goes_back_once() -> None:
+    log = log_of(
+        START, *struck(30, 0, 31, 32, 33), *struck(30, 2, 31, 32, 33),
+        RunFact(31, W.LAYERS_LOST, 2), RunFact(31, W.STOOD, position=30),
+        RunFact(33, W.RUNNING, position=30), *end(103),
+    )  # fmt: skip
+    assert shard_loss(log, 2).slot.tolist() == [0, 1]
 
 
 def behind(*facts: RunFact) -> EventLog:

@@ -7,10 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,8 +24,9 @@ from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import EventKind, SubSaves
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.nodes import ForkServer
-from cprsim.rehearsal.orders import DueSave, Kill, Orders, SaveBehind
+from cprsim.rehearsal.messages import connect, listen
+from cprsim.rehearsal.nodes import ForkServer, JobProcess
+from cprsim.rehearsal.orders import SECONDS, DueSave, Kill, Orders, SaveBehind
 from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.store import UNFINISHED
 from cprsim.rehearsal.supervisor import FinishedRun, RunError, Supervisor
@@ -218,6 +222,31 @@ def in_step() -> Iterator[tuple[ForkServer, Material, Clicks]]:
         yield fork_server, what, test
 
 
+@pytest.fixture(scope="module")
+def three_in_step() -> Iterator[tuple[ForkServer, Material, Clicks]]:
+    what, test = making.material(n_trainers=3)
+    with ForkServer(what) as fork_server:
+        yield fork_server, what, test
+
+
+def test_of_three_trainers_in_step_two_die_at_once_with_servers(
+    three_in_step: tuple[ForkServer, Material, Clicks],
+) -> None:
+    """Who is left has all of every batch that counts, and gives both replacements its layers."""
+    todo = making.orders(
+        three_in_step[1], Kill(0.5, (TRAINER, TRAINER + 2)), Kill(2.8, (0, 1, 2, TRAINER + 1)),
+        Kill(5.4, (TRAINER, TRAINER + 1, TRAINER + 2)),
+    )  # fmt: skip
+    ran, run = rehearsed(three_in_step, patient(replace(todo, useful_s=4.0)))
+    assert struck(run) == 9
+    lost = [
+        fact.slot in range(TRAINER, TRAINER + 3)
+        for fact in ran.facts
+        if fact.what is FactKind.LAYERS_LOST
+    ]
+    assert lost == [True]
+
+
 @pytest.mark.parametrize("over_tcp", [False, True], ids=["unix", "tcp"])
 def test_of_two_trainers_in_step_one_keeps_the_layers(
     in_step: tuple[ForkServer, Material, Clicks], over_tcp: bool
@@ -242,6 +271,63 @@ def test_all_servers_and_one_of_two_trainers_die_at_once(
     assert FactKind.LAYERS_LOST not in [fact.what for fact in ran.facts]
 
 
+def test_of_two_trainers_the_one_without_a_part_is_left_alone(
+    in_step: tuple[ForkServer, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server dies while one has both parts of a batch; as all stand, it dies with all servers."""
+    tell, halt = Supervisor._tell_addresses, Supervisor._halt
+    gates: list[Gate] = []
+    left = [Kill(0.0, (0, 1, 2, TRAINER))]
+
+    async def through_a_gate(self: Supervisor) -> None:
+        node = self._node[TRAINER + 1]
+        address = node.address
+        if not gates:
+            gates.append(Gate(address))
+            gates[0].closes_at = time.monotonic() + 0.5
+            node.address = gates[0].address
+        await tell(self)
+        node.address = address
+
+    async def then_struck(self: Supervisor) -> None:
+        await halt(self)
+        while left:
+            self._strike_slots(left.pop())
+
+    monkeypatch.setattr(Supervisor, "_tell_addresses", through_a_gate)
+    monkeypatch.setattr(Supervisor, "_halt", then_struck)
+    ran, run = rehearsed(in_step, patient(making.orders(in_step[1], Kill(0.6, (0,)))))
+    gates[0].join(10)
+    assert struck(run) == 5
+    assert FactKind.LAYERS_LOST not in [fact.what for fact in ran.facts]
+
+
+def patient(todo: Orders) -> Orders:
+    """The same with heartbeats that a busy machine does not miss."""
+    return replace(todo, speeds=replace(todo.speeds, heartbeat_s=0.2, timeout_s=1.5))
+
+
+class Gate(threading.Thread):
+    """Forwards what one process sends another, until nothing comes through any more."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self._listener = listen(f"{address}.gate")
+        self._listener.setblocking(True)
+        self._to = address
+        self.address, self.closes_at = f"{address}.gate", inf
+        self.start()
+
+    def run(self) -> None:
+        with self._listener, self._listener.accept()[0] as sender:
+            on = connect(self._to).socket
+            on.setblocking(True)
+            with on:
+                while data := sender.recv(1 << 16):
+                    if time.monotonic() < self.closes_at:
+                        on.sendall(data)
+
+
 @pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
 def test_two_trainers_in_step_die_at_once_and_after_each_other(
     in_step: tuple[ForkServer, Material, Clicks], rolls_back: bool
@@ -255,12 +341,52 @@ def test_two_trainers_in_step_die_at_once_and_after_each_other(
     assert struck(run) == 5
 
 
+@pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
+def test_the_job_waits_where_no_spare_is_left(
+    stage: tuple[ForkServer, Material, Clicks], rolls_back: bool
+) -> None:
+    """Of two who die at once one waits for a repair, and is struck in vain meanwhile."""
+    todo = making.orders(
+        stage[1], Kill(0.5, (0, 2)), Kill(3.0, (2,)), Kill(6.0, (1,)), rolls_back=rolls_back
+    )
+    scarce = patient(replace(todo, useful_s=4.0, n_spares=1, repair_s=4.0))
+    ran, run = rehearsed(stage, scarce)
+    given = [fact.at_s for fact in ran.facts if fact.what is FactKind.GRANTED]
+    noticed = [fact.at_s for fact in ran.facts if fact.what is FactKind.DETECTED]
+    assert [kind for kind in run.log.kind if kind == EventKind.MISSED] == [EventKind.MISSED]
+    assert given[0] == noticed[1]  # who died at once ask at once
+    assert given[1] == pytest.approx(4.5, abs=0.2)
+    waited_s = float(run.costs.hours_of("wait")[0]) * SECONDS
+    assert waited_s == pytest.approx(given[1] - max(noticed[:2]))
+    assert struck(run) == 3
+
+
 def test_a_server_that_hangs_is_noticed_and_fenced(
     stage: tuple[ForkServer, Material, Clicks],
 ) -> None:
     ran, run = rehearsed(stage, making.orders(stage[1], Kill(0.5, (1,), stops=True)))
     assert struck(run) == 1
     assert ran.n_false_alarms == 0
+
+
+def test_who_is_struck_while_it_is_fenced_is_struck_in_vain(
+    stage: tuple[ForkServer, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes its time to die; its death is known, and will not be noticed once more."""
+    detect = Supervisor._detect
+
+    def then_struck(self: Supervisor, slot: int, node: JobProcess) -> None:
+        node.signal = lambda number: None  # type: ignore[method-assign]
+        detect(self, slot, node)
+        self._strike_slots(Kill(0.0, (slot,)))
+        del node.signal
+        node.signal(signal.SIGKILL)
+
+    monkeypatch.setattr(Supervisor, "_detect", then_struck)
+    todo = patient(making.orders(stage[1], Kill(0.5, (1,), stops=True)))
+    _, run = rehearsed(stage, replace(todo, limit_s=20.0))
+    assert struck(run) == 1
+    assert (run.log.kind == EventKind.MISSED).sum() == 1
 
 
 def test_a_false_alarm_is_fenced_by_a_kill(
@@ -337,11 +463,26 @@ def test_random_kills_of_trainers_in_step(
     struck_at_random(in_step, 1000 + number, how)
 
 
+@pytest.mark.parametrize("number", range(RANDOM_RUNS))
+def test_random_kills_of_three_trainers_in_step(
+    three_in_step: tuple[ForkServer, Material, Clicks], number: int
+) -> None:
+    struck_at_random(three_in_step, 2000 + number, None)
+
+
+@pytest.mark.parametrize("number", range(RANDOM_RUNS))
+def test_random_kills_where_spares_are_finite(
+    in_step: tuple[ForkServer, Material, Clicks], number: int
+) -> None:
+    struck_at_random(in_step, 3000 + number, None, n_spares=number % 3, repair_s=0.8)
+
+
 def struck_at_random(
     stage: tuple[ForkServer, Material, Clicks],
     seed: int,
     how: SubSaves | None,
     behind: tuple[SaveBehind, ...] = (),
+    **spares: Any,
 ) -> None:
     rng, n_slots = np.random.default_rng(seed), TRAINER + stage[1].n_trainers
     kills = []
@@ -353,7 +494,7 @@ def struck_at_random(
     todo = making.orders(
         stage[1], *kills, rolls_back=rolls_back, sub_saves=how, saves=2.2, behind=behind
     )
-    rehearsed(stage, todo)
+    rehearsed(stage, replace(todo, **spares))
 
 
 # --------------------------------------------------------------------------- the supervisor's end

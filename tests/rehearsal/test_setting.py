@@ -18,6 +18,7 @@ from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import STALLING
 from cprsim.rehearsal.prediction import predict
+from cprsim.rehearsal.rehearsing import Planned, require_in_time
 from cprsim.rehearsal.setting import (
     SECONDS,
     image_bytes,
@@ -35,7 +36,6 @@ from tests.making import SCENARIOS
 
 SCENARIO = SCENARIOS / "rehearsal.yaml"
 SMALL = "kernel.samples=20000"
-SPARES = "spares: 1, repair: 1 h}"
 CALIBRATED = RunCalibration(0.8, 0.75, 0.01, 0.005, 0.4, 1.0)
 
 
@@ -120,10 +120,9 @@ SHADOW = (
 @pytest.mark.parametrize(
     ("override", "said"),
     [
-        ("cluster.trainers=3", "one trainer or two in step"),
+        ("cluster.trainers=0", "needs a trainer"),
         (SHADOW, "wait for each other"),
         ("cluster.others={reader: 2}", "reader"),
-        ("cluster={trainers: 1, emb_ps: 4, shard_size: 1 MB, link: 1 MB/s, " + SPARES, "spares"),
         ("failures.clock=progress", "failures.clock: wall"),
         ("costs.save={stall: 1 s, background: 1 s}", "background"),
         ("costs.save={stall: 1 s, fails: 10 %}", "fail by chance"),
@@ -201,6 +200,46 @@ def test_systems_are_rehearsed_with_one_trainer() -> None:
     assert len(policies_to_rehearse(job, ("full", "cpr-ssu"))) == 2
     with pytest.raises(ParameterError, match="`async` is rehearsed with one trainer"):
         policies_to_rehearse(job)
+
+
+SCARCE = (
+    "cluster={{trainers: 1, emb_ps: 4, shard_size: 1 MB, link: 1 MB/s, spares: {}, repair: {}}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("repair", "said"), [("20 s", ""), ("1400 s", "to take 1,4.. s"), ("3 h", "more than 6,000 s")]
+)
+def test_where_spares_are_finite_the_job_waits_but_not_beyond_its_limit(
+    what: Material, repair: str, said: str
+) -> None:
+    job = experiment(SCARCE.format(0, repair), "failures={kind: injected, clock: wall, at: [7 s]}")
+    require_rehearsable(job)
+    (policy,) = policies_to_rehearse(job, ("full",))
+    speeds = speeds_of(job, what)
+    orders = orders_of(job, policy, what, speeds, kills_of(job, 0, speeds)[0])
+    planned = Planned(policy, 0, orders, predict(job, policy, orders, CALIBRATED, what, 0))
+    if said:
+        with pytest.raises(ParameterError, match=said):
+            require_in_time(planned)
+        return
+    require_in_time(planned)
+    waited_s = float(planned.predicted.costs.hours_of("wait")[0]) * SECONDS
+    assert waited_s == pytest.approx(20 - 1.6)  # of the repair, after detection
+
+
+@pytest.mark.parametrize("repair", ["{family: exponential, mean: 3 s}", "null"])
+def test_repairs_of_a_rehearsal_take_a_fixed_time(repair: str) -> None:
+    job = experiment(SCARCE.format(1, "1 s"))
+    duration = None if repair == "null" else experiment(SCARCE.format(1, repair)).cluster.repair
+    with pytest.raises(ParameterError, match=r"`cluster\.repair`"):
+        require_rehearsable(replace(job, cluster=replace(job.cluster, repair=duration)))
+
+
+def test_a_job_without_embedding_servers_is_refused() -> None:
+    job = assemble(load_scenario(SCENARIOS / "llm.yaml"))
+    with pytest.raises(ParameterError, match="with embedding servers, and this one has none"):
+        require_rehearsable(job)
 
 
 @pytest.mark.parametrize("entry", ["transom, options: {snapshot: 0.1 s}", "oobleck"])

@@ -70,7 +70,7 @@ def test_the_interval_of_a_percentile_covers_it() -> None:
     found = [Overheads.of(rng.exponential(size=500)).p90 for _ in range(400)]
     covered = np.mean([one.low <= truth <= one.high for one in found])
     assert 0.95 - 4 * 0.011 <= covered <= 1.0 - 0.011
-    assert all(one.low <= one.value <= one.high for one in found)
+    assert all(one.low <= one.mean <= one.high for one in found)
 
 
 def test_without_the_logs_it_says_where_they_come_from(

@@ -109,9 +109,9 @@ def test_the_statistics_of_a_fleet() -> None:
     whole = FleetCosts(overhead, {"full": part}, {"full": 10 * jobs.reshape(10, 10)}, jobs, 8766)
     assert sum(whole.split("full", 0.0, 1.0).values()) == pytest.approx(50.5)
     assert sum(whole.split("full", 0.95, 1.0).values()) == pytest.approx(98.0)
-    assert whole.machine_years("full").value == pytest.approx(505.0)
+    assert whole.machine_years("full").mean == pytest.approx(505.0)
     ours = whole.percent("full", mean)
-    assert ours.low < ours.value < ours.high
+    assert ours.low < ours.mean < ours.high
     *below, top = (one for one in fleet.bars(whole).series if one.kind == "stack")
     total = sum(one.y[top.x.index("worst 5 %")] for one in (*below, top))
     assert total == pytest.approx(98.0)
@@ -169,8 +169,8 @@ def test_failures_measured_anew_are_set_beside_the_shipped_slope_with_both_error
     shipped = Response.linear("partial", Metric.AUC, (0.02, 0.001), 0.3)
     ours = pls_accuracy.over_shipped(seeds, "partial", shipped)
     relative = np.hypot(0.002 / 3**0.5 / 0.022, 0.05)
-    assert ours.value == pytest.approx(1.1)
-    assert ours.high - ours.value == pytest.approx(4.302653 * 1.1 * relative)  # t, 2 degrees
+    assert ours.mean == pytest.approx(1.1)
+    assert ours.high - ours.mean == pytest.approx(4.302653 * 1.1 * relative)  # t, 2 degrees
 
 
 def test_trackers_take_the_memory_that_the_paper_counts() -> None:

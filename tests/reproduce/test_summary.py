@@ -7,6 +7,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cprsim.codec import decode, encode
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.reproduce.summary import Listing, Summary, TargetRow
 from cprsim.reproduce.verdicts import Finding, Verdict
@@ -42,5 +43,5 @@ summaries = st.builds(
 @settings(max_examples=40, deadline=None)
 @given(summaries)
 def test_it_is_read_back_as_it_was_written(summary):
-    again = Summary.from_json(json.loads(json.dumps(summary.as_json(), allow_nan=False)))
+    again = decode(Summary, json.loads(json.dumps(encode(summary), allow_nan=False)))
     assert comparable(again) == comparable(summary)

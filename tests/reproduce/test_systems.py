@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from cprsim.estimate import Z_95
 from cprsim.reproduce import systems
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim, Mark, about, at_most
 from cprsim.reproduce.study import Effort, Work, numbers_code
 from cprsim.reproduce.summary import TargetRow
 from cprsim.reproduce.systems_claims import ELASTIC, TARGETS, held
-from cprsim.reproduce.verdicts import NORMAL_95, Finding, Tolerance, agreement
+from cprsim.reproduce.verdicts import Finding, Tolerance, agreement
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 TEN = about(10.0, "h", Mark.PUBLISHED)
@@ -31,7 +32,7 @@ def test_a_target_is_met_by_an_interval_within_its_tolerance(
 
 
 def test_a_tolerance_of_standard_errors_follows_the_interval() -> None:
-    half = NORMAL_95 * 0.1  # of a mean with a standard error of .1
+    half = Z_95 * 0.1  # of a mean with a standard error of .1
     assert agreement(TEN, StudyEstimate.around(10.39, half), Tolerance(None)) is True
     assert agreement(TEN, StudyEstimate.around(10.41, half), Tolerance(None)) is False
 

@@ -14,9 +14,9 @@ from scipy import stats
 from cprsim.curves import CurveFile, write_curve
 from cprsim.present.comparison import differences_table
 from cprsim.present.document import Table, Words
-from cprsim.present.run import document_of_run, print_run, run_as_json
+from cprsim.present.run import document_of_run, run_as_json, run_blocks
 from cprsim.present.run_sentences import accuracy_sentences
-from cprsim.present.terminal import show_table
+from cprsim.present.terminal import show
 from cprsim.records import SubSaves
 from cprsim.results import (
     Identity,
@@ -64,10 +64,10 @@ def written(write, priced, logbook, tmp_path):
     return _written
 
 
-def text_of(show, *arguments, width=200) -> str:
+def text_of(blocks, width=200) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=True, color_system=None)
-    show(console, *arguments)
+    show(console, blocks)
     return out.getvalue()
 
 
@@ -138,7 +138,7 @@ def test_a_folder_without_columns_of_accuracy_reads_as_unknown(write, outcome, t
 
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_the_table_shows_the_loss_at_every_width(written, width):
-    text = text_of(print_run, written(), width=width)
+    text = text_of(run_blocks(written()), width=width)
     lines = text.splitlines()
     shown = [line for line in lines if not line.startswith(("results", "figure"))]
     assert max(len(line.rstrip()) for line in shown) <= width
@@ -190,7 +190,7 @@ def test_a_curve_that_prices_nothing_is_not_said_to_be_in_an_interval(
     assert run_as_json(result)["accuracy"] == said
     assert run_as_json(result)["curve"]["unpriced"] == {"cpr": why}
     for width in (70, 200):
-        text = " ".join(text_of(print_run, result, width=width).split())
+        text = " ".join(text_of(run_blocks(result), width=width).split())
         assert "in the interval" not in text
         assert "×10⁻⁴" not in text
         assert why in text
@@ -210,7 +210,7 @@ def test_a_loss_of_exactly_nothing_keeps_its_column(written, priced):
     curve = replace(FILE, responses=(nothing,)).curve("by hand")
     result = written(outcome=replace(priced, strategies=priced.strategies[:2], curve=curve))
     assert "in the interval" in accuracy_sentences(result)[0]
-    assert "×10⁻⁴" in text_of(print_run, result)
+    assert "×10⁻⁴" in text_of(run_blocks(result))
 
 
 def test_a_strategy_that_does_not_finish_has_no_loss_and_no_error_in_an_interval(written, priced):
@@ -218,7 +218,7 @@ def test_a_strategy_that_does_not_finish_has_no_loss_and_no_error_in_an_interval
     costs = replace(cpr.costs, finished=np.array([True, False, True]))
     result = written(outcome=replace(priced, strategies=(full, replace(cpr, costs=costs))))
     assert "There is no AUC loss to show" in accuracy_sentences(result)[0]
-    assert "×10⁻⁴" not in text_of(print_run, result)
+    assert "×10⁻⁴" not in text_of(run_blocks(result))
 
 
 def test_without_a_curve_it_is_said_how_to_get_one(write, outcome, made):
@@ -226,7 +226,7 @@ def test_without_a_curve_it_is_said_how_to_get_one(write, outcome, made):
     assert "cprsim measure" in said
     alone = replace(outcome, strategies=outcome.strategies[:1])
     assert accuracy_sentences(write(outcome=alone, identity=Identity("f", "f", {}))) == []
-    assert "AUC loss" not in text_of(print_run, write())
+    assert "AUC loss" not in text_of(run_blocks(write()))
 
 
 def test_scripts_get_losses_with_intervals_and_the_curve(written):
@@ -255,7 +255,7 @@ def test_results_by_one_curve_are_compared_closer_than_by_two(written):
     error = sqrt(2) * LOSSES.mean() / 10
     assert difference == 0
     assert width == pytest.approx(2 * stats.t.ppf(0.975, 8) * error)  # 4 degrees and 4
-    text = text_of(show_table, differences_table(compare(one, other)))
+    text = text_of([differences_table(compare(one, other))])
     assert "AUC loss, ×10⁻⁴" in text
     assert "log-loss rise" not in text  # known to nobody
 

@@ -13,24 +13,24 @@ from rich.console import Console
 from cprsim.experiments.pipeline import Outcome
 from cprsim.present.comparison import differences_table
 from cprsim.present.document import Table, Words
-from cprsim.present.run import document_of_run, print_run, run_as_json
+from cprsim.present.run import document_of_run, run_as_json, run_blocks
 from cprsim.present.run_sentences import answer, decisions, explain, savings, verdicts
-from cprsim.present.terminal import show_table
+from cprsim.present.terminal import show
 from cprsim.records import Decision, OnFailure, RecoveryPolicy, SubSaves
 from cprsim.results import Identity, Logbook, compare
 from cprsim.results.words import count, hours, percent, saves, significant, with_interval
 
 
-def printed(show, *arguments, width=200, terminal=False):
+def printed(blocks, width=200, terminal=False):
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=terminal, color_system=None)
-    show(console, *arguments)
+    show(console, blocks)
     return out.getvalue()
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_no_line_is_wider_than_the_terminal_and_no_digit_is_cut(write, width):
-    text = printed(print_run, write(), width=width, terminal=True)
+    text = printed(run_blocks(write()), width=width, terminal=True)
     places = ("results ", "figure ")
     lines = [line for line in text.splitlines() if not line.startswith(places)]
     assert max(len(line.rstrip()) for line in lines) <= width
@@ -39,8 +39,8 @@ def test_no_line_is_wider_than_the_terminal_and_no_digit_is_cut(write, width):
 
 
 def test_a_narrow_terminal_gets_the_parts_in_a_table_of_their_own(write):
-    assert "of which, in % of useful time" in printed(print_run, write(), width=60, terminal=True)
-    assert "of which" not in printed(print_run, write(), width=120, terminal=True)
+    assert "of which, in % of useful time" in printed(run_blocks(write()), width=60, terminal=True)
+    assert "of which" not in printed(run_blocks(write()), width=120, terminal=True)
 
 
 def test_long_names_are_folded_on_a_narrow_terminal_and_whole_in_a_pipe(write, made):
@@ -48,34 +48,34 @@ def test_long_names_are_folded_on_a_narrow_terminal_and_whole_in_a_pipe(write, m
     long = replace(made.full, name=name)
     strategies = (made.strategy(long, [1, 1], [0, 0]), made.strategy(made.cpr, [0, 0], [0, 0]))
     result = write(outcome=Outcome(made.useful_h, made.cluster, strategies))
-    lines = printed(print_run, result, width=80, terminal=True).splitlines()
+    lines = printed(run_blocks(result), width=80, terminal=True).splitlines()
     assert max(len(line.rstrip()) for line in lines if not line.startswith("results")) <= 80
     assert any(line.startswith("of") and "recovery" not in line for line in lines)
-    assert name in printed(print_run, result, width=80)
+    assert name in printed(run_blocks(result), width=80)
 
 
 def test_a_pipe_gets_one_line_for_each_strategy(write):
-    text = printed(print_run, write(), width=80)
+    text = printed(run_blocks(write()), width=80)
     assert "of which" not in text
     assert sum(line.startswith("cpr ") and "±" in line for line in text.splitlines()) == 1
 
 
 def test_the_heading_names_denominator_interval_and_replications(write):
-    text = printed(print_run, write())
+    text = printed(run_blocks(write()))
     assert "Overhead = (wall - useful) / useful" in text
     assert "95 % interval" in text
     assert "3 replications" in text
 
 
 def test_parts_that_cost_nothing_anywhere_have_no_column(write):
-    text = printed(print_run, write())
+    text = printed(run_blocks(write()))
     assert "lost" in text
     assert "detect" not in text
 
 
 def test_what_stands_by_the_job_has_columns_where_there_is_some(write, made):
     beside = ("paid", "extra", "memory")
-    assert not any(word in printed(print_run, write()) for word in beside)
+    assert not any(word in printed(run_blocks(write())) for word in beside)
     log = Logbook(0, {"taxed": made.log(), "full": made.log()})
     shown = {}
     for nodes, memory in ((3.0, 0.5), (3.0, 0.0), (0.0, 0.5)):
@@ -87,7 +87,7 @@ def test_what_stands_by_the_job_has_columns_where_there_is_some(write, made):
             outcome=Outcome(made.useful_h, made.cluster, strategies), logbook=log,
             identity=Identity("taxed", f"nodes: {nodes} {memory}", {}),
         )  # fmt: skip
-        text = printed(print_run, result)
+        text = printed(run_blocks(result))
         shown[nodes, memory] = [word for word in beside if word in text]
         page = [
             b.columns
@@ -114,12 +114,12 @@ def test_a_comparison_shows_the_ettr_of_paid_nodes_where_others_are_paid(write, 
     log = Logbook(0, {"full": made.log()})
     b = write(outcome=spared, logbook=log, identity=Identity("spared", "spares: 2", {}))
     a = write()
-    assert "paid" in printed(show_table, differences_table(compare(a, b)))
-    assert "paid" not in printed(show_table, differences_table(compare(a, a)))
+    assert "paid" in printed([differences_table(compare(a, b))])
+    assert "paid" not in printed([differences_table(compare(a, a))])
 
 
 def test_pls_stands_where_recovery_is_partial(write):
-    rows = [line.split() for line in printed(print_run, write()).splitlines() if "±" in line]
+    rows = [line.split() for line in printed(run_blocks(write())).splitlines() if "±" in line]
     assert [row[-3] for row in rows if len(row) < 15] == ["–", "0.1000"]
 
 
@@ -194,7 +194,7 @@ def test_a_comparison_shows_both_means_and_the_difference(write, made):
     b = write(
         outcome=Outcome(made.useful_h, made.cluster, (cheaper,)), identity=Identity("b", "b", {})
     )
-    text = printed(show_table, differences_table(compare(write(), b)))
+    text = printed([differences_table(compare(write(), b))])
     row = next(line for line in text.splitlines() if "overhead, %" in line)
     assert row.split("time")[1].split() == ["25.0", "20.0", "-5.00", "-5.00", "to", "-5.00"]
     assert "PLS" not in text  # zero in both
@@ -271,7 +271,7 @@ def test_never_saves_does_not_stand_beside_the_cost_of_sub_saves(write, made, in
     saving = made.strategy(lazy, [0.4, 0.4], [0, 0])
     outcome = Outcome(made.useful_h, made.cluster, (saving,))
     result = write(outcome=outcome, logbook=Logbook(0, {"cpr-mfu": made.log()}))
-    told = [printed(print_run, result, width=width) for width in (60, 200)]
+    told = [printed(run_blocks(result), width=width) for width in (60, 200)]
     told += [json.dumps(run_as_json(result)), *answer(result), *map(str, plain_texts(result))]
     for text in told:
         assert "never sav" not in text

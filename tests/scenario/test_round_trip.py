@@ -81,7 +81,12 @@ failures = st.one_of(
         shape=st.floats(0.1, 100),
     ),
     section(
-        {"begins": st.sampled_from(["random", "first"]), "role": roles, "clock": clocks},
+        {
+            "begins": st.sampled_from(["random", "first"]),
+            "role": roles,
+            "clock": clocks,
+            "factor": section({}, variance=st.floats(1e-6, 100), lasts=quantity(5, 500, "h", "d")),
+        },
         kind=st.just("changing"),
         borders=st.just(["0 h", "0.5 d", "40 h"]),
         mtbf=st.lists(quantity(5, 500, "h", "d"), min_size=2, max_size=3),

@@ -35,6 +35,7 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import load_scenario
 from cprsim.scenario.recovery import KNOWN
 from cprsim.selector import NO_LIMIT, WAYS, Limit, LimitedQuantity, Selection, select, ways_of
+from cprsim.selector.choice import DrawnDecisions
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.folder import candidate_rows
 from tests.making import SCENARIOS, call, maker
@@ -225,6 +226,10 @@ def test_workers_are_compared_with_the_listed_systems_alone(tmp_path) -> None:
     assert alone.best == {}
     assert alone.flips == ()
     assert "Nothing else is compared" in said(alone)
+    drawn = DrawnDecisions(n=40, same_fraction=1.0, kept_fraction=1.0, low_h=1.0, high_h=2.0)
+    uncertain = said(replace(alone, drawn=drawn))
+    assert "The best interval of full is 1 h to 2 h (5 to 95 % of 40 draws" in uncertain
+    assert "partial" not in uncertain  # nothing was decided between it and full
 
 
 def test_all_meet_the_scopes(tmp_path) -> None:
@@ -389,7 +394,10 @@ def test_servers_still_need_one(program) -> None:
 @pytest.mark.parametrize(
     ("recovery", "problem"),
     [
-        ("full, {strategy: hsdp, options: {group: 3}}", "recovery.1: 8 nodes of `worker` make no"),
+        (
+            "full, {strategy: hsdp, options: {group: 3}}",
+            "recovery.1: hsdp: 8 nodes of `worker` make no",
+        ),
         ("{strategy: full, costs: {save: 3 s}}, gemini", "recovery.0.costs: a selection prices"),
         ("{strategy: gemini, name: full}", "recovery: `full` is compared as the strategy"),
     ],

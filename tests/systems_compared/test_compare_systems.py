@@ -261,7 +261,11 @@ def test_with_a_limit_those_that_keep_it_count(program) -> None:
 @pytest.mark.parametrize(
     ("options", "recovery", "problem"),
     [
-        ([], "{strategy: hsdp, options: {group: 3}}", "recovery.0: 8 nodes of `worker` make no"),
+        (
+            [],
+            "{strategy: hsdp, options: {group: 3}}",
+            "recovery.0: hsdp: 8 nodes of `worker` make no",
+        ),
         ([], "{strategy: gemini, name: full}, {strategy: full, name: other}", "the name `full`"),
         (["--replications", 5], "full", "5 replications"),
         (["--set", "accuracy.max_auc_loss=0.001"], "full", "no staleness curve applies"),

@@ -13,10 +13,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make oracle installs it")
 
 ROOT = Path(__file__).parents[2]
-FULL, FEWER = "samples: 12000", "samples: 5000"  # of the example, and so that it takes less
+FULL, FEWER = "samples: 12000", "samples: 3000"  # of the example, and so that it takes less
 
 
-@pytest.mark.long
 def test_the_commands_of_the_page_lead_to_an_interval(tmp_path) -> None:
     for name in ("two_tower.py", "two_tower.yaml"):
         copy(ROOT / "examples" / name, tmp_path)

@@ -46,6 +46,22 @@ def items_of(path: Path, key: str) -> Iterator[tuple[int, Any]]:
     if not _is_of_key(text[: max(bracket, 0)], key):
         yield from values(path)
         return
+    yield from _items(text, bracket, path)
+
+
+def items_of_array(path: Path) -> Iterator[tuple[int, Any]]:
+    """Line and value of each item of a file that is one array.
+
+    Raises
+    ------
+    TraceError
+        as `values`.
+    """
+    text = read_text(path)
+    yield from _items(text, text.find("["), path)
+
+
+def _items(text: str, bracket: int, path: Path) -> Iterator[tuple[int, Any]]:
     at, counted, line = bracket + 1, 0, 1
     while True:
         at = _end(_BETWEEN, text, at)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from cprsim.failures.traces.reading import often_called
+from cprsim.failures.traces.reading import LIKE_A_TIME, often_called, trace_error
+from cprsim.failures.traces.times import TIME_OF_DAY, Times
 from cprsim.foreign import one_line
 from cprsim.records import Floats, Ints
 
@@ -63,7 +65,7 @@ BEGIN, END, NEITHER = 1, 0, -1
 
 def _meaning(cell: object, column: str) -> int:
     """What a cell says of the node; 0 and 1 by the name of their column."""
-    text = re.sub(r"[^a-z0-9]", "", str(cell).lower())
+    text = re.sub(r"[^a-z0-9]", "", str(cell).lower().removesuffix(".0"))
     if text in ONE:
         name = "".join(_words(column))
         if name in BEGINS | ENDS:
@@ -133,6 +135,78 @@ def ends_told(table: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, str]
     return {"state": of_states[0]} if of_states else {}
 
 
+MELT = (
+    "python -c \"import pandas; pandas.read_csv('FILE').melt('{}', var_name='node', "
+    "value_name='up').to_csv('log.csv', index=False)\""
+)
+
+
+def require_no_matrix(table: pd.DataFrame, columns: Mapping[str, str], path: Path) -> None:
+    """Raise TraceError for a table with a column of states for each node, with what to do.
+
+    Parameters
+    ----------
+    table : the first rows
+    columns : the file's names of those columns that it calls something else
+    path : for the message
+    """
+    if "node" in table or "node" in columns or len(table.columns) < 3:
+        return
+    names = [str(name) for name in table]
+    times = table[names[0]].dropna()
+    states_alone = all(_holds_states(table[name]) for name in names[1:])
+    if states_alone and all(LIKE_A_TIME.match(cell) for cell in times[:MOST_STATES]):
+        first = one_line(names[0])
+        message = (
+            f"has a column of states for each node: {MELT.format(first)} makes a row of each; "
+            f"then --column 'start={first}'"
+        )
+        raise trace_error(path, 1, message)
+
+
+def _holds_states(column: pd.Series[str]) -> bool:
+    found = column.dropna().unique()
+    return 0 < len(found) <= MOST_STATES and all(_meaning(cell, "up") != NEITHER for cell in found)
+
+
+def require_whole_instants(
+    table: pd.DataFrame, read: Mapping[str, str], start: Times, path: Path
+) -> None:
+    """Raise TraceError where starts are days alone, and another column has the times of day."""
+    starts = table[read["start"]].dropna()
+    if not start.dated or starts.str.contains(":", regex=False).any():
+        return
+    for name in map(str, table):
+        cells = table[name].dropna()
+        if name not in read.values() and len(cells) and cells.str.fullmatch(TIME_OF_DAY).all():
+            time = one_line(name)
+            message = (
+                f"holds days, and '{time}' times of day: join them in one column, such as "
+                f"2024-05-01 10:00:00 (or leave '{time}' out, if days are enough)"
+            )
+            raise trace_error(path, 1, message, one_line(read["start"]))
+
+
+def alike(names: tuple[str, ...]) -> tuple[str, ...]:
+    """A note on nodes' names that differ in case alone, or by a domain after the name."""
+    lower: dict[str, str] = {}
+    for name in names:
+        lower.setdefault(name.lower(), name)
+    pairs = [
+        (lower[short], name)
+        for name in names
+        for short in {name.lower(), name.lower().partition(".")[0]}
+        if lower.get(short, name) != name
+    ]
+    if not pairs:
+        return ()
+    one, other = (one_line(name) for name in pairs[0])
+    return (
+        f"{len(pairs)} name(s) of nodes differ from another's in case or domain alone, such as "
+        f"{one} and {other}: if they are one node, write one name",
+    )
+
+
 MOST_NAMED, LONGEST_NAMED = 6, 40
 NAMELESS = re.compile(r"Unnamed: \d+")  # as pandas calls it
 LIVES = ("installed", "entry", "exit")
@@ -154,6 +228,12 @@ def not_read(table: pd.DataFrame, read: Mapping[str, str]) -> tuple[str, ...]:
     shown = ", ".join(one_line(name)[:LONGEST_NAMED] for name in names[:MOST_NAMED])
     ends = {} if read.keys().isdisjoint(("duration", "state")) else {"end": ""}
     hints = [f"{one_line(hint)} would" for hint in often_called(table[names], {**read, **ends})]
+    if read.keys().isdisjoint(("end", "duration", "state")):
+        flags = [name for name in names if set(table[name].dropna().unique()) == {"0", "1"}]
+        hints += [
+            f"'{one_line(name)}' holds 0 and 1: called up, or down, it would say when a node is"
+            for name in flags[:1]
+        ]
     if not set(names).isdisjoint(LIVES):
         hints.append("--node-dates reads installed, entry and exit")
     said = f" ({'; '.join(hints)})" if hints else ""

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from io import BufferedReader
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -218,8 +219,8 @@ def named_columns(
             found[theirs] = name
         elif name not in optional or name in columns:
             near = get_close_matches(theirs, [str(column) for column in table.columns], 1)
-            hint = _perhaps(table, columns) if name not in columns else ""
-            if f" {name}=" not in hint and near:
+            hint = _perhaps(name, table, columns) if name not in columns else ""
+            if f"{name}=" not in hint.replace("=NAME", "") and near:
                 hint = f"; did you mean {near[0]!r}?"
             n_columns = len(table.columns)  # their names are not told: it may be no log at all
             if n_columns == 1 and re.search(r"[;\t|]", str(table.columns[0])):
@@ -231,26 +232,28 @@ def named_columns(
     return table[list(found)].rename(columns=found)
 
 
-LIKE_A_TIME = re.compile(r"\d{4}-\d\d-\d\d|\d+([.,]\d+)?$")
-OFTEN_CALLED = {
-    "node": "host hostname nodename node_name machine server instance name system device knoten "
-    "rechner",
-    "start": "begin began start_time starttime started time timestamp date datetime at down "
-    "down_at failed_at failure_time t_start from occurred created_at ts lasttimestamp beginn "
-    "anfang zeit zeitpunkt",
-    "end": "finish finished end_time endtime ended up up_at repaired_at resolved_at t_end to "
-    "recovered_at ende",
-    "cause": "reason category type error failure_type fault ursache grund",
+LIKE_A_TIME = re.compile(r"\d{4}-\d\d-\d\d|\d+([.,]\d+)?$|\d\d?[/.]\d\d?[/.]\d{4}|.*\d\d:\d\d:\d\d")
+OFTEN_CALLED = {  # without capitals and signs
+    "node": "host hostname nodename nodeid machine server servername instance instanceid computer "
+    "vm vmname name system device series servicename knoten rechner",
+    "start": "begin began starttime started startsat startedat timestart time timestamp date "
+    "datetime dateandtime at down downat failedat failuretime tstart from occurred created "
+    "createdat createdon opened openedat eventtime statetime notbefore realtimetimestamp ts "
+    "lasttimestamp beginn anfang zeit zeitpunkt",
+    "end": "finish finished endtime ended endsat endedat timeend up upat repairedat resolved "
+    "resolvedat resolvedon recoverytime recovered recoveredat closed closedat tend to ende",
+    "cause": "reason category type error failuretype fault problem eventtype ursache grund",
 }
 
 
 def often_called(table: pd.DataFrame, columns: Mapping[str, str]) -> list[str]:
     """Options for columns that others call what ours mean, keys of JSON by their last part."""
-    lower = {str(one).lower().rsplit(".", 1)[-1]: str(one) for one in reversed(list(table.columns))}
-    lower |= {str(one).lower(): str(one) for one in reversed(list(table.columns))}
+    theirs = [str(one) for one in reversed(list(table.columns))]
+    lower = {_bare(one.removesuffix(".$date").rsplit(".", 1)[-1]): one for one in theirs}
+    lower |= {_bare(one): one for one in theirs}
     taken = set(columns.values())
     return [
-        f"--column {name}={lower[called]}"
+        f"--column {quote(f'{name}={lower[called]}')}"
         for name, names in OFTEN_CALLED.items()
         if name not in table and name not in columns
         for called in [next((one for one in (name, *names.split()) if one in lower), None)]
@@ -258,12 +261,19 @@ def often_called(table: pd.DataFrame, columns: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _perhaps(table: pd.DataFrame, columns: Mapping[str, str]) -> str:
+def _bare(name: str) -> str:
+    """A column's name without capitals, signs, and what is in brackets: Start time (UTC)."""
+    return re.sub(r"\([^)]*\)|\[[^]]*\]|[\W_]", "", name.lower())
+
+
+def _perhaps(name: str, table: pd.DataFrame, columns: Mapping[str, str]) -> str:
     """What columns may be meant; no other name of the file is told."""
     if any(LIKE_A_TIME.match(str(column)) for column in table.columns):
         return "; is the first line no header? Put one above it, such as node,start,end"
     options = often_called(table, columns)
-    return f"; perhaps {' '.join(options)}" if options else ""
+    if not options:
+        return f"; say which it is with --column {name}=NAME, or write node,start,end as CSV"
+    return f"; perhaps {' '.join(options)}"
 
 
 def read_text(path: Path) -> str:

@@ -20,9 +20,12 @@ from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.bounded import BYTES_PER_ROW
 from cprsim.failures.traces.other_columns import (
     NEITHER,
+    alike,
     ends_told,
     not_read,
     outages_between,
+    require_no_matrix,
+    require_whole_instants,
     states,
     unit_of,
 )
@@ -130,7 +133,8 @@ OPTIONAL = {"end", "cause"}
 TABLE_OPTIONS = frozenset(
     {"--from and --to", "--column", "--time-unit", "--date-format", "--tz", "--repair"}
 )
-NO_END = frozenset("- -- null none nil nat n/a unknown ongoing open".split())  # noqa: SIM905 - words
+NO_END = frozenset("- -- null none nil nat n/a unknown ongoing open now".split())  # noqa: SIM905 - words
+ZERO_H = 24.0  # since 1970: what programs write that have no end
 TWICE = "local time(s) in an hour that occurs twice, taken as the first unless that ends too early"
 
 
@@ -237,6 +241,7 @@ def read_table(
         notes=guesses(n_nodes, period)
         + _of_times(like, asked)
         + said
+        + alike(node_names)
         + _notes(
             {
                 "row(s) said twice, counted once": n_twice,
@@ -264,6 +269,7 @@ def _read(
     said: tuple[str, ...] = ()
     for table in pieces:
         if columns is None:
+            require_no_matrix(table, asked.columns, path)
             told = ends_told(table, asked.columns)
             state = told.pop("state", None)  # which may be the column of causes too
             columns = {name: asked.columns[name] for name in asked.columns if name != "state"}
@@ -278,7 +284,10 @@ def _read(
             continue
         if like is None:
             said = (*_of_ends(theirs), *not_read(table, theirs))
-        start = _times(rows["start"], asked, path, like)
+        start = _times(rows["start"], asked, path, like, theirs["start"])
+        if like is None:
+            require_whole_instants(table, theirs, start, path)
+            said = (*_of_unit(start, theirs, asked, path), *said)
         like = like or start.like()
         counted["local time(s) that summer time skips, taken as when it did"] += start.n_skipped
         counted[TWICE] += start.n_twice
@@ -358,8 +367,34 @@ def _paired(rows: _LogRows, counted: Counter[str], path: Path) -> _LogRows:
     return kept._replace(end_h=end_h)
 
 
-def _times(column: pd.Series[str], asked: LogOptions, path: Path, like: Times | None) -> Times:
-    return read_times(column, asked.time_unit, path, like, Style(asked.date_format, asked.tz))
+def _times(
+    column: pd.Series[str], asked: LogOptions, path: Path, like: Times | None, named: str = ""
+) -> Times:
+    unit = asked.time_unit or unit_of(named)
+    return read_times(column, unit, path, like, Style(asked.date_format, asked.tz))
+
+
+def _of_unit(
+    start: Times, theirs: Mapping[str, str], asked: LogOptions, path: Path
+) -> tuple[str, ...]:
+    """That the unit of numbers is in their column's name.
+
+    Raises TraceError where the names, or a name and the user, say two different ones.
+    """
+    named = [(theirs[name], unit_of(theirs[name])) for name in ("start", "end") if name in theirs]
+    named = [(name, unit) for name, unit in named if unit is not None]
+    if start.dated or not named or start.since_1970:
+        return ()
+    for name, unit in named:
+        if unit != start.unit:
+            message = (
+                f"times would be read in {start.unit}, but are in {unit} by the name of the "
+                f"column '{one_line(name)}': rename it, or change the unit"
+            )
+            raise trace_error(path, 1, message, "time_unit")
+    if asked.time_unit is not None:
+        return ()
+    return (f"times taken in {start.unit}, as the column '{one_line(named[0][0])}' says",)
 
 
 def _ends_h(
@@ -384,11 +419,13 @@ def _ends_h(
     end_h = ends.hours
     never = like.dated & (end_h >= NEVER_H)
     said["end(s) in the year 9999 taken for none"] += int(never.sum())
+    zero = (like.dated | like.since_1970) & (end_h <= ZERO_H)
+    said["end(s) such as 0, 1970-01-01 or the year 1 taken for none"] += int(zero.sum())
     said["local time(s) that summer time skips, taken as when it did"] += ends.n_skipped
     said[TWICE] += ends.n_twice
     if ends.later_h is not None:  # an end in the second of two hours, as its start is later
         end_h = np.where((end_h < start_h) & np.isfinite(ends.later_h), ends.later_h, end_h)
-    return np.where(never, np.nan, end_h)
+    return np.where(never | zero, np.nan, end_h)
 
 
 def _of_times(like: Times, asked: LogOptions) -> tuple[str, ...]:

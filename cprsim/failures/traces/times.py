@@ -110,18 +110,25 @@ def _day(seconds: float) -> str:
 DateForm = str | None  # as strptime has it; None: ISO 8601
 DAYS = (
     "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%d-%b-%Y",
-    "%d %b %Y", "%b %d %Y", "%d.%m.%y", "%m/%d/%y", "%d/%m/%y",
+    "%d %b %Y", "%b %d %Y", "%d.%m.%y", "%m/%d/%y", "%d/%m/%y", "%d/%b/%Y", "%d/%b/%y",
+    "%b %d, %Y", "%B %d, %Y", "%d %B %Y", "%d. %B %Y",
 )  # fmt: skip
 TIMES_OF_DAY = (
     " %H:%M:%S", " %H:%M", "", " %H:%M:%S.%f", " %I:%M:%S %p", " %I:%M %p", "T%H:%M:%S", ", %H:%M",
+    " at %I:%M:%S %p", " at %I:%M %p",
 )  # fmt: skip
-FORMS = (*(day + time for day, time in product(DAYS, TIMES_OF_DAY)), "%a %b %d %H:%M:%S %Y")
+OTHER_FORMS = (  # of C, mail, web servers
+    "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S", "%a, %d %b %Y %H:%M:%S%z",
+    "%a, %d %b %Y %H:%M:%S %z", "%d/%b/%Y:%H:%M:%S %z",
+)  # fmt: skip
+FORMS = (*(day + time for day, time in product(DAYS, TIMES_OF_DAY)), *OTHER_FORMS)
 TRIED_FIRST = 20  # cells
 
 
 def parsed_dates(text: pd.Series[str], form: DateForm) -> pd.Series[pd.Timestamp]:
     """Time stamps in UTC, as written where they name no zone; NaT for what is none."""
-    return pd.to_datetime(text, format=form or "ISO8601", errors="coerce", utc=True)
+    dates = pd.to_datetime(text, format=form or "ISO8601", errors="coerce", utc=True)
+    return dates.mask(text.str.lower().isin(NOT_DATES))
 
 
 def form_of(text: pd.Series[str], path: Path, key: str) -> DateForm:
@@ -141,6 +148,9 @@ def form_of(text: pd.Series[str], path: Path, key: str) -> DateForm:
         return None
     fitting = [form for form in FORMS if _all_are(text.iloc[:TRIED_FIRST], form)]
     fitting = [form for form in fitting if _all_are(text, form)]
+    fitting = [
+        form for form in fitting if form.replace("%B", "%b") not in fitting or "%B" not in form
+    ]
     if len(fitting) > 1:
         line = int(text.index[0]) + FIRST_ROW
         either = " or ".join(f"--date-format '{form}'" for form in fitting[:2])
@@ -163,6 +173,24 @@ LETTERED = r"\d [A-Z]{3,5}$"  # CET, PDT: of which there are several
 MICROSECONDS_PER_HOUR = 3.6e9
 NEVER_H = 70_380_768.0  # the year 9999: what many systems write where there is no end
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+WITH_COMMAS = r"[+-]?[1-9]\d{0,2}(?:,\d{3})+"  # before thousands, it may be
+WITH_POINTS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"
+FEW_POINTS = 3
+NARROW_BLANK = "\u202f"
+COMPACT = {"%Y%m%d": 1, "%Y%m%d%H%M": 10**4, "%Y%m%d%H%M%S": 10**6}  # and how much a day is
+TIME_OF_DAY = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp][Mm])?"
+YEAR, MINUTE = r"\d{4}", r"\d:\d\d"
+DAYS_AND_TIME = r"^(\d+)-(\d\d?:\d\d)(:\d\d)?$"  # as Slurm writes 1-02:03:04
+UNIT_BY_LETTER = r"(?<=\d) ?([dHSw])\b"  # which pandas will take no more
+LETTERS = {"d": " days", "H": " h", "S": " s", "w": " W"}
+COMMA_WITHIN = r"(?<=\d),(?=\d)"
+NO_LENGTH = r".-|^-?P|\d,\d{3}(?:\D|$)"  # pandas would read 1,500 s, and P1M as a minute
+ISO_LENGTH = (
+    r"^P(?:(\d+)W)?(?:(\d+)D)?"
+    r"(?:T(?:(\d+(?:[.,]\d+)?)H)?(?:(\d+(?:[.,]\d+)?)M)?(?:(\d+(?:[.,]\d+)?)S)?)?$"
+)
+ISO_HOURS = (168.0, 24.0, 1.0, 1 / 60, 1 / 3600)
+NOT_DATES = ("now", "today")  # which pandas would read as this instant
 
 
 class Style(NamedTuple):
@@ -221,17 +249,24 @@ def read_times(
     """
     text = column.fillna("").str.strip()
     empty = (text == "").to_numpy(dtype=bool)
-    if len(text) and text.iloc[int(np.argmin(empty))].endswith(IN_UTC):
+    first = text.iloc[int(np.argmin(empty))] if len(text) else ""
+    if NARROW_BLANK in first:  # as macOS writes before AM and PM
+        text = text.str.replace(NARROW_BLANK, " ", regex=False)
+    if first.endswith(IN_UTC):
         text = text.str.replace(rf"(?:{'|'.join(IN_UTC)})$", "Z", regex=True)
-    if like is not None and like.dated:
+    if like.dated if like is not None else style.date_form is not None:
         return _stamps(text, empty, path, like, style)
-    comma = _has_decimal_comma(text) if like is None else like.comma
+    comma = _has_decimal_comma(text, path) if like is None else like.comma
+    if like is None and not comma:
+        _require_no_points(text, path)
     plain = text.str.replace(",", ".", regex=False) if comma else text
     numbers = _numbers(plain)
     numeric = np.isfinite(numbers)
     if like is None and (~numeric & ~empty).sum() > numeric.sum():
         return _stamps(text, empty, path, like, style)
     no_row_where(~numeric & ~empty, text, path, str(column.name), "{value} is no finite number")
+    if like is None:
+        _require_no_dates(numbers[numeric], path)
     unit = (like.unit if like is not None else None) or _unit(numbers[numeric], time_unit, path)
     return Times(
         np.asarray(numbers * {**HOURS, **FINER}[unit], dtype=np.float64),
@@ -252,10 +287,42 @@ def _numbers(text: pd.Series[str]) -> Floats:
     return np.asarray(cast.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _has_decimal_comma(text: pd.Series[str]) -> bool:
-    """Whether the first cell with a comma is a number with a decimal comma."""
+def _has_decimal_comma(text: pd.Series[str], path: Path) -> bool:
+    """Whether the first cell with a comma is a number with a decimal comma.
+
+    Raises TraceError where all such cells may as well have a comma before the thousands.
+    """
     with_comma = text[text.str.contains(",", regex=False)]
-    return bool(len(with_comma)) and DECIMAL_COMMA.fullmatch(str(with_comma.iloc[0])) is not None
+    if not len(with_comma) or DECIMAL_COMMA.fullmatch(str(with_comma.iloc[0])) is None:
+        return False
+    either = with_comma.str.fullmatch(WITH_COMMAS).to_numpy(dtype=bool)
+    no_row_where(
+        either & either.all(), with_comma, path, str(text.name),
+        "{value} may have a decimal comma or one before the thousands: write it without",
+    )  # fmt: skip
+    return True
+
+
+def _require_no_points(text: pd.Series[str], path: Path) -> None:
+    """Raise TraceError where points stand before thousands: 950 and 1.250, 2.475, 12.000."""
+    with_point = text[text.str.contains(".", regex=False)]
+    if FEW_POINTS <= len(with_point) < (text != "").sum():
+        points = with_point.str.fullmatch(WITH_POINTS).to_numpy(dtype=bool)
+        no_row_where(
+            points & points.all(), with_point, path, str(text.name),
+            "{value} seems to have a point before the thousands: write it without",
+        )  # fmt: skip
+
+
+def _require_no_dates(numbers: Floats, path: Path) -> None:
+    """Raise TraceError for numbers (n,) that are plainly dates without signs: 20240501."""
+    for form, per_day in COMPACT.items():
+        day = numbers // per_day
+        month = day // 100 % 100
+        of_year = (month >= 1) & (month <= 12) & (day % 100 >= 1) & (day % 100 <= 31)
+        if len(day) and (of_year & (day >= 1995_01_01) & (day < 2040_01_01)).all():
+            message = f"the times look like dates ({numbers[0]:.0f}): say --date-format '{form}'"
+            raise trace_error(path, FIRST_ROW, message, "date_format")
 
 
 def _unit(numbers: Floats, time_unit: str | None, path: Path) -> str:
@@ -283,7 +350,16 @@ def _stamps(
         np.isnan(hours) & text.str.contains(LETTERED).to_numpy(dtype=bool), text, path, key,
         "{value} names its zone by letters: write an offset such as +01:00, or none and say --tz",
     )  # fmt: skip
+    no_row_where(
+        np.isnan(hours) & text.str.fullmatch(TIME_OF_DAY).to_numpy(dtype=bool), text, path, key,
+        "{value} is a time of day: join it with its date in one column, 2024-05-01 {value}",
+    )  # fmt: skip
+    no_row_where(
+        np.isnan(hours) & _hold_two(text, YEAR) & _hold_two(text, MINUTE), text, path, key,
+        "{value} holds two times: make a column start and a column end of it",
+    )  # fmt: skip
     right = f"in the form {form}" if form else "such as 2024-05-01T13:30:00Z"
+    right += "" if style.date_form or like else ", nor a date known here: say --date-format"
     what = "no time stamp" if form else "no ISO 8601 time stamp,"
     no_row_where(np.isnan(hours) & ~empty, text, path, key, f"{{value}} is {what} {right}")
     zones = have_zones(text)
@@ -298,6 +374,11 @@ def _stamps(
     return times._replace(
         hours=hours_since_1970(local.first), later_h=later_h, n_skipped=local.n_skipped
     )
+
+
+def _hold_two(text: pd.Series[str], pattern: str) -> Bools:
+    """Which cells match a pattern twice or more, (n,)."""
+    return np.asarray((text.str.count(pattern) >= 2).to_numpy(dtype=bool))
 
 
 def have_zones(text: pd.Series[str]) -> Bools:
@@ -336,7 +417,8 @@ def read_lengths(column: pd.Series[str], unit: str | None, path: Path) -> Floats
         at the first cell that is no length, or a number without a unit.
     """
     text = column.fillna("").str.strip()
-    plain = text.str.replace(",", ".", regex=False) if _has_decimal_comma(text) else text
+    comma = _has_decimal_comma(text, path)
+    plain = text.str.replace(",", ".", regex=False) if comma else text
     numbers = _numbers(plain)
     number = np.isfinite(numbers)
     if unit is None:
@@ -345,13 +427,31 @@ def read_lengths(column: pd.Series[str], unit: str | None, path: Path) -> Floats
             "{value}: in which unit? Say --time-unit, or name the column so: "
             f"{column.name}_min, _h, _s",
         )  # fmt: skip
-    spans = pd.to_timedelta(plain.mask(number | (text == ""), None), errors="coerce")
+    plain = plain.str.replace(DAYS_AND_TIME, _days_and_time, regex=True)
+    plain = plain.str.replace(UNIT_BY_LETTER, lambda found: LETTERS[found[1]], regex=True)
+    wrong = number | plain.str.contains(NO_LENGTH).to_numpy(dtype=bool)
+    plain = plain.str.replace(COMMA_WITHIN, ".", regex=True)
+    spans = pd.to_timedelta(plain.mask(wrong | (text == ""), None), errors="coerce")
     hours = (spans / pd.Timedelta(1, "h")).to_numpy(dtype=float)
     hours = np.where(number, numbers * HOURS[unit or "h"], hours)
+    if text.str.startswith("P").any():
+        hours = np.fmax(hours, _iso_hours(text))
     wrong = np.isnan(hours) & (text != "").to_numpy(dtype=bool)
     what = "{value} is no length of time such as 35 min or 0:35:00"
     no_row_where(wrong, text, path, str(column.name), what)
     return np.asarray(hours, dtype=np.float64)
+
+
+def _iso_hours(text: pd.Series[str]) -> Floats:
+    """Lengths in the form of ISO 8601 [h], (n,): PT1.5H; NaN for others, years and months."""
+    parts = text.str.extract(ISO_LENGTH)
+    numbers = [parts[each].str.replace(",", ".", regex=False).astype(float) for each in parts]
+    hours = np.array(numbers) * np.array(ISO_HOURS)[:, None]
+    return np.asarray(np.where(np.isnan(hours).all(axis=0), np.nan, np.nansum(hours, axis=0)))
+
+
+def _days_and_time(found: re.Match[str]) -> str:
+    return f"{found[1]} days {found[2]}{found[3] or ':00'}"
 
 
 # -------------------------------------------------------------------------------------- one instant

@@ -17,17 +17,13 @@ Not modelled: rows that are asked for before they are rebuilt; what encoding tak
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import comb
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.recovery.intervals import young_h
-from cprsim.recovery.pieces import for_whole_losses_h
+from cprsim.recovery import pieces
 from cprsim.recovery.policy import (
-    Capture,
     Groups,
     Medium,
-    Outside,
     Policy,
     Reverts,
     Rule,
@@ -64,39 +60,22 @@ class Options:
 
 def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     check(facts, options)
-    size, tolerates = options.data + options.parity, options.parity
+    stripe = Groups(options.data + options.parity, options.parity)
     rebuild = rebuilding(facts, options)
-    every_h = options.backstop
-    if every_h is None:
-        every_h = backstop_h(facts, size, tolerates, replaced_h(facts) + rebuild.mean_h)
-        every_h = for_whole_losses_h(facts, every_h, neighbours=True)
-    replaced = (
-        Stage(StageKind.DETECT),
-        Stage(StageKind.WAIT),
-        Stage(StageKind.RESCHEDULE, facts.reschedule),
-    )
-    rebuilt = Stage(StageKind.REBUILD, rebuild, blocks=False)
+    down_h = facts.replaced_h + rebuild.mean_h
+    every_h = pieces.backstop_h(facts, options.backstop, stripe, down_h, neighbours=True)
+    rebuilt = pieces.restart(facts, Stage(StageKind.REBUILD, rebuild, blocks=False))
+    meanwhile = options.speed_meanwhile
     return Policy(
         name,
         rules=(
-            Rule(
-                Reverts.NOBODY, (*replaced, rebuilt), needs=("parity",),
-                speed_meanwhile=options.speed_meanwhile,
-            ),
-            Rule(Reverts.ALL, (*replaced, Stage(StageKind.LOAD)), sources=("remote",)),
+            Rule(Reverts.NOBODY, rebuilt, needs=("parity",), speed_meanwhile=meanwhile),
+            pieces.back_to_remote(facts),
         ),
-        tiers=(
-            Tier("parity", Medium.DEVICE, Groups(size, tolerates), facts.role),
-            Tier("remote", Medium.REMOTE, Outside(), facts.role, facts.load),
-        ),
-        captures=(
-            Capture(
-                "remote", min(every_h, facts.useful_h), stall=facts.save_stall,
-                background=facts.save_background,
-            ),
-        ),
+        tiers=(Tier("parity", Medium.DEVICE, stripe, facts.role), pieces.remote_tier(facts)),
+        captures=(pieces.remote_saves(facts, every_h),),
         tax=Tax(compute=options.tax, memory=options.parity / options.data),
-    )  # fmt: skip
+    )
 
 
 def rebuilding(facts: JobFacts, options: Options) -> Constant:
@@ -130,32 +109,6 @@ def check(facts: JobFacts, options: Options) -> None:
         )
     if options.backstop is not None and not options.backstop > 0.0:
         raise ParameterError(f"`backstop` is {options.backstop} h; it must be positive")
-
-
-def replaced_h(facts: JobFacts) -> float:
-    """From a failure until its node is replaced: the longest detection of all scopes [h]."""
-    return max(scope.detect.mean_h for scope in facts.scopes) + facts.reschedule.mean_h
-
-
-def backstop_h(facts: JobFacts, size: int, tolerates: int, down_h: float) -> float:
-    """Young's interval for the failures that strike a group with `tolerates` members down [h].
-
-    Notes
-    -----
-    Each of the others is down for a share ``q = down_h lambda/n`` of the time, n all nodes of the
-    job, so that ``C(size - 1, tolerates) q^tolerates`` of the failures of the role meet that many.
-    First order in q. Saves without a stall follow one another. Source: derived here.
-    """
-    p_down = min(1.0, down_h / (facts.mtbf_h * facts.cluster.n_nodes))
-    share = facts.n_nodes / facts.cluster.n_nodes * comb(size - 1, tolerates) * p_down**tolerates
-    if share == 0.0:
-        return facts.useful_h  # no saves
-    every_h = young_h(facts.save_stall.mean_h, facts.mtbf_h / share)
-    if facts.save_background is not None:
-        every_h = max(every_h, facts.save_background.mean_h)
-    if every_h == 0.0:
-        raise ParameterError("saves cost nothing, so no rule says how often: give `backstop`")
-    return every_h
 
 
 SYSTEM = System(

@@ -16,17 +16,16 @@ of those gaps.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
+from cprsim.recovery import pieces
 from cprsim.recovery.policy import (
     OWN,
     Capture,
     Groups,
     Medium,
-    Outside,
     Policy,
     Reverts,
     Ring,
@@ -38,8 +37,6 @@ from cprsim.recovery.policy import (
     WhenBusy,
 )
 from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
-
-ROUNDING = 1e-9  # of a step: a copy that is longer by no more fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +64,19 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     if not options.remote_every > 0.0:
         raise ParameterError(f"`remote_every` is {options.remote_every} h; it must be positive")
     to_remote = saved_remotely(facts)
-    restart = (
-        Stage(StageKind.DETECT),
-        Stage(StageKind.WAIT),
-        Stage(StageKind.RESCHEDULE, facts.reschedule),
-    )
-    load, fetch = Stage(StageKind.LOAD), Stage(StageKind.LOAD, facts.to_peer("gemini"))
+    reload = pieces.restart(facts, pieces.LOAD)
+    fetch = pieces.restart(facts, Stage(StageKind.LOAD, facts.to_peer("gemini")))
     return Policy(
         name,
         rules=(
-            Rule(Reverts.ALL, (*restart, load), needs=("own memory",), sources=("peers",)),
-            Rule(Reverts.ALL, (*restart, fetch), sources=("peers",)),
-            Rule(Reverts.ALL, (*restart, load), sources=("remote",)),
+            Rule(Reverts.ALL, reload, needs=("own memory",), sources=("peers",)),
+            Rule(Reverts.ALL, fetch, sources=("peers",)),
+            pieces.back_to_remote(facts),
         ),
         tiers=(
             Tier("own memory", Medium.HOST, OWN, facts.role),  # live: wherever it was not lost
             Tier("peers", Medium.HOST, placement, facts.role),
-            Tier("remote", Medium.REMOTE, Outside(), facts.role, facts.load),
+            pieces.remote_tier(facts),
         ),
         captures=(  # two in flight: one that ends as the next begins does not delay it
             Capture(
@@ -142,7 +135,7 @@ def copying(facts: JobFacts, options: Options) -> tuple[float, float, float]:
     every_h = options.every
     if every_h is None:
         step_h = facts.needed("step_h", "gemini without `every`")
-        every_h = step_h * max(1, ceil(copy_h / (free * step_h) - ROUNDING))
+        every_h = step_h * pieces.nth_that_fits(copy_h, free * step_h)
     stall_h = max(0.0, copy_h - free * every_h)
     return every_h, stall_h, min(every_h, (copy_h - stall_h) / free)
 
@@ -153,7 +146,7 @@ def saved_remotely(facts: JobFacts) -> Duration:
         return facts.to_remote("gemini")
     if facts.save_background is None:
         return facts.save_stall
-    return Constant(facts.save_stall.mean_h + facts.save_background.mean_h)
+    return Constant(facts.save_stall.mean_h + facts.background_h)
 
 
 SYSTEM = System(

@@ -21,23 +21,10 @@ from dataclasses import dataclass
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
+from cprsim.recovery import pieces
 from cprsim.recovery.legal import MOST_UNITS
-from cprsim.recovery.pieces import for_whole_losses_h
-from cprsim.recovery.policy import (
-    Capture,
-    Elastic,
-    Groups,
-    Medium,
-    Outside,
-    Policy,
-    Reverts,
-    Rule,
-    Stage,
-    StageKind,
-    Tier,
-)
+from cprsim.recovery.policy import Elastic, Groups, Policy, Reverts, Rule, Stage, StageKind
 from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
-from cprsim.recovery.systems.ecrec import backstop_h
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,55 +47,32 @@ class Options:
 
 
 def plan(facts: JobFacts, options: Options, name: str) -> Policy:
-    check(facts, options)
-    n_groups = facts.n_nodes // options.group
+    check(options)
+    n_groups = pieces.n_groups_of(facts, options.group, name)
     speed = (n_groups - 1) / n_groups if options.speed is None else options.speed
     copy = (
         Constant(options.copy) if options.copy is not None else facts.to_peer("hsdp without `copy`")
     )
-    every_h = options.backstop
-    if every_h is None:  # a group is out if any of its nodes is
-        absent_h = options.group * (options.stall + facts.reschedule.mean_h + copy.mean_h)
-        every_h = backstop_h(facts, n_groups, n_groups - 1, absent_h)
-        every_h = for_whole_losses_h(facts, every_h, neighbours=False)
+    # a group is out if any of its nodes is
+    absent_h = options.group * (options.stall + facts.reschedule.mean_h + copy.mean_h)
+    groups = Groups(n_groups, n_groups - 1)
+    every_h = pieces.backstop_h(facts, options.backstop, groups, absent_h, neighbours=False)
+    without = (
+        Stage(StageKind.REGROUP, Constant(options.stall)),
+        Stage(StageKind.WAIT, blocks=False),
+        Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
+        Stage(StageKind.LOAD, copy, blocks=False),
+    )
     return Policy(
         name,
         rules=(
-            Rule(
-                Reverts.NOBODY,
-                (
-                    Stage(StageKind.REGROUP, Constant(options.stall)),
-                    Stage(StageKind.WAIT, blocks=False),
-                    Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
-                    Stage(StageKind.LOAD, copy, blocks=False),
-                ),
-                needs=("replicas",),
-            ),
-            Rule(
-                Reverts.ALL,
-                (
-                    Stage(StageKind.DETECT),
-                    Stage(StageKind.WAIT),
-                    Stage(StageKind.RESCHEDULE, facts.reschedule),
-                    Stage(StageKind.LOAD),
-                ),
-                sources=("remote",),
-            ),
+            Rule(Reverts.NOBODY, without, needs=("replicas",)),
+            pieces.back_to_remote(facts),
         ),
-        tiers=(
-            Tier(
-                "replicas", Medium.DEVICE, Groups(n_groups, n_groups - 1, strided=True), facts.role
-            ),
-            Tier("remote", Medium.REMOTE, Outside(), facts.role, facts.load),
-        ),
-        captures=(
-            Capture(
-                "remote", min(every_h, facts.useful_h), stall=facts.save_stall,
-                background=facts.save_background,
-            ),
-        ),
+        tiers=(pieces.replicas(facts, n_groups), pieces.remote_tier(facts)),
+        captures=(pieces.remote_saves(facts, every_h),),
         elastic=Elastic(facts.role, speeds(n_groups, speed), options.group),
-    )  # fmt: skip
+    )
 
 
 def speeds(n_groups: int, without_one: float) -> tuple[float, ...]:
@@ -120,16 +84,10 @@ def speeds(n_groups: int, without_one: float) -> tuple[float, ...]:
     return tuple(max(0.0, 1.0 - d * lost) for d in range(min(n_groups, MOST_UNITS)))
 
 
-def check(facts: JobFacts, options: Options) -> None:
-    """Raise ParameterError for options out of range, and nodes that make no groups."""
-    n = facts.n_nodes
+def check(options: Options) -> None:
+    """Raise ParameterError for options out of range."""
     if options.group < 1:
         raise ParameterError(f"`group` is {options.group}; it must be at least 1")
-    if n % options.group or n == options.group:
-        raise ParameterError(
-            f"{n} nodes of `{facts.role}` make no replica groups of {options.group}: give a "
-            "`group` that divides them and leaves two or more"
-        )
     if options.stall < 0.0:
         raise ParameterError(f"`stall` is {options.stall} h; it can't be negative")
     if options.speed is not None and not 0.0 <= options.speed <= 1.0:

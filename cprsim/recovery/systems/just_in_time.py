@@ -19,9 +19,8 @@ from dataclasses import dataclass
 
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
-from cprsim.recovery.policy import Policy, Reverts, Rule, Stage, StageKind, To
+from cprsim.recovery.policy import Groups, Policy, Reverts, Rule, Stage, StageKind, To
 from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
-from cprsim.recovery.systems.ecrec import backstop_h
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
     n_groups = pieces.n_groups_of(facts, options.group, name)
     pieces.require_positive(name, backstop=options.backstop)
-    save_h = facts.save_stall.mean_h + getattr(facts.save_background, "mean_h", 0.0)
+    save_h = facts.save_stall.mean_h + facts.background_h
     after = (
         Stage(StageKind.DETECT),
         Stage(StageKind.SAVE, Constant(save_h)),
@@ -46,12 +45,10 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
         Stage(StageKind.RESCHEDULE, facts.reschedule),
         Stage(StageKind.LOAD, facts.load),
     )
-    every_h = options.backstop
-    if every_h is None:
-        down_h = save_h + facts.reschedule.mean_h + facts.load.mean_h
-        down_h += max(scope.detect.mean_h for scope in facts.scopes)
-        every_h = backstop_h(facts, n_groups, n_groups - 1, down_h)
-        every_h = pieces.for_whole_losses_h(facts, every_h, neighbours=False)
+    down_h = save_h + facts.reschedule.mean_h + facts.load.mean_h
+    down_h += max(scope.detect.mean_h for scope in facts.scopes)
+    groups = Groups(n_groups, n_groups - 1)
+    every_h = pieces.backstop_h(facts, options.backstop, groups, down_h, neighbours=False)
     return Policy(
         name,
         rules=(

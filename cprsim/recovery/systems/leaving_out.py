@@ -26,7 +26,6 @@ from math import comb
 from typing import Any
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.elastic_table import elastic_of
 from cprsim.recovery.policy import (
@@ -37,14 +36,11 @@ from cprsim.recovery.policy import (
     Reverts,
     Ring,
     Rule,
-    Stage,
-    StageKind,
     Tax,
     Tier,
     To,
 )
 from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
-from cprsim.recovery.systems.ecrec import backstop_h
 
 COPIES = "copies"
 RECONFIGURE_H = 30.0 / 3600.0  # 20 to 40 s (published)
@@ -139,21 +135,11 @@ def _policy(
     step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
     pieces.require_not_negative(name, reconfigure=options.reconfigure)
     pieces.require_positive(name, backstop=options.backstop)
-    reconfigure = Stage(StageKind.REGROUP, Constant(options.reconfigure))
-    left_out = (
-        Stage(StageKind.DETECT),
-        reconfigure,
-        Stage(StageKind.WAIT, blocks=False, each=True),
-        Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
-        reconfigure,
+    left_out = pieces.left_out(facts, options.reconfigure)
+    group = place if isinstance(place, Groups) else Groups(3, 1)  # of a ring both neighbours matter
+    every_h = pieces.backstop_h(
+        facts, options.backstop, group, facts.replaced_h, neighbours=not group.strided
     )
-    size, spare = (place.size, place.tolerates) if isinstance(place, Groups) else (3, 1)
-    every_h = options.backstop
-    if every_h is None:  # of a ring both neighbours matter: two of three
-        down_h = max(scope.detect.mean_h for scope in facts.scopes) + facts.reschedule.mean_h
-        every_h = backstop_h(facts, size, spare, down_h)
-        neighbours = not (isinstance(place, Groups) and place.strided)
-        every_h = pieces.for_whole_losses_h(facts, every_h, neighbours=neighbours)
     return Policy(
         name,
         rules=(

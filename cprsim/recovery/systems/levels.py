@@ -140,11 +140,10 @@ def with_levels(facts: JobFacts, options: Options, name: str) -> tuple[Saved, ..
     link_h = facts.to_peer(name).mean_h
     local = Tier(LOCAL, Medium.SSD, OWN, facts.role, Constant(disk_h))
     partner = Tier(PARTNER, Medium.SSD, Ring(2), facts.role, Constant(disk_h + link_h))
-    stall_h, behind_h = facts.save_stall.mean_h, getattr(facts.save_background, "mean_h", 0.0)
     levels = [(local, disk_h, 0.0), (partner, disk_h + link_h, 0.0)]
     if isinstance(options, Coded):
         levels.append((*_coded(facts, options, name, disk_h, link_h), 0.0))
-    levels.append((pieces.remote_tier(facts), stall_h, behind_h))
+    levels.append((pieces.remote_tier(facts), facts.save_stall.mean_h, facts.background_h))
     rates = nearest_failures_per_h(facts, [tier for tier, _, _ in levels])
     return tuple(
         Saved(tier, stalls_h, written_h, rate)

@@ -28,26 +28,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Floats
-from cprsim.recovery.policy import (
-    OWN,
-    Capture,
-    Medium,
-    Outside,
-    Policy,
-    Reverts,
-    Rule,
-    Stage,
-    StageKind,
-    Tax,
-    Tier,
-)
+from cprsim.recovery import pieces
+from cprsim.recovery.intervals import young_h
+from cprsim.recovery.policy import OWN, Capture, Medium, Policy, Reverts, Rule, Tax, Tier
 from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 EXPERT_SHARE = 0.74 + 0.12
@@ -80,34 +69,26 @@ class Options:
 def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     if options.experts is None:
         raise ParameterError("moc saves a few experts in turn: give `experts`, those of a layer")
-    for key in ("every", "snapshot", "window", "persist"):
-        value = getattr(options, key)
-        if value is not None and (value < 0.0 or (key == "every" and value == 0.0)):
-            raise ParameterError(f"`{key}` of moc is {value} h; it can't be negative, or no time")
+    pieces.require_positive("moc", every=options.every)
+    pieces.require_not_negative(
+        "moc", snapshot=options.snapshot, window=options.window, persist=options.persist
+    )
     part = save_fraction(options.experts, options.saved_each, options.expert_share)
     whole = facts.save_stall if options.snapshot is None else Constant(options.snapshot)
-    written = facts.save_background or facts.save_stall
-    if options.persist is not None:
-        written = Constant(options.persist)
-    snapshot_h, persist_h = part * whole.mean_h, part * written.mean_h
+    snapshot_h, persist_h = part * whole.mean_h, part * pieces.persist_h(facts, options.persist)
     window_h = (facts.step_h or 0.0) if options.window is None else options.window
     stall_h = max(0.0, snapshot_h - window_h)
-    young_h = sqrt(2.0 * stall_h * facts.mtbf_h) if stall_h > 0.0 else 0.0
-    every_h = options.every or max(young_h, snapshot_h, persist_h)
+    best_h = young_h(stall_h, facts.mtbf_h) if stall_h > 0.0 else 0.0
+    every_h = options.every or max(best_h, snapshot_h, persist_h)
     if not every_h > 0.0:
         raise ParameterError("saves of moc take no time here, so none is too many: give `every`")
-    stages = (
-        Stage(StageKind.DETECT),
-        Stage(StageKind.WAIT),
-        Stage(StageKind.RESCHEDULE, facts.reschedule),
-        Stage(StageKind.LOAD),
-    )
+    stages = pieces.restart(facts, pieces.LOAD)
     return Policy(
         name,
         rules=(Rule(Reverts.ALL, stages, sources=("snapshot", "remote")),),
         tiers=(
             Tier("snapshot", Medium.HOST, OWN, facts.role),
-            Tier("remote", Medium.REMOTE, Outside(), facts.role, facts.load),
+            pieces.remote_tier(facts),
         ),
         captures=(
             Capture(

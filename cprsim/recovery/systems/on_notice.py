@@ -10,23 +10,13 @@ Not modelled: moving the work to another node before the failure.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from cprsim.errors import ParameterError
+from cprsim.recovery import pieces
 from cprsim.recovery.intervals import young_h
-from cprsim.recovery.policy import (
-    Capture,
-    Medium,
-    Outside,
-    Policy,
-    Reverts,
-    Rule,
-    Stage,
-    StageKind,
-    Tier,
-    WhenBusy,
-)
+from cprsim.recovery.policy import Capture, Policy, Reverts, Rule, WhenBusy
 from cprsim.recovery.system import Family, JobFacts, System, option
 
 
@@ -49,13 +39,9 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
         every_h = young_h(facts.save_stall.mean_h, facts.mtbf_h)
     if not every_h > 0.0:
         raise ParameterError("saves cost nothing, so that Young's rule gives none: give `every`")
-    stages = (
-        Stage(StageKind.DETECT),
-        Stage(StageKind.WAIT),
-        Stage(StageKind.RESCHEDULE, facts.reschedule),
-        Stage(StageKind.LOAD),
-    )
-    tiers = ("on notice", "remote")
+    remote = pieces.remote_tier(facts)
+    tiers = (replace(remote, name="on notice"), remote)
+    sources = tuple(tier.name for tier in tiers)
     captures = [
         Capture(
             "on notice", stall=facts.save_stall, background=facts.save_background,
@@ -68,8 +54,8 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
         )
     return Policy(
         name,
-        rules=(Rule(Reverts.ALL, stages, sources=tiers),),
-        tiers=tuple(Tier(tier, Medium.REMOTE, Outside(), facts.role, facts.load) for tier in tiers),
+        rules=(Rule(Reverts.ALL, pieces.restart(facts, pieces.LOAD), sources=sources),),
+        tiers=tiers,
         captures=tuple(captures),
     )
 

@@ -21,19 +21,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant
+from cprsim.recovery import pieces
 from cprsim.recovery.elastic_table import elastic_of
 from cprsim.recovery.policy import (
     Capture,
     Groups,
     Medium,
-    Outside,
     Policy,
     Reverts,
     Rule,
-    Stage,
-    StageKind,
     Tier,
     To,
 )
@@ -63,37 +59,19 @@ class Options:
 def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     step_h = facts.needed("step_h", "oobleck, which retries the step in hand,")
     elastic = elastic_of(facts, options.throughput, options.unit_nodes, "oobleck")
-    if options.every is not None and not options.every > 0.0:
-        raise ParameterError(f"`every` of oobleck is {options.every} h; it must be positive")
-    if not options.reconfigure >= 0.0:
-        raise ParameterError(
-            f"`reconfigure` of oobleck is {options.reconfigure} h; it can't be negative"
-        )
+    pieces.require_positive("oobleck", every=options.every)
+    pieces.require_not_negative("oobleck", reconfigure=options.reconfigure)
     n_nodes = facts.n_nodes
-    reconfigure = Stage(StageKind.REGROUP, Constant(options.reconfigure))
-    left_out = (
-        Stage(StageKind.DETECT),
-        reconfigure,
-        Stage(StageKind.WAIT, blocks=False, each=True),
-        Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
-        reconfigure,  # they come back
-    )
-    begin_again = (
-        Stage(StageKind.DETECT),
-        Stage(StageKind.WAIT),
-        Stage(StageKind.RESCHEDULE, facts.reschedule),
-    )
+    left_out = pieces.left_out(facts, options.reconfigure)
     pipelines = Tier("pipelines", Medium.DEVICE, Groups(n_nodes, n_nodes - 1), facts.role)
     retry = Rule(Reverts.ALL, left_out, To.STEP_BEGUN, needs=("pipelines",))
     if options.every is None:
-        rules = (retry, Rule(Reverts.ALL, begin_again, To.START))
+        rules = (retry, Rule(Reverts.ALL, pieces.restart(facts), To.START))
         return Policy(name, rules, (pipelines,), elastic=elastic, step_h=step_h)
-    remote = Tier("remote", Medium.REMOTE, Outside(), facts.role, facts.load)
-    load = (*begin_again, Stage(StageKind.LOAD))
     return Policy(
         name,
-        rules=(retry, Rule(Reverts.ALL, load, sources=("remote",))),
-        tiers=(pipelines, remote),
+        rules=(retry, pieces.back_to_remote(facts)),
+        tiers=(pipelines, pieces.remote_tier(facts)),
         captures=(
             Capture(
                 "remote", options.every, stall=facts.save_stall, background=facts.save_background

@@ -16,8 +16,7 @@ lasts; here each change is followed at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from math import inf
+from dataclasses import dataclass
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
@@ -73,11 +72,8 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
         moved,  # they come back
     )
     names = tuple(one.name for one in in_time)
-    unannounced_per_h = sum(facts.failures_per_h(one) for one in facts.scopes if one not in in_time)
-    others_alone = replace(facts, mtbf_h=1.0 / unannounced_per_h if unannounced_per_h else inf)
-    background_h = getattr(facts.save_background, "mean_h", 0.0)
-    stall_h = facts.save_stall.mean_h
-    every_h = pieces.interval_h(others_alone, options.every, stall_h, background_h, name)
+    unannounced = facts.striking([one for one in facts.scopes if one not in in_time])
+    every_h = pieces.own_interval_h(unannounced, options.every, name)
     others = Groups(facts.n_nodes, facts.n_nodes - 1)
     return Policy(
         name,

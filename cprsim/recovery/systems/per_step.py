@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from cprsim.errors import ParameterError
 from cprsim.recovery import pieces
 from cprsim.recovery.policy import (
+    Groups,
     Medium,
     Outside,
     Policy,
@@ -33,7 +34,6 @@ from cprsim.recovery.policy import (
 )
 from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 from cprsim.recovery.systems import gemini
-from cprsim.recovery.systems.ecrec import backstop_h
 
 SHADOW = "shadow servers"
 
@@ -97,11 +97,9 @@ def replicated(facts: JobFacts, options: Replicated, name: str) -> Policy:
     n_groups = pieces.n_groups_of(facts, options.group, name)
     pieces.require_positive(name, backstop=options.backstop)
     copy = facts.to_peer(name)
-    every_h = options.backstop
-    if every_h is None:
-        down_h = max(scope.detect.mean_h for scope in facts.scopes) + facts.reschedule.mean_h
-        every_h = backstop_h(facts, n_groups, n_groups - 1, down_h + copy.mean_h)
-        every_h = pieces.for_whole_losses_h(facts, every_h, neighbours=False)
+    down_h = facts.replaced_h + copy.mean_h
+    groups = Groups(n_groups, n_groups - 1)
+    every_h = pieces.backstop_h(facts, options.backstop, groups, down_h, neighbours=False)
     stages = pieces.restart(facts, Stage(StageKind.LOAD, copy))
     return Policy(
         name,

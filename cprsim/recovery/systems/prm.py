@@ -50,9 +50,7 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     check(facts, options, name)
     assert options.rebuild is not None
     rebuilt = Stage(StageKind.LOAD, Constant((1.0 - options.less) * options.rebuild))
-    background_h = getattr(facts.save_background, "mean_h", 0.0)
-    stall_h = facts.save_stall.mean_h
-    every_h = pieces.interval_h(facts, options.every, stall_h, background_h, name)
+    every_h = pieces.own_interval_h(facts, options.every, name)
     stages = pieces.restart(facts, pieces.LOAD)
     load = None if options.load is None else Constant(options.load)
     return Policy(

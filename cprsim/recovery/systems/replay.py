@@ -54,8 +54,7 @@ def replayed(facts: JobFacts, options: Options, name: str) -> Policy:
     pieces.require_positive(name, replay_speed=options.replay_speed)
     pieces.require_not_negative(name, tax=options.tax)
     slower = replace(facts, mtbf_h=options.replay_speed * facts.mtbf_h)
-    stall_h, behind_h = facts.save_stall.mean_h, getattr(facts.save_background, "mean_h", 0.0)
-    every_h = pieces.interval_h(slower, options.every, stall_h, behind_h, name)
+    every_h = pieces.own_interval_h(slower, options.every, name)
     stages = pieces.restart(facts, pieces.LOAD, Stage(StageKind.REPLAY))
     rule = Rule(
         Reverts.STRUCK, stages, needs=(LOGS,), sources=(pieces.REMOTE,),

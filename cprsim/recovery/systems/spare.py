@@ -25,6 +25,7 @@ from cprsim.recovery import pieces
 from cprsim.recovery.legal import MOST_UNITS
 from cprsim.recovery.policy import (
     Elastic,
+    Groups,
     Medium,
     Policy,
     Reverts,
@@ -37,7 +38,6 @@ from cprsim.recovery.policy import (
     To,
 )
 from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
-from cprsim.recovery.systems.ecrec import backstop_h
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,9 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
         Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
         Stage(StageKind.LOAD, facts.to_peer(name, stacked), blocks=False),
     )
-    every_h = options.backstop
-    if every_h is None:  # r neighbours, of which the struck one is any
-        down_h = facts.reschedule.mean_h + facts.to_peer(name, stacked).mean_h
-        every_h = backstop_h(facts, 2 * stacked - 1, stacked - 1, down_h)
-        every_h = pieces.for_whole_losses_h(facts, every_h, neighbours=True)
+    down_h = facts.reschedule.mean_h + facts.to_peer(name, stacked).mean_h
+    around = Groups(2 * stacked - 1, stacked - 1)  # r neighbours, of which the struck one is any
+    every_h = pieces.backstop_h(facts, options.backstop, around, down_h, neighbours=True)
     speeds = (1.0, *(options.speed,) * (min(n, MOST_UNITS) - 1))
     return Policy(
         name,

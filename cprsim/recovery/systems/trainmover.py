@@ -17,8 +17,7 @@ takes of the network beside the job.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from math import inf
+from dataclasses import dataclass
 
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
@@ -58,6 +57,8 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     known = tuple(
         one.name for one in facts.scopes if one.notice_h > 0.0 and one.notice_h >= prepare_h
     )
+    unannounced = facts.striking([one for one in facts.scopes if one.name not in known])
+    every_h = pieces.own_interval_h(unannounced, options.every, name)
     moved = Stage(StageKind.REGROUP, Constant(options.downtime))
     unforeseen = Rule(
         Reverts.ALL,
@@ -73,18 +74,9 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
         name,
         rules=(announced, unforeseen) if known else (unforeseen,),
         tiers=(*((others,) if known else ()), pieces.remote_tier(facts)),
-        captures=(pieces.remote_saves(facts, _every_h(facts, options, known, name)),),
+        captures=(pieces.remote_saves(facts, every_h),),
         tax=Tax(nodes=_more_nodes(facts)),
     )
-
-
-def _every_h(facts: JobFacts, options: Options, known: tuple[str, ...], name: str) -> float:
-    """Progress between saves, which are for what is not announced [h]."""
-    pieces.require_positive(name, every=options.every)
-    others_per_h = sum(facts.failures_per_h(one) for one in facts.scopes if one.name not in known)
-    alone = replace(facts, mtbf_h=1.0 / others_per_h if others_per_h else inf)
-    behind_h = getattr(facts.save_background, "mean_h", 0.0)
-    return pieces.interval_h(alone, options.every, facts.save_stall.mean_h, behind_h, name)
 
 
 def _more_nodes(facts: JobFacts) -> float:

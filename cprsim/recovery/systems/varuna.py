@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
+from cprsim.recovery import pieces
 from cprsim.recovery.elastic_table import elastic_of
 from cprsim.recovery.policy import (
     Capture,
@@ -67,8 +68,7 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     elastic = elastic_of(facts, options.throughput, options.unit_nodes, "varuna")
     if options.every_steps < 1:
         raise ParameterError(f"`every_steps` of varuna is {options.every_steps}; at least 1")
-    if options.restart is not None and not options.restart >= 0.0:
-        raise ParameterError(f"`restart` of varuna is {options.restart} h; it can't be negative")
+    pieces.require_not_negative("varuna", restart=options.restart)
     if options.restarts is not None:
         if options.restart is not None:
             raise ParameterError("`restart` and `restarts` of varuna both say what one takes")

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import cprsim
+from cprsim.codec import finite_or_none
 from cprsim.curves import chosen_curve
 from cprsim.errors import ParameterError
 from cprsim.estimate import NO_NUMBER
@@ -149,7 +150,7 @@ def _cell(job: PromisedJob, cell: PromiseCell, one: CellLoss | None) -> dict[str
     if cell.policy is not None:
         interval_h = cell.policy.save_interval_h
         plain |= {
-            "interval_h": interval_h if isfinite(interval_h) else None,
+            "interval_h": finite_or_none(interval_h),
             "saves": int(job.experiment.useful_h / interval_h),
             "predicted": cell.predicted,
             "held": cell.held,
@@ -185,16 +186,12 @@ def _exhaustive(beside: list[OnGrid]) -> dict[str, Any]:
                         ("best_with_loss_known", one.loss_known),
                     )
                 },
-                "chosen_over_best": _number(one.over_best),
-                "price_of_uncertainty": _number(one.price_of_uncertainty),
+                "chosen_over_best": finite_or_none(one.over_best),
+                "price_of_uncertainty": finite_or_none(one.price_of_uncertainty),
             }
             for one in beside
         ],
     }
-
-
-def _number(value: float) -> float | None:
-    return value if isfinite(value) else None
 
 
 # ------------------------------------------------------------------------------ what it says

@@ -243,7 +243,7 @@ def test_the_probability_of_recovery_from_memory_is_the_count_s(
     assert analytic.p_groups_survive(n, m, k) == pytest.approx(counted, abs=1e-9)
     formula = max(0.0, 1.0 - n * comb(n - m, k - m) / (m * comb(n, k)))
     assert formula == pytest.approx(bound, abs=5e-5)
-    assert analytic.p_groups_survive_bound(n, m, k) == pytest.approx(formula, abs=1e-9)
+    assert closed_forms.p_groups_survive_bound(n, m, k) == pytest.approx(formula, abs=1e-9)
     if ring is not None:
         assert p_counted(n, m, k, "ring") == pytest.approx(ring, abs=5e-5)
         assert analytic.p_ring_survives(n, m, k) == pytest.approx(

@@ -66,7 +66,8 @@ XIDS: dict[int, Xid] = {
 
 XID = re.compile(r"NVRM: Xid \((?P<gpu>[^)]*)\):\s*(?P<code>\S*)")
 PREFIX = re.compile(
-    r"^(?:<\d+>)?(?:(?P<iso>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)"
+    r"^(?:<\d+>(?:1 )?)?"
+    r"(?:(?P<iso>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)"
     r"|(?P<year>\d{4} )?(?P<syslog>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?)"
     r"(?P<after> \d{4})?"
     r"|\[(?P<dmesg>[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})\])"
