@@ -185,7 +185,7 @@ def compile_engine(experiment: Experiment, n_alike: float = inf) -> None:
     n_alike : experiments that each worker has to run
     """
     engines = [engine_of(policy, experiment, keep_losses=False) for policy in experiment.policies]
-    n = min(FIRST_LOOK, n_at_most(experiment))
+    n = min(STEP, n_at_most(experiment))
     block = next(blocks_of(experiment, range(n)))
     before_s = sum(loop.interpreted_s for loop in {engine.loop for engine in engines})
     for engine in engines:
