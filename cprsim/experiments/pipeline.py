@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
-from math import ceil, sqrt
+from math import ceil, inf, sqrt
 
 import numpy as np
 
@@ -38,6 +38,7 @@ LOSS_BYTES = 300  # of a shard that went back, in the same way
 ROWS_SHARE = 0.8  # of the budget, for all these
 LOSSES_SHARE = 0.3  # of the budget, for the shards of the replications that are run at once
 KEPT_SHARE = 0.2  # of the budget, for the failures of blocks that are not in work
+BY_FAR = 2  # times: so much less than the first look tells, a run may take
 DOUBT = 0.5  # by what the first replications may mislead
 MARGIN = 1.02  # of the replications that it should take, so that few looks are in vain
 Z_95 = 1.96
@@ -176,9 +177,22 @@ def failures_key(experiment: Experiment) -> Hashable:
     return source, experiment.cluster, experiment.seed, experiment.useful_h
 
 
-def compile_engine(experiment: Experiment) -> None:
-    """Compile the fast engine if it never was here: seconds that workers would all spend."""
-    engine_of(experiment.policies[0], experiment, keep_losses=False).compile_now()
+def compile_engine(experiment: Experiment, n_alike: float = inf) -> None:
+    """Compile the fast engine if it never was here, and pays: seconds that workers would all spend.
+
+    Parameters
+    ----------
+    n_alike : experiments that each worker has to run
+    """
+    engines = [engine_of(policy, experiment, keep_losses=False) for policy in experiment.policies]
+    n = min(STEP, n_at_most(experiment))
+    block = next(blocks_of(experiment, range(n)))
+    before_s = sum(loop.interpreted_s for loop in {engine.loop for engine in engines})
+    for engine in engines:
+        engine.run(block, range(block.failures.n_replications))
+    took_s = sum(loop.interpreted_s for loop in {engine.loop for engine in engines}) - before_s
+    more_s = took_s / n * n_at_most(experiment) * n_alike / BY_FAR
+    engines[0].compile_now(more_s)
 
 
 def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> dict[str, EventLog]:
@@ -256,6 +270,8 @@ class _Course:
     def __init__(self, experiment: Experiment, keep_losses: bool) -> None:
         self.experiment = experiment
         self.runs = [_Run(policy, experiment, keep_losses) for policy in experiment.policies]
+        loops = [run.engine.loop for run in self.runs]
+        self._interpreted_s = {loop: loop.interpreted_s for loop in loops}  # before
         self._keeps_losses = keep_losses
         self._n_losses = 0.0  # of a replication, where they are kept
         self._n_at_once: int | None = None  # replications whose failures fit; None for all so far
@@ -275,11 +291,20 @@ class _Course:
             look_at = min(self._next_look(), last)
             for begin, end in self._stretches(look_at):
                 rows = self._rows(number, failures, range(begin, end))
+                if not self.n_done:
+                    self._compile_for_much(end)
                 self.n_done = end
                 if end == look_at:
                     self._look()
                 yield Batch(range(begin, end), rows)
         self._block = None
+
+    def _compile_for_much(self, n_done: int) -> None:
+        """Compile now what the first replications say that it would take far too long without."""
+        for engine in (run.engine for run in self.runs):
+            took_s = engine.loop.interpreted_s - self._interpreted_s[engine.loop]
+            left_s = took_s / n_done * (self.n_wanted - n_done)
+            engine.compile_now(left_s / BY_FAR)
 
     def _rows(
         self, number: int, failures: BlockFailures, replications: range
@@ -362,14 +387,14 @@ class _Run:
     def __init__(self, policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool) -> None:
         self.gave_up = False
         self._useful_h = experiment.useful_h
-        self._engine = engine_of(policy, experiment, keep_losses)
+        self.engine = engine_of(policy, experiment, keep_losses)
         self._looks = experiment.n_replications is None
         self._any_finished = False
         self._overhead_h: list[Floats] = []
 
     def rows(self, block: Block, replications: range) -> Rows | None:
         """What some replications cost; None where the strategy is given up."""
-        return None if self.gave_up else self._engine.run(block, replications)
+        return None if self.gave_up else self.engine.run(block, replications)
 
     def note(self, rows: Rows | None) -> None:
         """Take note of what the next replications cost."""

@@ -1,14 +1,14 @@
-"""What is done failure after failure while they are drawn; compiled."""
+"""What is done failure after failure while they are drawn; compiled where there are many."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from cprsim.compiling import compiled
+from cprsim.compiling import compiled_for_much
 from cprsim.records import Bools, Floats, Ints
 
 
-@compiled
+@compiled_for_much
 def due(until_h: float, next_at_h: Floats, begin: int) -> tuple[int, float]:
     """How many clocks from `begin` on fail before an instant; hours from then to it, in all."""
     n_due, to_come_h = 0, 0.0
@@ -19,7 +19,7 @@ def due(until_h: float, next_at_h: Floats, begin: int) -> tuple[int, float]:
     return n_due, to_come_h
 
 
-@compiled
+@compiled_for_much
 def renew(
     from_h: float, until_h: float, next_at_h: Floats, stretch: Floats, kept: Bools, gap_h: Floats,
     begin: int, n_before: int, first: Ints, at_h: Floats,
@@ -67,7 +67,7 @@ def renew(
     return len(next_at_h), used, n_kept, True
 
 
-@compiled
+@compiled_for_much
 def give_way(place: Ints, n_places: int) -> None:
     """Floyd's sampling without replacement: a place that is taken gives way to the last one.
 
@@ -85,7 +85,7 @@ def give_way(place: Ints, n_places: int) -> None:
             taken_by[place[row, i]] = row
 
 
-@compiled
+@compiled_for_much
 def settle(first: Ints, clock: Ints, marks: Ints, missing: Ints, place: Ints) -> int:
     """Give clocks to nodes that were drawn for them, unless they have one.
 
@@ -123,7 +123,7 @@ def settle(first: Ints, clock: Ints, marks: Ints, missing: Ints, place: Ints) ->
     return n_left
 
 
-@compiled
+@compiled_for_much
 def in_order(replication: Ints, at_h: Floats, slot: Ints, n_replications: int) -> Ints:
     """Places of some failed nodes in order of replication, instant [h] and slot: (n,) of each."""
     begin = np.zeros(n_replications + 1, np.int64)

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import local
-from typing import Any, Protocol
+from time import thread_time
+from typing import Any, Protocol, cast
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprsim.compiling import Compiled
 from cprsim.errors import AccountingError
 from cprsim.records import CostBreakdown, Duration, EventLog, Floats, Ints
 from cprsim.recovery.giving_up import ROUNDING
 from cprsim.simulate.draws import Draws
+from cprsim.simulate.fast import batch, replications, state
+from cprsim.simulate.fast.loops import Interpreted, Loops
 from cprsim.simulate.fast.params import Params, params_of
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import (
@@ -35,6 +39,9 @@ from cprsim.simulate.transitions import stream_keys, uniform
 
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
 MOST_BY_EVENTS = 64  # replications that SimPy takes sooner than the compiler would
+FIRST_INTERPRETED = 4  # replications, of which the time of others is guessed
+LONG_S = 1.5  # of interpreting, that the next process had better be spared
+TOLD_AFTER_S = 0.05  # of them, what the others would take
 TOLERANCE_H = 1e-6  # of the sums over one replication
 FIRST_DRAWS = 16  # of each cost that varies, in each replication
 
@@ -221,11 +228,29 @@ def losses_of(outcome: ReplicationOutcome, row: int) -> NDArray[Any]:
     )
 
 
+def loop_of(job: SimulatedJob) -> Compiled:
+    """What runs the replications of a job, but for intricate ones."""
+    loop: Any = replications.run if params_of(job) is None else batch.run_batch
+    return cast(Compiled, loop)
+
+
 def compile_for(job: SimulatedJob) -> None:
     """Compile what `run_block` is sure to need, if it never was here, and run nothing."""
     nothing = GivenFailures(((),))
     draws = BlockDraws(job, 0, 0, 1, range(1))
     run_block(job, nothing, draws, range(0))
+
+
+_interpreted: dict[Any, SimulatedJob] = {}  # the latest job, by loop
+
+
+def interpreted_for_long() -> list[SimulatedJob]:
+    """A job of each loop that was interpreted for long, and is not compiled in this process."""
+    return [
+        job
+        for loop, job in _interpreted.items()
+        if loop.interpreted_s > LONG_S and not loop.is_there
+    ]
 
 
 class _Block:
@@ -240,26 +265,49 @@ class _Block:
         counts: Ints,
         keeps: bool,
     ) -> None:
-        # numba takes a third of a second to import
-        from cprsim.simulate.fast import batch, replications, state
-
-        self._fast, self._batch, self._state = replications, batch, state
         self._job, self._failures, self._draws = job, failures, draws
         self._hours, self._counts, self._keeps = hours, counts, keeps
-        self._scratch = np.zeros(1, state.JOB)
+        self._numbers, _ = numbers_of(job)
+        self._scratch, self._slots = np.zeros(1, state.JOB), state.slots_of(job)
 
     def run(self, rows: Ints) -> Iterator[NDArray[Any]]:
         """Run some replications; their losses, of some at a time."""
         params = params_of(self._job)
         if params is not None:
-            yield from self._run_common(params, rows)
+            for some, loops in self._by_whom(batch.run_batch, rows):
+                yield from self._run_common(params, some, loops)
             rows = rows[self._counts[0, rows] == INTRICATE]
         if params is None or len(rows) > MOST_BY_EVENTS:
-            yield from self._run_any(rows)
+            for some, loops in self._by_whom(replications.run, rows):
+                yield from self._run_any(some, loops)
         else:
             self._counts[0, rows] = LEFT
 
-    def _run_common(self, params: Params, rows: Ints) -> Iterator[NDArray[Any]]:
+    def _by_whom(self, loop: Any, rows: Ints) -> Iterator[tuple[Ints, Loops]]:
+        """Replications, and who runs them: machine code, as soon as that ends sooner.
+
+        The first ones are interpreted if there is no machine code yet, and tell what the others
+        would take.
+        """
+        interpreted = Interpreted(self._numbers, self._scratch, self._slots)
+        n_done, n, left_s = 0, FIRST_INTERPRETED, 0.0
+        while n_done < len(rows) and not loop.pays(left_s):
+            some = rows[n_done : n_done + n]
+            self._failures.strikes(1)  # to draw them takes the same time whoever runs them
+            begin = thread_time()
+            yield some, interpreted
+            took_s = thread_time() - begin
+            loop.interpreted_s += took_s
+            _interpreted[loop] = self._job
+            n_done += n
+            if took_s < TOLD_AFTER_S:
+                n *= 4
+            else:
+                left_s = took_s / n * (len(rows) - n_done)
+        if n_done < len(rows) or not len(rows):
+            yield rows[n_done:], Loops(self._numbers, self._scratch, self._slots)
+
+    def _run_common(self, params: Params, rows: Ints, loops: Loops) -> Iterator[NDArray[Any]]:
         """Run replications of the common case many abreast, as far as they are of it."""
         n_chunks = 1
         while True:
@@ -267,55 +315,52 @@ class _Block:
             one_each = len(strikes.slot) == len(strikes.at_h)
             tallies = params.reloads and not self._keeps and one_each
             unsure = np.empty(len(rows) if tallies else 0, dtype=np.int64)
-            n_unsure, losses = self._abreast(params, strikes, rows, unsure)
+            n_unsure, losses = self._abreast(params, strikes, rows, unsure, loops)
             yield losses
             if n_unsure:
-                yield self._abreast(params, strikes, unsure[:n_unsure], unsure[:0])[1]
+                again = unsure[:n_unsure]
+                yield self._abreast(params, strikes, again, unsure[:0], loops)[1]
             rows = rows[self._counts[0, rows] == WANTS_FAILURES]
             if not len(rows):
                 return
             n_chunks += 1
 
     def _abreast(
-        self, params: Params, strikes: ScopedStrikes, rows: Ints, unsure: Ints
+        self, params: Params, strikes: ScopedStrikes, rows: Ints, unsure: Ints, loops: Loops
     ) -> tuple[int, NDArray[Any]]:
         """How many are unsure (`run_batch`), and the losses of all where those are not tallied."""
         loses = params.reloads and not len(unsure)
         progress_h, whole_h = np.empty((2, len(strikes.at_h) if loses else 0))
-        of_rows, n_strikes = _lined_up.of(strikes, rows)
-        _, n_unsure = self._batch.run_batch(
+        of_rows, n_strikes = _lined_up.of(strikes, rows, loops)
+        n_unsure = loops.run_batch(
             params, strikes, of_rows, n_strikes,
             self._hours, self._counts, unsure, progress_h, whole_h,
         )  # fmt: skip
         if not loses:
             return n_unsure, np.zeros(0, LOSS)
         losses = np.empty(n_struck(strikes, rows) if self._keeps else 0, LOSS)
-        slots = np.zeros(self._job.cluster.n_nodes, self._state.SLOTS)
-        n_lost = self._batch.lose(
+        n_lost = loops.lose(
             params, strikes, rows, progress_h, whole_h,
-            self._hours, self._counts, losses, self._keeps, slots, self._scratch,
+            self._hours, self._counts, losses, self._keeps,
         )  # fmt: skip
         return n_unsure, losses[:n_lost]
 
-    def _run_any(self, rows: Ints) -> Iterator[NDArray[Any]]:
+    def _run_any(self, rows: Ints, loops: Loops) -> Iterator[NDArray[Any]]:
         """Run replications of any job, and draw more of what they turn out to need."""
-        numbers, _ = numbers_of(self._job)
         draws = self._draws
-        slots = self._state.slots_of(self._job)
         n_chunks, n_of_saves, n_of_failures = 1, FIRST_DRAWS, FIRST_DRAWS
         n_room = len(rows) if self._keeps else 0
         while True:
-            drawn = self._state.Drawn(
+            drawn = state.Drawn(
                 draws.tables(draws.of_saves, n_of_saves),
                 draws.tables(draws.of_failures, n_of_failures),
                 draws.keys,
             )
             strikes = self._failures.strikes(n_chunks)
             losses = np.zeros(n_room, LOSS)
-            n_losses = self._fast.run(
-                numbers, drawn, strikes, rows, self._scratch, slots, self._hours, self._counts,
-                losses, self._keeps,
-            )  # fmt: skip
+            n_losses = loops.run(
+                drawn, strikes, rows, self._hours, self._counts, losses, self._keeps
+            )
             yield losses[:n_losses]
             status = self._counts[0, rows]
             n_chunks += bool((status == WANTS_FAILURES).any())
@@ -333,10 +378,8 @@ class _LinedUp(local):
     # by `first` alone, not by all strikes: the failures go when their block does
     last: tuple[Ints, range, Ints] | None = None
 
-    def of(self, strikes: ScopedStrikes, rows: Ints) -> Ints:
-        """As `steady.line_up`, (2, n_rows)."""
-        from cprsim.simulate.fast.batch import line_up
-
+    def of(self, strikes: ScopedStrikes, rows: Ints, loops: Loops) -> Ints:
+        """As `batch.line_up`, (2, n_rows)."""
         span = range(rows[0], rows[-1] + 1) if len(rows) else range(0)
         whole = len(span) == len(rows)
         if whole and self.last is not None:
@@ -344,7 +387,7 @@ class _LinedUp(local):
             if of_first is strikes.first and of_rows == span:
                 return kept
         found = np.empty((2, len(rows)), dtype=np.int64)
-        line_up(strikes, rows, *found)
+        loops.line_up(strikes, rows, *found)
         if whole:
             self.last = strikes.first, span, found
         return found

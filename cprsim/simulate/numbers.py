@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import accumulate
 from math import inf, nan
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -187,20 +186,28 @@ NUMBERS = np.dtype(
 One record, so that compiled functions hand on one pointer."""
 
 Numbers = Any  # a record of NUMBERS, or an object with the same attributes
-NESTED = ("tiers", "captures", "rules", "stages", "scopes")
 
 
-def as_objects(numbers: Numbers) -> Numbers:
-    """The same with lists of plain objects for arrays: quick to read one by one in Python."""
+def as_objects(record: Any) -> Any:
+    """The same as an object, with lists for arrays: quick to read one by one in Python."""
+    made = class_of(record.dtype)()
+    for name in record.dtype.names:
+        setattr(made, name, _plain(record[name]))
+    return made
 
-    def plain(rows: Any) -> list[SimpleNamespace]:
-        names = rows.dtype.names
-        return [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in rows.tolist()]
 
-    names = [name for name in NUMBERS.names or () if name not in NESTED]
-    values = {name: numbers[name].tolist() for name in names}
-    nested = {name: plain(numbers[name]) for name in NESTED}
-    return SimpleNamespace(**values, **nested)
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.void):
+        return as_objects(value)
+    if value.dtype.names:
+        return [_plain(one) for one in value]
+    return value.tolist()
+
+
+@lru_cache(maxsize=64)
+def class_of(dtype: np.dtype[Any]) -> type:
+    """The class of what stands for the records of an array in Python."""
+    return type("Record", (), {"__slots__": (*(dtype.names or ()), "__dict__")})
 
 
 LOSS = np.dtype(

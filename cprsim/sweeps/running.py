@@ -31,7 +31,7 @@ def run_points(
 
     def tasks_of(missing: Sequence[Point]) -> list[PointsTask]:
         if missing and workers.backend == "local":
-            compile_engine(missing[0].experiment)
+            compile_engine(missing[0].experiment, len(missing) / workers.n_local)
         groups = list(_groups(missing, workers))
         names = (
             f"task {n} of {len(groups)} ({len(group)} points of the sweep)"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cprsim.simulate.fast import replications as fast
+from cprsim.simulate.fast.loops import Loops
 from cprsim.simulate.fast.state import JOB, Drawn, slots_of
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import LOSS, OF_JOB, WANTS_COSTS, WANTS_SAVES, numbers_of
@@ -17,7 +17,10 @@ N_DRAWN = 64  # at first
 
 
 def run(
-    job: SimulatedJob, failures: Sequence[ScopedFailure], draws: RandomDraws
+    job: SimulatedJob,
+    failures: Sequence[ScopedFailure],
+    draws: RandomDraws,
+    loops_of: type[Loops] = Loops,
 ) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
     """Status, wall, useful and stale hours; hours by part; failures and saves."""
     numbers, tables = numbers_of(job)
@@ -38,23 +41,11 @@ def run(
             _drawn([name for name, _ in tables.of_failures], n_drawn, draws),
             keys.reshape(-1, 1),
         )
-        scratch = np.zeros(1, JOB)
-        slots = slots_of(job)
+        loops = loops_of(numbers, np.zeros(1, JOB), slots_of(job))
         hours = np.zeros((OF_JOB + len(job.policy.parts), 1))
         counts = np.zeros((3, 1), dtype=np.int64)
         losses = np.zeros(0, LOSS)
-        fast.run(
-            numbers,
-            drawn,
-            strikes,
-            np.arange(1),
-            scratch,
-            slots,
-            hours,
-            counts,
-            losses,
-            False,
-        )
+        loops.run(drawn, strikes, np.arange(1), hours, counts, losses, False)
         if counts[0, 0] != WANTS_COSTS and counts[0, 0] != WANTS_SAVES:
             return int(counts[0, 0]), hours[:3, 0], hours[OF_JOB:, 0], counts[1:, 0]
         n_drawn *= 4

@@ -13,11 +13,10 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-import numpy as np
-
+from cprsim.compiling import Compiled
 from cprsim.simulate import transitions
 from cprsim.simulate.fast import recoveries, replications, saves, skipping
-from cprsim.simulate.numbers import as_objects
+from cprsim.simulate.fast.loops import Interpreted, Loops
 from tests.mutating import Mutant, mutants_of
 
 SOURCE = Path(str(transitions.__file__))
@@ -63,26 +62,27 @@ def all_mutants() -> list[Mutant]:
 def as_python(module: ModuleType) -> ModuleType:
     """The compiled engine as plain Python, with the transitions of a module."""
     engine = ModuleType("compiled_as_python")
-    for part in (saves, recoveries, skipping, replications):
+    parts = (saves, recoveries, skipping, replications)
+    for part in parts:
         vars(engine).update(vars(part))
     for name, value in list(vars(engine).items()):
-        if hasattr(value, "py_func"):
-            function = value.py_func
+        function = getattr(value, "py_func", value)
+        if getattr(function, "__module__", None) in {part.__name__ for part in parts} and (
+            isinstance(function, FunctionType)
+        ):
             plain = FunctionType(function.__code__, vars(engine), name, function.__defaults__)
             setattr(engine, name, plain)
         elif getattr(transitions, name, None) is value and isinstance(value, FunctionType):
             setattr(engine, name, getattr(module, name))
-    compiled_alike: Any = engine
-    run_plain, uniform = compiled_alike.run, transitions.uniform
-
-    def run(numbers: np.ndarray, *arguments: Any) -> int:
-        attributes = [
-            one.view(np.recarray) if isinstance(one, np.ndarray) and one.dtype.names else one
-            for one in arguments
-        ]
-        with np.errstate(all="ignore"):
-            return int(run_plain([as_objects(numbers[0])], *attributes))
-
-    compiled_alike.run = run
-    compiled_alike.uniform = lambda key, n: uniform(int(key), int(n))  # numpy's would overflow
     return engine
+
+
+def loops_of(engine: ModuleType) -> type[Loops]:
+    """What runs one of `as_python`."""
+    changed = Compiled(vars(engine)["run"], {})
+
+    class Mutated(Interpreted):
+        def _do(self, loop: Compiled, *given: Any) -> Any:
+            return super()._do(changed, *given)
+
+    return Mutated

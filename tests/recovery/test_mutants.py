@@ -43,7 +43,7 @@ from cprsim.simulate.job import ReplicationDraws, ReplicationOutcome, ScopedFail
 from cprsim.simulate.numbers import FINISHED, LEFT
 from tests.mutating import Mutant
 from tests.recovery import by_fast, naive
-from tests.recovery.mutants import all_mutants, as_python, module_of
+from tests.recovery.mutants import all_mutants, as_python, loops_of, module_of
 from tests.recovery.random_policies import RandomDraws
 from tests.recovery.test_engines import CASES, counts_of, hours_of, rows_of
 from tests.recovery.test_events import (
@@ -613,8 +613,9 @@ def simpy_is_right(module: ModuleType, case: Case) -> bool:
 def compiled_is_right(module: ModuleType, case: Case) -> bool:
     """The compiled engine, as plain Python."""
     assert isinstance(case.draws, RandomDraws)
-    with patch.object(by_fast, "fast", as_python(module)):
-        status, of_job, hours, counts = by_fast.run(case.job, case.failures, case.draws)
+    status, of_job, hours, counts = by_fast.run(
+        case.job, case.failures, case.draws, loops_of(as_python(module))
+    )
     if status == LEFT:
         return True
     same = counts_of(case.expected) == (status == FINISHED, *counts)

@@ -27,7 +27,7 @@ def test_a_part_in_another_file_that_changes_is_compiled_anew(
     for more in (1, 1, 2):
         (tmp_path / "steps.py").write_text(STEP.format(how, more), "utf-8")
         walk = imported_anew("walk", "steps").walk
-        found.append((walk(1), len(walk.stats.cache_hits)))
+        found.append((walk(1), len(walk.code.stats.cache_hits)))
     assert found == [(2, 0), (2, 1), (3, 0)]
 
 

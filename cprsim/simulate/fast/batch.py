@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cprsim.compiling import compiled, inlined, part
+from cprsim.compiling import compiled, compiled_slowly, inlined, part
 from cprsim.records import Floats, Ints
 from cprsim.recovery.giving_up import HOPELESS_AFTER
 from cprsim.simulate.fast.params import Params
@@ -78,10 +78,11 @@ def line_up(strikes: ScopedStrikes, rows: Ints, lined_up: Ints, n_strikes: Ints)
             place[bucket] += 1
 
 
-@compiled
+@compiled_slowly(5.0)
 def run_batch(
     params: Params, strikes: ScopedStrikes, rows: Ints, n_strikes: Ints,
     hours: Floats, counts: Ints, unsure: Ints, progress_h: Floats, whole_h: Floats,
+    columns: Any, chunk: Any, failure: Any,
 ) -> tuple[int, int]:  # fmt: skip
     """Run some replications.
 
@@ -93,6 +94,7 @@ def run_batch(
         node; filled with the replications that need `lose` for it. Else (0,)
     progress_h, whole_h : (n_failures,) under partial recovery where it is not, what comes out for
         each failure: where it strikes, and the content of the last whole save; for `lose`
+    columns, chunk, failure : (END,), (BATCH,) and (BATCH,) room to work in
 
     Returns
     -------
@@ -102,8 +104,6 @@ def run_batch(
     border_h = strikes.until_h
     if params.on_progress and border_h >= params.useful_h:
         border_h = inf
-    chunk, failure = np.empty(BATCH, np.int64), np.empty(BATCH, np.int64)
-    columns = np.empty(END)
     n_unfinished = n_unsure = 0
     for begin in range(0, len(rows), BATCH):
         some = rows[begin : begin + BATCH]
@@ -285,9 +285,9 @@ def stretch(
     saved_h = n_saved * params.interval_h
     beyond_h = progress_h - saved_h
     n_left = float(params.n_saves - n_saved)
-    n = min(np.floor((beyond_h + left_h) / params.period_h), n_left)
+    n = min(whole((beyond_h + left_h) / params.period_h), n_left)
     if on_progress:
-        n = min(n, np.floor((until_h - saved_h) / params.interval_h))
+        n = min(n, whole((until_h - saved_h) / params.interval_h))
     room_h, stall_h = params.interval_h, params.stall_h  # until the save after these, and it
     if n == n_left:
         room_h, stall_h = params.tail_h, 0.0
@@ -316,9 +316,15 @@ def stretch(
 
 
 @inlined
+def whole(number: float) -> float:
+    """The next whole number below, of an infinite one too."""
+    return float(np.floor(number))
+
+
+@inlined
 def whole_of(params: Params, n_saved: float) -> float:
     """How many whole saves there are in the first ones of the grid."""
-    return n_saved if params.n_per_whole == 1 else np.floor(n_saved / params.n_per_whole)
+    return n_saved if params.n_per_whole == 1 else whole(n_saved / params.n_per_whole)
 
 
 @inlined

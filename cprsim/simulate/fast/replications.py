@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cprsim.compiling import uncounted, uncounted_inlined, uncounted_part
+from cprsim.compiling import compiled_slowly, uncounted_inlined, uncounted_part
 from cprsim.records import Floats, Ints
 from cprsim.simulate.fast.recoveries import next_stage, refresh, return_nodes, strike
 from cprsim.simulate.fast.saves import (
@@ -224,7 +224,7 @@ def settle(
         job.status = FINISHED if num.end_is_planned else STOPPED
 
 
-@uncounted
+@compiled_slowly(10.0, _nrt=False)
 def run(
     numbers: Any, drawn: Drawn, strikes: ScopedStrikes, rows: Ints,
     scratch: Any, slots: Any, hours: Floats, counts: Ints,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from math import inf, isnan
 from typing import Any
 
-import numpy as np
-
 from cprsim.compiling import uncounted_part
 from cprsim.simulate.fast.state import Drawn
 from cprsim.simulate.numbers import NONE, WANTS_SAVES, Numbers
@@ -104,12 +102,12 @@ def commit_all_due(
 ) -> None:
     """Commit whatever is in flight and due by an instant, in the order of the instants."""
     while True:
-        found: Any = np.int64(NONE)
-        place, at_h = found, inf
+        found, place, at_h = NONE, NONE, inf
         for capture in range(num.n_captures):
             for n in range(job.saves[capture].n_in_flight):
-                if job.flights[capture][n].at_h < at_h:
-                    found, place, at_h = capture, n, job.flights[capture][n].at_h
+                other_h = job.flights[capture][n].at_h
+                if other_h < at_h:
+                    found, place, at_h = capture, n, other_h
         if at_h > until_h:
             return
         content_h = job.flights[found][place].content_h
@@ -141,7 +139,9 @@ def next_due(num: Numbers, job: Any) -> float:
     """Progress at which the next save is due; infinite if none is."""
     due_h = inf
     for capture in range(num.n_captures):
-        due_h = min(due_h, job.saves[capture].due_h)
+        other_h = job.saves[capture].due_h
+        if other_h < due_h:
+            due_h = other_h
     return due_h
 
 
@@ -151,7 +151,9 @@ def next_flight(num: Numbers, job: Any) -> float:
     at_h = inf
     for capture in range(num.n_captures):
         for n in range(job.saves[capture].n_in_flight):
-            at_h = min(at_h, job.flights[capture][n].at_h)
+            other_h = job.flights[capture][n].at_h
+            if other_h < at_h:
+                at_h = other_h
     return at_h
 
 

@@ -1,30 +1,25 @@
-"""Loops compiled by numba: the one way in which this package compiles.
+"""What numba is told, and where it keeps machine code; imported when something is to be compiled.
 
-numba takes a third of a second to import, so a module of compiled loops is imported by who runs
-them, when they run. Machine code is kept beside the source and holds as long as no compiled file of
-the same folder changes, nor a module that is shared with it.
+Machine code is kept beside the source and holds as long as no compiled file of the same folder
+changes, nor a module that is shared with it.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from types import FunctionType, ModuleType
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numba
-import numba.extending
 from numba.core.caching import InTreeCacheLocator, UserProvidedCacheLocator, UserWideCacheLocator
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.registry import cpu_target
 
-F = TypeVar("F", bound=Callable[..., Any])
+from cprsim.compiling import marked
 
-COMPILES = b"cprsim.compiling import"  # in a file of compiled functions
-
-_shared_files: defaultdict[Path, set[Path]] = defaultdict(set)  # by folder
+OF_ALL: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 class _OfRoom:
@@ -35,8 +30,8 @@ class _OfRoom:
     def get_source_stamp(self) -> bytes:
         folder = Path(self._py_file).parent
         sources = [file.read_bytes() for file in sorted(folder.glob("*.py"))]
-        compiled_here = [source for source in sources if COMPILES in source]
-        shared_here = [file.read_bytes() for file in sorted(_shared_files[folder])]
+        compiled_here = [source for source in sources if marked.COMPILES in source]
+        shared_here = [file.read_bytes() for file in sorted(marked.shared_files[folder])]
         digests = [sha256(source).digest() for source in compiled_here + shared_here]
         return sha256(b"".join(digests)).digest()
 
@@ -91,7 +86,6 @@ class _PartCompiler(CompilerBase):
         return [passes.define_nopython_pipeline(self.state)]
 
 
-OF_ALL: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 OF_PARTS: dict[str, Any] = {
     "pipeline_class": _PartCompiler,
     "no_cpython_wrapper": True,
@@ -99,55 +93,32 @@ OF_PARTS: dict[str, Any] = {
 }
 
 
-def compiled(function: F, **options: Any) -> F:
-    """Compile on the first call, and keep the machine code for the next process."""
+def dispatcher_of(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """What compiles a function on its first call, and keeps the machine code."""
+    _know_parts()
     config: Any = numba.config  # numba's way to be told of other places
     before = config.CACHE_LOCATOR_CLASSES
     places = (GivenPlace, BesideSource, OfUser)
     config.CACHE_LOCATOR_CLASSES = ",".join(f"{__name__}.{place.__name__}" for place in places)
     try:
-        return cast(F, numba.njit(cache=True, **OF_ALL, **options)(function))
+        return numba.njit(cache=True, **OF_ALL, **options)(function)
     finally:
         config.CACHE_LOCATOR_CLASSES = before
 
 
-def uncounted(function: F) -> F:
-    """Compile a function that makes no arrays, and counts no references to those it is given.
-
-    To count those of twenty arrays takes longer than most steps of a simulation.
-    """
-    return compiled(function, _nrt=False)
+def is_kept(dispatcher: Any) -> bool:
+    """Whether there is machine code of an earlier process."""
+    return bool(dispatcher._cache._cache_file._load_index())
 
 
-def part(function: F, **options: Any) -> F:
-    """Compile a function into those compiled functions that call it; Python can't call it."""
-    return cast(F, numba.njit(**OF_ALL, **OF_PARTS, **options)(function))
+_dispatchers: list[Any] = []  # of parts
 
 
-def uncounted_part(function: F) -> F:
-    """The same of what `uncounted` functions call."""
-    return part(function, _nrt=False)
-
-
-def uncounted_inlined(function: F) -> F:
-    """The same, into the very place of each call: for what is called in few places."""
-    return part(function, _nrt=False, forceinline=True)
-
-
-def shared(module: ModuleType, folder: Path) -> None:
-    """Let compiled functions of a folder call those of a module, which are plain Python else."""
-    depends(folder, module)
-    options = {**OF_ALL, "_nrt": False, **OF_PARTS}  # of `uncounted_part`
-    for function in vars(module).values():
-        if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-            numba.extending.register_jitable(**options)(function)
-
-
-def depends(folder: Path, *modules: ModuleType) -> None:
-    """Machine code of a folder is out of date as soon as one of these modules changes."""
-    _shared_files[folder].update(Path(str(module.__file__)) for module in modules)
-
-
-def inlined(function: F) -> F:
-    """Compile a part into the very place of each call: for steps of nanoseconds."""
-    return part(function, forceinline=True)
+def _know_parts() -> None:
+    """Tell numba of the parts that it has not been told of yet."""
+    config: Any = numba.config
+    while marked.parts and not config.DISABLE_JIT:
+        function, options = marked.parts.pop()
+        dispatcher = numba.njit(**OF_ALL, **OF_PARTS, **options)(function)
+        _dispatchers.append(dispatcher)  # numba's type of it does not keep it
+        cpu_target.typing_context.insert_global(function, numba.types.Dispatcher(dispatcher))

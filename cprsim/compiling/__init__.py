@@ -1,0 +1,147 @@
+"""Loops compiled by numba: the one way in which this package compiles.
+
+Functions are marked here. numba takes a third of a second to import, so it is, by `by_numba`, when
+the first of them is called. A part stays what it is for Python, so that loops can be interpreted
+too: where little is to be done that is sooner over than to compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, update_wrapper
+from os import environ
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from cprsim.compiling import marked
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LOADING_S = 0.5  # to import numba, and load machine code that is kept
+ELEMENT_S = 3e-7  # to read or write one element of an array in Python
+
+
+class Compiled:
+    """A function that is compiled on its first call; its machine code serves the next process.
+
+    Where little is to be done, its caller may have it interpreted instead (`pays`).
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], options: dict[str, Any], compiling_s: float = 0.0
+    ) -> None:
+        update_wrapper(self, function)
+        self.py_func = function  # as Python has it
+        self.interpreted_s = 0.0  # so far
+        self._options, self._compiling_s = options, compiling_s
+        self.is_there = False
+
+    def __call__(self, *args: Any) -> Any:
+        self.is_there = True
+        return self.code(*args)
+
+    @cached_property
+    def code(self) -> Any:
+        """What numba makes of it."""
+        from cprsim.compiling.by_numba import dispatcher_of
+
+        return dispatcher_of(self.py_func, self._options)
+
+    def pays(self, more_s: float = 0.0) -> bool:
+        """Whether machine code is there, or would be sooner than so much more is interpreted.
+
+        The compiler is not asked for as long as all that is interpreted in this process takes less
+        time than it would; where the code is kept already, than to load it.
+        """
+        if self.is_there:
+            return True
+        by_then_s = self.interpreted_s + more_s
+        if by_then_s <= LOADING_S or environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+            return False
+        if by_then_s > self._compiling_s:
+            return True
+        from cprsim.compiling.by_numba import is_kept
+
+        return is_kept(self.code)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba asks for where another compiled function calls this one."""
+        return self.code._numba_type_
+
+
+class CompiledForMuch(Compiled):
+    """A function that is interpreted until it has been given so much that compiling pays."""
+
+    def __call__(self, *args: Any) -> Any:
+        n_elements = sum(one.size for one in args if isinstance(one, np.ndarray))
+        more_s = ELEMENT_S * n_elements
+        if self.pays(more_s):
+            return super().__call__(*args)
+        self.interpreted_s += more_s
+        with np.errstate(all="ignore"):
+            return self.py_func(*args)
+
+
+def compiled(function: F, **options: Any) -> F:
+    """Compile on the first call, and keep the machine code for the next process."""
+    return cast(F, Compiled(function, options))
+
+
+def compiled_for_much(function: F) -> F:
+    """The same where much is handed to it: its time is about that of reading all arrays once."""
+    return cast(F, CompiledForMuch(function, {}, compiling_s=1.5))
+
+
+def compiled_slowly(seconds: float, **options: Any) -> Callable[[F], F]:
+    """The same for what takes the compiler so long; its caller has little interpreted (`pays`)."""
+
+    def marked_so(function: F) -> F:
+        return cast(F, Compiled(function, options, seconds))
+
+    return marked_so
+
+
+def uncounted(function: F) -> F:
+    """Compile a function that makes no arrays, and counts no references to those it is given.
+
+    To count those of twenty arrays takes longer than most steps of a simulation.
+    """
+    return compiled(function, _nrt=False)
+
+
+def part(function: F, **options: Any) -> F:
+    """Compile a function into the compiled functions that call it; Python calls it as it is."""
+    marked.parts.append((function, options))
+    return function
+
+
+def uncounted_part(function: F) -> F:
+    """The same of what `uncounted` functions call."""
+    return part(function, _nrt=False)
+
+
+def uncounted_inlined(function: F) -> F:
+    """The same, into the very place of each call: for what is called in few places."""
+    return part(function, _nrt=False, forceinline=True)
+
+
+def inlined(function: F) -> F:
+    """Compile a part into the very place of each call: for steps of nanoseconds."""
+    return part(function, forceinline=True)
+
+
+def shared(module: ModuleType, folder: Path) -> None:
+    """Let compiled functions of a folder call those of a module, which are plain Python else."""
+    depends(folder, module)
+    for function in vars(module).values():
+        if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+            uncounted_part(function)
+
+
+def depends(folder: Path, *modules: ModuleType) -> None:
+    """Machine code of a folder is out of date as soon as one of these modules changes."""
+    marked.shared_files[folder].update(Path(str(module.__file__)) for module in modules)

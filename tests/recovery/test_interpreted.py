@@ -1,0 +1,107 @@
+"""What Python makes of the compiled loops is what machine code does, to the last bit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.compiling import LOADING_S, Compiled
+from cprsim.errors import CprsimError
+from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.experiments.pipeline import Outcome, simulate
+from cprsim.scenario import load_scenario
+from cprsim.simulate.fast.loops import Interpreted
+from tests.making import SCENARIOS
+from tests.recovery import by_fast
+from tests.recovery.test_engines import CASES
+
+N_REPLICATIONS = 40
+NO_RUN = ("fleet", "rehearsal", "shadowsync")  # of other commands
+SHIPPED = sorted(path.stem for path in SCENARIOS.glob("*.yaml") if path.stem not in NO_RUN)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_scenarios_have_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = shipped(name)
+    found = []
+    for by_machine_code in (True, False):
+        monkeypatch.setattr(Compiled, "pays", lambda loop, more_s=0.0, it=by_machine_code: it)
+        found.append(bytes_of(simulate(experiment)))
+    assert found[0] == found[1]
+
+
+def shipped(name: str) -> Experiment:
+    try:
+        experiment = assemble(load_scenario(SCENARIOS / f"{name}.yaml"))
+    except CprsimError as error:
+        pytest.skip(f"without its files: {error}")
+    return replace(experiment, n_replications=N_REPLICATIONS)
+
+
+def bytes_of(outcome: Outcome) -> list[bytes]:
+    """All numbers of all replications and losses."""
+    arrays = [
+        np.asarray(getattr(record, name))
+        for one in outcome.strategies
+        for record in (one.costs, one.losses)
+        for name in record.__dataclass_fields__
+    ]
+    return [array.tobytes() for array in arrays]
+
+
+@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("seed", range(10))
+def test_random_policies_have_the_same_bits(kind: str, seed: int) -> None:
+    job, failures, draws = CASES[kind](seed)
+    status, *compiled = by_fast.run(job, failures, draws)
+    again, *interpreted = by_fast.run(job, failures, draws, Interpreted)
+    assert again == status
+    assert [array.tobytes() for array in interpreted] == [array.tobytes() for array in compiled]
+
+
+def test_the_compiler_is_asked_as_soon_as_it_is_sooner_done(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    loop = Compiled(lambda: None, {}, compiling_s=5.0)
+    monkeypatch.setattr("cprsim.compiling.by_numba.is_kept", lambda code: False)
+    assert not loop.pays()
+    assert not loop.pays(4.9)
+    assert loop.pays(5.1)
+    loop.interpreted_s = 3.0
+    assert not loop.pays(1.9)
+    assert loop.pays(2.1)
+
+
+def test_what_is_kept_is_loaded_as_soon_as_that_is_sooner_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = Compiled(lambda: None, {}, compiling_s=5.0)
+    monkeypatch.setattr("cprsim.compiling.by_numba.is_kept", lambda code: True)
+    assert not loop.pays(0.9 * LOADING_S)
+    assert loop.pays(1.1 * LOADING_S)
+
+
+def test_a_first_small_run_does_without_the_compiler(tmp_path: Path) -> None:
+    code = (
+        "import sys; from cprsim.cli import main\n"
+        "try: main()\n"
+        "finally: print('numba' in sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run", str(SCENARIOS / "quickstart.yaml"),
+         "--replications", "100", "--out", str(tmp_path / "out")],
+        capture_output=True, text=True, check=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+    )  # fmt: skip
+    assert done.stderr.splitlines()[-1] == "False"
+
+
+def test_numba_switched_off_is_heeded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert not Compiled(lambda: None, {}).pays(1e9)
