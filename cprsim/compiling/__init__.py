@@ -39,9 +39,9 @@ class Compiled:
         self._options, self._compiling_s = options, compiling_s
         self.is_there = False
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
         self.is_there = True
-        return self.code(*args)
+        return self.code(*args, **named)
 
     @cached_property
     def code(self) -> Any:
