@@ -35,6 +35,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Floats
 from cprsim.recovery import pieces
+from cprsim.recovery.giving_up import ROUNDING
 from cprsim.recovery.intervals import young_h
 from cprsim.recovery.policy import OWN, Capture, Medium, Policy, Reverts, Rule, Tax, Tier
 from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
@@ -79,7 +80,8 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     window_h = (facts.step_h or 0.0) if options.window is None else options.window
     stall_h = max(0.0, snapshot_h - window_h)
     best_h = young_h(stall_h, facts.mtbf_h) if stall_h > 0.0 else 0.0
-    every_h = options.every or max(best_h, snapshot_h, persist_h)
+    soonest_h = persist_h * (1.0 + 4.0 * ROUNDING)  # each flush is over before the next begins
+    every_h = options.every or max(best_h, snapshot_h, soonest_h)
     if not every_h > 0.0:
         raise ParameterError("saves of moc take no time here, so none is too many: give `every`")
     stages = pieces.restart(facts, pieces.LOAD)
