@@ -40,6 +40,7 @@ from cprsim.simulate.transitions import stream_keys, uniform
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
 MOST_BY_EVENTS = 64  # replications that SimPy takes sooner than the compiler would
 FIRST_INTERPRETED = 4  # replications, of which the time of others is guessed
+LONG_S = 1.5  # of interpreting, that the next process had better be spared
 TOLD_AFTER_S = 0.05  # of them, what the others would take
 TOLERANCE_H = 1e-6  # of the sums over one replication
 FIRST_DRAWS = 16  # of each cost that varies, in each replication
@@ -240,6 +241,18 @@ def compile_for(job: SimulatedJob) -> None:
     run_block(job, nothing, draws, range(0))
 
 
+_interpreted: dict[Any, SimulatedJob] = {}  # the latest job, by loop
+
+
+def interpreted_for_long() -> list[SimulatedJob]:
+    """A job of each loop that was interpreted for long, and is not compiled in this process."""
+    return [
+        job
+        for loop, job in _interpreted.items()
+        if loop.interpreted_s > LONG_S and not loop.is_there
+    ]
+
+
 class _Block:
     """A block of replications of one job, as far as the compiled engine has run it."""
 
@@ -285,6 +298,7 @@ class _Block:
             yield some, interpreted
             took_s = thread_time() - begin
             loop.interpreted_s += took_s
+            _interpreted[loop] = self._job
             n_done += n
             if took_s < TOLD_AFTER_S:
                 n *= 4
