@@ -127,7 +127,7 @@ def heeding_interrupts():
 
 
 def test_an_interrupt_ends_quietly(program, scenario, tmp_path, listing):
-    command = [*program.command, "run", scenario, "--replications", "1000000"]
+    command = [*program.command, "run", scenario, "--replications", "350000"]
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
