@@ -6,12 +6,15 @@ import gc
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from cprsim.cli import SEARCH_AFTER
 
 os.environ["CPRSIM_COMPILE_BEHIND"] = "0"  # no process outlives its test
 gc.set_threshold(*SEARCH_AFTER)  # as the program does
+hypothesis.settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def responses(draw):
     )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(responses())
 def test_whatever_response_reads_back_as_it_was_written(tmp_path_factory, response):
     path = tmp_path_factory.mktemp("curves") / "made.json"

@@ -15,7 +15,7 @@ vectors = arrays(np.float32, 5, elements=weights)
 strengths = st.floats(0.01, 1.0)
 
 
-quickly = settings(deadline=None, max_examples=50)  # the first call compiles
+quickly = settings(max_examples=50)
 
 
 def close(a, b, scale=100.0) -> bool:

@@ -40,7 +40,7 @@ summaries = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(summaries)
 def test_it_is_read_back_as_it_was_written(summary):
     again = decode(Summary, json.loads(json.dumps(encode(summary), allow_nan=False)))

@@ -76,7 +76,7 @@ TAKEN = {"format", "name", "replay", "digest", "inputs", "cprsim", "python", "li
          "started_at", "finished_at", "took_s", "host"}  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(about=st.dictionaries(names.filter(lambda name: name not in TAKEN), json_values, max_size=4))
 def test_a_manifest_says_what_it_was_told(tmp_path_factory, about):
     folder = tmp_path_factory.mktemp("manifest")
@@ -95,7 +95,7 @@ rows = st.lists(
 
 
 @pytest.mark.long
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(rows)
 def test_a_table_is_read_back_to_the_last_bit(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("table") / "rows.parquet"

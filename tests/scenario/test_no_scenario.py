@@ -138,14 +138,14 @@ def key_paths(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str
     return [path, *(deeper for key, below in entries for deeper in key_paths(below, (*path, key)))]
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_junk_anywhere_is_a_problem_with_a_line_or_no_problem(data: st.DataObject) -> None:
     load_junk(data)
 
 
 @pytest.mark.long
-@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_much_junk_anywhere_is_a_problem_with_a_line_or_no_problem(data: st.DataObject) -> None:
     load_junk(data)

@@ -208,7 +208,7 @@ def read_back(text: str) -> Scenario:
     return Scenario.model_validate(document.data)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(scenarios())
 def test_a_scenario_reads_back_from_what_it_writes(written: Scenario) -> None:
     text = dump_scenario(written)

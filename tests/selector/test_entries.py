@@ -52,7 +52,7 @@ def same(one: RecoveryPolicy, other: RecoveryPolicy) -> bool:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     strategy=st.sampled_from(["full", "partial", *(f"cpr-{tracker}" for tracker in TRACKERS)]),
     parts=sub_saves,

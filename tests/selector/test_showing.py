@@ -9,7 +9,7 @@ from math import nan
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -117,7 +117,6 @@ def test_the_interval_shown_has_few_digits(n_saves: int, useful_h: float, shown:
     assert interval_with(n_saves, useful_h) == shown
 
 
-@settings(deadline=None)
 @given(
     n_saves=st.integers(1, 20_000),
     useful_h=st.floats(0.01, 10_000),

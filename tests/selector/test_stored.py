@@ -79,7 +79,7 @@ def _called(one: Candidate, name: str) -> Candidate:
     return replace(one, strategy=name)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(selections())
 def test_it_is_read_back_as_it_was_written(selection: Selection) -> None:
     again = decode(Selection, json.loads(json.dumps(encode(selection), allow_nan=False)))

@@ -64,7 +64,7 @@ def logs(draw: st.DrawFn) -> tuple[float, OnFailure, EventLog]:
     )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(logs())
 def test_of_any_replication(made: tuple[float, OnFailure, EventLog]) -> None:
     """One test: to draw a replication takes as long as to look at it in all these ways."""

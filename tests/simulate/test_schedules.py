@@ -109,7 +109,7 @@ def jobs(draw: st.DrawFn) -> JobSetting:
     )
 
 
-@hypothesis_settings(max_examples=300, deadline=None)
+@hypothesis_settings(max_examples=300)
 @given(
     jobs(),
     st.sampled_from([OnFailure.RESTART, OnFailure.ROLL_BACK, OnFailure.RELOAD]),

@@ -30,7 +30,7 @@ bodies = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(bodies)
 def test_a_point_is_read_back_as_it_was_written(tmp_path_factory, body):
     store = PointStore(tmp_path_factory.mktemp("points"))
@@ -79,7 +79,7 @@ said = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(said, st.lists(anything, max_size=4))
 def test_what_a_sweep_says_of_itself_is_read_back(tmp_path_factory, said, means):
     folder = tmp_path_factory.mktemp("sweep")
