@@ -118,6 +118,12 @@ def said(selection: Selection) -> str:
     return console.file.getvalue()
 
 
+def test_a_node_on_top_of_the_jobs_is_named(tmp_path) -> None:
+    made = experiment(tmp_path, "full, {strategy: checkmate, options: {shadow_nodes: 1}}")
+    notes = select(made, None, NO_LIMIT, explain=False).notes
+    assert notes == ("checkmate takes nodes on top of the job's, 1, whose hours are not counted.",)
+
+
 # ----------------------------------------------------------------------------- the interval
 
 
