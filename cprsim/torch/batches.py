@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,9 @@ class DataLoaderBatches:
     """The batches of a DataLoader over a map-style dataset, one epoch after the other.
 
     The order of each epoch is drawn once, from a seed, so that it is the same whenever it is asked
-    for. Samples are fetched and put together in this process, as with `num_workers=0`.
+    for. Samples are fetched and put together in this process, as with `num_workers=0`. A loader
+    with `batch_size=None` gives what its dataset holds: batches already, which are looked through
+    once for their sizes.
 
     Raises ParameterError for a loader of an iterable dataset, which has no samples to go back to.
     """
@@ -67,7 +70,8 @@ class DataLoaderBatches:
                 "of batches (`cprsim.torch.TensorBatches`), or a map-style dataset"
             )
         self.loader = loader
-        self._orders: list[list[int]] = []
+        self._orders: list[Any] = []  # of each batch: its samples, or where it lies itself
+        self._puts_together = loader.batch_sampler is not None
         own = getattr(loader.sampler, "generator", None)
         state = None if own is None else own.get_state()
         with torch.random.fork_rng():
@@ -75,24 +79,27 @@ class DataLoaderBatches:
                 torch.manual_seed(seed + epoch)
                 if own is not None:
                     own.manual_seed(seed + epoch)
-                self._orders += [list(order) for order in self._of_one_epoch()]
+                self._orders += list(self._of_one_epoch())
         if own is not None:
             own.set_state(state)
 
     def _of_one_epoch(self) -> Any:
-        sampler = self.loader.batch_sampler
-        return sampler if sampler is not None else ([i] for i in self.loader.sampler)
+        return map(list, self.loader.batch_sampler) if self._puts_together else self.loader.sampler
 
-    @property
+    @cached_property
     def sizes(self) -> Ints:
         """Samples of each batch, all epochs."""
-        return np.array([len(order) for order in self._orders])
+        if self._puts_together:
+            return np.array([len(order) for order in self._orders])
+        return np.array([samples_of(self[number]) for number in range(len(self))])
 
     def __len__(self) -> int:
         return len(self._orders)
 
     def __getitem__(self, number: int) -> Any:
         order = self._orders[number]
+        if not self._puts_together:
+            return self.loader.collate_fn(self.loader.dataset[order])
         if hasattr(self.loader.dataset, "__getitems__"):
             samples = self.loader.dataset.__getitems__(order)
         else:

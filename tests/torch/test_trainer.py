@@ -209,6 +209,16 @@ def test_a_loader_that_shuffles_gives_the_same_batches_again() -> None:
     assert torch.cat([again[i][0] for i in range(10)]).tolist() == order
 
 
+def test_a_loader_that_does_not_batch_gives_the_batches_of_its_dataset() -> None:
+    held = [{"x": torch.full((n, 2), float(n)), "y": torch.zeros(n)} for n in (4, 2, 3)]
+    loader = torch.utils.data.DataLoader(held, batch_size=None, shuffle=True)
+    batches = DataLoaderBatches(loader, seed=1, epochs=2)
+    assert len(batches) == 6
+    assert sorted(batches.sizes.tolist()) == [2, 2, 3, 3, 4, 4]
+    for number, n in enumerate(batches.sizes):
+        assert torch.equal(batches[number]["x"], torch.full((n, 2), float(n)))
+
+
 def test_what_can_not_be_taken_up_in_its_middle_is_refused() -> None:
     class Stream(torch.utils.data.IterableDataset):
         def __iter__(self):
