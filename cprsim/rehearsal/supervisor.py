@@ -157,7 +157,7 @@ class Supervisor:
         tasks: list[asyncio.Task[None]] = []
         try:
             await self._group.open()
-            await self._set_up_by_the_living()
+            await self._set_up_watched()
             self._began_at = monotonic()
             job = asyncio.create_task(self._until_done())
             tasks = [job, *map(asyncio.create_task, (self._strike(), self._watch()))]
@@ -184,8 +184,8 @@ class Supervisor:
         job.result()
         await _cancelled(tasks)
 
-    async def _set_up_by_the_living(self) -> None:
-        """Set the run up; who died before it has a role would never answer."""
+    async def _set_up_watched(self) -> None:
+        """Set the run up. Raises RunError where a process ends meanwhile: it would never answer."""
         setting_up = asyncio.create_task(self._set_up())
         try:
             while not setting_up.done():
@@ -357,6 +357,7 @@ class Supervisor:
         node.signal(signal.SIGKILL)
         if slot not in self._job.struck:
             self._n_false_alarms += not was_dead
+            self._struck_with[slot] = [slot]  # not those of an earlier strike: it waits for none
             self._spares.lose(slot, at)  # the node is sound
             self._note(FactKind.STRUCK, slot, node.beat_at if was_dead else at)
         self._job.struck.discard(slot)

@@ -40,8 +40,8 @@ from cprsim.simulate.transitions import stream_keys, uniform
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
 MOST_BY_EVENTS = 64  # replications that SimPy takes sooner than the compiler would
 FIRST_INTERPRETED = 4  # replications, of which the time of others is guessed
-LONG_S = 1.5  # of interpreting, that the next process had better be spared
-TOLD_AFTER_S = 0.05  # of them, what the others would take
+LONG_S = 1.5  # what is interpreted for longer is compiled for the next process
+TOLD_AFTER_S = 0.05  # of interpreting: too little of it tells nothing of the others' time
 TOLERANCE_H = 1e-6  # of the sums over one replication
 FIRST_DRAWS = 16  # of each cost that varies, in each replication
 

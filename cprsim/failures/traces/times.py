@@ -175,9 +175,13 @@ NEVER_H = 70_380_768.0  # the year 9999: what many systems write where there is 
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 WITH_COMMAS = r"[+-]?[1-9]\d{0,2}(?:,\d{3})+"  # before thousands, it may be
 WITH_POINTS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"
-FEW_POINTS = 3
+FEW_POINTS = 3  # cells like 1.250: fewer may well be decimals
 NARROW_BLANK = "\u202f"
-COMPACT = {"%Y%m%d": 1, "%Y%m%d%H%M": 10**4, "%Y%m%d%H%M%S": 10**6}  # and how much a day is
+COMPACT = {
+    "%Y%m%d": 1,
+    "%Y%m%d%H%M": 10**4,
+    "%Y%m%d%H%M%S": 10**6,
+}  # dates as one number; how often it counts each day
 TIME_OF_DAY = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp][Mm])?"
 YEAR, MINUTE = r"\d{4}", r"\d:\d\d"
 DAYS_AND_TIME = r"^(\d+)-(\d\d?:\d\d)(:\d\d)?$"  # as Slurm writes 1-02:03:04
