@@ -412,6 +412,25 @@ def test_a_false_alarm_is_fenced_by_a_kill(
     assert struck(run) == 1
 
 
+def test_a_false_alarm_waits_for_none_of_an_earlier_strike(
+    stage: tuple[ForkServer, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Servers 1 and 2 die together; later 2 dies alone, and 1 is taken for dead at that instant."""
+    strike = Supervisor._strike_slots
+
+    def with_false_alarm(self: Supervisor, kill: Kill) -> None:
+        strike(self, kill)
+        if kill.slots == (2,):
+            self._detect(1, self._node[1])
+
+    monkeypatch.setattr(Supervisor, "_strike_slots", with_false_alarm)
+    kills = Kill(0.3, (1, 2)), Kill(3.2, (2,))
+    todo = patient(making.orders(stage[1], *kills))
+    ran, run = rehearsed(stage, replace(todo, n_spares=2, repair_s=0.3, limit_s=12.0))
+    assert ran.n_false_alarms == 1
+    assert struck(run) == 4
+
+
 def test_a_full_disk_costs_a_save_and_nothing_else(
     stage: tuple[ForkServer, Material, Clicks], monkeypatch: pytest.MonkeyPatch
 ) -> None:
