@@ -127,9 +127,11 @@ def heeding_interrupts():
 
 
 def test_an_interrupt_ends_quietly(program, scenario, tmp_path, listing):
-    command = [*program.command, "run", scenario, "--replications", "350000"]
+    # minutes of work on any machine, which no budget of memory refuses first
+    longer = ["--set", "job.useful=100000 h", "--replications", "1000000"]
     with subprocess.Popen(
-        command,
+        [*program.command, "run", scenario, *longer],
+        env=os.environ | {"CPRSIM_MEMORY": "1 PB"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         preexec_fn=heeding_interrupts,
