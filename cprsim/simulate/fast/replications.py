@@ -124,7 +124,8 @@ def plan(
                 if job.status != GOING:
                     return OVER
                 due_h = next_due(num, job)
-            if job.progress_h >= num.useful_h and job.stalled_by == NONE:
+            done = job.progress_h >= num.useful_h and job.stalled_by == NONE
+            if done and job.waits_for == NONE:  # else a save that is due waits for a commit
                 wait_for_last(num, job)
                 if job.waits_for == NONE:
                     commit_all_due(num, job, slots, drawn, row, job.now_h + near_h)
