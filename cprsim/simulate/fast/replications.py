@@ -131,6 +131,9 @@ def plan(
                     commit_all_due(num, job, slots, drawn, row, job.now_h + near_h)
                     job.status = FINISHED
                     return OVER
+        if job.now_h >= num.end_h:
+            job.status = FINISHED if num.end_is_planned else STOPPED
+            return OVER
         behind = job.progress_h < job.frontier_h
         per_h = 0.0
         if not blocked and job.stalled_by == NONE and job.waits_for == NONE:
@@ -221,8 +224,6 @@ def settle(
         refresh(num, job, slots)
     if job.stalled_by != NONE and job.stall_ends_at_h <= job.now_h:
         end_stall(num, job, slots, drawn, row)
-    if job.now_h >= num.end_h and job.status == GOING:
-        job.status = FINISHED if num.end_is_planned else STOPPED
 
 
 @compiled_slowly(10.0, _nrt=False)
