@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MAX_TEXT = 80  # characters; no quantity is longer
 NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+POSITIVE = NUMBER.replace("[+-]?", "", 1)
+STEPS = "steps?"  # of training, as a unit of intervals
 _QUANTITY = re.compile(
     rf"\s*(?P<number>{NUMBER}|[+-]?\.?(?:nan|inf|infinity))"
     r"(?:\s*(?P<unit>[A-Za-zµμ%]{1,20}(?:\s*/\s*[A-Za-zµμ]{1,20})?))?\s*",
@@ -80,7 +82,7 @@ class Dimension:
     def pattern(self) -> str:
         """Regular expression (ECMA 262) of the texts that editors should accept."""
         units = "|".join((*self.written, *self.also))
-        return rf"^\s*{NUMBER.replace('[+-]?', '', 1)}\s*({units})\s*$"
+        return rf"^\s*{POSITIVE}\s*({units})\s*$"
 
     def parse(self, text: str, hint: str = "") -> float:
         """The quantity in the unit inside; `hint` replaces the examples in errors.

@@ -5,6 +5,7 @@ Every message is a predicate ("has no unit: write ..."); problems.py puts the va
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -23,9 +24,10 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import PydanticCustomError, core_schema
 
 from cprsim.errors import ParameterError
-from cprsim.units import BANDWIDTH, SIZE, TIME, Dimension
+from cprsim.units import BANDWIDTH, POSITIVE, SIZE, STEPS, TIME, Dimension
 
 MAX_NODES = 100_000
+_IN_STEPS = rf"^\s*{POSITIVE}\s*{STEPS}\s*$"
 PREDICATE = "predicate"  # type of errors whose message is one of our predicates
 CHECKS = "checks"  # type of errors that carry several (key, message) of a section
 
@@ -68,6 +70,7 @@ class Quantity:
     high: str
     example: str = ""
     otherwise: str = ""  # what may stand there instead of a quantity
+    in_steps: bool = False  # whether `10 steps` may, which become a time by `job.step`
 
     def read(self, value: object) -> float:
         """The value in the unit inside; raises an error that pydantic collects."""
@@ -76,6 +79,8 @@ class Quantity:
             raise predicate(f"is not a finite number: write for example {example}")
         if isinstance(value, int | float) and not isinstance(value, bool):
             raise predicate(f"is a bare number: write its unit, for example {example}")
+        if self.in_steps and isinstance(value, str) and re.fullmatch(_IN_STEPS, value):
+            raise predicate("is in steps, whose length the scenario does not say: give `job.step`")
         if not isinstance(value, str):
             raise predicate(f"is not {self.dimension.what}: write for example {example}")
         try:
@@ -99,7 +104,10 @@ class Quantity:
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         examples = [self.example] if self.example else list(self.dimension.examples)
-        return {"type": "string", "pattern": self.dimension.pattern, "examples": examples}
+        pattern = self.dimension.pattern
+        if self.in_steps:
+            examples, pattern = [*examples, "10 steps"], f"{pattern}|{_IN_STEPS}"
+        return {"type": "string", "pattern": pattern, "examples": examples}
 
 
 PositiveTime = Annotated[float, Quantity(TIME, "1 us", "10000 h", "5.9 h")]
