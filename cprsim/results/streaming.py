@@ -126,9 +126,7 @@ class Moments:
 
 
 def summarise(
-    experiments: Sequence[Experiment],
-    metrics: Sequence[str] = STREAMED,
-    on_progress: Callable[[int, int], None] | None = None,
+    experiments: Sequence[Experiment], metrics: Sequence[str] = STREAMED
 ) -> Iterator[tuple[int, Moments]]:
     """Moments of each experiment, with its place, as soon as it is over.
 
@@ -138,7 +136,6 @@ def summarise(
         side by side, on failures that are drawn once
     metrics : names out of `STREAMED`; an experiment with a staleness curve has those of `PRICED`
         besides
-    on_progress : called with the experiments done and all of them
 
     Notes
     -----
@@ -147,18 +144,14 @@ def summarise(
     groups: dict[object, list[int]] = {}
     for place, experiment in enumerate(experiments):
         groups.setdefault(pipeline.failures_key(experiment), []).append(place)
-    n_done = 0
     for places in groups.values():
         group = [experiments[place] for place in places]
         sums = [_Sums(experiment, tuple(metrics)) for experiment in group]
         for i, batch in pipeline.side_by_side(group):
-            if batch is not None:
+            if batch is None:
+                yield places[i], sums[i].moments()
+            else:
                 sums[i].add(batch.rows)
-                continue
-            n_done += 1
-            if on_progress is not None:
-                on_progress(n_done, len(experiments))
-            yield places[i], sums[i].moments()
 
 
 def _column(name: str) -> Metric:
