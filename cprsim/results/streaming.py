@@ -103,12 +103,6 @@ class Moments:
         low, high = MeanLoss(mean, *pooled(simulated, *measured)).interval(CONFIDENCE)
         return Estimate(mean, low, high, self.n)
 
-    def half_width_fraction(self) -> float:
-        """The widest interval of the strategies' mean overheads, as a share of the mean."""
-        spreads = [self.spread(policy.name, "overhead_fraction") for policy in self.strategies]
-        shares = [one.half_width / one.mean if one.mean > 0 else 0.0 for one in spreads]
-        return float(np.nanmax([0.0, *shares]))
-
     def frame(self) -> pd.DataFrame:
         """As `metrics.summarise`: strategy, quantity, mean, low, high, n."""
         records = []

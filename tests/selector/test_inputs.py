@@ -34,6 +34,14 @@ def test_a_load_over_the_storage_is_varied_by_its_bandwidth_alone(job: Job) -> N
     assert list(known(job, **shared)) == [BANDWIDTH, "an MTBF of the job"]
 
 
+def test_the_mtbf_is_varied_up_to_thirty_times_and_down_to_thirty_failures(job: Job) -> None:
+    mtbf = known(job)["an MTBF of the job"]
+    assert (mtbf.now, mtbf.highest) == pytest.approx((job.mtbf_h, 30 * job.mtbf_h))
+    assert mtbf.lowest == pytest.approx(job.useful_h / 30)
+    often = known(replace(job, mtbf_h=2.0))["an MTBF of the job"]  # 50 failures
+    assert often.lowest == often.now
+
+
 @pytest.mark.parametrize("n_servers", [1, 256])
 def test_over_twice_the_bandwidth_a_save_takes_half_the_time(job: Job, n_servers: int) -> None:
     """Of one server, whose own link is the slower one, and of all, which share the storage."""
