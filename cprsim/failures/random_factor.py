@@ -13,7 +13,7 @@ from math import expm1
 import numpy as np
 
 from cprsim.budget import require_room
-from cprsim.failures.course import Course
+from cprsim.failures.course import RateCourse
 from cprsim.failures.distributions import positive
 from cprsim.records import Floats, Ints
 
@@ -106,19 +106,21 @@ class Stretches:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class CourseExpectation:
     """The failures expected along a course in each of some replications, given its stretches.
 
     What is expected stands in one row of numbers, replication after replication.
     """
 
-    course: Course
+    course: RateCourse
     stretches: Stretches
     passed: Floats  # (n_stretches,) of the course alone, before each begins
     before: Floats  # (n_stretches + 1,) with the factor, of all stretches before
 
     @classmethod
-    def of(cls, course: Course, stretches: Stretches, begin_h: Floats, end: Floats) -> Pace:
+    def of(
+        cls, course: RateCourse, stretches: Stretches, begin_h: Floats, end: Floats
+    ) -> CourseExpectation:
         """The pace of replications that begin anywhere in the course.
 
         Parameters

@@ -13,8 +13,8 @@ from scipy import integrate
 from cprsim.errors import BudgetError, ParameterError
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.changing import ChangingRate
-from cprsim.failures.course import Course
-from cprsim.failures.random_factor import Pace, RandomFactor
+from cprsim.failures.course import RateCourse
+from cprsim.failures.random_factor import CourseExpectation, RandomFactor
 from cprsim.fitting import limits
 from cprsim.records import Clock, Cluster, Floats
 from cprsim.scenario.failures import ChangingFailures
@@ -26,7 +26,7 @@ N = 12_000
 RATE, VARIANCE, LASTS_H = 0.5, 0.8, 6.0
 FACTOR = RandomFactor(VARIANCE, LASTS_H)
 STEADY = ChangingRate(
-    Course((0.0, 10.0), (RATE,), (RATE,)), range(8), from_first=True, factor=FACTOR
+    RateCourse((0.0, 10.0), (RATE,), (RATE,)), range(8), from_first=True, factor=FACTOR
 )
 
 
@@ -85,7 +85,7 @@ def test_a_factor_is_on_a_rate_that_changes(cluster: Cluster) -> None:
 def test_what_is_expected_of_a_pace_and_its_instants_are_inverse() -> None:
     rng, n, zeros = np.random.default_rng(3), 5, np.zeros(5)
     stretches = FACTOR.stretches(rng, FACTOR.sample(rng, n), 0.0, 12.0)
-    pace = Pace.of(BOTH, stretches, zeros, zeros + BOTH.per_window)
+    pace = CourseExpectation.of(BOTH, stretches, zeros, zeros + BOTH.per_window)
     of = np.repeat(np.arange(n), 40)
     at_h = np.tile(np.linspace(0.0, 11.9, 40), n)
     expected = pace.expected(of, at_h)
@@ -112,7 +112,7 @@ def test_both_engines_meet_the_same_failures_and_say_the_same() -> None:
 def test_a_month_costs_as_much_on_average_and_varies_more() -> None:
     useful_h, n, mtbf_h = 720.0, 400, 20.0
     job = setting(useful_h, clock=Clock.WALL)
-    course, factor = Course((0.0, 10.0), (1 / mtbf_h,), (1 / mtbf_h,)), RandomFactor(0.4, 100.0)
+    course, factor = RateCourse((0.0, 10.0), (1 / mtbf_h,), (1 / mtbf_h,)), RandomFactor(0.4, 100.0)
     wall_h = []
     for one in (None, factor):
         source = ChangingRate(course, job.cluster.shard_slots, factor=one)
