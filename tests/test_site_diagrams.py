@@ -38,10 +38,10 @@ def test_a_diagram_of_the_documents_has_all_its_words_within_its_edges(block: st
 def test_messages_lead_from_sender_to_receiver_and_the_lost_one_ends_in_a_cross() -> None:
     text = "sequenceDiagram\nparticipant A as a\nparticipant B as b\nA->>B: go\nB-xA: lost\n"
     drawn = ElementTree.fromstring(sequences.sequence_svg(text))
-    lines = [{k: float(line.attrib[k]) for k in ("x1", "x2", "y1", "y2")} for line in drawn.iter(f"{SVG}line")]  # fmt: skip  # noqa: E501
-    flat = [(line["x1"] < line["x2"]) for line in lines if line["y1"] == line["y2"]]
+    lines = [line.attrib for line in drawn.iter(f"{SVG}line")]
+    flat = [float(line["x1"]) < float(line["x2"]) for line in lines if line["y1"] == line["y2"]]
     assert flat == [True, False]
-    strokes = [line for line in lines if abs(line["x2"] - line["x1"]) == 5]
+    strokes = [line for line in lines if abs(float(line["x2"]) - float(line["x1"])) == 5]
     assert len(strokes) == 4
 
 

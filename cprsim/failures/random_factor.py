@@ -8,7 +8,6 @@ independently, of a gamma distribution with mean 1. Such a process is doubly sto
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import expm1
 
 import numpy as np
 
@@ -49,19 +48,6 @@ class RandomFactor:
         """So many factors, (size,), above 0."""
         drawn = rng.gamma(1 / self.variance, self.variance, size)
         return np.maximum(drawn, np.finfo(float).tiny)
-
-    def variance_of_count(self, rate_per_h: float, hours: float) -> float:
-        """Variance of the failures within some hours; their mean is ``rate_per_h * hours``.
-
-        Notes
-        -----
-        ``r T + 2 v (r L)^2 (T / L - 1 + exp(-T / L))``: that of a Poisson number, and that of the
-        integral of the factor, whose covariance is ``v exp(-distance / L)``. Exact for a constant
-        rate.
-        """
-        stretches = hours / self.lasts_h
-        integral = 2 * (self.lasts_h * rate_per_h) ** 2 * (stretches + expm1(-stretches))
-        return rate_per_h * hours + self.variance * integral
 
     def stretches(
         self, rng: np.random.Generator, now: Floats, from_h: float, until_h: float

@@ -18,6 +18,7 @@ from cprsim.failures.random_factor import CourseExpectation, RandomFactor
 from cprsim.fitting import limits
 from cprsim.records import Clock, Cluster, Floats
 from cprsim.scenario.failures import ChangingFailures
+from tests.closed_forms.random_factor import variance_of_count
 from tests.failures.test_changing import BOTH, rate
 from tests.scenario.writing import changed, problems, scenario, write
 from tests.simulate.building import FULL, block_of, engine, policy, setting
@@ -52,7 +53,7 @@ def test_counts_have_the_mean_and_the_variance_of_the_closed_form(
 ) -> None:
     replication, at_h = instants(STEADY, cluster, [3.0, 7.0, 40.0])  # across chunks
     counts = np.bincount(replication[at_h < until_h], minlength=N).astype(np.float64)
-    moments_agree(counts, RATE * until_h, FACTOR.variance_of_count(RATE, until_h))
+    moments_agree(counts, RATE * until_h, variance_of_count(FACTOR, RATE, until_h))
 
 
 def test_the_closed_form_is_the_integral_of_the_covariance() -> None:
@@ -60,8 +61,8 @@ def test_the_closed_form_is_the_integral_of_the_covariance() -> None:
         return RATE**2 * VARIANCE * exp(-(t - s) / LASTS_H)
 
     double = 2 * integrate.dblquad(covariance, 0, 9.0, 0, lambda t: t)[0]
-    assert FACTOR.variance_of_count(RATE, 9.0) == pytest.approx(RATE * 9.0 + double)
-    short, long = FACTOR.variance_of_count(RATE, 1e-4), FACTOR.variance_of_count(RATE, 1e6)
+    assert variance_of_count(FACTOR, RATE, 9.0) == pytest.approx(RATE * 9.0 + double)
+    short, long = variance_of_count(FACTOR, RATE, 1e-4), variance_of_count(FACTOR, RATE, 1e6)
     assert short == pytest.approx(RATE * 1e-4, rel=1e-3)
     assert long / (RATE * 1e6) == pytest.approx(1 + 2 * VARIANCE * RATE * LASTS_H, rel=1e-4)
 
@@ -122,7 +123,7 @@ def test_a_month_costs_as_much_on_average_and_varies_more() -> None:
     steady, random = wall_h
     error = np.sqrt((steady.var() + random.var()) / n)
     assert abs(random.mean() - steady.mean()) <= 4 * error
-    counts = factor.variance_of_count(1 / mtbf_h, useful_h) / (useful_h / mtbf_h)
+    counts = variance_of_count(factor, 1 / mtbf_h, useful_h) / (useful_h / mtbf_h)
     of_one = 1 / 3  # squared coefficient of variation of what one failure loses: uniform
     wider = (counts + of_one) / (1 + of_one)
     assert random.var() / steady.var() == pytest.approx(wider, rel=4 * 2 / np.sqrt(n))
