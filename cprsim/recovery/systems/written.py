@@ -43,7 +43,7 @@ class OverLink:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class WrittenOptions:
     """A policy, less its name."""
 
     tiers: tuple[Tier, ...] = option((), "records", "where copies lie")
@@ -60,7 +60,7 @@ class Options:
     tax: Tax = option(Tax(), "records", "what the system takes all the time")  # noqa: RUF009
 
 
-def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+def plan(facts: JobFacts, options: WrittenOptions, name: str) -> Policy:
     if not options.rules:
         raise ParameterError(f"{name} has no rule: give `rules`, the last of which always holds")
     saved_to = {capture.tier for capture in options.captures}
@@ -160,7 +160,7 @@ SYSTEM = System(
     name="policy",
     summary="as the scenario's entry writes it: tiers, captures and rules",
     source="the scenario",
-    options=Options,
+    options=WrittenOptions,
     plan=plan,
     interval="every",
     cited="the scenario",
