@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic_core import PydanticCustomError
-
 from cprsim.errors import ParameterError
 from cprsim.foreign import one_line
 from cprsim.scenario.failures import EMB_PS, WORKER
@@ -168,5 +166,5 @@ def read_saves(text: str) -> Saves:
 def _read(quantity: Quantity, text: str) -> float:
     try:
         return quantity.read(text.strip())
-    except PydanticCustomError as error:
-        raise ParameterError(f"{one_line(text.strip())!r} {error.message()}") from None
+    except ParameterError as error:
+        raise ParameterError(f"{one_line(text.strip())!r} {error}") from None

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from cprsim.errors import Place, Problem
 from cprsim.foreign import one_line
 from cprsim.scenario.failures import KINDS
-from cprsim.scenario.quantities import CHECKS, PREDICATE, choices
+from cprsim.scenario.quantities import CHECKS, choices
 from cprsim.scenario.yaml_text import KeyPath, Plain, as_written, dotted
 
 MAX_PROBLEMS = 50  # lines; more than that nobody reads
@@ -59,7 +59,9 @@ def problems_of(
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
     """Each problem once, in the order of the file; what the command line says comes first."""
-    found = sorted(set(problems), key=lambda p: (p.place.line or 0, str(p.place.file), p.key))
+    found = sorted(
+        dict.fromkeys(problems), key=lambda p: (p.place.line or 0, str(p.place.file), p.key)
+    )
     if (n_more := len(found) - MAX_PROBLEMS) > 0:
         found[MAX_PROBLEMS:] = [Problem(found[-1].place, "", f"the last of {n_more} more problems")]
     return found
@@ -101,8 +103,8 @@ def _explained(
         yield path, f"unknown key; {choices(path[-1], _keys(_model_at(root, details['loc'][:-1])))}"
     elif kind == "missing":
         yield path, "is missing" + _meaning(_model_at(root, details["loc"][:-1]), str(path[-1]))
-    elif kind == PREDICATE:
-        yield path, f"{shown(found)} {context['message']}"
+    elif kind == "value_error":
+        yield path, f"{shown(found)} {context['error']}"
     elif details["loc"][-1:] == ("[key]",) and kind == "string_pattern_mismatch":
         yield path, "is no name for a role: letters, digits, `_` and `-`, a letter first"
     else:

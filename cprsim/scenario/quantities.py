@@ -26,7 +26,6 @@ from cprsim.errors import ParameterError
 from cprsim.units import BANDWIDTH, SIZE, TIME, Dimension
 
 MAX_NODES = 100_000
-PREDICATE = "predicate"  # type of errors whose message is one of our predicates
 CHECKS = "checks"  # type of errors that carry several (key, message) of a section
 
 
@@ -48,11 +47,6 @@ class Model(BaseModel):
         return self
 
 
-def predicate(message: str) -> PydanticCustomError:
-    """An error whose message goes on where the value found ends."""
-    return PydanticCustomError(PREDICATE, "{message}", {"message": message})
-
-
 def choices(found: object, known: tuple[str, ...]) -> str:
     """Tell what there is to choose from, the nearest first."""
     near = get_close_matches(str(found), known, n=1)
@@ -70,21 +64,18 @@ class Quantity:
     otherwise: str = ""  # what may stand there instead of a quantity
 
     def read(self, value: object) -> float:
-        """The value in the unit inside; raises an error that pydantic collects."""
+        """The value in the unit inside. Raises ParameterError; pydantic collects such errors."""
         example = (self.example or self.dimension.hint) + self.otherwise
         if isinstance(value, float) and not isfinite(value):
-            raise predicate(f"is not a finite number: write for example {example}")
+            raise ParameterError(f"is not a finite number: write for example {example}")
         if isinstance(value, int | float) and not isinstance(value, bool):
-            raise predicate(f"is a bare number: write its unit, for example {example}")
+            raise ParameterError(f"is a bare number: write its unit, for example {example}")
         if not isinstance(value, str):
-            raise predicate(f"is not {self.dimension.what}: write for example {example}")
-        try:
-            inside = self.dimension.parse(value, example)
-            low, high = self.dimension.parse(self.low), self.dimension.parse(self.high)
-        except ParameterError as error:
-            raise predicate(str(error)) from None
+            raise ParameterError(f"is not {self.dimension.what}: write for example {example}")
+        inside = self.dimension.parse(value, example)
+        low, high = self.dimension.parse(self.low), self.dimension.parse(self.high)
         if not low <= inside <= high:
-            raise predicate(f"is out of range: it must lie between {self.low} and {self.high}")
+            raise ParameterError(f"is out of range: it must lie between {self.low} and {self.high}")
         return inside
 
     def __get_pydantic_core_schema__(

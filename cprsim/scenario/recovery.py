@@ -16,11 +16,12 @@ from pydantic import (
 from pydantic.json_schema import WithJsonSchema
 
 from cprsim import records
+from cprsim.errors import ParameterError
 from cprsim.records import SmallTables
 from cprsim.recovery import INTERVAL_RULES, NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.costs import OwnCosts
-from cprsim.scenario.quantities import Model, Quantity, choices, predicate
+from cprsim.scenario.quantities import Model, Quantity, choices
 from cprsim.scenario.system_options import option_problems, options_json_schema
 from cprsim.units import TIME
 
@@ -33,14 +34,14 @@ SubSaveTime = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 s")]
 
 def _known_strategy(name: str) -> str:
     if name not in KNOWN:
-        raise predicate(f"is no strategy: {choices(name, KNOWN)}")
+        raise ParameterError(f"is no strategy: {choices(name, KNOWN)}")
     return name
 
 
 def _known_rule(name: str) -> str:
     if name not in INTERVAL_RULES:
         rules = choices(name, tuple(INTERVAL_RULES))
-        raise predicate(f"is neither a time (such as 2.5 h) nor a rule: {rules}")
+        raise ParameterError(f"is neither a time (such as 2.5 h) nor a rule: {rules}")
     return name
 
 

@@ -13,7 +13,7 @@ from pydantic.json_schema import WithJsonSchema
 
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.policy import field_type, keys_at, record_of
-from cprsim.scenario.quantities import PREDICATE, Bandwidth, Model, Quantity
+from cprsim.scenario.quantities import Bandwidth, Model, Quantity
 from cprsim.units import SIZE, TIME
 
 RECORDS = "records"  # kind of an option that is records of a policy
@@ -94,8 +94,8 @@ def option_problems(system: str, written: dict[str, Any] | None) -> Iterator[tup
                 yield key, f"unknown key; there are: {known}"
             elif details["type"] == "extra_forbidden":
                 yield key, f"system `{system}` has no such option; it has: {known}"
-            elif details["type"] == PREDICATE:
-                yield key, f"`{details['input']}` {details['ctx']['message']}"
+            elif details["type"] == "value_error":
+                yield key, f"`{details['input']}` {details['ctx']['error']}"
             else:
                 message = details["msg"]
                 yield key, f"`{details['input']}` is wrong: {message[:1].lower()}{message[1:]}"

@@ -14,7 +14,7 @@ from pydantic_core import core_schema
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages, with_lives
 from cprsim.failures.replay import Replay
-from cprsim.scenario.quantities import Model, PositiveCount, Quantity, predicate
+from cprsim.scenario.quantities import Model, PositiveCount, Quantity
 from cprsim.units import TIME
 
 FEWEST_OUTAGES = 2  # that can be replayed
@@ -25,15 +25,15 @@ class _Instant:
     """Annotates an instant as a log writes it: an ISO 8601 day or time stamp, or a number."""
 
     def read(self, value: object) -> float | str:
-        """The text or the number; raises an error that pydantic collects."""
+        """The text or the number. Raises ParameterError."""
         if isinstance(value, int | float) and not isinstance(value, bool):
             if not abs(value) < 1e15:  # nor NaN
-                raise predicate(f"is no instant: {EXAMPLE}")
+                raise ParameterError(f"is no instant: {EXAMPLE}")
             return float(value)
         try:
             datetime.fromisoformat(str(value).strip())
         except ValueError:
-            raise predicate(f"is no instant: {EXAMPLE}") from None
+            raise ParameterError(f"is no instant: {EXAMPLE}") from None
         return str(value).strip()
 
     def __get_pydantic_core_schema__(
