@@ -35,14 +35,14 @@ MAX_PIECES = 100  # of a rate that changes
 MAX_FAILURES = 100_000  # that a job may expect
 
 ClockName = Annotated[
-    Literal["progress", "uptime", "wall"],
+    Clock,
     Field(
         description="Clock on which failures age: progress (only first-time useful work), uptime "
         "(everything but recovery) or wall (everything; failures strike anywhere).",
     ),
 ]
 StartName = Annotated[
-    Literal["fresh", "stationary"],
+    Start,
     Field(
         description="Age at the start of the job: fresh (just renewed) or stationary (up for long)."
     ),
@@ -149,14 +149,14 @@ class CorrelatedFailures(Model):
     shocks: ShocksSection | None = Field(
         None, description="Failures of several nodes at once; absent: none."
     )
-    start: StartName = "stationary"
+    start: StartName = Start.STATIONARY
     watched_h: Watched = Field(
         0.0,
         alias="watched",
         description="The job starts at a random instant of so long a time after `start` [time]: "
         "the length of the log that was fitted; default 0 h.",
     )
-    clock: ClockName = "wall"
+    clock: ClockName = Clock.WALL
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Intervals are intervals."""
@@ -172,8 +172,8 @@ class CorrelatedFailures(Model):
             lifetime=Weibull.from_mean(self.mtbf_h, self.shape),
             frailty=self._frailty(),
             shocks=None if self.shocks is None else self.shocks.record(),
-            clock=Clock(self.clock),
-            start=Start(self.start),
+            clock=self.clock,
+            start=self.start,
             watched_h=self.watched_h,
             repair=cluster.repair,
         )
@@ -205,8 +205,8 @@ class JobFailures(Lifetime):
     kind: Literal["job"] = Field(description="One clock for the job as a whole.")
     role: RoleName = EMB_PS
     together: Together = 1
-    start: StartName = "fresh"
-    clock: ClockName = "wall"
+    start: StartName = Start.FRESH
+    clock: ClockName = Clock.WALL
 
     def source(self, cluster: Cluster, useful_h: float) -> JobClock:
         """These failures in a job."""
@@ -214,8 +214,8 @@ class JobFailures(Lifetime):
             lifetime=self.distribution,
             slots=slots_of(cluster, self.role),
             together=self.together,
-            clock=Clock(self.clock),
-            start=Start(self.start),
+            clock=self.clock,
+            start=self.start,
             repair=cluster.repair,
         )
 
@@ -229,15 +229,15 @@ class NodeFailures(Model):
         description="For each role that fails (emb_ps, trainer, sync_ps, names of `others`), the "
         "lifetime of one of its nodes.",
     )
-    start: StartName = "stationary"
-    clock: ClockName = "wall"
+    start: StartName = Start.STATIONARY
+    clock: ClockName = Clock.WALL
 
     def source(self, cluster: Cluster, useful_h: float) -> NodeClocks:
         """These failures in a job."""
         return NodeClocks(
             lifetimes={role: lifetime.distribution for role, lifetime in self.roles.items()},
-            clock=Clock(self.clock),
-            start=Start(self.start),
+            clock=self.clock,
+            start=self.start,
             repair=cluster.repair,
         )
 
@@ -299,7 +299,7 @@ class ChangingFailures(Model):
     )
     role: RoleName = EMB_PS
     together: Together = 1
-    clock: ClockName = "wall"
+    clock: ClockName = Clock.WALL
 
     @property
     def course(self) -> Course:
@@ -330,7 +330,7 @@ class ChangingFailures(Model):
             course=self.course,
             slots=slots_of(cluster, self.role),
             together=self.together,
-            clock=Clock(self.clock),
+            clock=self.clock,
             from_first=self.begins == "first",
             repair=cluster.repair,
             factor=None if self.factor is None else self.factor.record(),
@@ -361,8 +361,8 @@ class InjectedFailures(Model):
     kind: Literal["injected"] = Field(
         description="So many failures, at random or given instants of a clock."
     )
-    clock: Literal["progress", "uptime", "wall"] = Field(
-        "progress",
+    clock: Clock = Field(
+        Clock.PROGRESS,
         description="Clock of the instants: progress (every strategy meets all of them), uptime "
         "(stands still in recovery) or wall (a job meets those before its end).",
     )
@@ -467,7 +467,7 @@ class InjectedFailures(Model):
             at_h=self.at_h,
             count=self.count or 0,
             repair=cluster.repair,
-            clock=Clock(self.clock),
+            clock=self.clock,
             slots_at=None if at is None else tuple(_numbered(slots, servers) for servers in at),
         )
 

@@ -33,6 +33,7 @@ _PREDICATES: dict[str, str] = {
     "less_than": "is out of range: it must be less than {lt}",
     "less_than_equal": "is out of range: it must be at most {le}",
     "literal_error": "is not one of {expected}",
+    "enum": "is not one of {expected}",
     "string_pattern_mismatch": "has characters that a name cannot have, or too many",
     "string_too_short": "is empty",
     "string_too_long": "is longer than {max_length} characters",

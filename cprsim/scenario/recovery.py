@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -87,8 +87,8 @@ class SubSavesSection(Model):
     large_tables: int = Field(
         7, strict=True, ge=1, le=10_000, description="The so many largest tables are prioritised."
     )
-    small_tables: Literal["interval", "sub-save"] = Field(
-        "interval",
+    small_tables: SmallTables = Field(
+        SmallTables.EACH_INTERVAL,
         description="When the other tables are saved: once an interval (equal bytes) or with every "
         "sub-save (more bytes, fresher rows).",
     )
@@ -108,7 +108,7 @@ class SubSavesSection(Model):
             fraction=self.fraction,
             extra_h=self.selection_h + self.latency_h,
             n_large_tables=self.large_tables,
-            small_tables=SmallTables(self.small_tables),
+            small_tables=self.small_tables,
             sample_period=self.sample_period,
         )
 

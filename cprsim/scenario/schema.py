@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import Field
 
-from cprsim.records import STOPPED_BEYOND, SubSaves
+from cprsim.records import STOPPED_BEYOND, Clock, SubSaves
 from cprsim.recovery import STRATEGIES
 from cprsim.scenario.accuracy import Accuracy
 from cprsim.scenario.cluster import ClusterSection
@@ -191,9 +191,9 @@ def _scopes_are_whole(scenario: Scenario) -> Found:
         )
     elif abs(total - 1.0) > 1e-6:
         yield "scopes", f"the shares add up to {total:g}; they must add up to 1"
-    clock = _clock(scenario.failures)
+    clock = scenario.failures.clock
     for i, scope in enumerate(scopes):
-        if scope.failures is not None and (own := _clock(scope.failures)) != clock:
+        if scope.failures is not None and (own := scope.failures.clock) != clock:
             yield (
                 f"scopes.{i}.failures.clock",
                 f"is `{own}`: failures of one job age on one clock, and `failures` has `{clock}`",
@@ -206,10 +206,6 @@ def _scopes_are_whole(scenario: Scenario) -> Found:
             yield "cluster.rack", "is missing: how many neighbouring nodes share a rack"
     if scenario.sync is not None:
         yield "scopes", "do not go with `sync`: there every failure kills a node"
-
-
-def _clock(failures: Failures) -> str:
-    return "wall" if isinstance(failures, TraceFailures) else failures.clock
 
 
 def _servers_for_partial_recovery(scenario: Scenario) -> Found:
@@ -302,7 +298,7 @@ def _group_fits(
 def _failures_are_bounded(scenario: Scenario, failures: Failures) -> Found:
     useful_h = scenario.job.useful_h
     if isinstance(failures, InjectedFailures):
-        times = 1.0 if failures.clock == "progress" else STOPPED_BEYOND
+        times = 1.0 if failures.clock is Clock.PROGRESS else STOPPED_BEYOND
         which = f"the job of {useful_h:g} h"
         if times > 1.0:
             which = f"{times:g} times {which}, at which it is given up"

@@ -14,6 +14,7 @@ from pydantic_core import core_schema
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages, with_lives
 from cprsim.failures.replay import Replay
+from cprsim.records import Clock
 from cprsim.scenario.quantities import Model, PositiveCount, Quantity
 from cprsim.units import TIME
 
@@ -160,9 +161,9 @@ class TraceFailures(Model):
     )
 
     @property
-    def clock(self) -> Literal["wall"]:
+    def clock(self) -> Clock:
         """A trace runs on wall time."""
-        return "wall"
+        return Clock.WALL
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Each format has its own keys."""
