@@ -12,8 +12,8 @@ from pathlib import Path
 from cprsim.errors import ParameterError
 from cprsim.foreign import one_line
 from cprsim.scenario.failures import EMB_PS, WORKER
-from cprsim.scenario.quantities import MAX_NODES, Quantity, choices
-from cprsim.units import TIME
+from cprsim.scenario.quantities import MAX_NODES, choices
+from cprsim.units import TIME, Quantity
 
 UNKNOWN = "unknown"
 PER_NODE = "per node"

@@ -20,8 +20,8 @@ from cprsim.scenario.distributions import (
     duration_of,
     duration_written_as,
 )
-from cprsim.scenario.quantities import Bandwidth, Model, Quantity
-from cprsim.units import SHARE, TIME
+from cprsim.scenario.quantities import Bandwidth, Model
+from cprsim.units import SHARE, TIME, Quantity
 
 TRANSFER = "transfer"
 OR_TRANSFER = f", or `transfer`{OR_DISTRIBUTION}"

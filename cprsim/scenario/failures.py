@@ -20,9 +20,9 @@ from cprsim.failures.random_factor import RandomFactor
 from cprsim.failures.sources import Start
 from cprsim.records import Clock, Cluster
 from cprsim.scenario.distributions import Lifetime, Mtbf95, Spread95, intervals_agree
-from cprsim.scenario.quantities import MAX_NODES, Model, Mtbf, NodeCount, PositiveCount, Quantity
+from cprsim.scenario.quantities import MAX_NODES, Model, Mtbf, NodeCount, PositiveCount
 from cprsim.scenario.traces import TraceFailures
-from cprsim.units import SHARE, TIME
+from cprsim.units import SHARE, TIME, Quantity
 
 EMB_PS, TRAINER, SYNC_PS, ANY = "emb_ps", "trainer", "sync_ps", "any"
 WORKER = "worker"
@@ -63,18 +63,6 @@ Together = Annotated[
 InjectedTime = Annotated[float, Quantity(TIME, "0 h", "10000000 h", "10.5 h")]
 Share = Annotated[float, Quantity(SHARE, "0.001 %", "99.999 %", "10 %")]
 Watched = Annotated[float, Quantity(TIME, "0 h", "1000000 h", "349 d")]
-
-
-class FrailtySection(Model):
-    """Every node has a factor on its hazard, drawn from a gamma distribution with mean 1."""
-
-    shape: float = Field(
-        strict=True,
-        ge=0.01,
-        le=100,
-        description="Shape of the factors, no unit; their variance is 1 / shape.",
-        examples=[0.8],
-    )
 
 
 class LemonsSection(Model):
@@ -140,7 +128,7 @@ class CorrelatedFailures(Model):
     )
     mtbf_95_h: Mtbf95 = None
     spread_95: Spread95 = None
-    frailty: FrailtySection | None = Field(
+    frailty: GammaFrailty | None = Field(
         None, description="Spread of the factors on the nodes' hazards; absent: all are 1."
     )
     lemons: LemonsSection | None = Field(
@@ -183,7 +171,7 @@ class CorrelatedFailures(Model):
         return nodes
 
     def _frailty(self) -> Frailty:
-        others = ALIKE if self.frailty is None else GammaFrailty(self.frailty.shape)
+        others = self.frailty or ALIKE
         if self.lemons is None:
             return others
         return frailty.Lemons(self.lemons.share_fraction, self.lemons.factor, others)
@@ -245,28 +233,6 @@ class NodeFailures(Model):
 Border = Annotated[float, Quantity(TIME, "0 h", "1000000 h", "90 d")]
 
 
-class FactorSection(Model):
-    """A random factor on the rate, which nobody knows beforehand."""
-
-    variance: float = Field(
-        strict=True,
-        ge=1e-6,
-        le=100,
-        description="Variance of the factor, no unit; it is gamma with mean 1.",
-        examples=[0.3],
-    )
-    lasts_h: Mtbf = Field(
-        alias="lasts",
-        description="Mean time for which a factor holds [time]; it ends at random, then another "
-        "one is drawn.",
-        examples=["100 h"],
-    )
-
-    def record(self) -> RandomFactor:
-        """The factor."""
-        return RandomFactor(self.variance, self.lasts_h)
-
-
 class ChangingFailures(Model):
     """The job fails as a Poisson process whose rate changes along a log's window, and at random."""
 
@@ -294,7 +260,7 @@ class ChangingFailures(Model):
         description="Where each replication begins: at a random instant of the window, or at its "
         "first. After its end the window begins again, as a trace does.",
     )
-    factor: FactorSection | None = Field(
+    factor: RandomFactor | None = Field(
         None, description="A random factor on the rate of each replication; absent: none."
     )
     role: RoleName = EMB_PS
@@ -333,7 +299,7 @@ class ChangingFailures(Model):
             clock=self.clock,
             from_first=self.begins == "first",
             repair=cluster.repair,
-            factor=None if self.factor is None else self.factor.record(),
+            factor=self.factor,
         )
         if (n_failures := found.n_failures(useful_h)) > MAX_FAILURES:
             raise ParameterError(too_many(n_failures))

@@ -32,8 +32,8 @@ from cprsim.recovery.policy import (
 from cprsim.recovery.systems import written
 from cprsim.scenario.costs import LinkSection, link_or_duration
 from cprsim.scenario.distributions import DurationSpec, FixedTime, duration_of
-from cprsim.scenario.quantities import Model, Quantity
-from cprsim.units import TIME
+from cprsim.scenario.quantities import Model
+from cprsim.units import TIME, Quantity
 
 YOUNG = "young"
 TIME_H = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 min")]

@@ -21,9 +21,9 @@ from cprsim.records import SmallTables
 from cprsim.recovery import INTERVAL_RULES, NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.costs import OwnCosts
-from cprsim.scenario.quantities import Model, Quantity, choices
+from cprsim.scenario.quantities import Model, choices
 from cprsim.scenario.system_options import option_problems, options_json_schema
-from cprsim.units import TIME
+from cprsim.units import TIME, Quantity
 
 KNOWN = (*STRATEGIES, *SYSTEMS)
 NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+=-]{0,59}$"

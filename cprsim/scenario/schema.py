@@ -146,6 +146,8 @@ def json_schema() -> dict[str, Any]:
     schema = Scenario.model_json_schema(mode="validation")
     schema["required"] = [key for key in schema["required"] if key != "name"]  # by the file's name
     schema["$defs"]["RecoverySection"]["required"] = ["strategy"]  # a name by default too
+    for section in schema["$defs"].values():  # of a record's docstring the first paragraph
+        section["description"] = " ".join(section["description"].partition("\n\n")[0].split())
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
@@ -228,10 +230,10 @@ def _somebody_synchronises(scenario: Scenario) -> Found:
         yield "cluster.trainers", "is missing: `sync` says how trainers stay in step"
     elif SYNC_PS in scenario.cluster.others:
         yield f"cluster.others.{SYNC_PS}", "is the role of `sync.servers`; choose another name"
-    elif stragglers is not None and stragglers.trainers > n_trainers:
+    elif stragglers is not None and stragglers.n_trainers > n_trainers:
         yield (
             "sync.stragglers.trainers",
-            f"{stragglers.trainers} of {n_trainers} trainers cannot be slow",
+            f"{stragglers.n_trainers} of {n_trainers} trainers cannot be slow",
         )
 
 

@@ -13,8 +13,8 @@ from pydantic.json_schema import WithJsonSchema
 
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.policy import field_type, keys_at, record_of
-from cprsim.scenario.quantities import Bandwidth, Model, Quantity
-from cprsim.units import SIZE, TIME
+from cprsim.scenario.quantities import Bandwidth, Model
+from cprsim.units import SIZE, TIME, Quantity
 
 RECORDS = "records"  # kind of an option that is records of a policy
 TAG = "as:"  # begins the names of a union's members in pydantic's locations

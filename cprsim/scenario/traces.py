@@ -15,8 +15,8 @@ from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages, with_lives
 from cprsim.failures.replay import Replay
 from cprsim.records import Clock
-from cprsim.scenario.quantities import Model, PositiveCount, Quantity
-from cprsim.units import TIME
+from cprsim.scenario.quantities import Model, PositiveCount
+from cprsim.units import TIME, Quantity
 
 FEWEST_OUTAGES = 2  # that can be replayed
 EXAMPLE = "write a day such as 2000-01-01, or for tidy traces an instant as the file writes them"

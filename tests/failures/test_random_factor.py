@@ -148,7 +148,7 @@ def test_a_scenario_says_the_factor(tmp_path: Path) -> None:
     wanders = scenario(failures={**said, "factor": {"variance": 0.3, "lasts": "4 d"}}).failures
     assert isinstance(wanders, ChangingFailures)
     assert wanders.factor is not None
-    assert wanders.factor.record() == RandomFactor(0.3, 96.0)
+    assert wanders.factor == RandomFactor(0.3, 96.0)
     for variance in limits.FACTOR_VARIANCE:  # what fits may write is what a scenario takes
         scenario(failures={**said, "factor": {"variance": variance, "lasts": "4 d"}})
     text = changed(("kind: injected, count: 5, together: 4", SECTION), ("0.3", "0.0"))
