@@ -12,12 +12,10 @@ from pydantic_core import ErrorDetails
 from cprsim.errors import Place, Problem
 from cprsim.foreign import one_line
 from cprsim.scenario.failures import KINDS
-from cprsim.scenario.quantities import CHECKS, choices
+from cprsim.scenario.quantities import CHECKS, TAG, UNKNOWN_KEY, choices
 from cprsim.scenario.yaml_text import KeyPath, Plain, as_written, dotted
 
 MAX_PROBLEMS = 50  # lines; more than that nobody reads
-UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # of models, of records
-TAG = "as:"  # begins the names of a union's members in pydantic's locations
 
 _PREDICATES: dict[str, str] = {
     "int_type": "is not a whole number",
@@ -103,10 +101,10 @@ def _explained(
         else:
             yield path, f"{shown(found)} {_PREDICATES['model_type'].format()}"
     elif kind in UNKNOWN_KEY:
-        keys = _keys(_section_at(root, details["loc"][:-1]))
+        keys = keys_of(section_at(root, details["loc"][:-1]))
         yield path, f"unknown key; {choices(path[-1], tuple(key.name for key in keys))}"
     elif kind == "missing":
-        yield path, "is missing" + _meaning(_section_at(root, details["loc"][:-1]), str(path[-1]))
+        yield path, "is missing" + _meaning(section_at(root, details["loc"][:-1]), str(path[-1]))
     elif kind == "value_error":
         yield path, f"{shown(found)} {context['error']}"
     elif details["loc"][-1:] == ("[key]",) and kind == "string_pattern_mismatch":
@@ -139,7 +137,7 @@ def written_path(loc: KeyPath, data: Plain) -> KeyPath:
 
 
 @dataclass(frozen=True, slots=True)
-class _Key:
+class Key:
     """A key of a section: what it is called, what it holds, what it means."""
 
     name: str
@@ -147,12 +145,12 @@ class _Key:
     meaning: str
 
 
-def _keys(section: Any) -> list[_Key]:
+def keys_of(section: Any) -> list[Key]:
     """The keys of a section, which is a model or a record; none of what is no section."""
     if is_dataclass(section):
         hints = get_type_hints(section, include_extras=True)
         return [
-            _Key(
+            Key(
                 one.metadata.get("alias", one.name),
                 hints[one.name],
                 one.metadata.get("description", ""),
@@ -161,7 +159,7 @@ def _keys(section: Any) -> list[_Key]:
         ]
     if isinstance(section, type) and issubclass(section, BaseModel):
         return [
-            _Key(field.alias or name, field.annotation, field.description or "")
+            Key(field.alias or name, field.annotation, field.description or "")
             for name, field in section.model_fields.items()
         ]
     return []
@@ -169,14 +167,14 @@ def _keys(section: Any) -> list[_Key]:
 
 def _meaning(section: Any, name: str) -> str:
     """What a missing key would say, from the schema."""
-    for key in _keys(section):
+    for key in keys_of(section):
         if key.name == name:
             meaning = key.meaning.split(". ")[0].rstrip(".")
             return f" ({meaning[:1].lower()}{meaning[1:]})"
     return ""
 
 
-def _section_at(root: type[BaseModel], loc: KeyPath) -> Any:
+def section_at(root: type[BaseModel], loc: KeyPath) -> Any:
     """The section to which a location of pydantic's belongs."""
     kind: Any = root
     for part in loc:
@@ -192,7 +190,7 @@ def _below(kind: Any, part: str | int) -> Any:
         return get_args(kind)[1]
     if get_origin(kind) is tuple:
         return get_args(kind)[0]
-    return next((key.kind for key in _keys(kind) if key.name == part), None)
+    return next((key.kind for key in keys_of(kind) if key.name == part), None)
 
 
 def _metadata(kind: Any) -> tuple[Any, ...]:

@@ -16,6 +16,8 @@ from cprsim.units import BANDWIDTH, SIZE, TIME, Quantity
 
 MAX_NODES = 100_000
 CHECKS = "checks"  # type of errors that carry several (key, message) of a section
+UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # types of errors: model, record
+TAG = "as:"  # begins the names of a union's members in pydantic's locations
 
 
 class Model(BaseModel):

@@ -10,11 +10,11 @@ from typing import Any
 
 from pydantic import Field
 
-from cprsim.records import STOPPED_BEYOND, Clock, SubSaves
+from cprsim.records import STOPPED_BEYOND, Clock, OverLink, SubSaves
 from cprsim.recovery import STRATEGIES
 from cprsim.scenario.accuracy import Accuracy
 from cprsim.scenario.cluster import ClusterSection
-from cprsim.scenario.costs import CostsSection, LinkSection, StorageSection, by_bytes
+from cprsim.scenario.costs import CostsSection, StorageSection, by_bytes
 from cprsim.scenario.failures import (
     ANY,
     MAX_FAILURES,
@@ -341,10 +341,10 @@ def _transfers_have_bytes_and_bandwidth(scenario: Scenario) -> Found:
             yield from ((f"{place}.{key}", message) for message in _bytes_problems(scenario, cost))
 
 
-def _bytes_problems(scenario: Scenario, cost: str | LinkSection) -> Iterator[str]:
+def _bytes_problems(scenario: Scenario, cost: str | OverLink) -> Iterator[str]:
     """What a cost that follows from bytes over a bandwidth misses."""
     cluster = scenario.cluster
-    if isinstance(cost, LinkSection):
+    if isinstance(cost, OverLink):
         if cost.link not in cluster.links:
             known = ", ".join(cluster.links) or "none"
             yield f"there is no link `{cost.link}` in `cluster.links`; it has: {known}"
