@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.compiling import LOADING_S, Compiled
+from cprsim.compiling import LOADING_S, Compiled, always
 from cprsim.errors import CprsimError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import Outcome, simulate
@@ -31,12 +31,12 @@ SHIPPED = sorted(path.stem for path in SCENARIOS.glob("*.yaml") if path.stem not
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_scenarios_have_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shipped_scenarios_have_the_same_bits(name: str) -> None:
     experiment = shipped(name)
     found = []
-    for by_machine_code in (True, False):
-        monkeypatch.setattr(Compiled, "pays", lambda loop, more_s=0.0, it=by_machine_code: it)
-        found.append(bytes_of(simulate(experiment)))
+    for machine_code in (True, False):
+        with always(machine_code=machine_code):
+            found.append(bytes_of(simulate(experiment)))
     assert found[0] == found[1]
 
 
@@ -135,6 +135,16 @@ def test_how_long_the_others_take_is_guessed_of_enough_that_were_interpreted(
     assert ran == [(4, Interpreted), (16, Interpreted), (80, Loops)]
     assert loop.about_s == pytest.approx([0.0, 0.0, left_s])
     assert loop.interpreted_s == pytest.approx(0.2)
+
+
+def test_within_a_block_of_always_nothing_else_is_asked() -> None:
+    loop = Compiled(lambda: None, {}, compiling_s=5.0)
+    with always(machine_code=True):
+        assert loop.pays()
+        with always(machine_code=False):
+            assert not loop.pays(1e9)
+        assert loop.pays()
+    assert not loop.pays()
 
 
 def test_what_is_kept_is_loaded_as_soon_as_that_is_sooner_done(

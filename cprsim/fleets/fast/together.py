@@ -17,7 +17,7 @@ import numpy as np
 from cprsim.compiling import depends, uncounted, uncounted_part
 from cprsim.fleets.fast.flows import (
     STORAGE,
-    Storage,
+    StorageFlows,
     advance,
     change,
     enter,
@@ -150,7 +150,7 @@ class Running(NamedTuple):
     pool: Any  # (1,) of POOL
     places: Any  # (n_places,) of PLACE
     jobs: Any  # (n_places,) of JOB
-    storage: Storage
+    storage: StorageFlows
     timers: Heap  # alarms: of the storage, then N_PLACES for each place
     slots: Any  # (n_nodes of all jobs,) of SLOTS
     queue: Ints  # (n_nodes of all jobs,) of which job the slots are that wait

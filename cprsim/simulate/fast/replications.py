@@ -104,13 +104,16 @@ def plan(
                     return
                 works = job.stalled_by == NONE and job.waits_for == NONE
                 due_h = next_due(num, job) if works else inf
-            if job.progress_h >= num.useful_h and job.stalled_by == NONE:
+            if works and job.progress_h >= num.useful_h:
                 wait_for_last(num, job)
                 if job.waits_for == NONE:
                     commit_all_due(num, job, slots, drawn, row, job.now_h + near_h)
                     job.status = FINISHED
                     return
                 works = False
+        if job.now_h >= num.end_h:
+            job.status = FINISHED if num.end_is_planned else STOPPED
+            return
         behind = job.progress_h < job.frontier_h
         per_h = rate(num, job.speed, job.replay_speed, behind) if works else 0.0
 
@@ -204,8 +207,6 @@ def settle(
         refresh(num, job, slots)
     if job.stalled_by != NONE and job.stall_ends_at_h <= job.now_h:
         end_stall(num, job, slots, drawn, row)
-    if job.now_h >= num.end_h and job.status == GOING:
-        job.status = FINISHED if num.end_is_planned else STOPPED
 
 
 @uncounted_inlined
