@@ -209,7 +209,7 @@ def test_axes_speak_the_fields_words_and_name_a_key_that_they_do_not_know() -> N
     assert named("costs.save", "s") == "cost of a save [s]"
     assert named("recovery.full.interval", "h") == "save interval of full [h]"
     assert named("recovery.interval", "h") == "save interval [h]"
-    assert named("cluster.link", "Gbit/s") == "cluster.link [Gbit/s]"
+    assert named("job.horizon", "h") == "job.horizon [h]"
 
 
 def test_many_panels_stay_within_a_page(monkeypatch) -> None:
