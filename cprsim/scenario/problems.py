@@ -137,7 +137,7 @@ def written_path(loc: KeyPath, data: Plain) -> KeyPath:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class SectionKey:
     """A key of a section: what it is called, what it holds, what it means."""
 
     name: str
@@ -145,12 +145,12 @@ class Key:
     meaning: str
 
 
-def keys_of(section: Any) -> list[Key]:
+def keys_of(section: Any) -> list[SectionKey]:
     """The keys of a section, which is a model or a record; none of what is no section."""
     if is_dataclass(section):
         hints = get_type_hints(section, include_extras=True)
         return [
-            Key(
+            SectionKey(
                 one.metadata.get("alias", one.name),
                 hints[one.name],
                 one.metadata.get("description", ""),
@@ -159,7 +159,7 @@ def keys_of(section: Any) -> list[Key]:
         ]
     if isinstance(section, type) and issubclass(section, BaseModel):
         return [
-            Key(field.alias or name, field.annotation, field.description or "")
+            SectionKey(field.alias or name, field.annotation, field.description or "")
             for name, field in section.model_fields.items()
         ]
     return []
