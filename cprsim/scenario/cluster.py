@@ -9,12 +9,11 @@ from pydantic import Discriminator, Field, Tag
 
 from cprsim import records
 from cprsim.kernel.shape import PRESETS as SHAPES
-from cprsim.records import STATE, Holds, Role
+from cprsim.records import MAX_NODES, STATE, Holds, Role
 from cprsim.scenario.costs import LinksH
 from cprsim.scenario.distributions import Duration, duration_of
 from cprsim.scenario.failures import ANY, EMB_PS, ROLE_NAME, SYNC_PS, TRAINER, WORKER
 from cprsim.scenario.quantities import (
-    MAX_NODES,
     Bandwidth,
     Model,
     NodeCount,
