@@ -179,7 +179,7 @@ class Lifetime(Spread):
         }
     )
 
-    family: Literal["exponential", "gamma", "weibull", "lognormal", "piecewise"] = Field(
+    family: Literal[Family, "piecewise"] = Field(
         description="Distribution: exponential, gamma, weibull, lognormal, or piecewise (a hazard "
         "that is constant between ages)."
     )
