@@ -8,13 +8,12 @@ independently, of a gamma distribution with mean 1. Such a process is doubly sto
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import expm1
 from typing import Annotated
 
 import numpy as np
 
 from cprsim.budget import require_room
-from cprsim.failures.course import Course
+from cprsim.failures.course import RateCourse
 from cprsim.failures.distributions import positive
 from cprsim.records import Floats, Ints
 from cprsim.units import TIME, Quantity
@@ -62,19 +61,6 @@ class RandomFactor:
         drawn = rng.gamma(1 / self.variance, self.variance, size)
         return np.maximum(drawn, np.finfo(float).tiny)
 
-    def variance_of_count(self, rate_per_h: float, hours: float) -> float:
-        """Variance of the failures within some hours; their mean is ``rate_per_h * hours``.
-
-        Notes
-        -----
-        ``r T + 2 v (r L)^2 (T / L - 1 + exp(-T / L))``: that of a Poisson number, and that of the
-        integral of the factor, whose covariance is ``v exp(-distance / L)``. Exact for a constant
-        rate.
-        """
-        stretches = hours / self.lasts_h
-        integral = 2 * (self.lasts_h * rate_per_h) ** 2 * (stretches + expm1(-stretches))
-        return rate_per_h * hours + self.variance * integral
-
     def stretches(
         self, rng: np.random.Generator, now: Floats, from_h: float, until_h: float
     ) -> Stretches:
@@ -118,19 +104,21 @@ class Stretches:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class CourseExpectation:
     """The failures expected along a course in each of some replications, given its stretches.
 
     What is expected stands in one row of numbers, replication after replication.
     """
 
-    course: Course
+    course: RateCourse
     stretches: Stretches
     passed: Floats  # (n_stretches,) of the course alone, before each begins
     before: Floats  # (n_stretches + 1,) with the factor, of all stretches before
 
     @classmethod
-    def of(cls, course: Course, stretches: Stretches, begin_h: Floats, end: Floats) -> Pace:
+    def of(
+        cls, course: RateCourse, stretches: Stretches, begin_h: Floats, end: Floats
+    ) -> CourseExpectation:
         """The pace of replications that begin anywhere in the course.
 
         Parameters

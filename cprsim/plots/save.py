@@ -20,6 +20,7 @@ from cprsim.foreign import printable
 from cprsim.plots.overhead import overhead_figure
 from cprsim.plots.style import style
 from cprsim.plots.timeline import timeline_figure
+from cprsim.workers.beside import both
 
 if TYPE_CHECKING:
     from cprsim.results import Result
@@ -59,11 +60,16 @@ def save_figures(
     formats: Sequence[str] = ("png", "svg"),
 ) -> list[Path]:
     """Write figures into a folder that is there, each under its name; the paths."""
-    return [
-        path
-        for name, figure in figures.items()
-        for path in save_figure(figure, folder / f"{prefix}{name}", formats)
-    ]
+    stems = [(figure, folder / f"{prefix}{name}") for name, figure in figures.items()]
+    half = len(stems) // 2
+
+    def save(some: Sequence[tuple[Figure, Path]]) -> list[Path]:
+        return [path for figure, stem in some for path in save_figure(figure, stem, formats)]
+
+    if not half:
+        return save(stems)
+    first, last = both(lambda: save(stems[:half]), lambda: save(stems[half:]))
+    return first + last
 
 
 def png_bytes(figure: Figure) -> bytes:

@@ -12,7 +12,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures import correlated, frailty
 from cprsim.failures.changing import ChangingRate
 from cprsim.failures.clocks import JobClock, NodeClocks
-from cprsim.failures.course import Course
+from cprsim.failures.course import RateCourse
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty
 from cprsim.failures.injected import Injected
@@ -268,12 +268,12 @@ class ChangingFailures(Model):
     clock: ClockName = Clock.WALL
 
     @property
-    def course(self) -> Course:
+    def course(self) -> RateCourse:
         """The rate along the window."""
         rates = tuple(1 / mtbf_h for mtbf_h in self.mtbf_h)
         if len(rates) < len(self.borders_h):
-            return Course(self.borders_h, rates, rates)
-        return Course(self.borders_h, rates[:-1], rates[1:])
+            return RateCourse(self.borders_h, rates, rates)
+        return RateCourse(self.borders_h, rates[:-1], rates[1:])
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Borders increase from 0; a time for each piece, or each border."""
