@@ -19,14 +19,14 @@ from cprsim.making.comparing_systems import (
     map_into,
 )
 from cprsim.making.options import shortcuts
-from cprsim.plots.systems import systems_figure
-from cprsim.plots.systems_map import systems_map_figure
+from cprsim.plots.systems import systems_figures
+from cprsim.plots.systems_map import systems_map_figures
 from cprsim.present.document import Document
 from cprsim.present.systems import document_of_systems, entries_text, row_of
 from cprsim.present.systems_map import document_of_map
-from cprsim.systems_compared import Comparison, load_comparison, standings
+from cprsim.systems_compared.folder import Comparison, load_comparison
 from cprsim.systems_compared.map_folder import SystemsMap, load_map
-from cprsim.systems_compared.standings import BEST, tied_names
+from cprsim.systems_compared.standings import BEST, standings, tied_names
 from cprsim.workers import Workers
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class SystemsComparison(KeptAnswer[Comparison]):
         return document_of_systems(self._made)
 
     def _drawings(self) -> Mapping[str, Draw]:
-        return {"systems": partial(systems_figure, self._made)}
+        return systems_figures(self._made)
 
 
 class MapOfSystems(KeptAnswer[SystemsMap]):
@@ -104,7 +104,7 @@ class MapOfSystems(KeptAnswer[SystemsMap]):
         return document_of_map(self._made)
 
     def _drawings(self) -> Mapping[str, Draw]:
-        return {"map": partial(systems_map_figure, self._made)}
+        return systems_map_figures(self._made)
 
 
 @overload

@@ -126,6 +126,6 @@ class KeptAnswer(Answer, Generic[M]):
         with publishing(final) as new:
             shutil.copytree(self._made.path, new, dirs_exist_ok=True)
             if not self._place.keeps:
-                save_figures({name: draw() for name, draw in self._drawings().items()}, new)
+                save_figures(self._drawings(), new)
                 list_again(new)
         return final

@@ -13,8 +13,7 @@ from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.experiments.assemble import assemble
 from cprsim.making.options import replay_number, require_replication, shortcuts
 from cprsim.making.running import simulate_into
-from cprsim.plots.overhead import overhead_figure
-from cprsim.plots.timeline import timeline_figure
+from cprsim.plots.run import run_figures
 from cprsim.present.document import Document
 from cprsim.present.run import document_of_run
 from cprsim.results import Result, load_result
@@ -62,10 +61,7 @@ class Run(KeptAnswer[Result]):
         return document_of_run(self._made)
 
     def _drawings(self) -> Mapping[str, Draw]:
-        drawings: dict[str, Draw] = {"timeline": partial(timeline_figure, self._made)}
-        if self._made.replay is None:
-            drawings = {"overhead": partial(overhead_figure, self._made), **drawings}
-        return drawings
+        return run_figures(self._made)
 
 
 def run(

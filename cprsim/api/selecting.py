@@ -18,10 +18,10 @@ from cprsim.making.selecting import (
     said_of_limits,
     select_into,
 )
-from cprsim.plots.selection import selection_figure
+from cprsim.plots.selection import selection_figures
 from cprsim.present.document import Document
-from cprsim.present.selection import Selected, document_of_selection, entries_text, load_selected
-from cprsim.selector.folder import candidate_rows, read_selection
+from cprsim.present.selection import document_of_selection, entries_text
+from cprsim.selector.folder import Selected, candidate_rows, load_selected, read_selection
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,7 @@ class Selection(KeptAnswer[Selected]):
         return document_of_selection(self._made)
 
     def _drawings(self) -> Mapping[str, Draw]:
-        return {"pareto": partial(selection_figure, self._made.selection, self._made.name)}
+        return selection_figures(self._made.selection, self._made.name)
 
 
 def select(

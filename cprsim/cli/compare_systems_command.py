@@ -84,7 +84,7 @@ def compare_systems(
     from cprsim.making import comparing_systems
     from cprsim.present.systems import comparison_as_json, systems_blocks
     from cprsim.scenario import load_scenario
-    from cprsim.systems_compared import load_comparison
+    from cprsim.systems_compared.folder import load_comparison
 
     rules = comparing_systems.Rules(fixed, tuple(only))
     asked = comparing_systems.asked(

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 from cprsim.curves import chosen_curve, curve_path
 from cprsim.experiments import pipeline
@@ -19,14 +18,14 @@ from cprsim.results import Result, write_result
 from cprsim.results.folder import ResultTarget, write_record
 from cprsim.results.money import bills_of, cheapest_of, prices_of, used_in
 from cprsim.results.sensitivity import Sensitivity
+from cprsim.results.store import PointStore
 from cprsim.results.warnings import warnings
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import Axis
 from cprsim.selector.pricing import affordable
-from cprsim.sweeps import PointStore
-from cprsim.systems_compared import BESIDE, Comparison, Lineup, best_policies, lineup_of
-from cprsim.systems_compared.best import run_of
-from cprsim.systems_compared.folder import compared, comparison_of
+from cprsim.systems_compared.best import best_policies, run_of
+from cprsim.systems_compared.folder import BESIDE, Comparison, compared, comparison_of
+from cprsim.systems_compared.lineup import Lineup, lineup_of
 from cprsim.systems_compared.map_folder import SystemsMap, write_map
 from cprsim.systems_compared.mapping import axes_of, points_of, run_points
 from cprsim.systems_compared.standings import BEST, ELIGIBLE, bills_that_count, standings
@@ -118,6 +117,13 @@ def map_into(
     keeps(lambda: store.finished(points))
     with watch.progress("points") as on_progress:
         bodies, _ = run_points(points, store, workers, on_progress)
+
+    def draw(made: SystemsMap) -> None:
+        from cprsim.plots.save import save_figures
+        from cprsim.plots.systems_map import systems_map_figures
+
+        save_figures(systems_map_figures(made), made.path)
+
     return write_map(
         target.with_about(points=len(points)),
         wanted.loaded.scenario.name,
@@ -125,16 +131,8 @@ def map_into(
         wanted.axes,
         points,
         bodies,
-        draw_map,
+        draw,
     )
-
-
-def draw_map(made: SystemsMap) -> None:
-    """Put the figure of a map into its folder."""
-    from cprsim.plots.save import save_figure
-    from cprsim.plots.systems_map import systems_map_figure
-
-    save_figure(systems_map_figure(made), made.path / "map")
 
 
 def compare_into(
@@ -164,8 +162,11 @@ def compare_into(
         comparison = replace(comparison, sensitivity=unsure)
         write_record(result.path / BESIDE, comparison)
         if draws:
+            from cprsim.plots.save import save_figures
+            from cprsim.plots.systems import systems_figures
+
             watch.doing("drawing figures")
-            draw_systems(comparison, result.path)
+            save_figures(systems_figures(comparison), result.path)
 
     made = write_result(
         with_numbers(target, loaded, outcome),
@@ -177,14 +178,6 @@ def compare_into(
         warnings=warnings(experiment),
     )
     return comparison_of(made)
-
-
-def draw_systems(comparison: Comparison, folder: Path) -> None:
-    """Put the figure of a comparison into a folder."""
-    from cprsim.plots.save import save_figure
-    from cprsim.plots.systems import systems_figure
-
-    save_figure(systems_figure(comparison), folder / "systems")
 
 
 def _sensitivity(

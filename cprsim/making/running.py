@@ -44,8 +44,11 @@ def simulate_into(
     outcome, logbook = _simulate(experiment, target.identity.replay, watch)
 
     def draw(result: Result) -> None:
+        from cprsim.plots.run import run_figures
+        from cprsim.plots.save import save_figures
+
         watch.doing("drawing figures")
-        draw_run(result)
+        save_figures(run_figures(result), result.path)
 
     return write_result(
         with_numbers(target, loaded, outcome),
@@ -76,13 +79,6 @@ def _price(loaded: LoadedScenario) -> Price | None:
     nodes = {role: n for role, n in loaded.scenario.n_nodes_of.items() if role not in (ANY, STATE)}
     prices = section.record()
     return Price(mean_node_hour(prices, nodes), prices.currency)
-
-
-def draw_run(result: Result) -> None:
-    """Put the figures of a run into its folder."""
-    from cprsim.plots import draw_result
-
-    draw_result(result, result.path)
 
 
 def _simulate(

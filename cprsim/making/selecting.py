@@ -221,8 +221,11 @@ def select_into(
         selection = replace(selection, sensitivity=_sensitivity(wanted, selection, on_priced))
 
     def draw(folder: Path) -> None:
+        from cprsim.plots.save import save_figures
+        from cprsim.plots.selection import selection_figures
+
         watch.doing("drawing figures")
-        draw_selection(selection, wanted.name, folder)
+        save_figures(selection_figures(selection, wanted.name), folder)
 
     return write_selection(target, selection, draw if draws else lambda folder: None)
 
@@ -239,11 +242,3 @@ def _sensitivity(
     shown = [selection.full, *(one for one in selection.best.values() if one is not None)]
     costs = {one.strategy: one.overhead.mean for one in shown if one.finished_fraction == 1}
     return sensitivity_of(wanted.loaded, found, costs, selection.chosen.strategy, on_priced)
-
-
-def draw_selection(selection: Selection, name: str, folder: Path) -> None:
-    """Put the figure of a selection into a folder."""
-    from cprsim.plots.save import save_figure
-    from cprsim.plots.selection import selection_figure
-
-    save_figure(selection_figure(selection, name), folder / "pareto")

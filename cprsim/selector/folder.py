@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from cprsim.results.folder import ResultTarget, new_folder, read_record, write_csv, write_record
+from cprsim.results.manifest import read_manifest
 from cprsim.selector.choice import Candidate, Selection
 
 SELECTION = "selection.json"
@@ -37,6 +40,26 @@ def write_selection(
 def read_selection(folder: Path) -> Selection:
     """The selection of a finished folder. Raises ResultError where it is none."""
     return read_record(Selection, folder / SELECTION, "a selection")
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A selection as read from its folder."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+    selection: Selection
+
+    @property
+    def name(self) -> str:
+        """Of the scenario."""
+        return str(self.manifest["name"]).removesuffix("-select")
+
+
+def load_selected(folder: Path) -> Selected:
+    """Read a finished selection. Raises ResultError where it is unfinished or damaged."""
+    manifest = read_manifest(folder)
+    return Selected(folder, manifest, read_selection(folder))
 
 
 def candidate_rows(selection: Selection) -> pd.DataFrame:

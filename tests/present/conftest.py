@@ -44,8 +44,7 @@ def results(tmp_path_factory):
         return new
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cprsim.plots.draw_result", lambda result, folder: [])
-        patch.setattr("cprsim.plots.sweep.draw_sweep", lambda result, folder: [])
+        patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
         return SimpleNamespace(
             first=run(),
             second=run("--seed", 2),
