@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from cprsim.making.selecting import (
 from cprsim.plots.selection import selection_figures
 from cprsim.present.document import Document
 from cprsim.present.selection import document_of_selection, entries_text
-from cprsim.selector.folder import Selected, candidate_rows, load_selected, read_selection
+from cprsim.selector.folder import Selected, candidate_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,5 +106,5 @@ def select(
     source = source.changed([*said, *said_of_curve(named, source.path)])
     wanted = asked(source.read, replications)
     target = place.target(wanted.loaded, started, "select")
-    make = partial(select_into, target, wanted, WATCH, draws=place.keeps)
-    return Selection(load_selected(place.folder_of(target, read_selection, make)), place)
+    made, _ = select_into(target, wanted, WATCH, draws=place.keeps)
+    return Selection(made, place)

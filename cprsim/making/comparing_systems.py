@@ -15,7 +15,7 @@ from cprsim.making.running import logbook_of, with_numbers
 from cprsim.making.selecting import Load, limit_if_any
 from cprsim.making.watch import Watch
 from cprsim.results import Result, write_result
-from cprsim.results.folder import ResultTarget, write_record
+from cprsim.results.folder import FROM_POINTS, ResultTarget, finished_or_make, write_record
 from cprsim.results.money import bills_of, cheapest_of, prices_of, used_in
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.results.store import PointStore
@@ -24,9 +24,15 @@ from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import Axis
 from cprsim.selector.pricing import affordable
 from cprsim.systems_compared.best import best_policies, run_of
-from cprsim.systems_compared.folder import BESIDE, Comparison, compared, comparison_of
+from cprsim.systems_compared.folder import (
+    BESIDE,
+    Comparison,
+    compared,
+    comparison_of,
+    load_comparison,
+)
 from cprsim.systems_compared.lineup import Lineup, lineup_of
-from cprsim.systems_compared.map_folder import SystemsMap, write_map
+from cprsim.systems_compared.map_folder import SystemsMap, load_map, write_map
 from cprsim.systems_compared.mapping import axes_of, points_of, run_points
 from cprsim.systems_compared.standings import BEST, ELIGIBLE, bills_that_count, standings
 from cprsim.workers import Workers
@@ -101,22 +107,21 @@ def map_into(
     workers: Workers,
     watch: Watch,
     keeps: Callable[[Callable[[], str]], object],
-) -> SystemsMap:
-    """Compute what is missing of a map, and write its folder.
+) -> tuple[SystemsMap, bool]:
+    """Compute what is missing of a map and write its folder, or find it there.
 
     Parameters
     ----------
     keeps : is handed what says how many points are finished, once there are points
 
+    Returns
+    -------
+    the map, and whether it was there already
+
     Raises
     ------
     CprsimError : of whatever goes wrong; finished points are kept
     """
-    points = points_of(wanted.loaded, wanted.axes, partial(_lineup, rules=wanted.rules))
-    store = PointStore(target.root)
-    keeps(lambda: store.finished(points))
-    with watch.progress("points") as on_progress:
-        bodies, _ = run_points(points, store, workers, on_progress)
 
     def draw(made: SystemsMap) -> None:
         from cprsim.plots.save import save_figures
@@ -124,30 +129,48 @@ def map_into(
 
         save_figures(systems_map_figures(made), made.path)
 
-    return write_map(
-        target.with_about(points=len(points)),
-        wanted.loaded.scenario.name,
-        wanted.rules.fixed,
-        wanted.axes,
-        points,
-        bodies,
-        draw,
+    def make() -> SystemsMap:
+        points = points_of(wanted.loaded, wanted.axes, partial(_lineup, rules=wanted.rules))
+        store = PointStore(target.root)
+        keeps(lambda: store.finished(points))
+        with watch.progress("points") as on_progress:
+            bodies, _ = run_points(points, store, workers, on_progress)
+        about = target.with_about(points=len(points))
+        name = wanted.loaded.scenario.name
+        return write_map(about, name, wanted.rules.fixed, wanted.axes, points, bodies, draw)
+
+    return finished_or_make(
+        target.folder, load_map, make, warn=watch.warn, instead=FROM_POINTS, alone=True
     )
 
 
 def compare_into(
     target: ResultTarget, wanted: CompareRequest, watch: Watch, *, draws: bool = True
-) -> Comparison:
-    """Find each system's best interval, run all of them, and write the folder.
+) -> tuple[Comparison, bool]:
+    """Find each system's best interval, run all of them and write the folder, or find it there.
 
     Parameters
     ----------
     draws : whether the figure goes into the folder
 
+    Returns
+    -------
+    the comparison, and whether it was there already
+
     Raises
     ------
     CprsimError : of whatever goes wrong; nothing is written then
     """
+
+    def make() -> Comparison:
+        return _compare(target, wanted, watch, draws=draws)
+
+    return finished_or_make(target.folder, load_comparison, make, warn=watch.warn)
+
+
+def _compare(
+    target: ResultTarget, wanted: CompareRequest, watch: Watch, *, draws: bool
+) -> Comparison:
     loaded, lineup = wanted.loaded, wanted.lineup
     with watch.counting("candidates simulated") as on_priced:
         found, dropped = best_policies(lineup, on_priced)

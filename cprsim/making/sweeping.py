@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cprsim.making.watch import Watch
-from cprsim.results.folder import ResultTarget, finished_or_make
+from cprsim.results.folder import FROM_POINTS, ResultTarget, finished_or_make
 from cprsim.results.store import PointStore
 from cprsim.scenario import LoadedScenario
 from cprsim.sweeps.folder import SweepResult, load_sweep, sweep_result, write_sweep
@@ -61,9 +61,8 @@ def sweep_into(
         watch.doing("drawing figures")
         save_figures(sweep_figures(result), result.path)
 
-    instead = "it is made anew from its points"
     result, _ = finished_or_make(
-        target.folder, load_sweep, make, warn=watch.warn, instead=instead, alone=True
+        target.folder, load_sweep, make, warn=watch.warn, instead=FROM_POINTS, alone=True
     )
     return result, n_computed
 

@@ -15,7 +15,7 @@ from cprsim.plots.omissions import Omissions
 from cprsim.plots.save import Draw
 from cprsim.plots.style import FAINT, INK, Line, series_line, style
 from cprsim.results.words import count, hours
-from cprsim.selector import Candidate, Selection
+from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.words import quantity_of, saving
 
 ABOVE_FULL = 1.25  # times full recovery's overhead, where the axis ends

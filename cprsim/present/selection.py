@@ -31,9 +31,10 @@ from cprsim.present.selection_sentences import (
 from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.results.money import JobPrices, prices_in
 from cprsim.results.words import count, hours, percent, portion, with_interval
-from cprsim.selector import Candidate, Limit, Selection
 from cprsim.selector.bills import bills_of_selection
+from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.folder import Selected
+from cprsim.selector.limit import Limit
 from cprsim.selector.words import decimals, entries, quantity_of, typed
 
 CHOSEN = "*"

@@ -18,9 +18,9 @@ SPREADS = ("overhead", "pls", "loss", "benefit")
 
 
 def write_selection(
-    target: ResultTarget, selection: Selection, draw: Callable[[Path], object]
-) -> Selection:
-    """Write a selection into its folder, whole or not at all; returns it.
+    target: ResultTarget, selection: Selection, draw: Callable[[Selection, Path], object]
+) -> Selected:
+    """Write a selection into its folder, whole or not at all; as read back from there.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ def write_selection(
     with new_folder(target) as folder:
         write_record(folder / SELECTION, selection)
         write_csv(candidate_rows(selection), folder / "candidates.csv")
-        draw(folder)
-    return selection
+        draw(selection, folder)
+    return load_selected(target.folder)
 
 
 def read_selection(folder: Path) -> Selection:
