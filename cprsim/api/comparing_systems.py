@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from cprsim.api.answer import Draw, table_of
-from cprsim.api.keeping import WATCH, KeptAnswer, Place, now
+from cprsim.api.keeping import WATCH, KeptAnswer, ResultsPlace, now
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.errors import ParameterError
 from cprsim.making.comparing_systems import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class SystemsComparison(KeptAnswer[Comparison]):
     """What each recovery system costs a job, and which is the cheapest."""
 
-    def __init__(self, made: Comparison, place: Place) -> None:
+    def __init__(self, made: Comparison, place: ResultsPlace) -> None:
         super().__init__(made, place)
         self._found = standings(made)
 
@@ -168,7 +168,7 @@ def compare_systems(
     CprsimError : what is wrong with the scenario or an axis, or a name of `only` that can't run the
         job
     """
-    started, place = now(), Place(folder)
+    started, place = now(), ResultsPlace(folder)
     rules = Rules(fixed, tuple(only))
     source = source_of(scenario, overrides).changed(shortcuts(seed, None))
     if map is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cprsim.api.answer import Draw
-from cprsim.api.keeping import WATCH, KeptAnswer, Place, now
+from cprsim.api.keeping import WATCH, KeptAnswer, ResultsPlace, now
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.fleets.folder import FleetResult, option_table
 from cprsim.making.fleeting import axes_of, fleet_identity, fleet_into
@@ -83,7 +83,7 @@ def fleet(
     ------
     CprsimError : what is wrong with the scenario or an option
     """
-    started, place = now(), Place(folder)
+    started, place = now(), ResultsPlace(folder)
     said = {} if histories is None else {"fleet.histories": histories}
     loaded = source_of(scenario, overrides).changed(said).read(shortcuts(seed, None))
     axes = axes_of(list((over or {}).items()), "over")

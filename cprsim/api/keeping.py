@@ -30,7 +30,7 @@ class WarningWatch(Watch):
 WATCH = WarningWatch()
 
 
-class Place:
+class ResultsPlace:
     """A folder of results folders.
 
     Parameters
@@ -89,7 +89,7 @@ class KeptAnswer(Answer, Generic[M]):
     place : that it lies in, for as long as the answer is there
     """
 
-    def __init__(self, made: M, place: Place) -> None:
+    def __init__(self, made: M, place: ResultsPlace) -> None:
         self._made, self._place = made, place
 
     @property

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cprsim.api.answer import Draw
-from cprsim.api.keeping import WATCH, KeptAnswer, Place, now
+from cprsim.api.keeping import WATCH, KeptAnswer, ResultsPlace, now
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.experiments.assemble import assemble
 from cprsim.making.options import replay_number, require_replication, shortcuts
@@ -87,7 +87,7 @@ def run(
     ------
     CprsimError : what is wrong, with file, line, key and value where a scenario says it
     """
-    started, place = now(), Place(folder)
+    started, place = now(), ResultsPlace(folder)
     loaded = source_of(scenario, overrides).read(shortcuts(seed, replications))
     experiment = assemble(loaded)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cprsim.api.answer import Draw
-from cprsim.api.keeping import WATCH, KeptAnswer, Place, now
+from cprsim.api.keeping import WATCH, KeptAnswer, ResultsPlace, now
 from cprsim.api.measuring import Curve
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.making.options import shortcuts
@@ -93,7 +93,7 @@ def select(
     ------
     CprsimError : what is wrong, or what a selection lacks
     """
-    started, place = now(), Place(folder)
+    started, place = now(), ResultsPlace(folder)
     limits = {
         "max_auc_loss": max_auc_loss,
         "max_log_loss": max_log_loss,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cprsim.api.answer import Draw
-from cprsim.api.keeping import WATCH, KeptAnswer, Place, now
+from cprsim.api.keeping import WATCH, KeptAnswer, ResultsPlace, now
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.errors import ParameterError
 from cprsim.making.options import shortcuts
@@ -83,7 +83,7 @@ def sweep(
     ------
     CprsimError : what is wrong with the scenario, an axis or any of the points
     """
-    started, place = now(), Place(folder)
+    started, place = now(), ResultsPlace(folder)
     if replications is not None and precision is not None:
         raise ParameterError("replications and precision: give one of them")
     said: dict[str, Any] = {} if over is None else {"sweep.over": dict(over)}

@@ -13,7 +13,7 @@ from cprsim.cli.showing import show, write_document
 Logs = Annotated[
     list[Path],
     typer.Argument(
-        metavar="LOG...",
+        metavar="LOG",
         help="Event logs (docs/events.md), output of torchrun, CSVs of attempts, or folders.",
         show_default=False,
     ),

@@ -53,7 +53,7 @@ class Vary:
 
 
 @dataclass(frozen=True, slots=True)
-class JobKind:
+class JobsAlike:
     """Jobs that are all alike, and how many there are; None: as the scenario says."""
 
     n_jobs: int
@@ -74,7 +74,7 @@ class Population:
     arrive_h : of each job, kind after kind; None: by `Fleet.arrivals`
     """
 
-    kinds: tuple[JobKind, ...]
+    kinds: tuple[JobsAlike, ...]
     arrive_h: Floats | None = None
 
     @property
@@ -109,7 +109,7 @@ def table_of(loaded: LoadedScenario, table: str) -> Path:
     return loaded.input_file(table, "fleet.table", SOURCE)
 
 
-def drawn_kinds(loaded: LoadedScenario, fleet: Fleet, n: int) -> tuple[JobKind, ...]:
+def drawn_kinds(loaded: LoadedScenario, fleet: Fleet, n: int) -> tuple[JobsAlike, ...]:
     """So many kinds of jobs, each with its own length, size and failure rate.
 
     Parameters
@@ -126,7 +126,7 @@ def drawn_kinds(loaded: LoadedScenario, fleet: Fleet, n: int) -> tuple[JobKind, 
         n_nodes, mtbf_h = _nodes_and_mtbf(loaded, value.get("nodes"), value.get("mtbf"))
         n_jobs = fleet.jobs // n + (number < n_more)
         useful_h, shard_bytes = value.get("useful"), value.get("shard_size")
-        kinds.append(JobKind(n_jobs, place, useful_h, shard_bytes, mtbf_h, n_nodes))
+        kinds.append(JobsAlike(n_jobs, place, useful_h, shard_bytes, mtbf_h, n_nodes))
     return tuple(kinds)
 
 
@@ -245,10 +245,10 @@ def _n_jobs(line: _Line) -> int:
     return round(line.values.get("jobs", 1.0))
 
 
-def _kind(path: Path, lines: list[_Line]) -> JobKind:
+def _kind(path: Path, lines: list[_Line]) -> JobsAlike:
     first = lines[0]
     shard_gb, n_nodes = first.values.get("shard_gb"), first.values.get("nodes")
-    return JobKind(
+    return JobsAlike(
         sum(_n_jobs(line) for line in lines),
         Place(path, first.number),
         first.values["useful_h"],
@@ -261,7 +261,7 @@ def _kind(path: Path, lines: list[_Line]) -> JobKind:
 # ------------------------------------------------------------------------------ as scenarios
 
 
-def scenario_of(loaded: LoadedScenario, kind: JobKind, number: int) -> LoadedScenario:
+def scenario_of(loaded: LoadedScenario, kind: JobsAlike, number: int) -> LoadedScenario:
     """The scenario of one kind of job: what `cprsim run` would simulate.
 
     Raises ScenarioError, at the kind's place, where its values make no scenario.

@@ -129,8 +129,8 @@ def _columns(found: Sequence[Standing]) -> list[Column]:
         ("accu-\nracy", lambda one: "kept" if one.accuracy == "kept" else "lost"),
     ]
     for names in columns_of_fates(found):
-        first = names[0].replace(" ", "\n") + ("\n..." if len(names) > 1 else "")
-        columns.append((f"after\n{first}", after(names[0])))
+        kinds = ",\n".join(name.replace(" ", "\n") for name in names)
+        columns.append((f"after\n{kinds}", after(names[0])))
     return columns
 
 

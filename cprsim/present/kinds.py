@@ -21,7 +21,7 @@ from cprsim.plots.systems import systems_figures
 from cprsim.plots.systems_map import systems_map_figures
 from cprsim.present.comparison import LETTERS, different_inputs, overview_of_runs
 from cprsim.present.curve import document_of_curve, inputs_of_curve
-from cprsim.present.document import Document, Page
+from cprsim.present.document import Document, ResultsPage
 from cprsim.present.fleet import document_of_fleet
 from cprsim.present.reproduction import document_of_reproduction, overview_of_reproductions
 from cprsim.present.run import document_of_run
@@ -91,7 +91,7 @@ KINDS: dict[str, ResultKind] = {
 }
 
 
-def page_of(folders: Sequence[Path], title: str | None = None) -> Page:
+def page_of(folders: Sequence[Path], title: str | None = None) -> ResultsPage:
     """What there is to show of results folders.
 
     Parameters
@@ -115,7 +115,7 @@ def page_of(folders: Sequence[Path], title: str | None = None) -> Page:
         ]
     overview = _overview(loaded, documents)
     first = overview or documents[0]
-    return Page(title or first.title, overview, documents)
+    return ResultsPage(title or first.title, overview, documents)
 
 
 def _overview(

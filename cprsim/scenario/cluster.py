@@ -280,7 +280,7 @@ class ClusterSection(Model):
 
     def record(self, sync: Sync | None) -> records.Cluster:
         """The nodes as the engines take them, those who keep the trainers in step included."""
-        go_on = sync is not None and not sync.form.holds_all_up
+        go_on = sync is not None and not sync.algorithm.holds_all_up
         roles = [Role(name, n, Holds.SHARD) for name, n in self.n_nodes_of_stateful.items()]
         if self.trainers:
             roles.append(Role(TRAINER, self.trainers, Holds.REPLICA, go_on))

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from cprsim.failures.distributions import Constant, Distribution, PiecewiseHazard, with_mean
-from cprsim.scenario.quantities import Model, Mtbf, PositiveTime, Quantity
-from cprsim.units import HAZARD, TIME
+from cprsim.scenario.quantities import Model, Mtbf, PositiveTime
+from cprsim.units import HAZARD, TIME, Quantity
 
 PIECEWISE = "piecewise"
 MAX_PIECES = 100

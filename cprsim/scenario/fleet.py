@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cprsim.scenario.quantities import Bandwidth, Model, Mtbf, Quantity, ShardSize, UsefulTime
-from cprsim.units import TIME
+from cprsim.scenario.quantities import Bandwidth, Model, Mtbf, ShardSize, UsefulTime
+from cprsim.units import TIME, Quantity
 
 MOST_JOBS = 1_000_000
 MOST_KINDS = 2_000
@@ -77,11 +77,7 @@ class VariesNodes(_Varies):
 
 
 class VarySection(Model):
-    """What differs from job to job, each value independently of the others.
-
-    The MTBF of a job falls as one over its nodes: where only one of the two is here, the other
-    follows from it, so that the scenario's own job keeps both of its values.
-    """
+    """What differs from job to job, each value independently of the others."""
 
     useful: VariesUseful | None = Field(None, description="job.useful of each job.")
     shard_size: VariesShard | None = Field(
@@ -89,7 +85,10 @@ class VarySection(Model):
     )
     mtbf: VariesMtbf | None = Field(None, description="failures.mtbf of each job.")
     nodes: VariesNodes | None = Field(
-        None, description="Nodes of each job; the roles keep their shares."
+        None,
+        description="Nodes of each job; the roles keep their shares. The MTBF of a job falls as "
+        "one over its nodes: where only one of the two is here, the other follows from it, so that "
+        "the scenario's own job keeps both of its values.",
     )
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from cprsim.scenario.quantities import Model, Quantity, UsefulTime
-from cprsim.units import SHARE, THROUGHPUT, TIME
+from cprsim.scenario.quantities import Model, UsefulTime
+from cprsim.units import SHARE, THROUGHPUT, TIME, Quantity
 
 StepTime = Annotated[float, Quantity(TIME, "1 us", "100 h", "10 s")]
 Throughput = Annotated[float, Quantity(THROUGHPUT, "0.001 samples/s", "1e15 samples/s")]

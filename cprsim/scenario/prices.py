@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
+from cprsim.errors import ParameterError
 from cprsim.prices import ANY_ROLE, Money, Prices
-from cprsim.scenario.quantities import Model, predicate
+from cprsim.scenario.quantities import Model
 
 LABEL = r"[A-Za-z$€£¥]{1,12}"
 MOST = Decimal(10) ** 9
@@ -28,7 +29,7 @@ def _price(value: Any) -> Money:
             raise InvalidOperation
         return Money(Decimal(match[1]), match[2] or "")
     except InvalidOperation:
-        raise predicate("is not a price: write for example 2.50 USD") from None
+        raise ParameterError("is not a price: write for example 2.50 USD") from None
 
 
 def _by_role(value: Any) -> Any:

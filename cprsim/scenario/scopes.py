@@ -11,9 +11,9 @@ from cprsim import records
 from cprsim.recovery import policy
 from cprsim.scenario.distributions import Duration, duration_of
 from cprsim.scenario.failures import Failures, NodeFailures
-from cprsim.scenario.quantities import Model, Quantity
+from cprsim.scenario.quantities import Model
 from cprsim.scenario.traces import TraceFailures
-from cprsim.units import TIME
+from cprsim.units import TIME, Quantity
 
 Notice = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 min")]
 SCOPE_NAME = r"^[A-Za-z][A-Za-z0-9 _-]{0,39}$"

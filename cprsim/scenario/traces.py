@@ -14,8 +14,9 @@ from pydantic_core import core_schema
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages, with_lives
 from cprsim.failures.replay import Replay
-from cprsim.scenario.quantities import Model, PositiveCount, Quantity, predicate
-from cprsim.units import TIME
+from cprsim.records import Clock
+from cprsim.scenario.quantities import Model, PositiveCount
+from cprsim.units import TIME, Quantity
 
 FEWEST_OUTAGES = 2  # that can be replayed
 EXAMPLE = "write a day such as 2000-01-01, or for tidy traces an instant as the file writes them"
@@ -25,15 +26,15 @@ class _Instant:
     """Annotates an instant as a log writes it: an ISO 8601 day or time stamp, or a number."""
 
     def read(self, value: object) -> float | str:
-        """The text or the number; raises an error that pydantic collects."""
+        """The text or the number. Raises ParameterError."""
         if isinstance(value, int | float) and not isinstance(value, bool):
             if not abs(value) < 1e15:  # nor NaN
-                raise predicate(f"is no instant: {EXAMPLE}")
+                raise ParameterError(f"is no instant: {EXAMPLE}")
             return float(value)
         try:
             datetime.fromisoformat(str(value).strip())
         except ValueError:
-            raise predicate(f"is no instant: {EXAMPLE}") from None
+            raise ParameterError(f"is no instant: {EXAMPLE}") from None
         return str(value).strip()
 
     def __get_pydantic_core_schema__(
@@ -160,9 +161,9 @@ class TraceFailures(Model):
     )
 
     @property
-    def clock(self) -> Literal["wall"]:
+    def clock(self) -> Clock:
         """A trace runs on wall time."""
-        return "wall"
+        return Clock.WALL
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Each format has its own keys."""

@@ -4,6 +4,7 @@
          └────────> simulate: SimPy processes ─────┴─> Throughput
                           └─> SyncLog ──> training of replicas by it
 
-The room computes times and bytes, no weights: what a synchronisation does to a model is in
+What simulates comes with SimPy, and stands in `simulation` and `trainers` alone. The room computes
+times and bytes, no weights: what a synchronisation does to a model is in
 `cprsim.kernel.replicas`.
 """

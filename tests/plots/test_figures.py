@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import matplotlib
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
@@ -48,6 +50,15 @@ def test_totals_are_written_above_the_bars(hand):
     assert "0.60 %" in found
 
 
+def test_a_part_that_only_another_system_has_leaves_the_total_above_the_bar(hand):
+    made = hand.result(overheads={**hand.overheads, hand.cpr.name: {"save": 0.002}})
+    regroup = made.summary.query("quantity == 'save'").assign(
+        quantity="regroup", mean=[float("nan"), 0.03]
+    )
+    found = texts(overhead_figure(replace(made, summary=pd.concat([made.summary, regroup]))))
+    assert "10.0 %" in found
+
+
 def test_the_legend_has_the_parts_that_cost_something(hand):
     axes = overhead_figure(hand.result()).axes[0]
     assert legend_of(axes) == ["reschedule", "lost work, done again", "load", "save"]
@@ -86,6 +97,21 @@ def test_the_timeline_explains_all_that_it_shows(hand):
         "saving beside the work",
         "save abandoned",
     }
+
+
+def test_the_timeline_draws_what_only_recovery_systems_do(hand):
+    rows = [
+        (0.0, "started", "useful", 0.0, -1),
+        (4.0, "failed", "regroup", 4.0, 1),
+        (5.0, "resumed", "useful", 4.0, -1),
+        (11.0, "finished", "over", 10.0, -1),
+    ]
+    figure = timeline_figure(hand.result(policies=(hand.full,), timeline=hand.events(rows)))
+    (legend,) = figure.legends
+    assert "regroup" in {text.get_text() for text in legend.get_texts()}
+    drawn = [to_rgb(bars.get_facecolor()[0]) for bars in figure.axes[0].collections
+             if len(bars.get_facecolor())]  # fmt: skip
+    assert to_rgb(look_of("regroup").colour) in drawn
 
 
 def test_names_are_shown_as_they_are(hand):

@@ -136,6 +136,16 @@ def test_a_tornado_has_the_widest_bar_on_top_and_names_its_ends() -> None:
     assert [text.get_text() for text in partial.texts].count("no effect") == 2
 
 
+def test_a_tornado_names_the_near_end_beside_the_bar_where_all_values_lie_on_one_side() -> None:
+    result = swept(SAVE, mode="one-at-a-time")
+    result.table.loc[result.table["varied"] == "", "mean"] = 2.0  # above all values
+    axes = sweep_figures(result)["tornado"].axes[1]
+    near = next(text for text in axes.texts if text.get_text() == "60 s")
+    assert near.xy[0] == pytest.approx(200.0)
+    strokes = [line for line in axes.lines if line.get_xdata()[0] == pytest.approx(15.0)]
+    assert len(strokes) == 1
+
+
 def test_with_prices_a_tornado_in_money_stands_beside_that_of_the_overhead() -> None:
     result = swept(SAVE, INTERVAL, FAMILY, mode="one-at-a-time")
     cost = result.table.assign(quantity="cost_month", mean=1000.0 * result.table["mean"])

@@ -43,8 +43,9 @@ from cprsim.simulate.job import (
     SimulatedJob,
     StaleShard,
 )
-from tests.recovery import naive
-from tests.recovery.random_policies import random_case
+from cprsim.simulate.numbers import FINISHED, LEFT
+from tests.recovery import by_fast, naive
+from tests.recovery.random_policies import RandomDraws, random_case
 
 SCOPES = ("all", "struck", "nobody", "quiet")
 ALL, STRUCK, NOBODY, QUIET = range(4)  # scopes: failures of one node each, told by their rule
@@ -112,7 +113,17 @@ def failure(
 
 
 def run(job: SimulatedJob, *failures: ScopedFailure, draws: Draws | None = None) -> Played:
-    return run_events(job, iter(failures), draws or Draws())
+    """By SimPy, and by the two others, who have to agree."""
+    draws = draws or Draws()
+    assert differences(job, list(failures), draws) == []
+    played = run_events(job, iter(failures), draws)
+    if not draws.u:
+        status, of_job, hours, counts = by_fast.run(job, failures, RandomDraws(0, 1.0))
+        if status != LEFT:
+            ours = [status == FINISHED, *counts, *of_job[:2], *hours]
+            theirs = as_numbers(played.outcome)
+            assert ours == pytest.approx([*theirs[:3], *theirs[4 : 4 + len(ours) - 3]], abs=1e-9)
+    return played
 
 
 def told(played: Played, since_h: float = 0.0) -> list[str]:
@@ -475,6 +486,56 @@ def test_what_ends_at_an_instant_ends_before_a_failure_of_that_instant() -> None
         "4.5 rolled back",
     ]
     assert parts(overlapping(), played.outcome) == {"save": 1.0, "detect": 0.5, "load": 1.5}
+
+
+def test_a_save_that_is_due_at_the_end_begins_as_the_one_before_it_commits() -> None:
+    # at 4 one tier is saved to, and the other has room from 5 on; both hold the end then
+    job = job_of(
+        4.0,
+        AGAIN,
+        tiers=(remote(), peers()),
+        captures=(saves("remote", 2.0, 0.0, 6.0, in_flight=2), saves("peers", 2.0, 0.0, 3.0)),
+    )
+    played = run(job)
+    assert told(played, since_h=4.5) == [
+        "5 save committed peers",
+        "5 save started peers",
+        "5 save resumed peers",
+        "8 save committed remote",
+        "8 save committed peers",
+        "10 save committed remote",
+        "10 finished",
+    ]
+    assert parts(job, played.outcome) == {"save": 6.0}
+
+
+def test_what_is_due_at_the_progress_of_a_failure_is_saved_before_it_strikes() -> None:
+    job = job_of(
+        6.0,
+        rule("all", stage("regroup", 1.0), sources=("remote",)),
+        tiers=(remote(), peers()),
+        captures=(saves("remote", 2.0, 0.5), saves("peers", 2.0, 0.5)),
+        clock=Clock.PROGRESS,
+    )
+    played = run(job, failure(4.0, 0))
+    assert told(played, since_h=6.0)[:3] == [
+        "6 save committed peers",
+        "6 failed 0",
+        "6 rolled back",
+    ]
+    assert parts(job, played.outcome) == {"save": 3.0, "regroup": 1.0}
+
+
+def test_on_uptime_no_failure_strikes_as_a_stage_begins_that_blocks_the_job() -> None:
+    aside = rule("nobody", stage("reschedule", 1.0, blocks=False), stage("regroup", 2.0))
+    job = job_of(6.0, aside, AGAIN, clock=Clock.UPTIME)
+    played = run(job, failure(2.0, 0), failure(3.0, 1))
+    assert told(played, since_h=3.0)[:4] == [
+        "3 stage regroup",
+        "5 back 0",
+        "5 resumed",
+        "5 failed 1",
+    ]
 
 
 def test_a_save_that_is_struck_is_tried_again_once_where_nobody_goes_back() -> None:

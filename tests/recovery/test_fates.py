@@ -39,14 +39,14 @@ def after(policy: Policy) -> dict[str, Fate]:
 
 def plans() -> dict[str, tuple[Any, Any]]:
     return {
-        "gemini": (gemini.plan, gemini.Options(every=0.5, remote_every=4.0)),
+        "gemini": (gemini.plan, gemini.GeminiOptions(every=0.5, remote_every=4.0)),
         "ring": (
             gemini.plan,
-            gemini.Options(every=0.5, remote_every=4.0, placement="ring", copies=3),
+            gemini.GeminiOptions(every=0.5, remote_every=4.0, placement="ring", copies=3),
         ),
-        "hsdp": (hsdp.plan, hsdp.Options(group=2, backstop=5.0)),
-        "oobleck": (oobleck.plan, oobleck.Options()),
-        "swift": (replay.replayed, replay.Options(every=4.0)),
+        "hsdp": (hsdp.plan, hsdp.HsdpOptions(group=2, backstop=5.0)),
+        "oobleck": (oobleck.plan, oobleck.OobleckOptions()),
+        "swift": (replay.replayed, replay.ReplayOptions(every=4.0)),
     }
 
 
@@ -74,7 +74,7 @@ def test_a_system_loses_what_its_mechanism_says(name: str) -> None:
 
 
 def test_two_groups_of_two_replicas_die_with_a_pair_that_lies_apart() -> None:
-    policy = hsdp.plan(facts(), hsdp.Options(group=4, backstop=5.0), "hsdp")
+    policy = hsdp.plan(facts(), hsdp.HsdpOptions(group=4, backstop=5.0), "hsdp")
     assert after(policy)[TWO_NODES] == Fate(SAVE, 5.0, "remote")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -11,12 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.compiling import LOADING_S, Compiled
+from cprsim.compiling import LOADING_S, Compiled, always
 from cprsim.errors import CprsimError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import Outcome, simulate
 from cprsim.scenario import load_scenario
+from cprsim.simulate import blocks
 from cprsim.simulate.fast.loops import Interpreted
+from cprsim.workers.beside import both
 from tests.making import SCENARIOS
 from tests.recovery import by_fast
 from tests.recovery.test_engines import CASES
@@ -27,12 +30,12 @@ SHIPPED = sorted(path.stem for path in SCENARIOS.glob("*.yaml") if path.stem not
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_scenarios_have_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shipped_scenarios_have_the_same_bits(name: str) -> None:
     experiment = shipped(name)
     found = []
-    for by_machine_code in (True, False):
-        monkeypatch.setattr(Compiled, "pays", lambda loop, more_s=0.0, it=by_machine_code: it)
-        found.append(bytes_of(simulate(experiment)))
+    for machine_code in (True, False):
+        with always(machine_code=machine_code):
+            found.append(bytes_of(simulate(experiment)))
     assert found[0] == found[1]
 
 
@@ -55,6 +58,21 @@ def bytes_of(outcome: Outcome) -> list[bytes]:
     return [array.tobytes() for array in arrays]
 
 
+@pytest.mark.parametrize("name", ["llm", "production", "moe"])
+def test_two_processes_find_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = shipped(name)
+    monkeypatch.setattr(Compiled, "pays", lambda loop, more_s=0.0: False)
+    alone = bytes_of(simulate(experiment))
+    halved = []
+    monkeypatch.setattr(blocks, "TOLD_AFTER_S", 0.0)
+    monkeypatch.setattr(blocks, "WORTH_A_COPY_S", 0.0)
+    monkeypatch.setattr(
+        blocks, "both", lambda here, there: halved.append(name) or both(here, there)
+    )
+    assert bytes_of(simulate(experiment)) == alone
+    assert halved
+
+
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize("seed", range(10))
 def test_random_policies_have_the_same_bits(kind: str, seed: int) -> None:
@@ -69,7 +87,7 @@ def test_the_compiler_is_asked_as_soon_as_it_is_sooner_done(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     loop = Compiled(lambda: None, {}, compiling_s=5.0)
-    monkeypatch.setattr("cprsim.compiling.by_numba.is_kept", lambda code: False)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))  # nothing is kept
     assert not loop.pays()
     assert not loop.pays(4.9)
     assert loop.pays(5.1)
@@ -78,13 +96,29 @@ def test_the_compiler_is_asked_as_soon_as_it_is_sooner_done(
     assert loop.pays(2.1)
 
 
-def test_what_is_kept_is_loaded_as_soon_as_that_is_sooner_done(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_within_a_block_of_always_nothing_else_is_asked() -> None:
     loop = Compiled(lambda: None, {}, compiling_s=5.0)
-    monkeypatch.setattr("cprsim.compiling.by_numba.is_kept", lambda code: True)
-    assert not loop.pays(0.9 * LOADING_S)
-    assert loop.pays(1.1 * LOADING_S)
+    with always(machine_code=True):
+        assert loop.pays()
+        with always(machine_code=False):
+            assert not loop.pays(1e9)
+        assert loop.pays()
+    assert not loop.pays()
+
+
+def test_what_is_kept_is_loaded_as_soon_as_that_is_sooner_done(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))  # read when it was imported
+    source = tmp_path / "doubling.py"
+    source.write_text("def double(x):\n    return 2 * x\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    double = importlib.import_module("doubling").double
+    assert not Compiled(double, {}, compiling_s=5.0).pays(1.1 * LOADING_S)
+    assert Compiled(double, {})(4) == 8  # compiled, and kept
+    assert not Compiled(double, {}, compiling_s=5.0).pays(0.9 * LOADING_S)
+    assert Compiled(double, {}, compiling_s=5.0).pays(1.1 * LOADING_S)
 
 
 def test_a_first_small_run_does_without_the_compiler(tmp_path: Path) -> None:

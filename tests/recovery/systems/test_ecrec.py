@@ -15,7 +15,7 @@ from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Role
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
-from cprsim.recovery.systems.ecrec import SYSTEM, Options
+from cprsim.recovery.systems.ecrec import SYSTEM, EcrecOptions
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
@@ -46,7 +46,7 @@ def facts(n_servers: int = 5, **changes: object) -> JobFacts:
 
 
 def planned(job: JobFacts, **options: object) -> Policy:
-    policy = SYSTEM.plan(job, Options(**options), "ecrec")
+    policy = SYSTEM.plan(job, EcrecOptions(**options), "ecrec")
     require_legal(policy, job.cluster, job.scopes)
     return policy
 

@@ -17,7 +17,7 @@ from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Role
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
-from cprsim.recovery.systems.gemini import SYSTEM, Options
+from cprsim.recovery.systems.gemini import SYSTEM, GeminiOptions
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
@@ -55,7 +55,7 @@ def facts(n_nodes: int = 4, **changes: object) -> JobFacts:
 
 
 def planned(job: JobFacts, **options: object) -> Policy:
-    policy = SYSTEM.plan(job, Options(**options), "gemini")
+    policy = SYSTEM.plan(job, GeminiOptions(**options), "gemini")
     require_legal(policy, job.cluster, job.scopes)
     return policy
 
