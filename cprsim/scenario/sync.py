@@ -15,7 +15,7 @@ from pydantic import Discriminator, Field, Tag
 from cprsim.records import Holds, Role
 from cprsim.scenario.distributions import Duration, DurationSpec, duration_of
 from cprsim.scenario.quantities import Bandwidth, Model
-from cprsim.sync import Algorithm, Method, Stragglers, SyncSetting
+from cprsim.sync.setting import Algorithm, Method, Stragglers, SyncSetting
 from cprsim.units import SHARE, SIZE, TIME, Quantity
 
 DenseSize = Annotated[float, Quantity(SIZE, "1 B", "1000 GB", "8 MB")]

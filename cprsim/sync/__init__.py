@@ -8,20 +8,3 @@ What simulates comes with SimPy, and stands in `simulation` and `trainers` alone
 times and bytes, no weights: what a synchronisation does to a model is in
 `cprsim.kernel.replicas`.
 """
-
-from __future__ import annotations
-
-from cprsim.sync.load_model import LoadModel, load_model
-from cprsim.sync.setting import ALL, Algorithm, Method, Stragglers, SyncEvent, SyncLog, SyncSetting
-
-__all__ = [
-    "ALL",
-    "Algorithm",
-    "LoadModel",
-    "Method",
-    "Stragglers",
-    "SyncEvent",
-    "SyncLog",
-    "SyncSetting",
-    "load_model",
-]

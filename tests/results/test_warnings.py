@@ -69,7 +69,7 @@ def test_it_is_said_by_validate_and_run_for_people_for_scripts_and_on_the_page(
     tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("cprsim.plots.draw_result", lambda result, folder: [])
+    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
     path = tmp_path / "small.yaml"
     path.write_text(small_scenario("{strategy: full, interval: 2 min}", replications=3), "utf-8")
     changed = ["--set", SLOW[0]]
@@ -92,7 +92,7 @@ def test_it_is_said_by_validate_and_run_for_people_for_scripts_and_on_the_page(
 
 def test_a_sweep_says_at_how_many_points(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("cprsim.plots.sweep.draw_sweep", lambda *_: [])
+    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
     path = tmp_path / "small.yaml"
     path.write_text(small_scenario("{strategy: full, interval: 2 min}", replications=3), "utf-8")
     over = ["--over", "recovery.interval=2 min,10 min", "--set", SLOW[0], "--workers", 1]

@@ -13,10 +13,11 @@ from cprsim.errors import ParameterError
 from cprsim.experiments import pipeline
 from cprsim.failures.injected import Injected
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
-from cprsim.selector import Limit, LimitedQuantity, select
 from cprsim.selector.deciding import bench_of
+from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.pricing import interval_with
 from cprsim.selector.search import WORTH_TRYING, best_full, most_writes
+from cprsim.selector.selecting import select
 from cprsim.staleness import Metric
 from tests.selector.conftest import Job, curve_of
 
