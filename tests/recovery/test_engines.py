@@ -58,7 +58,7 @@ from tests.recovery.random_policies import (
     with_policy,
     with_shared_loads,
 )
-from tests.recovery.test_events import late_flush, saving_often
+from tests.recovery.test_events import saving_often
 
 Case = tuple[SimulatedJob, list[ScopedFailure], RandomDraws]
 
@@ -400,16 +400,6 @@ def test_the_compiled_engine_skips_cycles_of_jobs_that_save_often(
         for ours, theirs in zip(seen, by_fast.run(job, failures[:20], draws), strict=True):
             assert np.array_equal(ours, theirs), seed
     assert len(skipped) >= 3
-
-
-def test_the_compiled_engine_skips_no_cycles_past_a_flush_that_began_late() -> None:
-    job, failures = late_flush()
-    status, _, hours, _ = by_fast.run(job, failures, RandomDraws(1, 1.0))
-    found = dict(zip(job.policy.parts, hours.tolist(), strict=True))
-    assert status == FINISHED
-    assert {part: h for part, h in found.items() if h} == pytest.approx(
-        {"lost": 31.5 - 24.0, "save": 0.9375, "regroup": 1.0}
-    )
 
 
 # --------------------------------------------------------------------------- blocks

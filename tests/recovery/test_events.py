@@ -1124,11 +1124,13 @@ def test_at_its_horizon_a_job_has_finished_with_the_work_that_it_has_done() -> N
 
 
 def test_a_save_that_commits_as_the_job_ends_counts_whatever_rounding_makes_of_it() -> None:
-    assert 0.2 + 0.1 > 0.3  # when it commits, and when the job ends
+    assert 0.2 + 0.1 > 0.3  # when it commits, and when the job ends: no case for the naive one
     job = job_of(0.3, AGAIN, tiers=(remote(),), captures=(saves("remote", 0.2, 0.0, 0.1),))
-    played = run(job)
+    played = run_events(job, iter(()), Draws())
     assert told(played)[-2:] == ["0.3 save committed remote", "0.3 finished"]
     assert played.outcome.n_saves == 1
+    status, *_, (_, n_saves) = by_fast.run(job, (), RandomDraws(0, 1.0))
+    assert (status, n_saves) == (FINISHED, 1)
 
 
 def test_tax_is_on_top_of_useful_and_of_lost_work() -> None:
