@@ -1,7 +1,7 @@
 """Fits as YAML to paste into a scenario, each number with its interval and its origin.
 
-Whatever is written here, a scenario takes: see `failures.limits`. What is not, gives way to the next
-best fit that is, and a comment says so.
+Whatever is written here, a scenario takes: see `failures.limits`. What is not, gives way to the
+next best fit that is, and a comment says so.
 """
 
 from __future__ import annotations
