@@ -28,7 +28,7 @@ from time import process_time
 import matplotlib.pyplot as plt
 import numpy as np
 
-from cprsim.compiling import Compiled
+from cprsim.compiling import always
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import Constant, Distribution, Exponential, with_mean
@@ -54,8 +54,8 @@ PARTIAL = RecoveryPolicy("partial", OnFailure.RELOAD, INTERVAL_H, "given")
 MTBFS_H = [50.0, 20.0, 10.0, 5.0, 2.5]  # of the figure: 1 to 20 failures per job
 
 
+@always(machine_code=True)
 def main() -> None:
-    Compiled.pays = lambda loop, more_s=0.0: True  # type: ignore[method-assign]  # of machine code
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--figure", type=Path)
     figure = parser.parse_args().figure

@@ -18,7 +18,7 @@ from dataclasses import replace
 from statistics import median
 from time import process_time
 
-from cprsim.compiling import Compiled
+from cprsim.compiling import always
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential
@@ -82,8 +82,8 @@ def systems() -> dict[str, Policy]:
     }
 
 
+@always(machine_code=True)
 def main() -> None:
-    Compiled.pays = lambda loop, more_s=0.0: True  # type: ignore[method-assign]  # of machine code
     heads = ("fast/s", "engine/s", "simpy/s")
     print(f"{'system':<12}" + "".join(f"{head:>12}" for head in heads) + f"{'x':>8}")
     for name, policy in systems().items():

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache, lru_cache
-from math import isinf, isnan, nan
-from typing import TYPE_CHECKING
+from math import isfinite, isinf, isnan, nan
+from typing import TYPE_CHECKING, Any
 
 from cprsim.errors import ParameterError
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_TEXT = 80  # characters; no quantity is longer
 NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 POSITIVE = NUMBER.replace("[+-]?", "", 1)
-STEPS = "steps?"  # of training, as a unit of intervals
+IN_STEPS = rf"^\s*({POSITIVE})\s*steps?\s*$"  # of training, an interval
 _QUANTITY = re.compile(
     rf"\s*(?P<number>{NUMBER}|[+-]?\.?(?:nan|inf|infinity))"
     r"(?:\s*(?P<unit>[A-Za-zµμ%]{1,20}(?:\s*/\s*[A-Za-zµμ]{1,20})?))?\s*",
@@ -181,6 +181,51 @@ SHARE = Dimension(
 
 
 DIMENSIONS = (TIME, SIZE, BANDWIDTH, THROUGHPUT, HAZARD, SHARE)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """Annotates a float that users write with a unit; it lies between `low` and `high`."""
+
+    dimension: Dimension
+    low: str
+    high: str
+    example: str = ""
+    otherwise: str = ""  # what may stand there instead of a quantity
+    in_steps: bool = False  # whether `10 steps` may, which become a time by `job.step`
+
+    def read(self, value: object) -> float:
+        """The value in the unit inside. Raises ParameterError."""
+        example = (self.example or self.dimension.hint) + self.otherwise
+        if isinstance(value, float) and not isfinite(value):
+            raise ParameterError(f"is not a finite number: write for example {example}")
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            raise ParameterError(f"is a bare number: write its unit, for example {example}")
+        if not isinstance(value, str):
+            raise ParameterError(f"is not {self.dimension.what}: write for example {example}")
+        if self.in_steps and re.fullmatch(IN_STEPS, value):
+            raise ParameterError("is in steps of a length that is not said: give `job.step`")
+        inside = self.dimension.parse(value, example)
+        low, high = self.dimension.parse(self.low), self.dimension.parse(self.high)
+        if not low <= inside <= high:
+            raise ParameterError(f"is out of range: it must lie between {self.low} and {self.high}")
+        return inside
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """How the scenario's schema reads and writes it; nobody else imports pydantic by this."""
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_plain_validator_function(
+            self.read,
+            serialization=core_schema.plain_serializer_function_ser_schema(self.dimension.format),
+        )
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        examples = [self.example] if self.example else list(self.dimension.examples)
+        pattern = self.dimension.pattern
+        if self.in_steps:
+            examples, pattern = [*examples, "10 steps"], f"{pattern}|{IN_STEPS}"
+        return {"type": "string", "pattern": pattern, "examples": examples}
 
 
 def split_quantity(text: str) -> tuple[Fraction, str]:

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +22,7 @@ DECISIONS = sorted((ROOT / "docs" / "adr").glob("0*.md"))
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LARGEST_BYTES = 600_000
 VAGUE_NAMES = {"util", "utils", "helper", "helpers", "manager", "managers", "misc", "data"}
+WRAPPED = {"Fit", "Fleet", "Scenario", "Selection", "Sweep"}
 
 # Written in pieces, so that this file is no example of what it looks for.
 MACHINE_PATHS = re.compile(
@@ -96,6 +98,20 @@ def test_every_module_is_named_for_its_subject() -> None:
     modules = [path for path in tracked() if path.suffix == ".py"]
     parts = {part for path in modules for part in path.relative_to(ROOT).with_suffix("").parts}
     assert parts.isdisjoint(VAGUE_NAMES)
+
+
+def test_a_class_name_stands_once_in_the_package() -> None:
+    """Answers of `cprsim.api` may have the name of the record that they wrap."""
+    names = {True: Counter[str](), False: Counter[str]()}
+    for path, text in texts(".py"):
+        if path.is_relative_to(ROOT / "cprsim"):
+            in_api = path.is_relative_to(ROOT / "cprsim" / "api")
+            tree = ast.parse(text)
+            names[in_api].update(n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef))
+    assert len(names[False]) > 700
+    for in_api, counted in names.items():
+        assert not {name: n for name, n in counted.items() if n > 1}, in_api
+    assert names[True].keys() & names[False].keys() <= WRAPPED
 
 
 def test_results_are_not_kept_in_the_repository() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cprsim.api.answer import Answer, table_of
-from cprsim.api.keeping import Place
+from cprsim.api.keeping import ResultsPlace
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.curves import CurveFile, read_curve, write_curve
 from cprsim.errors import ParameterError
@@ -29,7 +29,7 @@ PORTIONS = (0.02, 0.05, 0.1, 0.2, 0.3)  # of the samples lost, that a short tabl
 class Curve(Answer):
     """A staleness curve: what each portion of lost samples (PLS) costs in accuracy."""
 
-    def __init__(self, file: CurveFile, path: Path, place: Place | None = None) -> None:
+    def __init__(self, file: CurveFile, path: Path, place: ResultsPlace | None = None) -> None:
         self._file, self.path, self._place = file, path, place
 
     @classmethod
@@ -190,7 +190,7 @@ def measure(
     if seeds is not None and seeds < 3:
         raise ParameterError(f"seeds: three are the least, not {seeds}")
     require_allowed(loaded, allow_code, Path.cwd())
-    place = Place(None)
+    place = ResultsPlace(None)
     path = place.root / f"{loaded.scenario.name}.json" if file is None else _json_file(file)
     require_writable(path.parent)
     request, expected, _ = prepared(

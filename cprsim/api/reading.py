@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cprsim.api.answer import Answer, table_of
 from cprsim.api.comparing_systems import MapOfSystems, SystemsComparison
 from cprsim.api.fleets import Fleet
-from cprsim.api.keeping import Place
+from cprsim.api.keeping import ResultsPlace
 from cprsim.api.measuring import Curve
 from cprsim.api.running import Run
 from cprsim.api.selecting import Selection
@@ -69,7 +69,7 @@ def read(
     ResultError : it is no finished result, or is damaged
     """
     path = Path(result)
-    place = Place(path.parent)
+    place = ResultsPlace(path.parent)
     kind = kind_of(path)
     name = next(name for name, one in KINDS.items() if one is kind)
     made: dict[str, Callable[[Any], Any]] = {

@@ -23,7 +23,7 @@ TEXT = Path("scenario.yaml")  # as errors call a scenario that is no file
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class NamedScenario:
     """A scenario as it was named, with the overrides so far."""
 
     path: Path
@@ -35,9 +35,9 @@ class Source:
         said = [*self.overrides, *more]
         return load_scenario(self.path, said, text=self.text, option="override")
 
-    def changed(self, overrides: Overrides) -> Source:
+    def changed(self, overrides: Overrides) -> NamedScenario:
         """With further overrides, which are not checked before it is read."""
-        return Source(self.path, self.text, (*self.overrides, *override_texts(overrides)))
+        return NamedScenario(self.path, self.text, (*self.overrides, *override_texts(overrides)))
 
 
 class Scenario(Shown):
@@ -46,7 +46,7 @@ class Scenario(Shown):
     ``repr`` is short, ``print`` shows the scenario with all defaults filled in.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: NamedScenario) -> None:
         self._source = source
         self._loaded = source.read()
 
@@ -119,16 +119,16 @@ def load(scenario: ScenarioLike, overrides: Overrides = ()) -> Scenario:
     return Scenario(source_of(scenario, overrides))
 
 
-def source_of(scenario: ScenarioLike, overrides: Overrides = ()) -> Source:
+def source_of(scenario: ScenarioLike, overrides: Overrides = ()) -> NamedScenario:
     """Where a scenario comes from; it is not read yet."""
     if isinstance(scenario, Scenario):
         source = scenario._source
     elif isinstance(scenario, Mapping):
-        source = Source(TEXT, _plain("scenario", scenario))
+        source = NamedScenario(TEXT, _plain("scenario", scenario))
     elif isinstance(scenario, str) and "\n" in scenario.strip():
-        source = Source(TEXT, scenario)
+        source = NamedScenario(TEXT, scenario)
     else:
-        source = Source(file_or_shipped(Path(scenario)), None)
+        source = NamedScenario(file_or_shipped(Path(scenario)), None)
     return source.changed(overrides)
 
 

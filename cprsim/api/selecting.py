@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cprsim.api.answer import Draw
-from cprsim.api.keeping import WATCH, KeptAnswer, Place, now
+from cprsim.api.keeping import WATCH, KeptAnswer, ResultsPlace, now
 from cprsim.api.measuring import Curve
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.making.options import shortcuts
@@ -18,10 +17,10 @@ from cprsim.making.selecting import (
     said_of_limits,
     select_into,
 )
-from cprsim.plots.selection import selection_figure
+from cprsim.plots.selection import selection_figures
 from cprsim.present.document import Document
-from cprsim.present.selection import Selected, document_of_selection, entries_text, load_selected
-from cprsim.selector.folder import candidate_rows, read_selection
+from cprsim.present.selection import document_of_selection, entries_text
+from cprsim.selector.folder import Selected, candidate_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +56,7 @@ class Selection(KeptAnswer[Selected]):
         return document_of_selection(self._made)
 
     def _drawings(self) -> Mapping[str, Draw]:
-        return {"pareto": partial(selection_figure, self._made.selection, self._made.name)}
+        return selection_figures(self._made.selection, self._made.name)
 
 
 def select(
@@ -94,7 +93,7 @@ def select(
     ------
     CprsimError : what is wrong, or what a selection lacks
     """
-    started, place = now(), Place(folder)
+    started, place = now(), ResultsPlace(folder)
     limits = {
         "max_auc_loss": max_auc_loss,
         "max_log_loss": max_log_loss,
@@ -107,5 +106,5 @@ def select(
     source = source.changed([*said, *said_of_curve(named, source.path)])
     wanted = asked(source.read, replications)
     target = place.target(wanted.loaded, started, "select")
-    make = partial(select_into, target, wanted, WATCH, draws=place.keeps)
-    return Selection(load_selected(place.folder_of(target, read_selection, make)), place)
+    made, _ = select_into(target, wanted, WATCH, draws=place.keeps)
+    return Selection(made, place)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cprsim.api.answer import Draw
-from cprsim.api.keeping import WATCH, KeptAnswer, Place, now
+from cprsim.api.keeping import WATCH, KeptAnswer, ResultsPlace, now
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.errors import ParameterError
 from cprsim.making.options import shortcuts
@@ -16,7 +15,7 @@ from cprsim.making.sweeping import sweep_into
 from cprsim.plots.sweep import sweep_figures
 from cprsim.present.document import Document
 from cprsim.present.sweep import document_of_sweep
-from cprsim.sweeps import SweepResult
+from cprsim.sweeps.folder import SweepResult
 from cprsim.workers import Workers
 
 if TYPE_CHECKING:
@@ -51,8 +50,7 @@ class Sweep(KeptAnswer[SweepResult]):
         return document_of_sweep(self._made)
 
     def _drawings(self) -> Mapping[str, Draw]:
-        figures = sweep_figures(self._made)
-        return {name: partial(figures.__getitem__, name) for name in figures}
+        return sweep_figures(self._made)
 
 
 def sweep(
@@ -85,7 +83,7 @@ def sweep(
     ------
     CprsimError : what is wrong with the scenario, an axis or any of the points
     """
-    started, place = now(), Place(folder)
+    started, place = now(), ResultsPlace(folder)
     if replications is not None and precision is not None:
         raise ParameterError("replications and precision: give one of them")
     said: dict[str, Any] = {} if over is None else {"sweep.over": dict(over)}

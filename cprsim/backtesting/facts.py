@@ -138,7 +138,7 @@ def saving_every(jobs: Sequence[JobLedger], every: str | None) -> tuple[JobLedge
 
 
 @dataclass(slots=True)
-class Failure:
+class LoggedFailure:
     """One failure of an incident: when, and what was done about it until the next one."""
 
     at_h: Floats  # (n_draws,)
@@ -163,17 +163,17 @@ def _place(stage: str) -> int:
     return KINDS.index(_kind(stage))
 
 
-def failures_in(job: JobLedger) -> list[Failure]:
+def failures_in(job: JobLedger) -> list[LoggedFailure]:
     """All failures, those that struck a recovery too: each begins with a detection of its own."""
     found = []
     for one in job.incidents:
         if one.n_failures == 0:  # nodes came back
             continue
         at_h = one.failed_h
-        mine: list[Failure] = []
+        mine: list[LoggedFailure] = []
         for name, took_h in one.stages or (("detect", 0.0 * at_h),):
             if not mine or (name == "detect" and mine[-1].took_h):
-                mine.append(Failure(at_h, {}, is_last=False))
+                mine.append(LoggedFailure(at_h, {}, is_last=False))
             took = mine[-1].took_h
             took[name] = took.get(name, 0.0) + took_h
             at_h = at_h + took_h
@@ -182,7 +182,7 @@ def failures_in(job: JobLedger) -> list[Failure]:
     return found
 
 
-def _own_h(kind: str, failures: Sequence[Failure], rng: np.random.Generator) -> Floats:
+def _own_h(kind: str, failures: Sequence[LoggedFailure], rng: np.random.Generator) -> Floats:
     """What each failure costs, (n_failures, n_draws); what the next one cut off would have taken.
 
     That is what a whole one takes, at random of those that take longer.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -141,27 +141,56 @@ def cprsim_command(
     pulse.doing("loading")
 
 
-app.command("init")(init_command.init)
-app.command("run")(run_command.run)
-app.command("sweep")(sweep_command.sweep)
-app.command("fleet")(fleet_command.fleet)
-app.command("select")(select_command.select)
-app.command("compare-systems")(compare_systems_command.compare_systems)
-app.command("train")(train_command.train)
-app.command("rehearse")(rehearse_command.rehearse)
-app.command("sync")(sync_command.sync)
-app.command("systems")(systems_command.systems)
-app.command("measure")(measure_command.measure)
-app.command("scenarios")(scenario_commands.scenarios)
-app.command("validate")(scenario_commands.validate)
-app.command("schema")(scenario_commands.schema)
-app.command("fit")(fit.fit)
-app.command("fit-costs")(fit.fit_costs)
-app.command("ledger")(ledger_command.ledger)
-app.command("backtest")(backtest_command.backtest)
-app.command("calibrate")(calibrate_command.calibrate)
-app.command("presets")(fit.presets)
-app.command("compare")(results_commands.compare)
-app.command("plot")(results_commands.plot)
-app.command("report")(report_command.report)
-app.command("reproduce")(reproduce_command.reproduce)
+# name, what it does in a line of 80 columns, function
+COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
+    ("init", "Write a first scenario of your job, from four answers.", init_command.init),
+    ("run", "Simulate a job under several recovery strategies.", run_command.run),
+    ("sweep", "Simulate a scenario at every combination of some values.", sweep_command.sweep),
+    ("fleet", "Simulate many jobs on one cluster, and choose an option.", fleet_command.fleet),
+    ("select", "Choose strategy and interval within a limit of accuracy.", select_command.select),
+    (
+        "compare-systems",
+        "Compare all recovery systems that the job can run.",
+        compare_systems_command.compare_systems,
+    ),
+    ("train", "Train a small model with the failures of one replication.", train_command.train),
+    (
+        "rehearse",
+        "Run a scenario on real processes, beside its prediction.",
+        rehearse_command.rehearse,
+    ),
+    ("sync", "Simulate how the trainers stay in step.", sync_command.sync),
+    ("systems", "List the recovery systems, or explain one.", systems_command.systems),
+    ("measure", "Measure what stale shards cost in accuracy.", measure_command.measure),
+    (
+        "scenarios",
+        "List the scenarios that come with cprsim, or copy one.",
+        scenario_commands.scenarios,
+    ),
+    (
+        "validate",
+        "Check a scenario and say everything that is wrong with it.",
+        scenario_commands.validate,
+    ),
+    ("schema", "Print the JSON Schema of scenarios, for editors.", scenario_commands.schema),
+    ("fit", "Fit distributions to a log of failures.", fit.fit),
+    ("fit-costs", "Fit what saves and loads cost to a log of them.", fit.fit_costs),
+    ("ledger", "Book the hours of jobs from their logs.", ledger_command.ledger),
+    (
+        "backtest",
+        "Replay the failures of jobs under other recovery systems.",
+        backtest_command.backtest,
+    ),
+    ("calibrate", "Make a scenario of the logs of jobs.", calibrate_command.calibrate),
+    ("presets", "List failure rates of publications and public logs.", fit.presets),
+    ("compare", "Say what changes from one result to another.", results_commands.compare),
+    ("plot", "Draw the figures of a result again.", results_commands.plot),
+    ("report", "Make one page about results.", report_command.report),
+    (
+        "reproduce",
+        "Run the CPR paper's experiments, ours beside published.",
+        reproduce_command.reproduce,
+    ),
+)
+for _name, _summary, _function in COMMANDS:
+    app.command(_name, short_help=_summary)(_function)

@@ -16,7 +16,7 @@ from cprsim.cli.saying import T, ask, complain, say, say_json
 from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
-    from cprsim.scenario.answers import Answers, Nodes, Rate, Section
+    from cprsim.scenario.answers import Answers, FailuresSection, Nodes, Rate
 
 FILE = Path("scenario.yaml")
 FIT_FIRST = (
@@ -28,7 +28,7 @@ MADE = (".yaml", ".yml")  # a section that `cprsim fit --save` wrote; whatever e
 
 
 def init(
-    file: Annotated[Path, typer.Argument(metavar="[FILE]", help="The scenario to write.")] = FILE,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The scenario to write.")] = FILE,
     kind: Annotated[
         str | None,
         typer.Option(
@@ -158,10 +158,10 @@ def _asked_or(
         raise ParameterError(f"{option}: {error}") from None
 
 
-def _rate_or_fit(text: str, nodes: Nodes) -> Rate | Section | None:
+def _rate_or_fit(text: str, nodes: Nodes) -> Rate | FailuresSection | None:
     """A rate, or the section of failures that a file holds or its fit makes; None: unknown."""
     from cprsim.errors import CprsimError, ParameterError
-    from cprsim.scenario.answers import Section, read_failures
+    from cprsim.scenario.answers import FailuresSection, read_failures
 
     found = read_failures(text)
     if not isinstance(found, Path):
@@ -169,7 +169,7 @@ def _rate_or_fit(text: str, nodes: Nodes) -> Rate | Section | None:
     origin = one_line(found.name)
     written = found.suffix.lower() in MADE
     try:
-        return Section(_section_of(found) if written else _fitted(found, nodes), origin)
+        return FailuresSection(_section_of(found) if written else _fitted(found, nodes), origin)
     except CprsimError as error:
         more = (
             "" if written else f"; {FIT_FIRST.format(log=shlex.quote(str(found)), n=nodes.total)}"
@@ -230,7 +230,7 @@ def _checked(answers: Answers, file: Path) -> str:
 
 def _commands(answers: Answers, file: Path) -> list[tuple[str, str]]:
     """Commands on the scenario, and the question that each answers."""
-    from cprsim.scenario.answers import Section
+    from cprsim.scenario.answers import FailuresSection
 
     named = shlex.quote(str(file))
     today = "full" if answers.saves.interval_h is None else "today"
@@ -242,7 +242,7 @@ def _commands(answers: Answers, file: Path) -> list[tuple[str, str]]:
             "Which strategy and interval, if so many samples may be lost",
         )
     )
-    fitted = isinstance(answers.failures, Section)
+    fitted = isinstance(answers.failures, FailuresSection)
     fit = ("cprsim fit LOG --save failures.yaml", "How do the nodes fail, by a log of your own")
     return [
         (f"cprsim run {named}", "What do failures cost, under each strategy"),

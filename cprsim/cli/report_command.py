@@ -24,7 +24,7 @@ def report(
     results: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RESULT...",
+            metavar="RESULT",
             help="Results folders; files of staleness curves.",
             show_default=False,
         ),

@@ -12,7 +12,7 @@ import typer
 from cprsim.cli import completing
 from cprsim.cli.options import MOST_WORKERS, AsJson, settled
 from cprsim.cli.pulse import pulse
-from cprsim.cli.saying import complain, say, say_json
+from cprsim.cli.saying import complain, say_json, say_list
 
 if TYPE_CHECKING:
     from cprsim.reproduce import Study
@@ -27,7 +27,7 @@ def reproduce(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...",
+            metavar="NAME",
             help="Results to make (see --list); default: all but promise.",
             autocompletion=completing.studies,
         ),
@@ -85,7 +85,7 @@ def reproduce(
 
     _require_sense(names or [], list(STUDIES), clicks, quick=quick, large=large, keep=keep)
     if list_them:
-        _list(list(STUDIES.values()))
+        say_list({study.name: study.shows for study in STUDIES.values()})
         return
     effort = Effort.QUICK if quick else Effort.LARGE if large else Effort.FULL
     wanted = [STUDIES[name] for name in names or STUDIES]
@@ -134,12 +134,6 @@ def _require_sense(
         )
     if clicks is not None and not clicks.is_file():
         raise ParameterError(f"--clicks: {clicks} is no file")
-
-
-def _list(studies: Sequence[Study[Any]]) -> None:
-    width = max(len(study.name) for study in studies)
-    for study in studies:
-        say(f"{study.name:{width}}  {study.shows}")
 
 
 def _possible(studies: Sequence[Study[Any]]) -> list[Study[Any]]:

@@ -7,7 +7,8 @@ otherwise.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from textwrap import fill
 from typing import Any, TypeVar
 
 import typer
@@ -16,6 +17,8 @@ from cprsim.cli.pulse import pulse
 from cprsim.errors import ParameterError
 from cprsim.foreign import json_printable, printable
 
+WIDTH = 80  # of a terminal as narrow as most
+
 T = TypeVar("T")
 
 
@@ -23,6 +26,15 @@ def say(what: object) -> None:
     """A line on stdout."""
     pulse.clear()
     typer.echo(printable(str(what)))
+
+
+def say_list(entries: Mapping[str, str]) -> None:
+    """Names and what they stand for, in two columns that fit a terminal of 80 columns."""
+    width = max(map(len, entries), default=0)
+    below = " " * (width + 2)
+    for name, about in entries.items():
+        line = f"{name:{width}}  {about}"
+        say(fill(line, WIDTH, subsequent_indent=below, break_on_hyphens=False))
 
 
 def say_json(plain: Any, indent: int = 2) -> None:

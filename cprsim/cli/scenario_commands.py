@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cprsim.cli import completing
 from cprsim.cli.options import AsJson, Force, Overrides, ScenarioFile
-from cprsim.cli.saying import say, say_json
+from cprsim.cli.saying import say, say_json, say_list
 
 if TYPE_CHECKING:
     from cprsim.errors import Problem
-
-WIDTH = 80  # characters of a narrow terminal
 
 
 def scenarios(
@@ -32,7 +29,7 @@ def scenarios(
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="[DIR]", help="With --copy; default: here.", show_default=False),
+        typer.Argument(metavar="DIR", help="With --copy; default: here.", show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -49,10 +46,7 @@ def scenarios(
     if as_json:
         say_json([{"name": n, "about": about(p), "path": str(p)} for n, p in there.items()])
         return
-    width = max(map(len, there), default=0)
-    for name, path in there.items():
-        line = f"{name:{width}}  {about(path)}"
-        say(fill(line, WIDTH, subsequent_indent=" " * (width + 2), break_on_hyphens=False))
+    say_list({name: about(path) for name, path in there.items()})
 
 
 def _copied(name: str, folder: Path) -> Path:

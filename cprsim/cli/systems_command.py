@@ -22,6 +22,7 @@ def systems(
     name: Annotated[
         str | None,
         typer.Argument(
+            metavar="NAME",
             help="One of them: explain it.",
             show_default=False,
             autocompletion=completing.systems,

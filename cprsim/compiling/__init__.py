@@ -7,12 +7,13 @@ too: where little is to be done that is sooner over than to compile.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property, update_wrapper
-from os import environ
+from os import W_OK, access, environ
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -27,8 +28,11 @@ ELEMENT_S = 3e-7  # to read or write one element of an array in Python
 class Compiled:
     """A function that is compiled on its first call; its machine code serves the next process.
 
-    Where little is to be done, its caller may have it interpreted instead (`pays`).
+    Where little is to be done, its caller may have it interpreted instead (`pays`), unless the
+    block of an `always` says otherwise.
     """
+
+    answer: ClassVar[bool | None] = None  # of `pays`, within such a block
 
     def __init__(
         self, function: Callable[..., Any], options: dict[str, Any], compiling_s: float = 0.0
@@ -56,16 +60,28 @@ class Compiled:
         The compiler is not asked for as long as all that is interpreted in this process takes less
         time than it would; where the code is kept already, than to load it.
         """
+        if self.answer is not None:
+            return self.answer
         if self.is_there:
             return True
         by_then_s = self.interpreted_s + more_s
         if by_then_s <= LOADING_S or environ.get("NUMBA_DISABLE_JIT", "0") != "0":
             return False
-        if by_then_s > self._compiling_s:
-            return True
+        return by_then_s > self._compiling_s or (self._may_be_kept() and self._is_kept())
+
+    def _is_kept(self) -> bool:
         from cprsim.compiling.by_numba import is_kept
 
         return is_kept(self.code)
+
+    def _may_be_kept(self) -> bool:
+        """Whether a file is named as machine code of this function is: seen without numba."""
+        source = Path(self.py_func.__code__.co_filename)
+        named = f"{source.stem}.{self.py_func.__qualname__}-*.nbi"
+        if given := environ.get("NUMBA_CACHE_DIR"):
+            return any(Path(given).rglob(named))
+        beside = source.parent / "__pycache__"
+        return any(beside.glob(named)) or not access(source.parent, W_OK)
 
     @property
     def _numba_type_(self) -> Any:
@@ -84,6 +100,17 @@ class CompiledForMuch(Compiled):
         self.interpreted_s += more_s
         with np.errstate(all="ignore"):
             return self.py_func(*args)
+
+
+@contextmanager
+def always(*, machine_code: bool) -> Iterator[None]:
+    """Within the block `pays` says this alone: for measurements and comparisons of either."""
+    before = Compiled.answer
+    Compiled.answer = machine_code
+    try:
+        yield
+    finally:
+        Compiled.answer = before
 
 
 def compiled(function: F, **options: Any) -> F:

@@ -53,14 +53,14 @@ class StrategyAccuracy:
 class TrainingOutcome:
     """Everything that `cprsim train` shows."""
 
-    stand_in: StandIn
+    stand_in: TrainedModel
     replication: int
     whole: Trained  # without failures
     strategies: tuple[StrategyAccuracy, ...]
     team: Team | None = None  # of trainers in step; None: one model, trained plainly
 
 
-class StandIn(Protocol):
+class TrainedModel(Protocol):
     """What was trained, in words."""
 
     @property
@@ -94,7 +94,11 @@ def measure(
 
 
 def measure_by(
-    runs: Runs, experiment: Experiment, what: StandIn, replication: int, team: Team | None = None
+    runs: Runs,
+    experiment: Experiment,
+    what: TrainedModel,
+    replication: int,
+    team: Team | None = None,
 ) -> TrainingOutcome:
     """The same by runs of any model."""
     logs = pipeline.replay(experiment, replication)

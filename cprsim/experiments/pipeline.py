@@ -11,6 +11,7 @@ import numpy as np
 
 from cprsim.budget import how_to_raise, megabytes, memory_bytes
 from cprsim.errors import BudgetError, TooManyReplicationsError
+from cprsim.estimate import ROUNDED_Z_95
 from cprsim.experiments.assemble import Experiment
 from cprsim.failures.block import BlockFailures, block_of, replications_of
 from cprsim.records import (
@@ -41,7 +42,6 @@ KEPT_SHARE = 0.2  # of the budget, for the failures of blocks that are not in wo
 BY_FAR = 2  # the first look, at few replications, may overestimate so many times
 DOUBT = 0.5  # by what the first replications may mislead
 MARGIN = 1.02  # of the replications that it should take, so that few looks are in vain
-Z_95 = 1.96
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,7 +411,7 @@ class _Run:
         mean_h = float(overhead_h.mean())
         if mean_h <= 0:
             return 0.0
-        return Z_95 * float(overhead_h.std(ddof=1)) / sqrt(len(overhead_h)) / mean_h
+        return ROUNDED_Z_95 * float(overhead_h.std(ddof=1)) / sqrt(len(overhead_h)) / mean_h
 
 
 def engine_of(policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool = True) -> Engine:

@@ -21,14 +21,9 @@ from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import Activity, Cluster, EventKind, EventLog, Holds, SubSaves
 from cprsim.scenario import LoadedScenario
-from cprsim.sync import (
-    ALL,
-    Outage,
-    SyncEvent,
-    SyncLog,
-    SyncSetting,
-    run_log,
-)
+from cprsim.sync.setting import ALL, SyncEvent, SyncLog, SyncSetting
+from cprsim.sync.simulation import run_log
+from cprsim.sync.trainers import Outage
 
 
 def sync_setting(loaded: LoadedScenario) -> SyncSetting:
@@ -152,7 +147,7 @@ def outages_of(log: EventLog, useful_h: float, cluster: Cluster, run_h: float) -
     return found
 
 
-class Saves:
+class ReplicaSaves:
     """What a simulated job saved and lost of its embeddings, done to replicas on their way."""
 
     def __init__(
@@ -188,7 +183,7 @@ def train_with_failures(
     """Train the rest of the clicks with the failures of a simulated job under partial recovery."""
     replicas = team.replicas()
     saver = Saver(replicas, team.what.shards, sub_saves)
-    saves = Saves(log, useful_h, cluster, replicas, saver)
+    saves = ReplicaSaves(log, useful_h, cluster, replicas, saver)
     run_h = float(team.log().at_h[-1])
     replicas.train(team.log(outages_of(log, useful_h, cluster, run_h)), saves.up_to)
     saves.up_to(len(replicas.clicks) + replicas.plan.batch)

@@ -9,9 +9,9 @@ from itertools import chain, pairwise
 import numpy as np
 
 from cprsim.failures.clocks import struck_slots
-from cprsim.failures.course import Course
+from cprsim.failures.course import RateCourse
 from cprsim.failures.partial_draws import drawn
-from cprsim.failures.random_factor import Pace, RandomFactor
+from cprsim.failures.random_factor import CourseExpectation, RandomFactor
 from cprsim.failures.renewal import numbers, require_affordable
 from cprsim.failures.sources import (
     counting,
@@ -45,7 +45,7 @@ class ChangingRate:
     factor : random, on the rate of each replication; None for none
     """
 
-    course: Course
+    course: RateCourse
     slots: range | tuple[int, ...]
     together: int = 1
     clock: Clock = Clock.WALL
@@ -111,7 +111,7 @@ class ChangingRate:
 class _AsExpected:
     """What is to come of a course between two instants, where no factor is on it."""
 
-    course: Course
+    course: RateCourse
     before: Floats  # (n_replications,) expected before the first of the instants
     mean: Floats  # (n_replications,) expected between the two
 
@@ -124,7 +124,7 @@ class _AsExpected:
 class _Walk:
     """How all replications go along the course, from one chunk to the next."""
 
-    course: Course
+    course: RateCourse
     factor: RandomFactor | None
     rng: np.random.Generator  # of the factors
     begin_h: Floats  # (n_replications,) where in the course each begins
@@ -137,11 +137,11 @@ class _Walk:
         now = np.zeros(0) if factor is None else factor.sample(rng, len(begin_h))
         return cls(course, factor, rng, begin_h, course.passed(begin_h), now)
 
-    def on(self, from_h: float, until_h: float) -> _AsExpected | Pace:
+    def on(self, from_h: float, until_h: float) -> _AsExpected | CourseExpectation:
         """The pace from the end of the last chunk on."""
         before, self.before = self.before, self.course.passed(self.begin_h + until_h)
         if self.factor is None:
             return _AsExpected(self.course, before, np.maximum(self.before - before, 0.0))
         stretches = self.factor.stretches(self.rng, self.now, from_h, until_h)
         self.now = stretches.last
-        return Pace.of(self.course, stretches, self.begin_h, self.before)
+        return CourseExpectation.of(self.course, stretches, self.begin_h, self.before)

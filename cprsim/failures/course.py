@@ -15,7 +15,7 @@ FLAT = 1e-12  # logarithm that a rate rises by within a piece; below it is taken
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class RateCourse:
     """A rate along a window, log-linear within each piece; the window is repeated without end.
 
     Parameters

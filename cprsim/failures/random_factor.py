@@ -7,30 +7,27 @@ independently, of a gamma distribution with mean 1. Such a process is doubly sto
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import expm1
+from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 
 from cprsim.budget import require_room
-from cprsim.failures.course import Course
+from cprsim.failures.course import RateCourse
 from cprsim.failures.distributions import positive
 from cprsim.records import Floats, Ints
+from cprsim.units import TIME, Quantity
 
 BYTES_OF_A_STRETCH = 80  # while it is drawn, and as a pace
 
 
 @dataclass(frozen=True, slots=True)
 class RandomFactor:
-    """Gamma factors with mean 1, each for a stretch of exponential length.
+    """A random factor on the rate, which nobody knows beforehand.
 
-    Two instants lie in one stretch with probability ``exp(-distance / lasts_h)``: that is the
+    Gamma with mean 1, each for a stretch of exponential length, with mean `lasts_h` [h]. Two
+    instants lie in one stretch with probability ``exp(-distance / lasts_h)``: that is the
     correlation of the factor with itself.
-
-    Parameters
-    ----------
-    variance : of the factor
-    lasts_h : mean length of a stretch [h]
 
     Raises
     ------
@@ -38,8 +35,22 @@ class RandomFactor:
         for what is not above 0 and finite.
     """
 
-    variance: float
-    lasts_h: float
+    variance: float = field(
+        metadata={
+            "description": "Variance of the factor, no unit; it is gamma with mean 1.",
+            "ge": 1e-6,
+            "le": 100,
+            "strict": True,
+            "examples": [0.3],
+        }
+    )
+    lasts_h: Annotated[float, Quantity(TIME, "1 s", "100000000 h", "100 h")] = field(
+        metadata={
+            "alias": "lasts",
+            "description": "Mean time for which a factor holds [time]; it ends at random, then "
+            "another one is drawn.",
+        }
+    )
 
     def __post_init__(self) -> None:
         positive("variance of the factor", self.variance)
@@ -49,19 +60,6 @@ class RandomFactor:
         """So many factors, (size,), above 0."""
         drawn = rng.gamma(1 / self.variance, self.variance, size)
         return np.maximum(drawn, np.finfo(float).tiny)
-
-    def variance_of_count(self, rate_per_h: float, hours: float) -> float:
-        """Variance of the failures within some hours; their mean is ``rate_per_h * hours``.
-
-        Notes
-        -----
-        ``r T + 2 v (r L)^2 (T / L - 1 + exp(-T / L))``: that of a Poisson number, and that of the
-        integral of the factor, whose covariance is ``v exp(-distance / L)``. Exact for a constant
-        rate.
-        """
-        stretches = hours / self.lasts_h
-        integral = 2 * (self.lasts_h * rate_per_h) ** 2 * (stretches + expm1(-stretches))
-        return rate_per_h * hours + self.variance * integral
 
     def stretches(
         self, rng: np.random.Generator, now: Floats, from_h: float, until_h: float
@@ -106,19 +104,21 @@ class Stretches:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class CourseExpectation:
     """The failures expected along a course in each of some replications, given its stretches.
 
     What is expected stands in one row of numbers, replication after replication.
     """
 
-    course: Course
+    course: RateCourse
     stretches: Stretches
     passed: Floats  # (n_stretches,) of the course alone, before each begins
     before: Floats  # (n_stretches + 1,) with the factor, of all stretches before
 
     @classmethod
-    def of(cls, course: Course, stretches: Stretches, begin_h: Floats, end: Floats) -> Pace:
+    def of(
+        cls, course: RateCourse, stretches: Stretches, begin_h: Floats, end: Floats
+    ) -> CourseExpectation:
         """The pace of replications that begin anywhere in the course.
 
         Parameters

@@ -16,11 +16,11 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
 from cprsim.failures.correlated import CorrelatedNodes
-from cprsim.failures.course import Course
+from cprsim.failures.course import RateCourse
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE
 from cprsim.failures.outages import Outages
-from cprsim.failures.random_factor import Pace, RandomFactor
+from cprsim.failures.random_factor import CourseExpectation, RandomFactor
 from cprsim.fitting.coalescing import first_of_chain
 from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.fitting.correlation import Portrait, portrait, portrait_of
@@ -53,7 +53,7 @@ class Compared:
 
 def check_by_simulation(
     outages: Outages, fitted: CorrelatedFit, *, n: int = N_SIMULATED, seed: int = 0,
-    domains: DomainFit | None = None, course: Course | None = None,
+    domains: DomainFit | None = None, course: RateCourse | None = None,
     factor: RandomFactor | None = None,
 ) -> tuple[Compared, ...]:  # fmt: skip
     """Simulate the whole cluster from its fit, and hold the trace's statistics beside it.
@@ -104,7 +104,7 @@ def check_by_simulation(
     return tuple(rows)
 
 
-def made_even(outages: Outages, course: Course) -> Outages:
+def made_even(outages: Outages, course: RateCourse) -> Outages:
     """The trace on a clock on which the rate of the course is constant, as long as before."""
 
     def even(at_h: Floats) -> Floats:
@@ -120,7 +120,7 @@ def made_even(outages: Outages, course: Course) -> Outages:
 
 
 def check_through_window(
-    outages: Outages, course: Course, *, n: int = N_SIMULATED, seed: int = 0,
+    outages: Outages, course: RateCourse, *, n: int = N_SIMULATED, seed: int = 0,
     factor: RandomFactor | None = None,
 ) -> tuple[Compared, ...]:  # fmt: skip
     """As `check_by_simulation`, nodes that differ and shocks fitted beside a rate that changes.
@@ -150,7 +150,7 @@ Drawn = tuple[Ints, Floats, Ints]
 """Replication, instant [h] and node of the failures of all simulated traces, in order."""
 
 
-def _own(fitted: CorrelatedFit, n: int, seed: int, course: Course | None) -> Drawn:
+def _own(fitted: CorrelatedFit, n: int, seed: int, course: RateCourse | None) -> Drawn:
     draw = _drawn if fitted.lives is None else _drawn_with_lives
     replication, at_h, node = draw(fitted, n, seed)
     if course is not None:
@@ -209,7 +209,7 @@ def _drawn_with_lives(fitted: CorrelatedFit, n: int, seed: int) -> Drawn:
 
 
 def _drawn_at_random_pace(
-    fitted: CorrelatedFit, n: int, seed: int, course: Course, factor: RandomFactor, lives: Lives
+    fitted: CorrelatedFit, n: int, seed: int, course: RateCourse, factor: RandomFactor, lives: Lives
 ) -> Drawn:
     """As `_drawn_with_lives`, on clocks that pass with the course times the factor.
 
@@ -220,7 +220,7 @@ def _drawn_at_random_pace(
     zeros, per_h = np.zeros(n), course.per_window / course.window_h
     rng = stream(seed, 0, "fit/factor")
     stretches = factor.stretches(rng, factor.sample(rng, n), 0.0, course.window_h)
-    pace = Pace.of(course, stretches, zeros, zeros + course.per_window)
+    pace = CourseExpectation.of(course, stretches, zeros, zeros + course.per_window)
     longer_h = max(float(pace.mean.max()) / per_h - fitted.watched_h, 0.0)
     even = fitted.lives or lives
     alone = replace(fitted.source(watched=False), shocks=None)

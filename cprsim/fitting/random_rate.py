@@ -15,7 +15,7 @@ from scipy import optimize, special
 
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate, How
-from cprsim.failures.course import Course
+from cprsim.failures.course import RateCourse
 from cprsim.failures.outages import Outages
 from cprsim.failures.random_factor import RandomFactor
 from cprsim.fitting.likelihood import NotConvergedError, Parameter, covariances
@@ -83,7 +83,7 @@ def _in_words(one: Estimate) -> str:
     return f"{one.mean:.3g} [{one.low:.3g}, {one.high:.3g}]"
 
 
-def random_rate(outages: Outages, course: Course) -> RandomRate:
+def random_rate(outages: Outages, course: RateCourse) -> RandomRate:
     """The most likely random factor on the instants of a log's failures.
 
     Parameters
@@ -99,7 +99,7 @@ def random_rate(outages: Outages, course: Course) -> RandomRate:
     return fit_random_rate(_instants(outages), course)
 
 
-def fit_random_rate(at_h: Floats, course: Course) -> RandomRate:
+def fit_random_rate(at_h: Floats, course: RateCourse) -> RandomRate:
     """As `random_rate`, of instants [h], (n,)."""
     bins = _Bins.of(at_h, course)
     each = bins.likelihood
@@ -111,7 +111,7 @@ def fit_random_rate(at_h: Floats, course: Course) -> RandomRate:
     return RandomRate(variance, lasts_h, gain, likelihood, bins.hours, bins.longest_h)
 
 
-def smoothed(outages: Outages, course: Course, factor: RandomFactor) -> Course:
+def smoothed(outages: Outages, course: RateCourse, factor: RandomFactor) -> RateCourse:
     """The course times the mean of the factor at each time, given all failures of the log.
 
     Constant within each of many short bins.
@@ -122,7 +122,7 @@ def smoothed(outages: Outages, course: Course, factor: RandomFactor) -> Course:
     given = means_given_all(*bins.chain(factor.variance, factor.lasts_h))
     rates = tuple((bins.mean * given / bins.hours).tolist())
     borders_h = np.linspace(0.0, course.window_h, len(rates) + 1)
-    return Course(tuple(borders_h.tolist()), rates, rates)
+    return RateCourse(tuple(borders_h.tolist()), rates, rates)
 
 
 def _instants(outages: Outages) -> Floats:
@@ -137,7 +137,7 @@ class _Bins:
     longest_h: float  # that a factor may last
 
     @classmethod
-    def of(cls, at_h: Floats, course: Course) -> _Bins:
+    def of(cls, at_h: Floats, course: RateCourse) -> _Bins:
         window_h = course.window_h
         n = min(MOST_BINS, int(window_h / SHORTEST_H))
         if n * MOST_OF_LOG < 2:

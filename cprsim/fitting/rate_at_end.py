@@ -23,7 +23,7 @@ TOLD = (0.025, 0.5, 0.975)
 WITHIN, STEPS = 5.0, 4001  # of the logarithm of the rate about that of its mean
 
 
-class Line(NamedTuple):
+class FittedRate(NamedTuple):
     """A log-linear rate, fitted."""
 
     at: Floats  # (2,) logarithm of the rate in the middle [1/h], and its rise over the log
@@ -32,7 +32,7 @@ class Line(NamedTuple):
 
 
 def rate_at_end(
-    counts: Floats, hours: Floats, line: Line, wider: float, *, most: int, smallest: int
+    counts: Floats, hours: Floats, line: FittedRate, wider: float, *, most: int, smallest: int
 ) -> Estimate:
     """Median and central 95 % of the rate at the end of the log [1/h].
 
@@ -46,7 +46,7 @@ def rate_at_end(
     n, h = counts / wider, hours / wider
     prior_h = float(h.sum() / n.sum())
     last_n, last_h, weight = _last_piece(n, h, prior_h, most, smallest)
-    line = Line(line.at, line.information / wider, line.expected / wider)
+    line = FittedRate(line.at, line.information / wider, line.expected / wider)
     of_line = _evidence(n, h, line, prior_h)
     total = np.logaddexp(logsumexp(weight), of_line)
     log_rate = np.linspace(-WITHIN, WITHIN, STEPS) - np.log(prior_h)
@@ -84,7 +84,7 @@ def _last_piece(
     return number[known, -1], time[known, -1], weight[known]
 
 
-def _evidence(n: Floats, h: Floats, line: Line, prior_h: float) -> float:
+def _evidence(n: Floats, h: Floats, line: FittedRate, prior_h: float) -> float:
     """Logarithm of the evidence of a log-linear rate, up to what is common to all."""
     likelihood = float((n * np.log(line.expected / h) - line.expected).sum())
     level = np.log(prior_h) + line.at[0] - prior_h * np.exp(line.at[0])

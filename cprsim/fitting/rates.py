@@ -16,14 +16,14 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.estimate import ROUNDED_Z_95, Estimate, How
-from cprsim.failures.course import Course
+from cprsim.failures import limits
+from cprsim.failures.course import RateCourse
 from cprsim.failures.outages import Outages
-from cprsim.fitting import limits
 from cprsim.fitting.correlation import togetherness
 from cprsim.fitting.fragments import fragment, opening, repair_lines
 from cprsim.fitting.observation import Fact, Observation, Source, instant
 from cprsim.fitting.random_rate import CLAIMED, RandomRate, random_rate
-from cprsim.fitting.rate_at_end import Line, rate_at_end
+from cprsim.fitting.rate_at_end import FittedRate, rate_at_end
 from cprsim.fitting.trace_fit import TraceFit, fit_trace
 from cprsim.records import Bools, Floats, Ints
 
@@ -70,7 +70,7 @@ class Rates:
         )
 
     @property
-    def course(self) -> Course:
+    def course(self) -> RateCourse:
         """The rate along the log's window, as the model that was chosen has it."""
         begins = ends = tuple(one.mean for one in self.pieces_per_h)
         window_h = self.borders_h[-1]
@@ -78,7 +78,7 @@ class Rates:
             rise = self.slope_per_h.mean * window_h
             first = self.pieces_per_h[0].mean * rise / expm1(rise)  # as many failures in all
             begins, ends = (first,), (first * exp(rise),)
-        return Course((0.0, *self.borders_h[1:]), begins, ends)
+        return RateCourse((0.0, *self.borders_h[1:]), begins, ends)
 
     @property
     def last_from_h(self) -> float:
@@ -130,7 +130,7 @@ def rates(outages: Outages, model: str | None = None) -> Rates:
     found = _described(name, models[name], counts, borders_h, described)
     if model is not None:
         return found
-    line = Line(*_line(counts, hours), _log_linear(counts, hours) * hours)
+    line = FittedRate(*_line(counts, hours), _log_linear(counts, hours) * hours)
     return replace(found, now_per_h=rate_at_end(
         counts, hours, line, found.dispersion, most=MOST_PIECES, smallest=SMALLEST_BINS
     ))  # fmt: skip

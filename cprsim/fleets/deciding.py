@@ -67,7 +67,7 @@ def decide(
     best, present = min(able, key=lambda one: one.cost), options[0]
     unknown = unknown_of(loaded, axes)
     few = contenders(able, best, present, axes)
-    lab = _Lab(loaded, able, few, partial(_simulated, loaded, workers, on_progress, store))
+    lab = _OptionTrials(loaded, able, few, partial(_simulated, loaded, workers, on_progress, store))
     return FleetDecision(
         best=best.name,
         present=present.name,
@@ -134,7 +134,7 @@ def _simulated(
 
 
 @dataclass(frozen=True, slots=True)
-class _Lab:
+class _OptionTrials:
     """Finds out what options cost if inputs were otherwise."""
 
     loaded: LoadedScenario

@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from math import isfinite, log
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
-from scipy import special
 
 from cprsim.errors import Place, ScenarioError
 from cprsim.records import Floats
@@ -29,31 +28,7 @@ UNITS = {"useful_h": "useful", "shard_gb": "shard_size", "mtbf_h": "mtbf", "node
 
 
 @dataclass(frozen=True, slots=True)
-class Vary:
-    """How one value differs from job to job: lognormal cut at both ends, uniform, log-uniform."""
-
-    family: str
-    low: float
-    high: float
-    median: float = 0.0
-    sigma: float = 0.0
-
-    def draw(self, rng: np.random.Generator, n: int) -> Floats:
-        """Independent values (n,), in the unit inside."""
-        u = rng.random(n)
-        if self.family == "uniform":
-            return self.low + u * (self.high - self.low)
-        if self.family == "log-uniform":
-            return np.exp(log(self.low) + u * log(self.high / self.low))
-        ends = [log(end / self.median) / self.sigma for end in (self.low, self.high)]
-        below, above = special.ndtr(ends)
-        normal = special.ndtri(below + u * (above - below))
-        values: Floats = self.median * np.exp(self.sigma * normal)
-        return values
-
-
-@dataclass(frozen=True, slots=True)
-class JobKind:
+class JobsAlike:
     """Jobs that are all alike, and how many there are; None: as the scenario says."""
 
     n_jobs: int
@@ -74,7 +49,7 @@ class Population:
     arrive_h : of each job, kind after kind; None: by `Fleet.arrivals`
     """
 
-    kinds: tuple[JobKind, ...]
+    kinds: tuple[JobsAlike, ...]
     arrive_h: Floats | None = None
 
     @property
@@ -109,7 +84,7 @@ def table_of(loaded: LoadedScenario, table: str) -> Path:
     return loaded.input_file(table, "fleet.table", SOURCE)
 
 
-def drawn_kinds(loaded: LoadedScenario, fleet: Fleet, n: int) -> tuple[JobKind, ...]:
+def drawn_kinds(loaded: LoadedScenario, fleet: Fleet, n: int) -> tuple[JobsAlike, ...]:
     """So many kinds of jobs, each with its own length, size and failure rate.
 
     Parameters
@@ -126,7 +101,7 @@ def drawn_kinds(loaded: LoadedScenario, fleet: Fleet, n: int) -> tuple[JobKind, 
         n_nodes, mtbf_h = _nodes_and_mtbf(loaded, value.get("nodes"), value.get("mtbf"))
         n_jobs = fleet.jobs // n + (number < n_more)
         useful_h, shard_bytes = value.get("useful"), value.get("shard_size")
-        kinds.append(JobKind(n_jobs, place, useful_h, shard_bytes, mtbf_h, n_nodes))
+        kinds.append(JobsAlike(n_jobs, place, useful_h, shard_bytes, mtbf_h, n_nodes))
     return tuple(kinds)
 
 
@@ -135,8 +110,7 @@ def _draw_all(fleet: Fleet, seed: int, n: int) -> dict[str, Floats]:
     for key in ("useful", "shard_size", "mtbf", "nodes"):
         vary = getattr(fleet.vary, key)
         if vary is not None:
-            one = Vary(vary.family, vary.low, vary.high, vary.median or 0.0, vary.sigma or 0.0)
-            values = one.draw(stream(seed, 0, f"fleet/{key}"), n)
+            values = vary.draw(stream(seed, 0, f"fleet/{key}"), n)
             found[key] = np.rint(values) if isinstance(vary, VariesNodes) else values
     return found
 
@@ -245,10 +219,10 @@ def _n_jobs(line: _Line) -> int:
     return round(line.values.get("jobs", 1.0))
 
 
-def _kind(path: Path, lines: list[_Line]) -> JobKind:
+def _kind(path: Path, lines: list[_Line]) -> JobsAlike:
     first = lines[0]
     shard_gb, n_nodes = first.values.get("shard_gb"), first.values.get("nodes")
-    return JobKind(
+    return JobsAlike(
         sum(_n_jobs(line) for line in lines),
         Place(path, first.number),
         first.values["useful_h"],
@@ -261,7 +235,7 @@ def _kind(path: Path, lines: list[_Line]) -> JobKind:
 # ------------------------------------------------------------------------------ as scenarios
 
 
-def scenario_of(loaded: LoadedScenario, kind: JobKind, number: int) -> LoadedScenario:
+def scenario_of(loaded: LoadedScenario, kind: JobsAlike, number: int) -> LoadedScenario:
     """The scenario of one kind of job: what `cprsim run` would simulate.
 
     Raises ScenarioError, at the kind's place, where its values make no scenario.

@@ -37,7 +37,7 @@ class LoggedSave:
 
 
 @dataclass(slots=True)
-class Run:
+class WorkRun:
     """A stretch of work, saves included."""
 
     after_s: float  # the last event before it
@@ -74,13 +74,13 @@ class Incident:
 
 
 @dataclass(slots=True)
-class Course:
+class JobCourse:
     """A job from its first event to its last: incidents and runs in turn, an incident first."""
 
     job: str
     begins_ns: int
     incidents: list[Incident] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
+    runs: list[WorkRun] = field(default_factory=list)
     wall_s: float = nan
     ended: bool = False
     finished: bool = False
@@ -92,12 +92,12 @@ class Course:
     reached: tuple[np.ndarray, np.ndarray] = (np.empty(0), np.empty(0))  # `progress`: s, step
 
 
-def course_of(job: str, steps: Steps, others: Others, events: Events) -> Course:
+def course_of(job: str, steps: Steps, others: Others, events: Events) -> JobCourse:
     """Read the events of one job, in order of time."""
     firsts = [int(table.time_ns[0]) for table in (steps, others) if len(table.time_ns)]
     lasts = [int(table.time_ns[-1]) for table in (steps, others) if len(table.time_ns)]
     begins_ns = min(firsts)
-    reader = _CourseReader(Course(job, begins_ns), others, events)
+    reader = _CourseReader(JobCourse(job, begins_ns), others, events)
     reached_s = (steps.time_ns - begins_ns) / NS_PER_S
     others_s = (others.time_ns - begins_ns) / NS_PER_S
     reader.course.reached = (reached_s, steps.step)
@@ -130,7 +130,7 @@ def _told(
 class _CourseReader:
     """Takes one event after the other."""
 
-    def __init__(self, course: Course, others: Others, events: Events) -> None:
+    def __init__(self, course: JobCourse, others: Others, events: Events) -> None:
         self.course = course
         self._events = events
         self._rows = {
@@ -141,7 +141,7 @@ class _CourseReader:
         self._state = START
         self._attempt = 0
         self._incident = Incident(is_start=True, stages=[("start", 0.0)], failed_s=0.0)
-        self._run = Run(0.0)
+        self._run = WorkRun(0.0)
         self._at_s = 0.0  # of the event before
         course.incidents.append(self._incident)
 
@@ -233,7 +233,7 @@ class _CourseReader:
 
     def _go_on(self, at_s: float, step: float) -> None:
         self._incident.resumed_s = at_s
-        self._run = Run(self._at_s, at_s, step)
+        self._run = WorkRun(self._at_s, at_s, step)
         self.course.runs.append(self._run)
         self._state = WORK
 
@@ -451,7 +451,7 @@ class _CourseReader:
             self._see(at_s, step)
         self._state = OVER
 
-    def finish(self, last_s: float) -> Course:
+    def finish(self, last_s: float) -> JobCourse:
         """The course, cut at its last event where no end is there."""
         course = self.course
         for incident in course.incidents:

@@ -73,7 +73,7 @@ def _took_s(one: Incident, stages: tuple[str, ...]) -> Floats:
     return took_s
 
 
-class Drawn:
+class DrawnIncidents:
     """Other incidents in each draw: draws spread as far as few incidents leave open."""
 
     def __init__(
@@ -185,7 +185,7 @@ class Filled:
 def filled(
     incident: Incident,
     resumes: Callable[[Floats], Floats],
-    usual: Drawn,
+    usual: DrawnIncidents,
     rng: np.random.Generator,
 ) -> Filled:
     """Draw what is not known of an incident.
@@ -226,7 +226,7 @@ def filled(
     return Filled(edges[0], resumed_s, took, inferred)
 
 
-def _expected(incident: Incident, usual: Drawn) -> tuple[list[str], list[float]]:
+def _expected(incident: Incident, usual: DrawnIncidents) -> tuple[list[str], list[float]]:
     """Stages of an incident with those that the log left out, and when each began."""
     names, starts = [name for name, _ in incident.stages], [at_s for _, at_s in incident.stages]
     if incident.is_start or incident.n_failures == 0:
@@ -251,7 +251,7 @@ def _expected(incident: Incident, usual: Drawn) -> tuple[list[str], list[float]]
 
 
 def _with_missed(
-    cycle: list[tuple[str, float]], usual: Drawn, *, is_last: bool
+    cycle: list[tuple[str, float]], usual: DrawnIncidents, *, is_last: bool
 ) -> list[tuple[str, float]]:
     """The stages after one failure with those left out; one that the next cut off has no more."""
     names = [name for name, _ in cycle]
@@ -266,7 +266,7 @@ def _with_missed(
 
 
 def _before(
-    names: list[str], next_s: Floats, low_s: float, usual: Drawn, rng: np.random.Generator
+    names: list[str], next_s: Floats, low_s: float, usual: DrawnIncidents, rng: np.random.Generator
 ) -> list[Floats]:
     """When the first stages began, of which the log gives none: (n_draws,) each.
 
@@ -288,21 +288,25 @@ def _before(
     return [failed_s, *later.T]
 
 
-def _usually(name: str, usual: Drawn) -> Floats:
+def _usually(name: str, usual: DrawnIncidents) -> Floats:
     """What a stage takes: (n_draws,), nothing where the log never tells."""
     if name not in usual.stages or len(usual.incidents([name])[0]) == 0:
         return np.zeros(usual.n_draws)
     return usual.one_each([name])[:, 0]
 
 
-def _by_silence(next_s: Floats, low_s: float, usual: Drawn, rng: np.random.Generator) -> Floats:
+def _by_silence(
+    next_s: Floats, low_s: float, usual: DrawnIncidents, rng: np.random.Generator
+) -> Floats:
     """Anywhere after the last sign of work, as far as the silence allows."""
     n = len(next_s)
     room_s = np.minimum(np.maximum(next_s - low_s, 0.0), usual.longest_s())
     return low_s + rng.random(n) * room_s
 
 
-def _shares(names: list[str], total_s: Floats, usual: Drawn, rng: np.random.Generator) -> Floats:
+def _shares(
+    names: list[str], total_s: Floats, usual: DrawnIncidents, rng: np.random.Generator
+) -> Floats:
     """How a known time splits into stages: anyhow, where the log never tells: (n_draws, n)."""
     n = len(total_s)
     known = all(name in usual.stages and len(usual.incidents([name])[0]) for name in names)

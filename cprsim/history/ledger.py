@@ -9,8 +9,8 @@ from math import ceil, isfinite, nan
 import numpy as np
 
 from cprsim.estimate import Estimate
-from cprsim.history.course import Course, Incident, LoggedSave, Run, course_of
-from cprsim.history.filling import Drawn, Filled, Usual, filled
+from cprsim.history.course import Incident, JobCourse, LoggedSave, WorkRun, course_of
+from cprsim.history.filling import DrawnIncidents, Filled, Usual, filled
 from cprsim.history.save_interval import SaveInterval, save_interval_of
 from cprsim.history.stretches import (
     Account,
@@ -121,14 +121,14 @@ class _Booking:
     """Books one job, run after run."""
 
     def __init__(
-        self, course: Course, usual: Usual, own: Usual, n_draws: int, rng: np.random.Generator
+        self, course: JobCourse, usual: Usual, own: Usual, n_draws: int, rng: np.random.Generator
     ) -> None:
         self._course, self._own, self._n, self._rng = course, own, n_draws, rng
         for number, run in enumerate(course.runs):
             run.end_step = self._end_step(number, run)
         self._points = [points_of(run, course) for run in course.runs]
         self._pace = pace_of(course, self._points)
-        self._usual = Drawn(usual, n_draws, silences_s(self._points, self._pace), rng)
+        self._usual = DrawnIncidents(usual, n_draws, silences_s(self._points, self._pace), rng)
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
         self._frontier = np.zeros(n_draws)
         self._pieces: list[tuple[float, float, str]] = []
@@ -156,7 +156,7 @@ class _Booking:
 
     # ------------------------------------------------------------------ instants
 
-    def _run(self, number: int) -> Run | None:
+    def _run(self, number: int) -> WorkRun | None:
         runs = self._course.runs
         return runs[number] if number < len(runs) else None
 
@@ -234,7 +234,7 @@ class _Booking:
             return np.minimum(end_step, first)
         return np.full(self._n, min(self._content, first))
 
-    def _end_step(self, number: int, run: Run) -> float:
+    def _end_step(self, number: int, run: WorkRun) -> float:
         """Steps in the state as a run ended; where the state outlived it, the next run tells."""
         following = self._run(number + 1)
         if isfinite(run.end_step) or following is None:
@@ -262,7 +262,7 @@ class _Booking:
         self._frontier = np.maximum(self._frontier, account.end_step)
         return account
 
-    def _saved_by_rule(self, run: Run) -> float:
+    def _saved_by_rule(self, run: WorkRun) -> float:
         """What a save that the log does not tell of must have held: the job went on after it."""
         every, last = self._pace.every_steps, run.last_step
         if not isfinite(every) or not isfinite(last) or self._course.background:
@@ -352,7 +352,7 @@ class _Booking:
         )
 
 
-def _stalls_h(course: Course) -> Floats:
+def _stalls_h(course: JobCourse) -> Floats:
     """Hours that saves stalled the job, in order of time, of those that the log says all of."""
     stalls = [
         save.stalled_until_s - save.start_s

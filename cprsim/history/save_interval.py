@@ -9,7 +9,7 @@ from math import inf, isfinite, nan, sqrt
 import numpy as np
 
 from cprsim.estimate import Z_95
-from cprsim.history.course import Course, LoggedSave
+from cprsim.history.course import JobCourse, LoggedSave
 from cprsim.records import Floats
 
 MOST_OPEN = 3.0  # times the shortest interval that fits: the longest, else it can't be told
@@ -30,7 +30,7 @@ class SaveInterval:
         return isfinite(self.low)
 
 
-def save_interval_of(course: Course, every_steps: float) -> SaveInterval:
+def save_interval_of(course: JobCourse, every_steps: float) -> SaveInterval:
     """The rule that the log's own saves follow (`every_steps`), or else what fits its failures.
 
     Assumed of those: saves every so many steps, and failures that know nothing of them. Then the
@@ -65,7 +65,7 @@ def _steps_apart(saves: Sequence[LoggedSave]) -> Floats:
     return apart
 
 
-def _went_back(course: Course) -> tuple[Floats, Floats]:
+def _went_back(course: JobCourse) -> tuple[Floats, Floats]:
     """Steps at which the job went on after each failure, and how many more it had had."""
     found = []
     turns = zip(course.runs, course.incidents[1:], course.runs[1:], strict=False)

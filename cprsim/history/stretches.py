@@ -8,7 +8,7 @@ from math import ceil, floor, inf, isfinite, nan
 
 import numpy as np
 
-from cprsim.history.course import Course, LoggedSave, Run
+from cprsim.history.course import JobCourse, LoggedSave, WorkRun
 from cprsim.records import Bools, Floats
 
 CLEAR = 5.0  # times the spread of steps, beyond which a delay is none of them
@@ -37,7 +37,7 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class JobPace:
     """How long things take in a job: seconds."""
 
     step_s: float
@@ -49,7 +49,7 @@ class Pace:
     is_said: bool  # the log itself says what a step takes
 
 
-def points_of(run: Run, course: Course) -> Points:
+def points_of(run: WorkRun, course: JobCourse) -> Points:
     """All that the log says of one run."""
     at_s, step = course.reached
     first = run.seen[0][0] if run.seen else run.last_s
@@ -92,7 +92,7 @@ def _stalls(at_s: Floats, saves: Sequence[LoggedSave], background: bool) -> tupl
     return stalled, open_
 
 
-def pace_of(course: Course, points: Sequence[Points]) -> Pace:
+def pace_of(course: JobCourse, points: Sequence[Points]) -> JobPace:
     """What a step and a save take, by the whole log of a job."""
     every_nth = max(1, sum(len(one.at_s) for one in points) // MOST_PACES)
     pairs = [tuple(column[::every_nth] for column in one.rate_s) for one in points]
@@ -106,7 +106,7 @@ def pace_of(course: Course, points: Sequence[Points]) -> Pace:
     stalls = np.array([one.stalled_until_s - one.start_s for one in saves if one.committed])
     known = stalls[np.isfinite(stalls)]
     n_no_end = sum(not one.open and not isfinite(one.stalled_until_s) for one in saves)
-    return Pace(
+    return JobPace(
         step_s,
         spread_s,
         float(np.median(known)) if len(known) else nan,
@@ -117,7 +117,7 @@ def pace_of(course: Course, points: Sequence[Points]) -> Pace:
     )
 
 
-def silences_s(points: Sequence[Points], pace: Pace) -> Floats:
+def silences_s(points: Sequence[Points], pace: JobPace) -> Floats:
     """Work [s] between signs of it: how long a job at work may leave its log without one."""
     every_nth = max(1, sum(len(one.at_s) for one in points) // MOST_PACES)
     known = isfinite(pace.step_s)
@@ -164,7 +164,7 @@ class Account:
 
 
 def account_of(
-    points: Points, run: Run, pace: Pace, begin_s: Floats, begin_step: Floats, end_s: Floats,
+    points: Points, run: WorkRun, pace: JobPace, begin_s: Floats, begin_step: Floats, end_s: Floats,
     frontier: Floats,
 ) -> Account:  # fmt: skip
     """Split a run.
@@ -208,7 +208,12 @@ def account_of(
 
 
 def _of_nothing(
-    run: Run, pace: Pace, begin_s: Floats, begin_step: Floats, end_s: Floats, frontier: Floats
+    run: WorkRun,
+    pace: JobPace,
+    begin_s: Floats,
+    begin_step: Floats,
+    end_s: Floats,
+    frontier: Floats,
 ) -> Account:
     """A run of which the log gives no step: all of it is work, at the usual pace."""
     took_s = np.maximum(end_s - begin_s, 0.0)
@@ -218,7 +223,7 @@ def _of_nothing(
     return Account(begin_step + took_s / step_s, none, none, took_s, lost_s, 0)
 
 
-def held_by_save_s(run: Run, points: Points, tail_s: Floats, pace: Pace) -> Floats:
+def held_by_save_s(run: WorkRun, points: Points, tail_s: Floats, pace: JobPace) -> Floats:
     """How long a save stalled a run that ended so long after its last point: (n_draws,).
 
     A save without an end either went on as the run ended, or its end is one of those that are
@@ -239,7 +244,7 @@ def held_by_save_s(run: Run, points: Points, tail_s: Floats, pace: Pace) -> Floa
     return _drawn_stalls_s(since_due_s, pace)
 
 
-def _due_s(points: Points, run: Run, pace: Pace) -> float:
+def _due_s(points: Points, run: WorkRun, pace: JobPace) -> float:
     """Seconds of work from a run's last point to the next save; infinite where there is no rule."""
     if not (isfinite(pace.every_steps) and isfinite(pace.step_s)):
         return inf
@@ -249,7 +254,7 @@ def _due_s(points: Points, run: Run, pace: Pace) -> float:
     return max(number - last, 0.0) * pace.every_steps * pace.step_s
 
 
-def _drawn_stalls_s(most_s: Floats, pace: Pace) -> Floats:
+def _drawn_stalls_s(most_s: Floats, pace: JobPace) -> Floats:
     """What a save had stalled, that goes on after so long or ended unseen: (n_draws,)."""
     n = len(most_s)
     taken_s = np.minimum(pace.stalls_s[None, :], most_s[:, None])
@@ -260,7 +265,7 @@ def _drawn_stalls_s(most_s: Floats, pace: Pace) -> Floats:
     return np.asarray(taken_s[np.arange(n), np.minimum(place, len(pace.stalls_s) - 1)])
 
 
-def _delays(points: Points, pace: Pace) -> tuple[Floats, Floats, int]:
+def _delays(points: Points, pace: JobPace) -> tuple[Floats, Floats, int]:
     """Seconds between points that were saves, those that were slow work, and saves unseen."""
     took_s, steps = np.diff(points.at_s), np.diff(points.step)
     stall_s = np.where(points.stalled, took_s, 0.0)

@@ -166,7 +166,7 @@ class OnGrid(Protocol):
         """The position between two batches that is nearest to a number of samples."""
 
 
-class Course(Protocol):
+class TracedRun(Protocol):
     """A run that goes from event to event, and back; see `TracedTraining`."""
 
     @property
@@ -191,7 +191,7 @@ def replay(
     useful_h: float,
     shard_slots: range,
     replica_slots: range,
-    course: Course,
+    course: TracedRun,
     saver: Saver,
 ) -> LossCurve:
     """Train to the end of the log, and do to the model what the log says was done to the job.

@@ -48,11 +48,11 @@ def sensitivity_of(
     if not loaded.scenario.unknown:
         return None
     few = [best, *(name for name in sorted(costs, key=costs.__getitem__) if name != best)]
-    lab = _Lab(loaded, {name: entries[name] for name in few[:MOST_CONTENDERS]}, on_priced)
+    lab = _EntryTrials(loaded, {name: entries[name] for name in few[:MOST_CONTENDERS]}, on_priced)
     return sensitivity(loaded, best, lab.costs)
 
 
-class _Lab:
+class _EntryTrials:
     """Finds out what entries cost if inputs were otherwise."""
 
     def __init__(

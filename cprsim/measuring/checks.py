@@ -55,7 +55,7 @@ class SeedMean:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SlopeDifference:
     """One strategy's slope less another's, seed by seed."""
 
     strategy: str
@@ -92,7 +92,7 @@ class Checks:
 
     correlation: SeedMean  # of loss and plain PLS, of single failures under partial recovery
     weighted_correlation: SeedMean
-    differences: tuple[Difference, ...]
+    differences: tuple[SlopeDifference, ...]
     adding_up: tuple[AddingUp, ...]  # by rising PLS
     most_weighted_pls: float  # up to which it was measured and not seen to fail
     fails_from_pls: float | None  # None: it was seen to fail at no PLS that was tried
@@ -149,12 +149,12 @@ def _correlation(seen: Observed, some: Bools, lost: Floats, loss: Floats) -> See
     return SeedMean.over(np.array(by_seed))
 
 
-def _differences(fitted: Fitted) -> list[Difference]:
+def _differences(fitted: Fitted) -> list[SlopeDifference]:
     """Each strategy against plain partial recovery, and against round robin at as many bytes."""
     slopes = fitted.slopes
 
-    def between(one: str, other: str) -> Difference:
-        return Difference(one, other, SeedMean.over(slopes.difference(one, other)))
+    def between(one: str, other: str) -> SlopeDifference:
+        return SlopeDifference(one, other, SeedMean.over(slopes.difference(one, other)))
 
     found = [between(key, WHOLE) for key in slopes.strategies if key != WHOLE]
     for suffix in ("", MORE_BYTES):

@@ -40,7 +40,7 @@ class OwnModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReturnPoint:
     """Where a run stood: what it takes to go back there."""
 
     position: int
@@ -63,12 +63,12 @@ class OwnCourse:
         """Nothing."""
         return NO_CURVE
 
-    def bookmark(self) -> Place:
+    def bookmark(self) -> ReturnPoint:
         """Where it stands, with a copy of its state where the run may go back."""
         state = self.trainer.trainer.get_state() if self._goes_back else None
-        return Place(self.trainer.position[0], state)
+        return ReturnPoint(self.trainer.position[0], state)
 
-    def go_back(self, to: Place) -> None:
+    def go_back(self, to: ReturnPoint) -> None:
         """Be as at the bookmark; every row may then differ from what was last saved of it."""
         self.trainer.trainer.set_state(to.state)
         self.trainer.position[0] = to.position

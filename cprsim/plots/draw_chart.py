@@ -37,6 +37,7 @@ FEW_DECADES = 30  # highest over lowest: below it the ticks between powers of te
 MOST_TICKS = 8  # that are the values of x themselves on a logarithmic axis
 LOG_HEADROOM = 0.15  # of a logarithmic axis: room for a legend above a line along the top
 MANY_LINES, LEGEND_HEADROOM = 4, 0.25  # in a legend; of an axis: room for that legend
+LARGE = 1e5  # values from here on are written out; matplotlib would put 1e6 above the axis
 NAMES_WIDTH = 52  # characters along x
 BAR_WIDTH = 0.62
 PAPER: Any = {"mfc": "white", "mec": INK, "mew": 1.1, "ls": "none", "zorder": 5}
@@ -195,6 +196,8 @@ def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
             axes.yaxis.set_minor_formatter(NullFormatter())
     elif panel.y_from_zero and not any(value < 0 for value in _heights(panel)):
         axes.set_ylim(bottom=0)
+    if not panel.y_log and axes.get_ylim()[1] >= LARGE:
+        axes.yaxis.set_major_formatter("{x:,.0f}")
     if names:
         width = int(NAMES_WIDTH / len(names))  # characters that stand beside each other
         folded = [fold(name, width) for name in names]

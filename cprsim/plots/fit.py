@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import ceil, sqrt
 from typing import Any
 
@@ -16,6 +17,7 @@ from cprsim.fitting.goodness import Judged, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.trace_fit import Subject, TraceFit
 from cprsim.plots.axes import title_axes, title_figure
+from cprsim.plots.save import Draw
 from cprsim.plots.style import FAINT, INK, series_line, style
 from cprsim.records import Floats, Ints
 
@@ -25,7 +27,7 @@ LINES = {family: series_line(number) for number, family in enumerate(FAMILIES)}
 TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
 
 N_AGES = 200
-DOT_POINTS = 4.0  # across
+LEAST_DOT, MOST_DOT = 2.0, 5.0  # points across: smaller where there are many
 MOST_POINTS = 5_000  # that are drawn one by one; more become a map of cells
 CELLS = 360, 150  # of that map, over time and over nodes
 MOST_STEPS = 400  # of the survival curve
@@ -33,17 +35,17 @@ N_QUANTILES = 80  # that are drawn for each family
 SHORTEST_MIN = 0.1  # where a window of zero is drawn
 
 
-def fit_figures(fitted: TraceFit) -> dict[str, Figure]:
+def fit_figures(fitted: TraceFit) -> dict[str, Draw]:
     """Figures by name: one per kind of times that was fitted, and the failures over time.
 
     Raises nothing where a kind could not be fitted: its figure is left out.
     """
-    figures = {
-        subject.name: subject_figure(subject)
+    figures: dict[str, Draw] = {
+        subject.name: partial(subject_figure, subject)
         for subject in fitted.subjects
         if subject.ranking is not None
     }
-    return {**figures, "failures": nodes_figure(fitted)}
+    return {**figures, "failures": partial(nodes_figure, fitted)}
 
 
 def subject_figure(subject: Subject, *, narrow: bool = False) -> Figure:
@@ -64,7 +66,8 @@ def subject_figure(subject: Subject, *, narrow: bool = False) -> Figure:
         censored = lifetimes.n - lifetimes.n_observed
         caption = (
             f"{lifetimes.n_observed:,} ended, {censored:,} censored, {lifetimes.n_zero:,} of zero "
-            "left out; bands and bars: 95 %"
+            "left out; bands and bars: 95 %; dots of the hazard: ends over time at risk; a fit "
+            "that holds follows the line on the right"
         )
         title_figure(figure, TITLES[subject.name], caption)
     return figure
@@ -82,7 +85,7 @@ def nodes_figure(fitted: TraceFit, *, narrow: bool = False) -> Figure:
         n_failed = max(int((counts > 0).sum()), 1)
         many = outages.n_outages > MOST_POINTS
         (_map if many else _dots)(axes, outages.start_h / 24, place[outages.node], n_failed)
-        axes.set_xlabel(f"days since {outages.origin}")
+        axes.set_xlabel(f"days since the start of the observation ({outages.origin})")
         axes.set_ylabel("node, by number of failures")
         axes.set_ylim(n_failed + 0.5, 0.5)
         never = int((counts == 0).sum())
@@ -95,9 +98,8 @@ def nodes_figure(fitted: TraceFit, *, narrow: bool = False) -> Figure:
 
 
 def _dots(axes: Axes, day: Floats, place: Ints, n_failed: int) -> None:
-    axes.plot(
-        day, place, ".", markersize=DOT_POINTS, color=INK, alpha=0.6, markeredgewidth=0
-    )  # fmt: skip
+    size = float(np.clip(80 / sqrt(max(len(day), 1)), LEAST_DOT, MOST_DOT))
+    axes.plot(day, place, "o", markersize=size, color=INK, alpha=0.6, markeredgewidth=0)
 
 
 def _map(axes: Axes, day: Floats, place: Ints, n_failed: int) -> None:

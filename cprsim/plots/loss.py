@@ -38,7 +38,8 @@ def loss_figure(measured: TrainingOutcome, name: str) -> Figure:
         _not_drawn(below, measured)
         for axes in (above, below):
             axes.yaxis.grid(True)
-        caption = f"replication {measured.replication}; stand-in: {measured.stand_in}"
+        marks = "; marks: failed shards go back" if any(len(o.reverted_at) for o in anew) else ""
+        caption = f"replication {measured.replication}{marks}; stand-in: {measured.stand_in}"
         title_axes(above, f"Loss with failures: {name}", fill(caption, 100))
         low, high = above.get_ylim()
         above.set_ylim(low, high + LEGEND_ROOM * (high - low))

@@ -79,7 +79,7 @@ def _bar(
             visible = min(bottom + height, top) - bottom
             if visible > 0.055 * top:
                 _note(axes, x, bottom + visible / 2, percent(height))
-        bottom += height
+            bottom += height  # but for NaN: a part that only other systems have
     if bottom > top:
         _cut(axes, x, top, bottom)
         return

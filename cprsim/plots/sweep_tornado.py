@@ -22,7 +22,7 @@ from cprsim.plots.sweep_axes import (
     subtitle,
     value_text,
 )
-from cprsim.sweeps import AxisColumn, SweepResult
+from cprsim.sweeps.folder import AxisColumn, SweepResult
 
 MOST_PANELS = 4
 BELOW: Any = {"facecolor": SERIES[5].colour, "hatch": "////", "edgecolor": "white", "linewidth": 0}
@@ -50,7 +50,8 @@ def tornado_figure(
 ) -> Figure:
     """A bar per axis from the lowest to the highest value along it, the widest on top.
 
-    The upright line is the scenario as it is; hatched below it, plain above.
+    The upright line is the scenario as it is; hatched below it, plain above. Where all values lie
+    on one side of it, a stroke across the bar marks the nearest.
     """
     rows = result.of(height.quantity)
     shown = result.strategies[:MOST_PANELS]
@@ -101,14 +102,22 @@ def _note(axes: Axes, x: float, place: int, text: str, side: int) -> None:
     )  # fmt: skip
 
 
+def _end(axes: Axes, place: int, ends: tuple[float, float], text: str, side: int) -> None:
+    """Say which value an end of the bar is; a stroke where it is inside the bar."""
+    value, end = ends
+    _note(axes, end, place, text, side)
+    if value != end:
+        axes.plot([value, value], [place - BAR / 2, place + BAR / 2], color=INK, lw=1.2)
+
+
 def _panel(axes: Axes, base: float, swings: list[Swing]) -> None:
     for place, swing in enumerate(swings):
         low, high = min(swing.low, base), max(swing.high, base)
         axes.barh(place, base - low, BAR, left=low, **BELOW)
         axes.barh(place, high - base, BAR, left=base, **ABOVE)
         if swing.width > 0:
-            _note(axes, swing.low, place, swing.low_at, -1)
-            _note(axes, swing.high, place, swing.high_at, 1)
+            _end(axes, place, (swing.low, low), swing.low_at, -1)
+            _end(axes, place, (swing.high, high), swing.high_at, 1)
         else:
             _note(axes, base, place, "no effect", 1)
     axes.axvline(base, color=INK, lw=1.2)

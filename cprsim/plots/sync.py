@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from cprsim.plots.axes import title_figure
+from cprsim.plots.axes import log_scale, title_figure
 from cprsim.plots.style import series_line, style
-from cprsim.sync import SpeedPoint, load_model
+from cprsim.sync.load_model import load_model
+from cprsim.sync.simulation import SpeedPoint
 
 SECONDS = 3600.0
 N_ON_LINE = 200  # points of the load model's line
@@ -35,7 +36,7 @@ def sync_figure(curves: Sequence[Sequence[SpeedPoint]], name: str) -> Figure:
                      **look)  # fmt: skip
         speed.set_ylabel("thousand examples per second")
         gap.set_ylabel("iterations between synchronisations")
-        gap.set_yscale("log")
+        log_scale(gap, "y")
         for axes in (speed, gap):
             axes.set_xlabel("trainers")
             axes.set_xlim(left=0)

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from cprsim.plots.style import CAPTION, FAINT, INK, LOOKS, style
+from cprsim.plots.style import CAPTION, FAINT, INK, LOOKS, look_of, stacked, style
 from cprsim.results.words import hours, percent, saves
 
 if TYPE_CHECKING:
@@ -218,7 +218,8 @@ def _name(axes: Axes, y: float, policy: RecoveryPolicy, useful_h: float) -> None
 def _draw_strip(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
     bottom, top = STRIP
     wide_h, hairline_h = (share * (window[1] - window[0]) for share in (WIDE, HAIRLINE))
-    for activity, look in LOOKS.items():
+    for activity in activities([lane]):
+        look = look_of(activity)
         spans = [span for span in lane.spans if span.activity == activity]
         crowded = len(spans) * hairline_h > MOST_HAIRLINES * lane.end_h
         # saves have their ticks
@@ -283,8 +284,7 @@ def _draw_setbacks(axes: Axes, y: float, lane: Lane, window: tuple[float, float]
 
 
 def _legend(figure: Figure, lanes: list[Lane], n_columns: int) -> None:
-    drawn = {span.activity for lane in lanes for span in lane.spans}
-    handles: list[object] = [look.patch() for name, look in LOOKS.items() if name in drawn]
+    handles: list[object] = [look_of(activity).patch() for activity in activities(lanes)]
     lost, save = LOOKS["lost"].colour, LOOKS["save"].colour
     if any(lane.failed_at_h for lane in lanes):
         handles.append(Line2D([], [], ls="", marker="v", ms=6.5, color=INK, label="failure"))
@@ -321,6 +321,11 @@ def read_lane(events: pd.DataFrame) -> Lane:
         end_h=float(events["at_h"].iloc[-1]),
         finished=events["kind"].iloc[-1] == "finished",
     )
+
+
+def activities(lanes: list[Lane]) -> tuple[str, ...]:
+    """What the jobs do in these lanes, in the order of the legend."""
+    return stacked(sorted({span.activity for lane in lanes for span in lane.spans} - {"over"}))
 
 
 def visible(lane: Lane, window: tuple[float, float], n_bins: int = 2000) -> Lane:

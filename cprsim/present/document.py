@@ -206,7 +206,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ResultsPage:
     """One document, or several with what compares them before."""
 
     title: str
@@ -214,6 +214,6 @@ class Page:
     documents: Sequence[Document]
 
     @classmethod
-    def of(cls, document: Document, title: str | None = None) -> Page:
+    def of(cls, document: Document, title: str | None = None) -> ResultsPage:
         """One document alone, by its own title or another."""
         return cls(title or document.title, None, [document])

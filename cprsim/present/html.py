@@ -14,9 +14,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from cprsim.plots import svg_text
-from cprsim.plots.save import png_bytes
-from cprsim.present.document import Block, Cell, Document, FigureMark, Page, Picture
+from cprsim.plots.save import png_bytes, svg_text
+from cprsim.present.document import Block, Cell, Document, FigureMark, Picture, ResultsPage
 
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|node-hours?|nodes?)\b|%|±)|(?<=±) ")
 
@@ -29,7 +28,7 @@ ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", XLINK)
 
 
-def render(page: Page) -> str:
+def render(page: ResultsPage) -> str:
     """The page as one HTML document without any reference to another file."""
     style, script = _part("page.css"), _part("page.js")
     numbers = count(1)

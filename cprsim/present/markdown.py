@@ -12,9 +12,9 @@ from cprsim.present.document import (
     Document,
     Facts,
     ListingBlock,
-    Page,
     Picture,
     PriceBlock,
+    ResultsPage,
     Scale,
     Section,
     Table,
@@ -27,7 +27,7 @@ _BEGINS_A_BLOCK = re.compile(r"^(#|\+(?= )|-(?= )|\d+(?=[.)] ))")
 Place = Callable[[Picture], str]  # the address of a figure
 
 
-def render(page: Page, place: Place) -> str:
+def render(page: ResultsPage, place: Place) -> str:
     """The page as one text.
 
     Parameters
@@ -38,7 +38,7 @@ def render(page: Page, place: Place) -> str:
     return printable("\n\n".join(parts) + "\n")
 
 
-def _page(page: Page, place: Place) -> Iterator[str]:
+def _page(page: ResultsPage, place: Place) -> Iterator[str]:
     if page.overview is None and len(page.documents) == 1:
         yield from _body(page.documents[0], 2, place)
         return

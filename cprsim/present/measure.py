@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cprsim.estimate import NO_NUMBER
-from cprsim.measuring.checks import HOLDS_WITHIN, AdditivityVerdict, Checks, Difference, SeedMean
+from cprsim.measuring.checks import (
+    HOLDS_WITHIN,
+    AdditivityVerdict,
+    Checks,
+    SeedMean,
+    SlopeDifference,
+)
 from cprsim.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, typical_loss, why_unfit
 from cprsim.measuring.expectation import FEW_CLICKS, Expected
 from cprsim.measuring.measure import Measured, MemoryOfForks
@@ -227,7 +233,7 @@ def _ranking(metric: Metric, checks: Checks) -> str:
     return f"Paired differences of {metric.label} slopes (95 % interval): {told}."
 
 
-def _difference(one: Difference) -> str:
+def _difference(one: SlopeDifference) -> str:
     low = one.difference.mean - one.difference.half_width
     high = one.difference.mean + one.difference.half_width
     seen = "" if low > 0 or high < 0 else f", detectable {one.difference.detectable:.4f}"

@@ -9,7 +9,7 @@ from typing import Literal
 from cprsim.errors import ResultError
 from cprsim.plots.save import save_figure
 from cprsim.present import html, markdown
-from cprsim.present.document import Page, Picture
+from cprsim.present.document import Picture, ResultsPage
 from cprsim.whole_file import write_whole, writes
 
 Format = Literal["html", "md"]
@@ -20,7 +20,7 @@ def format_of(path: Path) -> Format:
     return "md" if path.suffix.lower() in (".md", ".markdown") else "html"
 
 
-def write_page(page: Page, path: Path, form: Format | None = None) -> list[Path]:
+def write_page(page: ResultsPage, path: Path, form: Format | None = None) -> list[Path]:
     """Write the page; a file of that name is replaced.
 
     Parameters
@@ -46,7 +46,7 @@ def write_page(page: Page, path: Path, form: Format | None = None) -> list[Path]
     return [path]
 
 
-def _write_markdown(page: Page, path: Path) -> list[Path]:
+def _write_markdown(page: ResultsPage, path: Path) -> list[Path]:
     """The text, and the figures that it shows: ``report_files/figure-1.png`` and so on.
 
     Figures that are there from an earlier report are replaced one by one; other files stay.

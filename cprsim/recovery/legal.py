@@ -33,7 +33,7 @@ MOST_ROLES = 16
 MOST_UNITS = 4096
 
 
-class Problem(NamedTuple):
+class Nonsense(NamedTuple):
     """What makes no sense about a policy."""
 
     sentence: str
@@ -46,7 +46,7 @@ def require_legal(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -
         raise PolicyError(f"recovery system `{policy.name}`: {sentence}", at)
 
 
-def problems(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> Iterator[Problem]:
+def problems(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> Iterator[Nonsense]:
     """All that makes no sense about a policy for a job."""
     yield from _at((), _of_sizes(policy, scopes, cluster))
     for n, tier in enumerate(policy.tiers):
@@ -56,18 +56,18 @@ def problems(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> Ite
     names = {scope.name for scope in scopes}
     for n, rule in enumerate(policy.rules):
         for sentence in _of_rule(policy, rule, names, cluster):
-            yield Problem(f"rule {n + 1} {sentence}", ("rules", n))
+            yield Nonsense(f"rule {n + 1} {sentence}", ("rules", n))
     yield from _at((), _of_links(policy))
     yield from _at(("rules", len(policy.rules) - 1), _of_last_rule(policy))
     yield from _at(("elastic",), _of_elastic(policy, cluster))
     for name in ("compute", "nodes", "memory"):
         if getattr(policy.tax, name) < 0:
             sentence = f"a tax can't be negative: {name} {getattr(policy.tax, name):g}"
-            yield Problem(sentence, ("tax", name))
+            yield Nonsense(sentence, ("tax", name))
 
 
-def _at(at: tuple[str | int, ...], sentences: Iterable[str]) -> Iterator[Problem]:
-    return (Problem(sentence, at) for sentence in sentences)
+def _at(at: tuple[str | int, ...], sentences: Iterable[str]) -> Iterator[Nonsense]:
+    return (Nonsense(sentence, at) for sentence in sentences)
 
 
 def _of_sizes(policy: Policy, scopes: tuple[Scope, ...], cluster: Cluster) -> Iterator[str]:

@@ -158,12 +158,6 @@ class SavesBehind:
         while some := [one for one in self._in_flight.values() if one.position >= position]:
             await self._one_over(some)
 
-    def require_sound(self) -> None:
-        """Raise what a save behind the job has raised."""
-        for one in self._in_flight.values():
-            if one.task.done():
-                one.task.result()
-
     # ----------------------------------------------------------------- a death
 
     def lose(self, slot: int) -> SavedContent:

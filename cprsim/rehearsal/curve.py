@@ -18,7 +18,6 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.loops import Array
 from cprsim.rehearsal.messages import Assembler, Message, MessageError, packed
 
-TCP = "tcp:"
 GATE = "inproc://zeromq.zap.01"  # where ZeroMQ asks who may come in
 HOST = "127.0.0.1"
 

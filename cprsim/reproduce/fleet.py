@@ -18,7 +18,7 @@ import numpy as np
 
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
-from cprsim.fleets.population import JobKind, drawn_kinds, scenario_of
+from cprsim.fleets.population import JobsAlike, drawn_kinds, scenario_of
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats
 from cprsim.reproduce.estimates import StudyEstimate
@@ -83,7 +83,7 @@ def fleet_of(path: Path, title: str = AS_FIXED) -> LoadedScenario:
     return load_scenario(path, OTHERS.get(title, ()))
 
 
-def kinds_of(fleet: LoadedScenario, n: int) -> Sequence[JobKind]:
+def kinds_of(fleet: LoadedScenario, n: int) -> Sequence[JobsAlike]:
     """Draw so many kinds of jobs."""
     assert fleet.scenario.fleet is not None, "the population is a fleet"
     return drawn_kinds(fleet, fleet.scenario.fleet, n)

@@ -11,7 +11,7 @@ import pandas as pd
 WORKS = ("useful", "lost", "save")  # a job whose state is whole
 
 
-class Pace(NamedTuple):
+class WorkStretch(NamedTuple):
     """Useful work between two changes of a job."""
 
     from_h: float  # wall time: work stops, as nodes leave or come back
@@ -25,7 +25,7 @@ class Pace(NamedTuple):
         return self.useful_h / (self.to_h - self.from_h)
 
 
-def paces(events: pd.DataFrame) -> list[Pace]:
+def paces(events: pd.DataFrame) -> list[WorkStretch]:
     """The stretches from each stop of a job to the next, in order; useful hours add up to all.
 
     Parameters
@@ -40,7 +40,7 @@ def paces(events: pd.DataFrame) -> list[Pace]:
     places = np.unique([0, *stops, len(at_h) - 1])
     still_h = np.where(works[:-1], 0.0, np.diff(at_h))
     return [
-        Pace(
+        WorkStretch(
             float(at_h[first]),
             float(at_h[last]),
             float(still_h[first:last].sum()),

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic_core import PydanticCustomError
-
 from cprsim.errors import ParameterError
 from cprsim.foreign import one_line
+from cprsim.records import MAX_NODES
 from cprsim.scenario.failures import EMB_PS, WORKER
-from cprsim.scenario.quantities import MAX_NODES, Quantity, choices
-from cprsim.units import TIME
+from cprsim.scenario.quantities import choices
+from cprsim.units import TIME, Quantity
 
 UNKNOWN = "unknown"
 PER_NODE = "per node"
@@ -63,7 +62,7 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class FailuresSection:
     """A section `failures` in YAML, as a fit of a log writes it, and what it was made of."""
 
     text: str
@@ -71,7 +70,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Saves:
+class SavesToday:
     """How the job saves today [h]; None for what is not known."""
 
     interval_h: float | None = None
@@ -84,8 +83,8 @@ class Answers:
 
     kind: JobKind
     nodes: Nodes
-    failures: Rate | Section | None
-    saves: Saves = Saves()
+    failures: Rate | FailuresSection | None
+    saves: SavesToday = SavesToday()
 
 
 def read_kind(text: str) -> JobKind:
@@ -145,14 +144,14 @@ def read_failures(text: str) -> Rate | Path | None:
         ) from None
 
 
-def read_saves(text: str) -> Saves:
+def read_saves(text: str) -> SavesToday:
     """``30 min, 2 min``: the interval and what a save takes; ``unknown`` for either, or for both.
 
     Raises ParameterError.
     """
     parts = [part.strip() for part in text.split(",")]
     if [part.lower() for part in parts] == [UNKNOWN]:
-        return Saves()
+        return SavesToday()
     if len(parts) != 2:
         raise ParameterError(
             f"{one_line(text)!r} is not how a job saves: write the interval and what a save "
@@ -162,11 +161,11 @@ def read_saves(text: str) -> Saves:
         None if part.lower() == UNKNOWN else _read(quantity, part)
         for part, quantity in zip(parts, (INTERVAL, SAVE), strict=True)
     )
-    return Saves(interval_h, cost_h)
+    return SavesToday(interval_h, cost_h)
 
 
 def _read(quantity: Quantity, text: str) -> float:
     try:
         return quantity.read(text.strip())
-    except PydanticCustomError as error:
-        raise ParameterError(f"{one_line(text.strip())!r} {error.message()}") from None
+    except ParameterError as error:
+        raise ParameterError(f"{one_line(text.strip())!r} {error}") from None

@@ -6,7 +6,7 @@ What was not answered is assumed, and marked so beside the number.
 from __future__ import annotations
 
 from cprsim.failures.presets import FailurePreset, preset
-from cprsim.scenario.answers import Answers, JobKind, Nodes, Rate, Saves, Section
+from cprsim.scenario.answers import Answers, FailuresSection, JobKind, Nodes, Rate, SavesToday
 from cprsim.units import TIME
 
 ASSUMED = "assumed"
@@ -116,7 +116,7 @@ def _spares() -> list[str]:
 
 def _failures(answers: Answers) -> list[str]:
     match answers.failures:
-        case Section(text, origin):
+        case FailuresSection(text, origin):
             return [f"# from {origin}: numbers and intervals are the fit's", text.rstrip("\n")]
         case Rate(mtbf_h, per_node):
             lifetime = f"family: exponential, mtbf: {TIME.format(mtbf_h)}"
@@ -157,7 +157,7 @@ def _roles(nodes: Nodes) -> dict[str, int]:
 # ------------------------------------------------------------------------------ costs, recovery
 
 
-def _costs(saves: Saves) -> list[str]:
+def _costs(saves: SavesToday) -> list[str]:
     cost = "2 min" if saves.cost_h is None else TIME.format(saves.cost_h)
     mark = _assumed if saves.cost_h is None else _line
     given = "" if saves.cost_h is None else "given; "

@@ -12,9 +12,7 @@ from copy import deepcopy
 from typing import Any
 
 from cprsim.errors import ParameterError
-from cprsim.units import POSITIVE, STEPS, TIME
-
-_STEPS = re.compile(rf"\s*(?P<number>{POSITIVE})\s*{STEPS}\s*")
+from cprsim.units import IN_STEPS, TIME
 
 
 def with_times(data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -40,8 +38,8 @@ def _written_in_steps(data: Mapping[str, Any]) -> Iterator[tuple[Any, str, float
     """Sections, keys in them, and how many steps stand there."""
     for section, key in _intervals(data.get("recovery")):
         value = section.get(key) if isinstance(section, dict) else None
-        if isinstance(value, str) and (match := _STEPS.fullmatch(value)):
-            yield section, key, float(match["number"])
+        if isinstance(value, str) and (match := re.fullmatch(IN_STEPS, value)):
+            yield section, key, float(match[1])
 
 
 def _intervals(entries: object) -> Iterator[tuple[Any, str]]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from cprsim.estimate import Z_95
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.listed import ListedSystem
 from cprsim.records import Floats
@@ -32,7 +33,6 @@ from cprsim.streams import stream
 N_DRAWS = 40
 NARROWEST, WIDEST = 0.1, 100.0  # shapes that a scenario takes
 MOST_SIGMA = 3.7
-Z_95 = float(special.ndtri(0.975))
 TAIL = 0.05  # of the draws, on either side of what is shown
 
 Section = Lifetime | CorrelatedFailures

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.long
 GROWTH = """
 import sys
 from pathlib import Path
-from cprsim.compiling import Compiled
+from cprsim.compiling import always
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import assemble
 from cprsim.scenario import load_scenario
@@ -36,11 +36,11 @@ def simulate(*overrides):
     experiment = assemble(load_scenario(Path(sys.argv[1]), [*sys.argv[2:], *overrides]))
     return pipeline.simulate(experiment)
 
-Compiled.pays = lambda loop, more_s=0.0: True  # by machine code
-simulate("failures.mtbf=20 h", "simulation.replications=2")  # all that is imported and compiled
-before = peak()
-outcome = simulate()
-pipeline.replay(assemble(load_scenario(Path(sys.argv[1]), sys.argv[2:])), 0)
+with always(machine_code=True):
+    simulate("failures.mtbf=20 h", "simulation.replications=2")  # all that is imported, compiled
+    before = peak()
+    outcome = simulate()
+    pipeline.replay(assemble(load_scenario(Path(sys.argv[1]), sys.argv[2:])), 0)
 print(peak() - before)
 """
 TOGETHER = ("failures.role=any", "failures.together=12")

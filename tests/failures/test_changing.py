@@ -12,21 +12,21 @@ from scipy import integrate
 from cprsim.errors import BudgetError, ParameterError
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.changing import ChangingRate
-from cprsim.failures.course import Course
+from cprsim.failures.course import RateCourse
 from cprsim.records import Clock, Cluster
 from cprsim.scenario.failures import ChangingFailures
 from tests.scenario.writing import changed, problems, scenario, write
 from tests.simulate.building import FULL, block_of, engine, policy, setting
 
-PIECES = Course((0.0, 4.0, 10.0, 12.0), (0.5, 2.0, 0.1), (0.5, 2.0, 0.1))
-LINE = Course((0.0, 12.0), (2.0,), (0.2,))
-BOTH = Course((0.0, 5.0, 12.0), (0.3, 1.0), (3.0, 1.0))
+PIECES = RateCourse((0.0, 4.0, 10.0, 12.0), (0.5, 2.0, 0.1), (0.5, 2.0, 0.1))
+LINE = RateCourse((0.0, 12.0), (2.0,), (0.2,))
+BOTH = RateCourse((0.0, 5.0, 12.0), (0.3, 1.0), (3.0, 1.0))
 COURSES = {"pieces": PIECES, "log-linear": LINE, "both": BOTH}
 N = 4000
 AT_H = np.array([0.0, 1.0, 3.5, 4.0, 7.0, 11.0, 12.0, 15.0, 29.0])  # the window ends at 12
 
 
-def rate(course: Course, at_h: float) -> float:
+def rate(course: RateCourse, at_h: float) -> float:
     """The rate at an instant, reckoned apart."""
     at_h %= course.window_h
     for k, (begin, end) in enumerate(pairwise(course.borders_h)):
@@ -37,7 +37,7 @@ def rate(course: Course, at_h: float) -> float:
 
 
 @pytest.mark.parametrize("course", COURSES.values(), ids=COURSES)
-def test_what_has_passed_is_the_integral_of_the_rate_and_has_an_inverse(course: Course) -> None:
+def test_what_has_passed_is_the_integral_of_the_rate_and_has_an_inverse(course: RateCourse) -> None:
     borders = [round_ * 12.0 + at for round_ in range(3) for at in course.borders_h]
     for at_h, passed in zip(AT_H.tolist(), course.passed(AT_H).tolist(), strict=True):
         points = [one for one in borders if 0 < one < at_h] or None
@@ -48,7 +48,7 @@ def test_what_has_passed_is_the_integral_of_the_rate_and_has_an_inverse(course: 
 
 @pytest.mark.parametrize("course", COURSES.values(), ids=COURSES)
 def test_numbers_per_interval_are_poisson_with_the_mean_of_the_closed_form(
-    course: Course, cluster: Cluster
+    course: RateCourse, cluster: Cluster
 ) -> None:
     source = ChangingRate(course, range(8), from_first=True)
     chunks = list(islice(source.draw(cluster, 5, 0, N, [2.0, 11.0, 29.0]), 3))
@@ -108,8 +108,8 @@ def test_a_scenario_says_pieces_or_a_line() -> None:
     line = scenario(failures={**said, "mtbf": ["2 h", "5 h", "1 h"]}).failures
     assert isinstance(pieces, ChangingFailures)
     assert isinstance(line, ChangingFailures)
-    assert pieces.course == Course((0.0, 4.0, 12.0), (0.5, 0.2), (0.5, 0.2))
-    assert line.course == Course((0.0, 4.0, 12.0), (0.5, 0.2), (0.2, 1.0))
+    assert pieces.course == RateCourse((0.0, 4.0, 12.0), (0.5, 0.2), (0.5, 0.2))
+    assert line.course == RateCourse((0.0, 4.0, 12.0), (0.5, 0.2), (0.2, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,8 @@ def test_what_is_no_rate_is_refused(
 
 
 def test_rates_too_high_to_simulate_are_refused(cluster: Cluster) -> None:
-    fast = ChangingRate(Course((0.0, 10.0), (1e7,), (1e7,)), range(8))
+    fast = ChangingRate(RateCourse((0.0, 10.0), (1e7,), (1e7,)), range(8))
     with pytest.raises(BudgetError, match="failures come too fast to simulate"):
         next(fast.draw(cluster, 1, 0, 1, [10.0]))
     with pytest.raises(ParameterError, match="increase from 0 h"):
-        Course((0.0, 5.0, 5.0), (1.0, 1.0), (1.0, 1.0))
+        RateCourse((0.0, 5.0, 5.0), (1.0, 1.0), (1.0, 1.0))

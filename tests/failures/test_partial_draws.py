@@ -15,7 +15,7 @@ from cprsim.failures.block import BlockFailures
 from cprsim.failures.changing import ChangingRate
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
-from cprsim.failures.course import Course
+from cprsim.failures.course import RateCourse
 from cprsim.failures.distributions import Constant, Exponential, Gamma, LogNormal, Weibull
 from cprsim.failures.frailty import GammaFrailty, Lemons
 from cprsim.failures.injected import Injected
@@ -49,10 +49,10 @@ SOURCES: dict[str, FailureSource] = {
         Shocks(0.05, (1, 3), (0.5, 0.5), 20), watched_h=30.0, repair=REPAIR,
     ),
     "a rate that changes": ChangingRate(
-        Course((0.0, 9.0, 20.0), (0.2, 0.5), (0.2, 0.1)), range(8), together=2, repair=REPAIR,
+        RateCourse((0.0, 9.0, 20.0), (0.2, 0.5), (0.2, 0.1)), range(8), together=2, repair=REPAIR,
     ),
     "a random factor": ChangingRate(
-        Course((0.0, 9.0, 20.0), (0.2, 0.5), (0.2, 0.1)), range(8), repair=REPAIR,
+        RateCourse((0.0, 9.0, 20.0), (0.2, 0.5), (0.2, 0.1)), range(8), repair=REPAIR,
         factor=RandomFactor(0.8, 4.0),
     ),
     "injected": Injected(50.0, range(8), together=3, count=5, repair=REPAIR),

@@ -11,13 +11,14 @@ import pytest
 from scipy import integrate
 
 from cprsim.errors import BudgetError, ParameterError
+from cprsim.failures import limits
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.changing import ChangingRate
-from cprsim.failures.course import Course
-from cprsim.failures.random_factor import Pace, RandomFactor
-from cprsim.fitting import limits
+from cprsim.failures.course import RateCourse
+from cprsim.failures.random_factor import CourseExpectation, RandomFactor
 from cprsim.records import Clock, Cluster, Floats
 from cprsim.scenario.failures import ChangingFailures
+from tests.closed_forms.random_factor import variance_of_count
 from tests.failures.test_changing import BOTH, rate
 from tests.scenario.writing import changed, problems, scenario, write
 from tests.simulate.building import FULL, block_of, engine, policy, setting
@@ -26,7 +27,7 @@ N = 12_000
 RATE, VARIANCE, LASTS_H = 0.5, 0.8, 6.0
 FACTOR = RandomFactor(VARIANCE, LASTS_H)
 STEADY = ChangingRate(
-    Course((0.0, 10.0), (RATE,), (RATE,)), range(8), from_first=True, factor=FACTOR
+    RateCourse((0.0, 10.0), (RATE,), (RATE,)), range(8), from_first=True, factor=FACTOR
 )
 
 
@@ -52,7 +53,7 @@ def test_counts_have_the_mean_and_the_variance_of_the_closed_form(
 ) -> None:
     replication, at_h = instants(STEADY, cluster, [3.0, 7.0, 40.0])  # across chunks
     counts = np.bincount(replication[at_h < until_h], minlength=N).astype(np.float64)
-    moments_agree(counts, RATE * until_h, FACTOR.variance_of_count(RATE, until_h))
+    moments_agree(counts, RATE * until_h, variance_of_count(FACTOR, RATE, until_h))
 
 
 def test_the_closed_form_is_the_integral_of_the_covariance() -> None:
@@ -60,8 +61,8 @@ def test_the_closed_form_is_the_integral_of_the_covariance() -> None:
         return RATE**2 * VARIANCE * exp(-(t - s) / LASTS_H)
 
     double = 2 * integrate.dblquad(covariance, 0, 9.0, 0, lambda t: t)[0]
-    assert FACTOR.variance_of_count(RATE, 9.0) == pytest.approx(RATE * 9.0 + double)
-    short, long = FACTOR.variance_of_count(RATE, 1e-4), FACTOR.variance_of_count(RATE, 1e6)
+    assert variance_of_count(FACTOR, RATE, 9.0) == pytest.approx(RATE * 9.0 + double)
+    short, long = variance_of_count(FACTOR, RATE, 1e-4), variance_of_count(FACTOR, RATE, 1e6)
     assert short == pytest.approx(RATE * 1e-4, rel=1e-3)
     assert long / (RATE * 1e6) == pytest.approx(1 + 2 * VARIANCE * RATE * LASTS_H, rel=1e-4)
 
@@ -85,7 +86,7 @@ def test_a_factor_is_on_a_rate_that_changes(cluster: Cluster) -> None:
 def test_what_is_expected_of_a_pace_and_its_instants_are_inverse() -> None:
     rng, n, zeros = np.random.default_rng(3), 5, np.zeros(5)
     stretches = FACTOR.stretches(rng, FACTOR.sample(rng, n), 0.0, 12.0)
-    pace = Pace.of(BOTH, stretches, zeros, zeros + BOTH.per_window)
+    pace = CourseExpectation.of(BOTH, stretches, zeros, zeros + BOTH.per_window)
     of = np.repeat(np.arange(n), 40)
     at_h = np.tile(np.linspace(0.0, 11.9, 40), n)
     expected = pace.expected(of, at_h)
@@ -112,7 +113,7 @@ def test_both_engines_meet_the_same_failures_and_say_the_same() -> None:
 def test_a_month_costs_as_much_on_average_and_varies_more() -> None:
     useful_h, n, mtbf_h = 720.0, 400, 20.0
     job = setting(useful_h, clock=Clock.WALL)
-    course, factor = Course((0.0, 10.0), (1 / mtbf_h,), (1 / mtbf_h,)), RandomFactor(0.4, 100.0)
+    course, factor = RateCourse((0.0, 10.0), (1 / mtbf_h,), (1 / mtbf_h,)), RandomFactor(0.4, 100.0)
     wall_h = []
     for one in (None, factor):
         source = ChangingRate(course, job.cluster.shard_slots, factor=one)
@@ -122,7 +123,7 @@ def test_a_month_costs_as_much_on_average_and_varies_more() -> None:
     steady, random = wall_h
     error = np.sqrt((steady.var() + random.var()) / n)
     assert abs(random.mean() - steady.mean()) <= 4 * error
-    counts = factor.variance_of_count(1 / mtbf_h, useful_h) / (useful_h / mtbf_h)
+    counts = variance_of_count(factor, 1 / mtbf_h, useful_h) / (useful_h / mtbf_h)
     of_one = 1 / 3  # squared coefficient of variation of what one failure loses: uniform
     wider = (counts + of_one) / (1 + of_one)
     assert random.var() / steady.var() == pytest.approx(wider, rel=4 * 2 / np.sqrt(n))
@@ -148,9 +149,27 @@ def test_a_scenario_says_the_factor(tmp_path: Path) -> None:
     wanders = scenario(failures={**said, "factor": {"variance": 0.3, "lasts": "4 d"}}).failures
     assert isinstance(wanders, ChangingFailures)
     assert wanders.factor is not None
-    assert wanders.factor.record() == RandomFactor(0.3, 96.0)
+    assert wanders.factor == RandomFactor(0.3, 96.0)
     for variance in limits.FACTOR_VARIANCE:  # what fits may write is what a scenario takes
         scenario(failures={**said, "factor": {"variance": variance, "lasts": "4 d"}})
     text = changed(("kind: injected, count: 5, together: 4", SECTION), ("0.3", "0.0"))
     (found,) = problems(write(tmp_path, text))
     assert "failures.factor.variance" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("factor", "key", "message"),
+    [
+        ("{variance: 0.3, last: 4 d}", ".last", "unknown key; did you mean `lasts`?"),
+        ("{lasts: 4 d}", ".variance", "is missing (variance of the factor, no unit"),
+        ("0.3", "", "`0.3` is not a section with keys of its own"),
+        ("{variance: 0.3, lasts: 100}", ".lasts", "is a bare number: write its unit"),
+    ],
+)
+def test_a_record_that_is_a_section_names_what_is_wrong_with_it(
+    tmp_path: Path, factor: str, key: str, message: str
+) -> None:
+    section = SECTION.replace("{variance: 0.3, lasts: 100 h}", factor)
+    text = changed(("kind: injected, count: 5, together: 4", section))
+    found = {one.key: one.message for one in problems(write(tmp_path, text))}
+    assert message in found[f"failures.factor{key}"]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.failures.course import Course
+from cprsim.failures.course import RateCourse
 from cprsim.failures.outages import Outages
 from cprsim.failures.random_factor import RandomFactor
 from cprsim.fitting.correlated_fit import fit_correlated
@@ -28,7 +28,7 @@ from tests.making import call
 from tests.scenario.writing import scenario
 
 VARIANCE, LASTS_H = 0.5, 100.0
-STEADY = Course((0.0, WINDOW_H), (0.06,), (0.06,))
+STEADY = RateCourse((0.0, WINDOW_H), (0.06,), (0.06,))
 
 
 def wandering(
@@ -120,11 +120,11 @@ def test_a_course_that_is_there_stays_beside_a_random_factor() -> None:
 def test_many_failures_in_a_bin_are_no_trouble() -> None:
     for variance in (0.02, 1.5):
         log = wandering(7, 300_000, variance)
-        found = fit_random_rate(log.start_h, Course((0.0, WINDOW_H), (30.0,), (30.0,)))
+        found = fit_random_rate(log.start_h, RateCourse((0.0, WINDOW_H), (30.0,), (30.0,)))
         assert found.variance.mean == pytest.approx(variance, rel=0.5)
         assert found.lasts_h.mean == pytest.approx(LASTS_H, rel=0.5)
     even_h = np.linspace(0, WINDOW_H, 300_000, endpoint=False)
-    steady = fit_random_rate(even_h, Course((0.0, WINDOW_H), (30.0,), (30.0,)))
+    steady = fit_random_rate(even_h, RateCourse((0.0, WINDOW_H), (30.0,), (30.0,)))
     assert steady.gain == pytest.approx(0.0, abs=0.5)
 
 
@@ -132,7 +132,7 @@ def test_bursts_last_as_short_as_is_looked_at() -> None:
     at_h = np.sort(np.random.default_rng(5).uniform(0, WINDOW_H, 100))
     found = fit_random_rate(
         np.sort((at_h[:, None] + [0.0, 0.1, 0.2]).ravel()),
-        Course((0.0, WINDOW_H), (0.03,), (0.03,)),
+        RateCourse((0.0, WINDOW_H), (0.03,), (0.03,)),
     )
     assert found.is_claimed
     assert not found.lasts_h.has_interval
@@ -153,7 +153,7 @@ def test_the_log_is_even_on_the_clock_of_the_smoothed_course() -> None:
 
 def test_a_log_too_short_is_refused() -> None:
     with pytest.raises(ParameterError, match="40 h are needed"):
-        fit_random_rate(np.arange(10.0), Course((0.0, 20.0), (0.5,), (0.5,)))
+        fit_random_rate(np.arange(10.0), RateCourse((0.0, 20.0), (0.5,), (0.5,)))
 
 
 # ------------------------------------------------------------------------------- what is made of it

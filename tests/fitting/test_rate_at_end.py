@@ -10,7 +10,7 @@ import pytest
 from scipy.integrate import dblquad
 from scipy.stats import norm
 
-from cprsim.fitting.rate_at_end import RISE_SD, Line, _evidence, _last_piece, rate_at_end
+from cprsim.fitting.rate_at_end import RISE_SD, FittedRate, _evidence, _last_piece, rate_at_end
 from cprsim.fitting.rates import _line, _log_linear
 
 PRIOR_H = 2.0
@@ -56,7 +56,7 @@ def test_the_evidence_of_a_line_is_its_integral() -> None:
         prior = prior_h * exp(middle - prior_h * exp(middle)) * norm.pdf(rise, 0, RISE_SD)
         return float(exp(likely) * prior)
 
-    line = Line(*_line(n, h), _log_linear(n, h) * h)
+    line = FittedRate(*_line(n, h), _log_linear(n, h) * h)
     shift = float((n * np.log(line.expected / h) - line.expected).sum())
     middle, rise = line.at
     whole, _ = dblquad(density, middle - 0.6, middle + 0.6, rise - 2, rise + 2)
@@ -67,7 +67,7 @@ def test_many_failures_leave_the_rate_of_the_course_that_they_show() -> None:
     hours = np.full(120, 10.0)
     for course in (np.repeat([1.0, 3.0], [70, 50]), np.exp(1.5 * np.linspace(-0.5, 0.5, 120))):
         counts = np.round(1000 * course * hours)
-        line = Line(*_line(counts, hours), _log_linear(counts, hours) * hours)
+        line = FittedRate(*_line(counts, hours), _log_linear(counts, hours) * hours)
         found = rate_at_end(counts, hours, line, 1.0, most=5, smallest=6)
         assert found.mean == pytest.approx(1000 * course[-1], rel=0.01)
         assert found.high / found.low < 1.01

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import matplotlib
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from cprsim.plots import draw_result, overhead_figure, timeline_figure
 from cprsim.plots.axes import axis_top
+from cprsim.plots.overhead import overhead_figure
+from cprsim.plots.run import run_figures
+from cprsim.plots.save import save_figures
 from cprsim.plots.style import LOOKS, OTHER_LOOKS, look_of, stacked
+from cprsim.plots.timeline import timeline_figure
 from cprsim.records import PARTS
 from tests.plots.conftest import result
 
@@ -43,6 +48,15 @@ def test_totals_are_written_above_the_bars(hand):
     found = texts(overhead_figure(hand.result()))
     assert "10.0 %" in found
     assert "0.60 %" in found
+
+
+def test_a_part_that_only_another_system_has_leaves_the_total_above_the_bar(hand):
+    made = hand.result(overheads={**hand.overheads, hand.cpr.name: {"save": 0.002}})
+    regroup = made.summary.query("quantity == 'save'").assign(
+        quantity="regroup", mean=[float("nan"), 0.03]
+    )
+    found = texts(overhead_figure(replace(made, summary=pd.concat([made.summary, regroup]))))
+    assert "10.0 %" in found
 
 
 def test_the_legend_has_the_parts_that_cost_something(hand):
@@ -85,6 +99,21 @@ def test_the_timeline_explains_all_that_it_shows(hand):
     }
 
 
+def test_the_timeline_draws_what_only_recovery_systems_do(hand):
+    rows = [
+        (0.0, "started", "useful", 0.0, -1),
+        (4.0, "failed", "regroup", 4.0, 1),
+        (5.0, "resumed", "useful", 4.0, -1),
+        (11.0, "finished", "over", 10.0, -1),
+    ]
+    figure = timeline_figure(hand.result(policies=(hand.full,), timeline=hand.events(rows)))
+    (legend,) = figure.legends
+    assert "regroup" in {text.get_text() for text in legend.get_texts()}
+    drawn = [to_rgb(bars.get_facecolor()[0]) for bars in figure.axes[0].collections
+             if len(bars.get_facecolor())]  # fmt: skip
+    assert to_rgb(look_of("regroup").colour) in drawn
+
+
 def test_names_are_shown_as_they_are(hand):
     # neither dollars nor underscores are taken for formulas
     assert "cpr_loose $x$" in texts(timeline_figure(hand.result()))
@@ -101,7 +130,7 @@ def test_a_timeline_with_many_saves_and_failures_is_drawn(hand, tmp_path):
             rows.append((i * 0.1 + 0.03, "resumed", "useful", i * 0.1, -1))
     rows.append((80.0, "stopped", "over", 80.0, -1))
     result = hand.result(policies=(hand.full,), timeline=hand.events(rows))
-    assert len(draw_result(result, tmp_path)) == 4
+    assert len(save_figures(run_figures(result), tmp_path)) == 4
     assert "80 h,\nnot finished" in texts(timeline_figure(result))
 
 
@@ -122,12 +151,15 @@ def test_no_two_parts_look_alike_without_colour():
 def drawn(tmp_path_factory):
     """The files of the result made by hand, in each format, each drawn by itself."""
     folder = tmp_path_factory.mktemp("drawn")
-    return {name: draw_result(result(), folder, formats=[name]) for name in ("png", "svg", "pdf")}
+    return {
+        name: save_figures(run_figures(result()), folder, formats=[name])
+        for name in ("png", "svg", "pdf")
+    }
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_the_same_figure_is_the_same_bytes(hand, drawn, tmp_path, suffix):
-    again = draw_result(hand.result(), tmp_path, formats=[suffix])
+    again = save_figures(run_figures(hand.result()), tmp_path, formats=[suffix])
     assert [path.name for path in again] == [path.name for path in drawn[suffix]]
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in drawn[suffix]]
 
@@ -135,7 +167,7 @@ def test_the_same_figure_is_the_same_bytes(hand, drawn, tmp_path, suffix):
 def test_the_users_matplotlibrc_changes_nothing(hand, drawn, tmp_path):
     before = drawn["png"]
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "savefig.dpi": 20}):
-        after = draw_result(hand.result(), tmp_path, prefix="b-", formats=["png"])
+        after = save_figures(run_figures(hand.result()), tmp_path, prefix="b-", formats=["png"])
     assert [path.read_bytes() for path in before] == [path.read_bytes() for path in after]
 
 

@@ -9,15 +9,23 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
-from cprsim.plots.sweep import draw_sweep, sweep_figures
+from cprsim.plots.axes import words_of_key
+from cprsim.plots.save import save_figures
+from cprsim.plots.sweep import sweep_figures as figures_of
 from cprsim.plots.sweep_axes import axis_label, panels
-from cprsim.sweeps import AxisColumn, SweepResult
+from cprsim.sweeps.folder import AxisColumn, SweepResult
 
 INTERVAL = AxisColumn("recovery.interval", "recovery.interval [min]", "min", True, True)
 SAVE = AxisColumn("costs.save", "costs.save [s]", "s", True, False)
 FAMILY = AxisColumn("failures.family", "failures.family", "", False, False)
 VALUES = {INTERVAL: [15.0, 30.0, 60.0, 120.0], SAVE: [10.0, 20.0, 60.0], FAMILY: ["gamma", "other"]}
+
+
+def sweep_figures(result: SweepResult, **narrow: bool) -> dict[str, Figure]:
+    """The figures of a sweep, drawn."""
+    return {name: draw(**narrow) for name, draw in figures_of(result).items()}
 
 
 def overhead(strategy: str, interval_min: float, save_s: float) -> float:
@@ -83,9 +91,12 @@ def test_the_shape_of_a_sweep_chooses_its_figures(result, names) -> None:
 
 def test_the_same_sweep_gives_the_same_bytes(tmp_path) -> None:
     result = swept(SAVE, INTERVAL)
-    first = [path.read_bytes() for path in draw_sweep(result, tmp_path, formats=["svg"])]
+    first, again = (
+        [path.read_bytes() for path in save_figures(figures_of(result), tmp_path, formats=["svg"])]
+        for _ in range(2)
+    )
     assert len(first) == 2
-    assert [path.read_bytes() for path in draw_sweep(result, tmp_path, formats=["svg"])] == first
+    assert first == again
 
 
 def test_an_interval_has_its_minimum_and_what_the_formulas_choose_in_its_own_unit() -> None:
@@ -124,6 +135,16 @@ def test_a_tornado_has_the_widest_bar_on_top_and_names_its_ends() -> None:
     said = [text.get_text() for text in full.texts]
     assert {"10 s", "60 s", "30 min", "120 min"} <= set(said)
     assert [text.get_text() for text in partial.texts].count("no effect") == 2
+
+
+def test_a_tornado_names_the_near_end_beside_the_bar_where_all_values_lie_on_one_side() -> None:
+    result = swept(SAVE, mode="one-at-a-time")
+    result.table.loc[result.table["varied"] == "", "mean"] = 2.0  # above all values
+    axes = sweep_figures(result)["tornado"].axes[1]
+    near = next(text for text in axes.texts if text.get_text() == "60 s")
+    assert near.xy[0] == pytest.approx(200.0)
+    strokes = [line for line in axes.lines if line.get_xdata()[0] == pytest.approx(15.0)]
+    assert len(strokes) == 1
 
 
 def test_with_prices_a_tornado_in_money_stands_beside_that_of_the_overhead() -> None:
@@ -198,7 +219,7 @@ def test_axes_speak_the_fields_words_and_name_a_key_that_they_do_not_know() -> N
     assert named("costs.save", "s") == "cost of a save [s]"
     assert named("recovery.full.interval", "h") == "save interval of full [h]"
     assert named("recovery.interval", "h") == "save interval [h]"
-    assert named("cluster.link", "Gbit/s") == "cluster.link [Gbit/s]"
+    assert named("job.horizon", "h") == "job.horizon [h]"
 
 
 def test_many_panels_stay_within_a_page(monkeypatch) -> None:
@@ -235,3 +256,18 @@ def test_ends_of_intervals_do_not_stretch_a_logarithmic_axis() -> None:
     bottom, top = sweep_figures(result)["curves"].axes[0].get_ylim()
     assert 0.5 < bottom < 1.0  # per cent
     assert 100 < top < 300
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("costs.save", "cost of a save"),
+        ("recovery.full.interval", "save interval of full"),
+        ("recovery.gemini.options.remote_every", "remote every of gemini"),
+        ("scopes.process.share", "share of process failures"),
+        ("scopes.rack.failures.mtbf", "mean time between rack failures"),
+        ("job.of.nobody", "job.of.nobody"),
+    ],
+)
+def test_axes_have_the_words_of_the_field(key: str, words: str) -> None:
+    assert words_of_key(key) == words

@@ -15,8 +15,8 @@ from cprsim.present.document import (
     Document,
     Facts,
     ListingBlock,
-    Page,
     Picture,
+    ResultsPage,
     Section,
     Table,
     Words,
@@ -28,8 +28,8 @@ from tests.making import call, small_scenario
 PICTURE = Picture("Bars", "what they show", lambda narrow: Figure((1, 1)))
 
 
-def page(*blocks, title="t") -> Page:
-    return Page(title, None, [Document(title, "Why?", ["So."], [Section("Part", blocks)])])
+def page(*blocks, title="t") -> ResultsPage:
+    return ResultsPage(title, None, [Document(title, "Why?", ["So."], [Section("Part", blocks)])])
 
 
 def markdown(*blocks, **how) -> str:
@@ -78,7 +78,7 @@ def test_facts_are_a_list() -> None:
 def test_several_documents_stand_below_each_other_without_empty_sections() -> None:
     sections = [Section("s", [Words(["w"])]), Section("nothing", [Words([])])]
     one, other = (Document(name, "q", ["a"], sections) for name in "AB")
-    text = render(Page("both", Document("over", "q", ["a"], []), [one, other]), lambda _: "")
+    text = render(ResultsPage("both", Document("over", "q", ["a"], []), [one, other]), lambda _: "")
     assert re.findall(r"^#+ .*$", text, re.MULTILINE) == [
         "# both",
         "## A",
@@ -115,7 +115,7 @@ def result(tmp_path_factory) -> Path:
     scenario = folder / "small.yaml"
     scenario.write_text(small_scenario(), "utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cprsim.plots.draw_result", lambda result, folder: [])
+        patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
         assert call("run", scenario, "--out", folder).exit_code == 0
     return next(path for path in folder.iterdir() if path.is_dir())
 

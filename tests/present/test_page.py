@@ -17,9 +17,8 @@ import pytest
 from cprsim.codec import decode
 from cprsim.curves import CurveFile, write_curve
 from cprsim.errors import ResultError
-from cprsim.plots import overhead_figure
-from cprsim.plots.overhead import mark
-from cprsim.present.document import Document, FigureMark, ListingBlock, Page, Section, Words
+from cprsim.plots.overhead import mark, overhead_figure
+from cprsim.present.document import Document, FigureMark, ListingBlock, ResultsPage, Section, Words
 from cprsim.present.html import inline, render, whole
 from cprsim.present.kinds import page_of
 from cprsim.present.run_sentences import answer
@@ -29,7 +28,7 @@ from cprsim.results import load_result
 from cprsim.results.percentiles import PERCENT, percentiles
 from cprsim.results.words import percent, percent_number
 from cprsim.staleness import Metric, Response
-from cprsim.sweeps import load_sweep
+from cprsim.sweeps.folder import load_sweep
 from tests.present.conftest import DRAWN, REPRODUCTION
 
 NAMES = ("one", "sketched", "paper", "sweep", "selection", "curve")
@@ -106,7 +105,7 @@ def test_texts_of_files_are_escaped_too():
     document = Document(
         "t", "q", ["a"], [Section("s", [ListingBlock("c", "</pre><script>x</script>")])]
     )
-    text = render(Page("t", None, [document]))
+    text = render(ResultsPage("t", None, [document]))
     assert "</pre><script>x" not in text
     assert "&lt;/pre&gt;&lt;script&gt;x" in text
 
@@ -244,7 +243,7 @@ def test_a_page_does_not_replace_a_folder(tmp_path, results, cprsim):
 
 
 def test_a_page_of_a_missing_folder_is_not_written(tmp_path):
-    page = Page("t", None, [Document("t", "q", ["a"], [Section("s", [Words(["w"])])])])
+    page = ResultsPage("t", None, [Document("t", "q", ["a"], [Section("s", [Words(["w"])])])])
     with pytest.raises(ResultError, match=r"can't write .*: there is no folder"):
         write_page(page, tmp_path / "missing" / "page.html")
 

@@ -39,14 +39,14 @@ def after(policy: Policy) -> dict[str, Fate]:
 
 def plans() -> dict[str, tuple[Any, Any]]:
     return {
-        "gemini": (gemini.plan, gemini.Options(every=0.5, remote_every=4.0)),
+        "gemini": (gemini.plan, gemini.GeminiOptions(every=0.5, remote_every=4.0)),
         "ring": (
             gemini.plan,
-            gemini.Options(every=0.5, remote_every=4.0, placement="ring", copies=3),
+            gemini.GeminiOptions(every=0.5, remote_every=4.0, placement="ring", copies=3),
         ),
-        "hsdp": (hsdp.plan, hsdp.Options(group=2, backstop=5.0)),
-        "oobleck": (oobleck.plan, oobleck.Options()),
-        "swift": (replay.replayed, replay.Options(every=4.0)),
+        "hsdp": (hsdp.plan, hsdp.HsdpOptions(group=2, backstop=5.0)),
+        "oobleck": (oobleck.plan, oobleck.OobleckOptions()),
+        "swift": (replay.replayed, replay.ReplayOptions(every=4.0)),
     }
 
 
@@ -74,8 +74,22 @@ def test_a_system_loses_what_its_mechanism_says(name: str) -> None:
 
 
 def test_two_groups_of_two_replicas_die_with_a_pair_that_lies_apart() -> None:
-    policy = hsdp.plan(facts(), hsdp.Options(group=4, backstop=5.0), "hsdp")
+    policy = hsdp.plan(facts(), hsdp.HsdpOptions(group=4, backstop=5.0), "hsdp")
     assert after(policy)[TWO_NODES] == Fate(SAVE, 5.0, "remote")
+
+
+def test_a_job_is_asked_about_kinds_of_failures_that_it_does_not_name() -> None:
+    rack = Scope("switch", Reach.RACK, NOTHING)
+    asked = {one.scope.name: one.places for one in strikes_of(CLUSTER, (rack,), RACK)}
+    each = tuple((slot,) for slot in range(N))
+    pairs = tuple((slot, slot + apart) for apart in (1, RACK) for slot in range(N - apart))
+    assert asked == {
+        "switch": (tuple(range(RACK)), tuple(range(RACK, N))),
+        "process": each,
+        "node": each,
+        TWO_NODES: pairs,
+        ALL_NODES: (tuple(range(N)),),
+    }
 
 
 @pytest.mark.parametrize("name", EXPECTED)

@@ -11,9 +11,9 @@ from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble
 from cprsim.scenario.answers import (
     Answers,
+    FailuresSection,
     JobKind,
     Rate,
-    Section,
     read_failures,
     read_kind,
     read_nodes,
@@ -44,7 +44,7 @@ CASES = [
 
 
 def answers(kind: JobKind, nodes: str, failures: str, saves: str) -> Answers:
-    section = Section(CORRELATED, "log.csv")
+    section = FailuresSection(CORRELATED, "log.csv")
     rate = section if failures == "a fit" else read_failures(failures)
     assert not isinstance(rate, Path)
     return Answers(kind, read_nodes(nodes, kind), rate, read_saves(saves))

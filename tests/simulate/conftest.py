@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from cprsim.compiling import Compiled
+from cprsim.compiling import always
 
 
 @pytest.fixture(autouse=True)
-def by_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def by_machine_code() -> Iterator[None]:
     """Have nothing interpreted."""
-    monkeypatch.setattr(Compiled, "pays", lambda loop, more_s=0.0: True)
+    with always(machine_code=True):
+        yield

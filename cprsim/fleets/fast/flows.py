@@ -46,7 +46,7 @@ BANDWIDTH = np.dtype(
 )
 
 
-class Storage(NamedTuple):
+class StorageFlows(NamedTuple):
     """The storage and its flows; those of each job have places of their own, from 1 on."""
 
     of_all: Any  # (1,) of BANDWIDTH
@@ -56,16 +56,16 @@ class Storage(NamedTuple):
     by_end: Heap  # those
 
 
-def storage_of(n_room: int, bandwidth_bytes_per_h: float) -> Storage:
+def storage_of(n_room: int, bandwidth_bytes_per_h: float) -> StorageFlows:
     """A storage without flows."""
     of_all = np.zeros(1, BANDWIDTH)
     of_all["bandwidth"], of_all["level"] = bandwidth_bytes_per_h, inf
     heaps = [np.zeros(n_room, HEAP) for _ in range(3)]
-    return Storage(of_all, np.zeros(n_room, FLOW), *heaps)
+    return StorageFlows(of_all, np.zeros(n_room, FLOW), *heaps)
 
 
 @uncounted_part
-def advance(storage: Storage, now_h: float) -> None:
+def advance(storage: StorageFlows, now_h: float) -> None:
     """Read the odometer."""
     all_ = storage.of_all[0]
     if all_.n_slowed:
@@ -75,7 +75,7 @@ def advance(storage: Storage, now_h: float) -> None:
 
 @uncounted_part
 def put_in(
-    storage: Storage, place: int, n: int, each_bytes: float, cap: float, n_listed: int
+    storage: StorageFlows, place: int, n: int, each_bytes: float, cap: float, n_listed: int
 ) -> int:
     """List flows at a free place to be entered; how many are listed then."""
     flow = storage.flows[place]
@@ -87,7 +87,9 @@ def put_in(
 
 
 @uncounted_part
-def change(storage: Storage, timers: Heap, place: int, n: int, cap: float, n_listed: int) -> int:
+def change(
+    storage: StorageFlows, timers: Heap, place: int, n: int, cap: float, n_listed: int
+) -> int:
     """List flows to be entered with another number or cap; how many are listed then."""
     flow = storage.flows[place]
     if flow.n == n and flow.cap == cap:
@@ -99,7 +101,7 @@ def change(storage: Storage, timers: Heap, place: int, n: int, cap: float, n_lis
 
 
 @uncounted_part
-def take_out(storage: Storage, timers: Heap, place: int) -> None:
+def take_out(storage: StorageFlows, timers: Heap, place: int) -> None:
     """Flows are over; `enter` has to follow."""
     storage.of_all[0].n_flows -= 1
     leave(storage, timers, place)
@@ -107,7 +109,7 @@ def take_out(storage: Storage, timers: Heap, place: int) -> None:
 
 
 @uncounted_part
-def leave(storage: Storage, timers: Heap, place: int) -> None:
+def leave(storage: StorageFlows, timers: Heap, place: int) -> None:
     """Take flows out, with what is left of them."""
     unbook(storage, timers, place)
     flow, all_ = storage.flows[place], storage.of_all[0]
@@ -122,7 +124,7 @@ def leave(storage: Storage, timers: Heap, place: int) -> None:
 
 
 @uncounted_part
-def unbook(storage: Storage, timers: Heap, place: int) -> None:
+def unbook(storage: StorageFlows, timers: Heap, place: int) -> None:
     """Set down what is left of flows, and how they end no more."""
     flow, all_ = storage.flows[place], storage.of_all[0]
     if flow.booked == BOOKED_BY_CAP:
@@ -136,7 +138,7 @@ def unbook(storage: Storage, timers: Heap, place: int) -> None:
 
 
 @uncounted_part
-def enter(storage: Storage, timers: Heap, rank: int, n_listed: int) -> None:
+def enter(storage: StorageFlows, timers: Heap, rank: int, n_listed: int) -> None:
     """Put the listed flows in, find the level, and let each end when it does.
 
     Parameters
@@ -182,7 +184,7 @@ def enter(storage: Storage, timers: Heap, rank: int, n_listed: int) -> None:
 
 
 @uncounted_part
-def find_level(storage: Storage, n_listed: int) -> int:
+def find_level(storage: StorageFlows, n_listed: int) -> int:
     """Have flows get their cap that may, and others no more; list these, too."""
     all_, flows = storage.of_all[0], storage.flows
     while all_.n_slowed > 0:
@@ -206,7 +208,7 @@ def find_level(storage: Storage, n_listed: int) -> int:
 
 
 @uncounted_part
-def has_too_much(storage: Storage, high: int) -> bool:
+def has_too_much(storage: StorageFlows, high: int) -> bool:
     """Whether the level with flows that have their cap now stays below it."""
     all_, flow = storage.of_all[0], storage.flows[high]
     left = all_.bandwidth - all_.capped + flow.n * flow.cap
@@ -215,7 +217,7 @@ def has_too_much(storage: Storage, high: int) -> bool:
 
 
 @uncounted_part
-def move(storage: Storage, place: int) -> None:
+def move(storage: StorageFlows, place: int) -> None:
     """Flows get their cap, or have it no more."""
     all_, flow = storage.of_all[0], storage.flows[place]
     all_.counter += 1
@@ -233,7 +235,7 @@ def move(storage: Storage, place: int) -> None:
 
 
 @uncounted_part
-def book(storage: Storage, timers: Heap, place: int, rank: int) -> None:
+def book(storage: StorageFlows, timers: Heap, place: int, rank: int) -> None:
     """Let flows end by an alarm of their own, or by the odometer."""
     unbook(storage, timers, place)
     flow, all_ = storage.flows[place], storage.of_all[0]

@@ -43,7 +43,7 @@ class AsynchronousOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Options(AsynchronousOptions):
+class WholeSaveOptions(AsynchronousOptions):
     """And what a whole save takes."""
 
     snapshot: float | None = option(
@@ -55,14 +55,14 @@ class Options(AsynchronousOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class InFlight(Options):
+class InFlight(WholeSaveOptions):
     """And how many are on their way at once."""
 
     in_flight: int = option(2, "count", "saves on their way at once; 2 to 4 (published)")
 
 
 @dataclass(frozen=True, slots=True)
-class Smaller(Options):
+class Smaller(WholeSaveOptions):
     """And how small saves are."""
 
     size: float = option(1.0, "share", "bytes of a save, as a share of the state's")
@@ -158,9 +158,9 @@ def times_h(facts: JobFacts, options: AsynchronousOptions, name: str) -> tuple[f
     if isinstance(options, Direct):
         given_h = options.transfer
         return (facts.to_peer(name).mean_h if given_h is None else given_h), 0.0
-    assert isinstance(options, Options | Paths)
+    assert isinstance(options, WholeSaveOptions | Paths)
     copy_h = pieces.snapshot_h(facts, options.snapshot, name)
-    if isinstance(options, Options):
+    if isinstance(options, WholeSaveOptions):
         return copy_h, pieces.persist_h(facts, options.persist)
     if options.other_paths is None:
         raise ParameterError(f"{name} writes over several paths: give `other_paths`, a bandwidth")
@@ -212,22 +212,22 @@ SYSTEMS: tuple[System, ...] = (
         name="async",
         summary="a snapshot stalls the job, and is written behind it",
         source="PyTorch's distributed checkpoints, `async_save`: mechanism published",
-        options=Options, plan=planned(AsynchronousPreset()), interval="every", family=BEHIND,
-        cited="PyTorch DCP", mark=Provenance.PUBLISHED,
+        options=WholeSaveOptions, plan=planned(AsynchronousPreset()), interval="every",
+        family=BEHIND, cited="PyTorch DCP", mark=Provenance.PUBLISHED,
     ),
     System(
         name="checkfreq",
         summary="training hides the snapshot for a step; the interval keeps to a budget of stall",
         source="Mohan et al. 2021 (FAST): rule and budget of the code published, the rest recalled",
-        options=Options, plan=planned(AsynchronousPreset(hidden_steps=1.0, tuned=True)),
+        options=WholeSaveOptions, plan=planned(AsynchronousPreset(hidden_steps=1.0, tuned=True)),
         interval="every", family=BEHIND, cited="FAST'21", mark=Provenance.PUBLISHED,
     ),
     System(
         name="datastates",
         summary="lazy copies while the state does not change: training hides them for a step",
         source="DataStates-LLM (HPDC 2024): mechanism recalled",
-        options=Options, plan=planned(AsynchronousPreset(hidden_steps=1.0)), interval="every",
-        family=BEHIND, cited="HPDC'24", mark=Provenance.RECALLED,
+        options=WholeSaveOptions, plan=planned(AsynchronousPreset(hidden_steps=1.0)),
+        interval="every", family=BEHIND, cited="HPDC'24", mark=Provenance.RECALLED,
     ),
     System(
         name="pccheck",
@@ -271,7 +271,7 @@ SYSTEMS: tuple[System, ...] = (
 _SAME = "no more than the times of `costs` and of the options tells it from async"
 SYSTEMS += tuple(
     System(
-        name=name, summary=f"async, {how}", source=source, options=Options,
+        name=name, summary=f"async, {how}", source=source, options=WholeSaveOptions,
         plan=planned(AsynchronousPreset()), interval="every", family=BEHIND, cited=cited,
         mark=mark, alias_of="async",
         assumed=f"Assumed: {_SAME}.",

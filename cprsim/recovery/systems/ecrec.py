@@ -36,7 +36,7 @@ from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class EcrecOptions:
     """The code, what it costs all the time, and what a rebuild costs."""
 
     data: int = option(4, "count", "servers over which the rows of a stripe are spread, k")
@@ -58,7 +58,7 @@ class Options:
     )
 
 
-def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+def plan(facts: JobFacts, options: EcrecOptions, name: str) -> Policy:
     check(facts, options)
     stripe = Groups(options.data + options.parity, options.parity)
     rebuild = rebuilding(facts, options)
@@ -78,7 +78,7 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     )
 
 
-def rebuilding(facts: JobFacts, options: Options) -> Constant:
+def rebuilding(facts: JobFacts, options: EcrecOptions) -> Constant:
     """How long lost rows take: k shards over the link, or to be computed where that is slower."""
     if options.rebuild is not None:
         return Constant(options.rebuild)
@@ -89,7 +89,7 @@ def rebuilding(facts: JobFacts, options: Options) -> Constant:
     return Constant(max(read_h, read_bytes / options.encoding))
 
 
-def check(facts: JobFacts, options: Options) -> None:
+def check(facts: JobFacts, options: EcrecOptions) -> None:
     """Raise ParameterError for options out of range, and servers that make no stripes."""
     n, size = facts.n_nodes, options.data + options.parity
     if options.data < 1 or options.parity < 1:
@@ -116,7 +116,7 @@ SYSTEM = System(
     summary="parity of the embedding shards, up to date in every step; lost shards are rebuilt "
     "while the job goes on",
     source="Liu et al. 2021 and PVLDB 2023: mechanism and speed published; backstop assumed",
-    options=Options,
+    options=EcrecOptions,
     plan=plan,
     interval="backstop",
     family=Family.PARITY,

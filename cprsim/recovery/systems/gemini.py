@@ -40,7 +40,7 @@ from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class GeminiOptions:
     """How many copies, where they lie, and how often they are made."""
 
     copies: int = option(2, "count", "machines that hold each shard, its own included")
@@ -58,7 +58,7 @@ class Options:
     )
 
 
-def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+def plan(facts: JobFacts, options: GeminiOptions, name: str) -> Policy:
     placement = placed(facts, options)
     every_h, stall_h, background_h = copying(facts, options)
     if not options.remote_every > 0.0:
@@ -92,7 +92,7 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     )  # fmt: skip
 
 
-def placed(facts: JobFacts, options: Options) -> Groups | Ring:
+def placed(facts: JobFacts, options: GeminiOptions) -> Groups | Ring:
     """Where the copies lie; raises ParameterError where the job has no room for them."""
     n, m = facts.n_nodes, options.copies
     if not 2 <= m <= n:
@@ -112,7 +112,7 @@ def placed(facts: JobFacts, options: Options) -> Groups | Ring:
     return Groups(m, m - 1)
 
 
-def copying(facts: JobFacts, options: Options) -> tuple[float, float, float]:
+def copying(facts: JobFacts, options: GeminiOptions) -> tuple[float, float, float]:
     """Progress between copies to peers, and what one stalls and takes in the background [h].
 
     Notes
@@ -154,7 +154,7 @@ SYSTEM = System(
     summary="copies of each shard in peers' host memory, each step where that fits, before remote "
     "saves",
     source="Wang et al. 2023: mechanism and the interval of remote saves published",
-    options=Options,
+    options=GeminiOptions,
     plan=plan,
     interval="remote_every",
     family=Family.MEMORY,

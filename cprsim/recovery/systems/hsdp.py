@@ -28,7 +28,7 @@ from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class HsdpOptions:
     """How the nodes are grouped, what a failure stalls, and what the job does without a group."""
 
     group: int = option(1, "count", "nodes of a replica group")
@@ -46,7 +46,7 @@ class Options:
     )
 
 
-def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+def plan(facts: JobFacts, options: HsdpOptions, name: str) -> Policy:
     check(options)
     n_groups = pieces.n_groups_of(facts, options.group, name)
     speed = (n_groups - 1) / n_groups if options.speed is None else options.speed
@@ -84,7 +84,7 @@ def speeds(n_groups: int, without_one: float) -> tuple[float, ...]:
     return tuple(max(0.0, 1.0 - d * lost) for d in range(min(n_groups, MOST_UNITS)))
 
 
-def check(options: Options) -> None:
+def check(options: HsdpOptions) -> None:
     """Raise ParameterError for options out of range."""
     if options.group < 1:
         raise ParameterError(f"`group` is {options.group}; it must be at least 1")
@@ -101,7 +101,7 @@ SYSTEM = System(
     summary="fault-tolerant HSDP: the other replica groups go on without the struck one, which "
     "copies from a peer and joins again",
     source="Salpekar et al. 2026: mechanism and stall published; backstop assumed",
-    options=Options,
+    options=HsdpOptions,
     plan=plan,
     interval="backstop",
     not_counted="what smaller batches, while a group is missing, cost in accuracy is not priced",

@@ -24,7 +24,7 @@ from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class JustInTimeOptions:
     """How nodes are grouped, and the saves behind that."""
 
     group: int = option(1, "count", "nodes of a replica group")
@@ -33,7 +33,7 @@ class Options:
     )
 
 
-def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+def plan(facts: JobFacts, options: JustInTimeOptions, name: str) -> Policy:
     step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
     n_groups = pieces.n_groups_of(facts, options.group, name)
     pieces.require_positive(name, backstop=options.backstop)
@@ -65,7 +65,7 @@ SYSTEM = System(
     name="just-in-time",
     summary="healthy replicas save once a failure is noticed; only the step in hand is lost",
     source="Gupta et al. 2024 (EuroSys): mechanism recalled; backstop assumed",
-    options=Options,
+    options=JustInTimeOptions,
     plan=plan,
     interval="backstop",
     family=Family.AFTERWARDS,

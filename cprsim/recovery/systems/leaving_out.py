@@ -48,7 +48,7 @@ MOST_MISSING = 32  # nodes, that ReCycle's own table of speeds knows
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class LeavingOutOptions:
     """What leaving nodes out takes, and the saves behind that."""
 
     reconfigure: float = option(0.0, "time", "stall when nodes leave or come back; none known")
@@ -63,7 +63,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Redundant(Options):
+class Redundant(LeavingOutOptions):
     """And what computing twice costs."""
 
     tax: float = option(
@@ -72,7 +72,7 @@ class Redundant(Options):
 
 
 @dataclass(frozen=True, slots=True)
-class Experts(Options):
+class Experts(LeavingOutOptions):
     """And how many copies of each expert there are."""
 
     reconfigure: float = option(
@@ -82,7 +82,7 @@ class Experts(Options):
 
 
 @dataclass(frozen=True, slots=True)
-class Pipelines(Options):
+class Pipelines(LeavingOutOptions):
     """And the shape of the job."""
 
     pipelines: int | None = option(None, "count", "data-parallel pipelines; needed")
@@ -125,7 +125,7 @@ def recycle(facts: JobFacts, options: Pipelines, name: str) -> Policy:
 
 def _policy(
     facts: JobFacts,
-    options: Options,
+    options: LeavingOutOptions,
     name: str,
     place: Groups | Ring,
     elastic: Elastic,
@@ -192,7 +192,7 @@ def _system(
     summary: str,
     source: str,
     cited: str,
-    options: type[Options],
+    options: type[LeavingOutOptions],
     plan: Callable[..., Policy],
     needs: tuple[tuple[str, Any], ...] = (),
 ) -> System:

@@ -45,7 +45,7 @@ LOCAL, PARTNER, CODE = "local", "partner", "code"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class LevelsOptions:
     """How fast disks are, and how often each level is saved."""
 
     disk: float | None = option(None, "bandwidth", "of a node's own disks; needed")
@@ -56,7 +56,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Coded(Options):
+class Coded(LevelsOptions):
     """And the code."""
 
     data: int = option(4, "count", "nodes of data in a group of the code (assumed)")
@@ -76,7 +76,7 @@ class Saved:
     failures_per_h: float  # for which it is the nearest that survives
 
 
-def scr(facts: JobFacts, options: Options, name: str) -> Policy:
+def scr(facts: JobFacts, options: LevelsOptions, name: str) -> Policy:
     return _stalling(facts, options, name, with_levels(facts, options, name))
 
 
@@ -84,7 +84,9 @@ def fti(facts: JobFacts, options: Coded, name: str) -> Policy:
     return _stalling(facts, options, name, with_levels(facts, options, name))
 
 
-def _stalling(facts: JobFacts, options: Options, name: str, levels: tuple[Saved, ...]) -> Policy:
+def _stalling(
+    facts: JobFacts, options: LevelsOptions, name: str, levels: tuple[Saved, ...]
+) -> Policy:
     """Every level stalls the job."""
     every_h = intervals_h(facts, options, name, levels)
     captures = tuple(
@@ -98,7 +100,7 @@ def _stalling(facts: JobFacts, options: Options, name: str, levels: tuple[Saved,
     return _policy(facts, name, levels, captures)
 
 
-def veloc(facts: JobFacts, options: Options, name: str) -> Policy:
+def veloc(facts: JobFacts, options: LevelsOptions, name: str) -> Policy:
     """The local copy stalls the job; the others follow it behind the job."""
     levels = with_levels(facts, options, name)
     local, *others = levels
@@ -132,7 +134,7 @@ def _policy(
     return Policy(name, (rule,), tiers, captures)
 
 
-def with_levels(facts: JobFacts, options: Options, name: str) -> tuple[Saved, ...]:
+def with_levels(facts: JobFacts, options: LevelsOptions, name: str) -> tuple[Saved, ...]:
     """The levels that a job has, the fastest first."""
     if options.disk is None:
         raise ParameterError(f"{name} saves on the disks of nodes: give `disk`, a bandwidth")
@@ -170,7 +172,7 @@ def _coded(
 
 
 def intervals_h(
-    facts: JobFacts, options: Options, name: str, levels: tuple[Saved, ...]
+    facts: JobFacts, options: LevelsOptions, name: str, levels: tuple[Saved, ...]
 ) -> tuple[float, ...]:
     """Progress between saves of each level: those given, else ``sqrt(2 s/lambda)`` [h].
 
@@ -194,7 +196,7 @@ def intervals_h(
 
 
 def _system(
-    name: str, cited: str, summary: str, options: type[Options], plan: Callable[..., Policy]
+    name: str, cited: str, summary: str, options: type[LevelsOptions], plan: Callable[..., Policy]
 ) -> System:
     return System(
         name=name, summary=summary, source=f"{cited}: mechanism recalled, intervals derived",
@@ -205,14 +207,18 @@ def _system(
 
 SYSTEMS = (
     _system(
-        "scr", "SCR", "saves on local disks, with a partner, and on the file system", Options, scr
+        "scr",
+        "SCR",
+        "saves on local disks, with a partner, and on the file system",
+        LevelsOptions,
+        scr,
     ),
     _system("fti", "FTI", "as SCR, with a Reed-Solomon code over groups of nodes", Coded, fti),
     _system(
         "veloc",
         "VeloC",
         "saves on local disks, copied on to partner and file system",
-        Options,
+        LevelsOptions,
         veloc,
     ),
 )

@@ -44,7 +44,7 @@ EXPERT_SHARE = 0.74 + 0.12
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class MocOptions:
     """How many experts a save holds, and what a whole one would take."""
 
     experts: int | None = option(None, "count", "experts of each layer; needed")
@@ -67,7 +67,7 @@ class Options:
     )
 
 
-def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+def plan(facts: JobFacts, options: MocOptions, name: str) -> Policy:
     if options.experts is None:
         raise ParameterError("moc saves a few experts in turn: give `experts`, those of a layer")
     pieces.require_positive("moc", every=options.every)
@@ -199,7 +199,7 @@ SYSTEM = System(
     summary="for mixtures of experts: each save holds some experts in turn and all else, in host "
     "memory first",
     source="MoC-System 2025 (ASPLOS): shares published; mechanism and costs secondary",
-    options=Options,
+    options=MocOptions,
     plan=plan,
     interval="every",
     not_counted="what experts that go back further than the job cost in accuracy is not priced",

@@ -57,7 +57,7 @@ class CopiesOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Options(CopiesOptions):
+class MemoryCopiesOptions(CopiesOptions):
     """And what a copy takes."""
 
     snapshot: float | None = option(
@@ -66,14 +66,14 @@ class Options(CopiesOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped(Options):
+class Grouped(MemoryCopiesOptions):
     """And how many nodes hold each shard."""
 
     copies: int = option(2, "count", "nodes that hold each shard, its own included")
 
 
 @dataclass(frozen=True, slots=True)
-class WithParity(Options):
+class WithParity(MemoryCopiesOptions):
     """And how many nodes share a parity."""
 
     group: int = option(8, "count", "nodes that share one parity; assumed")
@@ -87,7 +87,7 @@ class OnDisk(CopiesOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedOnDisk(Options):
+class GroupedOnDisk(MemoryCopiesOptions):
     """And how fast a node's disks are, and how many nodes hold each shard."""
 
     disk: float | None = option(None, "bandwidth", "of a node's disks; needed")
@@ -199,7 +199,7 @@ def save_h(
     """What a save stalls the job for, and how long it then takes [h]."""
     disk_h = _disk_h(facts, options, name)
     by_host, first_h = False, disk_h  # from the device straight to the disks
-    if isinstance(options, Options):
+    if isinstance(options, MemoryCopiesOptions):
         by_host, first_h = True, pieces.snapshot_h(facts, options.snapshot, name)
     window_h = facts.needed("step_h", name) if preset.hidden else 0.0
     stall_h = max(0.0, first_h - window_h)
@@ -293,8 +293,8 @@ SYSTEMS = (
         name="dlrover-flash",
         summary="saves in each node's own host memory, which outlives the processes",
         source="DLRover flash checkpoint: mechanism recalled",
-        options=Options, plan=planned(CopiesPreset(Medium.HOST, CopyPlace.OWN)), interval="every",
-        family=MEMORY, cited="DLRover", mark=Provenance.RECALLED,
+        options=MemoryCopiesOptions, plan=planned(CopiesPreset(Medium.HOST, CopyPlace.OWN)),
+        interval="every", family=MEMORY, cited="DLRover", mark=Provenance.RECALLED,
     ),
     System(
         name="ml-flashpoint",

@@ -21,7 +21,7 @@ from cprsim.recovery.system import Family, JobFacts, System, option
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class NoticeOptions:
     """How often it saves besides."""
 
     every: float | None = option(
@@ -29,7 +29,7 @@ class Options:
     )
 
 
-def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+def plan(facts: JobFacts, options: NoticeOptions, name: str) -> Policy:
     if not any(scope.notice_h > 0.0 for scope in facts.scopes):
         raise ParameterError(
             "saves on notice, and no failure is announced: give `notice` to one of `scopes`"
@@ -64,7 +64,7 @@ SYSTEM = System(
     name="on-notice",
     summary="saves when a failure is announced, besides at an interval",
     source="spot and preemptible nodes; no figure of a paper",
-    options=Options,
+    options=NoticeOptions,
     plan=plan,
     interval="every",
     family=Family.AFTERWARDS,

@@ -39,7 +39,7 @@ RECONFIGURE_H = 2.0 / 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class OobleckOptions:
     """How fast the job works without some nodes, and what leaving them out takes."""
 
     throughput: tuple[float, ...] | None = option(
@@ -56,7 +56,7 @@ class Options:
     )
 
 
-def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+def plan(facts: JobFacts, options: OobleckOptions, name: str) -> Policy:
     step_h = facts.needed("step_h", "oobleck, which retries the step in hand,")
     elastic = elastic_of(facts, options.throughput, options.unit_nodes, "oobleck")
     pieces.require_positive("oobleck", every=options.every)
@@ -87,7 +87,7 @@ SYSTEM = System(
     summary="lost nodes are left out: a reconfiguration, the step in hand, and speed",
     source="Jang et al. 2023 (SOSP): mechanism recalled; 2 s and throughput of the executed "
     "artifact",
-    options=Options,
+    options=OobleckOptions,
     plan=plan,
     interval="every",
     family=Family.ELASTIC,

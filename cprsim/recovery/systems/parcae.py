@@ -37,7 +37,7 @@ from cprsim.units import TIME
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ParcaeOptions:
     """What a migration takes, and how fast the job works without some nodes."""
 
     migrate: float | None = option(
@@ -53,7 +53,7 @@ class Options:
     )
 
 
-def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+def plan(facts: JobFacts, options: ParcaeOptions, name: str) -> Policy:
     pieces.require_not_negative(name, migrate=options.migrate)
     pieces.require_positive(name, every=options.every)
     migrate = facts.to_peer(name) if options.migrate is None else Constant(options.migrate)
@@ -94,7 +94,7 @@ SYSTEM = System(
     name="parcae",
     summary="work is moved away from nodes that are announced to go, before they do",
     source="Parcae (Duan et al. 2024, NSDI): mechanism recalled",
-    options=Options,
+    options=ParcaeOptions,
     plan=plan,
     interval="every",
     family=Family.AFTERWARDS,

@@ -56,7 +56,7 @@ class Replicated:
 
 
 @dataclass(frozen=True, slots=True)
-class Unique(gemini.Options):
+class Unique(gemini.GeminiOptions):
     """And what is copied at all."""
 
     unique: float = option(
@@ -65,7 +65,7 @@ class Unique(gemini.Options):
 
 
 @dataclass(frozen=True, slots=True)
-class Ringed(gemini.Options):
+class Ringed(gemini.GeminiOptions):
     """In a ring."""
 
     placement: str = option(

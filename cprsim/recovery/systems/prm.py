@@ -27,7 +27,7 @@ WHOSE = {"all": Reverts.ALL, "struck": Reverts.STRUCK}
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class PrmOptions:
     """What a rebuild takes, and whose state goes back where others than readers fail."""
 
     rebuild: float | None = option(
@@ -46,7 +46,7 @@ class Options:
     every: float | None = option(None, "time", "progress between saves; default: Young's")
 
 
-def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+def plan(facts: JobFacts, options: PrmOptions, name: str) -> Policy:
     check(facts, options, name)
     assert options.rebuild is not None
     rebuilt = Stage(StageKind.LOAD, Constant((1.0 - options.less) * options.rebuild))
@@ -64,7 +64,7 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     )
 
 
-def check(facts: JobFacts, options: Options, name: str) -> None:
+def check(facts: JobFacts, options: PrmOptions, name: str) -> None:
     """Raise ParameterError for options out of range, and a job without such readers."""
     roles = [role.name for role in facts.cluster.roles]
     if options.readers not in roles or options.readers == facts.role:
@@ -85,7 +85,7 @@ SYSTEM = System(
     name="prm",
     summary="readers rebuild the training data that a lost one held, some of it approximated",
     source="PRM (IWQoS 2022): savings published in its abstract, mechanism recalled",
-    options=Options,
+    options=PrmOptions,
     plan=plan,
     interval="every",
     not_counted="what approximated samples cost in accuracy is not priced",

@@ -37,7 +37,7 @@ LOGS = "logs"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ReplayOptions:
     """How often it saves, how fast logs are worked through, and what writing them costs."""
 
     every: float | None = option(
@@ -49,7 +49,7 @@ class Options:
     tax: float = option(0.0, "number", "hours that logs add to each hour of work; no figure known")
 
 
-def replayed(facts: JobFacts, options: Options, name: str) -> Policy:
+def replayed(facts: JobFacts, options: ReplayOptions, name: str) -> Policy:
     """The struck work through the logs while the others wait."""
     pieces.require_positive(name, replay_speed=options.replay_speed)
     pieces.require_not_negative(name, tax=options.tax)
@@ -81,14 +81,14 @@ SYSTEMS = (
         name="swift",
         summary="a struck stage replays its neighbours' logs from the last save; the others wait",
         source="Swift (Zhong et al. 2023, PPoPP): mechanism recalled",
-        options=Options, plan=replayed, interval="every", family=Family.REPLAY,
+        options=ReplayOptions, plan=replayed, interval="every", family=Family.REPLAY,
         cited="PPoPP'23", mark=Provenance.RECALLED,
     ),
     System(
         name="tranlogs",
         summary="swift, with logs of transfers between stages",
         source="TranLogs: mechanism recalled",
-        options=Options, plan=replayed, interval="every", family=Family.REPLAY,
+        options=ReplayOptions, plan=replayed, interval="every", family=Family.REPLAY,
         cited="TranLogs", mark=Provenance.RECALLED, alias_of="swift",
     ),
     System(

@@ -41,7 +41,7 @@ from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SpareOptions:
     """How many shards are stacked, and what a lost group costs."""
 
     stacked: int = option(3, "count", "shards that each group holds, r (assumed)")
@@ -52,7 +52,7 @@ class Options:
     )
 
 
-def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+def plan(facts: JobFacts, options: SpareOptions, name: str) -> Policy:
     step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
     n, stacked = facts.n_nodes, options.stacked
     if not 2 <= stacked <= n:
@@ -92,7 +92,7 @@ SYSTEM = System(
     name="spare",
     summary="each group holds the shards of others too, and computes them when those are lost",
     source="SPARe (Lee et al. 2026, ICML): mechanism and formula recalled; speed derived",
-    options=Options,
+    options=SpareOptions,
     plan=plan,
     interval="backstop",
     family=Family.ELASTIC,

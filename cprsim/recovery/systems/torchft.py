@@ -23,7 +23,7 @@ from cprsim.recovery.systems import hsdp
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class TorchftOptions:
     """How the nodes are grouped, and what agreeing on a quorum takes."""
 
     group: int = option(1, "count", "nodes of a replica group")
@@ -36,11 +36,11 @@ class Options:
     )
 
 
-def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+def plan(facts: JobFacts, options: TorchftOptions, name: str) -> Policy:
     step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
     grouped = hsdp.plan(
         facts,
-        hsdp.Options(
+        hsdp.HsdpOptions(
             group=options.group, stall=options.quorum, copy=options.copy, backstop=options.backstop
         ),
         name,
@@ -58,7 +58,7 @@ SYSTEM = System(
     name="torchft",
     summary="replica groups agree on who takes part; the step in hand is retried by those left",
     source="torchft: mechanism recalled; backstop assumed",
-    options=Options,
+    options=TorchftOptions,
     plan=plan,
     interval="backstop",
     not_counted="what smaller batches, while a group is missing, cost in accuracy is not priced",

@@ -39,7 +39,7 @@ ENOUGH = 0.99  # of the time; assumed
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class TrainmoverOptions:
     """What a change of places takes, and how long before it has to be announced."""
 
     downtime: float = option(20 / 3600, "time", "of a change of places; around 20 s are published")
@@ -51,7 +51,7 @@ class Options:
     )
 
 
-def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+def plan(facts: JobFacts, options: TrainmoverOptions, name: str) -> Policy:
     pieces.require_not_negative(name, downtime=options.downtime, prepare=options.prepare)
     prepare_h = facts.to_peer(name).mean_h if options.prepare is None else options.prepare
     known = tuple(
@@ -91,7 +91,7 @@ SYSTEM = System(
     name="trainmover",
     summary="standbys take the places of nodes that fail; beside the job where that is announced",
     source="TrainMover (Lao et al., OSDI 2026): mechanism and downtime published, saves assumed",
-    options=Options,
+    options=TrainmoverOptions,
     plan=plan,
     interval="every",
     family=Family.AFTERWARDS,

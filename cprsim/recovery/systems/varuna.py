@@ -41,7 +41,7 @@ from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class VarunaOptions:
     """How fast the job works without some nodes, how often it saves, and what a restart takes."""
 
     throughput: tuple[float, ...] | None = option(
@@ -63,7 +63,7 @@ class Options:
     )
 
 
-def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+def plan(facts: JobFacts, options: VarunaOptions, name: str) -> Policy:
     step_h = facts.needed("step_h", "varuna, which saves after whole steps,")
     elastic = elastic_of(facts, options.throughput, options.unit_nodes, "varuna")
     if options.every_steps < 1:
@@ -99,7 +99,7 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     )
 
 
-def restarting(facts: JobFacts, options: Options) -> tuple[Stage, ...]:
+def restarting(facts: JobFacts, options: VarunaOptions) -> tuple[Stage, ...]:
     """On the nodes that are left."""
     if options.restarts is not None:
         return (Stage(StageKind.REGROUP),)
@@ -108,7 +108,7 @@ def restarting(facts: JobFacts, options: Options) -> tuple[Stage, ...]:
     return Stage(StageKind.RESCHEDULE, facts.reschedule), Stage(StageKind.LOAD)
 
 
-def growing(facts: JobFacts, options: Options) -> tuple[Stage, ...]:
+def growing(facts: JobFacts, options: VarunaOptions) -> tuple[Stage, ...]:
     """With a node that has come back, from a save made for it; the load is booked as `regroup`."""
     if options.restarts is not None:
         return Stage(StageKind.SAVE, facts.save_stall), Stage(StageKind.REGROUP)
@@ -121,7 +121,7 @@ SYSTEM = System(
     summary="saves every few steps; the job starts again in another shape on the nodes left",
     source="Athlur et al. 2022 (EuroSys): mechanism recalled; interval, restart and throughput of "
     "the executed artifact of Oobleck",
-    options=Options,
+    options=VarunaOptions,
     plan=plan,
     family=Family.ELASTIC,
     cited="EuroSys'22",

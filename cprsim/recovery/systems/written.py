@@ -16,7 +16,7 @@ from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.records import Duration
+from cprsim.records import Duration, OverLink
 from cprsim.recovery.levels import nearest_failures_per_h
 from cprsim.recovery.pieces import require_positive
 from cprsim.recovery.policy import (
@@ -36,14 +36,7 @@ YOUNG_H = nan  # an interval that follows from the failures
 
 
 @dataclass(frozen=True, slots=True)
-class OverLink:
-    """In place of a duration: a node's state over one of its own links."""
-
-    link: str
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
+class WrittenOptions:
     """A policy, less its name."""
 
     tiers: tuple[Tier, ...] = option((), "records", "where copies lie")
@@ -60,7 +53,7 @@ class Options:
     tax: Tax = option(Tax(), "records", "what the system takes all the time")  # noqa: RUF009
 
 
-def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+def plan(facts: JobFacts, options: WrittenOptions, name: str) -> Policy:
     if not options.rules:
         raise ParameterError(f"{name} has no rule: give `rules`, the last of which always holds")
     saved_to = {capture.tier for capture in options.captures}
@@ -160,7 +153,7 @@ SYSTEM = System(
     name="policy",
     summary="as the scenario's entry writes it: tiers, captures and rules",
     source="the scenario",
-    options=Options,
+    options=WrittenOptions,
     plan=plan,
     interval="every",
     cited="the scenario",

@@ -25,8 +25,8 @@ from scipy import stats
 from cprsim.reproduce.promise.cells import CONFIDENCE, STRATEGIES, PromiseCell
 from cprsim.reproduce.promise.histories import FRESH_SEED
 from cprsim.reproduce.promise.losses import CellLoss, PromisedJob
-from cprsim.selector import WAYS, Limit, LimitedQuantity
-from cprsim.selector.deciding import bench_of
+from cprsim.selector.deciding import WAYS, bench_of
+from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.pricing import Bench, Priced
 
 N_REPLICATIONS = 2000
@@ -68,7 +68,7 @@ class GridPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class OnGrid:
+class ChoiceOnGrid:
     """The selector's choice in one cell, and what the grid has to say of it."""
 
     cell: PromiseCell
@@ -90,7 +90,7 @@ class OnGrid:
         return 1.0 - self.loss_known.overhead / self.chosen.overhead
 
 
-def search(job: PromisedJob, kept: Iterable[CellLoss]) -> list[OnGrid]:
+def search(job: PromisedJob, kept: Iterable[CellLoss]) -> list[ChoiceOnGrid]:
     """Every cell of a scenario that has an interval, beside the grid."""
     measured = list(kept)
     bench = _fresh_bench(job)
@@ -125,11 +125,11 @@ def _intervals(bench: Bench, strategy: str) -> list[float]:
     return [*grid, np.inf] if bench.ways[strategy] is None else grid
 
 
-def _beside(bench: Bench, cell: PromiseCell, grid: list[Priced], ratio: Ratio) -> OnGrid:
+def _beside(bench: Bench, cell: PromiseCell, grid: list[Priced], ratio: Ratio) -> ChoiceOnGrid:
     assert cell.policy is not None
     limit = _limit(cell.limit)
     (chosen,) = bench.price(cell.strategy, [cell.policy.save_interval_h])
-    return OnGrid(
+    return ChoiceOnGrid(
         cell=cell,
         chosen=_point(chosen),
         same_risk=_cheapest(grid, lambda one: limit.bound(one.lost), cell.limit),

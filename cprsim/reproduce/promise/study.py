@@ -25,7 +25,7 @@ from cprsim.kernel.blas import description
 from cprsim.measuring.runs import read_seed
 from cprsim.reproduce.paper import Mark, words
 from cprsim.reproduce.promise.cells import CONFIDENCE, PromiseCell
-from cprsim.reproduce.promise.exhaustive import NEAR_ENOUGH, OnGrid, search
+from cprsim.reproduce.promise.exhaustive import NEAR_ENOUGH, ChoiceOnGrid, search
 from cprsim.reproduce.promise.histories import FRESH_SEED, N_HISTORIES
 from cprsim.reproduce.promise.losses import (
     ENOUGH,
@@ -167,7 +167,7 @@ def _cell(job: PromisedJob, cell: PromiseCell, one: CellLoss | None) -> dict[str
     return plain
 
 
-def _exhaustive(beside: list[OnGrid]) -> dict[str, Any]:
+def _exhaustive(beside: list[ChoiceOnGrid]) -> dict[str, Any]:
     """The choices beside the grid, and how many cost nearly as little as the best there."""
     return {
         "near_enough": NEAR_ENOUGH,

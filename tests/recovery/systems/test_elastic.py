@@ -24,7 +24,7 @@ from cprsim.recovery.elastic_table import elastic_of
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Policy, Reach, Scope, To
 from cprsim.recovery.system import JobFacts
-from cprsim.recovery.systems import oobleck, varuna
+from cprsim.recovery.systems import SYSTEMS, oobleck, varuna
 from cprsim.simulate.blocks import BlockDraws, SystemRan, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
@@ -133,7 +133,7 @@ def test_oobleck_trains_as_many_samples_as_the_artifact(
 ) -> None:
     full_speed = artifact.oobleck[0]
     facts = facts_of(BATCH / full_speed * SECOND)
-    policy = oobleck.plan(facts, oobleck.Options(throughput=artifact.oobleck), "oobleck")
+    policy = oobleck.plan(facts, oobleck.OobleckOptions(throughput=artifact.oobleck), "oobleck")
     found = samples_per_s(policy, facts, full_speed, gap_s, starts_at_s)
     assert_within(found, OOBLECK[gap_s], 0.01)
 
@@ -142,7 +142,7 @@ def test_a_whole_step_lost_to_each_failure_would_be_below_oobleck(artifact: Arti
     # so that the step in hand, half of it on average, is what the artifact loses
     full_speed = artifact.oobleck[0]
     facts = facts_of(BATCH / full_speed * SECOND)
-    policy = oobleck.plan(facts, oobleck.Options(throughput=artifact.oobleck), "oobleck")
+    policy = oobleck.plan(facts, oobleck.OobleckOptions(throughput=artifact.oobleck), "oobleck")
     undone = replace(policy.rules[0], to=To.STEP_BEFORE)
     policy = replace(policy, rules=(undone, *policy.rules[1:]))
     assert samples_per_s(policy, facts, full_speed, 601.2, 0.0) < 0.98 * OOBLECK[601.2]
@@ -152,7 +152,7 @@ def varuna_of(artifact: Artifact) -> tuple[Policy, JobFacts]:
     facts = facts_of(BATCH / artifact.varuna[0] * SECOND)
     # the column contains the stall of the next save
     restart_s = mean(artifact.restart_s[left] - 15.8 for left in range(FEWEST, MOST))
-    options = varuna.Options(throughput=artifact.varuna, restart=restart_s * SECOND)
+    options = varuna.VarunaOptions(throughput=artifact.varuna, restart=restart_s * SECOND)
     return varuna.plan(facts, options, "varuna"), facts
 
 
@@ -161,7 +161,7 @@ def with_restarts_by_nodes_left(artifact: Artifact) -> tuple[Policy, JobFacts]:
     facts = facts_of(BATCH / artifact.varuna[0] * SECOND)
     lefts = range(MOST - 1, FEWEST - 1, -1)
     restarts = tuple((artifact.restart_s[left] - 15.8) * SECOND for left in lefts)
-    options = varuna.Options(throughput=artifact.varuna, restarts=restarts)
+    options = varuna.VarunaOptions(throughput=artifact.varuna, restarts=restarts)
     return varuna.plan(facts, options, "varuna"), facts
 
 
@@ -198,7 +198,7 @@ def test_a_mean_restart_is_4_percent_off_where_varuna_saves_once_between_failure
 
 def test_oobleck_loses_the_step_in_hand_and_goes_on_at_the_speed_of_those_left() -> None:
     facts = facts_of(0.25, n_nodes=4)
-    options = oobleck.Options(throughput=(8.0, 4.0, 2.0), reconfigure=0.5)
+    options = oobleck.OobleckOptions(throughput=(8.0, 4.0, 2.0), reconfigure=0.5)
     policy = oobleck.plan(facts, options, "oobleck")
     failures = [ScopedFailure(1.125, (2,), 0, (inf,)), ScopedFailure(3.125, (0,), 0, (inf,))]
     costs = ran(facts, policy, failures, 6.0).costs
@@ -214,7 +214,9 @@ def test_oobleck_loses_the_step_in_hand_and_goes_on_at_the_speed_of_those_left()
 
 def test_oobleck_stands_still_below_its_table_and_takes_nodes_back() -> None:
     facts = facts_of(0.25, n_nodes=2, reschedule=Constant(0.25))
-    policy = oobleck.plan(facts, oobleck.Options(throughput=(1.0,), reconfigure=0.5), "oobleck")
+    policy = oobleck.plan(
+        facts, oobleck.OobleckOptions(throughput=(1.0,), reconfigure=0.5), "oobleck"
+    )
     costs = ran(facts, policy, [ScopedFailure(1.0625, (1,), 0, (2.0,))], 5.0).costs
     hours = dict(zip(costs.parts, costs.hours[0], strict=True))
     # a reconfiguration, 2 h after the failure a node, its start, another reconfiguration
@@ -229,7 +231,7 @@ def test_oobleck_without_any_node_left_goes_back_to_a_save_or_the_start(
     every: float | None, kept_h: float
 ) -> None:
     facts = facts_of(0.25, n_nodes=2, save_stall=Constant(0.0), mtbf_h=inf)
-    policy = oobleck.plan(facts, oobleck.Options(every=every), "oobleck")
+    policy = oobleck.plan(facts, oobleck.OobleckOptions(every=every), "oobleck")
     both = ScopedFailure(1.375, (0, 1), 0, (0.5, 0.5))
     costs = ran(facts, policy, [both], 4.0).costs
     hours = dict(zip(costs.parts, costs.hours[0], strict=True))
@@ -239,14 +241,14 @@ def test_oobleck_without_any_node_left_goes_back_to_a_save_or_the_start(
 
 def test_a_process_that_fails_leaves_oobleck_no_slower() -> None:
     facts = facts_of(0.25, n_nodes=4, scopes=(PROCESS,))
-    policy = oobleck.plan(facts, oobleck.Options(reconfigure=0.25), "oobleck")
+    policy = oobleck.plan(facts, oobleck.OobleckOptions(reconfigure=0.25), "oobleck")
     costs = ran(facts, policy, [ScopedFailure(1.125, (2,), 0, (inf,))], 4.0, (PROCESS,)).costs
     assert costs.useful_h[0] == pytest.approx(4.0 - 0.125 - 2 * 0.25)
 
 
 def test_varuna_goes_back_to_its_last_save() -> None:
     facts = facts_of(0.125, n_nodes=4, save_stall=Constant(0.25))
-    options = varuna.Options(throughput=(8.0, 4.0), every_steps=8, restart=0.5)
+    options = varuna.VarunaOptions(throughput=(8.0, 4.0), every_steps=8, restart=0.5)
     policy = varuna.plan(facts, options, "varuna")
     costs = ran(facts, policy, [ScopedFailure(2.0, (3,), 0, (inf,))], 6.0).costs
     hours = dict(zip(costs.parts, costs.hours[0], strict=True))
@@ -259,7 +261,7 @@ def test_varuna_goes_back_to_its_last_save() -> None:
 
 def test_varuna_restarts_in_the_jobs_rescheduling_and_load_unless_it_is_told() -> None:
     facts = facts_of(0.125, n_nodes=4, reschedule=Constant(0.25), load=Constant(0.5))
-    policy = varuna.plan(facts, varuna.Options(), "varuna")
+    policy = varuna.plan(facts, varuna.VarunaOptions(), "varuna")
     costs = ran(facts, policy, [ScopedFailure(0.5, (3,), 0, (inf,))], 6.0).costs
     hours = dict(zip(costs.parts, costs.hours[0], strict=True))
     assert (hours["reschedule"], hours["load"]) == (0.25, 0.5)
@@ -278,35 +280,35 @@ BAD_FOR_BOTH: list[tuple[dict[str, Any], str]] = [
     ({"throughput": (1.0, inf)}, "positive with all units"),
     ({"throughput": (1.0, 2.0)}, "begin with the number for all units"),
 ]
-BAD_FOR_ONE: list[tuple[Any, dict[str, Any], str]] = [
-    (oobleck, {"reconfigure": -1.0}, "negative"),
-    (oobleck, {"every": 0.0}, "positive"),
-    (varuna, {"every_steps": 0}, "at least 1"),
-    (varuna, {"restart": -1.0}, "negative"),
+BAD_FOR_ONE: list[tuple[str, dict[str, Any], str]] = [
+    ("oobleck", {"reconfigure": -1.0}, "negative"),
+    ("oobleck", {"every": 0.0}, "positive"),
+    ("varuna", {"every_steps": 0}, "at least 1"),
+    ("varuna", {"restart": -1.0}, "negative"),
 ]
 
 
 @pytest.mark.parametrize(
     ("system", "options", "words"),
-    [(system, *bad) for system in (oobleck, varuna) for bad in BAD_FOR_BOTH] + BAD_FOR_ONE,
+    [(system, *bad) for system in ("oobleck", "varuna") for bad in BAD_FOR_BOTH] + BAD_FOR_ONE,
 )
 def test_what_an_elastic_system_can_not_serve_is_said(
-    system: Any, options: dict[str, Any], words: str
+    system: str, options: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(ParameterError, match=words):
-        system.plan(facts_of(0.1), system.Options(**options), "elastic")
+        SYSTEMS[system].plan(facts_of(0.1), SYSTEMS[system].options(**options), "elastic")
 
 
-@pytest.mark.parametrize("system", [oobleck, varuna])
-def test_an_elastic_system_needs_the_time_of_a_step(system: Any) -> None:
+@pytest.mark.parametrize("system", ["oobleck", "varuna"])
+def test_an_elastic_system_needs_the_time_of_a_step(system: str) -> None:
     with pytest.raises(ParameterError, match=r"job\.step"):
-        system.plan(facts_of(None), system.Options(), "elastic")
+        SYSTEMS[system].plan(facts_of(None), SYSTEMS[system].options(), "elastic")
 
 
 def test_nodes_that_leave_together_are_taken_back_one_by_one() -> None:
     # as on a spot market: one node leaves, two leave at once; each comes back on its own
     facts = facts_of(0.25, n_nodes=4)
-    options = oobleck.Options(throughput=(8.0, 6.0, 4.0, 2.0), reconfigure=0.25)
+    options = oobleck.OobleckOptions(throughput=(8.0, 6.0, 4.0, 2.0), reconfigure=0.25)
     policy = oobleck.plan(facts, options, "oobleck")
     failures = [ScopedFailure(1.0, (0,), 0, (2.0,)), ScopedFailure(2.0, (1, 2), 0, (1.5, 3.0))]
     costs = ran(facts, policy, failures, 6.0).costs

@@ -14,7 +14,7 @@ from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Role
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
-from cprsim.recovery.systems.hsdp import SYSTEM, Options
+from cprsim.recovery.systems.hsdp import SYSTEM, HsdpOptions
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
@@ -50,7 +50,7 @@ def facts(n_nodes: int = 8, **changes: object) -> JobFacts:
 
 
 def planned(job: JobFacts, **options: object) -> Policy:
-    policy = SYSTEM.plan(job, Options(**options), "hsdp")
+    policy = SYSTEM.plan(job, HsdpOptions(**options), "hsdp")
     require_legal(policy, job.cluster, job.scopes)
     return policy
 

@@ -16,7 +16,7 @@ from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems.moc import (
-    Options,
+    MocOptions,
     expert_staleness,
     mean_expert_staleness,
     plan,
@@ -72,7 +72,7 @@ def assert_mean(values: np.ndarray, theory: float) -> None:
 def test_a_save_of_some_experts_takes_their_share_of_the_bytes() -> None:
     assert save_fraction(16, 16, 0.86) == pytest.approx(1.0)
     assert save_fraction(16, 1, 0.86) == pytest.approx(0.14 + 0.86 / 16)
-    options = Options(experts=16, saved_each=4, snapshot=2.0, persist=4.0, window=0.0, every=8.0)
+    options = MocOptions(experts=16, saved_each=4, snapshot=2.0, persist=4.0, window=0.0, every=8.0)
     policy = plan(facts_of(), options, "moc")
     snapshot, remote = policy.captures
     part = 0.14 + 0.86 / 4
@@ -87,7 +87,7 @@ def test_a_save_of_some_experts_takes_their_share_of_the_bytes() -> None:
 def test_a_snapshot_stalls_for_what_a_forward_and_backward_pass_does_not_hide(
     window: float, stall_h: float
 ) -> None:
-    options = Options(experts=4, saved_each=4, snapshot=0.5, window=window, every=4.0)
+    options = MocOptions(experts=4, saved_each=4, snapshot=0.5, window=window, every=4.0)
     snapshot = plan(facts_of(), options, "moc").captures[0]
     assert snapshot.stall is not None
     assert snapshot.background is not None
@@ -97,16 +97,16 @@ def test_a_snapshot_stalls_for_what_a_forward_and_backward_pass_does_not_hide(
 
 def test_what_is_not_said_follows_from_the_job() -> None:
     facts = facts_of(save_background=Constant(2.0), step_h=0.125)
-    snapshot, remote = plan(facts, Options(experts=4, saved_each=4), "moc").captures
+    snapshot, remote = plan(facts, MocOptions(experts=4, saved_each=4), "moc").captures
     assert snapshot.stall == Constant(0.5 - 0.125)
     assert remote.background == Constant(2.0)
     assert snapshot.every_h == pytest.approx(sqrt(2 * 0.375 * MTBF))
-    snapshot, remote = plan(facts_of(), Options(experts=4, saved_each=4), "moc").captures
+    snapshot, remote = plan(facts_of(), MocOptions(experts=4, saved_each=4), "moc").captures
     assert (snapshot.stall, remote.background) == (Constant(0.5), Constant(0.5))
 
 
 def test_the_interval_is_no_shorter_than_a_save_takes() -> None:
-    options = Options(experts=4, saved_each=4, snapshot=0.5, window=1.0, persist=3.0)
+    options = MocOptions(experts=4, saved_each=4, snapshot=0.5, window=1.0, persist=3.0)
     facts = facts_of(mtbf_h=inf)
     policy = plan(facts, options, "moc")
     assert policy.captures[0].every_h == pytest.approx(3.0, rel=1e-8)
@@ -117,7 +117,9 @@ def test_the_interval_is_no_shorter_than_a_save_takes() -> None:
 def test_overhead_is_the_published_one_where_no_snapshot_is_hidden() -> None:
     # O = s I_tot/I + n_f (R + I/2), progress clock, failures that spare host memory
     facts = facts_of(scopes=(PROCESS,))
-    options = Options(experts=8, saved_each=2, snapshot=0.5, window=0.0, persist=0.25, every=EVERY)
+    options = MocOptions(
+        experts=8, saved_each=2, snapshot=0.5, window=0.0, persist=0.25, every=EVERY
+    )
     job = job_of(facts, plan(facts, options, "moc"))
     failures = PoissonFailures.draw(job, [1 / MTBF], N_REPLICATIONS, until_h=T, seed=5)
     costs = ran(job, failures).costs
@@ -128,7 +130,9 @@ def test_overhead_is_the_published_one_where_no_snapshot_is_hidden() -> None:
 def test_a_hidden_snapshot_is_as_old_as_it_took() -> None:
     # progress clock: the published O has no such term
     facts = facts_of(scopes=(PROCESS,))
-    options = Options(experts=8, saved_each=8, snapshot=0.75, window=1.0, persist=0.25, every=EVERY)
+    options = MocOptions(
+        experts=8, saved_each=8, snapshot=0.75, window=1.0, persist=0.25, every=EVERY
+    )
     job = job_of(facts, plan(facts, options, "moc"))
     failures = PoissonFailures.draw(job, [1 / MTBF], N_REPLICATIONS, until_h=T, seed=6)
     costs = ran(job, failures).costs
@@ -139,7 +143,9 @@ def test_a_hidden_snapshot_is_as_old_as_it_took() -> None:
 
 def test_a_node_takes_its_host_memory_with_it_and_a_process_does_not() -> None:
     facts = facts_of()
-    options = Options(experts=2, saved_each=2, snapshot=0.0, window=0.0, persist=0.75, every=EVERY)
+    options = MocOptions(
+        experts=2, saved_each=2, snapshot=0.0, window=0.0, persist=0.75, every=EVERY
+    )
     job = job_of(facts, plan(facts, options, "moc"))
     lists = tuple((ScopedFailure(10.5, (1,), scope, (0.0,)),) for scope in (0, 1))
     costs = ran(job, GivenFailures(lists)).costs
@@ -150,16 +156,16 @@ def test_a_node_takes_its_host_memory_with_it_and_a_process_does_not() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (Options(), "give `experts`"),
-        (Options(experts=4, saved_each=5), "5 of 4 experts"),
-        (Options(experts=4, saved_each=0), "0 of 4 experts"),
-        (Options(experts=4, expert_share=1.5), "between 0 and 1"),
-        (Options(experts=4, every=0.0), "`every`"),
-        (Options(experts=4, persist=-1.0), "`persist`"),
-        (Options(experts=4, snapshot=0.0, persist=0.0), "give `every`"),
+        (MocOptions(), "give `experts`"),
+        (MocOptions(experts=4, saved_each=5), "5 of 4 experts"),
+        (MocOptions(experts=4, saved_each=0), "0 of 4 experts"),
+        (MocOptions(experts=4, expert_share=1.5), "between 0 and 1"),
+        (MocOptions(experts=4, every=0.0), "`every`"),
+        (MocOptions(experts=4, persist=-1.0), "`persist`"),
+        (MocOptions(experts=4, snapshot=0.0, persist=0.0), "give `every`"),
     ],
 )
-def test_what_moc_can_not_serve_is_said(options: Options, words: str) -> None:
+def test_what_moc_can_not_serve_is_said(options: MocOptions, words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         plan(facts_of(), options, "moc")
 
@@ -209,7 +215,7 @@ def test_experts_that_failures_strike_are_as_stale_as_in_theory(
     # progress clock: the engine's jobs go back to saves, of which the rotation holds one expert
     # drawn at random
     facts = facts_of(scopes=(PROCESS,))
-    options = Options(
+    options = MocOptions(
         experts=n_experts, saved_each=n_saved_each, snapshot=0.0, persist=0.5, every=EVERY
     )
     job = job_of(facts, plan(facts, options, "moc"))
@@ -249,4 +255,4 @@ def test_staleness_before_the_job_is_refused() -> None:
 
 def test_a_policy_is_legal_whatever_fails() -> None:
     facts = replace(facts_of(), scopes=(replace(NODE, reach=Reach.ALL),))
-    require_legal(plan(facts, Options(experts=8), "moc"), facts.cluster, facts.scopes)
+    require_legal(plan(facts, MocOptions(experts=8), "moc"), facts.cluster, facts.scopes)

@@ -12,7 +12,7 @@ import pytest
 from cprsim.experiments.assemble import assemble
 from cprsim.reproduce.promise import exhaustive
 from cprsim.reproduce.promise.cells import cells_of, limits
-from cprsim.reproduce.promise.exhaustive import NEAR_ENOUGH, OnGrid, Ratio, search
+from cprsim.reproduce.promise.exhaustive import NEAR_ENOUGH, ChoiceOnGrid, Ratio, search
 from cprsim.reproduce.promise.losses import CellLoss, PromisedJob
 from cprsim.scenario import load_scenario
 from tests.reproduce.promise.test_promise import CURVE, SCENARIO
@@ -37,7 +37,7 @@ def few_replications(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exhaustive, "N_REPLICATIONS", 300)
 
 
-def searched(job: PromisedJob, ratio: float = 1.0) -> list[OnGrid]:
+def searched(job: PromisedJob, ratio: float = 1.0) -> list[ChoiceOnGrid]:
     """With losses measured as so many times the predicted ones, to 2 % of them."""
     kept = [CellLoss(cell, ratio * 1e-3, 2e-5, 40, 1e-3) for cell in job.cells]
     return search(job, kept)
