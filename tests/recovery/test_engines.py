@@ -54,6 +54,7 @@ from tests.recovery.random_policies import (
     random_case,
     random_failures,
     random_job,
+    random_rule,
     with_parts,
     with_policy,
     with_shared_loads,
@@ -171,6 +172,41 @@ def on_grid(seed: int) -> Case:
     return job, strikes, draws
 
 
+REVERTS = (
+    *((Reverts.ALL, to) for to in (To.NEWEST, To.STEP_BEGUN, To.STEP_BEFORE, To.START)),
+    *((reverts, To.NEWEST) for reverts in (Reverts.STRUCK, Reverts.SHARDS, Reverts.NOBODY)),
+)
+
+
+def pairs(seed: int) -> Case:
+    """One kind of rule strikes in another's recovery: a scope for each, all 49 pairs in turn."""
+    dice = Dice(np.random.default_rng([seed, 8]))
+    while True:
+        job = random_job(dice)
+        tiers = tuple(of_its_own_link(tier) for tier in job.policy.tiers)
+        of_state = [t.name for t in tiers if t.name in job.policy.written and t.role == STATE]
+        if len(job.scopes) > 1 and of_state:
+            break
+    rules = []
+    for scope, kind in zip(job.scopes, (seed % 7, seed // 7 % 7), strict=False):
+        reverts, to = REVERTS[kind]
+        loads = to is To.NEWEST and reverts is not Reverts.NOBODY
+        sources = tuple(dice.some_of(of_state)) if loads else ()
+        waits = job.cluster.n_spares is not None
+        rule = random_rule(
+            dice, job.useful_h, waits, reverts, to, scopes=(scope.name,), sources=sources
+        )
+        again = Stage(StageKind.DETECT, Constant(0.02 * job.useful_h), dice.chance(0.5))
+        rules.append(replace(rule, stages=(again, *rule.stages)))
+    last = job.policy.rules[-1]
+    if dice.chance(0.3):
+        last = replace(last, to=To.NEWEST, sources=(dice.one_of(of_state),))
+    job = with_policy(job, tiers=tiers, rules=(*rules, last))
+    job = replace(job, scopes=job.scopes[:2])
+    failures = random_failures(dice, job, bursts=(0.6, 0.9))
+    return job, failures[:150], RandomDraws(seed, 0.02 * job.useful_h)
+
+
 def whole(hours: float, n_per_h: float) -> float:
     """The nearest multiple of a part of an hour, above 0."""
     return max(1.0, round(hours * n_per_h)) / n_per_h
@@ -284,6 +320,7 @@ CASES: dict[str, Callable[[int], Case]] = {
     "together": together,
     "uneven": uneven,
     "on a grid": on_grid,
+    "pairs": pairs,
 }
 N_QUICK = {
     "random": 40,
@@ -293,6 +330,7 @@ N_QUICK = {
     "together": 16,
     "uneven": 12,
     "on a grid": 16,
+    "pairs": 49,
 }  # with every change
 N_CASES = {
     "random": 300,
@@ -302,6 +340,7 @@ N_CASES = {
     "together": 130,
     "uneven": 60,
     "on a grid": 100,
+    "pairs": 49 * 40,
 }
 ONCE_WRONG = (("random", 500_382), ("together", 500_204))  # two saves due at the end
 
@@ -533,6 +572,57 @@ def loads_are_shared(case: Case) -> bool:
     return not {"shared loads overlap", "a shard is taken back again as it loads"}.isdisjoint(
         watched.seen
     )
+
+
+@dataclass(eq=False)
+class Taken(naive.Replication):
+    """The naive interpreter, that notes which rules, scopes, fall-backs and overlaps are taken."""
+
+    seen: set[str] = field(default_factory=set)
+    kinds: dict[int, str] = field(default_factory=dict)  # of recoveries, by their identity
+
+    def choose(self, scope: Scope, struck: set[int], number: int) -> naive.Choice:
+        choice = super().choose(scope, struck, number)
+        rule = self.job.policy.rules[choice.rule]
+        to = f" {choice.to}" if choice.reverts is Reverts.ALL else ""
+        self.kind = f"{choice.reverts}{to}"
+        self.seen |= {f"rule {self.kind}", f"scope {scope.reach.name}"}
+        kept = [one.content_h for name in rule.sources for one in self.kept[name]]
+        named = {
+            "a later rule": bool(choice.rule),
+            "a corrupt content": choice.tried_h > 0.0,
+            "an older content": choice.source is not None and choice.content_h < max(kept),
+            "another source": choice.source is not None and choice.source.name != rule.sources[0],
+            "none holds": choice.to is To.START and rule.to is not To.START,
+        }
+        self.seen |= {name for name, there in named.items() if there}
+        return choice
+
+    def recover(self, *what: Any) -> None:
+        before = {id(one): one for one in self.recoveries}
+        self.seen |= {f"{self.kinds.get(one, 'split')} + {self.kind}" for one in before}
+        super().recover(*what)
+        self.kinds |= {id(one): self.kind for one in self.recoveries if id(one) not in before}
+
+
+TAKEN = """
+scope PROCESS, scope GPU, scope NODE, scope RACK, scope ALL
+a later rule, a corrupt content, an older content, another source, none holds
+"""
+
+
+@pytest.mark.long
+def test_each_kind_of_rule_scope_fall_back_and_overlap_is_taken_by_20_policies() -> None:
+    found: Counter[str] = Counter()
+    for kind, n_cases in N_CASES.items():
+        for seed in range(n_cases):
+            taken = Taken(*CASES[kind](seed))
+            taken.run()
+            found.update(taken.seen)
+    rules = [f"{one} {to}" if one is Reverts.ALL else str(one) for one, to in REVERTS]
+    named = TAKEN.strip().replace("\n", ", ").split(", ")
+    named += [f"rule {one}" for one in rules] + [f"{a} + {b}" for a in rules for b in rules]
+    assert {name: found[name] for name in named if found[name] < 20} == {}
 
 
 HAPPENINGS = """
