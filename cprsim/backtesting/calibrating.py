@@ -215,7 +215,7 @@ def _origins(
 ) -> tuple[tuple[str, str, str], ...]:
     best = ranking.best.fit
     steps = [job.step_s for job in jobs if isfinite(job.step_s)]
-    told = not any(job.save_every.is_inferred for job in jobs)
+    logged = not any(job.save_every.is_inferred for job in jobs)
     rows = [
         ("useful work", f"{np.median([job.useful_h.mean for job in jobs]):.5g} h",
          f"median of {len(jobs)} job(s)"),
@@ -224,7 +224,7 @@ def _origins(
         ("MTBF", f"{best.mean.mean:.4g} h ({best.mean.low:.4g} to {best.mean.high:.4g})",
          f"{best.family}, {best.n_observed} gaps between failures of a job, best by AIC"),
         ("interval", f"{ran[1]:.4g} h of progress",
-         f"steps {'of the saves' if told else 'at which jobs went on'}; {ran[0]} recovery ran"),
+         f"steps {'of the saves' if logged else 'at which jobs went on'}; {ran[0]} recovery ran"),
     ]  # fmt: skip
     for one in fits:
         mean = one.mean

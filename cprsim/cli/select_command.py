@@ -92,9 +92,11 @@ def select(
     from cprsim.scenario import load_scenario
     from cprsim.selector.folder import read_selection
 
-    said = [*overrides, *selecting.said_of_limits(limits, confidence, risk)]
-    said += selecting.said_of_curve(curve, scenario)
-    asked = selecting.asked(lambda more: load_scenario(scenario, [*said, *more]), replications)
+    all_overrides = [*overrides, *selecting.said_of_limits(limits, confidence, risk)]
+    all_overrides += selecting.said_of_curve(curve, scenario)
+    asked = selecting.asked(
+        lambda more: load_scenario(scenario, [*all_overrides, *more]), replications
+    )
     target = target_of(out, asked.loaded, started, "select")
     selection, there = finished_or_make(
         target, read_selection, lambda: selecting.select_into(target, asked, ON_STDERR)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -31,6 +31,9 @@ _SILENT = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 FORMATS = tuple(_SILENT)
+# by name, how each is drawn: of whole runs alone, and of single replications too
+FIGURES_OF_RUNS: dict[str, Callable[[Result], Figure]] = {"overhead": overhead_figure}
+FIGURES_OF_REPLAYS: dict[str, Callable[[Result], Figure]] = {"timeline": timeline_figure}
 _DONE: WeakSet[Figure] = WeakSet()
 
 
@@ -112,9 +115,8 @@ def draw_result(
     prefix : begins the names of the files
     formats : of png, svg, pdf
     """
-    figures = {"timeline": timeline_figure(result)}
-    if result.replay is None:
-        figures = {"overhead": overhead_figure(result), **figures}
+    of_runs = FIGURES_OF_RUNS if result.replay is None else {}
+    figures = {name: draw(result) for name, draw in (of_runs | FIGURES_OF_REPLAYS).items()}
     return save_figures(figures, folder, prefix=prefix, formats=formats)
 
 
