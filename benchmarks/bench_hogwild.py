@@ -40,7 +40,7 @@ from cprsim.kernel.model import Dlrm, Workspace, layer_views
 from cprsim.kernel.replicas import easgd
 from cprsim.kernel.shape import CRITEO_KAGGLE, ModelShape
 from cprsim.scenario import load_scenario
-from cprsim.sync import load_model
+from cprsim.sync.load_model import load_model
 
 SHAPE = ModelShape(CRITEO_KAGGLE.tables.capped(20_000))
 BATCH, N_BATCHES, ROUNDS, RATE, ELASTIC = 200, 150, 7, 0.05, 0.5

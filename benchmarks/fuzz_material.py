@@ -218,7 +218,7 @@ def without_figures() -> Iterator[None]:
 
     with ExitStack() as patches:
         for name, instead in (
-            ("cprsim.plots.draw_result", nothing), ("cprsim.plots.sweep.draw_sweep", nothing),
+            ("cprsim.plots.save.save_figures", nothing),
             ("cprsim.plots.save.save_figure", nothing),
             ("cprsim.plots.selection.selection_figure", nothing),
             ("cprsim.present.html.inline", lambda *_: ""),

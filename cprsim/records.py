@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum, StrEnum
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Protocol, TypeVar
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from cprsim.codec import Endless, FieldMark, Key
 
+MAX_NODES = 100_000  # of a job
 STOPPED_BEYOND = 100.0  # times the useful time: a replication that takes longer is given up
 
 Floats = NDArray[np.float64]
@@ -130,6 +131,20 @@ class Cluster:
 @dataclass(frozen=True, slots=True)
 class Transfer:
     """A time that follows from bytes over the bandwidth that is free at the moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverLink:
+    """The state of a node over one of its own links, which nobody else uses."""
+
+    link: str = field(
+        metadata={
+            "description": "One of `cluster.links`.",
+            "strict": True,
+            "max_length": 60,
+            "examples": ["pcie"],
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache, lru_cache
-from math import isinf, isnan, nan
-from typing import TYPE_CHECKING
+from math import isfinite, isinf, isnan, nan
+from typing import TYPE_CHECKING, Any
 
 from cprsim.errors import ParameterError
 
@@ -179,6 +179,45 @@ SHARE = Dimension(
 
 
 DIMENSIONS = (TIME, SIZE, BANDWIDTH, THROUGHPUT, HAZARD, SHARE)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """Annotates a float that users write with a unit; it lies between `low` and `high`."""
+
+    dimension: Dimension
+    low: str
+    high: str
+    example: str = ""
+    otherwise: str = ""  # what may stand there instead of a quantity
+
+    def read(self, value: object) -> float:
+        """The value in the unit inside. Raises ParameterError."""
+        example = (self.example or self.dimension.hint) + self.otherwise
+        if isinstance(value, float) and not isfinite(value):
+            raise ParameterError(f"is not a finite number: write for example {example}")
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            raise ParameterError(f"is a bare number: write its unit, for example {example}")
+        if not isinstance(value, str):
+            raise ParameterError(f"is not {self.dimension.what}: write for example {example}")
+        inside = self.dimension.parse(value, example)
+        low, high = self.dimension.parse(self.low), self.dimension.parse(self.high)
+        if not low <= inside <= high:
+            raise ParameterError(f"is out of range: it must lie between {self.low} and {self.high}")
+        return inside
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """How the scenario's schema reads and writes it; nobody else imports pydantic by this."""
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_plain_validator_function(
+            self.read,
+            serialization=core_schema.plain_serializer_function_ser_schema(self.dimension.format),
+        )
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        examples = [self.example] if self.example else list(self.dimension.examples)
+        return {"type": "string", "pattern": self.dimension.pattern, "examples": examples}
 
 
 def split_quantity(text: str) -> tuple[Fraction, str]:

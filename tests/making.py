@@ -20,7 +20,7 @@ from cprsim.workers import Workers
 SCENARIOS = Path(__file__).parents[1] / "scenarios"  # those that ship
 PATIENCE_S = 600  # with a process: a busy machine is slow, not wrong
 PROGRAM = [sys.executable, "-m", "cprsim.cli"]
-WITHOUT_FIGURES = "from cprsim import plots; plots.draw_result = lambda *_: []"
+WITHOUT_FIGURES = "from cprsim.plots import save; save.save_figures = lambda *_, **__: []"
 UNDRAWING_PROGRAM = [
     sys.executable, "-c", f"{WITHOUT_FIGURES}; from cprsim.cli import main; main()"
 ]  # fmt: skip

@@ -25,7 +25,7 @@ from cprsim.failures.sources import no_hours, trace_of
 from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.formats import FORMATS
 from cprsim.failures.traces.formats import tidy as tidy_format
-from cprsim.plots import save
+from cprsim.plots import run as figures_of_a_run
 from cprsim.present import run
 from cprsim.present.document import Picture, Section
 from cprsim.records import Clock, Cluster, ExpectedFailures, FailureTrace
@@ -76,7 +76,7 @@ def test_a_metric_is_in_the_folder_and_in_all_that_shows_it(
 def test_a_figure_is_in_the_folder_and_in_both_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As docs/architecture.md has it: named in `plots/save.py`, its place in `present/run.py`."""
+    """As docs/architecture.md has it: named in `plots/run.py`, its place in `present/run.py`."""
 
     def ettr_figure(result: Result, *, narrow: bool = False) -> Figure:
         figure = Figure(figsize=(3, 2))
@@ -88,7 +88,7 @@ def test_a_figure_is_in_the_folder_and_in_both_pages(
         picture = Picture("ETTR by strategy", "A bar each", lambda narrow: ettr_figure(result))
         return Section("A figure more", [picture])
 
-    monkeypatch.setitem(save.FIGURES_OF_RUNS, "ettr", ettr_figure)
+    monkeypatch.setitem(figures_of_a_run.OF_WHOLE_RUNS, "ettr", ettr_figure)
     monkeypatch.setattr(run, "timeline_section", placed)
     out = tmp_path / "results"
     assert call("run", QUICKSTART, *FEW, "--out", out).exit_code == 0

@@ -255,7 +255,7 @@ def test_nothing_is_kept_unless_a_folder_is_named(tmp_path: Path) -> None:
 
 
 def test_a_finished_folder_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cprsim.plots.draw_result", lambda *_, **__: [])
+    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
     first = cprsim.run(small_scenario(), replications=3, folder=tmp_path)
     assert first.folder is not None
     written = (first.folder / "manifest.json").stat().st_mtime_ns

@@ -19,7 +19,7 @@ from cprsim.results import load_result
 from cprsim.results.rows import replication_rows
 from cprsim.scenario import load_scenario
 from cprsim.selector.folder import read_selection
-from cprsim.sweeps import load_sweep
+from cprsim.sweeps.folder import load_sweep
 from tests.making import WITHOUT_FIGURES, call, small_scenario
 
 pytestmark = pytest.mark.long
@@ -97,8 +97,6 @@ KILL = f"""\
 import os, signal, sys
 from importlib import import_module
 {WITHOUT_FIGURES}
-from cprsim.plots import save, sweep
-sweep.draw_sweep = save.save_figure = lambda *_: []
 room, function = sys.argv.pop(1).rsplit(".", 1)
 setattr(import_module(room), function, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 from cprsim.cli import main
@@ -118,8 +116,7 @@ def test_a_kill_leaves_no_half_written_result_and_the_same_command_finishes(
     assert list(results.glob(".*.unfinished/new/*")), "it was killed before it wrote anything"
     assert visible(results) == []
 
-    for name in ("draw_result", "sweep.draw_sweep", "save.save_figure"):
-        monkeypatch.setattr(f"cprsim.plots.{name}", lambda *_: [])
+    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
     assert call(*arguments).exit_code == 0
     (finished,) = visible(results)
     read(finished)
@@ -168,7 +165,7 @@ class Page(HTMLParser):
 
 def test_no_script_from_a_name_runs_in_a_report(folder, monkeypatch) -> None:
     """The result is a foreign one: no scenario takes such names."""
-    monkeypatch.setattr("cprsim.plots.draw_result", lambda *_: [])
+    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
     assert call("run", "small.yaml").exit_code == 0
     (result,) = visible(folder / "results")
     rename_everything(result)

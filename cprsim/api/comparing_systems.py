@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -19,14 +18,14 @@ from cprsim.making.comparing_systems import (
     map_into,
 )
 from cprsim.making.options import shortcuts
-from cprsim.plots.systems import systems_figure
-from cprsim.plots.systems_map import systems_map_figure
+from cprsim.plots.systems import systems_figures
+from cprsim.plots.systems_map import systems_map_figures
 from cprsim.present.document import Document
 from cprsim.present.systems import document_of_systems, entries_text, row_of
 from cprsim.present.systems_map import document_of_map
-from cprsim.systems_compared import Comparison, load_comparison, standings
-from cprsim.systems_compared.map_folder import SystemsMap, load_map
-from cprsim.systems_compared.standings import BEST, tied_names
+from cprsim.systems_compared.folder import Comparison
+from cprsim.systems_compared.map_folder import SystemsMap
+from cprsim.systems_compared.standings import BEST, standings, tied_names
 from cprsim.workers import Workers
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class SystemsComparison(KeptAnswer[Comparison]):
         return document_of_systems(self._made)
 
     def _drawings(self) -> Mapping[str, Draw]:
-        return {"systems": partial(systems_figure, self._made)}
+        return systems_figures(self._made)
 
 
 class MapOfSystems(KeptAnswer[SystemsMap]):
@@ -104,7 +103,7 @@ class MapOfSystems(KeptAnswer[SystemsMap]):
         return document_of_map(self._made)
 
     def _drawings(self) -> Mapping[str, Draw]:
-        return {"map": partial(systems_map_figure, self._made)}
+        return systems_map_figures(self._made)
 
 
 @overload
@@ -176,12 +175,11 @@ def compare_systems(
         over = source.changed({"sweep.over": dict(map), "sweep.mode": "grid"})
         of_map = map_asked(over.read, replications, rules)
         target = place.target(of_map.loaded, started, rules.named("systems-map"))
-        draw = partial(map_into, target, of_map, Workers(workers), WATCH, lambda finished: None)
-        return MapOfSystems(load_map(place.folder_of(target, load_map, draw)), place)
+        drawn, _ = map_into(target, of_map, Workers(workers), WATCH, lambda finished: None)
+        return MapOfSystems(drawn, place)
     if workers is not None:
         raise ParameterError("workers: only a map has points to share")
     wanted = asked(source.read, replications, rules)
     target = place.target(wanted.loaded, started, rules.named("systems"))
-    make = partial(compare_into, target, wanted, WATCH, draws=place.keeps)
-    path = place.folder_of(target, load_comparison, make)
-    return SystemsComparison(load_comparison(path), place)
+    made, _ = compare_into(target, wanted, WATCH, draws=place.keeps)
+    return SystemsComparison(made, place)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -127,8 +126,7 @@ class Fit(Answer):
         return document_of_fit(self._report)
 
     def _drawings(self) -> Mapping[str, Draw]:
-        figures = fit_figures(self._report.fitted)
-        return {name: partial(figures.__getitem__, name) for name in figures}
+        return fit_figures(self._report.fitted)
 
 
 def _sections(fragment: str) -> dict[str, Any]:

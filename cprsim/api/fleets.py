@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +12,7 @@ from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.fleets.folder import FleetResult, option_table
 from cprsim.making.fleeting import axes_of, fleet_identity, fleet_into
 from cprsim.making.options import shortcuts
-from cprsim.plots.draw_chart import chart_figure
-from cprsim.plots.fleet import fleet_charts
+from cprsim.plots.fleet import fleet_figures
 from cprsim.present.document import Document
 from cprsim.present.fleet import document_of_fleet
 from cprsim.workers import Workers
@@ -56,8 +54,7 @@ class Fleet(KeptAnswer[FleetResult]):
         return document_of_fleet(self._made)
 
     def _drawings(self) -> Mapping[str, Draw]:
-        charts = fleet_charts(self._made)
-        return {name: partial(chart_figure, chart) for name, chart in charts.items()}
+        return fleet_figures(self._made)
 
 
 def fleet(

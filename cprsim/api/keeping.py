@@ -6,7 +6,6 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -14,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 from cprsim.api.answer import Answer
 from cprsim.making.watch import Watch
 from cprsim.plots.save import save_figures
-from cprsim.results.folder import ResultTarget, finished_or_make
+from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity, identity_of
 from cprsim.results.manifest import damage, list_again
 from cprsim.results.publish import publishing
@@ -61,13 +60,6 @@ class ResultsPlace:
         about = {"seed": loaded.scenario.simulation.seed}
         found = identity or identity_of(loaded, kind, replay)
         return ResultTarget(self.root, found, started, about)
-
-    def folder_of(
-        self, target: ResultTarget, read: Callable[[Path], object], make: Callable[[], object]
-    ) -> Path:
-        """The results folder, found finished or made; see `results.folder.finished_or_make`."""
-        finished_or_make(target.folder, read, make, warn=WATCH.warn)
-        return target.folder
 
 
 def now() -> datetime:
@@ -126,6 +118,6 @@ class KeptAnswer(Answer, Generic[M]):
         with publishing(final) as new:
             shutil.copytree(self._made.path, new, dirs_exist_ok=True)
             if not self._place.keeps:
-                save_figures({name: draw() for name, draw in self._drawings().items()}, new)
+                save_figures(self._drawings(), new)
                 list_again(new)
         return final

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +12,10 @@ from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.experiments.assemble import assemble
 from cprsim.making.options import replay_number, require_replication, shortcuts
 from cprsim.making.running import simulate_into
-from cprsim.plots.overhead import overhead_figure
-from cprsim.plots.timeline import timeline_figure
+from cprsim.plots.run import run_figures
 from cprsim.present.document import Document
 from cprsim.present.run import document_of_run
-from cprsim.results import Result, load_result
+from cprsim.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,10 +60,7 @@ class Run(KeptAnswer[Result]):
         return document_of_run(self._made)
 
     def _drawings(self) -> Mapping[str, Draw]:
-        drawings: dict[str, Draw] = {"timeline": partial(timeline_figure, self._made)}
-        if self._made.replay is None:
-            drawings = {"overhead": partial(overhead_figure, self._made), **drawings}
-        return drawings
+        return run_figures(self._made)
 
 
 def run(
@@ -99,8 +94,7 @@ def run(
     def made(number: int | None) -> Result:
         require_replication(number)
         target = place.target(loaded, started, replay=number)
-        make = partial(simulate_into, target, loaded, experiment, WATCH, draws=place.keeps)
-        return load_result(place.folder_of(target, load_result, make))
+        return simulate_into(target, loaded, experiment, WATCH, draws=place.keeps)[0]
 
     number = replay_number(None if replay is None else str(replay), lambda: made(None))
     return Run(made(number), place)

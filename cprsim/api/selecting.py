@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,10 +17,10 @@ from cprsim.making.selecting import (
     said_of_limits,
     select_into,
 )
-from cprsim.plots.selection import selection_figure
+from cprsim.plots.selection import selection_figures
 from cprsim.present.document import Document
-from cprsim.present.selection import Selected, document_of_selection, entries_text, load_selected
-from cprsim.selector.folder import candidate_rows, read_selection
+from cprsim.present.selection import document_of_selection, entries_text
+from cprsim.selector.folder import Selected, candidate_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +56,7 @@ class Selection(KeptAnswer[Selected]):
         return document_of_selection(self._made)
 
     def _drawings(self) -> Mapping[str, Draw]:
-        return {"pareto": partial(selection_figure, self._made.selection, self._made.name)}
+        return selection_figures(self._made.selection, self._made.name)
 
 
 def select(
@@ -107,5 +106,5 @@ def select(
     source = source.changed([*said, *said_of_curve(named, source.path)])
     wanted = asked(source.read, replications)
     target = place.target(wanted.loaded, started, "select")
-    make = partial(select_into, target, wanted, WATCH, draws=place.keeps)
-    return Selection(load_selected(place.folder_of(target, read_selection, make)), place)
+    made, _ = select_into(target, wanted, WATCH, draws=place.keeps)
+    return Selection(made, place)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +15,7 @@ from cprsim.making.sweeping import sweep_into
 from cprsim.plots.sweep import sweep_figures
 from cprsim.present.document import Document
 from cprsim.present.sweep import document_of_sweep
-from cprsim.sweeps import SweepResult
+from cprsim.sweeps.folder import SweepResult
 from cprsim.workers import Workers
 
 if TYPE_CHECKING:
@@ -51,8 +50,7 @@ class Sweep(KeptAnswer[SweepResult]):
         return document_of_sweep(self._made)
 
     def _drawings(self) -> Mapping[str, Draw]:
-        figures = sweep_figures(self._made)
-        return {name: partial(figures.__getitem__, name) for name in figures}
+        return sweep_figures(self._made)
 
 
 def sweep(

@@ -89,21 +89,18 @@ def compare_systems(
             as_json,
         )
         return
-    from cprsim.cli.finished import finished_or_make, target_of
+    from cprsim.cli.finished import target_of
     from cprsim.cli.watching import ON_STDERR
     from cprsim.making import comparing_systems
     from cprsim.present.systems import comparison_as_json, systems_blocks
     from cprsim.scenario import load_scenario
-    from cprsim.systems_compared import load_comparison
 
     rules = comparing_systems.Rules(fixed, tuple(only))
     asked = comparing_systems.asked(
         lambda more: load_scenario(scenario, [*all_overrides, *more]), replications, rules
     )
     target = target_of(out, asked.loaded, started, rules.named("systems"))
-    comparison, there = finished_or_make(
-        target, load_comparison, lambda: comparing_systems.compare_into(target, asked, ON_STDERR)
-    )
+    comparison, there = comparing_systems.compare_into(target, asked, ON_STDERR)
     show(
         lambda: comparison_as_json(comparison),
         lambda: systems_blocks(comparison, found_again=there),
@@ -122,13 +119,12 @@ def _map(
     started: datetime,
     as_json: bool,
 ) -> None:
-    from cprsim.cli.finished import finished_or_make, target_of
+    from cprsim.cli.finished import target_of
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.watching import ON_STDERR
     from cprsim.making import comparing_systems
     from cprsim.present.systems_map import map_as_json, map_blocks
     from cprsim.scenario import load_scenario
-    from cprsim.systems_compared.map_folder import SystemsMap, load_map
     from cprsim.workers import Workers
 
     def load(more: Sequence[str]) -> LoadedScenario:
@@ -138,14 +134,9 @@ def _map(
     rules = comparing_systems.Rules(how[0], tuple(how[1]))
     asked = comparing_systems.map_asked(load, replications, rules)
     target = target_of(out, asked.loaded, started, rules.named("systems-map"))
-
-    def make() -> SystemsMap:
-        with telling_what_is_kept() as kept:
-            by = Workers(workers)
-            return comparing_systems.map_into(target, asked, by, ON_STDERR, kept.hold)
-
-    instead = "it is made anew from its points"
-    made, there = finished_or_make(target, load_map, make, instead=instead, alone=True)
+    with telling_what_is_kept() as kept:
+        by = Workers(workers)
+        made, there = comparing_systems.map_into(target, asked, by, ON_STDERR, kept.hold)
     show(
         lambda: map_as_json(made),
         lambda: map_blocks(made, found_again=there),

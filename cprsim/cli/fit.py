@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -392,7 +393,7 @@ def _draw(fitted: TraceFit, out: Path, not_coalesced: Outages | None) -> list[Pa
     figures = fit_figures(fitted)
     if not_coalesced is not None:
         windows = failures_by_window(not_coalesced)
-        figures = {**figures, "coalescing": coalescing_figure(windows)}
+        figures = {**figures, "coalescing": partial(coalescing_figure, windows)}
     with writes(f"to {out}"):
         out.mkdir(parents=True, exist_ok=True)
         return save_figures(figures, out, prefix="fit-")

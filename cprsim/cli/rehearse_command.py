@@ -152,11 +152,12 @@ def _kept(
     rehearsal: Rehearsal, loaded: LoadedScenario, out: Path, started: datetime
 ) -> Result | None:
     from cprsim.cli.finished import target_of
-    from cprsim.plots import draw_result
+    from cprsim.plots.run import run_figures
+    from cprsim.plots.save import save_figures
     from cprsim.rehearsal.keeping import keep
 
     target = target_of(out, loaded, started)
-    return keep(target, rehearsal, lambda result: draw_result(result, result.path))
+    return keep(target, rehearsal, lambda result: save_figures(run_figures(result), result.path))
 
 
 def _show(rehearsal: Rehearsal, result: Result | None, as_json: bool) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,8 +13,10 @@ from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import say
 from cprsim.cli.showing import show
 
+if TYPE_CHECKING:
+    from cprsim.present.kinds import ResultKind
+
 RUNS = ("run", "comparison of systems")  # kinds of folders that hold a run
-DRAWS = "draws runs, sweeps, comparisons and maps of systems"
 
 
 def compare(
@@ -33,7 +36,7 @@ def compare(
     from cprsim.results import different, inputs_of, load_result, same_failures, shared_errors
 
     for path in (a, b):
-        _require_kind(path, RUNS, "compares two results of `cprsim run`")
+        _kind_among(RUNS, path, "compares two results of `cprsim run`")
     results = load_result(a), load_result(b)
 
     def plain() -> dict[str, Any]:
@@ -57,47 +60,32 @@ def plot(
         typer.Option("--format", metavar="png|svg|pdf", help="May be repeated. Default: png, svg."),
     ] = None,
 ) -> None:
-    """Draw the figures of a run, a sweep or a comparison of systems again.
+    """Draw the figures of a result again.
 
     Its results folder stays as it is.
     """
     from cprsim.errors import ParameterError
-    from cprsim.plots import FORMATS, draw_result, save_figure
-    from cprsim.plots.sweep import draw_sweep
-    from cprsim.plots.systems import systems_figure
-    from cprsim.plots.systems_map import systems_map_figure
-    from cprsim.results import Result, load_result
-    from cprsim.sweeps import SweepResult, is_sweep, load_sweep
-    from cprsim.systems_compared import is_comparison, load_comparison
-    from cprsim.systems_compared.map_folder import SystemsMap, is_map, load_map
+    from cprsim.plots.save import FORMATS, save_figures
+    from cprsim.present.kinds import KINDS
     from cprsim.whole_file import writes
 
     wanted = formats or ["png", "svg"]
     for unknown in set(wanted) - set(FORMATS):
         raise ParameterError(f"--format: {unknown!r} is none of {', '.join(FORMATS)}")
-    _require_kind(result, (*RUNS, "sweep", "map of systems"), DRAWS)
-    prefix = f"{result.resolve().name}-"
-    load = load_map if is_map(result) else load_sweep if is_sweep(result) else load_result
-    loaded: object = load(result)
+    drawn = [name for name, kind in KINDS.items() if kind.figures is not None]
+    kind = _kind_among(drawn, result, f"draws every {' or '.join(drawn)}")
+    assert kind.figures is not None
+    figures = kind.figures(kind.load(result))
     pulse.doing("drawing figures")
     with writes(f"to {out}"):
         out.mkdir(parents=True, exist_ok=True)
-        if isinstance(loaded, SweepResult):
-            paths = draw_sweep(loaded, out, prefix=prefix, formats=wanted)
-        elif isinstance(loaded, SystemsMap):
-            paths = save_figure(systems_map_figure(loaded), out / f"{prefix}map", wanted)
-        elif is_comparison(result):
-            figure = systems_figure(load_comparison(result))
-            paths = save_figure(figure, out / f"{prefix}systems", wanted)
-        else:
-            assert isinstance(loaded, Result)
-            paths = draw_result(loaded, out, prefix=prefix, formats=wanted)
+        paths = save_figures(figures, out, prefix=f"{result.resolve().name}-", formats=wanted)
     for path in paths:
         say(path)
 
 
-def _require_kind(path: Path, kinds: tuple[str, ...], does: str) -> None:
-    """Raise ResultError for a result that is of none of some kinds."""
+def _kind_among(kinds: Sequence[str], path: Path, does: str) -> ResultKind:
+    """The kind of a result. Raises ResultError where it is none of those."""
     from cprsim.errors import ResultError
     from cprsim.present.kinds import KINDS, kind_of
 
@@ -109,3 +97,4 @@ def _require_kind(path: Path, kinds: tuple[str, ...], does: str) -> None:
             f"{path} is {what}: this command {does}; `cprsim report` shows results of every kind, "
             "also several side by side"
         )
+    return kind

@@ -51,21 +51,16 @@ def run(
     from cprsim.experiments.assemble import assemble
 
     experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
-    from cprsim.cli.finished import finished_or_make, target_of
+    from cprsim.cli.finished import target_of
     from cprsim.cli.watching import ON_STDERR
-    from cprsim.making import running
+    from cprsim.making.running import simulate_into
     from cprsim.present.run import run_as_json, run_blocks
-    from cprsim.results import load_result
 
     def made(number: int | None) -> tuple[Result, bool]:
         """The result of a whole run or of one replication, and whether it was there already."""
         require_replication(number)
         target = target_of(out, loaded, started, replay=number)
-        return finished_or_make(
-            target,
-            load_result,
-            lambda: running.simulate_into(target, loaded, experiment, ON_STDERR),
-        )
+        return simulate_into(target, loaded, experiment, ON_STDERR)
 
     result, there = made(replay_number(replay, lambda: made(None)[0]))
     show(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,9 +13,8 @@ from cprsim.cli.showing import show
 from cprsim.errors import ParameterError
 
 if TYPE_CHECKING:
-    from cprsim.making.selecting import SelectRequest
     from cprsim.present.document import Block
-    from cprsim.selector import Selection
+    from cprsim.selector.folder import Selected
 
 
 def select(
@@ -86,11 +84,10 @@ def select(
         "target_pls": target_pls,
         "max_loss": _limit_by_name(max_loss),
     }
-    from cprsim.cli.finished import finished_or_make, target_of
+    from cprsim.cli.finished import target_of
     from cprsim.cli.watching import ON_STDERR
     from cprsim.making import selecting
     from cprsim.scenario import load_scenario
-    from cprsim.selector.folder import read_selection
 
     all_overrides = [*overrides, *selecting.said_of_limits(limits, confidence, risk)]
     all_overrides += selecting.said_of_curve(curve, scenario)
@@ -98,12 +95,10 @@ def select(
         lambda more: load_scenario(scenario, [*all_overrides, *more]), replications
     )
     target = target_of(out, asked.loaded, started, "select")
-    selection, there = finished_or_make(
-        target, read_selection, lambda: selecting.select_into(target, asked, ON_STDERR)
-    )
+    made, there = selecting.select_into(target, asked, ON_STDERR)
     show(
-        lambda: _plain(selection, asked, target.folder),
-        lambda: _blocks(selection, asked, target.folder, found_again=there),
+        lambda: _plain(made),
+        lambda: _blocks(made, asked.experiment.cluster.n_nodes, found_again=there),
         as_json=as_json,
     )
 
@@ -122,28 +117,28 @@ def _limit_by_name(text: str | None) -> dict[str, float] | None:
         raise ParameterError(message) from None
 
 
-def _plain(selection: Selection, asked: SelectRequest, folder: Path) -> dict[str, Any]:
+def _plain(made: Selected) -> dict[str, Any]:
     from cprsim.codec import encode
     from cprsim.present.money import bills_as_json
     from cprsim.results.money import prices_in
     from cprsim.selector.bills import bills_of_selection
     from cprsim.selector.words import entries
 
+    selection = made.selection
     return {
-        "name": asked.name,
-        "results": str(folder),
+        "name": made.name,
+        "results": str(made.path),
         **encode(selection),
         "entries": entries(selection),
-        **bills_as_json(bills_of_selection(selection, prices_in(folder))),
+        **bills_as_json(bills_of_selection(selection, prices_in(made.path))),
     }
 
 
-def _blocks(
-    selection: Selection, asked: SelectRequest, folder: Path, *, found_again: bool
-) -> list[Block]:
+def _blocks(made: Selected, n_nodes: int, *, found_again: bool) -> list[Block]:
     from cprsim.present.provenance import FOUND_AGAIN, places
     from cprsim.present.selection import summary
     from cprsim.results.money import prices_in
 
-    blocks = summary(selection, asked.name, asked.experiment.cluster.n_nodes, prices_in(folder))
-    return [*blocks, places(folder, [folder / "pareto.png"], FOUND_AGAIN if found_again else "")]
+    blocks = summary(made.selection, made.name, n_nodes, prices_in(made.path))
+    note = FOUND_AGAIN if found_again else ""
+    return [*blocks, places(made.path, [made.path / "pareto.png"], note)]

@@ -13,7 +13,8 @@ from cprsim.cli.saying import say, say_json
 from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
-    from cprsim.sync import SpeedPoint, SyncSetting
+    from cprsim.sync.setting import SyncSetting
+    from cprsim.sync.simulation import SpeedPoint
 
 FIGURES = Path("results")
 MOST_TRAINERS = 1000  # more are slow to simulate event by event
@@ -50,7 +51,7 @@ def sync(
     for text in beside:
         more = [*overrides, *overrides_of(text)]
         settings.append(sync_setting(load_scenario(scenario, more)))
-    from cprsim.plots import save_figure
+    from cprsim.plots.save import save_figure
     from cprsim.plots.sync import sync_figure
     from cprsim.present.sync import print_sync, sync_as_json
     from cprsim.results.publish import require_writable
@@ -100,7 +101,7 @@ def overrides_of(text: str) -> list[str]:
 def _simulated(
     settings: list[SyncSetting], counts: list[int], seed: int
 ) -> list[tuple[SpeedPoint, ...]]:
-    from cprsim.sync import over_trainers
+    from cprsim.sync.simulation import over_trainers
 
     made = []
     for number, setting in enumerate(settings, start=1):

@@ -59,7 +59,8 @@ def train(
     from cprsim.experiments.assemble import assemble
     from cprsim.experiments.proxy_model import proxy_model
     from cprsim.experiments.train_in_step import team_of
-    from cprsim.plots import loss_figure, save_figure
+    from cprsim.plots.loss import loss_figure
+    from cprsim.plots.save import save_figure
     from cprsim.present.train import accuracy_as_json, accuracy_blocks
     from cprsim.results.publish import require_writable
 

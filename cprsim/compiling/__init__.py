@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, update_wrapper
-from os import environ
+from os import W_OK, access, environ
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, ClassVar, TypeVar, cast
@@ -67,11 +67,21 @@ class Compiled:
         by_then_s = self.interpreted_s + more_s
         if by_then_s <= LOADING_S or environ.get("NUMBA_DISABLE_JIT", "0") != "0":
             return False
-        if by_then_s > self._compiling_s:
-            return True
+        return by_then_s > self._compiling_s or (self._may_be_kept() and self._is_kept())
+
+    def _is_kept(self) -> bool:
         from cprsim.compiling.by_numba import is_kept
 
         return is_kept(self.code)
+
+    def _may_be_kept(self) -> bool:
+        """Whether a file is named as machine code of this function is: seen without numba."""
+        source = Path(self.py_func.__code__.co_filename)
+        named = f"{source.stem}.{self.py_func.__qualname__}-*.nbi"
+        if given := environ.get("NUMBA_CACHE_DIR"):
+            return any(Path(given).rglob(named))
+        beside = source.parent / "__pycache__"
+        return any(beside.glob(named)) or not access(source.parent, W_OK)
 
     @property
     def _numba_type_(self) -> Any:

@@ -11,7 +11,7 @@ from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import Clicks, RawClicks, n_train, split
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shape import PRESETS, ModelShape, TableLayout
-from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.shards import Shards
 from cprsim.kernel.training import TrainingPlan
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
@@ -76,7 +76,7 @@ def proxy_model(loaded: LoadedScenario) -> ProxyModel:
             epochs=section.epochs,
             seed=section.seed,
         ),
-        shards=Shards(train.tables, loaded.scenario.cluster.emb_ps, ShardBy(section.shard_by)),
+        shards=Shards(train.tables, loaded.scenario.cluster.emb_ps, section.shard_by),
         teacher=teacher,
         n_skipped=n_skipped,
     )

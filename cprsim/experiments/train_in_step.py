@@ -21,14 +21,9 @@ from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import Activity, Cluster, EventKind, EventLog, Holds, SubSaves
 from cprsim.scenario import LoadedScenario
-from cprsim.sync import (
-    ALL,
-    Outage,
-    SyncEvent,
-    SyncLog,
-    SyncSetting,
-    run_log,
-)
+from cprsim.sync.setting import ALL, SyncEvent, SyncLog, SyncSetting
+from cprsim.sync.simulation import run_log
+from cprsim.sync.trainers import Outage
 
 
 def sync_setting(loaded: LoadedScenario) -> SyncSetting:

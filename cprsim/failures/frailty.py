@@ -7,7 +7,7 @@ node's factor z, which is a Weibull with the scale times ``z**(-1 / shape)``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log
 
 import numpy as np
@@ -55,9 +55,17 @@ ALIKE = Alike()
 
 @dataclass(frozen=True, slots=True)
 class GammaFrailty(Frailty):
-    """Factors are gamma with mean 1 and variance ``1 / shape``."""
+    """Every node has a factor on its hazard, drawn from a gamma distribution with mean 1."""
 
-    shape: float
+    shape: float = field(
+        metadata={
+            "description": "Shape of the factors, no unit; their variance is 1 / shape.",
+            "ge": 0.01,
+            "le": 100,
+            "strict": True,
+            "examples": [0.8],
+        }
+    )
 
     def __post_init__(self) -> None:
         positive("frailty shape", self.shape)

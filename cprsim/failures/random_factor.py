@@ -7,7 +7,8 @@ independently, of a gamma distribution with mean 1. Such a process is doubly sto
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 
@@ -15,21 +16,18 @@ from cprsim.budget import require_room
 from cprsim.failures.course import RateCourse
 from cprsim.failures.distributions import positive
 from cprsim.records import Floats, Ints
+from cprsim.units import TIME, Quantity
 
 BYTES_OF_A_STRETCH = 80  # while it is drawn, and as a pace
 
 
 @dataclass(frozen=True, slots=True)
 class RandomFactor:
-    """Gamma factors with mean 1, each for a stretch of exponential length.
+    """A random factor on the rate, which nobody knows beforehand.
 
-    Two instants lie in one stretch with probability ``exp(-distance / lasts_h)``: that is the
+    Gamma with mean 1, each for a stretch of exponential length, with mean `lasts_h` [h]. Two
+    instants lie in one stretch with probability ``exp(-distance / lasts_h)``: that is the
     correlation of the factor with itself.
-
-    Parameters
-    ----------
-    variance : of the factor
-    lasts_h : mean length of a stretch [h]
 
     Raises
     ------
@@ -37,8 +35,22 @@ class RandomFactor:
         for what is not above 0 and finite.
     """
 
-    variance: float
-    lasts_h: float
+    variance: float = field(
+        metadata={
+            "description": "Variance of the factor, no unit; it is gamma with mean 1.",
+            "ge": 1e-6,
+            "le": 100,
+            "strict": True,
+            "examples": [0.3],
+        }
+    )
+    lasts_h: Annotated[float, Quantity(TIME, "1 s", "100000000 h", "100 h")] = field(
+        metadata={
+            "alias": "lasts",
+            "description": "Mean time for which a factor holds [time]; it ends at random, then "
+            "another one is drawn.",
+        }
+    )
 
     def __post_init__(self) -> None:
         positive("variance of the factor", self.variance)

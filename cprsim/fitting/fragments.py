@@ -19,7 +19,7 @@ from cprsim.fitting.families import Fit
 from cprsim.fitting.goodness import P_REJECTED, Judged, Ranking
 from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.trace_fit import TraceFit
-from cprsim.records import Cluster, Holds, Role
+from cprsim.records import MAX_NODES, Cluster, Holds, Role
 
 FIRST_H = 100.0  # of a job, for which a comment says how often it fails
 
@@ -99,7 +99,7 @@ def _writable_form(correlated: CorrelatedFit) -> tuple[FrailtyFit, list[str]]:
     limit = (0.0, limits.MOST_WATCHED_H)
     try:
         limits.within("the length of the log", correlated.ages_h, limit, "h")
-        limits.within("the number of nodes", correlated.n_nodes, (1, limits.MOST_NODES))
+        limits.within("the number of nodes", correlated.n_nodes, (1, MAX_NODES))
         if correlated.shocks is not None:
             limits.within("different sizes", len(correlated.shocks.sizes), (1, limits.MOST_SIZES))
             limits.within("between shocks,", 1 / correlated.shocks.rate_per_h, limits.MTBF_H, "h")

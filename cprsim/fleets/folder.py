@@ -193,8 +193,3 @@ def load_fleet(path: Path | str) -> FleetResult:
 
 def _read(folder: Path) -> FleetResult:
     return read_record(FleetResult, folder / ABOUT, "a fleet", path=folder)
-
-
-def is_fleet(folder: Path) -> bool:
-    """Whether this is the folder of a fleet."""
-    return (folder / ABOUT).is_file()

@@ -28,7 +28,7 @@ from cprsim.kernel.optimizers import SCHEDULES, Optimizer, optimizer_for
 from cprsim.kernel.shape import ModelShape
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan, predict
 from cprsim.kernel.weights import FusedWeights
-from cprsim.sync import ALL, Method, SyncEvent, SyncLog, SyncSetting
+from cprsim.sync.setting import ALL, Method, SyncEvent, SyncLog, SyncSetting
 
 # --------------------------------------------------------------------------- one synchronisation
 

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 from cprsim.curves import chosen_curve, curve_path
 from cprsim.experiments import pipeline
@@ -16,18 +15,24 @@ from cprsim.making.running import logbook_of, with_numbers
 from cprsim.making.selecting import Load, limit_if_any
 from cprsim.making.watch import Watch
 from cprsim.results import Result, write_result
-from cprsim.results.folder import ResultTarget, write_record
+from cprsim.results.folder import FROM_POINTS, ResultTarget, finished_or_make, write_record
 from cprsim.results.money import bills_of, cheapest_of, prices_of, used_in
 from cprsim.results.sensitivity import Sensitivity
+from cprsim.results.store import PointStore
 from cprsim.results.warnings import warnings
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import Axis
 from cprsim.selector.pricing import affordable
-from cprsim.sweeps import PointStore
-from cprsim.systems_compared import BESIDE, Comparison, Lineup, best_policies, lineup_of
-from cprsim.systems_compared.best import run_of
-from cprsim.systems_compared.folder import compared, comparison_of
-from cprsim.systems_compared.map_folder import SystemsMap, write_map
+from cprsim.systems_compared.best import best_policies, run_of
+from cprsim.systems_compared.folder import (
+    BESIDE,
+    Comparison,
+    compared,
+    comparison_of,
+    load_comparison,
+)
+from cprsim.systems_compared.lineup import Lineup, lineup_of
+from cprsim.systems_compared.map_folder import SystemsMap, load_map, write_map
 from cprsim.systems_compared.mapping import axes_of, points_of, run_points
 from cprsim.systems_compared.standings import BEST, ELIGIBLE, bills_that_count, standings
 from cprsim.workers import Workers
@@ -102,54 +107,70 @@ def map_into(
     workers: Workers,
     watch: Watch,
     keeps: Callable[[Callable[[], str]], object],
-) -> SystemsMap:
-    """Compute what is missing of a map, and write its folder.
+) -> tuple[SystemsMap, bool]:
+    """Compute what is missing of a map and write its folder, or find it there.
 
     Parameters
     ----------
     keeps : is handed what says how many points are finished, once there are points
 
+    Returns
+    -------
+    the map, and whether it was there already
+
     Raises
     ------
     CprsimError : of whatever goes wrong; finished points are kept
     """
-    points = points_of(wanted.loaded, wanted.axes, partial(_lineup, rules=wanted.rules))
-    store = PointStore(target.root)
-    keeps(lambda: store.finished(points))
-    with watch.progress("points") as on_progress:
-        bodies, _ = run_points(points, store, workers, on_progress)
-    return write_map(
-        target.with_about(points=len(points)),
-        wanted.loaded.scenario.name,
-        wanted.rules.fixed,
-        wanted.axes,
-        points,
-        bodies,
-        draw_map,
+
+    def draw(made: SystemsMap) -> None:
+        from cprsim.plots.save import save_figures
+        from cprsim.plots.systems_map import systems_map_figures
+
+        save_figures(systems_map_figures(made), made.path)
+
+    def make() -> SystemsMap:
+        points = points_of(wanted.loaded, wanted.axes, partial(_lineup, rules=wanted.rules))
+        store = PointStore(target.root)
+        keeps(lambda: store.finished(points))
+        with watch.progress("points") as on_progress:
+            bodies, _ = run_points(points, store, workers, on_progress)
+        about = target.with_about(points=len(points))
+        name = wanted.loaded.scenario.name
+        return write_map(about, name, wanted.rules.fixed, wanted.axes, points, bodies, draw)
+
+    return finished_or_make(
+        target.folder, load_map, make, warn=watch.warn, instead=FROM_POINTS, alone=True
     )
-
-
-def draw_map(made: SystemsMap) -> None:
-    """Put the figure of a map into its folder."""
-    from cprsim.plots.save import save_figure
-    from cprsim.plots.systems_map import systems_map_figure
-
-    save_figure(systems_map_figure(made), made.path / "map")
 
 
 def compare_into(
     target: ResultTarget, wanted: CompareRequest, watch: Watch, *, draws: bool = True
-) -> Comparison:
-    """Find each system's best interval, run all of them, and write the folder.
+) -> tuple[Comparison, bool]:
+    """Find each system's best interval, run all of them and write the folder, or find it there.
 
     Parameters
     ----------
     draws : whether the figure goes into the folder
 
+    Returns
+    -------
+    the comparison, and whether it was there already
+
     Raises
     ------
     CprsimError : of whatever goes wrong; nothing is written then
     """
+
+    def make() -> Comparison:
+        return _compare(target, wanted, watch, draws=draws)
+
+    return finished_or_make(target.folder, load_comparison, make, warn=watch.warn)
+
+
+def _compare(
+    target: ResultTarget, wanted: CompareRequest, watch: Watch, *, draws: bool
+) -> Comparison:
     loaded, lineup = wanted.loaded, wanted.lineup
     with watch.counting("candidates simulated") as on_priced:
         found, dropped = best_policies(lineup, on_priced)
@@ -164,8 +185,11 @@ def compare_into(
         comparison = replace(comparison, sensitivity=unsure)
         write_record(result.path / BESIDE, comparison)
         if draws:
+            from cprsim.plots.save import save_figures
+            from cprsim.plots.systems import systems_figures
+
             watch.doing("drawing figures")
-            draw_systems(comparison, result.path)
+            save_figures(systems_figures(comparison), result.path)
 
     made = write_result(
         with_numbers(target, loaded, outcome),
@@ -177,14 +201,6 @@ def compare_into(
         warnings=warnings(experiment),
     )
     return comparison_of(made)
-
-
-def draw_systems(comparison: Comparison, folder: Path) -> None:
-    """Put the figure of a comparison into a folder."""
-    from cprsim.plots.save import save_figure
-    from cprsim.plots.systems import systems_figure
-
-    save_figure(systems_figure(comparison), folder / "systems")
 
 
 def _sensitivity(

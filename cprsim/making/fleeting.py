@@ -14,7 +14,6 @@ from cprsim.fleets.options import SHORT, OptionAxis, points_of, run_options, var
 from cprsim.fleets.population import table_of
 from cprsim.foreign import one_line
 from cprsim.making.watch import Watch
-from cprsim.plots.fleet import draw_fleet
 from cprsim.results import Identity, input_digests
 from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.identity import identity_of
@@ -89,14 +88,28 @@ def fleet_into(
     """
     store = PointStore(target.root)
 
+    def draw(result: FleetResult) -> None:
+        if draws:
+            from cprsim.plots.fleet import fleet_figures
+            from cprsim.plots.save import save_figures
+
+            save_figures(fleet_figures(result), result.path)
+
     def make() -> FleetResult:
         keeps(lambda: f"finished histories are kept in {store.root / FOLDER}")
         with watch.progress("histories") as on_progress:
             options = run_options(loaded, points, workers, option, on_progress, store=store)
         with watch.progress("unknown inputs") as on_progress:
             decision = decide(loaded, options, axes, workers, on_progress, store)
-        draw = draw_fleet if draws else lambda result: None
-        return write_fleet(target, loaded, axes, options, decision, knees(options, axes), draw)
+        return write_fleet(
+            target,
+            loaded,
+            axes,
+            options,
+            decision,
+            knees(options, axes),
+            draw if draws else lambda result: None,
+        )
 
     points = _points(loaded, axes, option)
     unknown_of(loaded, axes)

@@ -12,10 +12,9 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.making.watch import Watch
 from cprsim.prices import mean_node_hour
 from cprsim.records import STATE, EventLog
-from cprsim.results import Logbook, Result, write_result
-from cprsim.results.folder import ResultTarget
+from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.identity import failures_digest
-from cprsim.results.run import Price
+from cprsim.results.run import Logbook, Price, Result, load_result, write_result
 from cprsim.results.warnings import warnings
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.failures import ANY
@@ -30,33 +29,43 @@ def simulate_into(
     watch: Watch,
     *,
     draws: bool = True,
-) -> Result:
-    """Simulate, and write the results folder.
+) -> tuple[Result, bool]:
+    """Simulate and write the results folder, or find it there.
 
     Parameters
     ----------
     draws : whether figures go into the folder
 
+    Returns
+    -------
+    the result, and whether it was there already
+
     Raises
     ------
     CprsimError : of whatever goes wrong; nothing is written then
     """
-    outcome, logbook = _simulate(experiment, target.identity.replay, watch)
 
     def draw(result: Result) -> None:
-        watch.doing("drawing figures")
-        draw_run(result)
+        from cprsim.plots.run import run_figures
+        from cprsim.plots.save import save_figures
 
-    return write_result(
-        with_numbers(target, loaded, outcome),
-        outcome,
-        logbook,
-        draw=draw if draws else None,
-        curve_path=curve_path(loaded),
-        log_notes=experiment.log_notes,
-        warnings=warnings(experiment),
-        price=_price(loaded),
-    )
+        watch.doing("drawing figures")
+        save_figures(run_figures(result), result.path)
+
+    def make() -> Result:
+        outcome, logbook = _simulate(experiment, target.identity.replay, watch)
+        return write_result(
+            with_numbers(target, loaded, outcome),
+            outcome,
+            logbook,
+            draw=draw if draws else None,
+            curve_path=curve_path(loaded),
+            log_notes=experiment.log_notes,
+            warnings=warnings(experiment),
+            price=_price(loaded),
+        )
+
+    return finished_or_make(target.folder, load_result, make, warn=watch.warn)
 
 
 def with_numbers(
@@ -76,13 +85,6 @@ def _price(loaded: LoadedScenario) -> Price | None:
     nodes = {role: n for role, n in loaded.scenario.n_nodes_of.items() if role not in (ANY, STATE)}
     prices = section.record()
     return Price(mean_node_hour(prices, nodes), prices.currency)
-
-
-def draw_run(result: Result) -> None:
-    """Put the figures of a run into its folder."""
-    from cprsim.plots import draw_result
-
-    draw_result(result, result.path)
 
 
 def _simulate(

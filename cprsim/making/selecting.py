@@ -14,24 +14,18 @@ from cprsim.making.deciding import sensitivity_of
 from cprsim.making.watch import Watch
 from cprsim.records import SubSaves
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.folder import ResultTarget
+from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.money import cheapest_of, prices_of
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.scenario import LoadedScenario
-from cprsim.selector import (
-    NO_LIMIT,
-    WAYS,
-    Limit,
-    LimitedQuantity,
-    Selection,
-    loses,
-    select,
-    ways_of,
-)
 from cprsim.selector.bills import bills_of_selection
-from cprsim.selector.folder import write_selection
+from cprsim.selector.choice import Selection
+from cprsim.selector.deciding import WAYS, loses, ways_of
+from cprsim.selector.folder import Selected, load_selected, write_selection
+from cprsim.selector.limit import NO_LIMIT, Limit, LimitedQuantity
 from cprsim.selector.parameters import variants
 from cprsim.selector.pricing import Way, affordable
+from cprsim.selector.selecting import select
 from cprsim.selector.words import entries
 from cprsim.staleness import StalenessCurve
 
@@ -201,30 +195,44 @@ def _no_curve(loaded: LoadedScenario) -> ScenarioError:
 
 def select_into(
     target: ResultTarget, wanted: SelectRequest, watch: Watch, *, draws: bool = True
-) -> Selection:
-    """Select, and write the results folder.
+) -> tuple[Selected, bool]:
+    """Select and write the results folder, or find it there.
 
     Parameters
     ----------
     draws : whether the figure goes into the folder
 
+    Returns
+    -------
+    the selection, and whether it was there already
+
     Raises
     ------
     CprsimError : of whatever goes wrong; nothing is written then
     """
+
+    def draw(selection: Selection, folder: Path) -> None:
+        from cprsim.plots.save import save_figures
+        from cprsim.plots.selection import selection_figures
+
+        if draws:
+            watch.doing("drawing figures")
+            save_figures(selection_figures(selection, wanted.name), folder)
+
+    def make() -> Selected:
+        return write_selection(target, _selection(wanted, watch), draw)
+
+    return finished_or_make(target.folder, load_selected, make, warn=watch.warn)
+
+
+def _selection(wanted: SelectRequest, watch: Watch) -> Selection:
     experiment = wanted.experiment
     varied = variants(wanted.loaded, experiment.n_replications or 0)
     with watch.counting("candidates simulated") as on_priced:
         selection = select(
             experiment, wanted.curve, wanted.limit, wanted.ways, on_priced, draws=varied
         )
-        selection = replace(selection, sensitivity=_sensitivity(wanted, selection, on_priced))
-
-    def draw(folder: Path) -> None:
-        watch.doing("drawing figures")
-        draw_selection(selection, wanted.name, folder)
-
-    return write_selection(target, selection, draw if draws else lambda folder: None)
+        return replace(selection, sensitivity=_sensitivity(wanted, selection, on_priced))
 
 
 def _sensitivity(
@@ -239,11 +247,3 @@ def _sensitivity(
     shown = [selection.full, *(one for one in selection.best.values() if one is not None)]
     costs = {one.strategy: one.overhead.mean for one in shown if one.finished_fraction == 1}
     return sensitivity_of(wanted.loaded, found, costs, selection.chosen.strategy, on_priced)
-
-
-def draw_selection(selection: Selection, name: str, folder: Path) -> None:
-    """Put the figure of a selection into a folder."""
-    from cprsim.plots.save import save_figure
-    from cprsim.plots.selection import selection_figure
-
-    save_figure(selection_figure(selection, name), folder / "pareto")

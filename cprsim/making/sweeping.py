@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cprsim.making.watch import Watch
-from cprsim.results.folder import ResultTarget, finished_or_make
+from cprsim.results.folder import FROM_POINTS, ResultTarget, finished_or_make
+from cprsim.results.store import PointStore
 from cprsim.scenario import LoadedScenario
-from cprsim.sweeps import (
-    PointStore,
-    SweepResult,
-    load_sweep,
-    points_of,
-    require_sweep,
-    run_points,
-    sweep_result,
-    write_sweep,
-)
+from cprsim.sweeps.folder import SweepResult, load_sweep, sweep_result, write_sweep
+from cprsim.sweeps.points import points_of, require_sweep
+from cprsim.sweeps.running import run_points
 from cprsim.workers import Workers
 
 
@@ -54,25 +48,23 @@ def sweep_into(
         with watch.progress("points") as on_progress:
             bodies, n_computed = run_points(points, store, workers, on_progress)
         _tell_damage(store, watch)
-        watch.doing("drawing figures")
         return write_sweep(
             target.with_about(points=len(points)),
             sweep_result(loaded, points, bodies),
-            draw_sweep_into_its_folder if draws else lambda result: None,
+            draw if draws else lambda result: None,
         )
 
-    instead = "it is made anew from its points"
+    def draw(result: SweepResult) -> None:
+        from cprsim.plots.save import save_figures
+        from cprsim.plots.sweep import sweep_figures
+
+        watch.doing("drawing figures")
+        save_figures(sweep_figures(result), result.path)
+
     result, _ = finished_or_make(
-        target.folder, load_sweep, make, warn=watch.warn, instead=instead, alone=True
+        target.folder, load_sweep, make, warn=watch.warn, instead=FROM_POINTS, alone=True
     )
     return result, n_computed
-
-
-def draw_sweep_into_its_folder(result: SweepResult) -> None:
-    """Put the figures of a sweep into its folder."""
-    from cprsim.plots.sweep import draw_sweep
-
-    draw_sweep(result, result.path)
 
 
 def _tell_damage(store: PointStore, watch: Watch) -> None:

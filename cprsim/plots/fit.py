@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import ceil, sqrt
 from typing import Any
 
@@ -16,6 +17,7 @@ from cprsim.fitting.goodness import Judged, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.trace_fit import Subject, TraceFit
 from cprsim.plots.axes import title_axes, title_figure
+from cprsim.plots.save import Draw
 from cprsim.plots.style import FAINT, INK, series_line, style
 from cprsim.records import Floats, Ints
 
@@ -33,17 +35,17 @@ N_QUANTILES = 80  # that are drawn for each family
 SHORTEST_MIN = 0.1  # where a window of zero is drawn
 
 
-def fit_figures(fitted: TraceFit) -> dict[str, Figure]:
+def fit_figures(fitted: TraceFit) -> dict[str, Draw]:
     """Figures by name: one per kind of times that was fitted, and the failures over time.
 
     Raises nothing where a kind could not be fitted: its figure is left out.
     """
-    figures = {
-        subject.name: subject_figure(subject)
+    figures: dict[str, Draw] = {
+        subject.name: partial(subject_figure, subject)
         for subject in fitted.subjects
         if subject.ranking is not None
     }
-    return {**figures, "failures": nodes_figure(fitted)}
+    return {**figures, "failures": partial(nodes_figure, fitted)}
 
 
 def subject_figure(subject: Subject, *, narrow: bool = False) -> Figure:

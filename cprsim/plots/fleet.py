@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 
 from cprsim.fleets.cells import USEFUL
 from cprsim.fleets.folder import FleetResult, OptionRow
 from cprsim.plots.axes import OVERHEAD_LABEL, words_of_key
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
-from cprsim.plots.save import save_figures
+from cprsim.plots.save import Draw
 
 OVERHEADS = {"p50": "P50", "overhead": "mean", "p90": "P90", "p95": "P95"}
 MOST_OPTIONS = 12  # side by side
 
 
-def draw_fleet(result: FleetResult) -> list[Path]:
-    """Draw the figures into the folder of the fleet; the paths."""
-    figures = {name: chart_figure(chart) for name, chart in fleet_charts(result).items()}
-    return save_figures(figures, result.path)
+def fleet_figures(result: FleetResult) -> dict[str, Draw]:
+    """The figures of a fleet, by name."""
+    return {name: partial(chart_figure, chart) for name, chart in fleet_charts(result).items()}
 
 
 def fleet_charts(result: FleetResult) -> dict[str, Chart]:

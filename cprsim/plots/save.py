@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 import matplotlib
@@ -17,12 +16,11 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter, Formatter, FuncFormatter
 
 from cprsim.foreign import printable
-from cprsim.plots.overhead import overhead_figure
 from cprsim.plots.style import style
-from cprsim.plots.timeline import timeline_figure
+from cprsim.workers.beside import both
 
-if TYPE_CHECKING:
-    from cprsim.results import Result
+Draw = Callable[..., Figure]
+"""Draws a figure; with ``narrow=True`` for a telephone."""
 
 # what matplotlib would add of itself: dates and versions
 _SILENT = {
@@ -31,9 +29,6 @@ _SILENT = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 FORMATS = tuple(_SILENT)
-# by name, how each is drawn: of whole runs alone, and of single replications too
-FIGURES_OF_RUNS: dict[str, Callable[[Result], Figure]] = {"overhead": overhead_figure}
-FIGURES_OF_REPLAYS: dict[str, Callable[[Result], Figure]] = {"timeline": timeline_figure}
 _DONE: WeakSet[Figure] = WeakSet()
 
 
@@ -55,18 +50,29 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = ("png", "sv
 
 
 def save_figures(
-    figures: Mapping[str, Figure],
+    figures: Mapping[str, Draw],
     folder: Path,
     *,
     prefix: str = "",
     formats: Sequence[str] = ("png", "svg"),
 ) -> list[Path]:
-    """Write figures into a folder that is there, each under its name; the paths."""
-    return [
-        path
-        for name, figure in figures.items()
-        for path in save_figure(figure, folder / f"{prefix}{name}", formats)
-    ]
+    """Draw figures into a folder that is there, each under its name; the paths.
+
+    Parameters
+    ----------
+    prefix : begins the names of the files
+    formats : of png, svg, pdf
+    """
+    stems = [(draw, folder / f"{prefix}{name}") for name, draw in figures.items()]
+    half = len(stems) // 2
+
+    def save(some: Sequence[tuple[Draw, Path]]) -> list[Path]:
+        return [path for draw, stem in some for path in save_figure(draw(), stem, formats)]
+
+    if not half:
+        return save(stems)
+    first, last = both(lambda: save(stems[:half]), lambda: save(stems[half:]))
+    return first + last
 
 
 def png_bytes(figure: Figure) -> bytes:
@@ -101,23 +107,6 @@ def svg_text(figure: Figure, salt: str) -> str:
     with style(), matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
         figure.savefig(file, format="svg", metadata=_SILENT["svg"])
     return file.getvalue()
-
-
-def draw_result(
-    result: Result, folder: Path, *, prefix: str = "", formats: Sequence[str] = ("png", "svg")
-) -> list[Path]:
-    """Draw the figures of a result into a folder: overhead (of whole runs) and timeline.
-
-    Parameters
-    ----------
-    result : what to draw
-    folder : must be there
-    prefix : begins the names of the files
-    formats : of png, svg, pdf
-    """
-    of_runs = FIGURES_OF_RUNS if result.replay is None else {}
-    figures = {name: draw(result) for name, draw in (of_runs | FIGURES_OF_REPLAYS).items()}
-    return save_figures(figures, folder, prefix=prefix, formats=formats)
 
 
 def make_literal(figure: Figure) -> None:

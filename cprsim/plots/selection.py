@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from math import isnan
 
 import numpy as np
@@ -11,9 +12,10 @@ from matplotlib.figure import Figure
 
 from cprsim.plots.axes import OVERHEAD_LABEL, percent_axis, title_axes
 from cprsim.plots.omissions import Omissions
+from cprsim.plots.save import Draw
 from cprsim.plots.style import FAINT, INK, Line, series_line, style
 from cprsim.results.words import count, hours
-from cprsim.selector import Candidate, Selection
+from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.words import quantity_of, saving
 
 ABOVE_FULL = 1.25  # times full recovery's overhead, where the axis ends
@@ -25,6 +27,11 @@ BELOW_ONE = 0.5  # where a job without saves stands on the logarithmic axis of s
 WHY_NONE = "of candidates that do not finish"
 
 Fronts = Mapping[str, tuple[Candidate, ...]]
+
+
+def selection_figures(selection: Selection, name: str) -> dict[str, Draw]:
+    """The one figure of a selection, by its name."""
+    return {"pareto": partial(selection_figure, selection, name)}
 
 
 def selection_figure(selection: Selection, name: str, *, narrow: bool = False) -> Figure:

@@ -13,55 +13,37 @@ Axes beyond the second are held at their middle value, and the figure says so.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 
-from matplotlib.figure import Figure
-
-from cprsim.plots.save import save_figures
+from cprsim.plots.save import Draw
 from cprsim.plots.sweep_axes import OVERHEAD_HEIGHT, Height, money_height
 from cprsim.plots.sweep_curves import curves_figure, family_figure
 from cprsim.plots.sweep_map import compared, map_figure
 from cprsim.plots.sweep_tornado import tornado_figure
-from cprsim.sweeps import AxisColumn, SweepResult
+from cprsim.sweeps.folder import AxisColumn, SweepResult
 
 
-def draw_sweep(
-    result: SweepResult, folder: Path, *, prefix: str = "", formats: Sequence[str] = ("png", "svg")
-) -> list[Path]:
-    """Draw the figures of a sweep into a folder that is there; the paths."""
-    return save_figures(sweep_figures(result), folder, prefix=prefix, formats=formats)
-
-
-def sweep_figures(result: SweepResult, *, narrow: bool = False) -> dict[str, Figure]:
-    """The figures that suit the sweep, by name.
-
-    Parameters
-    ----------
-    narrow : for a telephone: panels below each other, without titles
-    """
+def sweep_figures(result: SweepResult) -> dict[str, Draw]:
+    """The figures that suit the sweep, by name."""
+    heights = {"money": money_height(result)} if result.cheapest is not None else {}
     if result.mode != "grid":
-        tornados = {"tornado": tornado_figure(result, narrow=narrow)}
-        if result.cheapest is not None:
-            tornados["money"] = tornado_figure(result, money_height(result), narrow=narrow)
-        return tornados
+        heights = {"tornado": OVERHEAD_HEIGHT, **heights}
+        return {name: partial(tornado_figure, result, one) for name, one in heights.items()}
     along, *others = _in_order(result.axes)
-    figures = {"curves": _along(result, along, others, OVERHEAD_HEIGHT, narrow=narrow)}
-    if result.cheapest is not None:
-        height = money_height(result)
-        figures["money"] = _along(result, along, others, height, narrow=narrow)
+    heights = {"curves": OVERHEAD_HEIGHT, **heights}
+    figures = {name: _along(result, along, others, one) for name, one in heights.items()}
     numeric = [axis for axis in (along, *others) if axis.numeric]
     if len(numeric) > 1 and compared(result):
-        figures["map"] = map_figure(result, numeric[0], numeric[1], narrow=narrow)
+        figures["map"] = partial(map_figure, result, *numeric[:2])
     return figures
 
 
 def _along(
-    result: SweepResult, along: AxisColumn, others: Sequence[AxisColumn], height: Height, *,
-    narrow: bool,
-) -> Figure:  # fmt: skip
+    result: SweepResult, along: AxisColumn, others: Sequence[AxisColumn], height: Height
+) -> Draw:
     if not others:
-        return curves_figure(result, along, height, narrow=narrow)
-    return family_figure(result, along, others[0], height, narrow=narrow)
+        return partial(curves_figure, result, along, height)
+    return partial(family_figure, result, along, others[0], height)
 
 
 def _in_order(axes: Sequence[AxisColumn]) -> list[AxisColumn]:

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from cprsim.plots.axes import OVERHEAD_LABEL, log_scale, words_of_key
 from cprsim.records import Floats
 from cprsim.results.words import count
-from cprsim.sweeps import AxisColumn, SweepResult
 from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
+from cprsim.sweeps.folder import AxisColumn, SweepResult
 from cprsim.units import unit_factor
 
 NARROW_IN = 3.9  # of a figure for a telephone

@@ -29,7 +29,7 @@ from cprsim.plots.sweep_axes import (
     subtitle,
     value_text,
 )
-from cprsim.sweeps import AxisColumn, SweepResult
+from cprsim.sweeps.folder import AxisColumn, SweepResult
 
 RULES = {"young_h": ("Young", (0, (1, 1))), "daly_h": ("Daly", (0, (4, 2))),
          "cpr_h": ("CPR", (0, (6, 2, 1, 2)))}  # fmt: skip

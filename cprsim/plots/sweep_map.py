@@ -25,8 +25,8 @@ from cprsim.plots.sweep_axes import (
     subtitle,
 )
 from cprsim.records import Floats
-from cprsim.sweeps import AxisColumn, SweepResult
 from cprsim.sweeps.costs import OVERHEAD
+from cprsim.sweeps.folder import AxisColumn, SweepResult
 
 MOST_PANELS = 3
 MOST_LINES = 7

@@ -22,7 +22,7 @@ from cprsim.plots.sweep_axes import (
     subtitle,
     value_text,
 )
-from cprsim.sweeps import AxisColumn, SweepResult
+from cprsim.sweeps.folder import AxisColumn, SweepResult
 
 MOST_PANELS = 4
 BELOW: Any = {"facecolor": SERIES[5].colour, "hatch": "////", "edgecolor": "white", "linewidth": 0}

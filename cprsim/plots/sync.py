@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from cprsim.plots.axes import log_scale, title_figure
 from cprsim.plots.style import series_line, style
-from cprsim.sync import SpeedPoint, load_model
+from cprsim.sync.load_model import load_model
+from cprsim.sync.simulation import SpeedPoint
 
 SECONDS = 3600.0
 N_ON_LINE = 200  # points of the load model's line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import isnan
 
 from matplotlib.axes import Axes
@@ -10,10 +11,11 @@ from matplotlib.figure import Figure
 
 from cprsim.estimate import NO_NUMBER
 from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, percent_axis
+from cprsim.plots.save import Draw
 from cprsim.plots.style import CAPTION, INK, look_of, stacked, style
 from cprsim.results.words import count, hours, percent_number, significant
-from cprsim.systems_compared import Comparison, Standing, standings
-from cprsim.systems_compared.standings import BEST, ELIGIBLE, TIED
+from cprsim.systems_compared.folder import Comparison
+from cprsim.systems_compared.standings import BEST, ELIGIBLE, TIED, Standing, standings
 from cprsim.systems_compared.words import (
     columns_of_fates,
     every,
@@ -30,6 +32,11 @@ NAMES_IN, BARS_IN, CELL_IN = 1.45, 3.6, 0.66
 MARKS = {BEST: "★ ", TIED: "≈ "}  # before the name
 
 Column = tuple[str, Callable[[Standing], str]]
+
+
+def systems_figures(comparison: Comparison) -> dict[str, Draw]:
+    """The one figure of a comparison, by its name."""
+    return {"systems": partial(systems_figure, comparison)}
 
 
 def systems_figure(comparison: Comparison, *, narrow: bool = False) -> Figure:

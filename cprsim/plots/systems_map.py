@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from cprsim.plots.axes import title_axes, words_of_key
+from cprsim.plots.save import Draw
 from cprsim.plots.style import INK, series_line, style
 from cprsim.records import Floats
 from cprsim.results.words import count, hours
@@ -19,6 +21,11 @@ from cprsim.systems_compared.mapping import tied_with_best
 
 PALE = 0.62  # of white in the fill of a cell, so that its mark and hatch are seen
 HATCH = "////"
+
+
+def systems_map_figures(made: SystemsMap) -> dict[str, Draw]:
+    """The one figure of a map, by its name."""
+    return {"map": partial(systems_map_figure, made)}
 
 
 def systems_map_figure(made: SystemsMap, *, narrow: bool = False) -> Figure:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,6 @@ from cprsim.staleness import MORE_BYTES, WHOLE, Metric, Response
 
 PORTION = 0.01  # of the samples lost, for which the answer says what it costs
 EQUAL, OFTEN = "equal bytes", "small tables with every sub-save: more bytes"
-
-
-def is_curve(path: Path) -> bool:
-    """Whether this may be the file of a curve; reading it says what is wrong where it is none."""
-    return path.is_file()
 
 
 def document_of_curve(curve: CurveFile) -> Document:

@@ -14,8 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from cprsim.plots import svg_text
-from cprsim.plots.save import png_bytes
+from cprsim.plots.save import png_bytes, svg_text
 from cprsim.present.document import Block, Cell, Document, FigureMark, Picture, ResultsPage
 
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|node-hours?|nodes?)\b|%|±)|(?<=±) ")

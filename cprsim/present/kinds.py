@@ -9,26 +9,40 @@ from typing import Any
 
 from cprsim.curves import read_curve
 from cprsim.errors import ParameterError, ResultError
-from cprsim.fleets.folder import is_fleet, load_fleet
+from cprsim.fleets.folder import ABOUT as ABOUT_FLEET
+from cprsim.fleets.folder import load_fleet
 from cprsim.measuring.measure import WHOSE
+from cprsim.plots.fleet import fleet_figures
+from cprsim.plots.run import run_figures
+from cprsim.plots.save import Draw
+from cprsim.plots.selection import selection_figures
+from cprsim.plots.sweep import sweep_figures
+from cprsim.plots.systems import systems_figures
+from cprsim.plots.systems_map import systems_map_figures
 from cprsim.present.comparison import LETTERS, different_inputs, overview_of_runs
-from cprsim.present.curve import document_of_curve, inputs_of_curve, is_curve
+from cprsim.present.curve import document_of_curve, inputs_of_curve
 from cprsim.present.document import Document, ResultsPage
 from cprsim.present.fleet import document_of_fleet
 from cprsim.present.reproduction import document_of_reproduction, overview_of_reproductions
 from cprsim.present.run import document_of_run
-from cprsim.present.selection import document_of_selection, load_selected
+from cprsim.present.selection import document_of_selection
 from cprsim.present.sweep import document_of_sweep
 from cprsim.present.systems import document_of_systems
 from cprsim.present.systems_map import document_of_map
 from cprsim.reproduce.runner import SUMMARY, read_reproduced
-from cprsim.results import inputs_of, load_result
+from cprsim.results.inputs import inputs_of
 from cprsim.results.manifest import read_manifest
+from cprsim.results.run import JOB, load_result
 from cprsim.results.words import count
-from cprsim.selector.folder import SELECTION
-from cprsim.sweeps import is_sweep, load_sweep
-from cprsim.systems_compared import is_comparison, load_comparison
-from cprsim.systems_compared.map_folder import is_map, load_map
+from cprsim.selector.folder import SELECTION, Selected, load_selected
+from cprsim.sweeps.folder import ABOUT as ABOUT_SWEEP
+from cprsim.sweeps.folder import load_sweep
+from cprsim.systems_compared.folder import BESIDE, load_comparison
+from cprsim.systems_compared.map_folder import MAP, load_map
+
+
+def _by_manifest(result: Any) -> dict[str, str]:
+    return inputs_of(result.path, read_manifest(result.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,64 +51,43 @@ class ResultKind:
 
     Parameters
     ----------
-    holds : whether a path is of this kind, by the files that it has
+    file : that folders of this kind alone have; empty: it is no folder
     load : reads it; raises ResultError where it is unfinished or damaged
     document : what there is to say about one
-    inputs : what went into one, key by key
+    figures : by the names of their files; None: it has none besides those of its document
     overview : what there is to say about several, before the documents
+    inputs : what went into one, key by key
     """
 
-    holds: Callable[[Path], bool]
+    file: str
     load: Callable[[Path], Any]
     document: Callable[[Any], Document]
-    inputs: Callable[[Any], Mapping[str, str]]
+    figures: Callable[[Any], Mapping[str, Draw]] | None = None
     overview: Callable[[Sequence[Any]], Document] | None = None
+    inputs: Callable[[Any], Mapping[str, str]] = _by_manifest
+
+    def holds(self, path: Path) -> bool:
+        """Whether a path is of this kind; reading it says what is wrong where it is damaged."""
+        return (path / self.file).is_file()
 
 
-def _by_manifest(result: Any) -> dict[str, str]:
-    return inputs_of(result.path, read_manifest(result.path))
+def _figures_of_selection(made: Selected) -> dict[str, Draw]:
+    return selection_figures(made.selection, made.name)
 
 
 KINDS: dict[str, ResultKind] = {
     "comparison of systems": ResultKind(
-        holds=is_comparison,
-        load=load_comparison,
-        document=document_of_systems,
-        inputs=lambda made: inputs_of(made.result.path, made.result.manifest),
+        BESIDE, load_comparison, document_of_systems, systems_figures
     ),
-    "map of systems": ResultKind(
-        holds=is_map,
-        load=load_map,
-        document=document_of_map,
-        inputs=lambda made: inputs_of(made.path, made.manifest),
-    ),
-    "run": ResultKind(
-        holds=lambda folder: (folder / "job.json").is_file(),
-        load=load_result,
-        document=document_of_run,
-        inputs=lambda result: inputs_of(result.path, result.manifest),
-        overview=overview_of_runs,
-    ),
+    "map of systems": ResultKind(MAP, load_map, document_of_map, systems_map_figures),
+    "run": ResultKind(JOB, load_result, document_of_run, run_figures, overview_of_runs),
     "reproduction": ResultKind(
-        holds=lambda folder: (folder / SUMMARY).is_file(),
-        load=read_reproduced,
-        document=document_of_reproduction,
-        inputs=_by_manifest,
-        overview=overview_of_reproductions,
+        SUMMARY, read_reproduced, document_of_reproduction, None, overview_of_reproductions
     ),
-    "selection": ResultKind(
-        holds=lambda folder: (folder / SELECTION).is_file(),
-        load=load_selected,
-        document=document_of_selection,
-        inputs=_by_manifest,
-    ),
-    "sweep": ResultKind(
-        holds=is_sweep, load=load_sweep, document=document_of_sweep, inputs=_by_manifest
-    ),
-    "fleet": ResultKind(
-        holds=is_fleet, load=load_fleet, document=document_of_fleet, inputs=_by_manifest
-    ),
-    "curve": ResultKind(is_curve, read_curve, document_of_curve, inputs_of_curve),
+    "selection": ResultKind(SELECTION, load_selected, document_of_selection, _figures_of_selection),
+    "sweep": ResultKind(ABOUT_SWEEP, load_sweep, document_of_sweep, sweep_figures),
+    "fleet": ResultKind(ABOUT_FLEET, load_fleet, document_of_fleet, fleet_figures),
+    "curve": ResultKind("", read_curve, document_of_curve, inputs=inputs_of_curve),
 }
 
 

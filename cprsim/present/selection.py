@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from math import isnan
-from pathlib import Path
-from typing import Any
 
 from cprsim.estimate import NO_NUMBER
 from cprsim.present.document import (
@@ -32,12 +29,12 @@ from cprsim.present.selection_sentences import (
     warnings,
 )
 from cprsim.present.sensitivity import sensitivity_sentences
-from cprsim.results.manifest import read_manifest
 from cprsim.results.money import JobPrices, prices_in
 from cprsim.results.words import count, hours, percent, portion, with_interval
-from cprsim.selector import Candidate, Limit, Selection
 from cprsim.selector.bills import bills_of_selection
-from cprsim.selector.folder import read_selection
+from cprsim.selector.choice import Candidate, Selection
+from cprsim.selector.folder import Selected
+from cprsim.selector.limit import Limit
 from cprsim.selector.words import decimals, entries, quantity_of, typed
 
 CHOSEN = "*"
@@ -200,26 +197,6 @@ def sensitivity(selection: Selection) -> list[str]:
 
 
 # ------------------------------------------------------------------------------ a page
-
-
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """A selection as read from its folder."""
-
-    path: Path
-    manifest: Mapping[str, Any]
-    selection: Selection
-
-    @property
-    def name(self) -> str:
-        """Of the scenario."""
-        return str(self.manifest["name"]).removesuffix("-select")
-
-
-def load_selected(folder: Path) -> Selected:
-    """Read a finished selection. Raises ResultError where it is unfinished or damaged."""
-    manifest = read_manifest(folder)
-    return Selected(folder, manifest, read_selection(folder))
 
 
 def document_of_selection(made: Selected) -> Document:

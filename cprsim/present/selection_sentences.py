@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import inf, isnan
 
 from cprsim.results.words import hours, percent, suited
-from cprsim.selector import Candidate, Flip, Limit, Selection
+from cprsim.selector.choice import Candidate, Flip, Selection
+from cprsim.selector.limit import Limit
 from cprsim.selector.words import quantity_of, saving
 
 BEYOND_FRACTION = 0.01  # of the replications: when to warn of what was not measured

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,11 +30,14 @@ from cprsim.prices import ACCURACY, shown
 from cprsim.results import records_of
 from cprsim.results.manifest import read_manifest
 from cprsim.results.words import count, hours, suited, ten_thousandths, with_interval
-from cprsim.sweeps import Extreme, StrategySummary, SweepResult, summaries
 from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
+from cprsim.sweeps.folder import SweepResult
+from cprsim.sweeps.summary import Extreme, StrategySummary, summaries
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from cprsim.plots.save import Draw
 
 MOST_ROWS = 200  # of the table of all points; the rest is in sweep.csv
 CAPTIONS = {
@@ -210,11 +213,6 @@ def document_of_sweep(result: SweepResult) -> Document:
 def _pictures(result: SweepResult, axes: str) -> list[Block]:
     from cprsim.plots.sweep import sweep_figures
 
-    figures = cache(lambda narrow: sweep_figures(result, narrow=narrow))
-
-    def draw(name: str, narrow: bool) -> Figure:
-        return figures(narrow)[name]
-
     return [
         Picture(
             caption=CAPTIONS.get(name, name),
@@ -222,10 +220,14 @@ def _pictures(result: SweepResult, axes: str) -> list[Block]:
                 f"{CAPTIONS.get(name, name)}: {_drawn(result, name)} of each strategy over {axes}. "
                 "The table of all points has the numbers."
             ),
-            draw=partial(draw, name),
+            draw=partial(_draw, draw),
         )
-        for name in figures(False)
+        for name, draw in sweep_figures(result).items()
     ]
+
+
+def _draw(draw: Draw, narrow: bool) -> Figure:
+    return draw(narrow=narrow)
 
 
 def _drawn(result: SweepResult, name: str) -> str:

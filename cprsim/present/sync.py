@@ -13,7 +13,7 @@ from cprsim.estimate import NO_NUMBER
 from cprsim.present.document import Column, Table, Words
 from cprsim.present.terminal import say, show
 from cprsim.results.words import percent_number, significant
-from cprsim.sync import SpeedPoint
+from cprsim.sync.simulation import SpeedPoint
 
 SECONDS = 3600.0  # in an hour
 LINEAR = 0.95  # share of linear scaling below which a form counts as saturated

@@ -36,9 +36,17 @@ from cprsim.results.words import (
     significant,
     with_interval,
 )
-from cprsim.systems_compared import Comparison, Standing, standings
 from cprsim.systems_compared.best import FOUND
-from cprsim.systems_compared.standings import BEST, KEPT, UNPRICED, bills_that_count, tied_names
+from cprsim.systems_compared.folder import Comparison
+from cprsim.systems_compared.standings import (
+    BEST,
+    KEPT,
+    UNPRICED,
+    Standing,
+    bills_that_count,
+    standings,
+    tied_names,
+)
 from cprsim.systems_compared.words import (
     columns_of_fates,
     difference,

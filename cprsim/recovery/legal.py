@@ -83,6 +83,9 @@ def _of_tier(policy: Policy, tier: Tier, cluster: Cluster) -> Iterator[str]:
         return
     if (tier.medium is Medium.REMOTE) != isinstance(tier.placement, Outside):
         yield f"{what}: remote copies lie outside, and no others do"
+    uneven = isinstance(tier.load, Storage) and bool(tier.load.bytes_of_shards)
+    if uneven and cluster.slots(tier.role) != cluster.shard_slots:
+        yield f"{what} loads shards of several sizes, which role `{tier.role}` does not hold"
     place = tier.placement
     if isinstance(place, Ring) and not 1 <= place.copies <= n_nodes:
         yield f"{what} has {place.copies} copies in a ring of {n_nodes} nodes"

@@ -13,7 +13,7 @@ and contents are hours of progress.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 
 from cprsim.records import Duration, Reliability, Storage
@@ -93,7 +93,7 @@ class Outside:
 class Ring:
     """The shard of slot i lies on the slots i, i + 1, ... i + copies - 1, around the role."""
 
-    copies: int = 1
+    copies: int = field(metadata={"alias": "ring", "strict": True, "ge": 1})
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,9 @@ from cprsim.reproduce.paper import Claim, Mark, about, words
 from cprsim.reproduce.study import Part, Study, Work
 from cprsim.reproduce.summary import Listing, Target, Tested
 from cprsim.reproduce.verdicts import FITTED, NONE, Assumptions, agreement
-from cprsim.sync import SyncSetting, load_model, throughput
+from cprsim.sync.load_model import load_model
+from cprsim.sync.setting import SyncSetting
+from cprsim.sync.simulation import throughput
 
 SCENARIO = "shadowsync.yaml"
 FLATTENS_AT = 14  # trainers, FR-EASGD-5 with 2 sync servers: the one number that is fitted

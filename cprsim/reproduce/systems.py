@@ -20,7 +20,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cprsim import analytic
+from cprsim.analytic.nested_levels import nested_uptime_h
+from cprsim.analytic.survival import (
+    failures_to_loss_of_many,
+    failures_to_loss_random,
+    p_groups_survive,
+    p_ring_survives,
+)
+from cprsim.analytic.systems import (
+    break_even_failures_per_h,
+    consecutive_store_fraction,
+    erasure_coded_overhead_fraction,
+    increments_before_whole,
+    intermittent_save_fraction,
+    pccheck_charge_h,
+)
+from cprsim.analytic.tiers import least_tier_overhead_fraction, optimal_tier_intervals_h
 from cprsim.estimate import Z_95
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Ints, Role
@@ -199,7 +214,7 @@ def gemini_survives(work: Work) -> Estimates:
     cases = [("groups", 16, k) for k in (2, 3, 4)] + [("groups", 1000, k) for k in (2, 3)]
     estimates: Estimates = {}
     for place, n, k in [*cases, *(("ring", 16, k) for k in (2, 3, 4))]:
-        closed = analytic.p_groups_survive if place == "groups" else analytic.p_ring_survives
+        closed = p_groups_survive if place == "groups" else p_ring_survives
         p = closed(n, 2, k)
         what = f"gemini {place} {n} {k}"
         estimates[f"{what} exact"] = exactly(p)
@@ -263,7 +278,7 @@ def pccheck(work: Work) -> Estimates:
     simulated = job_of(job, planned("pccheck", job, **times), Clock.PROGRESS)
     failures = poisson(simulated, (0.05,), work.pick(500, 2_000, 8_000), 400.0, "pccheck")
     costs = ran(simulated, failures)
-    charged = analytic.pccheck_charge_h(every_h, 1, 0.0, write_h, 2)
+    charged = pccheck_charge_h(every_h, 1, 0.0, write_h, 2)
     beyond = costs.hours_of("lost") - charged * costs.n_failures
     half = 0.5 * write_h * costs.n_failures
     full = job_of(
@@ -279,14 +294,14 @@ def pccheck(work: Work) -> Estimates:
 def by_rule(work: Work) -> Estimates:
     """What needs no simulation: rules and sizes."""
     steps = checkfreq_steps(1.0, 10.5, 0.6)
-    period = analytic.increments_before_whole(0.26, 0.28) + 1
+    period = increments_before_whole(0.26, 0.28) + 1
     numbers = {
         "checkfreq steps": float(steps),
         "check-n-run period": float(period),
-        "check-n-run size": analytic.intermittent_save_fraction(0.26, 0.28),
-        "check-n-run consecutive": analytic.consecutive_store_fraction(11, 0.26),
+        "check-n-run size": intermittent_save_fraction(0.26, 0.28),
+        "check-n-run consecutive": consecutive_store_fraction(11, 0.26),
         "moc bytes": save_fraction(64, 8, 0.86),
-        "levels formula": analytic.least_tier_overhead_fraction(*LEVELS),
+        "levels formula": least_tier_overhead_fraction(*LEVELS),
     }
     return {name: exactly(value) for name, value in numbers.items()}
 
@@ -302,7 +317,7 @@ def ecrec(work: Work) -> Estimates:
     rate = 1 / 500.0
     failures = poisson(simulated, (rate,), work.pick(4_000, 20_000, 100_000), 1000.0, "ecrec")
     costs = ran(simulated, failures)
-    closed = analytic.erasure_coded_overhead_fraction(rate, 0.05, DETECT_H, RESCHEDULE_H, 1.0, 0.9)
+    closed = erasure_coded_overhead_fraction(rate, 0.05, DETECT_H, RESCHEDULE_H, 1.0, 0.9)
     overhead = mean_of(costs.wall_h / job.useful_h - 1.0)
     alone = 100 * (float(ran(simulated, GivenFailures(((),))).wall_h[0]) / job.useful_h - 1.0)
     return {"ecrec": over(overhead, closed), "ecrec no failures": exactly(alone)}
@@ -359,7 +374,7 @@ def just_in_time(work: Work) -> Estimates:
     job = facts()
     after_h = STALL_H + 0.5 + STEP_H / 2.0  # what just-in-time takes more
     recovery_h = DETECT_H + RESCHEDULE_H + LOAD_H
-    rate = analytic.break_even_failures_per_h(STALL_H, recovery_h + after_h, recovery_h)
+    rate = break_even_failures_per_h(STALL_H, recovery_h + after_h, recovery_h)
     every_h = sqrt(2.0 * STALL_H / rate)
     job = replace(job, useful_h=100 * every_h, step_h=STEP_H)
     saves = Capture(pieces.REMOTE, every_h, stall=Constant(STALL_H))
@@ -421,8 +436,8 @@ def spare(work: Work) -> Estimates:
         holders = _distinct(rng, n, n, copies)
         fails_as = 1 + rng.permutation(n)  # group -> which failure takes it
         counts.append(float(fails_as[holders].max(axis=1).min()))
-    formula = analytic.failures_to_loss_of_many(n, copies, n)
-    exact = analytic.failures_to_loss_random(n, copies, n)
+    formula = failures_to_loss_of_many(n, copies, n)
+    exact = failures_to_loss_random(n, copies, n)
     mean = mean_of(np.array(counts))
     return {"spare mu 3": over(mean, formula), "spare mu 3 exact": over(mean, exact)}
 
@@ -451,7 +466,7 @@ def levels(work: Work) -> Estimates:
     n = work.pick(2_000, 30_000, 100_000)
     failures = poisson(simulated, rates, n, 1.5 * job.useful_h, "levels")
     overhead = mean_of(ran(simulated, failures).wall_h / job.useful_h - 1.0)
-    formula = analytic.least_tier_overhead_fraction(stalls_h, rates)
+    formula = least_tier_overhead_fraction(stalls_h, rates)
     _, _, of_quarter = _two_levels((stalls_h[0] / 4, stalls_h[1] / 4))
     gap = (exact - formula) / (of_quarter - formula / 2.0)
     return {
@@ -464,7 +479,7 @@ def levels(work: Work) -> Estimates:
 def _two_levels(stalls_h: tuple[float, float]) -> tuple[JobFacts, Policy, float]:
     """A job that saves on two levels, and its overhead on uptime by the linear system."""
     _, rates = LEVELS
-    near_h, far_h = analytic.optimal_tier_intervals_h(stalls_h, rates)
+    near_h, far_h = optimal_tier_intervals_h(stalls_h, rates)
     nth = ceil(far_h / near_h - 0.5)
     every_h = float(far_h) / nth
     scopes = (
@@ -485,9 +500,7 @@ def _two_levels(stalls_h: tuple[float, float]) -> tuple[JobFacts, Policy, float]
             for name, times, stall_h in zip(names, (1, nth), stalls_h, strict=True)
         ),
     )
-    system_h = analytic.nested_uptime_h(
-        job.useful_h, every_h, (1, nth), stalls_h, (0.0, 0.0), rates
-    )
+    system_h = nested_uptime_h(job.useful_h, every_h, (1, nth), stalls_h, (0.0, 0.0), rates)
     return job, policy, system_h / job.useful_h
 
 
@@ -590,7 +603,7 @@ def _availabilities() -> Listing:
 
 
 def _mu(n_groups: int) -> float:
-    return analytic.failures_to_loss_of_many(n_groups, 3, n_groups)
+    return failures_to_loss_of_many(n_groups, 3, n_groups)
 
 
 def artifact() -> Mapping[str, Path]:

@@ -26,6 +26,8 @@ from cprsim.results.manifest import damage, write_manifest
 from cprsim.results.publish import publishing, require_writable, sole
 
 SCENARIO = "scenario.yaml"
+ANEW = "it is made anew"  # what is done about a damaged folder
+FROM_POINTS = f"{ANEW} from its points"
 
 Made = TypeVar("Made")
 
@@ -63,7 +65,7 @@ def finished_or_make(
     make: Callable[[], Made],
     *,
     warn: Callable[[str], object] = lambda message: None,
-    instead: str = "it is made anew",
+    instead: str = ANEW,
     alone: bool = False,
 ) -> tuple[Made, bool]:
     """What a finished folder holds; where there is none, or it is damaged, it is made.

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from cprsim.scenario.quantities import Model, predicate
+from cprsim.errors import ParameterError
+from cprsim.scenario.quantities import Model
 
 NAME = re.compile(r"[a-z0-9][a-z0-9@._-]{0,39}")  # of a metric, as `staleness.metric` reads it
 MOST_LOSS = 1e6
@@ -58,9 +59,13 @@ class Accuracy(Model):
     def _named_limit(cls, found: dict[str, float] | None) -> dict[str, float] | None:
         for name, most in (found or {}).items():
             if not NAME.fullmatch(name):
-                raise predicate(f"names no metric by `{name[:60]}`: write for example {{ne: 5e-4}}")
+                raise ParameterError(
+                    f"names no metric by `{name[:60]}`: write for example {{ne: 5e-4}}"
+                )
             if not 0 <= most <= MOST_LOSS:
-                raise predicate(f"limits {name} to {most:g}; it lies between 0 and {MOST_LOSS:g}")
+                raise ParameterError(
+                    f"limits {name} to {most:g}; it lies between 0 and {MOST_LOSS:g}"
+                )
         return found
 
     @field_validator("risk", mode="before")
@@ -68,5 +73,7 @@ class Accuracy(Model):
     def _mean_or_share(cls, risk: Any) -> Any:
         is_share = isinstance(risk, int | float) and not isinstance(risk, bool) and 0 < risk < 1
         if risk != "mean" and not is_share:
-            raise predicate("is neither `mean` nor a share of jobs between 0 and 1, such as 0.95")
+            raise ParameterError(
+                "is neither `mean` nor a share of jobs between 0 and 1, such as 0.95"
+            )
         return risk

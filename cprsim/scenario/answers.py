@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic_core import PydanticCustomError
-
 from cprsim.errors import ParameterError
 from cprsim.foreign import one_line
+from cprsim.records import MAX_NODES
 from cprsim.scenario.failures import EMB_PS, WORKER
-from cprsim.scenario.quantities import MAX_NODES, Quantity, choices
-from cprsim.units import TIME
+from cprsim.scenario.quantities import choices
+from cprsim.units import TIME, Quantity
 
 UNKNOWN = "unknown"
 PER_NODE = "per node"
@@ -168,5 +167,5 @@ def read_saves(text: str) -> SavesToday:
 def _read(quantity: Quantity, text: str) -> float:
     try:
         return quantity.read(text.strip())
-    except PydanticCustomError as error:
-        raise ParameterError(f"{one_line(text.strip())!r} {error.message()}") from None
+    except ParameterError as error:
+        raise ParameterError(f"{one_line(text.strip())!r} {error}") from None

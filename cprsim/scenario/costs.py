@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from cprsim import records
 from cprsim.failures.distributions import Constant
-from cprsim.records import Reliability, Transfer
+from cprsim.records import OverLink, Reliability, Transfer
 from cprsim.recovery.legal import MOST_GENERATIONS
 from cprsim.scenario.distributions import (
     OR_DISTRIBUTION,
@@ -20,8 +20,8 @@ from cprsim.scenario.distributions import (
     duration_of,
     duration_written_as,
 )
-from cprsim.scenario.quantities import Bandwidth, Model, Quantity
-from cprsim.units import SHARE, TIME
+from cprsim.scenario.quantities import Bandwidth, Model
+from cprsim.units import SHARE, TIME, Quantity
 
 TRANSFER = "transfer"
 OR_TRANSFER = f", or `transfer`{OR_DISTRIBUTION}"
@@ -30,17 +30,9 @@ LinksH = tuple[tuple[str, float], ...]  # hours of a node's state over each link
 Chance = Annotated[float, Quantity(SHARE, "0 %", "50 %", "1 %")]
 
 
-class LinkSection(Model):
-    """The state of a node over one of its own links, which nobody else uses."""
-
-    link: str = Field(
-        strict=True, max_length=60, description="One of `cluster.links`.", examples=["pcie"]
-    )
-
-
 def link_or_duration(value: Any) -> str:
     """How a time is written that a link may give: the tag of the union's member."""
-    if isinstance(value, LinkSection) or (isinstance(value, dict) and "link" in value):
+    if isinstance(value, OverLink) or (isinstance(value, dict) and "link" in value):
         return "as:link"
     return duration_written_as(value)
 
@@ -52,17 +44,17 @@ def _cost_written_as(value: Any) -> str:
 Cost = Annotated[
     Annotated[TransferTime, Tag("as:time")]
     | Annotated[DurationSpec, Tag("as:distribution")]
-    | Annotated[LinkSection, Tag("as:link")]
+    | Annotated[OverLink, Tag("as:link")]
     | Annotated[Literal["transfer"], Tag("as:transfer")],
     Discriminator(_cost_written_as),
 ]
 
 
 def cost_of(
-    spec: float | DurationSpec | LinkSection | str, links_h: LinksH
+    spec: float | DurationSpec | OverLink | str, links_h: LinksH
 ) -> records.Duration | Transfer:
     """A cost that a scenario writes, as the record that holds it."""
-    if isinstance(spec, LinkSection):
+    if isinstance(spec, OverLink):
         return Constant(dict(links_h)[spec.link])
     return Transfer() if isinstance(spec, str) else duration_of(spec)
 
@@ -174,7 +166,7 @@ class OwnCosts(Model):
             yield "", f"says nothing: give {', '.join(keys[:-1])} or {keys[-1]}, or leave it out"
 
 
-def by_bytes(costs: CostsSection | OwnCosts) -> Iterator[tuple[str, str | LinkSection]]:
+def by_bytes(costs: CostsSection | OwnCosts) -> Iterator[tuple[str, str | OverLink]]:
     """The costs that follow from bytes over a bandwidth, by key."""
     save = costs.save
     each = {
@@ -182,7 +174,7 @@ def by_bytes(costs: CostsSection | OwnCosts) -> Iterator[tuple[str, str | LinkSe
         "save.background": save and save.background,
         "load": costs.load,
     }
-    return ((key, cost) for key, cost in each.items() if isinstance(cost, str | LinkSection))
+    return ((key, cost) for key, cost in each.items() if isinstance(cost, str | OverLink))
 
 
 def _as_record(costs: CostsSection | OwnCosts, links_h: LinksH) -> dict[str, Any]:

@@ -18,11 +18,12 @@ from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty
 from cprsim.failures.injected import Injected
 from cprsim.failures.random_factor import RandomFactor
 from cprsim.failures.sources import Start
-from cprsim.records import Clock, Cluster
+from cprsim.fitting import limits
+from cprsim.records import MAX_NODES, Clock, Cluster
 from cprsim.scenario.distributions import Lifetime, Mtbf95, Spread95, intervals_agree
-from cprsim.scenario.quantities import MAX_NODES, Model, Mtbf, NodeCount, PositiveCount, Quantity
+from cprsim.scenario.quantities import Model, Mtbf, NodeCount, PositiveCount
 from cprsim.scenario.traces import TraceFailures
-from cprsim.units import SHARE, TIME
+from cprsim.units import SHARE, TIME, Quantity
 
 EMB_PS, TRAINER, SYNC_PS, ANY = "emb_ps", "trainer", "sync_ps", "any"
 WORKER = "worker"
@@ -30,19 +31,18 @@ ROLE_NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,59}$"
 KINDS = ("job", "node", "correlated", "changing", "injected", "trace")
 MAX_INJECTED = 10_000
 MAX_INSTANTS = 1000
-MAX_SIZES = 1000
 MAX_PIECES = 100  # of a rate that changes
 MAX_FAILURES = 100_000  # that a job may expect
 
 ClockName = Annotated[
-    Literal["progress", "uptime", "wall"],
+    Clock,
     Field(
         description="Clock on which failures age: progress (only first-time useful work), uptime "
         "(everything but recovery) or wall (everything; failures strike anywhere).",
     ),
 ]
 StartName = Annotated[
-    Literal["fresh", "stationary"],
+    Start,
     Field(
         description="Age at the start of the job: fresh (just renewed) or stationary (up for long)."
     ),
@@ -65,26 +65,14 @@ Share = Annotated[float, Quantity(SHARE, "0.001 %", "99.999 %", "10 %")]
 Watched = Annotated[float, Quantity(TIME, "0 h", "1000000 h", "349 d")]
 
 
-class FrailtySection(Model):
-    """Every node has a factor on its hazard, drawn from a gamma distribution with mean 1."""
-
-    shape: float = Field(
-        strict=True,
-        ge=0.01,
-        le=100,
-        description="Shape of the factors, no unit; their variance is 1 / shape.",
-        examples=[0.8],
-    )
-
-
 class LemonsSection(Model):
     """A share of the nodes fails more often."""
 
     share_fraction: Share = Field(alias="share", description="Share of such nodes [per cent].")
     factor: float = Field(
         strict=True,
-        ge=1e-6,
-        le=1e6,
+        ge=limits.LEMON_FACTOR[0],
+        le=limits.LEMON_FACTOR[1],
         description="Their hazard over that of the others, no unit.",
         examples=[5.6],
     )
@@ -100,7 +88,7 @@ class ShocksSection(Model):
         Annotated[int, Field(ge=1, le=MAX_NODES)], Annotated[float, Field(strict=True, gt=0)]
     ] = Field(
         min_length=1,
-        max_length=MAX_SIZES,
+        max_length=limits.MOST_SIZES,
         description="Nodes struck at once, and how often that was seen (a count, or any weight).",
         examples=[{2: 20, 3: 5}],
     )
@@ -133,14 +121,14 @@ class CorrelatedFailures(Model):
     )
     shape: float = Field(
         strict=True,
-        ge=0.1,
-        le=100,
+        ge=limits.SHAPE[0],
+        le=limits.SHAPE[1],
         description="Shape of the lifetimes, no unit; 1 is exponential, below 1 clusters.",
         examples=[0.39],
     )
     mtbf_95_h: Mtbf95 = None
     spread_95: Spread95 = None
-    frailty: FrailtySection | None = Field(
+    frailty: GammaFrailty | None = Field(
         None, description="Spread of the factors on the nodes' hazards; absent: all are 1."
     )
     lemons: LemonsSection | None = Field(
@@ -149,14 +137,14 @@ class CorrelatedFailures(Model):
     shocks: ShocksSection | None = Field(
         None, description="Failures of several nodes at once; absent: none."
     )
-    start: StartName = "stationary"
+    start: StartName = Start.STATIONARY
     watched_h: Watched = Field(
         0.0,
         alias="watched",
         description="The job starts at a random instant of so long a time after `start` [time]: "
         "the length of the log that was fitted; default 0 h.",
     )
-    clock: ClockName = "wall"
+    clock: ClockName = Clock.WALL
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Intervals are intervals."""
@@ -172,8 +160,8 @@ class CorrelatedFailures(Model):
             lifetime=Weibull.from_mean(self.mtbf_h, self.shape),
             frailty=self._frailty(),
             shocks=None if self.shocks is None else self.shocks.record(),
-            clock=Clock(self.clock),
-            start=Start(self.start),
+            clock=self.clock,
+            start=self.start,
             watched_h=self.watched_h,
             repair=cluster.repair,
         )
@@ -183,7 +171,7 @@ class CorrelatedFailures(Model):
         return nodes
 
     def _frailty(self) -> Frailty:
-        others = ALIKE if self.frailty is None else GammaFrailty(self.frailty.shape)
+        others = self.frailty or ALIKE
         if self.lemons is None:
             return others
         return frailty.Lemons(self.lemons.share_fraction, self.lemons.factor, others)
@@ -205,8 +193,8 @@ class JobFailures(Lifetime):
     kind: Literal["job"] = Field(description="One clock for the job as a whole.")
     role: RoleName = EMB_PS
     together: Together = 1
-    start: StartName = "fresh"
-    clock: ClockName = "wall"
+    start: StartName = Start.FRESH
+    clock: ClockName = Clock.WALL
 
     def source(self, cluster: Cluster, useful_h: float) -> JobClock:
         """These failures in a job."""
@@ -214,8 +202,8 @@ class JobFailures(Lifetime):
             lifetime=self.distribution,
             slots=slots_of(cluster, self.role),
             together=self.together,
-            clock=Clock(self.clock),
-            start=Start(self.start),
+            clock=self.clock,
+            start=self.start,
             repair=cluster.repair,
         )
 
@@ -229,42 +217,20 @@ class NodeFailures(Model):
         description="For each role that fails (emb_ps, trainer, sync_ps, names of `others`), the "
         "lifetime of one of its nodes.",
     )
-    start: StartName = "stationary"
-    clock: ClockName = "wall"
+    start: StartName = Start.STATIONARY
+    clock: ClockName = Clock.WALL
 
     def source(self, cluster: Cluster, useful_h: float) -> NodeClocks:
         """These failures in a job."""
         return NodeClocks(
             lifetimes={role: lifetime.distribution for role, lifetime in self.roles.items()},
-            clock=Clock(self.clock),
-            start=Start(self.start),
+            clock=self.clock,
+            start=self.start,
             repair=cluster.repair,
         )
 
 
 Border = Annotated[float, Quantity(TIME, "0 h", "1000000 h", "90 d")]
-
-
-class FactorSection(Model):
-    """A random factor on the rate, which nobody knows beforehand."""
-
-    variance: float = Field(
-        strict=True,
-        ge=1e-6,
-        le=100,
-        description="Variance of the factor, no unit; it is gamma with mean 1.",
-        examples=[0.3],
-    )
-    lasts_h: Mtbf = Field(
-        alias="lasts",
-        description="Mean time for which a factor holds [time]; it ends at random, then another "
-        "one is drawn.",
-        examples=["100 h"],
-    )
-
-    def record(self) -> RandomFactor:
-        """The factor."""
-        return RandomFactor(self.variance, self.lasts_h)
 
 
 class ChangingFailures(Model):
@@ -294,12 +260,12 @@ class ChangingFailures(Model):
         description="Where each replication begins: at a random instant of the window, or at its "
         "first. After its end the window begins again, as a trace does.",
     )
-    factor: FactorSection | None = Field(
+    factor: RandomFactor | None = Field(
         None, description="A random factor on the rate of each replication; absent: none."
     )
     role: RoleName = EMB_PS
     together: Together = 1
-    clock: ClockName = "wall"
+    clock: ClockName = Clock.WALL
 
     @property
     def course(self) -> RateCourse:
@@ -330,10 +296,10 @@ class ChangingFailures(Model):
             course=self.course,
             slots=slots_of(cluster, self.role),
             together=self.together,
-            clock=Clock(self.clock),
+            clock=self.clock,
             from_first=self.begins == "first",
             repair=cluster.repair,
-            factor=None if self.factor is None else self.factor.record(),
+            factor=self.factor,
         )
         if (n_failures := found.n_failures(useful_h)) > MAX_FAILURES:
             raise ParameterError(too_many(n_failures))
@@ -361,8 +327,8 @@ class InjectedFailures(Model):
     kind: Literal["injected"] = Field(
         description="So many failures, at random or given instants of a clock."
     )
-    clock: Literal["progress", "uptime", "wall"] = Field(
-        "progress",
+    clock: Clock = Field(
+        Clock.PROGRESS,
         description="Clock of the instants: progress (every strategy meets all of them), uptime "
         "(stands still in recovery) or wall (a job meets those before its end).",
     )
@@ -467,7 +433,7 @@ class InjectedFailures(Model):
             at_h=self.at_h,
             count=self.count or 0,
             repair=cluster.repair,
-            clock=Clock(self.clock),
+            clock=self.clock,
             slots_at=None if at is None else tuple(_numbered(slots, servers) for servers in at),
         )
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from cprsim.kernel.shards import ShardBy
 from cprsim.scenario.cluster import Preset
 from cprsim.scenario.quantities import Model
 
@@ -106,8 +107,9 @@ class Kernel(Model):
     )
     batch: int = Field(128, strict=True, ge=1, le=65_536, description="Samples per batch, a count.")
     epochs: int = Field(1, strict=True, ge=1, le=1000, description="Passes over the clicks.")
-    shard_by: Literal["rows", "tables"] = Field(
-        "rows", description="What is dealt out to the embedding servers: rows, or whole tables."
+    shard_by: ShardBy = Field(
+        ShardBy.ROWS,
+        description="What is dealt out to the embedding servers: rows, or whole tables.",
     )
     seed: int = Field(
         1,

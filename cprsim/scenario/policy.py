@@ -7,7 +7,6 @@ distribution or ``{link: pcie}``. A placement is written ``outside``, ``own``, `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -17,7 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BeforeValidator, Discriminator, Tag, create_model
 from pydantic import Field as SchemaField
 
-from cprsim.records import Duration
+from cprsim.records import Duration, OverLink
 from cprsim.recovery.policy import (
     OWN,
     Capture,
@@ -30,10 +29,10 @@ from cprsim.recovery.policy import (
     Tier,
 )
 from cprsim.recovery.systems import written
-from cprsim.scenario.costs import LinkSection, link_or_duration
+from cprsim.scenario.costs import link_or_duration
 from cprsim.scenario.distributions import DurationSpec, FixedTime, duration_of
-from cprsim.scenario.quantities import Model, Quantity
-from cprsim.units import TIME
+from cprsim.scenario.quantities import Model
+from cprsim.units import TIME, Quantity
 
 YOUNG = "young"
 TIME_H = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 min")]
@@ -49,7 +48,7 @@ BY_DEFAULT = {  # where a record has no default
 Cost = Annotated[
     Annotated[FixedTime, Tag("as:time")]
     | Annotated[DurationSpec, Tag("as:distribution")]
-    | Annotated[LinkSection, Tag("as:link")],
+    | Annotated[OverLink, Tag("as:link")],
     Discriminator(link_or_duration),
 ]
 
@@ -64,12 +63,6 @@ Every = Annotated[
 ]
 
 
-class RingSection(Model):
-    """Copies on the next slots."""
-
-    ring: Annotated[int, SchemaField(strict=True, ge=1)]
-
-
 @cache
 def section_of(record: type[Any]) -> Any:
     """The section in which a record is written, as a type for pydantic.
@@ -81,7 +74,7 @@ def section_of(record: type[Any]) -> Any:
     entries: dict[str, Any] = {
         f"{one.name}_": (
             field_type(record, one.name),
-            SchemaField(_default(record, one), alias=key_of(one.name)),
+            SchemaField(_default(record, one), alias=one.name.removesuffix("_h")),
         )
         for one in fields(record)
     }
@@ -89,25 +82,6 @@ def section_of(record: type[Any]) -> Any:
     if record is Stage:
         return Annotated[model, BeforeValidator(_kind_alone, json_schema_input_type=model | str)]
     return model
-
-
-def key_of(name: str) -> str:
-    """The key of a record's field."""
-    return name.removesuffix("_h")
-
-
-def keys_at(record: type[Any], path: Sequence[str | int]) -> tuple[str, ...]:
-    """The keys of the section at a place below that of a record; none where there is no record."""
-    here: Any = record
-    for part in path:
-        hints = get_type_hints(here) if is_dataclass(here) else {}
-        name = next((name for name in hints if key_of(name) == part), None)
-        if name is not None:
-            here = _members(hints[name])[0]
-        elif part == "groups":  # of a placement, whose other forms have no keys of their own
-            here = Groups
-        here = get_args(here)[0] if get_origin(here) is tuple else here
-    return tuple(key_of(one.name) for one in fields(here)) if is_dataclass(here) else ()
 
 
 def _kind_alone(stage: Any) -> Any:
@@ -159,7 +133,7 @@ class _GroupsSection(Model):
 
 
 def _placement_written_as(value: Any) -> str:
-    if isinstance(value, RingSection) or (isinstance(value, dict) and "ring" in value):
+    if isinstance(value, Ring) or (isinstance(value, dict) and "ring" in value):
         return "as:ring"
     return "as:groups" if isinstance(value, dict | _GroupsSection) else "as:word"
 
@@ -172,7 +146,7 @@ def _placement_section() -> Any:
     )
     return Annotated[
         Annotated[Literal["outside", "own"], Tag("as:word")]
-        | Annotated[RingSection, Tag("as:ring")]
+        | Annotated[Ring, Tag("as:ring")]
         | Annotated[groups, Tag("as:groups")],
         Discriminator(_placement_written_as),
     ]
@@ -202,9 +176,10 @@ def record_of(record: type[Any], section: Any) -> Any:
 
 def _value(hint: Any, written_as: Any) -> Any:
     """What stands in a record for a value of a section."""
-    for kind, made in READERS.items():
-        if isinstance(written_as, kind):
-            return made(written_as)
+    if is_dataclass(written_as):
+        return written_as
+    if isinstance(written_as, _GroupsSection):
+        return written_as.record
     kinds = _members(hint)
     if Duration in kinds:
         return duration_of(written_as)
@@ -220,9 +195,3 @@ def _value(hint: Any, written_as: Any) -> Any:
 
 
 WORDS = {"outside": Outside(), "own": OWN}
-READERS: dict[type[Any], Callable[[Any], Any]] = {
-    LinkSection: lambda section: written.OverLink(section.link),
-    DurationSpec: duration_of,
-    RingSection: lambda section: Ring(section.ring),
-    _GroupsSection: lambda section: section.record,
-}

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, get_args, get_origin
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, Tag, ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from cprsim.errors import Place, Problem
 from cprsim.foreign import one_line
 from cprsim.scenario.failures import KINDS
-from cprsim.scenario.quantities import CHECKS, PREDICATE, choices
+from cprsim.scenario.quantities import CHECKS, TAG, UNKNOWN_KEY, choices
 from cprsim.scenario.yaml_text import KeyPath, Plain, as_written, dotted
 
 MAX_PROBLEMS = 50  # lines; more than that nobody reads
-TAG = "as:"  # begins the names of a union's members in pydantic's locations
 
 _PREDICATES: dict[str, str] = {
     "int_type": "is not a whole number",
@@ -26,6 +25,7 @@ _PREDICATES: dict[str, str] = {
     "finite_number": "is not a finite number",
     "string_type": "is not text",
     "model_type": "is not a section with keys of its own ({{key: value}})",
+    "dataclass_type": "is not a section with keys of its own ({{key: value}})",
     "dict_type": "is not a section with keys of its own ({{key: value}})",
     "tuple_type": "is not a list ([...])",
     "greater_than": "is out of range: it must be more than {gt}",
@@ -33,6 +33,7 @@ _PREDICATES: dict[str, str] = {
     "less_than": "is out of range: it must be less than {lt}",
     "less_than_equal": "is out of range: it must be at most {le}",
     "literal_error": "is not one of {expected}",
+    "enum": "is not one of {expected}",
     "string_pattern_mismatch": "has characters that a name cannot have, or too many",
     "string_too_short": "is empty",
     "string_too_long": "is longer than {max_length} characters",
@@ -59,7 +60,9 @@ def problems_of(
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
     """Each problem once, in the order of the file; what the command line says comes first."""
-    found = sorted(set(problems), key=lambda p: (p.place.line or 0, str(p.place.file), p.key))
+    found = sorted(
+        dict.fromkeys(problems), key=lambda p: (p.place.line or 0, str(p.place.file), p.key)
+    )
     if (n_more := len(found) - MAX_PROBLEMS) > 0:
         found[MAX_PROBLEMS:] = [Problem(found[-1].place, "", f"the last of {n_more} more problems")]
     return found
@@ -97,12 +100,13 @@ def _explained(
             yield (*path, "kind"), f"is missing: {known}"
         else:
             yield path, f"{shown(found)} {_PREDICATES['model_type'].format()}"
-    elif kind == "extra_forbidden":
-        yield path, f"unknown key; {choices(path[-1], _keys(_model_at(root, details['loc'][:-1])))}"
+    elif kind in UNKNOWN_KEY:
+        keys = keys_of(section_at(root, details["loc"][:-1]))
+        yield path, f"unknown key; {choices(path[-1], tuple(key.name for key in keys))}"
     elif kind == "missing":
-        yield path, "is missing" + _meaning(_model_at(root, details["loc"][:-1]), str(path[-1]))
-    elif kind == PREDICATE:
-        yield path, f"{shown(found)} {context['message']}"
+        yield path, "is missing" + _meaning(section_at(root, details["loc"][:-1]), str(path[-1]))
+    elif kind == "value_error":
+        yield path, f"{shown(found)} {context['error']}"
     elif details["loc"][-1:] == ("[key]",) and kind == "string_pattern_mismatch":
         yield path, "is no name for a role: letters, digits, `_` and `-`, a letter first"
     else:
@@ -132,40 +136,61 @@ def written_path(loc: KeyPath, data: Plain) -> KeyPath:
     return tuple(path)
 
 
-def _keys(model: type[BaseModel] | None) -> tuple[str, ...]:
-    if model is None:
-        return ()
-    return tuple(field.alias or name for name, field in model.model_fields.items())
+@dataclass(frozen=True, slots=True)
+class SectionKey:
+    """A key of a section: what it is called, what it holds, what it means."""
+
+    name: str
+    kind: Any
+    meaning: str
 
 
-def _meaning(model: type[BaseModel] | None, key: str) -> str:
+def keys_of(section: Any) -> list[SectionKey]:
+    """The keys of a section, which is a model or a record; none of what is no section."""
+    if is_dataclass(section):
+        hints = get_type_hints(section, include_extras=True)
+        return [
+            SectionKey(
+                one.metadata.get("alias", one.name),
+                hints[one.name],
+                one.metadata.get("description", ""),
+            )
+            for one in fields(section)
+        ]
+    if isinstance(section, type) and issubclass(section, BaseModel):
+        return [
+            SectionKey(field.alias or name, field.annotation, field.description or "")
+            for name, field in section.model_fields.items()
+        ]
+    return []
+
+
+def _meaning(section: Any, name: str) -> str:
     """What a missing key would say, from the schema."""
-    for name, field in model.model_fields.items() if model is not None else ():
-        if (field.alias or name) == key:
-            meaning = (field.description or "").split(". ")[0].rstrip(".")
+    for key in keys_of(section):
+        if key.name == name:
+            meaning = key.meaning.split(". ")[0].rstrip(".")
             return f" ({meaning[:1].lower()}{meaning[1:]})"
     return ""
 
 
-def _model_at(root: type[BaseModel], loc: KeyPath) -> type[BaseModel] | None:
+def section_at(root: type[BaseModel], loc: KeyPath) -> Any:
     """The section to which a location of pydantic's belongs."""
     kind: Any = root
     for part in loc:
         kind = _below(_bare(kind), part)
-    kind = _bare(kind)
-    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+    return _bare(kind)
 
 
 def _below(kind: Any, part: str | int) -> Any:
     """The type at one step of a location, None where it can't be told."""
     if isinstance(part, str) and part.startswith(TAG):
         return next((member for member in get_args(kind) if Tag(part) in _metadata(member)), None)
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        fields = kind.model_fields.items()
-        return next((field for name, field in fields if (field.alias or name) == part), None)
     if get_origin(kind) is dict:
         return get_args(kind)[1]
-    return get_args(kind)[0] if get_origin(kind) is tuple else None
+    if get_origin(kind) is tuple:
+        return get_args(kind)[0]
+    return next((key.kind for key in keys_of(kind) if key.name == part), None)
 
 
 def _metadata(kind: Any) -> tuple[Any, ...]:
@@ -174,8 +199,6 @@ def _metadata(kind: Any) -> tuple[Any, ...]:
 
 def _bare(kind: Any) -> Any:
     """A type without Annotated and without `| None`."""
-    if isinstance(kind, FieldInfo):
-        kind = kind.annotation
     while _metadata(kind):
         kind = kind.__origin__
     members = [member for member in get_args(kind) if member is not type(None)]

@@ -6,28 +6,18 @@ Every message is a predicate ("has no unit: write ..."); problems.py puts the va
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
-from math import isfinite
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    model_validator,
-)
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
-from cprsim.errors import ParameterError
-from cprsim.units import BANDWIDTH, SIZE, TIME, Dimension
+from cprsim.records import MAX_NODES
+from cprsim.units import BANDWIDTH, SIZE, TIME, Quantity
 
-MAX_NODES = 100_000
-PREDICATE = "predicate"  # type of errors whose message is one of our predicates
 CHECKS = "checks"  # type of errors that carry several (key, message) of a section
+UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # types of errors: model, record
+TAG = "as:"  # begins the names of a union's members in pydantic's locations
 
 
 class Model(BaseModel):
@@ -48,58 +38,10 @@ class Model(BaseModel):
         return self
 
 
-def predicate(message: str) -> PydanticCustomError:
-    """An error whose message goes on where the value found ends."""
-    return PydanticCustomError(PREDICATE, "{message}", {"message": message})
-
-
 def choices(found: object, known: tuple[str, ...]) -> str:
     """Tell what there is to choose from, the nearest first."""
     near = get_close_matches(str(found), known, n=1)
     return (f"did you mean `{near[0]}`? " if near else "") + f"Known: {', '.join(known)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """Annotates a float that users write with a unit; it lies between `low` and `high`."""
-
-    dimension: Dimension
-    low: str
-    high: str
-    example: str = ""
-    otherwise: str = ""  # what may stand there instead of a quantity
-
-    def read(self, value: object) -> float:
-        """The value in the unit inside; raises an error that pydantic collects."""
-        example = (self.example or self.dimension.hint) + self.otherwise
-        if isinstance(value, float) and not isfinite(value):
-            raise predicate(f"is not a finite number: write for example {example}")
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            raise predicate(f"is a bare number: write its unit, for example {example}")
-        if not isinstance(value, str):
-            raise predicate(f"is not {self.dimension.what}: write for example {example}")
-        try:
-            inside = self.dimension.parse(value, example)
-            low, high = self.dimension.parse(self.low), self.dimension.parse(self.high)
-        except ParameterError as error:
-            raise predicate(str(error)) from None
-        if not low <= inside <= high:
-            raise predicate(f"is out of range: it must lie between {self.low} and {self.high}")
-        return inside
-
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(
-            self.read,
-            serialization=core_schema.plain_serializer_function_ser_schema(self.dimension.format),
-        )
-
-    def __get_pydantic_json_schema__(
-        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        examples = [self.example] if self.example else list(self.dimension.examples)
-        return {"type": "string", "pattern": self.dimension.pattern, "examples": examples}
 
 
 PositiveTime = Annotated[float, Quantity(TIME, "1 us", "10000 h", "5.9 h")]

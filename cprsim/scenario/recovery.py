@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -16,13 +16,14 @@ from pydantic import (
 from pydantic.json_schema import WithJsonSchema
 
 from cprsim import records
+from cprsim.errors import ParameterError
 from cprsim.records import SmallTables
 from cprsim.recovery import INTERVAL_RULES, NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.costs import OwnCosts
-from cprsim.scenario.quantities import Model, Quantity, choices, predicate
+from cprsim.scenario.quantities import Model, choices
 from cprsim.scenario.system_options import option_problems, options_json_schema
-from cprsim.units import TIME
+from cprsim.units import TIME, Quantity
 
 KNOWN = (*STRATEGIES, *SYSTEMS)
 NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+=-]{0,59}$"
@@ -33,14 +34,14 @@ SubSaveTime = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 s")]
 
 def _known_strategy(name: str) -> str:
     if name not in KNOWN:
-        raise predicate(f"is no strategy: {choices(name, KNOWN)}")
+        raise ParameterError(f"is no strategy: {choices(name, KNOWN)}")
     return name
 
 
 def _known_rule(name: str) -> str:
     if name not in INTERVAL_RULES:
         rules = choices(name, tuple(INTERVAL_RULES))
-        raise predicate(f"is neither a time (such as 2.5 h) nor a rule: {rules}")
+        raise ParameterError(f"is neither a time (such as 2.5 h) nor a rule: {rules}")
     return name
 
 
@@ -86,8 +87,8 @@ class SubSavesSection(Model):
     large_tables: int = Field(
         7, strict=True, ge=1, le=10_000, description="The so many largest tables are prioritised."
     )
-    small_tables: Literal["interval", "sub-save"] = Field(
-        "interval",
+    small_tables: SmallTables = Field(
+        SmallTables.EACH_INTERVAL,
         description="When the other tables are saved: once an interval (equal bytes) or with every "
         "sub-save (more bytes, fresher rows).",
     )
@@ -107,7 +108,7 @@ class SubSavesSection(Model):
             fraction=self.fraction,
             extra_h=self.selection_h + self.latency_h,
             n_large_tables=self.large_tables,
-            small_tables=SmallTables(self.small_tables),
+            small_tables=self.small_tables,
             sample_period=self.sample_period,
         )
 

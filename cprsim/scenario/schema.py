@@ -10,11 +10,11 @@ from typing import Any
 
 from pydantic import Field
 
-from cprsim.records import STOPPED_BEYOND, SubSaves
+from cprsim.records import STOPPED_BEYOND, Clock, OverLink, SubSaves
 from cprsim.recovery import STRATEGIES
 from cprsim.scenario.accuracy import Accuracy
 from cprsim.scenario.cluster import ClusterSection
-from cprsim.scenario.costs import CostsSection, LinkSection, StorageSection, by_bytes
+from cprsim.scenario.costs import CostsSection, StorageSection, by_bytes
 from cprsim.scenario.failures import (
     ANY,
     MAX_FAILURES,
@@ -146,6 +146,8 @@ def json_schema() -> dict[str, Any]:
     schema = Scenario.model_json_schema(mode="validation")
     schema["required"] = [key for key in schema["required"] if key != "name"]  # by the file's name
     schema["$defs"]["RecoverySection"]["required"] = ["strategy"]  # a name by default too
+    for section in schema["$defs"].values():  # of a record's docstring the first paragraph
+        section["description"] = " ".join(section["description"].partition("\n\n")[0].split())
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
@@ -191,9 +193,9 @@ def _scopes_are_whole(scenario: Scenario) -> Found:
         )
     elif abs(total - 1.0) > 1e-6:
         yield "scopes", f"the shares add up to {total:g}; they must add up to 1"
-    clock = _clock(scenario.failures)
+    clock = scenario.failures.clock
     for i, scope in enumerate(scopes):
-        if scope.failures is not None and (own := _clock(scope.failures)) != clock:
+        if scope.failures is not None and (own := scope.failures.clock) != clock:
             yield (
                 f"scopes.{i}.failures.clock",
                 f"is `{own}`: failures of one job age on one clock, and `failures` has `{clock}`",
@@ -206,10 +208,6 @@ def _scopes_are_whole(scenario: Scenario) -> Found:
             yield "cluster.rack", "is missing: how many neighbouring nodes share a rack"
     if scenario.sync is not None:
         yield "scopes", "do not go with `sync`: there every failure kills a node"
-
-
-def _clock(failures: Failures) -> str:
-    return "wall" if isinstance(failures, TraceFailures) else failures.clock
 
 
 def _servers_for_partial_recovery(scenario: Scenario) -> Found:
@@ -232,10 +230,10 @@ def _somebody_synchronises(scenario: Scenario) -> Found:
         yield "cluster.trainers", "is missing: `sync` says how trainers stay in step"
     elif SYNC_PS in scenario.cluster.others:
         yield f"cluster.others.{SYNC_PS}", "is the role of `sync.servers`; choose another name"
-    elif stragglers is not None and stragglers.trainers > n_trainers:
+    elif stragglers is not None and stragglers.n_trainers > n_trainers:
         yield (
             "sync.stragglers.trainers",
-            f"{stragglers.trainers} of {n_trainers} trainers cannot be slow",
+            f"{stragglers.n_trainers} of {n_trainers} trainers cannot be slow",
         )
 
 
@@ -302,7 +300,7 @@ def _group_fits(
 def _failures_are_bounded(scenario: Scenario, failures: Failures) -> Found:
     useful_h = scenario.job.useful_h
     if isinstance(failures, InjectedFailures):
-        times = 1.0 if failures.clock == "progress" else STOPPED_BEYOND
+        times = 1.0 if failures.clock is Clock.PROGRESS else STOPPED_BEYOND
         which = f"the job of {useful_h:g} h"
         if times > 1.0:
             which = f"{times:g} times {which}, at which it is given up"
@@ -343,10 +341,10 @@ def _transfers_have_bytes_and_bandwidth(scenario: Scenario) -> Found:
             yield from ((f"{place}.{key}", message) for message in _bytes_problems(scenario, cost))
 
 
-def _bytes_problems(scenario: Scenario, cost: str | LinkSection) -> Iterator[str]:
+def _bytes_problems(scenario: Scenario, cost: str | OverLink) -> Iterator[str]:
     """What a cost that follows from bytes over a bandwidth misses."""
     cluster = scenario.cluster
-    if isinstance(cost, LinkSection):
+    if isinstance(cost, OverLink):
         if cost.link not in cluster.links:
             known = ", ".join(cluster.links) or "none"
             yield f"there is no link `{cost.link}` in `cluster.links`; it has: {known}"

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from cprsim.errors import ParameterError
 from cprsim.foreign import one_line
-from cprsim.scenario.quantities import Model, predicate
+from cprsim.scenario.quantities import Model
 from cprsim.scenario.yaml_text import Plain, Scalar, scalar
 from cprsim.units import as_float, plain_number, split_quantity, unit_factor
 
@@ -135,10 +135,7 @@ MOST_IN_A_KEY = 200  # characters
 
 
 def _readable(written: Any) -> Any:
-    try:
-        values_along(written)
-    except ParameterError as error:
-        raise predicate(str(error)) from None
+    values_along(written)
     return written
 
 

@@ -8,28 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
 from cprsim.records import Holds, Role
 from cprsim.scenario.distributions import Duration, DurationSpec, duration_of
-from cprsim.scenario.quantities import Bandwidth, Model, PositiveCount, Quantity
-from cprsim.units import SHARE, SIZE, TIME
+from cprsim.scenario.quantities import Bandwidth, Model
+from cprsim.sync.setting import Algorithm, Method, Stragglers, SyncSetting
+from cprsim.units import SHARE, SIZE, TIME, Quantity
 
-if TYPE_CHECKING:
-    from cprsim.sync.setting import Algorithm, SyncSetting
-
-AlgorithmName = Literal[
-    "shadow-easgd", "shadow-ma", "shadow-bmuf", "fr-easgd", "fr-ma", "fr-bmuf", "sync-sgd", "none"
-]
 DenseSize = Annotated[float, Quantity(SIZE, "1 B", "1000 GB", "8 MB")]
 Period = Annotated[float, Quantity(TIME, "1 us", "1000 h", "15 s")]
 Cost = Annotated[float, Quantity(SHARE, "0 %", "90 %", "3 %")]
 Iterations = Annotated[int, Field(strict=True, ge=1, le=10**9)]
 
 OF_BMUF = ("momentum", "block_rate")
-OF_MEAN = ("shadow-ma", "shadow-bmuf")
+OF_MEAN = (Algorithm.SHADOW_MA, Algorithm.SHADOW_BMUF)
 ELASTIC = 0.5
 ELASTIC_OF_MEAN = 0.1  # what workers learn during an AllReduce counts by 1 - elastic
 
@@ -42,19 +37,6 @@ Every = Annotated[
     Annotated[Iterations, Tag("as:iterations")] | Annotated[Period, Tag("as:time")],
     Discriminator(_every_written_as),
 ]
-
-
-class StragglersSection(Model):
-    """Trainers that are slower than the others, always the same ones."""
-
-    trainers: PositiveCount = Field(description="How many, a count.", examples=[1])
-    factor: float = Field(
-        strict=True,
-        ge=1,
-        le=1000,
-        description="How many times longer their iterations take.",
-        examples=[1.5],
-    )
 
 
 class StandIn(Model):
@@ -76,7 +58,7 @@ class StandIn(Model):
 class Sync(Model):
     """How the trainers stay in step: who synchronises when, through what."""
 
-    algorithm: AlgorithmName = Field(
+    algorithm: Algorithm = Field(
         description="shadow-easgd, shadow-ma, shadow-bmuf: in the background; fr-easgd, fr-ma, "
         "fr-bmuf: at a fixed rate (`every`), workers wait; sync-sgd: every iteration, all wait; "
         "none: replicas are averaged at the end."
@@ -132,7 +114,7 @@ class Sync(Model):
     block_rate: float | None = Field(
         None, strict=True, gt=0, le=10, description="Block learning rate of BMUF; default 1."
     )
-    stragglers: StragglersSection | None = Field(
+    stragglers: Stragglers | None = Field(
         None, description="Trainers that are slower; absent: none."
     )
     shadow_cost_fraction: Cost = Field(
@@ -153,24 +135,15 @@ class Sync(Model):
             return self.elastic_given
         return ELASTIC_OF_MEAN if self.algorithm in OF_MEAN else ELASTIC
 
-    @property
-    def form(self) -> Algorithm:
-        """The algorithm, and what it has and who waits in it."""
-        from cprsim.sync.setting import Algorithm  # SimPy comes with it: only this section needs it
-
-        return Algorithm(self.algorithm)
-
     def setting(self, n_trainers: int) -> SyncSetting:
         """How so many trainers stay in step, as plain numbers.
 
         Raises ParameterError where that makes no sense.
         """
-        from cprsim.sync import setting
-
-        slow, link = self.stragglers, self.trainer_bandwidth_bytes_per_h
-        n_servers = (self.servers or 0) if self.form.has_servers else 0  # others stand idle
-        return setting.SyncSetting(
-            algorithm=self.form,
+        link = self.trainer_bandwidth_bytes_per_h
+        n_servers = (self.servers or 0) if self.algorithm.has_servers else 0  # others stand idle
+        return SyncSetting(
+            algorithm=self.algorithm,
             n_trainers=n_trainers,
             n_threads=self.threads,
             batch=self.batch,
@@ -184,9 +157,7 @@ class Sync(Model):
             elastic=self.elastic,
             momentum=self.momentum or 0.0,
             block_rate=self.block_rate or 1.0,
-            stragglers=setting.Stragglers()
-            if slow is None
-            else setting.Stragglers(slow.trainers, slow.factor),
+            stragglers=self.stragglers,
             shadow_cost_fraction=self.shadow_cost_fraction,
         )
 
@@ -194,8 +165,8 @@ class Sync(Model):
         """Its sync servers as a role of the job; None where there are none."""
         if not self.servers:
             return None
-        holds = Holds.CENTRAL if self.form.has_servers else Holds.NOTHING
-        nobody_waits = self.form.in_background or not self.form.has_servers
+        holds = Holds.CENTRAL if self.algorithm.has_servers else Holds.NOTHING
+        nobody_waits = self.algorithm.in_background or not self.algorithm.has_servers
         return Role(name, self.servers, holds, nobody_waits)
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -204,22 +175,22 @@ class Sync(Model):
             yield "iteration", "takes no time: write for example 43 ms"
         yield from self._servers()
         yield from self._rate()
-        if self.form.is_collective and self.trainer_bandwidth_bytes_per_h is None:
+        if self.algorithm.is_collective and self.trainer_bandwidth_bytes_per_h is None:
             yield "trainer_bandwidth", f"is missing: {self.algorithm} averages over it"
         for key in OF_BMUF:
-            if getattr(self, key) is not None and not self.algorithm.endswith("bmuf"):
+            if getattr(self, key) is not None and self.algorithm.method is not Method.BMUF:
                 yield key, f"is of shadow-bmuf and fr-bmuf alone, not of {self.algorithm}"
         if self.algorithm in OF_MEAN and self.elastic == 1:
             yield "elastic", f"is 1: {self.algorithm} then undoes all that its workers learn; 0.1?"
 
     def _servers(self) -> Iterator[tuple[str, str]]:
         given = {"servers": self.servers, "server_bandwidth": self.server_bandwidth_bytes_per_h}
-        for key, value in given.items() if self.form.has_servers else ():
+        for key, value in given.items() if self.algorithm.has_servers else ():
             if value is None:
                 yield key, f"is missing: {self.algorithm} keeps its central copy on sync servers"
 
     def _rate(self) -> Iterator[tuple[str, str]]:
-        if self.form.at_fixed_rate and self.every is None:
+        if self.algorithm.at_fixed_rate and self.every is None:
             yield "every", f"is missing: {self.algorithm} synchronises at a fixed rate, such as 5"
-        elif not self.form.at_fixed_rate and self.every is not None:
+        elif not self.algorithm.at_fixed_rate and self.every is not None:
             yield "every", f"is of fixed-rate forms (fr-...), {self.algorithm} has no rate"

@@ -12,12 +12,12 @@ from pydantic import ValidationError, create_model
 from pydantic.json_schema import WithJsonSchema
 
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario.policy import field_type, keys_at, record_of
-from cprsim.scenario.quantities import PREDICATE, Bandwidth, Model, Quantity
-from cprsim.units import SIZE, TIME
+from cprsim.scenario.policy import field_type, record_of
+from cprsim.scenario.problems import keys_of, section_at
+from cprsim.scenario.quantities import TAG, UNKNOWN_KEY, Bandwidth, Model
+from cprsim.units import SIZE, TIME, Quantity
 
 RECORDS = "records"  # kind of an option that is records of a policy
-TAG = "as:"  # begins the names of a union's members in pydantic's locations
 _TIME = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s")]
 _FILE = (
     {"type": "string", "pattern": r"\.csv$"},
@@ -89,13 +89,14 @@ def option_problems(system: str, written: dict[str, Any] | None) -> Iterator[tup
         for details in error.errors(include_url=False):
             path = [part for part in details["loc"] if not str(part).startswith(TAG)]
             key = ".".join(map(str, path))
-            known = ", ".join(keys_at(SYSTEMS[system].options, path[:-1]))
-            if details["type"] == "extra_forbidden" and len(path) > 1:
+            section = section_at(options_model(system), details["loc"][:-1])
+            known = ", ".join(one.name for one in keys_of(section))
+            if details["type"] in UNKNOWN_KEY and len(path) > 1:
                 yield key, f"unknown key; there are: {known}"
-            elif details["type"] == "extra_forbidden":
+            elif details["type"] in UNKNOWN_KEY:
                 yield key, f"system `{system}` has no such option; it has: {known}"
-            elif details["type"] == PREDICATE:
-                yield key, f"`{details['input']}` {details['ctx']['message']}"
+            elif details["type"] == "value_error":
+                yield key, f"`{details['input']}` {details['ctx']['error']}"
             else:
                 message = details["msg"]
                 yield key, f"`{details['input']}` is wrong: {message[:1].lower()}{message[1:]}"

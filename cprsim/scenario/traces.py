@@ -14,8 +14,9 @@ from pydantic_core import core_schema
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages, with_lives
 from cprsim.failures.replay import Replay
-from cprsim.scenario.quantities import Model, PositiveCount, Quantity, predicate
-from cprsim.units import TIME
+from cprsim.records import Clock
+from cprsim.scenario.quantities import Model, PositiveCount
+from cprsim.units import TIME, Quantity
 
 FEWEST_OUTAGES = 2  # that can be replayed
 EXAMPLE = "write a day such as 2000-01-01, or for tidy traces an instant as the file writes them"
@@ -25,15 +26,15 @@ class _Instant:
     """Annotates an instant as a log writes it: an ISO 8601 day or time stamp, or a number."""
 
     def read(self, value: object) -> float | str:
-        """The text or the number; raises an error that pydantic collects."""
+        """The text or the number. Raises ParameterError."""
         if isinstance(value, int | float) and not isinstance(value, bool):
             if not abs(value) < 1e15:  # nor NaN
-                raise predicate(f"is no instant: {EXAMPLE}")
+                raise ParameterError(f"is no instant: {EXAMPLE}")
             return float(value)
         try:
             datetime.fromisoformat(str(value).strip())
         except ValueError:
-            raise predicate(f"is no instant: {EXAMPLE}") from None
+            raise ParameterError(f"is no instant: {EXAMPLE}") from None
         return str(value).strip()
 
     def __get_pydantic_core_schema__(
@@ -160,9 +161,9 @@ class TraceFailures(Model):
     )
 
     @property
-    def clock(self) -> Literal["wall"]:
+    def clock(self) -> Clock:
         """A trace runs on wall time."""
-        return "wall"
+        return Clock.WALL
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Each format has its own keys."""
@@ -204,34 +205,26 @@ class TraceFailures(Model):
         return Replay(outages)
 
     def _read(self, path: Path) -> Outages:
-        from cprsim.failures.traces import (  # pandas comes with them: most scenarios need none
-            read_counts,
-            read_infinitehbd,
-            read_lanl,
-        )
+        from cprsim.failures.traces import read_counts  # pandas comes with it: most need none
         from cprsim.failures.traces.asked import LogOptions
+        from cprsim.failures.traces.formats import FORMATS
         from cprsim.failures.traces.lanl import lanl_lives
         from cprsim.failures.traces.node_file import lives_in_log
         from cprsim.failures.traces.reading import csv_pieces
-        from cprsim.failures.traces.tidy import read_table
 
-        if self.format == "infinitehbd":
-            return read_infinitehbd(path, n_nodes=self.nodes)
         period = (None, None) if self.period is None else (self.period.first, self.period.last)
         if self.format == "counts":
             return read_counts(path, time_unit=self.time_unit, period=period)
-        if self.format == "lanl":
-            log = read_lanl(path, system=self.system, period=period, n_nodes=self.nodes)
-            if not self.node_dates or self.system is None:
-                return log
-            return with_lives(log, lanl_lives(path, self.system, log))
         asked = LogOptions(
-            n_nodes=self.nodes, period=period, time_unit=self.time_unit, repair_h=self.repair_h,
+            n_nodes=self.nodes, system=self.system, period=period, time_unit=self.time_unit,
             columns={} if self.columns is None else self.columns.other_names,
+            repair_h=self.repair_h,
         )  # fmt: skip
-        log = read_table(path, asked, csv_pieces)
+        log = FORMATS[self.format].read(path, asked)
         if not self.node_dates:
             return log
+        if self.system is not None:  # of lanl alone
+            return with_lives(log, lanl_lives(path, self.system, log))
         return with_lives(log, lives_in_log(path, csv_pieces(path), log, asked))
 
     def _instants_as_in_the_file(self) -> Iterator[tuple[str, str]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from cprsim.results.folder import ResultTarget, new_folder, read_record, write_csv, write_record
+from cprsim.results.manifest import read_manifest
 from cprsim.selector.choice import Candidate, Selection
 
 SELECTION = "selection.json"
@@ -15,9 +18,9 @@ SPREADS = ("overhead", "pls", "loss", "benefit")
 
 
 def write_selection(
-    target: ResultTarget, selection: Selection, draw: Callable[[Path], object]
-) -> Selection:
-    """Write a selection into its folder, whole or not at all; returns it.
+    target: ResultTarget, selection: Selection, draw: Callable[[Selection, Path], object]
+) -> Selected:
+    """Write a selection into its folder, whole or not at all; as read back from there.
 
     Parameters
     ----------
@@ -30,13 +33,33 @@ def write_selection(
     with new_folder(target) as folder:
         write_record(folder / SELECTION, selection)
         write_csv(candidate_rows(selection), folder / "candidates.csv")
-        draw(folder)
-    return selection
+        draw(selection, folder)
+    return load_selected(target.folder)
 
 
 def read_selection(folder: Path) -> Selection:
     """The selection of a finished folder. Raises ResultError where it is none."""
     return read_record(Selection, folder / SELECTION, "a selection")
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A selection as read from its folder."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+    selection: Selection
+
+    @property
+    def name(self) -> str:
+        """Of the scenario."""
+        return str(self.manifest["name"]).removesuffix("-select")
+
+
+def load_selected(folder: Path) -> Selected:
+    """Read a finished selection. Raises ResultError where it is unfinished or damaged."""
+    manifest = read_manifest(folder)
+    return Selected(folder, manifest, read_selection(folder))
 
 
 def candidate_rows(selection: Selection) -> pd.DataFrame:

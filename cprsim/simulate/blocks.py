@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from threading import local
 from time import thread_time
 from typing import Any, Protocol, cast
@@ -36,12 +37,16 @@ from cprsim.simulate.numbers import (
 )
 from cprsim.simulate.strikes import GivenFailures, ScopedStrikes
 from cprsim.simulate.transitions import stream_keys, uniform
+from cprsim.workers.beside import both, may_copy
+
+Runner = Callable[[Ints, Loops], Iterator[NDArray[Any]]]  # of some replications
 
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
 MOST_BY_EVENTS = 64  # replications that SimPy takes sooner than the compiler would
 FIRST_INTERPRETED = 4  # replications, of which the time of others is guessed
 LONG_S = 1.5  # what is interpreted for longer is compiled for the next process
-TOLD_AFTER_S = 0.05  # of interpreting: too little of it tells nothing of the others' time
+WORTH_A_COPY_S = 0.1  # of interpreting that is left to each of two processes
+TOLD_AFTER_S = 0.02  # of interpreting: too little of it tells nothing of the others' time
 TOLERANCE_H = 1e-6  # of the sums over one replication
 FIRST_DRAWS = 16  # of each cost that varies, in each replication
 
@@ -274,17 +279,15 @@ class _Block:
         """Run some replications; their losses, of some at a time."""
         params = params_of(self._job)
         if params is not None:
-            for some, loops in self._by_whom(batch.run_batch, rows):
-                yield from self._run_common(params, some, loops)
+            yield from self._by_whom(batch.run_batch, partial(self._run_common, params), rows)
             rows = rows[self._counts[0, rows] == INTRICATE]
         if params is None or len(rows) > MOST_BY_EVENTS:
-            for some, loops in self._by_whom(replications.run, rows):
-                yield from self._run_any(some, loops)
+            yield from self._by_whom(replications.run, self._run_any, rows)
         else:
             self._counts[0, rows] = LEFT
 
-    def _by_whom(self, loop: Any, rows: Ints) -> Iterator[tuple[Ints, Loops]]:
-        """Replications, and who runs them: machine code, as soon as that ends sooner.
+    def _by_whom(self, loop: Any, run: Runner, rows: Ints) -> Iterator[NDArray[Any]]:
+        """Run replications by whoever is done sooner: Python, two of it, or machine code.
 
         The first ones are interpreted if there is no machine code yet, and tell what the others
         would take.
@@ -292,20 +295,32 @@ class _Block:
         interpreted = Interpreted(self._numbers, self._scratch, self._slots)
         n_done, n, left_s = 0, FIRST_INTERPRETED, 0.0
         while n_done < len(rows) and not loop.pays(left_s):
-            some = rows[n_done : n_done + n]
+            by_two = left_s > WORTH_A_COPY_S
+            some = rows[n_done:] if by_two else rows[n_done : n_done + n]
             self._failures.strikes(1)  # to draw them takes the same time whoever runs them
             begin = thread_time()
-            yield some, interpreted
+            yield from (self._by_two(run, some, interpreted) if by_two else run(some, interpreted))
             took_s = thread_time() - begin
             loop.interpreted_s += took_s
             _interpreted[loop] = self._job
-            n_done += n
+            n_done += len(some)
             if took_s < TOLD_AFTER_S:
                 n *= 4
             else:
-                left_s = took_s / n * (len(rows) - n_done)
+                left_s = took_s / n * (len(rows) - n_done) / (2 if may_copy() else 1)
         if n_done < len(rows) or not len(rows):
-            yield rows[n_done:], Loops(self._numbers, self._scratch, self._slots)
+            yield from run(rows[n_done:], Loops(self._numbers, self._scratch, self._slots))
+
+    def _by_two(self, run: Runner, rows: Ints, loops: Loops) -> Iterator[NDArray[Any]]:
+        """Run some replications here, and as many in a copy of this process."""
+        mine, others = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+
+        def found_there() -> tuple[list[NDArray[Any]], Floats, Ints]:
+            return list(run(others, loops)), self._hours[:, others], self._counts[:, others]
+
+        losses, there = both(lambda: list(run(mine, loops)), found_there)
+        more_losses, self._hours[:, others], self._counts[:, others] = there
+        yield from losses + more_losses
 
     def _run_common(self, params: Params, rows: Ints, loops: Loops) -> Iterator[NDArray[Any]]:
         """Run replications of the common case many abreast, as far as they are of it."""

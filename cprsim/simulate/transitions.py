@@ -395,13 +395,13 @@ def n_units_lost(num: Numbers, copies: Copies, slots: Slots) -> int:
 
 def due_after(num: Numbers, capture: int, progress_h: float) -> float:
     """Progress at which the next save beyond `progress_h` is due; infinite if none is."""
-    every_h = num.captures[capture].every_h
-    if num.captures[capture].n_due == 0:
+    saves = num.captures[capture]
+    if saves.n_due == 0:
         return inf
-    number = floor(progress_h / every_h * (1.0 + ROUNDING)) + 1
-    if number > num.captures[capture].n_due:
+    number = floor(progress_h / saves.every_h * (1.0 + ROUNDING)) + 1
+    if number > saves.n_due:
         return inf
-    return float(min(number * every_h, num.useful_h))
+    return float(min(number * saves.every_h, num.useful_h))
 
 
 def number_of(num: Numbers, capture: int, content_h: float) -> int:

@@ -222,11 +222,6 @@ def load_sweep(path: Path | str) -> SweepResult:
     return result
 
 
-def is_sweep(folder: Path) -> bool:
-    """Whether this is the folder of a sweep, and not of a run."""
-    return (folder / ABOUT).is_file()
-
-
 def _read(folder: Path) -> SweepResult:
     with readable(folder, "a sweep"):
         plain = read_json(folder / ABOUT)

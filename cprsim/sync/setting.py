@@ -7,7 +7,7 @@ from enum import IntEnum, StrEnum
 from math import inf
 
 from cprsim.errors import ParameterError
-from cprsim.records import Duration, Floats, Ints
+from cprsim.records import MAX_NODES, Duration, Floats, Ints
 
 ALL = -1  # trainers: a synchronisation of all of them at once
 
@@ -70,10 +70,27 @@ class Algorithm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stragglers:
-    """Some trainers whose iterations take longer, always the same ones: the last by number."""
+    """Trainers that are slower than the others, always the same ones: the last by number."""
 
-    n_trainers: int = 0
-    factor: float = 1.0  # times the iteration of the others
+    n_trainers: int = field(
+        metadata={
+            "alias": "trainers",
+            "description": "How many, a count.",
+            "ge": 1,
+            "le": MAX_NODES,
+            "strict": True,
+            "examples": [1],
+        }
+    )
+    factor: float = field(
+        metadata={
+            "description": "How many times longer their iterations take.",
+            "ge": 1,
+            "le": 1000,
+            "strict": True,
+            "examples": [1.5],
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +114,7 @@ class SyncSetting:
     elastic: float = 0.5  # a: how far a synchronisation pulls; fr-ma, fr-bmuf: always all the way
     momentum: float = 0.0  # of BMUF, mu
     block_rate: float = 1.0  # of BMUF, eta
-    stragglers: Stragglers = field(default_factory=Stragglers)
+    stragglers: Stragglers | None = None
     shadow_cost_fraction: float = 0.0  # of the workers' speed, that the shadow thread takes
 
     def __post_init__(self) -> None:
@@ -142,10 +159,12 @@ class SyncSetting:
     @property
     def slowdown(self) -> tuple[float, ...]:
         """(n_trainers,) how much longer an iteration takes on each trainer."""
-        n_slow = min(self.stragglers.n_trainers, self.n_trainers)
         shadow = 1.0
         if self.algorithm.in_background:
             shadow = 1.0 / (1.0 - self.shadow_cost_fraction)
+        if self.stragglers is None:
+            return (shadow,) * self.n_trainers
+        n_slow = min(self.stragglers.n_trainers, self.n_trainers)
         normal = [shadow] * (self.n_trainers - n_slow)
         return (*normal, *[shadow * self.stragglers.factor] * n_slow)
 

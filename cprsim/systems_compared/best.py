@@ -12,8 +12,8 @@ from cprsim.experiments.listed import ListedSystem
 from cprsim.records import RecoveryPolicy
 from cprsim.recovery import NEVER
 from cprsim.scenario import dump_entry
-from cprsim.selector import NO_LIMIT, WAYS
-from cprsim.selector.deciding import Decided, bench_of, decide, fit_tails
+from cprsim.selector.deciding import WAYS, Decided, bench_of, decide, fit_tails
+from cprsim.selector.limit import NO_LIMIT
 from cprsim.selector.pricing import FULL, Bench, Priced, Way
 from cprsim.selector.search import best_full
 from cprsim.selector.words import entry as entry_text

@@ -121,11 +121,6 @@ def policy_of(one: Found, lineup: Lineup) -> Policy:
     return as_system(one.policy, lineup.experiment.costs, lineup.experiment.cluster)
 
 
-def is_comparison(folder: Path) -> bool:
-    """Whether a folder holds a comparison of systems."""
-    return (folder / BESIDE).is_file()
-
-
 def load_comparison(folder: Path | str) -> Comparison:
     """Read a finished comparison. Raises ResultError where it is none, or is damaged."""
     return comparison_of(load_result(folder))

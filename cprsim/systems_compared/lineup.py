@@ -14,7 +14,8 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
-from cprsim.selector import WAYS, Limit
+from cprsim.selector.deciding import WAYS
+from cprsim.selector.limit import Limit
 from cprsim.staleness import StalenessCurve
 
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers

@@ -136,11 +136,6 @@ def _table(made: SystemsMap) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def is_map(folder: Path) -> bool:
-    """Whether a folder holds a map."""
-    return (folder / MAP).is_file()
-
-
 def load_map(folder: Path) -> SystemsMap:
     """Read a finished map. Raises ResultError where it is none, or is damaged."""
     manifest = read_manifest(folder)

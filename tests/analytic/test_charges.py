@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cprsim import analytic
+from cprsim.analytic.systems import pccheck_charge_h
 from cprsim.errors import ParameterError
 from tests import closed_forms
 from tests.analytic.sampling import assert_mean, draws
@@ -60,9 +60,7 @@ def test_the_ideal_pays_half_an_interval_and_no_save(i: int) -> None:
 
 def pccheck_goodput(i: int, write_s: float) -> float:
     step_h = 1.0 / THROUGHPUT["pccheck"][0] / HOUR_S
-    charge_h = analytic.pccheck_charge_h(
-        step_h, EVERY[i], LOAD_S / HOUR_S, write_s / HOUR_S, N_IN_FLIGHT
-    )
+    charge_h = pccheck_charge_h(step_h, EVERY[i], LOAD_S / HOUR_S, write_s / HOUR_S, N_IN_FLIGHT)
     return goodput_per_s(charge_h, THROUGHPUT["pccheck"][i])
 
 
@@ -92,7 +90,7 @@ def test_what_is_redone_is_as_old_as_the_newest_save_that_has_committed(
         redone.append(strike_h - committed_h[-1] + load_h)
     ours_h = closed_forms.in_flight_charge_h(step_h, every, load_h, write_h, 4)
     assert_mean(redone, ours_h)
-    published_h = analytic.pccheck_charge_h(step_h, every, load_h, write_h, 4)
+    published_h = pccheck_charge_h(step_h, every, load_h, write_h, 4)
     assert_mean(np.array(redone) - published_h, write_h / 2)
 
 
@@ -128,7 +126,7 @@ def test_charges_that_can_not_be_are_refused() -> None:
     with pytest.raises(ParameterError):
         closed_forms.gpm_charge_h(0.01, -1, 0.1)
     with pytest.raises(ParameterError):
-        analytic.pccheck_charge_h(0.01, 20, 0.1, 0.1, 0)
+        pccheck_charge_h(0.01, 20, 0.1, 0.1, 0)
     with pytest.raises(ParameterError):
         closed_forms.saves_per_h(0.01, 0, 0.1, 1)
     with pytest.raises(ParameterError):

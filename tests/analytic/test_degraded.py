@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cprsim import analytic
+from cprsim.analytic.systems import erasure_coded_overhead_fraction
 from cprsim.errors import ParameterError
 from tests import closed_forms
 from tests.analytic.sampling import assert_mean, draws
@@ -39,15 +39,15 @@ def test_the_overhead_of_rebuilding_is_that_of_a_job_that_rebuilds(
     rng = draws(f"rebuild/{tax}")
     jobs = [rebuilding_job_h(rng, tax, 0.3, rebuild_h, speed) for _ in range(3000)]
     walls_h, left_h = np.array(jobs).T
-    theory = analytic.erasure_coded_overhead_fraction(RATE, tax, 0.1, 0.2, rebuild_h, speed)
+    theory = erasure_coded_overhead_fraction(RATE, tax, 0.1, 0.2, rebuild_h, speed)
     assert walls_h.mean() / USEFUL_H - 1.0 == pytest.approx(theory, rel=0.01)
     outlived_h = walls_h + left_h * (1.0 - speed)  # had the job gone on until all was rebuilt
     assert_mean(outlived_h / USEFUL_H - 1.0, theory)
 
 
 def test_the_limits_of_erasure_coding() -> None:
-    assert analytic.erasure_coded_overhead_fraction(0.0, 0.07, 0.1, 0.2, 3.0, 0.5) == 0.07
-    detection_alone = analytic.erasure_coded_overhead_fraction(0.1, 0.0, 0.3, 0.0, 5.0, 1.0)
+    assert erasure_coded_overhead_fraction(0.0, 0.07, 0.1, 0.2, 3.0, 0.5) == 0.07
+    detection_alone = erasure_coded_overhead_fraction(0.1, 0.0, 0.3, 0.0, 5.0, 1.0)
     assert detection_alone == pytest.approx(0.1 * 0.3)
 
 
@@ -86,6 +86,6 @@ def test_speeds_and_rates_that_can_not_be_are_refused() -> None:
     with pytest.raises(ParameterError):
         closed_forms.elastic_wall_h(10.0, 0.0, 0.5)
     with pytest.raises(ParameterError):
-        analytic.erasure_coded_overhead_fraction(0.1, 0.1, 0.1, 0.1, 0.1, 1.1)
+        erasure_coded_overhead_fraction(0.1, 0.1, 0.1, 0.1, 0.1, 1.1)
     with pytest.raises(ParameterError):
-        analytic.erasure_coded_overhead_fraction(-0.1, 0.1, 0.1, 0.1, 0.1, 0.5)
+        erasure_coded_overhead_fraction(-0.1, 0.1, 0.1, 0.1, 0.1, 0.5)

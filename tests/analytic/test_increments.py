@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cprsim import analytic
+from cprsim.analytic.systems import (
+    consecutive_store_fraction,
+    increment_fraction,
+    increments_before_whole,
+    intermittent_save_fraction,
+)
 from cprsim.errors import ParameterError
 
 FIRST, GROWTH = 0.26, 0.28  # Check-N-Run's fit, secondary
@@ -32,23 +37,23 @@ def saves(first: float, growth: float, n_saves: int) -> list[float]:
 def test_a_store_that_follows_the_rule_is_whole_again_after_eight_increments() -> None:
     sizes = saves(FIRST, GROWTH, 9 * 20)
     assert [i for i, size in enumerate(sizes) if size == 1.0] == list(range(0, 180, 9))
-    assert analytic.increments_before_whole(FIRST, GROWTH) == 8
+    assert increments_before_whole(FIRST, GROWTH) == 8
     mean = sum(sizes) / len(sizes)
     assert mean == pytest.approx(0.4515, abs=5e-5)
-    assert analytic.intermittent_save_fraction(FIRST, GROWTH) == pytest.approx(mean, rel=1e-12)
+    assert intermittent_save_fraction(FIRST, GROWTH) == pytest.approx(mean, rel=1e-12)
 
 
 @given(st.floats(0.05, 0.9), st.floats(0.05, 1.5))
 def test_a_store_of_other_growth_follows_the_rule_too(first: float, growth: float) -> None:
-    n = analytic.increments_before_whole(first, growth)
+    n = increments_before_whole(first, growth)
     sizes = saves(first, growth, n + 2)
     since_whole, next_save = sizes[1:-1], sizes[-1]
     assert len(since_whole) == n
     assert next_save == 1.0
-    found = [analytic.increment_fraction(i, first, growth) for i in range(1, n + 1)]
+    found = [increment_fraction(i, first, growth) for i in range(1, n + 1)]
     assert found == pytest.approx(since_whole)
     mean = sum(sizes[:-1]) / (n + 1)
-    assert analytic.intermittent_save_fraction(first, growth) == pytest.approx(mean)
+    assert intermittent_save_fraction(first, growth) == pytest.approx(mean)
 
 
 def test_the_rule_ends_one_save_after_the_best_period() -> None:
@@ -57,8 +62,8 @@ def test_the_rule_ends_one_save_after_the_best_period() -> None:
         n: (1 + sum(FIRST * i**GROWTH for i in range(1, n + 1))) / (n + 1) for n in range(1, 60)
     }
     best = min(means, key=means.__getitem__)
-    assert best == analytic.increments_before_whole(FIRST, GROWTH) - 1
-    rule = analytic.intermittent_save_fraction(FIRST, GROWTH)
+    assert best == increments_before_whole(FIRST, GROWTH) - 1
+    rule = intermittent_save_fraction(FIRST, GROWTH)
     assert means[best] < rule < 1.005 * means[best]
 
 
@@ -67,22 +72,22 @@ def test_consecutive_increments_take_up_nearly_four_models_after_eleven() -> Non
     for _ in range(11):
         stored += FIRST
     assert stored == pytest.approx(3.86)
-    assert analytic.consecutive_store_fraction(11, FIRST) == pytest.approx(stored)
-    assert analytic.consecutive_store_fraction(0, FIRST) == 1.0
+    assert consecutive_store_fraction(11, FIRST) == pytest.approx(stored)
+    assert consecutive_store_fraction(0, FIRST) == 1.0
 
 
 def test_increments_that_do_not_grow_are_never_replaced() -> None:
     with pytest.raises(ParameterError):
-        analytic.increments_before_whole(FIRST, 0.0)
-    assert analytic.increments_before_whole(1.0, 0.0) == 1
+        increments_before_whole(FIRST, 0.0)
+    assert increments_before_whole(1.0, 0.0) == 1
 
 
 def test_sizes_that_can_not_be_are_refused() -> None:
     with pytest.raises(ParameterError):
-        analytic.increment_fraction(0, FIRST, GROWTH)
+        increment_fraction(0, FIRST, GROWTH)
     with pytest.raises(ParameterError):
-        analytic.increment_fraction(1, 1.1, GROWTH)
+        increment_fraction(1, 1.1, GROWTH)
     with pytest.raises(ParameterError):
-        analytic.intermittent_save_fraction(FIRST, -0.1)
+        intermittent_save_fraction(FIRST, -0.1)
     with pytest.raises(ParameterError):
-        analytic.consecutive_store_fraction(-1, FIRST)
+        consecutive_store_fraction(-1, FIRST)

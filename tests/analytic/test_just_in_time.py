@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cprsim import analytic
+from cprsim.analytic.systems import break_even_failures_per_h
 from cprsim.errors import ParameterError
 from tests import closed_forms
 from tests.analytic.sampling import assert_mean, draws
@@ -51,7 +51,7 @@ def test_at_the_break_even_save_both_cost_the_same() -> None:
 
 
 def test_at_the_break_even_rate_both_cost_the_same() -> None:
-    rate = analytic.break_even_failures_per_h(0.03, COST_H, RECOVERY_H)
+    rate = break_even_failures_per_h(0.03, COST_H, RECOVERY_H)
     just_in_time, periodic = many(rate, 0.03, "rate").T
     assert_mean(just_in_time - periodic, 0.0)
 
@@ -69,13 +69,13 @@ def test_just_in_time_wins_where_saves_are_dear_and_failures_rare() -> None:
 @given(st.floats(1e-3, 1.0), st.floats(0.5, 3.0), st.floats(0.0, 0.4))
 def test_the_two_break_evens_are_one_line(rate: float, cost_h: float, recovery_h: float) -> None:
     save_h = closed_forms.break_even_save_h(rate, cost_h, recovery_h)
-    found = analytic.break_even_failures_per_h(save_h, cost_h, recovery_h)
+    found = break_even_failures_per_h(save_h, cost_h, recovery_h)
     assert found == pytest.approx(rate)
 
 
 def test_a_recovery_that_is_no_longer_always_wins() -> None:
     assert closed_forms.break_even_save_h(0.1, 0.3, 0.4) == 0.0
-    assert analytic.break_even_failures_per_h(0.1, 0.4, 0.4) == float("inf")
+    assert break_even_failures_per_h(0.1, 0.4, 0.4) == float("inf")
 
 
 def test_numbers_that_can_not_be_are_refused() -> None:
@@ -84,6 +84,6 @@ def test_numbers_that_can_not_be_are_refused() -> None:
     with pytest.raises(ParameterError):
         closed_forms.periodic_overhead_fraction(0.1, -0.1, 0.1)
     with pytest.raises(ParameterError):
-        analytic.break_even_failures_per_h(0.0, 0.4, 0.1)
+        break_even_failures_per_h(0.0, 0.4, 0.1)
     with pytest.raises(ParameterError):
         closed_forms.break_even_save_h(float("nan"), 0.4, 0.1)

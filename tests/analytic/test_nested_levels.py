@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cprsim import analytic
+from cprsim.analytic.nested_levels import nested_uptime_h
 from cprsim.errors import ParameterError
 from tests import closed_forms
 from tests.analytic.sampling import assert_mean, draws
@@ -107,7 +107,7 @@ SETTINGS = [
 def test_the_overhead_is_that_of_a_job_that_keeps_its_copies(levels: Levels, clock: str) -> None:
     rng = draws(f"nested/{clock}/{levels.every}")
     found = [Job(levels, clock == "wall", rng).run() - levels.useful_h for _ in range(4000)]
-    overhead_h = {"uptime": analytic.nested_uptime_h, "wall": closed_forms.nested_wall_h}[clock]
+    overhead_h = {"uptime": nested_uptime_h, "wall": closed_forms.nested_wall_h}[clock]
     assert_mean(found, overhead_h(*levels.numbers()))
 
 
@@ -123,7 +123,7 @@ def test_one_level_is_full_recovery(
     useful_h = 7 * interval_h
     job = (useful_h, interval_h, [1], [save_h], [recovery_h], [1 / mtbf_h])
     one = (useful_h, interval_h, save_h, recovery_h, mtbf_h)
-    uptime_h = analytic.nested_uptime_h(*job) + useful_h
+    uptime_h = nested_uptime_h(*job) + useful_h
     wall_h = closed_forms.nested_wall_h(*job) + useful_h
     assert uptime_h == pytest.approx(closed_forms.full_uptime_h(*one) + useful_h, rel=1e-12)
     assert wall_h == pytest.approx(closed_forms.full_wall_h(*one) + useful_h, rel=1e-12)
@@ -157,7 +157,7 @@ def excess(divided_by: float) -> tuple[float, float]:
         np.sqrt(2 * save_h * rate)
         for save_h, rate in zip(levels.saves_h, levels.failures_per_h, strict=True)
     )
-    overhead = analytic.nested_uptime_h(*levels.numbers()) / levels.useful_h
+    overhead = nested_uptime_h(*levels.numbers()) / levels.useful_h
     return overhead, overhead - first_order
 
 
@@ -187,6 +187,6 @@ def test_the_numbers_of_two_levels_are_those_of_a_simulation() -> None:
 )
 def test_levels_that_are_not_nested_are_refused(job: tuple) -> None:  # type: ignore[type-arg]
     with pytest.raises(ParameterError):
-        analytic.nested_uptime_h(*job)
+        nested_uptime_h(*job)
     with pytest.raises(ParameterError):
         closed_forms.nested_wall_h(*job)

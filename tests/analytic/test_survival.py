@@ -9,7 +9,14 @@ from math import comb
 import numpy as np
 import pytest
 
-from cprsim import analytic
+from cprsim.analytic import survival
+from cprsim.analytic.survival import (
+    failures_to_loss_of_many,
+    failures_to_loss_random,
+    p_groups_survive,
+    p_random_survives,
+    p_ring_survives,
+)
 from cprsim.errors import ParameterError
 from tests import closed_forms
 from tests.analytic.sampling import assert_mean, draws
@@ -39,7 +46,7 @@ def p_counted(holders: Holders, n: int, k: int) -> float:
 def test_groups_survive_as_often_as_counted(n: int, m: int) -> None:
     for k in range(n + 1):
         counted = p_counted(groups(n, m), n, k)
-        assert analytic.p_groups_survive(n, m, k) == pytest.approx(counted, abs=1e-12)
+        assert p_groups_survive(n, m, k) == pytest.approx(counted, abs=1e-12)
         bound = closed_forms.p_groups_survive_bound(n, m, k)
         assert bound <= counted + 1e-12
         if k < 2 * m:
@@ -50,16 +57,16 @@ def test_groups_survive_as_often_as_counted(n: int, m: int) -> None:
 def test_a_ring_survives_as_often_as_counted(n: int, m: int) -> None:
     for k in range(n + 1):
         counted = p_counted(ring(n, m), n, k)
-        assert analytic.p_ring_survives(n, m, k) == pytest.approx(counted, abs=1e-12)
+        assert p_ring_survives(n, m, k) == pytest.approx(counted, abs=1e-12)
 
 
 def test_the_published_numbers_of_sixteen_and_of_a_thousand_machines() -> None:
-    in_groups = [analytic.p_groups_survive(16, 2, k) for k in (2, 3, 4)]
-    in_a_ring = [analytic.p_ring_survives(16, 2, k) for k in (2, 3, 4)]
+    in_groups = [p_groups_survive(16, 2, k) for k in (2, 3, 4)]
+    in_a_ring = [p_ring_survives(16, 2, k) for k in (2, 3, 4)]
     assert in_groups == pytest.approx([0.9333, 0.8000, 0.6154], abs=5e-5)
     assert in_a_ring == pytest.approx([0.8667, 0.6286, 0.3626], abs=5e-5)
     assert closed_forms.p_groups_survive_bound(16, 2, 4) == pytest.approx(0.600, abs=5e-4)
-    many = [analytic.p_groups_survive(1000, 2, k) for k in (2, 3)]
+    many = [p_groups_survive(1000, 2, k) for k in (2, 3)]
     assert many == pytest.approx([0.9990, 0.9970], abs=5e-5)
 
 
@@ -74,7 +81,7 @@ def test_many_machines_survive_as_often_as_drawn(placement) -> None:  # type: ig
         failed[rng.permutation(n)[:k]] = True
         alive.append(float(not failed[members].all(axis=1).any()))
     name = {"groups": "p_groups_survive", "ring": "p_ring_survives"}[placement.__name__]
-    assert_mean(alive, getattr(analytic, name)(n, m, k))
+    assert_mean(alive, getattr(survival, name)(n, m, k))
 
 
 def test_random_holders_survive_as_often_as_every_draw_of_them() -> None:
@@ -82,7 +89,7 @@ def test_random_holders_survive_as_often_as_every_draw_of_them() -> None:
     sets = [frozenset(pair) for pair in combinations(range(4), 2)]
     for k in range(5):
         counted = np.mean([p_counted(pair, 4, k) for pair in product(sets, repeat=2)])
-        assert analytic.p_random_survives(4, 2, k, 2) == pytest.approx(counted, abs=1e-12)
+        assert p_random_survives(4, 2, k, 2) == pytest.approx(counted, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +140,7 @@ def stacked_members(n: int, r: int) -> np.ndarray:
 def test_failures_until_random_holders_lose_a_shard_are_as_many_as_drawn(m: int) -> None:
     n, rng = 40, draws(f"loss/random/{m}")
     found = [failures_to_loss(random_members(n, m, n, rng), n, rng) for _ in range(8_000)]
-    assert_mean(found, analytic.failures_to_loss_random(n, m, n))
+    assert_mean(found, failures_to_loss_random(n, m, n))
 
 
 def spare_mu(n: int, r: int) -> float:
@@ -147,7 +154,7 @@ def test_the_limit_is_approached_by_stacked_shards(r: int) -> None:
     """The mean lies at most r/2 failures above the limit, which grows with the number of groups."""
     rng = draws(f"loss/stacked/{r}")
     for n in (30, 300, 3000):
-        limit = analytic.failures_to_loss_of_many(n, r, n)
+        limit = failures_to_loss_of_many(n, r, n)
         assert limit == pytest.approx(spare_mu(n, r), rel=1e-6)
         found = [failures_to_loss(stacked_members(n, r), n, rng) for _ in range(2_000)]
         mean, standard_error = np.mean(found), np.std(found, ddof=1) / np.sqrt(len(found))
@@ -157,8 +164,8 @@ def test_the_limit_is_approached_by_stacked_shards(r: int) -> None:
 
 @pytest.mark.parametrize(("n", "r"), [(4000, 2), (20_000, 3)])
 def test_the_limit_of_many_machines_is_that_of_every_placement(n: int, r: int) -> None:
-    limit = analytic.failures_to_loss_of_many(n, r, n)
-    assert analytic.failures_to_loss_random(n, r, n) == pytest.approx(limit + r / 2, rel=2e-3)
+    limit = failures_to_loss_of_many(n, r, n)
+    assert failures_to_loss_random(n, r, n) == pytest.approx(limit + r / 2, rel=2e-3)
 
 
 REFUSED = [
@@ -178,4 +185,4 @@ REFUSED = [
 @pytest.mark.parametrize(("name", "numbers"), REFUSED)
 def test_placements_that_can_not_be_are_refused(name: str, numbers: tuple[float, ...]) -> None:
     with pytest.raises(ParameterError):
-        getattr(analytic if hasattr(analytic, name) else closed_forms, name)(*numbers)
+        getattr(survival if hasattr(survival, name) else closed_forms, name)(*numbers)

@@ -8,7 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from cprsim import analytic
+from cprsim.analytic.tiers import (
+    least_tier_overhead_fraction,
+    optimal_tier_intervals_h,
+    tier_overhead_fraction,
+)
 from cprsim.errors import ParameterError
 from tests.analytic.sampling import assert_mean, draws
 
@@ -36,12 +40,12 @@ def overhead_h(rng: np.random.Generator, useful_h: float) -> float:
 def test_the_overhead_is_that_of_a_job_on_the_progress_clock() -> None:
     rng = draws("tiers")
     found = [overhead_h(rng, 30.0) / 30.0 for _ in range(4000)]
-    assert_mean(found, analytic.tier_overhead_fraction(**JOB, backgrounds_h=(0.0,) * 3))
+    assert_mean(found, tier_overhead_fraction(**JOB, backgrounds_h=(0.0,) * 3))
 
 
 def test_time_until_the_commit_is_lost_too() -> None:
-    without = analytic.tier_overhead_fraction(**JOB, backgrounds_h=(0.0,) * 3)
-    with_it = analytic.tier_overhead_fraction(**JOB, backgrounds_h=(0.1, 0.2, 0.3))
+    without = tier_overhead_fraction(**JOB, backgrounds_h=(0.0,) * 3)
+    with_it = tier_overhead_fraction(**JOB, backgrounds_h=(0.1, 0.2, 0.3))
     assert with_it - without == pytest.approx(0.3 * 0.1 + 0.1 * 0.2 + 0.05 * 0.3)
 
 
@@ -53,28 +57,28 @@ def test_a_search_finds_the_optimal_intervals() -> None:
         return sum(save / wait + rate * wait / 2 for wait, save, rate in tiers)
 
     found = minimize(overhead, np.zeros(2), tol=1e-12)
-    intervals_h = analytic.optimal_tier_intervals_h(saves_h, rates)
+    intervals_h = optimal_tier_intervals_h(saves_h, rates)
     assert np.exp(found.x) == pytest.approx(intervals_h, rel=1e-3)
-    assert found.fun == pytest.approx(analytic.least_tier_overhead_fraction(saves_h, rates))
+    assert found.fun == pytest.approx(least_tier_overhead_fraction(saves_h, rates))
 
 
 def test_the_numbers_of_two_levels_worked_out_elsewhere() -> None:
-    assert analytic.least_tier_overhead_fraction(*LEVELS) == pytest.approx(0.0644, abs=5e-5)
-    assert analytic.optimal_tier_intervals_h(*LEVELS) == pytest.approx([0.11785, 4.0825], rel=1e-4)
+    assert least_tier_overhead_fraction(*LEVELS) == pytest.approx(0.0644, abs=5e-5)
+    assert optimal_tier_intervals_h(*LEVELS) == pytest.approx([0.11785, 4.0825], rel=1e-4)
 
 
 @given(st.floats(1e-3, 1.0), st.floats(1e-3, 1.0))
 def test_at_the_optimum_saving_costs_as_much_as_losing(save_h: float, rate: float) -> None:
-    (interval_h,) = analytic.optimal_tier_intervals_h([save_h], [rate])
+    (interval_h,) = optimal_tier_intervals_h([save_h], [rate])
     assert save_h / interval_h == pytest.approx(rate * interval_h / 2)
 
 
 def test_tiers_of_different_lengths_and_of_no_interval_are_refused() -> None:
     with pytest.raises(ParameterError):
-        analytic.tier_overhead_fraction([1.0], [0.1, 0.2], [0.1], [0.1], [0.0])
+        tier_overhead_fraction([1.0], [0.1, 0.2], [0.1], [0.1], [0.0])
     with pytest.raises(ParameterError):
-        analytic.tier_overhead_fraction([0.0], [0.1], [0.1], [0.1], [0.0])
+        tier_overhead_fraction([0.0], [0.1], [0.1], [0.1], [0.0])
     with pytest.raises(ParameterError):
-        analytic.tier_overhead_fraction([], [], [], [], [])
+        tier_overhead_fraction([], [], [], [], [])
     with pytest.raises(ParameterError):
-        analytic.optimal_tier_intervals_h([0.1], [0.0])
+        optimal_tier_intervals_h([0.1], [0.0])

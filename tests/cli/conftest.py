@@ -30,8 +30,8 @@ def drawing_cprsim(scenario):
 @pytest.fixture
 def cprsim(scenario, monkeypatch):
     """Call the program in this process, without the second that the figures take."""
-    monkeypatch.setattr("cprsim.plots.draw_result", lambda result, folder: [])
-    monkeypatch.setattr("cprsim.plots.save_figure", lambda figure, stem: [])
+    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
+    monkeypatch.setattr("cprsim.plots.save.save_figure", lambda *_, **__: [])
     return call
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.selector import Flip
+from cprsim.selector.choice import Flip
 from tests.cli.conftest import SCENARIO
 
 CURVE = """\

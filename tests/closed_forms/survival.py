@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from math import comb
 
-from cprsim.analytic import p_groups_survive, p_ring_survives
 from cprsim.analytic.domain import require_count, require_share
-from cprsim.analytic.survival import mean_failures_to_loss, require_groups
+from cprsim.analytic.survival import (
+    mean_failures_to_loss,
+    p_groups_survive,
+    p_ring_survives,
+    require_groups,
+)
 
 
 def p_groups_survive_bound(n_machines: int, n_copies: int, n_failed: int) -> float:

@@ -149,9 +149,27 @@ def test_a_scenario_says_the_factor(tmp_path: Path) -> None:
     wanders = scenario(failures={**said, "factor": {"variance": 0.3, "lasts": "4 d"}}).failures
     assert isinstance(wanders, ChangingFailures)
     assert wanders.factor is not None
-    assert wanders.factor.record() == RandomFactor(0.3, 96.0)
+    assert wanders.factor == RandomFactor(0.3, 96.0)
     for variance in limits.FACTOR_VARIANCE:  # what fits may write is what a scenario takes
         scenario(failures={**said, "factor": {"variance": variance, "lasts": "4 d"}})
     text = changed(("kind: injected, count: 5, together: 4", SECTION), ("0.3", "0.0"))
     (found,) = problems(write(tmp_path, text))
     assert "failures.factor.variance" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("factor", "key", "message"),
+    [
+        ("{variance: 0.3, last: 4 d}", ".last", "unknown key; did you mean `lasts`?"),
+        ("{lasts: 4 d}", ".variance", "is missing (variance of the factor, no unit"),
+        ("0.3", "", "`0.3` is not a section with keys of its own"),
+        ("{variance: 0.3, lasts: 100}", ".lasts", "is a bare number: write its unit"),
+    ],
+)
+def test_a_record_that_is_a_section_names_what_is_wrong_with_it(
+    tmp_path: Path, factor: str, key: str, message: str
+) -> None:
+    section = SECTION.replace("{variance: 0.3, lasts: 100 h}", factor)
+    text = changed(("kind: injected, count: 5, together: 4", section))
+    found = {one.key: one.message for one in problems(write(tmp_path, text))}
+    assert message in found[f"failures.factor{key}"]

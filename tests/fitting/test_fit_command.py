@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from cprsim.experiments.assemble import assemble
 from cprsim.failures.traces import read_tidy
 from cprsim.fitting.trace_fit import fit_trace
-from cprsim.plots import save_figure
 from cprsim.plots.fit import fit_figures
+from cprsim.plots.save import save_figure
 from cprsim.scenario import load_scenario
 from tests.making import call
 
@@ -148,8 +148,8 @@ def test_figures_are_drawn_of_outages_that_all_last_as_long(tmp_path: Path) -> N
     log.write_text("\n".join(["node,start,end", *rows]) + "\n")
     figures = fit_figures(fit_trace(read_tidy(log, time_unit="h"), n_bootstrap=0))
     assert list(figures) == ["gaps", "uptimes", "repairs", "failures"]
-    for name, figure in figures.items():
-        (path,) = save_figure(figure, tmp_path / name, ["png"])
+    for name, draw in figures.items():
+        (path,) = save_figure(draw(), tmp_path / name, ["png"])
         assert path.stat().st_size > 10_000
 
 

@@ -10,7 +10,9 @@ import pytest
 from cprsim.failures.distributions import with_mean
 from cprsim.kernel.replicas import Replicas
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
-from cprsim.sync import Outage, SyncEvent, SyncLog, run_log
+from cprsim.sync.setting import SyncEvent, SyncLog
+from cprsim.sync.simulation import run_log
+from cprsim.sync.trainers import Outage
 from tests.sync.settings import MS, setting
 
 FINE = TrainingPlan(8, 0.3, seed=4)

@@ -11,9 +11,12 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from cprsim.plots import draw_result, overhead_figure, timeline_figure
 from cprsim.plots.axes import axis_top
+from cprsim.plots.overhead import overhead_figure
+from cprsim.plots.run import run_figures
+from cprsim.plots.save import save_figures
 from cprsim.plots.style import LOOKS, OTHER_LOOKS, look_of, stacked
+from cprsim.plots.timeline import timeline_figure
 from cprsim.records import PARTS
 from tests.plots.conftest import result
 
@@ -127,7 +130,7 @@ def test_a_timeline_with_many_saves_and_failures_is_drawn(hand, tmp_path):
             rows.append((i * 0.1 + 0.03, "resumed", "useful", i * 0.1, -1))
     rows.append((80.0, "stopped", "over", 80.0, -1))
     result = hand.result(policies=(hand.full,), timeline=hand.events(rows))
-    assert len(draw_result(result, tmp_path)) == 4
+    assert len(save_figures(run_figures(result), tmp_path)) == 4
     assert "80 h,\nnot finished" in texts(timeline_figure(result))
 
 
@@ -148,12 +151,15 @@ def test_no_two_parts_look_alike_without_colour():
 def drawn(tmp_path_factory):
     """The files of the result made by hand, in each format, each drawn by itself."""
     folder = tmp_path_factory.mktemp("drawn")
-    return {name: draw_result(result(), folder, formats=[name]) for name in ("png", "svg", "pdf")}
+    return {
+        name: save_figures(run_figures(result()), folder, formats=[name])
+        for name in ("png", "svg", "pdf")
+    }
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_the_same_figure_is_the_same_bytes(hand, drawn, tmp_path, suffix):
-    again = draw_result(hand.result(), tmp_path, formats=[suffix])
+    again = save_figures(run_figures(hand.result()), tmp_path, formats=[suffix])
     assert [path.name for path in again] == [path.name for path in drawn[suffix]]
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in drawn[suffix]]
 
@@ -161,7 +167,7 @@ def test_the_same_figure_is_the_same_bytes(hand, drawn, tmp_path, suffix):
 def test_the_users_matplotlibrc_changes_nothing(hand, drawn, tmp_path):
     before = drawn["png"]
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "savefig.dpi": 20}):
-        after = draw_result(hand.result(), tmp_path, prefix="b-", formats=["png"])
+        after = save_figures(run_figures(hand.result()), tmp_path, prefix="b-", formats=["png"])
     assert [path.read_bytes() for path in before] == [path.read_bytes() for path in after]
 
 

@@ -44,8 +44,7 @@ def results(tmp_path_factory):
         return new
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cprsim.plots.draw_result", lambda result, folder: [])
-        patch.setattr("cprsim.plots.sweep.draw_sweep", lambda result, folder: [])
+        patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
         return SimpleNamespace(
             first=run(),
             second=run("--seed", 2),
@@ -106,7 +105,7 @@ def made_selection(parent) -> Path:
     identity = Identity("small-select", "name: small\n", {})
     about = {"command": ["cprsim", "select"], "seed": 1}
     target = ResultTarget(parent, identity, datetime.now(UTC), about)
-    write_selection(target, selection, lambda folder: None)
+    write_selection(target, selection, lambda *_: None)
     return target.folder
 
 

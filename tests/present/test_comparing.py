@@ -71,10 +71,12 @@ def test_compare_of_other_kinds_is_one_clear_error(results, cprsim, tmp_path, ki
     )
 
 
-def test_plot_of_a_selection_is_one_clear_error(cprsim, tmp_path):
-    said = cprsim("plot", made_selection(tmp_path))
+def test_plot_draws_a_selection_and_no_curve(cprsim, tmp_path):
+    assert cprsim("plot", made_selection(tmp_path)).exit_code == 0
+    curve = shipped_path("criteo-kaggle-linear")
+    said = cprsim("plot", curve)
     assert said.exit_code == 2
-    assert "is the folder of a selection: this command draws runs, sweeps" in said.stderr
+    assert "is a file, no results folder: this command draws every comparison" in said.stderr
 
 
 def test_compare_of_what_is_not_there_is_one_clear_error(results, cprsim, tmp_path):

@@ -115,7 +115,7 @@ def result(tmp_path_factory) -> Path:
     scenario = folder / "small.yaml"
     scenario.write_text(small_scenario(), "utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cprsim.plots.draw_result", lambda result, folder: [])
+        patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
         assert call("run", scenario, "--out", folder).exit_code == 0
     return next(path for path in folder.iterdir() if path.is_dir())
 

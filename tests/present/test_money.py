@@ -16,8 +16,8 @@ from cprsim.present.money import money_of, money_section
 from cprsim.results import load_result
 from cprsim.results.money import bills_in
 from cprsim.scenario import load_scenario
-from cprsim.sweeps import load_sweep
-from cprsim.systems_compared import load_comparison
+from cprsim.sweeps.folder import load_sweep
+from cprsim.systems_compared.folder import load_comparison
 from tests.making import call
 
 PRICES = """\

@@ -17,8 +17,7 @@ import pytest
 from cprsim.codec import decode
 from cprsim.curves import CurveFile, write_curve
 from cprsim.errors import ResultError
-from cprsim.plots import overhead_figure
-from cprsim.plots.overhead import mark
+from cprsim.plots.overhead import mark, overhead_figure
 from cprsim.present.document import Document, FigureMark, ListingBlock, ResultsPage, Section, Words
 from cprsim.present.html import inline, render, whole
 from cprsim.present.kinds import page_of
@@ -29,7 +28,7 @@ from cprsim.results import load_result
 from cprsim.results.percentiles import PERCENT, percentiles
 from cprsim.results.words import percent, percent_number
 from cprsim.staleness import Metric, Response
-from cprsim.sweeps import load_sweep
+from cprsim.sweeps.folder import load_sweep
 from tests.present.conftest import DRAWN, REPRODUCTION
 
 NAMES = ("one", "sketched", "paper", "sweep", "selection", "curve")

@@ -219,8 +219,9 @@ class Replication:
                 return self.outcome()
             if fails_now:  # 5: what ends at an instant ends before a failure of that instant
                 fails_now = False
-                self.fail(self.failures[self.n_seen])
-                continue
+                if self.clock_runs():
+                    self.fail(self.failures[self.n_seen])
+                    continue
             works_to_h, work_ends_at_h = self.stretch_of_work()
             fails_at_h = self.next_failure_at_h()
             until_h = min(limit_h, work_ends_at_h, fails_at_h, *self.ends_of_what_goes_on())
@@ -340,6 +341,12 @@ class Replication:
         works_to_h, ends_at_h = self.stretch_of_work()
         strikes = self.progress_h >= self.frontier_h and works_to_h >= at_h
         return ends_at_h if strikes and ends_at_h < inf else inf
+
+    def clock_runs(self) -> bool:
+        """1: whether failures age; a save or a stage that begins may have stopped them."""
+        if self.job.clock is Clock.PROGRESS:
+            return self.works()
+        return self.job.clock is Clock.WALL or not self.blocking_stages()
 
     def pass_hours(self, until_h: float, worked_to_h: float | None) -> None:
         """Book the hours from now on; `worked_to_h`: the stretch of work ends with them."""
@@ -769,7 +776,7 @@ class Replication:
             elif stage.kind is StageKind.DETECT and stage.cost is None:
                 hours = self.cost_h(scope.detect, f"detect/{scope.name}", number)
             elif stage.kind is StageKind.LOAD:
-                if nobody_goes_back or (source is None and stage.cost is None):
+                if nobody_goes_back:
                     hours = 0.0
                 elif source is not None and isinstance(source.load, Storage):
                     # The page does not say how such a load goes with others before it

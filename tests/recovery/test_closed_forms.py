@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.analytic import (
-    erasure_coded_overhead_fraction,
+from cprsim.analytic.nested_levels import nested_uptime_h
+from cprsim.analytic.systems import erasure_coded_overhead_fraction
+from cprsim.analytic.tiers import (
     least_tier_overhead_fraction,
-    nested_uptime_h,
     optimal_tier_intervals_h,
     tier_overhead_fraction,
 )

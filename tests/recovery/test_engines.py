@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import zip_longest
 from math import isclose, nan
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,12 +111,74 @@ def uneven(seed: int) -> Case:
     sizes = [link.shard_bytes * share for share in (0.37, 1.0, 1.81)]
     link = replace(link, bytes_of_shards=tuple(dice.one_of(sizes) for _ in job.cluster.shard_slots))
     tiers = tuple(
-        replace(tier, load=link) if isinstance(tier.load, Storage) else tier
+        replace(of_its_own_link(tier), load=link if tier.role == STATE else Constant(0.5))
+        if isinstance(tier.load, Storage)
+        else tier
         for tier in job.policy.tiers
     )
     failures = random_failures(dice, job, bursts=(0.0, 0.3))
     draws = RandomDraws(seed, 0.02 * job.useful_h)
     return with_policy(job, tiers=tiers), failures[:100], draws
+
+
+def on_grid(seed: int) -> Case:
+    """All times are multiples of some minutes, so that saves, stages and failures coincide."""
+    job, failures, draws = random_case(seed)
+    policy = job.policy
+
+    def cost(given: Any, n_per_h: float) -> Any:
+        return None if given is None else Constant(whole(given.mean_h, n_per_h))
+
+    tiers = (of_its_own_link(tier) for tier in policy.tiers)
+    job = with_policy(
+        job,
+        tiers=tuple(replace(tier, load=cost(tier.load, 16.0)) for tier in tiers),
+        captures=tuple(
+            replace(
+                one,
+                every_h=None if one.every_h is None else whole(one.every_h, 2.0),
+                stall=cost(one.stall, 8.0),
+                background=cost(one.background, 4.0),
+            )
+            for one in policy.captures
+        ),
+        rules=tuple(
+            replace(
+                rule,
+                stages=tuple(replace(one, cost=cost(one.cost, 8.0)) for one in rule.stages),
+                replay_speed=1.0 if rule.replay_speed < 1.5 else 2.0,
+                speed_meanwhile=exact(rule.speed_meanwhile),
+            )
+            for rule in policy.rules
+        ),
+        elastic=None
+        if policy.elastic is None
+        else replace(
+            policy.elastic, speed=tuple(map(exact, policy.elastic.speed)), regroup_h=(0.125,)
+        ),
+        tax=Tax(1.0 if policy.tax.compute else 0.0),
+        step_h=whole(policy.step_h, 8.0),
+    )
+    scopes = tuple(replace(scope, detect=cost(scope.detect, 8.0)) for scope in job.scopes)
+    horizon_h = None if job.horizon_h is None else whole(job.horizon_h, 2.0)
+    job = replace(job, useful_h=whole(job.useful_h, 1.0), scopes=scopes, horizon_h=horizon_h)
+    at_h, strikes = 0.0, []
+    for one in failures:
+        at_h = max(whole(one.at_h, 4.0), at_h + 0.25)
+        strikes.append(
+            replace(one, at_h=at_h, repair_h=tuple(whole(hours, 4.0) for hours in one.repair_h))
+        )
+    return job, strikes, draws
+
+
+def whole(hours: float, n_per_h: float) -> float:
+    """The nearest multiple of a part of an hour, above 0."""
+    return max(1.0, round(hours * n_per_h)) / n_per_h
+
+
+def exact(speed: float) -> float:
+    """A speed near this one, by which hours are divided exactly."""
+    return 0.0 if speed == 0.0 else 0.25 if speed < 0.4 else 0.5 if speed < 0.75 else 1.0
 
 
 def steady(seed: int) -> Case:
@@ -220,6 +283,7 @@ CASES: dict[str, Callable[[int], Case]] = {
     "steady": steady,
     "together": together,
     "uneven": uneven,
+    "on a grid": on_grid,
 }
 N_QUICK = {
     "random": 40,
@@ -228,8 +292,18 @@ N_QUICK = {
     "steady": 16,
     "together": 16,
     "uneven": 12,
+    "on a grid": 16,
 }  # with every change
-N_CASES = {"random": 300, "often": 60, "corrupt": 100, "steady": 200, "together": 130, "uneven": 60}
+N_CASES = {
+    "random": 300,
+    "often": 60,
+    "corrupt": 100,
+    "steady": 200,
+    "together": 130,
+    "uneven": 60,
+    "on a grid": 100,
+}
+ONCE_WRONG = (("random", 500_382), ("together", 500_204))  # two saves due at the end
 
 NAIVELY_H = 1e-9  # how far SimPy's hours may be off those of the naive interpreter
 
@@ -239,9 +313,12 @@ NAIVELY_H = 1e-9  # how far SimPy's hours may be off those of the naive interpre
 @pytest.mark.parametrize(
     ("kind", "seed"),
     [
-        pytest.param(kind, seed, marks=[pytest.mark.long] if seed >= N_QUICK[kind] else [])
-        for kind, n_cases in N_CASES.items()
-        for seed in range(n_cases)
+        *ONCE_WRONG,
+        *(
+            pytest.param(kind, seed, marks=[pytest.mark.long] if seed >= N_QUICK[kind] else [])
+            for kind, n_cases in N_CASES.items()
+            for seed in range(n_cases)
+        ),
     ],
 )
 def test_all_three_say_the_same(kind: str, seed: int) -> None:
@@ -284,6 +361,7 @@ def test_the_compiled_engine_leaves_hardly_a_case_to_simpy() -> None:
     left = [
         (kind, seed)
         for kind, n_cases in N_CASES.items()
+        if kind != "on a grid"
         for seed in range(0, n_cases, 3)
         if by_fast.run(*CASES[kind](seed))[0] == LEFT and not loads_are_shared(CASES[kind](seed))
     ]

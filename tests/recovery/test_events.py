@@ -43,8 +43,9 @@ from cprsim.simulate.job import (
     SimulatedJob,
     StaleShard,
 )
-from tests.recovery import naive
-from tests.recovery.random_policies import random_case
+from cprsim.simulate.numbers import FINISHED, LEFT
+from tests.recovery import by_fast, naive
+from tests.recovery.random_policies import RandomDraws, random_case
 
 SCOPES = ("all", "struck", "nobody", "quiet")
 ALL, STRUCK, NOBODY, QUIET = range(4)  # scopes: failures of one node each, told by their rule
@@ -112,7 +113,17 @@ def failure(
 
 
 def run(job: SimulatedJob, *failures: ScopedFailure, draws: Draws | None = None) -> Played:
-    return run_events(job, iter(failures), draws or Draws())
+    """By SimPy, and by the two others, who have to agree."""
+    draws = draws or Draws()
+    assert differences(job, list(failures), draws) == []
+    played = run_events(job, iter(failures), draws)
+    if not draws.u:
+        status, of_job, hours, counts = by_fast.run(job, failures, RandomDraws(0, 1.0))
+        if status != LEFT:
+            ours = [status == FINISHED, *counts, *of_job[:2], *hours]
+            theirs = as_numbers(played.outcome)
+            assert ours == pytest.approx([*theirs[:3], *theirs[4 : 4 + len(ours) - 3]], abs=1e-9)
+    return played
 
 
 def told(played: Played, since_h: float = 0.0) -> list[str]:
@@ -477,6 +488,56 @@ def test_what_ends_at_an_instant_ends_before_a_failure_of_that_instant() -> None
     assert parts(overlapping(), played.outcome) == {"save": 1.0, "detect": 0.5, "load": 1.5}
 
 
+def test_a_save_that_is_due_at_the_end_begins_as_the_one_before_it_commits() -> None:
+    # at 4 one tier is saved to, and the other has room from 5 on; both hold the end then
+    job = job_of(
+        4.0,
+        AGAIN,
+        tiers=(remote(), peers()),
+        captures=(saves("remote", 2.0, 0.0, 6.0, in_flight=2), saves("peers", 2.0, 0.0, 3.0)),
+    )
+    played = run(job)
+    assert told(played, since_h=4.5) == [
+        "5 save committed peers",
+        "5 save started peers",
+        "5 save resumed peers",
+        "8 save committed remote",
+        "8 save committed peers",
+        "10 save committed remote",
+        "10 finished",
+    ]
+    assert parts(job, played.outcome) == {"save": 6.0}
+
+
+def test_what_is_due_at_the_progress_of_a_failure_is_saved_before_it_strikes() -> None:
+    job = job_of(
+        6.0,
+        rule("all", stage("regroup", 1.0), sources=("remote",)),
+        tiers=(remote(), peers()),
+        captures=(saves("remote", 2.0, 0.5), saves("peers", 2.0, 0.5)),
+        clock=Clock.PROGRESS,
+    )
+    played = run(job, failure(4.0, 0))
+    assert told(played, since_h=6.0)[:3] == [
+        "6 save committed peers",
+        "6 failed 0",
+        "6 rolled back",
+    ]
+    assert parts(job, played.outcome) == {"save": 3.0, "regroup": 1.0}
+
+
+def test_on_uptime_no_failure_strikes_as_a_stage_begins_that_blocks_the_job() -> None:
+    aside = rule("nobody", stage("reschedule", 1.0, blocks=False), stage("regroup", 2.0))
+    job = job_of(6.0, aside, AGAIN, clock=Clock.UPTIME)
+    played = run(job, failure(2.0, 0), failure(3.0, 1))
+    assert told(played, since_h=3.0)[:4] == [
+        "3 stage regroup",
+        "5 back 0",
+        "5 resumed",
+        "5 failed 1",
+    ]
+
+
 def test_a_save_that_is_struck_is_tried_again_once_where_nobody_goes_back() -> None:
     played = run(overlapping(), failure(4.25, 0, scope=NOBODY))
     assert told(played, since_h=4.0) == [
@@ -591,6 +652,32 @@ def test_a_slow_flush_on_its_way_does_not_go_along_with_skipped_cycles() -> None
     job = job_of(200.0, back, tiers=tiers, captures=captures)
     played = run(job, failure(30.0, 0), draws=Draws({("remote", 1): 0.1, ("remote", 2): 0.1}))
     assert parts(job, played.outcome) == {"lost": 21.0, "save": 55.25, "regroup": 0.5}
+
+
+def late_flush() -> tuple[SimulatedJob, list[ScopedFailure]]:
+    """The save of 4 h, tried again at 4.25 h, is flushed until 9.5875 h, and that of 8 h is not.
+
+    So the save of 28 h is still being flushed as all go back at 32 h: to that of 24 h.
+    """
+    captures = (
+        saves("peers", 1.0, 0.0, 0.9375, in_flight=2),
+        Capture("remote", after="peers", every_nth=4, background=Constant(3.9)),
+    )
+    rules = (
+        rule("nobody", stage("regroup", 0.5), scopes=("nobody",)),
+        rule("all", stage("regroup", 0.5), sources=("remote",)),
+    )
+    job = job_of(60.0, *rules, tiers=(peers(), remote()), captures=captures)
+    return job, [failure(4.25, 0, scope=NOBODY), failure(32.0, 1)]
+
+
+def test_a_flush_that_began_late_does_not_go_along_with_skipped_cycles() -> None:
+    job, failures = late_flush()
+    played = run(job, *failures)
+    log = told(played)
+    assert "5.6875 save started remote" in log
+    assert "9.4375 save left out remote" in log
+    assert parts(job, played.outcome) == {"lost": 31.5 - 24.0, "save": 0.9375, "regroup": 1.0}
 
 
 def off_the_grid() -> tuple[SimulatedJob, ScopedFailure]:
@@ -1034,6 +1121,16 @@ def test_at_its_horizon_a_job_has_finished_with_the_work_that_it_has_done() -> N
     outcome = played.outcome
     assert (outcome.finished, outcome.wall_h, outcome.useful_h) == (True, 6.5, 6.0)
     assert outcome.n_failures == 0
+
+
+def test_a_save_that_commits_as_the_job_ends_counts_whatever_rounding_makes_of_it() -> None:
+    assert 0.2 + 0.1 > 0.3  # when it commits, and when the job ends: no case for the naive one
+    job = job_of(0.3, AGAIN, tiers=(remote(),), captures=(saves("remote", 0.2, 0.0, 0.1),))
+    played = run_events(job, iter(()), Draws())
+    assert told(played)[-2:] == ["0.3 save committed remote", "0.3 finished"]
+    assert played.outcome.n_saves == 1
+    status, *_, (_, n_saves) = by_fast.run(job, (), RandomDraws(0, 1.0))
+    assert (status, n_saves) == (FINISHED, 1)
 
 
 def test_tax_is_on_top_of_useful_and_of_lost_work() -> None:

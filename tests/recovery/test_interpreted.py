@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,10 @@ from cprsim.errors import CprsimError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import Outcome, simulate
 from cprsim.scenario import load_scenario
-from cprsim.simulate.fast.loops import Interpreted
+from cprsim.simulate import blocks
+from cprsim.simulate.fast.loops import Interpreted, Loops
+from cprsim.simulate.strikes import GivenFailures
+from cprsim.workers.beside import both
 from tests.making import SCENARIOS
 from tests.recovery import by_fast
 from tests.recovery.test_engines import CASES
@@ -55,6 +59,21 @@ def bytes_of(outcome: Outcome) -> list[bytes]:
     return [array.tobytes() for array in arrays]
 
 
+@pytest.mark.parametrize("name", ["llm", "production", "moe"])
+def test_two_processes_find_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = shipped(name)
+    monkeypatch.setattr(Compiled, "pays", lambda loop, more_s=0.0: False)
+    alone = bytes_of(simulate(experiment))
+    halved = []
+    monkeypatch.setattr(blocks, "TOLD_AFTER_S", 0.0)
+    monkeypatch.setattr(blocks, "WORTH_A_COPY_S", 0.0)
+    monkeypatch.setattr(
+        blocks, "both", lambda here, there: halved.append(name) or both(here, there)
+    )
+    assert bytes_of(simulate(experiment)) == alone
+    assert halved
+
+
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize("seed", range(10))
 def test_random_policies_have_the_same_bits(kind: str, seed: int) -> None:
@@ -69,13 +88,53 @@ def test_the_compiler_is_asked_as_soon_as_it_is_sooner_done(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     loop = Compiled(lambda: None, {}, compiling_s=5.0)
-    monkeypatch.setattr("cprsim.compiling.by_numba.is_kept", lambda code: False)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))  # nothing is kept
     assert not loop.pays()
     assert not loop.pays(4.9)
     assert loop.pays(5.1)
     loop.interpreted_s = 3.0
     assert not loop.pays(1.9)
     assert loop.pays(2.1)
+
+
+@dataclass(eq=False)
+class Asked:
+    """A loop whose machine code pays off from 0.3 s on."""
+
+    interpreted_s: float = 0.0
+    about_s: list[float] = field(default_factory=list)
+
+    def pays(self, more_s: float) -> bool:
+        self.about_s.append(more_s)
+        return more_s > 0.3
+
+
+@pytest.mark.parametrize(("by_two", "left_s"), [(False, 0.8), (True, 0.4)])
+def test_how_long_the_others_take_is_guessed_of_enough_that_were_interpreted(
+    by_two: bool, left_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """4 of 100 in 0.04 s tell nothing, 16 more in 0.16 s that one process takes 0.8 s for 80."""
+    job, _, _ = CASES["random"](0)
+    now_s, loop, n = 0.0, Asked(), 100
+    monkeypatch.setattr(blocks, "thread_time", lambda: now_s)
+    monkeypatch.setattr(blocks, "_interpreted", {})
+    monkeypatch.setattr(blocks, "TOLD_AFTER_S", 0.05)
+    monkeypatch.setattr(blocks, "may_copy", lambda: by_two)
+    draws = blocks.BlockDraws(job, 0, 0, n, range(n))
+    hours, counts = np.zeros((1, n)), np.zeros((3, n), dtype=np.int64)
+    block = blocks._Block(job, GivenFailures(((),) * n), draws, hours, counts, keeps=False)
+    ran = []
+
+    def run(some: np.ndarray, loops: Loops) -> list[np.ndarray]:
+        nonlocal now_s
+        ran.append((len(some), type(loops)))
+        now_s += 0.01 * len(some)
+        return []
+
+    assert list(block._by_whom(loop, run, np.arange(n))) == []
+    assert ran == [(4, Interpreted), (16, Interpreted), (80, Loops)]
+    assert loop.about_s == pytest.approx([0.0, 0.0, left_s])
+    assert loop.interpreted_s == pytest.approx(0.2)
 
 
 def test_within_a_block_of_always_nothing_else_is_asked() -> None:
@@ -89,12 +148,18 @@ def test_within_a_block_of_always_nothing_else_is_asked() -> None:
 
 
 def test_what_is_kept_is_loaded_as_soon_as_that_is_sooner_done(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    loop = Compiled(lambda: None, {}, compiling_s=5.0)
-    monkeypatch.setattr("cprsim.compiling.by_numba.is_kept", lambda code: True)
-    assert not loop.pays(0.9 * LOADING_S)
-    assert loop.pays(1.1 * LOADING_S)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))  # read when it was imported
+    source = tmp_path / "doubling.py"
+    source.write_text("def double(x):\n    return 2 * x\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    double = importlib.import_module("doubling").double
+    assert not Compiled(double, {}, compiling_s=5.0).pays(1.1 * LOADING_S)
+    assert Compiled(double, {})(4) == 8  # compiled, and kept
+    assert not Compiled(double, {}, compiling_s=5.0).pays(0.9 * LOADING_S)
+    assert Compiled(double, {}, compiling_s=5.0).pays(1.1 * LOADING_S)
 
 
 def test_a_first_small_run_does_without_the_compiler(tmp_path: Path) -> None:

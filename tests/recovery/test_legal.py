@@ -41,6 +41,7 @@ WAIT, LOAD, REPLAY = (Stage(kind) for kind in (StageKind.WAIT, StageKind.LOAD, S
 BACK = Rule(Reverts.ALL, (WAIT, LOAD), sources=("near", "far"))
 LEGAL = Policy("legal", (BACK,), (NEAR, FAR, LIVE), (TO_NEAR, TO_FAR))
 LINK = Storage(8.0, 4.0, 1.0)
+UNEVEN = Storage(8.0, 4.0, 1.0, (0.5, 1.5) * (NODES // 2))
 
 
 def said(policy: Policy) -> list[str]:
@@ -78,6 +79,7 @@ ALLOWED = {
     "what follows a tier": copied(every_nth=2),
     "on notice": saved(every_h=None, on_notice=True),
     "loads over a link": near_is(load=LINK),
+    "loads of uneven shards": near_is(load=UNEVEN),
     "no source and no state that goes back": ruled(reverts=Reverts.NOBODY, sources=()),
     "a speed for each unit lost": stretched((1.0, 0.5, 0.0), unit_nodes=4),
     "struck that do their work again": ruled(reverts=Reverts.STRUCK, stages=(WAIT, REPLAY)),
@@ -100,6 +102,7 @@ REFUSED = [
     (near_is(p_corrupt=1.0), "a probability of corruption"),
     (near_is(p_corrupt=-0.1), "a probability of corruption"),
     (near_is(load=LINK, p_corrupt=0.1), "loads share a link and may find contents corrupt"),
+    (near_is(load=UNEVEN, role="reader"), "loads shards of several sizes, which role `reader`"),
     (saved(tier="nowhere"), "capture to `nowhere`: there is no such tier"),
     (saved(tier="near"), "a tier is written by one capture"),
     (saved(every_h=None), "give one of `every_h`, `after` and `on_notice`"),

@@ -28,7 +28,7 @@ TINY = [
 
 @pytest.fixture
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cprsim.plots.draw_result", lambda result, folder: [])
+    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
 
 
 @pytest.mark.long

@@ -24,7 +24,7 @@ from cprsim.reproduce.shadowsync import (
     share_of_linear,
 )
 from cprsim.reproduce.study import Effort, Work
-from cprsim.sync import load_model
+from cprsim.sync.load_model import load_model
 from tests.making import SCENARIOS
 
 

@@ -19,7 +19,7 @@ def result(tmp_path_factory):
     path = folder / "small.yaml"
     path.write_text(small_scenario("partial, full"), "utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cprsim.plots.draw_result", lambda result, folder: [])
+        patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
         told = call("run", path, "--json", "--out", folder)
     return load_result(json.loads(told.stdout)["results"])
 

@@ -9,7 +9,7 @@ import pytest
 from cprsim.errors import ScenarioError
 from cprsim.experiments.train_in_step import sync_setting
 from cprsim.scenario import dump_scenario, load_scenario
-from cprsim.sync import Stragglers
+from cprsim.sync.setting import Stragglers
 from tests.scenario.writing import GOOD_TEXT, problems, write
 
 SYNC = """\

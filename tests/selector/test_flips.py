@@ -11,8 +11,10 @@ from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
 from cprsim.failures.sources import Stretched
-from cprsim.selector import Flip, Limit, LimitedQuantity, select
+from cprsim.selector.choice import Flip
 from cprsim.selector.flips import _first_whole as first_whole
+from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.selecting import select
 from tests.selector.conftest import Job, curve_of
 
 JOB = Job(useful_h=50.0, mtbf_h=10.0, save_h=0.2, n_replications=1000)

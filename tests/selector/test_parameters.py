@@ -11,8 +11,9 @@ from cprsim.errors import ScenarioError
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import Weibull
 from cprsim.scenario import load_scenario
-from cprsim.selector import Limit, LimitedQuantity, select
+from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.parameters import N_DRAWS, variants
+from cprsim.selector.selecting import select
 from tests.selector.conftest import Job, curve_of
 
 TEXT = """\

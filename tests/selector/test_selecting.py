@@ -13,10 +13,11 @@ from cprsim.errors import ParameterError
 from cprsim.experiments import pipeline
 from cprsim.failures.injected import Injected
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
-from cprsim.selector import Limit, LimitedQuantity, select
 from cprsim.selector.deciding import bench_of
+from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.pricing import interval_with
 from cprsim.selector.search import WORTH_TRYING, best_full, most_writes
+from cprsim.selector.selecting import select
 from cprsim.staleness import Metric
 from tests.selector.conftest import Job, curve_of
 
@@ -140,6 +141,22 @@ def test_a_risk_for_single_jobs_is_a_quantile_over_failure_histories(job: Job) -
         per_job, one.losses.replication, one.losses.since_reload_h / job.n_emb_ps / job.useful_h
     )
     assert 0.94 <= (0.01 * per_job <= TIGHT).mean() <= 0.98
+
+
+def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_: ())
+    monkeypatch.setattr("cprsim.selector.selecting.N_FRONT", 3)
+    few = job.experiment(n_replications=200)
+    found = select(few, curve_of(partial=0.01), auc(TIGHT))
+    best = found.best["partial"]
+    assert best is not None
+    numbers = [one.n_saves for one in found.front["partial"]]
+    assert best.n_saves in numbers
+    assert numbers[0] == 0
+    budget_h = 1.3 * found.full.overhead.mean * job.useful_h
+    assert numbers[-1] == pytest.approx(budget_h / job.save_h, abs=1)
 
 
 # ----------------------------------------------------------------------------- falling back

@@ -19,9 +19,11 @@ from cprsim.plots.selection import non_dominated, pareto_figure
 from cprsim.present.selection import summary
 from cprsim.present.terminal import show
 from cprsim.recovery.giving_up import n_saves_due
-from cprsim.selector import Flip, Limit, LimitedQuantity, Selection, select
+from cprsim.selector.choice import Flip, Selection
 from cprsim.selector.folder import candidate_rows
+from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.pricing import interval_with
+from cprsim.selector.selecting import select
 from cprsim.selector.words import typed
 from cprsim.units import TIME
 from tests.selector.conftest import Job, curve_of

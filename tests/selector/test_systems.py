@@ -16,7 +16,7 @@ from cprsim.codec import decode, encode
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.plots.selection import pareto_figure, saves_figure
-from cprsim.present.selection import document_of_selection, load_selected, summary
+from cprsim.present.selection import document_of_selection, summary
 from cprsim.present.terminal import show
 from cprsim.records import RecoveryPolicy
 from cprsim.recovery.policy import (
@@ -34,10 +34,11 @@ from cprsim.recovery.system import JobFacts, System, option
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import load_scenario
 from cprsim.scenario.recovery import KNOWN
-from cprsim.selector import NO_LIMIT, WAYS, Limit, LimitedQuantity, Selection, select, ways_of
-from cprsim.selector.choice import DrawnDecisions
-from cprsim.selector.deciding import bench_of
-from cprsim.selector.folder import candidate_rows
+from cprsim.selector.choice import DrawnDecisions, Selection
+from cprsim.selector.deciding import WAYS, bench_of, ways_of
+from cprsim.selector.folder import candidate_rows, load_selected
+from cprsim.selector.limit import NO_LIMIT, Limit, LimitedQuantity
+from cprsim.selector.selecting import select
 from tests.making import SCENARIOS, call, maker
 from tests.selector.conftest import curve_of
 

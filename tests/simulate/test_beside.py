@@ -135,7 +135,8 @@ def test_both_engines_agree(clock: Clock, n_trainers: int) -> None:
 @pytest.mark.parametrize("n", [2, 5, 20])
 def test_it_is_what_the_trainers_in_step_do_themselves(n: int) -> None:
     """One trainer of n away for R: both models add R/n to the wall time."""
-    from cprsim.sync import Outage, run_log
+    from cprsim.sync.simulation import run_log
+    from cprsim.sync.trainers import Outage
     from tests.sync.settings import MS
     from tests.sync.settings import setting as trainers
 

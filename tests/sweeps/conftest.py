@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cprsim.scenario import load_scenario
-from cprsim.sweeps import Point, points_of
+from cprsim.sweeps.points import Point, points_of
 from tests.making import small_scenario
 
 SCENARIO = small_scenario(

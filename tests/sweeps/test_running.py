@@ -23,10 +23,11 @@ from cprsim.results import METRICS, differences, summarise
 from cprsim.results.accuracy_rows import BEYOND, QUANTITIES
 from cprsim.results.publish import sole
 from cprsim.results.rows import replication_rows
-from cprsim.results.store import run_task
+from cprsim.results.store import PointStore, run_task
 from cprsim.scenario import load_scenario
-from cprsim.sweeps import PointStore, load_sweep, run_points
 from cprsim.sweeps import running as running_module
+from cprsim.sweeps.folder import load_sweep
+from cprsim.sweeps.running import run_points
 from cprsim.workers import Workers
 from tests.making import PROGRAM, call
 from tests.sweeps.conftest import Points
@@ -38,7 +39,7 @@ NUMBERS = ["mean", "low", "high"]
 @pytest.fixture
 def swift(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the seconds that figures take."""
-    monkeypatch.setattr("cprsim.plots.sweep.draw_sweep", lambda result, folder: [])
+    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
 
 
 def sweep(scenario: Path, *options: object) -> dict[str, object]:

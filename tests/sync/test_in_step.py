@@ -21,7 +21,7 @@ from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.training import TrainingPlan
 from cprsim.records import OnFailure
-from cprsim.sync import Outage
+from cprsim.sync.trainers import Outage
 from tests.simulate.building import failures, policy, run
 from tests.simulate.test_beside import NEVER, SERVER, TRAINER, in_step
 from tests.sync.settings import setting

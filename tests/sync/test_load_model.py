@@ -7,7 +7,8 @@ from math import inf
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.sync import Algorithm, Stragglers, load_model
+from cprsim.sync.load_model import load_model
+from cprsim.sync.setting import Algorithm, Stragglers
 from tests.sync.settings import LINK, MS, SECOND_H, setting
 
 

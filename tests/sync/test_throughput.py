@@ -7,7 +7,9 @@ from itertools import product
 import pytest
 
 from cprsim.failures.distributions import Constant, with_mean
-from cprsim.sync import Stragglers, SyncSetting, load_model, throughput
+from cprsim.sync.load_model import load_model
+from cprsim.sync.setting import Stragglers, SyncSetting
+from cprsim.sync.simulation import throughput
 from tests.sync.settings import LINK, MS, setting
 
 GAMMA = with_mean("gamma", 10 * MS, 8.0)

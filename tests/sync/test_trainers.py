@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.failures.distributions import with_mean
-from cprsim.sync import Outage, SyncEvent, SyncLog, run_log
 from cprsim.sync.network import Network, fair_rates
+from cprsim.sync.setting import SyncEvent, SyncLog
+from cprsim.sync.simulation import run_log
+from cprsim.sync.trainers import Outage
 from tests.sync.settings import LINK, MS, setting
 
 ALGORITHMS = [("shadow-easgd", None), ("shadow-ma", None), ("fr-easgd", 3), ("fr-ma", 3),

@@ -18,7 +18,7 @@ from cprsim.present.systems import document_of_systems, systems_blocks, tables_o
 from cprsim.present.terminal import show
 from cprsim.recovery import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.systems_compared import load_comparison
+from cprsim.systems_compared.folder import load_comparison
 from cprsim.systems_compared.standings import paired, verdict_of
 from tests.making import call
 

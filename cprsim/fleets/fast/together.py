@@ -31,7 +31,7 @@ from cprsim.recovery.legal import MOST_IN_FLIGHT
 from cprsim.simulate import transitions
 from cprsim.simulate.fast import recoveries, replications, saves, skipping, state
 from cprsim.simulate.fast.recoveries import refresh, return_nodes, strike
-from cprsim.simulate.fast.replications import Ahead, fastest_of, pass_to, plan, settle, start
+from cprsim.simulate.fast.replications import fastest_of, pass_to, plan, settle, start
 from cprsim.simulate.fast.state import JOB, MOST_PARTS, Drawn
 from cprsim.simulate.numbers import (
     FINISHED,
@@ -102,11 +102,6 @@ PLACE = np.dtype(
         ("nth", "i8"),  # failure of that
         ("fails_at_h", "f8"),  # the failure that was planned with, or up to where none is known
         ("is_known", "?"),  # that failure
-        ("next_h", "f8"),  # as the job was planned last: see `Ahead`
-        ("fails_h", "f8"),
-        ("per_h", "f8"),
-        ("reaches_h", "f8"),
-        ("target_h", "f8"),
     ],
     align=True,
 )
@@ -234,7 +229,7 @@ def wants(jobs: Jobs, on: Running, place: int, alarm: int) -> int:
             if job.saves[capture].n_begun + 2 * MOST_IN_FLIGHT > of_saves.shape[1]:
                 return WANTS_SAVES
     is_own = alarm == 1 + place * N_PLACES
-    is_unknown = is_own and at.fails_h < at.next_h and not at.is_known
+    is_unknown = is_own and job.fails_h < job.next_h and not at.is_known
     reaches = is_unknown and jobs.planned[at.job].until_h == at.fails_at_h
     return WANTS_FAILURES if reaches and not find_failure(jobs, at) else GOING
 
@@ -296,11 +291,11 @@ def ring(jobs: Jobs, on: Running, place: int, alarm: int) -> None:
         end_flow(jobs, on, place, alarm)
         settle(num, job, slots, jobs.drawn, at.job)
         return
-    struck = at.fails_h < at.next_h
-    if at.is_known and abs(at.fails_h - at.next_h) < NEAR * num.useful_h:
+    struck = job.fails_h < job.next_h
+    if at.is_known and abs(job.fails_h - job.next_h) < NEAR * num.useful_h:
         job.status = LEFT
         return
-    pass_to(num, job, min(at.fails_h, at.next_h), planned(at))
+    pass_to(num, job, min(job.fails_h, job.next_h))
     if not struck:
         settle(num, job, slots, jobs.drawn, at.job)
     elif at.is_known:
@@ -321,7 +316,7 @@ def ring(jobs: Jobs, on: Running, place: int, alarm: int) -> None:
     if num.n_spares != NONE:
         for n in range(job.n_repairs):
             repair(on, slots[n].returns_at_h - job.now_h)
-        job.n_repairs = 0
+        job.n_repairs, job.next_return_h = 0, inf
 
 
 @uncounted_part
@@ -330,15 +325,9 @@ def come_to(jobs: Jobs, on: Running, place: int) -> None:
     at, job = on.places[place], on.jobs[place]
     to_h = max(job.now_h, on.pool[0].now_h - at.began_h)
     num = jobs.numbers[jobs.planned[at.job].kind]
-    if at.is_known and abs(at.fails_h - to_h) < NEAR * num.useful_h:
+    if at.is_known and abs(job.fails_h - to_h) < NEAR * num.useful_h:
         job.status = LEFT
-    pass_to(num, job, min(to_h, min(at.fails_h, at.next_h)), planned(at))
-
-
-@uncounted_part
-def planned(at: Any) -> Ahead:
-    """What was planned for a job last; a save may commit at any time."""
-    return Ahead(at.next_h, at.fails_h, at.per_h, at.reaches_h, at.target_h, -inf)
+    pass_to(num, job, min(to_h, min(job.fails_h, job.next_h)))
 
 
 @uncounted_part
@@ -364,17 +353,15 @@ def go_on(jobs: Jobs, on: Running, place: int) -> int:
     while again and job.status == GOING:
         held_up = at.n_flows > 0 or job.n_queued > 0
         skips = NONE if held_up else fastest
-        ahead = plan(num, job, slots, jobs.drawn, number, at.fails_at_h, skips)
-        at.next_h, at.fails_h, at.per_h = ahead.next_h, ahead.fails_h, ahead.per_h
-        at.reaches_h, at.target_h = ahead.reaches_h, ahead.target_h
+        plan(num, job, slots, jobs.drawn, number, at.fails_at_h, skips)
         again = book_flows(jobs, on, place)
     if job.status == LEFT:
         return LEFT
     if job.status != GOING:
         end_job(jobs, on, place)
         return FINISHED
-    struck = at.fails_h < at.next_h
-    at_h = at.began_h + min(at.fails_h, at.next_h)
+    struck = job.fails_h < job.next_h
+    at_h = at.began_h + min(job.fails_h, job.next_h)
     put(on.timers, 1 + place * N_PLACES, at_h, (FAILURES if struck else STEPS) + number)
     return GOING
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cprsim.analytic import increment_fraction, increments_before_whole
+from cprsim.analytic.systems import increment_fraction, increments_before_whole
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces

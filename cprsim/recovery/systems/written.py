@@ -16,7 +16,7 @@ from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.records import Duration
+from cprsim.records import Duration, OverLink
 from cprsim.recovery.levels import nearest_failures_per_h
 from cprsim.recovery.pieces import require_positive
 from cprsim.recovery.policy import (
@@ -33,13 +33,6 @@ from cprsim.recovery.policy import (
 from cprsim.recovery.system import JobFacts, System, option
 
 YOUNG_H = nan  # an interval that follows from the failures
-
-
-@dataclass(frozen=True, slots=True)
-class OverLink:
-    """In place of a duration: a node's state over one of its own links."""
-
-    link: str
 
 
 @dataclass(frozen=True, slots=True)

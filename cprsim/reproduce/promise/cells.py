@@ -19,7 +19,8 @@ import numpy as np
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
 from cprsim.records import Floats, OnFailure, RecoveryPolicy
-from cprsim.selector import Limit, LimitedQuantity, select
+from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.selecting import select
 from cprsim.staleness import Metric, StalenessCurve
 
 N_LIMITS = 5

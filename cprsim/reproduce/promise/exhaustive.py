@@ -25,8 +25,8 @@ from scipy import stats
 from cprsim.reproduce.promise.cells import CONFIDENCE, STRATEGIES, PromiseCell
 from cprsim.reproduce.promise.histories import FRESH_SEED
 from cprsim.reproduce.promise.losses import CellLoss, PromisedJob
-from cprsim.selector import WAYS, Limit, LimitedQuantity
-from cprsim.selector.deciding import bench_of
+from cprsim.selector.deciding import WAYS, bench_of
+from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.pricing import Bench, Priced
 
 N_REPLICATIONS = 2000

@@ -73,13 +73,11 @@ def ask_for_nodes(job: Any, slots: Any, recovery: int) -> int:
         slot = 2**62
         for n in range(job.n_recent):
             other = slots[n].recent
-            if slots[other].recovery == recovery and last < other < slot:
+            if last < other < slot and slots[other].vacant and slots[other].recovery == recovery:
                 slot = other
         if slot == 2**62:
             return n_waiting
         last = slot
-        if not slots[slot].vacant:
-            continue
         if not slots[slot].asked and job.n_free > 0:
             job.n_free -= 1
             slots[slot].vacant = False
@@ -197,13 +195,18 @@ def end_recovery(job: Any, slots: Any, place: int) -> None:
 def return_nodes(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
     """Nodes come back from repair; the first slots in the queue get them."""
     n_left = 0
+    job.next_return_h = inf
     for n in range(job.n_repairs):
-        if slots[n].returns_at_h <= job.now_h:
+        returns_at_h = slots[n].returns_at_h
+        if returns_at_h <= job.now_h:
             job.n_free += 1
         else:
-            slots[n_left].returns_at_h = slots[n].returns_at_h
+            slots[n_left].returns_at_h = returns_at_h
+            job.next_return_h = min(job.next_return_h, returns_at_h)
             n_left += 1
     job.n_repairs = n_left
+    if job.n_free == 0 or job.n_queued == 0:
+        return
     while job.n_free > 0 and job.n_queued > 0:
         slot = slots[0].queued
         job.n_queued -= 1
@@ -218,6 +221,7 @@ def return_nodes(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> 
         stage = num.stages[num.rules[recovery.rule].first_stage + recovery.stage]
         if not has_to_wait(job, slots, place, stage):
             next_stage(num, job, slots, drawn, row, place)
+    refresh(num, job, slots)
 
 
 @uncounted_part
@@ -245,8 +249,10 @@ def strike(
         wipe(job, slots, slot, num.scopes[scope].wipes)
         if num.n_spares != NONE and num.scopes[scope].needs_node and not slots[slot].vacant:
             slots[slot].vacant = True
-            slots[job.n_repairs].returns_at_h = job.now_h + repair_h[n]
+            returns_at_h = job.now_h + repair_h[n]
+            slots[job.n_repairs].returns_at_h = returns_at_h
             job.n_repairs += 1
+            job.next_return_h = min(job.next_return_h, returns_at_h)
     if job.n_struck == 0:
         return
     job.n_fruitless += 1
@@ -326,7 +332,6 @@ def strike(
     recovery.loads = (
         num.rules[rule].loads
         and (reverts != STRUCK or n_lost > 0)
-        and (source != NONE or own_h >= 0.0 or isnan(own_h))
         and (tried_h > 0.0 or own_h > 0.0 or isnan(own_h) or recovery.shares)
     )
     next_stage(num, job, slots, drawn, row, place)

@@ -7,7 +7,7 @@ A replication goes from one instant at which something happens to the next. What
 from __future__ import annotations
 
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +58,7 @@ def start(num: Numbers, job: Any, slots: Any) -> None:
     job.stalled_by = job.waits_for = job.blocked_by = NONE
     job.n_failures = job.n_met = job.n_saves = job.n_recoveries = job.n_fruitless = 0
     job.n_repairs = job.n_queued = 0
+    job.next_return_h = inf
     job.n_free = num.n_spares
     job.frontier_at_failure_h = -1.0
     job.status = GOING
@@ -78,34 +79,11 @@ def fastest_of(num: Numbers) -> int:
     return int(fastest)
 
 
-class Ahead(NamedTuple):
-    """What a job does from here on.
-
-    Parameters
-    ----------
-    next_h : instant at which something comes next, besides ...
-    fails_h : ... the failure
-    per_h : progress in each hour up to then
-    reaches_h, target_h : instant at which it stands at a progress
-    flight_h : instant at which the next save in flight commits
-    """
-
-    next_h: float
-    fails_h: float
-    per_h: float
-    reaches_h: float
-    target_h: float
-    flight_h: float
-
-
-OVER = Ahead(inf, inf, 0.0, inf, inf, inf)
-
-
 @uncounted_inlined
 def plan(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, fails_at_h: float, fastest: int
-) -> Ahead:
-    """What the job does from here on, and until when; of no meaning once it is over.
+) -> None:
+    """Plan what the job does from here on, and until when; of no meaning once it is over.
 
     Parameters
     ----------
@@ -116,24 +94,28 @@ def plan(
     while job.status == GOING:
         # where the job stands
         blocked = job.blocked_by != NONE
+        works = not blocked and job.stalled_by == NONE and job.waits_for == NONE
         due_h = inf
-        if not blocked and job.stalled_by == NONE and job.waits_for == NONE:
+        if works:
             due_h = next_due(num, job)
             if due_h <= job.progress_h:
                 begin_saves(num, job, slots, drawn, row)
                 if job.status != GOING:
-                    return OVER
-                due_h = next_due(num, job)
-            if job.progress_h >= num.useful_h and job.stalled_by == NONE:
+                    return
+                works = job.stalled_by == NONE and job.waits_for == NONE
+                due_h = next_due(num, job) if works else inf
+            if works and job.progress_h >= num.useful_h:
                 wait_for_last(num, job)
                 if job.waits_for == NONE:
                     commit_all_due(num, job, slots, drawn, row, job.now_h + near_h)
                     job.status = FINISHED
-                    return OVER
+                    return
+                works = False
+        if job.now_h >= num.end_h:
+            job.status = FINISHED if num.end_is_planned else STOPPED
+            return
         behind = job.progress_h < job.frontier_h
-        per_h = 0.0
-        if not blocked and job.stalled_by == NONE and job.waits_for == NONE:
-            per_h = rate(num, job.speed, job.replay_speed, behind)
+        per_h = rate(num, job.speed, job.replay_speed, behind) if works else 0.0
 
         ages_by_work = num.clock == PROGRESS and not behind
 
@@ -150,17 +132,17 @@ def plan(
         # what else comes next
         next_h = num.end_h
         for n in range(job.n_recoveries):
-            if job.recoveries[n].rule != NONE:
-                next_h = min(next_h, job.recoveries[n].ends_at_h)
-        if job.n_queued:
-            for n in range(job.n_repairs):
-                next_h = min(next_h, slots[n].returns_at_h)
+            recovery = job.recoveries[n]
+            if recovery.rule != NONE and recovery.ends_at_h < next_h:
+                next_h = recovery.ends_at_h
+        if job.n_queued and job.next_return_h < next_h:
+            next_h = job.next_return_h
         reaches_h, target_h = inf, num.useful_h
         if per_h > 0.0:
-            if behind:
-                target_h = min(target_h, job.frontier_h)
+            if behind and job.frontier_h < target_h:
+                target_h = job.frontier_h
             if fastest != NONE:
-                ends_h = next_h if ages_by_work else min(next_h, fails_h)
+                ends_h = fails_h if fails_h < next_h and not ages_by_work else next_h
                 within_h = (job.saves[fastest].due_h - job.progress_h) / per_h
                 if may_skip(num, job, fastest, within_h, per_h, target_h, ends_h) and are_in_rhythm(
                     num, job, fastest, within_h, per_h
@@ -173,18 +155,23 @@ def plan(
                         skip(num, job, fastest, n, per_h)
                         commit_all_due(num, job, slots, drawn, row, job.now_h)
                         continue
-            target_h = min(target_h, due_h)
+            if due_h < target_h:
+                target_h = due_h
             reaches_h = job.now_h + (target_h - job.progress_h) / per_h
-            next_h = min(next_h, reaches_h)
-        elif job.stalled_by != NONE:
-            next_h = min(next_h, job.stall_ends_at_h)
+            if reaches_h < next_h:
+                next_h = reaches_h
+        elif job.stalled_by != NONE and job.stall_ends_at_h < next_h:
+            next_h = job.stall_ends_at_h
         flight_h = next_flight(num, job)
-        return Ahead(min(next_h, flight_h), fails_h, per_h, reaches_h, target_h, flight_h)
-    return OVER
+        if flight_h < next_h:
+            next_h = flight_h
+        job.next_h, job.fails_h, job.flight_h = next_h, fails_h, flight_h
+        job.per_h, job.reaches_h, job.target_h = per_h, reaches_h, target_h
+        return
 
 
 @uncounted_inlined
-def pass_to(num: Numbers, job: Any, to_h: float, ahead: Ahead) -> None:
+def pass_to(num: Numbers, job: Any, to_h: float) -> None:
     """On to an instant, not after the one that was planned: book the hours up to then."""
     passed_h = to_h - job.now_h
     if job.blocked_by != NONE:
@@ -196,10 +183,10 @@ def pass_to(num: Numbers, job: Any, to_h: float, ahead: Ahead) -> None:
         job.hours[num.wait] += passed_h
     else:
         before_h = job.progress_h
-        if ahead.reaches_h == to_h:
-            job.progress_h = ahead.target_h
+        if job.reaches_h == to_h:
+            job.progress_h = job.target_h
         else:
-            job.progress_h += passed_h * ahead.per_h
+            job.progress_h += passed_h * job.per_h
         book(num, job, before_h, passed_h)
     job.now_h = to_h
 
@@ -216,12 +203,26 @@ def settle(
         if job.recoveries[n].rule != NONE and job.recoveries[n].ends_at_h <= job.now_h:
             next_stage(num, job, slots, drawn, row, n)
             changed = True
-    if changed or num.n_spares != NONE:
+    if changed:
         refresh(num, job, slots)
     if job.stalled_by != NONE and job.stall_ends_at_h <= job.now_h:
         end_stall(num, job, slots, drawn, row)
-    if job.now_h >= num.end_h and job.status == GOING:
-        job.status = FINISHED if num.end_is_planned else STOPPED
+
+
+@uncounted_inlined
+def known_from(strikes: ScopedStrikes, row: int, chunk: int, failure: int) -> tuple[int, int]:
+    """The chunk and number of a replication's next failure; NONE where no more is drawn.
+
+    Parameters
+    ----------
+    chunk, failure : where the next would be, if the chunk has one more
+    """
+    while failure == strikes.first[chunk, row + 1]:
+        chunk += 1
+        if chunk == len(strikes.first):
+            return chunk, NONE
+        failure = strikes.first[chunk, row]
+    return chunk, failure
 
 
 @compiled_slowly(10.0, _nrt=False)
@@ -250,25 +251,21 @@ def run(
         n_losses = job.n_losses
         for part in range(num.n_parts):
             job.hours[part] = 0.0
-        chunk, failure = 0, strikes.first[0, row]
+        chunk, failure = known_from(strikes, row, 0, strikes.first[0, row])
+        fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
         while job.status == GOING:
-            while chunk < len(strikes.first) and failure == strikes.first[chunk, row + 1]:
-                chunk += 1
-                failure = strikes.first[chunk, row] if chunk < len(strikes.first) else NONE
-            fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
-
-            ahead = plan(num, job, slots, drawn, row, fails_at_h, fastest)
+            plan(num, job, slots, drawn, row, fails_at_h, fastest)
             if job.status != GOING:
                 break
-            if abs(ahead.fails_h - ahead.next_h) < near_h and failure != NONE:
+            if abs(job.fails_h - job.next_h) < near_h and failure != NONE:
                 job.status = LEFT
                 break
-            struck = ahead.fails_h < ahead.next_h
-            pass_to(num, job, min(ahead.fails_h, ahead.next_h), ahead)
-            if num.n_spares != NONE:
+            struck = job.fails_h < job.next_h
+            pass_to(num, job, job.fails_h if struck else job.next_h)
+            if job.next_return_h <= job.now_h:
                 return_nodes(num, job, slots, drawn, row)
             if not struck:
-                settle(num, job, slots, drawn, row, ahead.flight_h)
+                settle(num, job, slots, drawn, row, job.flight_h)
             elif failure == NONE:
                 job.status = WANTS_FAILURES
             else:
@@ -279,7 +276,8 @@ def run(
                     losses, keeps,
                 )  # fmt: skip
                 refresh(num, job, slots)
-                failure += 1
+                chunk, failure = known_from(strikes, row, chunk, failure + 1)
+                fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
         for part in range(num.n_parts):
             hours[OF_JOB + part, row] = job.hours[part]
         hours[0, row] = job.now_h

@@ -14,9 +14,9 @@ from cprsim.simulate.transitions import completes, due_after, is_flushed, keep, 
 @uncounted_part
 def stand_on_grid(num: Numbers, job: Any, capture: int, progress_h: float) -> None:
     """The next save of a capture is that which the grid has beyond some progress."""
-    due_h = due_after(num, capture, progress_h)
-    job.saves[capture].due_h = due_h
-    job.saves[capture].completes = completes(num, capture, due_h)
+    saves = job.saves[capture]
+    saves.due_h = due_after(num, capture, progress_h)
+    saves.completes = completes(num, capture, saves.due_h)
 
 
 @uncounted_part
@@ -78,11 +78,12 @@ def add_flight(
     job: Any, capture: int, content_h: float, at_h: float, number: int, completing: bool
 ) -> None:
     """A save goes on in the background, and commits at an instant."""
-    flight = job.flights[capture][job.saves[capture].n_in_flight]
+    saves = job.saves[capture]
+    flight = job.flights[capture][saves.n_in_flight]
     flight.content_h, flight.at_h, flight.number = content_h, at_h, number
     flight.completes = completing
     flight.order = job.latest
-    job.saves[capture].n_in_flight += 1
+    saves.n_in_flight += 1
 
 
 @uncounted_part
@@ -110,9 +111,8 @@ def commit_all_due(
                     found, place, at_h = capture, n, other_h
         if at_h > until_h:
             return
-        content_h = job.flights[found][place].content_h
-        number = job.flights[found][place].number
-        completing = job.flights[found][place].completes
+        flight = job.flights[found][place]
+        content_h, number, completing = flight.content_h, flight.number, flight.completes
         remove_flight(job, found, place)
         commit(num, job, slots, drawn, row, found, content_h, number, completing)
         if job.waits_for == found:
@@ -171,16 +171,17 @@ def wait_for_last(num: Numbers, job: Any) -> None:
 def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
     """Begin the saves that are due, until one stalls the job or has to wait."""
     for capture in range(num.n_captures):
-        if job.saves[capture].due_h > job.progress_h:
+        own = job.saves[capture]
+        if own.due_h > job.progress_h:
             continue
         saves = num.captures[capture]
-        if job.saves[capture].n_in_flight >= saves.in_flight:
+        if own.n_in_flight >= saves.in_flight:
             if not saves.skips:
                 job.waits_for = capture
                 return
             stand_on_grid(num, job, capture, job.progress_h)
             continue
-        number = job.saves[capture].n_begun
+        number = own.n_begun
         stall_h = saves.stall_h
         if isnan(stall_h) or isnan(saves.background_h):
             if number >= drawn.of_saves.shape[1]:
@@ -188,9 +189,8 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
                 return
             if isnan(stall_h):
                 stall_h = drawn.of_saves[saves.stall_table, number, row]
-        job.saves[capture].n_begun += 1
-        job.stalled_by, job.stall_number = capture, number
-        job.stall_completes = job.saves[capture].completes
+        own.n_begun += 1
+        job.stalled_by, job.stall_number, job.stall_completes = capture, number, own.completes
         stand_on_grid(num, job, capture, job.progress_h)
         job.stall_content_h = job.progress_h
         job.stall_ends_at_h = job.now_h + stall_h

@@ -29,14 +29,14 @@ def may_skip(
     within_h, per_h : wall hours until its next save is due, and progress in each
     target_h, ends_h : progress, and instant, up to which nothing else happens but saves
     """
-    every_h = num.captures[capture].every_h
-    next_but_one_h = job.saves[capture].due_h + every_h
+    saves = num.captures[capture]
+    next_but_one_h = job.saves[capture].due_h + saves.every_h
     if next_but_one_h >= target_h:
         return False
     for other in range(num.n_captures):
         if other != capture and job.saves[other].due_h < next_but_one_h:
             return False
-    cycle_h = every_h / per_h + num.captures[capture].stall_h
+    cycle_h = saves.every_h / per_h + saves.stall_h
     return bool(job.now_h + within_h + cycle_h <= ends_h)
 
 

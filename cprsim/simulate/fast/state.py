@@ -99,8 +99,16 @@ JOB = np.dtype(
         ("n_fruitless", "i8"),
         ("n_free", "i8"),  # spares
         ("n_repairs", "i8"),
+        ("next_return_h", "f8"),  # instant at which the first of them ends
         ("n_queued", "i8"),
         ("status", "i8"),
+        # what it does from here on, as planned last
+        ("next_h", "f8"),  # instant at which something comes next, besides ...
+        ("fails_h", "f8"),  # ... the failure
+        ("per_h", "f8"),  # progress in each hour up to then
+        ("reaches_h", "f8"),  # instant at which it stands ...
+        ("target_h", "f8"),  # ... at this progress
+        ("flight_h", "f8"),  # instant at which the next save in flight commits
         ("hours", "f8", (MOST_PARTS,)),  # of each part
         ("saves", SAVES, (MOST_CAPTURES,)),
         ("flights", FLIGHT, (MOST_CAPTURES, MOST_IN_FLIGHT)),  # in order of their start

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.analytic import intermittent_save_fraction
+from cprsim.analytic.systems import intermittent_save_fraction
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery.systems.deltas import bits_for, mean_fractions

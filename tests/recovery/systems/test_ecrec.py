@@ -8,7 +8,7 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 
-from cprsim import analytic
+from cprsim.analytic.systems import erasure_coded_overhead_fraction
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Role
@@ -212,9 +212,7 @@ def test_the_overhead_is_the_tax_and_what_failures_cost(clock: Clock, tax: float
     fraction = (costs.wall_h - costs.useful_h - costs.hours_of("save")) / MANY.useful_h
     # on the wall clock failures strike all hours: work and its tax, saves, and recoveries
     rate = RATE if clock is Clock.PROGRESS else RATE * costs.wall_h.mean() / MANY.useful_h
-    theory = analytic.erasure_coded_overhead_fraction(
-        rate, tax, DETECT_H, RESCHEDULE_H, REBUILD_H, V
-    )
+    theory = erasure_coded_overhead_fraction(rate, tax, DETECT_H, RESCHEDULE_H, REBUILD_H, V)
     assert theory == pytest.approx(tax + rate * (DETECT_H + RESCHEDULE_H + REBUILD_H * (1.0 - V)))
     standard_error = float(fraction.std(ddof=1)) / sqrt(N_REPLICATIONS)
     assert abs(fraction.mean() - theory) <= 4.0 * standard_error, (

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from cprsim import analytic
+from cprsim.analytic.survival import p_groups_survive, p_ring_survives
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Role
@@ -240,15 +240,13 @@ def test_the_probability_of_recovery_from_memory_is_the_count_s(
 ) -> None:
     counted = p_counted(n, m, k, "group")
     assert counted == pytest.approx(exact, abs=5e-5)
-    assert analytic.p_groups_survive(n, m, k) == pytest.approx(counted, abs=1e-9)
+    assert p_groups_survive(n, m, k) == pytest.approx(counted, abs=1e-9)
     formula = max(0.0, 1.0 - n * comb(n - m, k - m) / (m * comb(n, k)))
     assert formula == pytest.approx(bound, abs=5e-5)
     assert closed_forms.p_groups_survive_bound(n, m, k) == pytest.approx(formula, abs=1e-9)
     if ring is not None:
         assert p_counted(n, m, k, "ring") == pytest.approx(ring, abs=5e-5)
-        assert analytic.p_ring_survives(n, m, k) == pytest.approx(
-            p_counted(n, m, k, "ring"), abs=1e-9
-        )
+        assert p_ring_survives(n, m, k) == pytest.approx(p_counted(n, m, k, "ring"), abs=1e-9)
 
 
 SIMULATED = [(n, m, k, "group") for n, m, k, *_ in SURVIVAL] + [

@@ -6,7 +6,7 @@ from math import comb, sqrt
 
 import pytest
 
-from cprsim.analytic import optimal_tier_intervals_h
+from cprsim.analytic.tiers import optimal_tier_intervals_h
 from cprsim.errors import ParameterError
 from tests.recovery.systems.by_hand import (
     ALL,

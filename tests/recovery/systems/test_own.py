@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.plots import draw_result
 from cprsim.plots.overhead import overhead_figure
+from cprsim.plots.run import run_figures
+from cprsim.plots.save import save_figures
 from cprsim.results import load_result
 
 FILE = """
@@ -70,9 +71,9 @@ COMMANDS = {
 }
 CHILD = """
 import json, sys
-from cprsim import plots
+from cprsim.plots import save
 from tests.making import call
-plots.draw_result = lambda *_: []
+save.save_figures = lambda *_, **__: []
 said = {}
 for name, words in json.load(sys.stdin).items():
     ran = call(*words)
@@ -154,7 +155,7 @@ def test_its_parts_stand_in_the_table_and_in_the_figures(
     legend = overhead_figure(result).axes[0].get_legend()
     assert legend is not None
     assert "rebuild" in [text.get_text() for text in legend.get_texts()]
-    assert draw_result(result, folder, formats=["png"])
+    assert save_figures(run_figures(result), folder, formats=["png"])
 
 
 def test_the_schema_knows_it_and_its_option(said: dict[str, Said]) -> None:

@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from cprsim import analytic
+from cprsim.analytic.systems import break_even_failures_per_h
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from tests.recovery.systems.by_hand import (
@@ -117,7 +117,7 @@ def test_just_in_time_and_periodic_saves_break_even_where_the_closed_form_says()
     recovery_h = BACK["detect"] + BACK["reschedule"] + LOAD_H
     after_h = SNAPSHOT_H + PERSIST_H + STEP_H / 2
     assert mean_h == approx(recovery_h + after_h)
-    rate = analytic.break_even_failures_per_h(SNAPSHOT_H, mean_h, recovery_h)
+    rate = break_even_failures_per_h(SNAPSHOT_H, mean_h, recovery_h)
     assert rate == approx(2 * SNAPSHOT_H / after_h**2)
 
 
