@@ -1,7 +1,7 @@
 """Fits as YAML to paste into a scenario, each number with its interval and its origin.
 
-Whatever is written here, a scenario takes: see `fitting.limits`. What is not, gives way to the next
-best fit that is, and a comment says so.
+Whatever is written here, a scenario takes: see `failures.limits`. What is not, gives way to the
+next best fit that is, and a comment says so.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
+from cprsim.failures import limits
 from cprsim.failures.correlated import Shocks
 from cprsim.failures.distributions import Distribution, PiecewiseHazard, with_mean
 from cprsim.failures.frailty import GammaFrailty, Lemons
-from cprsim.fitting import limits
 from cprsim.fitting.correlated_fit import CorrelatedFit, FrailtyFit
 from cprsim.fitting.families import Fit
 from cprsim.fitting.goodness import P_REJECTED, Judged, Ranking

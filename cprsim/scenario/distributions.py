@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
+from cprsim.failures import limits
 from cprsim.failures.distributions import Constant, Distribution, PiecewiseHazard, with_mean
-from cprsim.fitting import limits
 from cprsim.scenario.quantities import Model, Mtbf, PositiveTime
 from cprsim.units import HAZARD, TIME, Quantity
 

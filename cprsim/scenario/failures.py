@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from cprsim.errors import ParameterError
-from cprsim.failures import correlated, frailty
+from cprsim.failures import correlated, frailty, limits
 from cprsim.failures.changing import ChangingRate
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.course import RateCourse
@@ -18,7 +18,6 @@ from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty
 from cprsim.failures.injected import Injected
 from cprsim.failures.random_factor import RandomFactor
 from cprsim.failures.sources import Start
-from cprsim.fitting import limits
 from cprsim.records import MAX_NODES, Clock, Cluster
 from cprsim.scenario.distributions import Lifetime, Mtbf95, Spread95, intervals_agree
 from cprsim.scenario.quantities import Model, Mtbf, NodeCount, PositiveCount

@@ -8,10 +8,10 @@ import pytest
 
 from cprsim.failures.distributions import Constant
 from cprsim.records import Storage, Transfer
-from cprsim.selector import NO_LIMIT
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.flips import varied_bench
 from cprsim.selector.inputs import Input, inputs_of
+from cprsim.selector.limit import NO_LIMIT
 from tests.selector.conftest import Job
 
 RECOVERY = "a cost of a recovery (detection, rescheduling, load)"
