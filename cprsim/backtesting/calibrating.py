@@ -166,6 +166,11 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
         all_h = all_h[np.isfinite(all_h) & (all_h > 0)]
         kinds += [kind] * len(all_h)
         hours.append(all_h)
+    if not kinds:
+        raise ParameterError(
+            "the logs time no save, load, detection or rescheduling, so that no costs can be fitted: "
+            "event logs have them (docs/events.md), tables of attempts do not"
+        )
     duration_h: Floats = np.asarray(np.concatenate(hours), dtype=np.float64)
     none: Floats = np.full(len(duration_h), np.nan)
     start_h = np.arange(len(duration_h), dtype=np.float64) * 1e6  # they do not overlap
