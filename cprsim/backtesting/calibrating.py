@@ -168,8 +168,8 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
         hours.append(all_h)
     if not kinds:
         raise ParameterError(
-            "the logs time no save, load, detection or rescheduling, so that no costs can be fitted: "
-            "event logs have them (docs/events.md), tables of attempts do not"
+            "the logs time no save, load, detection or rescheduling, so that no costs can be "
+            "fitted: event logs have them (docs/events.md), tables of attempts do not"
         )
     duration_h: Floats = np.asarray(np.concatenate(hours), dtype=np.float64)
     none: Floats = np.full(len(duration_h), np.nan)
