@@ -89,9 +89,11 @@ def select(
     from cprsim.making import selecting
     from cprsim.scenario import load_scenario
 
-    said = [*overrides, *selecting.said_of_limits(limits, confidence, risk)]
-    said += selecting.said_of_curve(curve, scenario)
-    asked = selecting.asked(lambda more: load_scenario(scenario, [*said, *more]), replications)
+    all_overrides = [*overrides, *selecting.said_of_limits(limits, confidence, risk)]
+    all_overrides += selecting.said_of_curve(curve, scenario)
+    asked = selecting.asked(
+        lambda more: load_scenario(scenario, [*all_overrides, *more]), replications
+    )
     target = target_of(out, asked.loaded, started, "select")
     made, there = selecting.select_into(target, asked, ON_STDERR)
     show(

@@ -46,7 +46,7 @@ from cprsim.present.run_timeline import timeline_section
 from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.recovery.giving_up import n_saves_due
 from cprsim.results import FINISHED, Result
-from cprsim.results.accuracy_rows import further_losses
+from cprsim.results.accuracy_rows import BEYOND, QUANTITIES, further_losses
 from cprsim.results.metrics import BESIDE, parts_among
 from cprsim.results.money import bills_in
 from cprsim.results.percentiles import PERCENT, Percentiles, percentiles
@@ -73,6 +73,11 @@ if TYPE_CHECKING:
 AS_RUN = "as it was run: overrides, seed and replications inside"
 SHOWN_PERCENT = (10, 50, 90, 95, 99)
 AUC_LOSS = "auc_loss"
+# metrics that have a column of their own here, or stand in files and JSON alone
+PLACED = frozenset({
+    "failures", "saves", "pls", "pls_net", *QUANTITIES.values(), BEYOND, "ettr", "ettr_paid",
+    "overhead_h", "overhead_node_h", "wall_h",
+})  # fmt: skip
 BRIEF = {  # headings on a terminal of parts of overhead that are not headed by their name
     "lost": "lost\nwork",
     "wait": "wait for\nspare",
@@ -258,12 +263,23 @@ def _other_columns(result: Result, lines: Sequence[StrategyLine]) -> list[Column
         ),
         (True, (Column("cost, h", brief="cost\nh", dispensable=True), _cost("overhead_h"))),
         (True, (Column("cost, node-h", brief="cost\nnode-h"), _cost("overhead_node_h"))),
+        *(
+            (all(name in line.spreads for line in lines), _added(name))
+            for name in BESIDE
+            if name not in PLACED
+        ),
     ]
     if price is not None:
         money = price.currency or "money"
         column = Column(f"cost, {money}", brief=f"cost\n{money}")
         columns.append((True, (column, _cost("overhead_node_h", price.of))))
     return [column for is_shown, column in columns if is_shown]
+
+
+def _added(name: str) -> ColumnOfLines:
+    """The column of a metric that this file says nothing of."""
+    heading = name.replace("_", " ")
+    return Column(heading), lambda line: significant(line.mean(name))
 
 
 def _every(line: StrategyLine) -> str:
