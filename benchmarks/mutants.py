@@ -12,7 +12,8 @@ that import its file, then the quickest others that call its function, until one
     gone         the code is no longer there
 
 As many mutants are drawn of each room. The journal has a line for each, so that a run that was
-stopped goes on where it stood. `--survivors` tries again what survived, with the tests of now.
+stopped goes on where it stood. `--survivors` tries again what survived, with the tests of now;
+`--noticed` what did not, which says whether the tests have lost force.
 
     python -m benchmarks.mutants                 # 200 mutants of seed 1, one process: about an hour
     python -m benchmarks.mutants --survivors     # the same ones, as many minutes as survivors
@@ -456,6 +457,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--n", type=int, default=200, help="how many, of four rooms")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--survivors", action="store_true", help="try again what survived")
+    parser.add_argument("--noticed", action="store_true", help="try again what was noticed")
     parser.add_argument("--show", action="store_true", help="run nothing")
     return parser.parse_args()
 
@@ -470,13 +472,14 @@ def main() -> int:
 
 
 def try_all(journal: Journal, asked: argparse.Namespace) -> None:
-    """Run what is not in the journal, or what survived there."""
+    """Run what is not in the journal, or what has become something there."""
     set_up()
     said = journal.said()
     todo = [one for one in drawn(asked.n, asked.seed) if one not in said]
-    if asked.survivors:
-        survived = [one for one, lines in said.items() if lines[-1]["became"] == SURVIVED]
-        todo = [one for one in survived if one not in alike()]
+    if asked.survivors or asked.noticed:
+        again = {SURVIVED} if asked.survivors else {DIED, TOO_LONG}
+        found = [one for one, lines in said.items() if lines[-1]["became"] in again]
+        todo = [one for one in found if one not in alike()]
     print(f"{len(todo)} mutants; first the tests without any", flush=True)
     known = known_of_tests()
     for change in todo:

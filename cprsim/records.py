@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from cprsim.codec import Endless, FieldMark, Key
 
+MAX_NODES = 100_000  # of a job
 STOPPED_BEYOND = 100.0  # times the useful time: a replication that takes longer is given up
 
 Floats = NDArray[np.float64]

@@ -232,7 +232,7 @@ def _origins(
             (
                 one.kind,
                 f"{mean.mean * 3600:.4g} s",
-                f"{one.family}, {one.durations.n} whole ones",
+                f"{one.family}, {one.durations.n} with start and end",
             )
         )
     return tuple(rows)

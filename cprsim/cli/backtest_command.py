@@ -8,6 +8,7 @@ import typer
 
 from cprsim.cli.ledger_command import Logs, PageFile, SavesEvery, Seed, StateNodes, TimeUnit
 from cprsim.cli.options import AsJson, Overrides
+from cprsim.cli.pulse import pulse
 from cprsim.cli.showing import show, write_document
 
 
@@ -45,8 +46,11 @@ def backtest(
         document_of_backtest,
     )
 
+    pulse.doing("reading the logs")
+    events = read_logs(logs, time_unit)
+    pulse.doing("replaying the failures")
     made = backtest_logs(
-        read_logs(logs, time_unit),
+        events,
         recovery,
         saves_every=saves_every,
         n_nodes=nodes,

@@ -9,6 +9,7 @@ import typer
 
 from cprsim.cli.ledger_command import Logs, PageFile, SavesEvery, Seed, StateNodes, TimeUnit
 from cprsim.cli.options import AsJson, Bootstrap, settled
+from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import say
 from cprsim.cli.showing import show, write_document
 from cprsim.errors import ParameterError
@@ -45,8 +46,11 @@ def calibrate(
 
     if save is not None and save.exists():
         raise ParameterError(f"--save {save}: is there already; name a new file")
+    pulse.doing("reading the logs")
+    events = read_logs(logs, time_unit)
+    pulse.doing("fitting")
     made = calibrate_logs(
-        read_logs(logs, time_unit),
+        events,
         saves_every=saves_every,
         n_nodes=nodes,
         n_bootstrap=bootstrap,

@@ -11,6 +11,7 @@ import typer
 
 from cprsim.cli.ledger_command import PageFile
 from cprsim.cli.options import AsJson, Bootstrap, column_names, settled
+from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain
 from cprsim.cli.showing import show, write_document
 from cprsim.foreign import one_line
@@ -279,10 +280,12 @@ def fit(
         through_window=through_window, job_nodes=job_nodes, bootstrap=bootstrap, seed=seed,
         circle=circle,
     )  # fmt: skip
+    pulse.doing("reading the log")
     log = read_to_fit(asked)
     if anonymize is not None:
         write_new(anonymize, "\n".join(anonymous_rows(log.as_read)) + "\n")
         complain(f"same fit: cprsim fit {anonymize} {how_to_fit(log.as_read)}")
+    pulse.doing("fitting")
     fitted, apart = to_make.of(log)
     report = FitReport.of(
         fitted, one_line(trace.name), n_job_nodes=job_nodes,
@@ -291,6 +294,8 @@ def fit(
     since = before and compared(before, log.chosen, fitted.portrait.weekly_dispersion)
     if since:
         report = replace(report, more=(*since_sentences(since), *report.more))
+    if out:
+        pulse.doing("drawing figures")
     figures = _draw(fitted, out, log.as_read if coalesce is not None else None) if out else []
     if page is not None:
         complain(f"page written to {write_document(document_of_fit(report), page)}")
@@ -356,7 +361,9 @@ def fit_costs(
     from cprsim.fitting.cost_fragment import costs_fragment
     from cprsim.present.fit_costs import costs_as_json, costs_blocks
 
+    pulse.doing("reading the log")
     transfers = read_transfers(log, columns=column_names(columns or []), time_unit=time_unit)
+    pulse.doing("fitting")
     fits = fitted(transfers, n_bootstrap=bootstrap, seed=seed)
     fragment = costs_fragment(fits, one_line(log.name))
     show(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cprsim.cli.options import AsJson, settled
+from cprsim.cli.pulse import pulse
 from cprsim.cli.showing import show, write_document
 
 Logs = Annotated[
@@ -56,7 +57,9 @@ def ledger(
     from cprsim.history.reading import read_logs
     from cprsim.present.ledger import document_of_ledger, ledger_as_json, ledger_blocks
 
+    pulse.doing("reading the logs")
     events = read_logs(logs, time_unit)
+    pulse.doing("booking the hours")
     jobs = ledgers(events, seed=seed)
     notes = events.notes
     pages = [] if page is None else [write_document(document_of_ledger(jobs, notes), page)]

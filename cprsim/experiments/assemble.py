@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from cprsim.curves import chosen_curve
 from cprsim.errors import ParameterError, ScenarioError
@@ -29,6 +28,7 @@ from cprsim.recovery.system import noticed_after
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.failures import Failures
+from cprsim.scenario.job import EngineName
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.traces import TraceFailures
 from cprsim.simulate.job import SimulatedJob
@@ -51,7 +51,7 @@ class Experiment:
     n_replications: int | None  # None: until the precision is reached
     precision_fraction: float | None = None
     at_most: int = 0  # replications, where the precision decides
-    engine: Literal["auto", "simpy", "fast"] = "auto"
+    engine: EngineName = "auto"
     curve: StalenessCurve | None = None  # prices lost samples; None: none applies
     horizon_h: float | None = None  # wall time at which the job ends, done or not
     systems: tuple[ListedSystem, ...] = ()  # that the scenario lists

@@ -1,7 +1,7 @@
 """Fits as YAML to paste into a scenario, each number with its interval and its origin.
 
-Whatever is written here, a scenario takes: see `fitting.limits`. What is not, gives way to the next
-best fit that is, and a comment says so.
+Whatever is written here, a scenario takes: see `failures.limits`. What is not, gives way to the
+next best fit that is, and a comment says so.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from dataclasses import replace
 
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
+from cprsim.failures import limits
 from cprsim.failures.correlated import Shocks
 from cprsim.failures.distributions import Distribution, PiecewiseHazard, with_mean
 from cprsim.failures.frailty import GammaFrailty, Lemons
-from cprsim.fitting import limits
 from cprsim.fitting.correlated_fit import CorrelatedFit, FrailtyFit
 from cprsim.fitting.families import Fit
 from cprsim.fitting.goodness import P_REJECTED, Judged, Ranking
 from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.trace_fit import TraceFit
-from cprsim.records import Cluster, Holds, Role
+from cprsim.records import MAX_NODES, Cluster, Holds, Role
 
 FIRST_H = 100.0  # of a job, for which a comment says how often it fails
 
@@ -99,7 +99,7 @@ def _writable_form(correlated: CorrelatedFit) -> tuple[FrailtyFit, list[str]]:
     limit = (0.0, limits.MOST_WATCHED_H)
     try:
         limits.within("the length of the log", correlated.ages_h, limit, "h")
-        limits.within("the number of nodes", correlated.n_nodes, (1, limits.MOST_NODES))
+        limits.within("the number of nodes", correlated.n_nodes, (1, MAX_NODES))
         if correlated.shocks is not None:
             limits.within("different sizes", len(correlated.shocks.sizes), (1, limits.MOST_SIZES))
             limits.within("between shocks,", 1 / correlated.shocks.rate_per_h, limits.MTBF_H, "h")

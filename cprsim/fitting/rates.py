@@ -16,9 +16,9 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.estimate import ROUNDED_Z_95, Estimate, How
+from cprsim.failures import limits
 from cprsim.failures.course import RateCourse
 from cprsim.failures.outages import Outages
-from cprsim.fitting import limits
 from cprsim.fitting.correlation import togetherness
 from cprsim.fitting.fragments import fragment, opening, repair_lines
 from cprsim.fitting.observation import Fact, Observation, Source, instant

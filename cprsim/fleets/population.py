@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from math import isfinite, log
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
-from scipy import special
 
 from cprsim.errors import Place, ScenarioError
 from cprsim.records import Floats
@@ -26,30 +25,6 @@ SOURCE = "a CSV file of yours with the jobs of the fleet"
 GB = 1e9
 COLUMNS = ("useful_h", "arrive_h", "nodes", "shard_gb", "mtbf_h", "jobs")
 UNITS = {"useful_h": "useful", "shard_gb": "shard_size", "mtbf_h": "mtbf", "nodes": "nodes"}
-
-
-@dataclass(frozen=True, slots=True)
-class Vary:
-    """How one value differs from job to job: lognormal cut at both ends, uniform, log-uniform."""
-
-    family: str
-    low: float
-    high: float
-    median: float = 0.0
-    sigma: float = 0.0
-
-    def draw(self, rng: np.random.Generator, n: int) -> Floats:
-        """Independent values (n,), in the unit inside."""
-        u = rng.random(n)
-        if self.family == "uniform":
-            return self.low + u * (self.high - self.low)
-        if self.family == "log-uniform":
-            return np.exp(log(self.low) + u * log(self.high / self.low))
-        ends = [log(end / self.median) / self.sigma for end in (self.low, self.high)]
-        below, above = special.ndtr(ends)
-        normal = special.ndtri(below + u * (above - below))
-        values: Floats = self.median * np.exp(self.sigma * normal)
-        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +110,7 @@ def _draw_all(fleet: Fleet, seed: int, n: int) -> dict[str, Floats]:
     for key in ("useful", "shard_size", "mtbf", "nodes"):
         vary = getattr(fleet.vary, key)
         if vary is not None:
-            one = Vary(vary.family, vary.low, vary.high, vary.median or 0.0, vary.sigma or 0.0)
-            values = one.draw(stream(seed, 0, f"fleet/{key}"), n)
+            values = vary.draw(stream(seed, 0, f"fleet/{key}"), n)
             found[key] = np.rint(values) if isinstance(vary, VariesNodes) else values
     return found
 

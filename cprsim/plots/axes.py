@@ -24,8 +24,13 @@ MOST_DECADES = 3.0  # of a logarithmic axis with ticks at 2 and 5 of each decade
 
 WORDS = {
     "accuracy.max_auc_loss": "AUC that may be lost",
+    "accuracy.max_log_loss": "rise of the log-loss that is allowed",
+    "accuracy.target_pls": "target PLS",
     "cluster.emb_ps": "embedding servers",
+    "cluster.link": "bandwidth of a node's link",
     "cluster.rack": "nodes of a rack",
+    "cluster.repair": "time to repair a node",
+    "cluster.shard_size": "size of a shard",
     "cluster.spares": "spare nodes",
     "cluster.state": "state of the job",
     "cluster.trainers": "trainers",
@@ -39,14 +44,30 @@ WORDS = {
     "failures.mtbf": "mean time between failures",
     "failures.role": "what fails",
     "failures.shape": "shape of the distribution",
+    "failures.sigma": "sigma of the distribution",
     "failures.together": "nodes that fail together",
+    "fleet.crews": "nodes repaired at once",
+    "fleet.jobs": "jobs",
+    "fleet.nodes": "nodes of the cluster",
+    "fleet.savers": "jobs that save at once",
     "fleet.spares": "spare nodes",
+    "fleet.storage": "bandwidth of the shared storage",
     "job.samples": "samples",
+    "job.step": "time of a step",
     "job.throughput": "throughput",
     "job.useful": "useful work",
+    "prices.kwh": "price of a kilowatt-hour",
+    "prices.node_hour": "price of a node-hour",
+    "prices.storage_month": "price of a stored gigabyte and month",
+    "prices.storage_written": "price of a written gigabyte",
     "storage.bandwidth": "bandwidth of the storage",
+    "storage.per_server": "bandwidth of a server's link",
 }
 WORDS_OF_STRATEGY = {"interval": "save interval", "target_pls": "target PLS"}
+WORDS_OF_SCOPE = {
+    "share": "share of {} failures", "detect": "time to detect {} failures",
+    "mtbf": "mean time between {} failures",
+}  # fmt: skip
 
 
 def words_of_key(key: str) -> str:
@@ -56,6 +77,10 @@ def words_of_key(key: str) -> str:
     if section == "recovery" and option in WORDS_OF_STRATEGY:
         of_strategy = f" of {strategy}" if strategy not in ("", "*") else ""
         return WORDS_OF_STRATEGY[option] + of_strategy
+    if section == "scopes" and option in WORDS_OF_SCOPE:
+        return WORDS_OF_SCOPE[option].format(strategy.removesuffix(".failures"))
+    if section == "recovery" and strategy.endswith(".options"):
+        return f"{option.replace('_', ' ')} of {strategy.removesuffix('.options')}"
     return WORDS.get(key, key)
 
 

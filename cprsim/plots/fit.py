@@ -27,7 +27,7 @@ LINES = {family: series_line(number) for number, family in enumerate(FAMILIES)}
 TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
 
 N_AGES = 200
-DOT_POINTS = 4.0  # across
+LEAST_DOT, MOST_DOT = 2.0, 5.0  # points across: smaller where there are many
 MOST_POINTS = 5_000  # that are drawn one by one; more become a map of cells
 CELLS = 360, 150  # of that map, over time and over nodes
 MOST_STEPS = 400  # of the survival curve
@@ -66,7 +66,8 @@ def subject_figure(subject: Subject, *, narrow: bool = False) -> Figure:
         censored = lifetimes.n - lifetimes.n_observed
         caption = (
             f"{lifetimes.n_observed:,} ended, {censored:,} censored, {lifetimes.n_zero:,} of zero "
-            "left out; bands and bars: 95 %"
+            "left out; bands and bars: 95 %; dots of the hazard: ends over time at risk; a fit "
+            "that holds follows the line on the right"
         )
         title_figure(figure, TITLES[subject.name], caption)
     return figure
@@ -84,7 +85,7 @@ def nodes_figure(fitted: TraceFit, *, narrow: bool = False) -> Figure:
         n_failed = max(int((counts > 0).sum()), 1)
         many = outages.n_outages > MOST_POINTS
         (_map if many else _dots)(axes, outages.start_h / 24, place[outages.node], n_failed)
-        axes.set_xlabel(f"days since {outages.origin}")
+        axes.set_xlabel(f"days since the start of the observation ({outages.origin})")
         axes.set_ylabel("node, by number of failures")
         axes.set_ylim(n_failed + 0.5, 0.5)
         never = int((counts == 0).sum())
@@ -97,9 +98,8 @@ def nodes_figure(fitted: TraceFit, *, narrow: bool = False) -> Figure:
 
 
 def _dots(axes: Axes, day: Floats, place: Ints, n_failed: int) -> None:
-    axes.plot(
-        day, place, ".", markersize=DOT_POINTS, color=INK, alpha=0.6, markeredgewidth=0
-    )  # fmt: skip
+    size = float(np.clip(80 / sqrt(max(len(day), 1)), LEAST_DOT, MOST_DOT))
+    axes.plot(day, place, "o", markersize=size, color=INK, alpha=0.6, markeredgewidth=0)
 
 
 def _map(axes: Axes, day: Floats, place: Ints, n_failed: int) -> None:

@@ -34,7 +34,7 @@ class Omissions:
         finite = np.isfinite(self._values[-1][1])
         self._ends += [np.asarray(end, float)[finite] for end in (low, high) if len(end)]
 
-    def annotate(self, axes: Axes, why_none: str = "not finite") -> None:
+    def annotate(self, axes: Axes, why_none: str = "not finite", *, below: bool = False) -> None:
         """Mark values beyond the axes at the edge, and write how many values are left out.
 
         Call it when scales and limits stand. It writes nothing where everything is shown.
@@ -42,6 +42,7 @@ class Omissions:
         Parameters
         ----------
         why_none : why a value may be none, in words
+        below : write it below the label of x, where lines run along the lower edge
         """
         limits = np.sort([axes.get_xlim(), axes.get_ylim()], axis=1)
         n_none = n_not_positive = n_beyond = 0
@@ -65,7 +66,9 @@ class Omissions:
             notes.append(f"beyond the axes, marked at their edge: {count(n_beyond, 'value')}")
         if n_ends:
             notes.append(f"not shown whole: {count(n_ends, 'end')} of intervals")
-        if notes:
+        if notes and below:
+            axes.set_xlabel("\n".join([axes.get_xlabel(), *notes]))
+        elif notes:
             axes.annotate(
                 "\n".join(notes), (0.99, 0.01), xycoords="axes fraction", ha="right", va="bottom",
                 fontsize=7, color=CAPTION, zorder=9,

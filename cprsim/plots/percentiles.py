@@ -41,7 +41,7 @@ def percentiles_figure(
         axes.axvline(POINTED_AT, color=INK, lw=0.9, ls=(0, (4, 3)), gid="pointer")
         axes.patch.set_gid("plot-area")
         _dress(axes, axis_top([one.at(READ_AT).mean for one in overheads.values()]))
-        omissions.annotate(axes)
+        omissions.annotate(axes, below=True)
         if narrow:
             figure.legend(loc="outside lower center", ncols=2)
         else:

@@ -19,6 +19,7 @@ from cprsim.present.document import (
     Table,
     Words,
     row_columns,
+    word_columns,
 )
 
 
@@ -48,7 +49,7 @@ def document_of_calibration(made: CalibratedLogs) -> Document:
 
 
 def _origins(found: Calibration) -> Table:
-    columns = row_columns("number", "value", "where")
+    columns = [*row_columns("number", "value"), *word_columns("where from")]
     return Table("Numbers of the scenario", columns, found.origins)
 
 

@@ -189,8 +189,10 @@ def _compared(summary: StrategySummary, reference: str) -> tuple[str, str]:
 
 def document_of_sweep(result: SweepResult) -> Document:
     """Everything about one sweep. Raises ResultError for an unreadable file."""
+    from cprsim.plots.axes import words_of_key  # matplotlib, which a terminal does without
+
     found = summaries(result)
-    axes = ", ".join(axis.key for axis in result.axes)
+    axes = ", ".join(words_of_key(axis.key) for axis in result.axes)
     return Document(
         title=f"What becomes of the overhead: {result.name}",
         question=(

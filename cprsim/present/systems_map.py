@@ -7,6 +7,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from cprsim.estimate import NO_NUMBER
+from cprsim.plots.axes import words_of_key
 from cprsim.plots.systems_map import systems_map_figure
 from cprsim.present.document import (
     Block,
@@ -23,7 +24,7 @@ from cprsim.results.words import count, hours, suited
 from cprsim.systems_compared.map_folder import SystemsMap
 from cprsim.systems_compared.mapping import tied_with_best
 
-NOBODY = "-"
+NO_SYSTEM = "-"
 WIDEST = 60  # columns of a map in letters
 MOST_ROWS = 200  # of a page
 
@@ -41,7 +42,7 @@ def map_blocks(made: SystemsMap, *, found_again: bool = False) -> list[Block]:
     return [
         Words([heading]),
         *([in_letters] if len(first.values) <= WIDEST else []),
-        Words(answer(made)),
+        Words(key_to_letters(made)),
         places(made.path, [made.path / "map.png"], FOUND_AGAIN if found_again else ""),
     ]
 
@@ -53,7 +54,8 @@ def document_of_map(made: SystemsMap) -> Document:
         title=f"Which recovery system where: {made.name}",
         question=(
             f"Which recovery system costs a job of {hours(made.useful_h)} of useful work least, by "
-            f"{first.key} and {second.key}, over {count(len(made.cells), 'point')}?"
+            f"{words_of_key(first.key)} and {words_of_key(second.key)}, over "
+            f"{count(len(made.cells), 'point')}?"
         ),
         answer=answer(made),
         sections=[
@@ -116,27 +118,35 @@ def letters(made: SystemsMap) -> Iterator[str]:
 
 def _letter(made: SystemsMap, signs: dict[str, str], i: int, j: int) -> str:
     cell = made.cells[i, j]
-    sign = signs.get(cell["best"] or "", NOBODY)
+    sign = signs.get(cell["best"] or "", NO_SYSTEM)
     return sign.lower() if tied_with_best(cell) else sign
 
 
 def answer(made: SystemsMap) -> list[str]:
-    """Who is the cheapest at how many points, and at how many that can't be told."""
-    sentences = []
+    """Each system's number of points at which it is the cheapest, and of those not told apart."""
+    return [sentence for _, sentence in _bests(made)]
+
+
+def key_to_letters(made: SystemsMap) -> list[str]:
+    """The same with the letters of the map in letters, and what a small one means."""
+    key = [f"{sign}  {sentence}" for sign, sentence in _bests(made)]
+    if any(tied_with_best(cell) for cell in made.cells.values()):
+        key.append("Small letters: the 95 % interval of the difference to another contains 0.")
+    return key
+
+
+def _bests(made: SystemsMap) -> Iterator[tuple[str, str]]:
+    """(letter, sentence) of each system that is the cheapest somewhere, and of points without."""
     for sign, name in zip(ascii_uppercase, made.bests, strict=False):
-        mine = [cell for cell in made.cells.values() if cell["best"] == name]
-        tied = [cell for cell in mine if tied_with_best(cell)]
+        cells = [cell for cell in made.cells.values() if cell["best"] == name]
+        tied = [cell for cell in cells if tied_with_best(cell)]
         others = sorted({other for cell in tied for other in tied_with_best(cell)})
         unsure = f", at {len(tied):,} of them not told from {', '.join(others)}" if tied else ""
-        sentences.append(f"{sign}  {name}: cheapest at {count(len(mine), 'point')}{unsure}.")
-    if any(tied_with_best(cell) for cell in made.cells.values()):
-        sentences.append("Small letters: the 95 % interval of the difference to another holds 0.")
-    nobody = sum(cell["best"] is None for cell in made.cells.values())
-    if nobody:
-        sentences.append(
-            f"{NOBODY}  at {count(nobody, 'point')} no system that keeps accuracy finishes."
-        )
-    return sentences
+        yield sign, f"{name}: cheapest at {count(len(cells), 'point')}{unsure}."
+    n_none = sum(cell["best"] is None for cell in made.cells.values())
+    if n_none:
+        points = count(n_none, "point")
+        yield NO_SYSTEM, f"At {points} no system that keeps accuracy finishes."
 
 
 def map_as_json(made: SystemsMap) -> dict[str, Any]:

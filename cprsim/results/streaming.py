@@ -6,7 +6,7 @@ the losses' moments and the curve's mean error of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -103,12 +103,6 @@ class Moments:
         low, high = MeanLoss(mean, *pooled(simulated, *measured)).interval(CONFIDENCE)
         return Estimate(mean, low, high, self.n)
 
-    def half_width_fraction(self) -> float:
-        """The widest interval of the strategies' mean overheads, as a share of the mean."""
-        spreads = [self.spread(policy.name, "overhead_fraction") for policy in self.strategies]
-        shares = [one.half_width / one.mean if one.mean > 0 else 0.0 for one in spreads]
-        return float(np.nanmax([0.0, *shares]))
-
     def frame(self) -> pd.DataFrame:
         """As `metrics.summarise`: strategy, quantity, mean, low, high, n."""
         records = []
@@ -126,9 +120,7 @@ class Moments:
 
 
 def summarise(
-    experiments: Sequence[Experiment],
-    metrics: Sequence[str] = STREAMED,
-    on_progress: Callable[[int, int], None] | None = None,
+    experiments: Sequence[Experiment], metrics: Sequence[str] = STREAMED
 ) -> Iterator[tuple[int, Moments]]:
     """Moments of each experiment, with its place, as soon as it is over.
 
@@ -138,7 +130,6 @@ def summarise(
         side by side, on failures that are drawn once
     metrics : names out of `STREAMED`; an experiment with a staleness curve has those of `PRICED`
         besides
-    on_progress : called with the experiments done and all of them
 
     Notes
     -----
@@ -147,18 +138,14 @@ def summarise(
     groups: dict[object, list[int]] = {}
     for place, experiment in enumerate(experiments):
         groups.setdefault(pipeline.failures_key(experiment), []).append(place)
-    n_done = 0
     for places in groups.values():
         group = [experiments[place] for place in places]
         sums = [_Sums(experiment, tuple(metrics)) for experiment in group]
         for i, batch in pipeline.side_by_side(group):
-            if batch is not None:
+            if batch is None:
+                yield places[i], sums[i].moments()
+            else:
                 sums[i].add(batch.rows)
-                continue
-            n_done += 1
-            if on_progress is not None:
-                on_progress(n_done, len(experiments))
-            yield places[i], sums[i].moments()
 
 
 def _column(name: str) -> Metric:

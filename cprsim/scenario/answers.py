@@ -11,8 +11,9 @@ from pathlib import Path
 
 from cprsim.errors import ParameterError
 from cprsim.foreign import one_line
+from cprsim.records import MAX_NODES
 from cprsim.scenario.failures import EMB_PS, WORKER
-from cprsim.scenario.quantities import MAX_NODES, choices
+from cprsim.scenario.quantities import choices
 from cprsim.units import TIME, Quantity
 
 UNKNOWN = "unknown"

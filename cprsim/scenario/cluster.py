@@ -8,13 +8,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from cprsim import records
-from cprsim.kernel.shape import PRESETS as SHAPES
-from cprsim.records import STATE, Holds, Role
+from cprsim.kernel.shape import PRESETS
+from cprsim.records import MAX_NODES, STATE, Holds, Role
 from cprsim.scenario.costs import LinksH
 from cprsim.scenario.distributions import Duration, duration_of
 from cprsim.scenario.failures import ANY, EMB_PS, ROLE_NAME, SYNC_PS, TRAINER, WORKER
 from cprsim.scenario.quantities import (
-    MAX_NODES,
     Bandwidth,
     Model,
     NodeCount,
@@ -41,13 +40,7 @@ class TableSection(Model):
         return self.rows * self.dimension * self.bytes_per_value
 
 
-# Of DLRM's two public reference models, `published` with the reference scripts
-# (facebookresearch/dlrm), in float32. Terabyte: capped at 10 M rows, 0.875 sub-sampling.
-PRESETS: dict[str, tuple[TableSection, ...]] = {
-    name: tuple(TableSection(rows=rows, dimension=shape.dimension) for rows in shape.tables.rows)
-    for name, shape in SHAPES.items()
-}
-Preset = Literal["criteo-kaggle", "criteo-terabyte"]
+Preset = Literal["criteo-kaggle", "criteo-terabyte"]  # the names of `kernel.shape.PRESETS`
 
 
 def _written_as(tables: Any) -> str:
@@ -63,9 +56,9 @@ Tables = Annotated[
 
 def tables_bytes(tables: str | tuple[TableSection, ...]) -> int:
     """Bytes of all tables together; a name stands for the preset's."""
-    return sum(
-        table.size_bytes for table in (PRESETS[tables] if isinstance(tables, str) else tables)
-    )
+    if isinstance(tables, str):
+        return PRESETS[tables].table_bytes
+    return sum(table.size_bytes for table in tables)
 
 
 Access = Annotated[float, Field(strict=True, gt=0, le=1)]

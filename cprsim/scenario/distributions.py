@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
+from cprsim.failures import limits
 from cprsim.failures.distributions import Constant, Distribution, PiecewiseHazard, with_mean
 from cprsim.scenario.quantities import Model, Mtbf, PositiveTime
 from cprsim.units import HAZARD, TIME, Quantity
@@ -35,8 +36,8 @@ Mtbf95 = Annotated[
 ]
 Spread95 = Annotated[
     tuple[
-        Annotated[float, Field(strict=True, gt=0, le=1000)],
-        Annotated[float, Field(strict=True, gt=0, le=1000)],
+        Annotated[float, Field(strict=True, gt=0, le=limits.SPREAD_95[1])],
+        Annotated[float, Field(strict=True, gt=0, le=limits.SPREAD_95[1])],
     ]
     | None,
     Field(
@@ -53,8 +54,8 @@ class Spread(Model):
     shape: float | None = Field(
         None,
         strict=True,
-        ge=0.1,
-        le=100,
+        ge=limits.SHAPE[0],
+        le=limits.SHAPE[1],
         description="Shape of gamma or weibull, no unit; 1 is exponential, below 1 clusters.",
         examples=[0.67],
     )
@@ -62,7 +63,7 @@ class Spread(Model):
         None,
         strict=True,
         gt=0,
-        le=3.7,
+        le=limits.SIGMA[1],
         description="Of lognormal: standard deviation of the logarithm, no unit.",
         examples=[1.2],
     )
@@ -96,7 +97,7 @@ class DurationSpec(Spread):
     shape: float | None = Field(
         None,
         strict=True,
-        ge=0.1,
+        ge=limits.SHAPE[0],
         le=1e9,  # what is measured often hardly varies
         description="Shape of gamma or weibull, no unit; the larger, the less it varies.",
         examples=[2],
@@ -178,7 +179,7 @@ class Lifetime(Spread):
         }
     )
 
-    family: Literal["exponential", "gamma", "weibull", "lognormal", "piecewise"] = Field(
+    family: Literal[Family, "piecewise"] = Field(
         description="Distribution: exponential, gamma, weibull, lognormal, or piecewise (a hazard "
         "that is constant between ages)."
     )

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from cprsim.errors import ParameterError
-from cprsim.failures import correlated, frailty
+from cprsim.failures import correlated, frailty, limits
 from cprsim.failures.changing import ChangingRate
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.course import RateCourse
@@ -18,9 +18,9 @@ from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty
 from cprsim.failures.injected import Injected
 from cprsim.failures.random_factor import RandomFactor
 from cprsim.failures.sources import Start
-from cprsim.records import Clock, Cluster
+from cprsim.records import MAX_NODES, Clock, Cluster
 from cprsim.scenario.distributions import Lifetime, Mtbf95, Spread95, intervals_agree
-from cprsim.scenario.quantities import MAX_NODES, Model, Mtbf, NodeCount, PositiveCount
+from cprsim.scenario.quantities import Model, Mtbf, NodeCount, PositiveCount
 from cprsim.scenario.traces import TraceFailures
 from cprsim.units import SHARE, TIME, Quantity
 
@@ -30,7 +30,6 @@ ROLE_NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,59}$"
 KINDS = ("job", "node", "correlated", "changing", "injected", "trace")
 MAX_INJECTED = 10_000
 MAX_INSTANTS = 1000
-MAX_SIZES = 1000
 MAX_PIECES = 100  # of a rate that changes
 MAX_FAILURES = 100_000  # that a job may expect
 
@@ -71,8 +70,8 @@ class LemonsSection(Model):
     share_fraction: Share = Field(alias="share", description="Share of such nodes [per cent].")
     factor: float = Field(
         strict=True,
-        ge=1e-6,
-        le=1e6,
+        ge=limits.LEMON_FACTOR[0],
+        le=limits.LEMON_FACTOR[1],
         description="Their hazard over that of the others, no unit.",
         examples=[5.6],
     )
@@ -88,7 +87,7 @@ class ShocksSection(Model):
         Annotated[int, Field(ge=1, le=MAX_NODES)], Annotated[float, Field(strict=True, gt=0)]
     ] = Field(
         min_length=1,
-        max_length=MAX_SIZES,
+        max_length=limits.MOST_SIZES,
         description="Nodes struck at once, and how often that was seen (a count, or any weight).",
         examples=[{2: 20, 3: 5}],
     )
@@ -121,8 +120,8 @@ class CorrelatedFailures(Model):
     )
     shape: float = Field(
         strict=True,
-        ge=0.1,
-        le=100,
+        ge=limits.SHAPE[0],
+        le=limits.SHAPE[1],
         description="Shape of the lifetimes, no unit; 1 is exponential, below 1 clusters.",
         examples=[0.39],
     )

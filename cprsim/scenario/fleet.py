@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import log
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import Field
+from scipy import special
 
+from cprsim.records import Floats
 from cprsim.scenario.quantities import Bandwidth, Model, Mtbf, ShardSize, UsefulTime
 from cprsim.units import TIME, Quantity
 
@@ -27,20 +31,37 @@ _SIGMA = "Of lognormal: standard deviation of the logarithm, no unit."
 
 
 class _Varies(Model):
-    """How one value differs from job to job."""
+    """How one value differs from job to job; those who inherit this say its unit."""
 
     family: VaryFamily = Field(description=_FAMILY)
     sigma: Sigma | None = Field(None, description=_SIGMA)
+    median: float | None = None
+    low: float
+    high: float
+
+    def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        """Independent values (n,), in the unit inside."""
+        u = rng.random(n)
+        if self.family == "uniform":
+            return self.low + u * (self.high - self.low)
+        if self.family == "log-uniform":
+            return np.exp(log(self.low) + u * log(self.high / self.low))
+        assert self.median is not None, "lognormal has a median, and a sigma"
+        assert self.sigma is not None
+        ends = [log(end / self.median) / self.sigma for end in (self.low, self.high)]
+        below, above = special.ndtr(ends)
+        normal = special.ndtri(below + u * (above - below))
+        values: Floats = self.median * np.exp(self.sigma * normal)
+        return values
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """The parameters are those of the family, and low lies below high."""
-        median, low, high = (getattr(self, name) for name in ("median", "low", "high"))
-        for key, given in (("median", median), ("sigma", self.sigma)):
+        for key, given in (("median", self.median), ("sigma", self.sigma)):
             if self.family == "lognormal" and given is None:
                 yield key, "is missing: lognormal needs it"
             if self.family != "lognormal" and given is not None:
                 yield key, f"is no parameter of {self.family}, which takes low and high"
-        if not low < high:
+        if not self.low < self.high:
             yield "high", "must lie above low"
 
 

@@ -14,6 +14,7 @@ StepTime = Annotated[float, Quantity(TIME, "1 us", "100 h", "10 s")]
 Throughput = Annotated[float, Quantity(THROUGHPUT, "0.001 samples/s", "1e15 samples/s")]
 Precision = Annotated[float, Quantity(SHARE, "0.01 %", "50 %")]
 REPLICATIONS = 1000
+EngineName = Literal["auto", "simpy", "fast"]
 
 
 class Job(Model):
@@ -93,7 +94,7 @@ class Simulation(Model):
         le=10**7,
         description="With `precision`: replications at which to stop in any case; default 100000.",
     )
-    engine: Literal["auto", "simpy", "fast"] = Field(
+    engine: EngineName = Field(
         "auto",
         description="What runs the replications: fast, in arrays, an error where it does not "
         "apply (with `sync`, trainers replaced while the others go on; finite spares under a "

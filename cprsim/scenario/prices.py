@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
 
@@ -108,22 +108,14 @@ class PricesSection(Model):
         return [*self.node_hour.values(), *(price for price in single if price is not None)]
 
     def record(self) -> Prices:
-        """The same as plain numbers of one currency."""
+        """The same as plain numbers of one currency: each key is a field of the record."""
         label = next((price.label for price in self._amounts() if price.label), self.currency or "")
+        numbers = {key: _without_label(value) for key, value in self}
+        return Prices(**numbers | {"currency": label})
 
-        def amount(money: Money | None) -> Decimal | None:
-            return None if money is None else money.amount
 
-        def amounts(by_role: Mapping[str, Money]) -> dict[str, Decimal]:
-            return {role: money.amount for role, money in by_role.items()}
-
-        return Prices(
-            currency=label,
-            node_hour=amounts(self.node_hour),
-            storage_month=amount(self.storage_month),
-            storage_written=amount(self.storage_written),
-            watts=dict(self.watts),
-            kwh=amount(self.kwh),
-            carbon_kg_per_kwh=self.carbon_kg_per_kwh,
-            auc_loss=amount(self.auc_loss),
-        )
+def _without_label(value: Any) -> Any:
+    """An amount of money, or several by role, as numbers; what is none stays."""
+    if isinstance(value, dict):
+        return {role: _without_label(one) for role, one in value.items()}
+    return value.amount if isinstance(value, Money) else value

@@ -12,9 +12,9 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from cprsim.records import MAX_NODES
 from cprsim.units import BANDWIDTH, SIZE, TIME, Quantity
 
-MAX_NODES = 100_000
 CHECKS = "checks"  # type of errors that carry several (key, message) of a section
 UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # types of errors: model, record
 TAG = "as:"  # begins the names of a union's members in pydantic's locations

@@ -17,7 +17,6 @@ from cprsim.units import TIME, Quantity
 
 Notice = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 min")]
 SCOPE_NAME = r"^[A-Za-z][A-Za-z0-9 _-]{0,39}$"
-REACHES = ("process", "gpu", "node", "rack", "all")
 
 
 class ScopeSection(Model):
@@ -77,17 +76,22 @@ class ScopeSection(Model):
             )
 
     @property
+    def kills(self) -> policy.Reach:
+        """What it kills, as an engine compares it."""
+        return policy.Reach[self.reach.upper()]
+
+    @property
     def replaces(self) -> bool:
         """Whether a struck node is replaced."""
         if self.needs_node is not None:
             return self.needs_node
-        return REACHES.index(self.reach) >= REACHES.index("node")
+        return self.kills >= policy.Reach.NODE
 
     def record(self, detect: records.Duration) -> policy.Scope:
         """The same as the engines take it; `detect` is what `costs` say."""
         return policy.Scope(
             self.name,
-            policy.Reach[self.reach.upper()],
+            self.kills,
             detect if self.detect is None else duration_of(self.detect),
             self.replaces,
             self.notice_h,

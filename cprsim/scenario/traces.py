@@ -205,34 +205,26 @@ class TraceFailures(Model):
         return Replay(outages)
 
     def _read(self, path: Path) -> Outages:
-        from cprsim.failures.traces import (  # pandas comes with them: most scenarios need none
-            read_counts,
-            read_infinitehbd,
-            read_lanl,
-        )
+        from cprsim.failures.traces import read_counts  # pandas comes with it: most need none
         from cprsim.failures.traces.asked import LogOptions
+        from cprsim.failures.traces.formats import FORMATS
         from cprsim.failures.traces.lanl import lanl_lives
         from cprsim.failures.traces.node_file import lives_in_log
         from cprsim.failures.traces.reading import csv_pieces
-        from cprsim.failures.traces.tidy import read_table
 
-        if self.format == "infinitehbd":
-            return read_infinitehbd(path, n_nodes=self.nodes)
         period = (None, None) if self.period is None else (self.period.first, self.period.last)
         if self.format == "counts":
             return read_counts(path, time_unit=self.time_unit, period=period)
-        if self.format == "lanl":
-            log = read_lanl(path, system=self.system, period=period, n_nodes=self.nodes)
-            if not self.node_dates or self.system is None:
-                return log
-            return with_lives(log, lanl_lives(path, self.system, log))
         asked = LogOptions(
-            n_nodes=self.nodes, period=period, time_unit=self.time_unit, repair_h=self.repair_h,
+            n_nodes=self.nodes, system=self.system, period=period, time_unit=self.time_unit,
             columns={} if self.columns is None else self.columns.other_names,
+            repair_h=self.repair_h,
         )  # fmt: skip
-        log = read_table(path, asked, csv_pieces)
+        log = FORMATS[self.format].read(path, asked)
         if not self.node_dates:
             return log
+        if self.system is not None:  # of lanl alone
+            return with_lives(log, lanl_lives(path, self.system, log))
         return with_lives(log, lives_in_log(path, csv_pieces(path), log, asked))
 
     def _instants_as_in_the_file(self) -> Iterator[tuple[str, str]]:

@@ -221,7 +221,10 @@ def fewest(way: Way) -> int:
 
 
 def most_writes(bench: Bench, strategy: str, full: Priced, worth: float = WORTH_TRYING) -> int:
-    """Writes of a strategy that alone would cost `worth` times as much as full recovery does."""
+    """Writes of a strategy that alone would cost `worth` times as much as full recovery does.
+
+    As many as ten whole saves are made of, at least.
+    """
     write_h = mean_write_h(bench, strategy)
     taken = MOST_WRITES
     if isinstance(bench.ways[strategy], ListedSystem):

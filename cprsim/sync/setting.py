@@ -7,10 +7,9 @@ from enum import IntEnum, StrEnum
 from math import inf
 
 from cprsim.errors import ParameterError
-from cprsim.records import Duration, Floats, Ints
+from cprsim.records import MAX_NODES, Duration, Floats, Ints
 
 ALL = -1  # trainers: a synchronisation of all of them at once
-MOST_TRAINERS = 100_000  # as a cluster has nodes
 
 
 class Method(StrEnum):
@@ -78,7 +77,7 @@ class Stragglers:
             "alias": "trainers",
             "description": "How many, a count.",
             "ge": 1,
-            "le": MOST_TRAINERS,
+            "le": MAX_NODES,
             "strict": True,
             "examples": [1],
         }

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from io import StringIO
+from pathlib import Path
 
 import pytest
 
 from cprsim.cli import pulse as module
 from cprsim.cli.progress import progress
 from cprsim.cli.pulse import ERASED, Pulse
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 class Screen(StringIO):
@@ -102,3 +105,16 @@ def test_who_wants_to_know_is_told_every_step(cprsim, scenario) -> None:
         "loading", "simulating", "drawing figures",
     ]  # fmt: skip
     assert cprsim("run", scenario, "--seed", 2).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "steps"),
+    [
+        (["fit-costs", EXAMPLES / "saves.csv"], ["reading the log", "fitting"]),
+        (["ledger", EXAMPLES / "attempts.csv"], ["reading the logs", "booking the hours"]),
+    ],
+    ids=["fit-costs", "ledger"],
+)
+def test_commands_on_logs_name_their_steps(cprsim, command, steps) -> None:
+    told = cprsim("-v", *command).stderr
+    assert [line.split(" s  ")[1] for line in told.splitlines()] == ["loading", *steps]

@@ -11,11 +11,11 @@ import pytest
 from scipy import integrate
 
 from cprsim.errors import BudgetError, ParameterError
+from cprsim.failures import limits
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.changing import ChangingRate
 from cprsim.failures.course import RateCourse
 from cprsim.failures.random_factor import CourseExpectation, RandomFactor
-from cprsim.fitting import limits
 from cprsim.records import Clock, Cluster, Floats
 from cprsim.scenario.failures import ChangingFailures
 from tests.closed_forms.random_factor import variance_of_count

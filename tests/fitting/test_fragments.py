@@ -14,11 +14,11 @@ import yaml
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.failures import limits
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
-from cprsim.fitting import limits
 from cprsim.fitting.fragments import (
     correlated_fragment,
     fragment,

@@ -34,6 +34,12 @@ def test_lines_cross_where_they_do() -> None:
     assert crossing(x, {"a": best}, "a") == (None, None)
 
 
+def test_what_is_cheapest_at_no_value_is_undercut_from_the_lowest_on() -> None:
+    x, best = np.array([1.0, 2.0, 4.0]), np.full(3, 5.0)
+    cheaper, cheapest = np.array([4.0, 4.0, 3.0]), np.array([4.0, 1.0, 4.0])
+    assert crossing(x, {"a": best, "b": cheaper, "c": cheapest}, "a") == (1.0, "c")
+
+
 def test_the_break_even_of_a_price_is_where_both_cost_the_same(tmp_path: Path) -> None:
     """Two strategies differ in node-hours and in bytes: their costs are lines in each price."""
     unknown = "unknown: {prices.storage_written: {low: 0 USD, high: 5 USD}}\n"

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from cprsim.plots.axes import words_of_key
 from cprsim.plots.save import save_figures
 from cprsim.plots.sweep import sweep_figures as figures_of
 from cprsim.plots.sweep_axes import axis_label, panels
@@ -218,7 +219,7 @@ def test_axes_speak_the_fields_words_and_name_a_key_that_they_do_not_know() -> N
     assert named("costs.save", "s") == "cost of a save [s]"
     assert named("recovery.full.interval", "h") == "save interval of full [h]"
     assert named("recovery.interval", "h") == "save interval [h]"
-    assert named("cluster.link", "Gbit/s") == "cluster.link [Gbit/s]"
+    assert named("job.horizon", "h") == "job.horizon [h]"
 
 
 def test_many_panels_stay_within_a_page(monkeypatch) -> None:
@@ -255,3 +256,18 @@ def test_ends_of_intervals_do_not_stretch_a_logarithmic_axis() -> None:
     bottom, top = sweep_figures(result)["curves"].axes[0].get_ylim()
     assert 0.5 < bottom < 1.0  # per cent
     assert 100 < top < 300
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("costs.save", "cost of a save"),
+        ("recovery.full.interval", "save interval of full"),
+        ("recovery.gemini.options.remote_every", "remote every of gemini"),
+        ("scopes.process.share", "share of process failures"),
+        ("scopes.rack.failures.mtbf", "mean time between rack failures"),
+        ("job.of.nobody", "job.of.nobody"),
+    ],
+)
+def test_axes_have_the_words_of_the_field(key: str, words: str) -> None:
+    assert words_of_key(key) == words

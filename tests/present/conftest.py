@@ -105,7 +105,7 @@ def made_selection(parent) -> Path:
     identity = Identity("small-select", "name: small\n", {})
     about = {"command": ["cprsim", "select"], "seed": 1}
     target = ResultTarget(parent, identity, datetime.now(UTC), about)
-    write_selection(target, selection, lambda folder: None)
+    write_selection(target, selection, lambda *_: None)
     return target.folder
 
 

@@ -776,7 +776,7 @@ class Replication:
             elif stage.kind is StageKind.DETECT and stage.cost is None:
                 hours = self.cost_h(scope.detect, f"detect/{scope.name}", number)
             elif stage.kind is StageKind.LOAD:
-                if nobody_goes_back or (source is None and stage.cost is None):
+                if nobody_goes_back:
                     hours = 0.0
                 elif source is not None and isinstance(source.load, Storage):
                     # The page does not say how such a load goes with others before it

@@ -654,6 +654,32 @@ def test_a_slow_flush_on_its_way_does_not_go_along_with_skipped_cycles() -> None
     assert parts(job, played.outcome) == {"lost": 21.0, "save": 55.25, "regroup": 0.5}
 
 
+def late_flush() -> tuple[SimulatedJob, list[ScopedFailure]]:
+    """The save of 4 h, tried again at 4.25 h, is flushed until 9.5875 h, and that of 8 h is not.
+
+    So the save of 28 h is still being flushed as all go back at 32 h: to that of 24 h.
+    """
+    captures = (
+        saves("peers", 1.0, 0.0, 0.9375, in_flight=2),
+        Capture("remote", after="peers", every_nth=4, background=Constant(3.9)),
+    )
+    rules = (
+        rule("nobody", stage("regroup", 0.5), scopes=("nobody",)),
+        rule("all", stage("regroup", 0.5), sources=("remote",)),
+    )
+    job = job_of(60.0, *rules, tiers=(peers(), remote()), captures=captures)
+    return job, [failure(4.25, 0, scope=NOBODY), failure(32.0, 1)]
+
+
+def test_a_flush_that_began_late_does_not_go_along_with_skipped_cycles() -> None:
+    job, failures = late_flush()
+    played = run(job, *failures)
+    log = told(played)
+    assert "5.6875 save started remote" in log
+    assert "9.4375 save left out remote" in log
+    assert parts(job, played.outcome) == {"lost": 31.5 - 24.0, "save": 0.9375, "regroup": 1.0}
+
+
 def off_the_grid() -> tuple[SimulatedJob, ScopedFailure]:
     """Every fourth save is flushed; that of 6 h is tried again at 6.75 h: it is no eighth one."""
     captures = (
@@ -1095,6 +1121,16 @@ def test_at_its_horizon_a_job_has_finished_with_the_work_that_it_has_done() -> N
     outcome = played.outcome
     assert (outcome.finished, outcome.wall_h, outcome.useful_h) == (True, 6.5, 6.0)
     assert outcome.n_failures == 0
+
+
+def test_a_save_that_commits_as_the_job_ends_counts_whatever_rounding_makes_of_it() -> None:
+    assert 0.2 + 0.1 > 0.3  # when it commits, and when the job ends: no case for the naive one
+    job = job_of(0.3, AGAIN, tiers=(remote(),), captures=(saves("remote", 0.2, 0.0, 0.1),))
+    played = run_events(job, iter(()), Draws())
+    assert told(played)[-2:] == ["0.3 save committed remote", "0.3 finished"]
+    assert played.outcome.n_saves == 1
+    status, *_, (_, n_saves) = by_fast.run(job, (), RandomDraws(0, 1.0))
+    assert (status, n_saves) == (FINISHED, 1)
 
 
 def test_tax_is_on_top_of_useful_and_of_lost_work() -> None:

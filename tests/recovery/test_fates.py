@@ -78,6 +78,20 @@ def test_two_groups_of_two_replicas_die_with_a_pair_that_lies_apart() -> None:
     assert after(policy)[TWO_NODES] == Fate(SAVE, 5.0, "remote")
 
 
+def test_a_job_is_asked_about_kinds_of_failures_that_it_does_not_name() -> None:
+    rack = Scope("switch", Reach.RACK, NOTHING)
+    asked = {one.scope.name: one.places for one in strikes_of(CLUSTER, (rack,), RACK)}
+    each = tuple((slot,) for slot in range(N))
+    pairs = tuple((slot, slot + apart) for apart in (1, RACK) for slot in range(N - apart))
+    assert asked == {
+        "switch": (tuple(range(RACK)), tuple(range(RACK, N))),
+        "process": each,
+        "node": each,
+        TWO_NODES: pairs,
+        ALL_NODES: (tuple(range(N)),),
+    }
+
+
 @pytest.mark.parametrize("name", EXPECTED)
 def test_one_failure_of_a_simulated_job_takes_no_more_and_nearly_as_much(name: str) -> None:
     # after 33.99 h: just before a copy (0.5 h), and 1.99 or 3.99 h after a save (4 and 5 h)

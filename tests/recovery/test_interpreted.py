@@ -6,7 +6,7 @@ import importlib
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,8 @@ from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import Outcome, simulate
 from cprsim.scenario import load_scenario
 from cprsim.simulate import blocks
-from cprsim.simulate.fast.loops import Interpreted
+from cprsim.simulate.fast.loops import Interpreted, Loops
+from cprsim.simulate.strikes import GivenFailures
 from cprsim.workers.beside import both
 from tests.making import SCENARIOS
 from tests.recovery import by_fast
@@ -94,6 +95,46 @@ def test_the_compiler_is_asked_as_soon_as_it_is_sooner_done(
     loop.interpreted_s = 3.0
     assert not loop.pays(1.9)
     assert loop.pays(2.1)
+
+
+@dataclass(eq=False)
+class Asked:
+    """A loop whose machine code pays off from 0.3 s on."""
+
+    interpreted_s: float = 0.0
+    about_s: list[float] = field(default_factory=list)
+
+    def pays(self, more_s: float) -> bool:
+        self.about_s.append(more_s)
+        return more_s > 0.3
+
+
+@pytest.mark.parametrize(("by_two", "left_s"), [(False, 0.8), (True, 0.4)])
+def test_how_long_the_others_take_is_guessed_of_enough_that_were_interpreted(
+    by_two: bool, left_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """4 of 100 in 0.04 s tell nothing, 16 more in 0.16 s that one process takes 0.8 s for 80."""
+    job, _, _ = CASES["random"](0)
+    now_s, loop, n = 0.0, Asked(), 100
+    monkeypatch.setattr(blocks, "thread_time", lambda: now_s)
+    monkeypatch.setattr(blocks, "_interpreted", {})
+    monkeypatch.setattr(blocks, "TOLD_AFTER_S", 0.05)
+    monkeypatch.setattr(blocks, "may_copy", lambda: by_two)
+    draws = blocks.BlockDraws(job, 0, 0, n, range(n))
+    hours, counts = np.zeros((1, n)), np.zeros((3, n), dtype=np.int64)
+    block = blocks._Block(job, GivenFailures(((),) * n), draws, hours, counts, keeps=False)
+    ran = []
+
+    def run(some: np.ndarray, loops: Loops) -> list[np.ndarray]:
+        nonlocal now_s
+        ran.append((len(some), type(loops)))
+        now_s += 0.01 * len(some)
+        return []
+
+    assert list(block._by_whom(loop, run, np.arange(n))) == []
+    assert ran == [(4, Interpreted), (16, Interpreted), (80, Loops)]
+    assert loop.about_s == pytest.approx([0.0, 0.0, left_s])
+    assert loop.interpreted_s == pytest.approx(0.2)
 
 
 def test_within_a_block_of_always_nothing_else_is_asked() -> None:

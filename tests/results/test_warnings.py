@@ -55,6 +55,16 @@ def test_a_system_is_warned_of_for_each_tier_that_is_too_slow(tmp_path, remote_e
     assert all(one.startswith(slow) for one in said)
 
 
+@pytest.mark.parametrize(("when_busy", "warned"), [("wait", 1), ("skip", 0)])
+def test_saves_that_are_left_out_while_one_is_under_way_hold_up_nobody(tmp_path, when_busy, warned):
+    options = (
+        "tiers: [{name: far, medium: remote}], captures: [{tier: far, every: 2 min, "
+        f"when_busy: {when_busy}}}], rules: [{{reverts: all, sources: [far], stages: [load]}}]"
+    )
+    text = small_scenario(f"{{strategy: policy, options: {{{options}}}}}")
+    assert len(warnings(maker(tmp_path, text)(*SLOW))) == warned
+
+
 def test_it_is_said_by_validate_and_run_for_people_for_scripts_and_on_the_page(
     tmp_path, monkeypatch
 ):

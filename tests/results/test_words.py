@@ -18,7 +18,14 @@ from cprsim.present.comparison import differences_table
 from cprsim.present.document import Table
 from cprsim.present.run_sentences import spread_in_percent
 from cprsim.present.terminal import show_table
-from cprsim.results.words import ends, portion, suited, with_ends, with_interval
+from cprsim.results.words import (
+    ends,
+    portion,
+    suited,
+    ten_thousandths,
+    with_ends,
+    with_interval,
+)
 
 
 def test_a_small_estimate_keeps_the_digits_of_its_interval():
@@ -62,6 +69,13 @@ def test_no_digit_of_the_half_width_is_lost(value, half):
     if half > 1e-6 * abs(value):
         assert (high - low) / 2 == pytest.approx(half, rel=0.51)
         assert shown == pytest.approx(value, abs=0.51 * half)
+
+
+def test_a_loss_of_accuracy_is_told_in_ten_thousandths():
+    assert ten_thousandths(0.00027, 0.00008) == "2.70 ± 0.80"
+    assert ten_thousandths(0.12345678, 0.0000005) == "1,234.568 ± 0.005"
+    assert ten_thousandths(0.5, 0.123445) == "5,000 ± 1,234"
+    assert ten_thousandths(0.0, 0.0) == "0"
 
 
 def test_charts_of_the_page_keep_the_digits():

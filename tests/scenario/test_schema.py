@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from cprsim.kernel.shape import PRESETS
 from cprsim.recovery import INTERVAL_RULES, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import Scenario, json_schema, load_scenario
-from cprsim.scenario.cluster import PRESETS, tables_bytes
+from cprsim.scenario.cluster import tables_bytes
 from tests.scenario.writing import GOOD, GOOD_TEXT, scenario, write
 
 ROOT = Path(__file__).parent.parent.parent
@@ -64,8 +65,8 @@ def test_a_lognormal_may_be_said_by_its_median() -> None:
 def test_presets_have_the_published_rows_and_bytes(
     preset: str, n_rows: int, size_gb: float
 ) -> None:
-    assert len(PRESETS[preset]) == 26
-    assert sum(table.rows for table in PRESETS[preset]) == n_rows
+    assert len(PRESETS[preset].tables.rows) == 26
+    assert sum(PRESETS[preset].tables.rows) == n_rows
     assert tables_bytes(preset) == pytest.approx(size_gb * 1e9, rel=2e-3)
     cluster = scenario(cluster={"shard_size": None, "tables": preset}).cluster
     assert cluster.shard_bytes == tables_bytes(preset) / 18

@@ -143,6 +143,22 @@ def test_a_risk_for_single_jobs_is_a_quantile_over_failure_histories(job: Job) -
     assert 0.94 <= (0.01 * per_job <= TIGHT).mean() <= 0.98
 
 
+def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_: ())
+    monkeypatch.setattr("cprsim.selector.selecting.N_FRONT", 3)
+    few = job.experiment(n_replications=200)
+    found = select(few, curve_of(partial=0.01), auc(TIGHT))
+    best = found.best["partial"]
+    assert best is not None
+    numbers = [one.n_saves for one in found.front["partial"]]
+    assert best.n_saves in numbers
+    assert numbers[0] == 0
+    budget_h = 1.3 * found.full.overhead.mean * job.useful_h
+    assert numbers[-1] == pytest.approx(budget_h / job.save_h, abs=1)
+
+
 # ----------------------------------------------------------------------------- falling back
 
 

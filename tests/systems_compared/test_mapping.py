@@ -10,7 +10,7 @@ import pytest
 
 from cprsim.plots.systems_map import edges, systems_map_figure
 from cprsim.present.kinds import KINDS, kind_of
-from cprsim.present.systems_map import document_of_map
+from cprsim.present.systems_map import answer, document_of_map
 from cprsim.scenario import load_scenario
 from cprsim.sweeps.points import varied_at
 from cprsim.systems_compared import mapping
@@ -78,6 +78,7 @@ def _reads(folder: Path, tmp_path: Path) -> None:
     """The page and the figure of a map."""
     assert kind_of(folder) is KINDS["map of systems"]
     made = load_map(folder)
+    assert answer(made)[0].startswith("full: cheapest at 4 points")
     table = document_of_map(made).sections[1].blocks[0]
     assert next(row[:3] for row in table.rows) == ["2", "3", "full"]  # type: ignore[union-attr]
     (axes,) = systems_map_figure(made).axes

@@ -793,9 +793,7 @@ class Replication:
             elif stage.kind == REPLAY and not stage.has_cost:
                 hours = lost_h / of_rule.replay_speed if goes_back else 0.0
             elif stage.kind == LOAD:
-                nobody_loads = (reverts == STRUCK and not goes_back) or (
-                    source == NONE and not stage.has_cost
-                )
+                nobody_loads = reverts == STRUCK and not goes_back
                 hours = 0.0 if nobody_loads else hours + self._loads_h(source)
             stages.append((stage, hours))
         return stages
@@ -829,7 +827,8 @@ class Replication:
             if recovery.loading and other.loading:
                 taken = other.loading & recovery.loading
                 other.loading -= taken
-                self._link.drop(other, self._n_by_bytes(taken))
+                if other.sharing:
+                    self._link.drop(other, self._n_by_bytes(taken))
         self._recoveries.append(recovery)
         for slot in recovery.slots:
             self._slots[slot].recovery = recovery.number

@@ -332,7 +332,6 @@ def strike(
     recovery.loads = (
         num.rules[rule].loads
         and (reverts != STRUCK or n_lost > 0)
-        and (source != NONE or own_h >= 0.0 or isnan(own_h))
         and (tried_h > 0.0 or own_h > 0.0 or isnan(own_h) or recovery.shares)
     )
     next_stage(num, job, slots, drawn, row, place)

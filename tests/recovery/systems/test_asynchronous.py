@@ -132,6 +132,14 @@ def test_without_failures_or_stalls_it_saves_each_step_that_there_is_room_for() 
     assert capture.every_h == STEP_H
 
 
+def test_saves_of_no_time_in_a_job_of_no_steps_have_no_interval_but_a_given_one() -> None:
+    endless = facts(mtbf_h=inf, step_h=None)
+    with pytest.raises(ParameterError, match="saves of async take no time here: give `every`"):
+        planned("async", endless, persist=0.0, snapshot=0.0)
+    (capture,) = planned("async", endless, persist=0.0, snapshot=0.0, every=4.0).captures
+    assert capture.every_h == 4.0
+
+
 def test_a_job_that_does_not_say_what_a_snapshot_takes_is_refused() -> None:
     with pytest.raises(ParameterError, match="give `snapshot`"):
         planned("async", facts(save_background=None))

@@ -11,7 +11,18 @@ import pytest
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Floats
 from cprsim.recovery.catalogue import CASES, Back, Case, example_job, needs, outcome, outcomes
-from cprsim.recovery.policy import PARTS_IN_ORDER, Policy, Rule, Stage, StageKind, Tax
+from cprsim.recovery.policy import (
+    PARTS_IN_ORDER,
+    Medium,
+    Policy,
+    Reverts,
+    Ring,
+    Rule,
+    Stage,
+    StageKind,
+    Tax,
+    Tier,
+)
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.system_options import options_of
@@ -171,3 +182,13 @@ NEEDS = {
 def test_what_a_system_needs(name: str) -> None:
     policy = policy_of(name)
     assert needs(policy, outcomes(policy, JOB.cluster, JOB.role)) == NEEDS[name]
+
+
+@pytest.mark.parametrize(("asked", "needed"), [(("beside",), ("host memory",)), ((), ())])
+def test_host_memory_is_needed_where_a_rule_asks_for_what_lies_there(
+    asked: tuple[str, ...], needed: tuple[str, ...]
+) -> None:
+    rule = Rule(Reverts.NOBODY, (Stage(StageKind.DETECT),), needs=asked)
+    tier = Tier("beside", Medium.HOST, Ring(2), JOB.role)
+    policy = Policy("this", (rule,), (tier,))
+    assert needs(policy, outcomes(policy, JOB.cluster, JOB.role)) == needed
