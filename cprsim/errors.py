@@ -30,6 +30,14 @@ class ParameterError(CprsimError, ValueError):
     """A number lies outside the domain of the model that it was handed to."""
 
 
+class PolicyError(ParameterError):
+    """A recovery system makes no sense; `at` is the field of its policy, and which entry."""
+
+    def __init__(self, message: str, at: tuple[str | int, ...] = ()) -> None:
+        super().__init__(message)
+        self.at = at
+
+
 class ResultError(CprsimError):
     """A results folder is unfinished, damaged, or no result at all."""
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MAX_TEXT = 80  # characters; no quantity is longer
 NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+POSITIVE = NUMBER.replace("[+-]?", "", 1)
+IN_STEPS = rf"^\s*({POSITIVE})\s*steps?\s*$"  # of training, an interval
 _QUANTITY = re.compile(
     rf"\s*(?P<number>{NUMBER}|[+-]?\.?(?:nan|inf|infinity))"
     r"(?:\s*(?P<unit>[A-Za-zµμ%]{1,20}(?:\s*/\s*[A-Za-zµμ]{1,20})?))?\s*",
@@ -80,7 +82,7 @@ class Dimension:
     def pattern(self) -> str:
         """Regular expression (ECMA 262) of the texts that editors should accept."""
         units = "|".join((*self.written, *self.also))
-        return rf"^\s*{NUMBER.replace('[+-]?', '', 1)}\s*({units})\s*$"
+        return rf"^\s*{POSITIVE}\s*({units})\s*$"
 
     def parse(self, text: str, hint: str = "") -> float:
         """The quantity in the unit inside; `hint` replaces the examples in errors.
@@ -190,6 +192,7 @@ class Quantity:
     high: str
     example: str = ""
     otherwise: str = ""  # what may stand there instead of a quantity
+    in_steps: bool = False  # whether `10 steps` may, which become a time by `job.step`
 
     def read(self, value: object) -> float:
         """The value in the unit inside. Raises ParameterError."""
@@ -200,6 +203,8 @@ class Quantity:
             raise ParameterError(f"is a bare number: write its unit, for example {example}")
         if not isinstance(value, str):
             raise ParameterError(f"is not {self.dimension.what}: write for example {example}")
+        if self.in_steps and re.fullmatch(IN_STEPS, value):
+            raise ParameterError("is in steps of a length that is not said: give `job.step`")
         inside = self.dimension.parse(value, example)
         low, high = self.dimension.parse(self.low), self.dimension.parse(self.high)
         if not low <= inside <= high:
@@ -217,7 +222,10 @@ class Quantity:
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
         examples = [self.example] if self.example else list(self.dimension.examples)
-        return {"type": "string", "pattern": self.dimension.pattern, "examples": examples}
+        pattern = self.dimension.pattern
+        if self.in_steps:
+            examples, pattern = [*examples, "10 steps"], f"{pattern}|{IN_STEPS}"
+        return {"type": "string", "pattern": pattern, "examples": examples}
 
 
 def split_quantity(text: str) -> tuple[Fraction, str]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from cprsim.curves import chosen_curve
-from cprsim.errors import ParameterError, ScenarioError
+from cprsim.errors import ParameterError, PolicyError, ScenarioError
 from cprsim.experiments.listed import JobNow, ListedSystem
 from cprsim.failures.replay import Replay
 from cprsim.failures.several import SeveralSources
@@ -25,7 +25,7 @@ from cprsim.recovery.classic import as_system, draw_names
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Reach, Scope
 from cprsim.recovery.system import noticed_after
-from cprsim.recovery.systems import SYSTEMS
+from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.failures import Failures
 from cprsim.scenario.job import EngineName
@@ -179,11 +179,18 @@ def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> 
 
 
 @contextmanager
-def _blaming(loaded: LoadedScenario, key: str) -> Iterator[None]:
-    """Say where in the scenario stands what a model refuses."""
+def _blaming(loaded: LoadedScenario, key: str, written_out: bool = False) -> Iterator[None]:
+    """Say where in the scenario stands what a model refuses.
+
+    Parameters
+    ----------
+    written_out : the options of this entry are the records of a policy
+    """
     try:
         yield
     except ParameterError as error:
+        if isinstance(error, PolicyError) and error.at and written_out:
+            key = ".".join((key, "options", *map(str, error.at)))
         raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
 
 
@@ -193,7 +200,7 @@ def _blaming(loaded: LoadedScenario, key: str) -> Iterator[None]:
 def _policies(loaded: LoadedScenario, experiment: Experiment) -> Iterator[RecoveryPolicy]:
     planner = Planner(loaded.scenario, experiment)
     for number, entry in enumerate(loaded.scenario.recovery):
-        with _blaming(loaded, f"recovery.{number}"):
+        with _blaming(loaded, f"recovery.{number}", entry.strategy == written.SYSTEM.name):
             yield planner.policy(entry)
 
 

@@ -98,9 +98,9 @@ def fleet_into(
     def make() -> FleetResult:
         keeps(lambda: f"finished histories are kept in {store.root / FOLDER}")
         with watch.progress("histories") as on_progress:
-            options = run_options(loaded, points, workers, option, on_progress, store=store)
+            options = run_options(loaded, points, workers, store, option, on_progress)
         with watch.progress("unknown inputs") as on_progress:
-            decision = decide(loaded, options, axes, workers, on_progress, store)
+            decision = decide(loaded, options, axes, workers, store, on_progress)
         return write_fleet(
             target,
             loaded,

@@ -18,8 +18,7 @@ from cprsim.backtesting.replaying import (
     money_draws,
 )
 from cprsim.codec import finite_or_none as plain
-from cprsim.estimate import NO_NUMBER, Estimate
-from cprsim.present.as_json import interval
+from cprsim.estimate import NO_NUMBER, Estimate, interval
 from cprsim.present.document import (
     Block,
     Cell,

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cprsim.codec import finite_or_none
-from cprsim.estimate import NO_NUMBER, Estimate
-from cprsim.present.as_json import interval
+from cprsim.estimate import NO_NUMBER, Estimate, interval
 from cprsim.present.document import (
     Block,
     Cell,

@@ -8,9 +8,8 @@ from math import isnan
 from typing import Any
 
 from cprsim.codec import encode, finite_or_none
-from cprsim.estimate import NO_NUMBER
+from cprsim.estimate import NO_NUMBER, interval
 from cprsim.plots.systems import systems_figure
-from cprsim.present.as_json import interval
 from cprsim.present.document import (
     Block,
     Column,

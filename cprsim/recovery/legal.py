@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
+from typing import NamedTuple
 
-from cprsim.errors import ParameterError
+from cprsim.errors import PolicyError
 from cprsim.records import Cluster, Storage
 from cprsim.recovery.policy import (
+    Capture,
     Groups,
     Medium,
     Outside,
@@ -31,27 +33,41 @@ MOST_ROLES = 16
 MOST_UNITS = 4096
 
 
+class Nonsense(NamedTuple):
+    """What makes no sense about a policy."""
+
+    sentence: str
+    at: tuple[str | int, ...] = ()  # field of the policy, and number of its entry
+
+
 def require_legal(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> None:
-    """Raise ParameterError for the first thing about a policy that makes no sense for a job."""
-    for problem in problems(policy, cluster, scopes):
-        raise ParameterError(f"recovery system `{policy.name}`: {problem}")
+    """Raise PolicyError for the first thing about a policy that makes no sense for a job."""
+    for sentence, at in problems(policy, cluster, scopes):
+        raise PolicyError(f"recovery system `{policy.name}`: {sentence}", at)
 
 
-def problems(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> Iterator[str]:
-    """All that makes no sense about a policy for a job, each in a sentence."""
-    yield from _of_sizes(policy, scopes, cluster)
-    for tier in policy.tiers:
-        yield from _of_tier(policy, tier, cluster)
-    yield from _of_captures(policy)
+def problems(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> Iterator[Nonsense]:
+    """All that makes no sense about a policy for a job."""
+    yield from _at((), _of_sizes(policy, scopes, cluster))
+    for n, tier in enumerate(policy.tiers):
+        yield from _at(("tiers", n), _of_tier(policy, tier, cluster))
+    for n, capture in enumerate(policy.captures):
+        yield from _at(("captures", n), _of_capture(policy, capture, scopes))
     names = {scope.name for scope in scopes}
-    for number, rule in enumerate(policy.rules, 1):
-        for problem in _of_rule(policy, rule, names, cluster):
-            yield f"rule {number} {problem}"
-    yield from _of_links(policy)
-    yield from _of_last_rule(policy)
-    yield from _of_elastic(policy, cluster)
-    if policy.tax.compute < 0 or policy.tax.nodes < 0 or policy.tax.memory < 0:
-        yield "a tax can't be negative"
+    for n, rule in enumerate(policy.rules):
+        for sentence in _of_rule(policy, rule, names, cluster):
+            yield Nonsense(f"rule {n + 1} {sentence}", ("rules", n))
+    yield from _at((), _of_links(policy))
+    yield from _at(("rules", len(policy.rules) - 1), _of_last_rule(policy))
+    yield from _at(("elastic",), _of_elastic(policy, cluster))
+    for name in ("compute", "nodes", "memory"):
+        if getattr(policy.tax, name) < 0:
+            sentence = f"a tax can't be negative: {name} {getattr(policy.tax, name):g}"
+            yield Nonsense(sentence, ("tax", name))
+
+
+def _at(at: tuple[str | int, ...], sentences: Iterable[str]) -> Iterator[Nonsense]:
+    return (Nonsense(sentence, at) for sentence in sentences)
 
 
 def _of_sizes(policy: Policy, scopes: tuple[Scope, ...], cluster: Cluster) -> Iterator[str]:
@@ -97,40 +113,41 @@ def _of_tier(policy: Policy, tier: Tier, cluster: Cluster) -> Iterator[str]:
     if not 1 <= tier.generations <= MOST_GENERATIONS:
         yield f"{what} keeps {tier.generations} generations; 1 to {MOST_GENERATIONS} are possible"
     if not 0.0 <= tier.p_corrupt < 1.0:
-        yield f"{what}: a probability of corruption is at least 0 and below 1"
+        yield f"{what}: a probability of corruption is in [0, 1), not {tier.p_corrupt:g}"
 
 
-def _of_captures(policy: Policy) -> Iterator[str]:
+def _of_capture(policy: Policy, capture: Capture, scopes: tuple[Scope, ...]) -> Iterator[str]:
     names = {tier.name: tier for tier in policy.tiers}
-    for capture in policy.captures:
-        what = f"capture to `{capture.tier}`"
-        if capture.tier not in names:
-            yield f"{what}: there is no such tier"
-            continue
-        if sum(other.tier == capture.tier for other in policy.captures) > 1:
-            yield f"{what}: a tier is written by one capture"
-        if (capture.every_h is not None) + (capture.after is not None) + capture.on_notice != 1:
-            yield f"{what}: give one of `every_h`, `after` and `on_notice`"
-        if capture.every_h is not None and not capture.every_h > 0.0:
-            yield f"{what}: an interval of {capture.every_h} h is no interval"
-        if capture.after is not None:
-            followed = policy.followed_by(capture)
-            if followed is None or followed.every_h is None:
-                yield f"{what}: `{capture.after}` is no tier that is saved to at an interval"
-            elif names[capture.after].role != names[capture.tier].role:
-                yield f"{what}: `{capture.after}` holds shards of another role"
-            elif followed.parts > 1:
-                yield f"{what}: what is saved in parts is not copied on"
-            if capture.stall is not None:
-                yield f"{what}: what follows a tier does not stall the job"
-        if capture.parts < 1 or (capture.parts > 1 and capture.every_h is None):
-            yield f"{what}: saves at an interval alone are in parts, of which there is one at least"
-        if not 1 <= capture.in_flight <= MOST_IN_FLIGHT:
-            yield f"{what}: 1 to {MOST_IN_FLIGHT} saves can be in flight"
-        if capture.every_nth < 1:
-            yield f"{what}: `every_nth` is at least 1"
-        if not 0.0 <= capture.p_fail < 1.0:
-            yield f"{what}: a probability of failure is at least 0 and below 1"
+    what = f"capture to `{capture.tier}`"
+    if capture.tier not in names:
+        yield f"{what}: there is no such tier"
+        return
+    if sum(other.tier == capture.tier for other in policy.captures) > 1:
+        yield f"{what}: a tier is written by one capture"
+    if (capture.every_h is not None) + (capture.after is not None) + capture.on_notice != 1:
+        yield f"{what}: give one of `every_h`, `after` and `on_notice`"
+    if capture.on_notice and not any(scope.notice_h > 0.0 for scope in scopes):
+        yield f"{what}: saves on notice, and no scope has any: give one `notice`"
+    if capture.every_h is not None and not capture.every_h > 0.0:
+        yield f"{what}: an interval of {capture.every_h} h is no interval"
+    if capture.after is not None:
+        followed = policy.followed_by(capture)
+        if followed is None or followed.every_h is None:
+            yield f"{what}: `{capture.after}` is no tier that is saved to at an interval"
+        elif names[capture.after].role != names[capture.tier].role:
+            yield f"{what}: `{capture.after}` holds shards of another role"
+        elif followed.parts > 1:
+            yield f"{what}: what is saved in parts is not copied on"
+        if capture.stall is not None:
+            yield f"{what}: what follows a tier does not stall the job"
+    if capture.parts < 1 or (capture.parts > 1 and capture.every_h is None):
+        yield f"{what}: saves at an interval alone are in parts, of which there is one at least"
+    if not 1 <= capture.in_flight <= MOST_IN_FLIGHT:
+        yield f"{what}: 1 to {MOST_IN_FLIGHT} saves can be in flight, not {capture.in_flight}"
+    if capture.every_nth < 1:
+        yield f"{what}: `every_nth` is at least 1, not {capture.every_nth}"
+    if not 0.0 <= capture.p_fail < 1.0:
+        yield f"{what}: a probability of failure is in [0, 1), not {capture.p_fail:g}"
 
 
 def _of_rule(policy: Policy, rule: Rule, scopes: set[str], cluster: Cluster) -> Iterator[str]:
@@ -164,7 +181,8 @@ def _of_rule(policy: Policy, rule: Rule, scopes: set[str], cluster: Cluster) -> 
     if rule.to in (To.STEP_BEGUN, To.STEP_BEFORE) and not policy.step_h > 0.0:
         yield "goes back by steps, whose length the policy does not say"
     if not rule.replay_speed > 0.0 or not 0.0 < rule.speed_meanwhile <= 1.0:
-        yield "has a speed out of range: replay above 0, meanwhile above 0 and at most 1"
+        speeds = f"{rule.replay_speed:g}, {rule.speed_meanwhile:g}"
+        yield f"has a speed out of range ({speeds}): replay above 0, meanwhile above 0 up to 1"
     kinds = [stage.kind for stage in rule.stages]
     if StageKind.REPLAY in kinds and rule.reverts is not Reverts.STRUCK:
         yield "replays, which goes with taking the struck shards back"
@@ -220,6 +238,7 @@ def _of_elastic(policy: Policy, cluster: Cluster) -> Iterator[str]:
     if len(elastic.regroup_h) > MOST_UNITS or any(not 0.0 <= h < inf for h in elastic.regroup_h):
         yield f"a regrouping takes no negative time; at most {MOST_UNITS} times can be said"
     if elastic.speed and elastic.speed[0] != 1.0:
-        yield "the speed without any unit lost is 1"
-    if any(not 0.0 <= speed <= 1.0 for speed in elastic.speed):
-        yield "an elastic speed lies between 0 and 1"
+        yield f"the speed without any unit lost is 1, not {elastic.speed[0]:g}"
+    for n_lost, speed in enumerate(elastic.speed):
+        if not 0.0 <= speed <= 1.0:
+            yield f"an elastic speed lies between 0 and 1, not {speed:g} without {n_lost} units"

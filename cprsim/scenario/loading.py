@@ -17,17 +17,12 @@ from cprsim.scenario.option_tables import file_of, tables_in, values_from, with_
 from cprsim.scenario.overrides import apply_axes, apply_overrides, put
 from cprsim.scenario.problems import in_order, problems_of, shown
 from cprsim.scenario.schema import Scenario
-from cprsim.scenario.traces import TraceFailures
+from cprsim.scenario.steps import with_times
+from cprsim.scenario.traces import SOURCES, TraceFailures
 from cprsim.scenario.unknown import unknown_values
 from cprsim.scenario.yaml_text import KeyPath, Plain, YamlDocument, as_written, read_document
 
 MAX_BYTES = 500_000
-SOURCES = {
-    "counts": "a CSV file of yours, with how many nodes there were when",
-    "infinitehbd": "InfiniteHBD's fault trace: StepFun's public repository of that name on GitHub",
-    "lanl": "LANL's failure records LA-UR-05-7318: the Computer Failure Data Repository (CFDR)",
-    "tidy": "a CSV file of yours with the columns node, start and end",
-}
 OURS = "CPRSIM_"  # begins the names of the environment variables that a scenario may ask for
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 
@@ -208,7 +203,7 @@ def _validated(
 ) -> Scenario:
     """The scenario. Raises ScenarioError with `problems` and all that the schema finds."""
     try:
-        scenario = Scenario.model_validate(data)
+        scenario = Scenario.model_validate(with_times(data))
     except ValidationError as error:
         by_schema = problems_of(error, Scenario, data, lambda path: nearest(places, path))
         raise ScenarioError(in_order([*problems, *by_schema])) from None

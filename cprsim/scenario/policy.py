@@ -36,6 +36,7 @@ from cprsim.units import TIME, Quantity
 
 YOUNG = "young"
 TIME_H = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 min")]
+EVERY_H = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 min", in_steps=True)]
 MOST = 4096  # entries of a list
 NAME = Annotated[str, SchemaField(strict=True, max_length=60)]
 BY_DEFAULT = {  # where a record has no default
@@ -58,7 +59,7 @@ def _every_written_as(value: Any) -> str:
 
 
 Every = Annotated[
-    Annotated[TIME_H, Tag("as:time")] | Annotated[Literal["young"], Tag("as:rule")],
+    Annotated[EVERY_H, Tag("as:time")] | Annotated[Literal["young"], Tag("as:rule")],
     Discriminator(_every_written_as),
 ]
 

@@ -28,7 +28,7 @@ from cprsim.units import TIME, Quantity
 KNOWN = (*STRATEGIES, *SYSTEMS)
 NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+=-]{0,59}$"
 NEEDS_TARGET = ("cpr", "cpr-undivided")  # the interval rules that start from a target PLS
-IntervalTime = Annotated[float, Quantity(TIME, "1 ms", "100000 h", "2.5 h")]
+IntervalTime = Annotated[float, Quantity(TIME, "1 ms", "100000 h", "2.5 h", in_steps=True)]
 SubSaveTime = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 s")]
 
 

@@ -19,6 +19,7 @@ from cprsim.units import SIZE, TIME, Quantity
 
 RECORDS = "records"  # kind of an option that is records of a policy
 _TIME = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s")]
+_TIME_OR_STEPS = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s", in_steps=True)]
 _FILE = (
     {"type": "string", "pattern": r"\.csv$"},
     {
@@ -37,7 +38,7 @@ def _or_file(item: str) -> WithJsonSchema:
 
 
 _TYPES: dict[str, Any] = {
-    "time": _TIME,
+    "time": _TIME_OR_STEPS,
     "size": Annotated[float, Quantity(SIZE, "0 B", "1000 PB", "50 GB")],
     "bandwidth": Bandwidth,
     "count": Annotated[int, SchemaField(strict=True, ge=0, le=10**9)],

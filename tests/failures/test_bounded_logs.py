@@ -18,7 +18,8 @@ import pyarrow as pa
 import pytest
 
 from cprsim.errors import BudgetError, TraceError
-from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
+from cprsim.failures.traces import read_infinitehbd, read_lanl
+from tests.failures.tidy import read_tidy
 
 LOG = "node,start,end\na,1,2\nb,3,4\n"
 

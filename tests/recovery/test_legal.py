@@ -32,7 +32,7 @@ from cprsim.recovery.policy import (
 
 NODES = 8
 CLUSTER = Cluster((Role("worker", NODES, Holds.SHARD), Role("reader", 2, Holds.NOTHING)), 1)
-SCOPES = (Scope("node", Reach.NODE, Constant(0.0)),)
+SCOPES = (Scope("node", Reach.NODE, Constant(0.0), notice_h=0.1),)
 NEAR = Tier("near", Medium.HOST, Ring(2), "worker")
 FAR = Tier("far", Medium.REMOTE, Outside(), "worker")
 LIVE = Tier("live", Medium.DEVICE, OWN, "worker")
@@ -45,7 +45,7 @@ UNEVEN = Storage(8.0, 4.0, 1.0, (0.5, 1.5) * (NODES // 2))
 
 
 def said(policy: Policy) -> list[str]:
-    return list(problems(policy, CLUSTER, SCOPES))
+    return [one.sentence for one in problems(policy, CLUSTER, SCOPES)]
 
 
 def near_is(**changes: Any) -> Policy:
@@ -159,3 +159,23 @@ def test_what_makes_sense_is_legal(what: str) -> None:
 @pytest.mark.parametrize(("policy", "sentence"), REFUSED, ids=[words for _, words in REFUSED])
 def test_what_makes_no_sense_is_said(policy: Policy, sentence: str) -> None:
     assert [one for one in said(policy) if sentence in one]
+
+
+def test_saves_on_notice_need_a_scope_that_gives_one() -> None:
+    untold = (replace(SCOPES[0], notice_h=0.0),)
+    (problem,) = problems(ALLOWED["on notice"], CLUSTER, untold)
+    assert problem.sentence == (
+        "capture to `far`: saves on notice, and no scope has any: give one `notice`"
+    )
+    assert problem.at == ("captures", 1)
+
+
+def test_a_problem_says_where_in_the_policy_it_is() -> None:
+    policy = replace(
+        near_is(p_corrupt=1.2),
+        captures=(TO_NEAR, replace(TO_FAR, in_flight=0)),
+        rules=(BACK, replace(BACK, replay_speed=0.0)),
+        tax=Tax(nodes=-1.0),
+    )
+    places = [one.at for one in problems(policy, CLUSTER, SCOPES)]
+    assert places == [("tiers", 0), ("captures", 1), ("rules", 1), ("tax", "nodes")]

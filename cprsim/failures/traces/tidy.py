@@ -32,9 +32,7 @@ from cprsim.failures.traces.other_columns import (
 from cprsim.failures.traces.reading import (
     FIRST_ROW,
     Instant,
-    Period,
     checked,
-    csv_pieces,
     guesses,
     n_observed,
     named_columns,
@@ -160,29 +158,19 @@ class _LogRows(NamedTuple):
         )
 
 
-def read_tidy(
-    path: Path | str,
-    *,
-    columns: Mapping[str, str] | None = None,
-    time_unit: str | None = None,
-    n_nodes: int | None = None,
-    period: Period = (None, None),
-    repair_h: float | None = None,
+def read_table(
+    path: Path, asked: LogOptions, pieces: Callable[[Path], Iterator[pd.DataFrame]]
 ) -> Outages:
-    """Outages from a CSV with a row per outage.
+    """Outages from a table with a row per outage: node, start, end, cause.
 
     Parameters
     ----------
     path : the file
-    columns : names of the columns where they are not ``node``, ``start``, ``end``, ``cause``; the
-        last two may be absent
-    time_unit : ms, s, min, h or d where times are numbers; time stamps are ISO 8601
-    n_nodes : nodes observed, also those that never failed; default: those that the file names
-    period : observed from (included) and to (excluded), written as in the file; default: from the
-        first start to the last instant that the file names
-    repair_h : how long the outages last of which the file names no end [h]; default: where there is
+    asked : what the user says of it; names of columns where they are others (the last two may be
+        absent), and how long outages last of which the file names no end [h]: else, where there is
         no column of ends, they have no length; where there is one and its cell is empty, the node
         was down until its next failure, or still at the end of the period
+    pieces : makes tables of text of it, one after the other
 
     Returns
     -------
@@ -196,24 +184,6 @@ def read_tidy(
         with file and line, for anything that can't be read.
     BudgetError
         for a log of more rows, nodes or causes than the memory budget allows.
-    """
-    asked = LogOptions(
-        columns=columns or {}, time_unit=time_unit, n_nodes=n_nodes, period=period,
-        repair_h=repair_h,
-    )  # fmt: skip
-    return read_table(Path(path), asked, csv_pieces)
-
-
-def read_table(
-    path: Path, asked: LogOptions, pieces: Callable[[Path], Iterator[pd.DataFrame]]
-) -> Outages:
-    """As `read_tidy`, of a table in any format.
-
-    Parameters
-    ----------
-    path : the file
-    asked : what the user says of it
-    pieces : makes tables of text of it, one after the other
     """
     nodes, causes = TextNumbers(path, "node"), TextNumbers(path, "cause")
     n_nodes, period, repair_h = asked.n_nodes, asked.period, asked.repair_h

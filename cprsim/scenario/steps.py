@@ -1,0 +1,56 @@
+"""Intervals that an entry of `recovery` writes as training steps: ``every: 10 steps``.
+
+They become times, by `job.step`, before the schema reads them; so what is dumped of a scenario
+holds times.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+from cprsim.errors import ParameterError
+from cprsim.units import IN_STEPS, TIME
+
+
+def with_times(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The data with times in place of steps; as it is without any, or without `job.step`."""
+    step_h = _step_h(data.get("job"))
+    if step_h is None or not any(True for _ in _written_in_steps(data)):
+        return data
+    made = deepcopy(dict(data))
+    for section, key, number in _written_in_steps(made):
+        section[key] = f"{number * step_h!r} h"
+    return made
+
+
+def _step_h(job: object) -> float | None:
+    said = job.get("step") if isinstance(job, Mapping) else None
+    try:
+        return TIME.parse(said) if isinstance(said, str) else None
+    except ParameterError:
+        return None  # what is wrong with it is told by the schema
+
+
+def _written_in_steps(data: Mapping[str, Any]) -> Iterator[tuple[Any, str, float]]:
+    """Sections, keys in them, and how many steps stand there."""
+    for section, key in _intervals(data.get("recovery")):
+        value = section.get(key) if isinstance(section, dict) else None
+        if isinstance(value, str) and (match := re.fullmatch(IN_STEPS, value)):
+            yield section, key, float(match[1])
+
+
+def _intervals(entries: object) -> Iterator[tuple[Any, str]]:
+    """Where an interval may stand: of an entry, of a system's options, of a policy's captures."""
+    for entry in entries if isinstance(entries, list) else ():
+        if not isinstance(entry, dict):
+            continue
+        yield entry, "interval"
+        options = entry.get("options")
+        if not isinstance(options, dict):
+            continue
+        yield from ((options, key) for key in list(options))
+        captures = options.get("captures")
+        yield from ((one, "every") for one in (captures if isinstance(captures, list) else ()))

@@ -1,0 +1,65 @@
+"""Intervals are times, or so many training steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from cprsim.errors import ScenarioError
+from cprsim.experiments.assemble import assemble
+from cprsim.scenario import load_scenario
+from cprsim.scenario.schema import json_schema
+from cprsim.scenario.yaml_text import read_document
+
+TEXT = """
+name: steps
+job: {useful: 10 h, step: 36 s}
+cluster: {workers: 8, link: 100 Gbit/s, state: 10 GB}
+failures: {kind: job, family: exponential, mtbf: 5 h, role: worker}
+costs: {save: {stall: 1 s, background: 10 s}, load: 0 s, detect: 0 s, reschedule: 6 min}
+recovery:
+  - {strategy: full, interval: 100 steps}
+  - {strategy: async, options: {every: 1.5 steps}}
+  - strategy: policy
+    name: written
+    options:
+      tiers: [{name: far, medium: remote, load: 3 min}]
+      captures: [{tier: far, every: 1 step, stall: 2 s}]
+      rules: [{reverts: all, sources: [far], stages: [detect, load]}]
+"""
+
+
+def test_intervals_are_written_in_steps(tmp_path: Path) -> None:
+    experiment = assemble(load_scenario(tmp_path / "steps.yaml", text=TEXT))
+    intervals_h = [policy.save_interval_h for policy in experiment.policies]
+    assert intervals_h == pytest.approx([1.0, 0.015, 0.01])
+    document = read_document(TEXT, tmp_path / "steps.yaml")
+    jsonschema.validate(document.data, json_schema())
+
+
+def test_a_step_that_changes_changes_them(tmp_path: Path) -> None:
+    sets = ["job.step=18 s", "recovery.full.interval=300 steps"]
+    experiment = assemble(load_scenario(tmp_path / "steps.yaml", sets, text=TEXT))
+    intervals_h = [policy.save_interval_h for policy in experiment.policies]
+    assert intervals_h == pytest.approx([1.5, 0.0075, 0.005])
+
+
+def test_where_the_job_says_no_step_each_of_them_is_told_so(tmp_path: Path) -> None:
+    text = TEXT.replace(", step: 36 s", "")
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(tmp_path / "steps.yaml", text=text)
+    told = [f"{problem.place.line} {problem.key}" for problem in caught.value.problems]
+    assert told == [
+        "8 recovery.0.interval",
+        "9 recovery.1.options.every",
+        "14 recovery.2.options.captures.0.every",
+    ]
+    assert str(caught.value).count("give `job.step`") == 3
+
+
+@pytest.mark.parametrize("wrong", ["-3 steps", "10 stepps", "0 steps"])
+def test_what_is_no_number_of_steps_is_refused(tmp_path: Path, wrong: str) -> None:
+    with pytest.raises(ScenarioError, match=r"recovery\.0\.interval"):
+        load_scenario(tmp_path / "steps.yaml", text=TEXT.replace("100 steps", wrong))
