@@ -96,6 +96,7 @@ def run_blocks(result: Result, *, found_again: bool = False) -> list[Block]:
         costs_table(result),
         *money_of(result),
         *map(Words, _remarks(result)),
+        Words([_terms(result)]),
         places_of_run(result, found_again=found_again),
     ]
 
@@ -149,6 +150,16 @@ def _remarks(result: Result) -> list[list[str]]:
         savings(result) if whole else [],
         _replications_to_replay(result) if whole else [],
     ]
+
+
+def _terms(result: Result) -> str:
+    """What the table's terms mean, for readers who see them for the first time."""
+    terms = ["ETTR is useful time over wall time"]
+    if any(policy.leaves_stale for policy in result.policies):
+        terms.append("PLS the portion of lost samples")
+    if any(policy.interval_rule == "young" for policy in result.policies):
+        terms.append("young an interval by Young's formula, from the cost of a save and the MTBF")
+    return f"In the table {', '.join(terms)} (docs/concepts.md)."
 
 
 def _replications_to_replay(result: Result) -> list[str]:
