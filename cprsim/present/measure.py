@@ -157,7 +157,7 @@ def slopes_table(measured: Measured) -> Table:
     columns = [Column("strategy", is_number=False)]
     metrics = list(measured.fitted)
     for metric in metrics:
-        loss = f"{metric.label} loss"
+        loss = metric.loss_label
         columns.append(Column(f"{loss} per PLS", brief=f"{loss}\nper PLS"))
         columns.append(Column("over that of partial", brief="over that\nof partial"))
     columns.append(Column(f"bytes, T_save {share}", brief=f"bytes, T_save\n{share}"))
@@ -246,7 +246,7 @@ def _adding_up(metric: Metric, checks: Checks) -> str:
         for one in checks.adding_up
     )
     return (
-        f"Histories of several failures, {metric.label} loss over the sum of their failures' (in "
+        f"Histories of several failures, {metric.loss_label} over the sum of their failures' (in "
         f"brackets: over what the curve says, as the other seeds bend it; ± one standard error), "
         f"and whether the curve holds to within {HOLDS_WITHIN:.0%}, by the 95 % interval: "
         f"{histories or 'none were run'}. {_all_in_all(checks)}"
