@@ -404,6 +404,12 @@ def due_after(num: Numbers, capture: int, progress_h: float) -> float:
     return float(min(number * saves.every_h, num.useful_h))
 
 
+def is_due(num: Numbers, due_h: float, progress_h: float) -> bool:
+    """Whether a save is due: the same progress may differ by rounding on the grids of two tiers."""
+    is_near = due_h < num.useful_h and due_h <= progress_h * (1.0 + ROUNDING)
+    return bool(due_h <= progress_h or is_near)
+
+
 def number_of(num: Numbers, capture: int, content_h: float) -> int:
     """The number of the save with this content, counted from the start of the job."""
     number: int = round(content_h / num.captures[capture].every_h)

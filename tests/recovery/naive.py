@@ -439,7 +439,7 @@ class Replication:
         return [
             number
             for number, due_h in self.due_h.items()
-            if self.progress_h >= due_h or number in self.again
+            if self.has_reached(due_h) or number in self.again
         ]
 
     def let_the_job_go_on(self) -> None:
@@ -459,6 +459,12 @@ class Replication:
                 self.begin_save(due[0])
             self.end_what_ends()
 
+    def has_reached(self, due_h: float) -> bool:
+        """3.1: but for rounding, by which the grids of two tiers differ."""
+        if due_h >= self.job.useful_h:
+            return self.progress_h >= due_h
+        return self.progress_h * (1.0 + ROUNDING) >= due_h
+
     def last_saves(self) -> list[Save]:
         """3.5: those in the background that hold T, flushes excepted."""
         return [
@@ -475,7 +481,7 @@ class Replication:
         capture = self.job.policy.captures[number]
         if number in self.again and self.again[number].completes:
             return True
-        if capture.every_h is None or self.progress_h < self.due_h[number]:
+        if capture.every_h is None or not self.has_reached(self.due_h[number]):
             return False  # what is due is tried again, and none on the grid beside it
         return round(self.due_h[number] / capture.every_h) % capture.parts == 0
 
@@ -698,7 +704,7 @@ class Replication:
             if again.since_h > to_h:
                 del self.again[number]
         for number, due_h in self.due_h.items():
-            if due_h > to_h:
+            if not self.has_reached(due_h):
                 every_h = self.job.policy.captures[number].every_h
                 self.due_h[number] = self.next_due_h(every_h)
 

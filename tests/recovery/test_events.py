@@ -538,6 +538,24 @@ def test_on_uptime_no_failure_strikes_as_a_stage_begins_that_blocks_the_job() ->
     ]
 
 
+@pytest.mark.parametrize(("near_min", "far_min"), [(10, 70), (6, 18), (6, 42), (7, 21)])
+def test_grids_that_meet_save_one_content_and_the_faster_tier_is_loaded(
+    near_min: int, far_min: int
+) -> None:
+    # 7 times 10 min, in hours, is not what 70 min are: they differ by rounding
+    far_h = far_min / 60
+    job = job_of(
+        40.0,
+        rule("all", stage("load"), sources=("near", "remote")),
+        tiers=(Tier("near", Medium.HOST, Ring(1), "state"), remote(1.0)),
+        captures=(saves("near", near_min / 60), saves("remote", far_h)),
+        roles=(STATE, TRAINERS),
+    )
+    failures = [failure(n * (far_h + 0.01), 4) for n in range(1, 20)]  # 0.01 h after each meeting
+    played = run(job, *failures)
+    assert parts(job, played.outcome) == {"lost": pytest.approx(0.19)}
+
+
 def test_a_save_that_is_struck_is_tried_again_once_where_nobody_goes_back() -> None:
     played = run(overlapping(), failure(4.25, 0, scope=NOBODY))
     assert told(played, since_h=4.0) == [

@@ -103,6 +103,12 @@ EQUIVALENT = {
     ("begin", "slots[slot].wiped[level] = 0", "slots[slot].wiped[level] = 1"),
     ("begin", "slots[slot].wiped[level] = 0", "slots[slot].wiped[level] = -1"),
     ("begin", "copies.n_kept[tier] = 0", "pass"),
+    # No instant is just so far from another.
+    (
+        "is_due",
+        "due_h <= progress_h * (1.0 + ROUNDING)",
+        "due_h < progress_h * (1.0 + ROUNDING)",
+    ),
     # Numbers in the one order are only compared, a wipe with a commit. A return takes a new one,
     # so those of commits may be that of the return before them, or leave some out, and no two
     # that are compared are the same.
@@ -272,6 +278,8 @@ def by_hand() -> tuple[Case, ...]:
         regrouping_takes(1.0),
         regrouping_takes(1.0, 0.25, 0.5),
         roles_one_by_one(),
+        grids_that_meet(),
+        grids_that_meet_at_the_end(),
         *out_of_rhythm(),
         *skipping(),
         *(Case.of(loading_over(*shares.rules), [*shares.failures], Draws()) for shares in some),
@@ -429,6 +437,30 @@ def as_many_tiers_as_may_be() -> Case:
         failure(18.5, 0, scope=PROCESS),
     ]
     return Case.of(with_processes(job), failures, LastIsCorrupt())
+
+
+def grids_that_meet() -> Case:
+    """Every 70 min two tiers hold one content, but for rounding: it is loaded from the faster."""
+    job = job_of(
+        24.0,
+        rule("all", stage("load"), sources=("own", "remote")),
+        tiers=(Tier("own", Medium.HOST, OWN, "state"), remote(1.0)),
+        captures=(saves("own", 10 / 60), saves("remote", 70 / 60)),
+        roles=(STATE, TRAINERS),
+    )
+    failures = [failure(n * (70 / 60 + 0.01), 4) for n in range(1, 16)]
+    return Case.of(job, failures, Draws())
+
+
+def grids_that_meet_at_the_end() -> Case:
+    """49 times a 49th of the job is less than the job, by rounding; the save of the end is not."""
+    job = job_of(
+        1.0,
+        AGAIN,
+        tiers=(Tier("own", Medium.HOST, OWN, "state"), remote()),
+        captures=(saves("own", 1 / 49), saves("remote", 0.5, 0.0, 0.25)),
+    )
+    return Case.of(job, [], Draws())
 
 
 def none_holds() -> Case:

@@ -511,7 +511,7 @@ class Replication:
     def _has_to_save(self) -> bool:
         """Begin the saves that are due; whether one stalls the job or has to wait."""
         for capture, due_h in enumerate(self._due_h):
-            if self._progress_h < due_h:
+            if not transitions.is_due(self._num, due_h, self._progress_h):
                 continue
             saves = self._num.captures[capture]
             is_full = len(self._in_flight[capture]) >= saves.in_flight
@@ -624,7 +624,7 @@ class Replication:
 
     def _try_again(self, save: Save) -> None:
         """It is due as the job goes on: one save, also if the next one is due by then."""
-        is_due = self._due_h[save.capture] <= self._progress_h
+        is_due = transitions.is_due(self._num, self._due_h[save.capture], self._progress_h)
         is_due_completing = is_due and self._due_completes[save.capture]
         self._due_completes[save.capture] = save.completes or is_due_completing
         self._due_h[save.capture] = self._progress_h
@@ -748,7 +748,9 @@ class Replication:
         self._progress_h = progress_h
         transitions.drop_beyond(self._num, self._copies, progress_h)
         captures = range(self._num.n_captures)
-        self._stand_on_grid([n for n in captures if self._due_h[n] > progress_h])
+        due_h = self._due_h
+        undone = [n for n in captures if not transitions.is_due(self._num, due_h[n], progress_h)]
+        self._stand_on_grid(undone)
         self._log(What.ROLLED_BACK)
         return progress_h
 

@@ -40,7 +40,7 @@ from cprsim.simulate.numbers import (
     Numbers,
 )
 from cprsim.simulate.strikes import ScopedStrikes
-from cprsim.simulate.transitions import begin, rate
+from cprsim.simulate.transitions import begin, is_due, rate
 
 
 @uncounted_part
@@ -98,7 +98,7 @@ def plan(
         due_h = inf
         if works:
             due_h = next_due(num, job)
-            if due_h <= job.progress_h:
+            if is_due(num, due_h, job.progress_h):
                 begin_saves(num, job, slots, drawn, row)
                 if job.status != GOING:
                     return

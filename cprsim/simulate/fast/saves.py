@@ -8,7 +8,15 @@ from typing import Any
 from cprsim.compiling import uncounted_part
 from cprsim.simulate.fast.state import Drawn
 from cprsim.simulate.numbers import NONE, WANTS_SAVES, Numbers
-from cprsim.simulate.transitions import completes, due_after, is_flushed, keep, survives, uniform
+from cprsim.simulate.transitions import (
+    completes,
+    due_after,
+    is_due,
+    is_flushed,
+    keep,
+    survives,
+    uniform,
+)
 
 
 @uncounted_part
@@ -20,10 +28,11 @@ def stand_on_grid(num: Numbers, job: Any, capture: int, progress_h: float) -> No
 
 
 @uncounted_part
-def try_again(job: Any, capture: int, completing: bool) -> None:
+def try_again(num: Numbers, job: Any, capture: int, completing: bool) -> None:
     """An abandoned save is due as the job goes on: one save, also if the next is due by then."""
     saves = job.saves[capture]
-    saves.completes = completing or (saves.due_h <= job.progress_h and saves.completes)
+    on_grid = is_due(num, saves.due_h, job.progress_h)
+    saves.completes = completing or (on_grid and saves.completes)
     saves.due_h = job.progress_h
 
 
@@ -172,7 +181,7 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
     """Begin the saves that are due, until one stalls the job or has to wait."""
     for capture in range(num.n_captures):
         own = job.saves[capture]
-        if own.due_h > job.progress_h:
+        if not is_due(num, own.due_h, job.progress_h):
             continue
         saves = num.captures[capture]
         if own.n_in_flight >= saves.in_flight:
@@ -204,11 +213,11 @@ def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool) -> None
     """A failure takes the saves under way, except flushes of what survives."""
     if all_go_back:
         for capture in range(num.n_captures):
-            if job.saves[capture].due_h > job.progress_h:
+            if not is_due(num, job.saves[capture].due_h, job.progress_h):
                 stand_on_grid(num, job, capture, job.progress_h)
     if job.stalled_by != NONE:
         if job.stall_content_h <= job.progress_h:
-            try_again(job, job.stalled_by, job.stall_completes)
+            try_again(num, job, job.stalled_by, job.stall_completes)
         job.stalled_by = NONE
     job.waits_for = NONE
     for capture in range(num.n_captures):
@@ -222,5 +231,5 @@ def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool) -> None
             ):
                 continue
             if after == NONE and flight.content_h <= job.progress_h:
-                try_again(job, capture, flight.completes)
+                try_again(num, job, capture, flight.completes)
             remove_flight(job, capture, n)
