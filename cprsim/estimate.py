@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import isfinite, nan
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from cprsim.codec import FieldMark
+from cprsim.codec import FieldMark, finite_or_none
 from cprsim.records import Floats
 
 NO_NUMBER = "–"  # stands in a table where there is none
@@ -117,3 +118,17 @@ class Estimate:
         """The mean of a Poisson number of which `n` was seen (Garwood 1936)."""
         low = float(special.gammaincinv(n, LOW)) if n else 0.0
         return cls(float(n), low, float(special.gammaincinv(n + 1, HIGH)), n, How.POISSON)
+
+
+def interval(
+    estimate: Estimate, scaled: Callable[[float], float] = float, *, mean: str = "mean"
+) -> dict[str, float | None]:
+    """Mean, low and high as JSON has them: each null where it is not finite.
+
+    Parameters
+    ----------
+    scaled : is applied to each of the three, such as a price
+    mean : the key of the first
+    """
+    numbers = {mean: estimate.mean, "low": estimate.low, "high": estimate.high}
+    return {name: finite_or_none(scaled(value)) for name, value in numbers.items()}

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from cprsim.cli.app import app
@@ -24,11 +25,16 @@ from cprsim.failures.sources import no_hours, trace_of
 from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.formats import FORMATS
 from cprsim.failures.traces.formats import tidy as tidy_format
+from cprsim.plots import run as figures_of_a_run
+from cprsim.present import run
+from cprsim.present.document import Picture, Section
 from cprsim.records import Clock, Cluster, ExpectedFailures, FailureTrace
 from cprsim.reproduce import STUDIES, Study
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.summary import Target
-from cprsim.results import metrics
+from cprsim.results import Result, metrics
+from cprsim.results.manifest import read_manifest
+from cprsim.results.words import significant
 from cprsim.scenario import load_scenario
 from tests.making import SCENARIOS, call
 
@@ -36,7 +42,7 @@ QUICKSTART = SCENARIOS / "quickstart.yaml"
 FEW = ("--replications", "30")
 
 
-def test_a_metric_is_in_the_folder_and_in_what_scripts_read(
+def test_a_metric_is_in_the_folder_and_in_all_that_shows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(
@@ -55,8 +61,45 @@ def test_a_metric_is_in_the_folder_and_in_what_scripts_read(
         in_folder = summary.loc[(strategy["name"], "failures_per_day"), "mean"]
         assert in_folder == pytest.approx(per_day)
         assert strategy["intervals"]["failures_per_day"]["low"] < per_day
+    shown = call("run", QUICKSTART, *FEW, "--out", tmp_path).stdout
+    page, text = tmp_path / "page.html", tmp_path / "page.md"
+    for path in (page, text):
+        assert call("report", folder, "--out", path).exit_code == 0
+    full = next(one for one in printed["strategies"] if one["name"] == "full")
+    for renderer in (shown, page.read_text("utf-8"), text.read_text("utf-8")):
+        assert "failures per day" in " ".join(renderer.split())
+        assert significant(full["failures_per_day"]) in renderer
     compared = call("compare", folder, folder, "--json")
     assert "failures_per_day" in compared.stdout
+
+
+def test_a_figure_is_in_the_folder_and_in_both_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As docs/architecture.md has it: named in `plots/run.py`, its place in `present/run.py`."""
+
+    def ettr_figure(result: Result, *, narrow: bool = False) -> Figure:
+        figure = Figure(figsize=(3, 2))
+        ettr = [of["ettr"].mean for of in result.spreads().values()]
+        figure.add_subplot().bar(range(len(ettr)), ettr)
+        return figure
+
+    def placed(result: Result) -> Section:
+        picture = Picture("ETTR by strategy", "A bar each", lambda narrow: ettr_figure(result))
+        return Section("A figure more", [picture])
+
+    monkeypatch.setitem(figures_of_a_run.OF_WHOLE_RUNS, "ettr", ettr_figure)
+    monkeypatch.setattr(run, "timeline_section", placed)
+    out = tmp_path / "results"
+    assert call("run", QUICKSTART, *FEW, "--out", out).exit_code == 0
+    (folder,) = out.iterdir()
+    assert {"ettr.png", "ettr.svg"} <= set(read_manifest(folder)["files"])
+    page, text = tmp_path / "page.html", tmp_path / "page.md"
+    for path in (page, text):
+        assert call("report", folder, "--out", path).exit_code == 0
+        assert "ETTR by strategy" in path.read_text("utf-8")
+    assert page.read_text("utf-8").count("<svg") > 1
+    assert len(list((tmp_path / "page_files").glob("*.png"))) >= 2
 
 
 def test_a_study_is_listed_made_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

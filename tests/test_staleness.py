@@ -379,3 +379,8 @@ def test_a_prediction_errs_by_what_its_replicates_differ():
     assert found.standard_error == pytest.approx(jackknife_error(by_each))
     assert found.error_of_mean() == pytest.approx(jackknife_error(by_each.mean(axis=1)))
     assert found.error_of_mean() <= found.standard_error.mean()
+
+
+def test_what_is_lost_of_a_metric_is_said_as_people_say_it() -> None:
+    labels = [metric.loss_label for metric in (Metric.AUC, Metric.LOG_LOSS, Metric("ndcg"))]
+    assert labels == ["AUC loss", "log-loss rise", f"{Metric('ndcg').label} loss"]

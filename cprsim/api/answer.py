@@ -77,8 +77,8 @@ class Shown(ABC):
             file=StringIO(), width=WIDTH, markup=False, emoji=False, color_system=None,
             force_terminal=False, force_jupyter=False, force_interactive=False,
         )  # fmt: skip
-        said = [Words([self.document.title]), Words(self.document.answer), *self._brief()]
-        show(console, said)
+        blocks = [Words([self.document.title]), Words(self.document.answer), *self._brief()]
+        show(console, blocks)
         assert isinstance(console.file, StringIO)
         lines = printable(console.file.getvalue()).splitlines()
         return "\n".join(line.rstrip() for line in lines).strip("\n")

@@ -32,8 +32,8 @@ class NamedScenario:
 
     def read(self, more: Sequence[str] = ()) -> LoadedScenario:
         """The scenario with further overrides. Raises ScenarioError with all that is wrong."""
-        said = [*self.overrides, *more]
-        return load_scenario(self.path, said, text=self.text, option="override")
+        overrides = [*self.overrides, *more]
+        return load_scenario(self.path, overrides, text=self.text, option="override")
 
     def changed(self, overrides: Overrides) -> NamedScenario:
         """With further overrides, which are not checked before it is read."""
@@ -90,11 +90,11 @@ class Scenario(Shown):
 
     def _document(self) -> Document:
         scenario = self._loaded.scenario
-        said = f"{len(self.strategies)} entries of recovery: {', '.join(self.strategies)}."
+        sentence = f"{len(self.strategies)} entries of recovery: {', '.join(self.strategies)}."
         return Document(
             title=f"Scenario {scenario.name}",
             question="What is simulated?",
-            answer=[said],
+            answer=[sentence],
             sections=[Section("The scenario", [ListingBlock("with all defaults", self.text)])],
         )
 

@@ -166,6 +166,11 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
         all_h = all_h[np.isfinite(all_h) & (all_h > 0)]
         kinds += [kind] * len(all_h)
         hours.append(all_h)
+    if not kinds:
+        raise ParameterError(
+            "the logs time no save, load, detection or rescheduling, so that no costs can be "
+            "fitted: event logs have them (docs/events.md), tables of attempts do not"
+        )
     duration_h: Floats = np.asarray(np.concatenate(hours), dtype=np.float64)
     none: Floats = np.full(len(duration_h), np.nan)
     start_h = np.arange(len(duration_h), dtype=np.float64) * 1e6  # they do not overlap
@@ -215,7 +220,7 @@ def _origins(
 ) -> tuple[tuple[str, str, str], ...]:
     best = ranking.best.fit
     steps = [job.step_s for job in jobs if isfinite(job.step_s)]
-    told = not any(job.save_every.is_inferred for job in jobs)
+    logged = not any(job.save_every.is_inferred for job in jobs)
     rows = [
         ("useful work", f"{np.median([job.useful_h.mean for job in jobs]):.5g} h",
          f"median of {len(jobs)} job(s)"),
@@ -224,7 +229,7 @@ def _origins(
         ("MTBF", f"{best.mean.mean:.4g} h ({best.mean.low:.4g} to {best.mean.high:.4g})",
          f"{best.family}, {best.n_observed} gaps between failures of a job, best by AIC"),
         ("interval", f"{ran[1]:.4g} h of progress",
-         f"steps {'of the saves' if told else 'at which jobs went on'}; {ran[0]} recovery ran"),
+         f"steps {'of the saves' if logged else 'at which jobs went on'}; {ran[0]} recovery ran"),
     ]  # fmt: skip
     for one in fits:
         mean = one.mean

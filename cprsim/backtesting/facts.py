@@ -147,11 +147,13 @@ class LoggedFailure:
 
     def whole_h(self, kind: str) -> Floats | None:
         """What a kind of cost took; None where the next failure came before it was over."""
-        mine = [name for name in STALLS if name in self.took_h and _kind(name) == kind]
+        stalls = [name for name in STALLS if name in self.took_h and _kind(name) == kind]
         reached = max(map(_place, self.took_h), default=0)
         if not self.is_last and reached <= KINDS.index(kind):
             return None
-        took_h = np.sum([self.took_h[name] for name in mine], axis=0) if mine else 0.0 * self.at_h
+        took_h = (
+            np.sum([self.took_h[name] for name in stalls], axis=0) if stalls else 0.0 * self.at_h
+        )
         return took_h if self.is_last else np.maximum(took_h - APART_H, 0.0)
 
 
@@ -170,15 +172,15 @@ def failures_in(job: JobLedger) -> list[LoggedFailure]:
         if one.n_failures == 0:  # nodes came back
             continue
         at_h = one.failed_h
-        mine: list[LoggedFailure] = []
+        failures: list[LoggedFailure] = []
         for name, took_h in one.stages or (("detect", 0.0 * at_h),):
-            if not mine or (name == "detect" and mine[-1].took_h):
-                mine.append(LoggedFailure(at_h, {}, is_last=False))
-            took = mine[-1].took_h
+            if not failures or (name == "detect" and failures[-1].took_h):
+                failures.append(LoggedFailure(at_h, {}, is_last=False))
+            took = failures[-1].took_h
             took[name] = took.get(name, 0.0) + took_h
             at_h = at_h + took_h
-        mine[-1].is_last = True
-        found += mine
+        failures[-1].is_last = True
+        found += failures
     return found
 
 
@@ -216,11 +218,11 @@ class Listed:
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """The next one for each replication; whoever draws has a stream of its own."""
-        mine = next((one for known, one in self._next if known is rng), None)
-        if mine is None:
-            mine = cycle(self.hours)
-            self._next.append((rng, mine))
-        return next(mine)[:size]
+        upcoming = next((one for known, one in self._next if known is rng), None)
+        if upcoming is None:
+            upcoming = cycle(self.hours)
+            self._next.append((rng, upcoming))
+        return next(upcoming)[:size]
 
 
 def with_own_costs(
@@ -348,8 +350,10 @@ def _made_of(text: str, overrides: Sequence[str], make: Callable[[LoadedScenario
         try:
             return make(load_scenario(path, [_from_here(one) for one in overrides]))
         except ScenarioError as error:
-            said = "\n".join(f"{one.key}: {one.message}" for one in error.problems)
-            raise ParameterError(f"as a scenario, the job can't be simulated: {said}") from error
+            problems = "\n".join(f"{one.key}: {one.message}" for one in error.problems)
+            raise ParameterError(
+                f"as a scenario, the job can't be simulated: {problems}"
+            ) from error
 
 
 def _from_here(override: str) -> str:

@@ -30,8 +30,8 @@ def compile_behind() -> subprocess.Popen[bytes] | None:
     import pickle
     import subprocess
 
-    told = pickle.dumps(jobs)
-    if len(told) > AT_MOST_BYTES:
+    pickled = pickle.dumps(jobs)
+    if len(pickled) > AT_MOST_BYTES:
         return None
     with suppress(OSError):
         process = subprocess.Popen(
@@ -40,7 +40,7 @@ def compile_behind() -> subprocess.Popen[bytes] | None:
             start_new_session=True,
         )  # fmt: skip
         with process.stdin as pipe:  # type: ignore[union-attr]  # it was asked for
-            pipe.write(told)
+            pipe.write(pickled)
         return process
     return None
 

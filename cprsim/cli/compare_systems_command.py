@@ -75,9 +75,19 @@ def compare_systems(
     the same failures, and each is compared with the cheapest of those that lose no accuracy.
     """
     started = datetime.now(UTC)
-    said = [*overrides, *shortcuts(seed, None)]
+    all_overrides = [*overrides, *shortcuts(seed, None)]
     if over:
-        _map(scenario, said, over, replications, (fixed, only), workers, out, started, as_json)
+        _map(
+            scenario,
+            all_overrides,
+            over,
+            replications,
+            (fixed, only),
+            workers,
+            out,
+            started,
+            as_json,
+        )
         return
     from cprsim.cli.finished import target_of
     from cprsim.cli.watching import ON_STDERR
@@ -87,7 +97,7 @@ def compare_systems(
 
     rules = comparing_systems.Rules(fixed, tuple(only))
     asked = comparing_systems.asked(
-        lambda more: load_scenario(scenario, [*said, *more]), replications, rules
+        lambda more: load_scenario(scenario, [*all_overrides, *more]), replications, rules
     )
     target = target_of(out, asked.loaded, started, rules.named("systems"))
     comparison, there = comparing_systems.compare_into(target, asked, ON_STDERR)
@@ -100,7 +110,7 @@ def compare_systems(
 
 def _map(
     scenario: Path,
-    said: list[str],
+    overrides: list[str],
     over: list[str],
     replications: int | None,
     how: tuple[bool, list[str]],
@@ -118,7 +128,7 @@ def _map(
     from cprsim.workers import Workers
 
     def load(more: Sequence[str]) -> LoadedScenario:
-        grid = [*said, *more, "sweep.mode=grid"]
+        grid = [*overrides, *more, "sweep.mode=grid"]
         return load_scenario(scenario, grid, over, axes_option="--map")
 
     rules = comparing_systems.Rules(how[0], tuple(how[1]))

@@ -377,10 +377,10 @@ def _by_cause_said(reach: list[str]) -> dict[str, str]:
     """What the user says each cause kills. Raises ParameterError where it is not CAUSE=WHAT."""
     from cprsim.errors import ParameterError
 
-    for said in reach:
-        if "=" not in said:
-            raise ParameterError(f"--reach {said!r}: write CAUSE=WHAT, e.g. disk=node")
-    pairs = [said.rsplit("=", 1) for said in reach]
+    for entry in reach:
+        if "=" not in entry:
+            raise ParameterError(f"--reach {entry!r}: write CAUSE=WHAT, e.g. disk=node")
+    pairs = [entry.rsplit("=", 1) for entry in reach]
     return {cause.strip(): what.strip() for cause, what in pairs}
 
 

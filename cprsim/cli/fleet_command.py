@@ -61,9 +61,9 @@ def fleet(
     from cprsim.workers import Workers
 
     by = Workers(workers, backend.value, address)
-    said = [*overrides, *shortcuts(seed, None)]
-    said += [] if histories is None else [f"fleet.histories={histories}"]
-    loaded = load_scenario(scenario, said)
+    all_overrides = [*overrides, *shortcuts(seed, None)]
+    all_overrides += [] if histories is None else [f"fleet.histories={histories}"]
+    loaded = load_scenario(scenario, all_overrides)
     from cprsim.cli.finished import target_of
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.watching import ON_STDERR

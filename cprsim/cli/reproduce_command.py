@@ -158,7 +158,7 @@ def _make(
     from cprsim.present.terminal import show
     from cprsim.reproduce.runner import record, reproduce
 
-    console, told = Terminal(), {}
+    console, as_plain = Terminal(), {}
     for number, study in enumerate(studies, start=1):
         complain(f"[{number}/{len(studies)}] {study.name} ...")
         with telling_what_is_kept() as kept:
@@ -167,10 +167,10 @@ def _make(
             made = reproduce(study, request)
         if keep:
             record(made, KEPT)
-        told[study.name] = {"path": str(made.path), **encode(made.summary)}
+        as_plain[study.name] = {"path": str(made.path), **encode(made.summary)}
         if not as_json:
             if number > 1:
                 console.print()
             show(console, reproduced_blocks(made))
     if as_json:
-        say_json(told, indent=1)
+        say_json(as_plain, indent=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,10 +11,6 @@ from cprsim.cli import completing
 from cprsim.cli.options import RESULTS, AsJson, OutFolder, Overrides, ScenarioFile
 from cprsim.cli.showing import show
 from cprsim.errors import ParameterError
-
-if TYPE_CHECKING:
-    from cprsim.present.document import Block
-    from cprsim.selector.folder import Selected
 
 
 def select(
@@ -87,16 +83,19 @@ def select(
     from cprsim.cli.finished import target_of
     from cprsim.cli.watching import ON_STDERR
     from cprsim.making import selecting
+    from cprsim.present.selection import selection_as_json, selection_blocks
     from cprsim.scenario import load_scenario
 
-    said = [*overrides, *selecting.said_of_limits(limits, confidence, risk)]
-    said += selecting.said_of_curve(curve, scenario)
-    asked = selecting.asked(lambda more: load_scenario(scenario, [*said, *more]), replications)
+    all_overrides = [*overrides, *selecting.said_of_limits(limits, confidence, risk)]
+    all_overrides += selecting.said_of_curve(curve, scenario)
+    asked = selecting.asked(
+        lambda more: load_scenario(scenario, [*all_overrides, *more]), replications
+    )
     target = target_of(out, asked.loaded, started, "select")
     made, there = selecting.select_into(target, asked, ON_STDERR)
     show(
-        lambda: _plain(made),
-        lambda: _blocks(made, asked.experiment.cluster.n_nodes, found_again=there),
+        lambda: selection_as_json(made),
+        lambda: selection_blocks(made, asked.experiment.cluster.n_nodes, found_again=there),
         as_json=as_json,
     )
 
@@ -113,30 +112,3 @@ def _limit_by_name(text: str | None) -> dict[str, float] | None:
     except ValueError:
         message = f"--max-loss: {text[:80]!r} is no METRIC=LOSS, such as ne=0.0005"
         raise ParameterError(message) from None
-
-
-def _plain(made: Selected) -> dict[str, Any]:
-    from cprsim.codec import encode
-    from cprsim.present.money import bills_as_json
-    from cprsim.results.money import prices_in
-    from cprsim.selector.bills import bills_of_selection
-    from cprsim.selector.words import entries
-
-    selection = made.selection
-    return {
-        "name": made.name,
-        "results": str(made.path),
-        **encode(selection),
-        "entries": entries(selection),
-        **bills_as_json(bills_of_selection(selection, prices_in(made.path))),
-    }
-
-
-def _blocks(made: Selected, n_nodes: int, *, found_again: bool) -> list[Block]:
-    from cprsim.present.provenance import FOUND_AGAIN, places
-    from cprsim.present.selection import summary
-    from cprsim.results.money import prices_in
-
-    blocks = summary(made.selection, made.name, n_nodes, prices_in(made.path))
-    note = FOUND_AGAIN if found_again else ""
-    return [*blocks, places(made.path, [made.path / "pareto.png"], note)]

@@ -85,10 +85,10 @@ def sweep(
     by = Workers(workers, backend.value, address)
     if replications is not None and precision is not None:
         raise ParameterError("--replications and --precision: give one of them")
-    said = [*overrides, *shortcuts(seed, replications)]
-    said += [f"simulation.precision={precision}"] if precision is not None else []
-    said += [f"sweep.mode={mode.value}"] if mode is not None else []
-    loaded = load_scenario(scenario, said, over)
+    all_overrides = [*overrides, *shortcuts(seed, replications)]
+    all_overrides += [f"simulation.precision={precision}"] if precision is not None else []
+    all_overrides += [f"sweep.mode={mode.value}"] if mode is not None else []
+    loaded = load_scenario(scenario, all_overrides, over)
     from cprsim.cli.finished import target_of
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.watching import ON_STDERR

@@ -48,8 +48,8 @@ def tell(error: Exception) -> None:
 def sentence(error: Exception) -> str:
     """The one line about it."""
     where = _where(error.__traceback__)
-    said = one_line(str(error), MOST_OF_A_MESSAGE)
-    what = type(error).__name__ + (f": {said}" if said else "")
+    message = one_line(str(error), MOST_OF_A_MESSAGE)
+    what = type(error).__name__ + (f": {message}" if message else "")
     if isinstance(error, MemoryError):
         return (
             f"cprsim: out of memory ({what}{where}): ask for less, for example for fewer "

@@ -196,8 +196,8 @@ def read_curve(path: Path | str) -> CurveFile:
             unfit=tuple(map(str, plain["unfit"])),
         )
     except UNUSABLE as error:  # also ParameterError
-        told = f"it has no {error}" if isinstance(error, KeyError) else one_line(str(error), 200)
-        raise _error(path, f"can't be used as a staleness curve: {told}") from error
+        reason = f"it has no {error}" if isinstance(error, KeyError) else one_line(str(error), 200)
+        raise _error(path, f"can't be used as a staleness curve: {reason}") from error
 
 
 def write_curve(path: Path, curve: CurveFile) -> None:

@@ -115,7 +115,7 @@ class ListedSystem:
         captures: tuple[Capture, ...] = self.policy(job, interval_h).system.captures
         return captures
 
-    def text(self, said: str | None = None) -> str:
+    def text(self, interval: str | None = None) -> str:
         """A complete entry of `recovery` in a scenario.
 
         Parameters
@@ -123,8 +123,8 @@ class ListedSystem:
         said : its interval as a scenario says it; None: as the entry has it
         """
         options = dict(self.entry.options or {})
-        if said is not None and self.option is not None:
-            options[self.option] = said
+        if interval is not None and self.option is not None:
+            options[self.option] = interval
         return dump_entry(self.entry, options)
 
     def _said_h(self, interval_h: float) -> float:

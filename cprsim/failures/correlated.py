@@ -184,8 +184,8 @@ class CorrelatedNodes:
                 until_h, clocks.next_at_h, clocks.lives, clocks.stretch, kept=keeps
             )
             replication, slot = np.divmod(numbers(firsts_of(first, kept, n_slots)), n_slots)
-            mine = rows_of(first, kept, n_slots)
-            repair_h = repairs(self.repair, repairing, int(first[-1]), mine)
+            rows = rows_of(first, kept, n_slots)
+            repair_h = repairs(self.repair, repairing, int(first[-1]), rows)
             if self.shocks is not None:
                 struck = self.shocks.draw(from_h, until_h, n_replications, n_slots, shocks)
                 n_struck, places = len(struck[0]), None

@@ -148,7 +148,7 @@ class Injected:
         n_each, sizes = self.n_failures, self._sizes
         n_nodes = int(sizes.sum())  # that fail in a replication
         within = range(n_replications) if kept is None else kept
-        mine = slice(within.start * n_each, within.stop * n_each)
+        instants = slice(within.start * n_each, within.stop * n_each)
         n_all = n_replications * n_each
         require_room(
             BYTES_OF_A_ROW * float(len(within)) * n_nodes,
@@ -156,9 +156,9 @@ class Injected:
             "{} times fewer would fit",
             fewer_fit=True,
         )
-        at_h = self._instants(stream(seed, block, "failures/injected"), n_all, mine)
+        at_h = self._instants(stream(seed, block, "failures/injected"), n_all, instants)
         choosing = stream(seed, block, "failures/injected/slots")
-        struck = self._struck(choosing, n_all, mine, len(within))
+        struck = self._struck(choosing, n_all, instants, len(within))
         repairing = stream(seed, block, "failures/injected/repair")
         nodes = slice(within.start * n_nodes, within.stop * n_nodes)
         yield trace_of(

@@ -67,8 +67,10 @@ def with_ends(
         cut = none & (next_h < start_h + unended_h)
         notes = {what: int(none.sum()), "of these cut at the node's next failure": int(cut.sum())}
         guessed = none
-    said = tuple(f"{n} outage(s) without an end, {what}" for what, n in notes.items() if n)
-    return Ends(np.where(none, until_h, end_h), guessed, said)
+    notes_in_words = tuple(
+        f"{n} outage(s) without an end, {what}" for what, n in notes.items() if n
+    )
+    return Ends(np.where(none, until_h, end_h), guessed, notes_in_words)
 
 
 # ------------------------------------------------------------------------------------------ the log
@@ -166,11 +168,11 @@ class Outages:
     def of_nodes(self, mask: Bools) -> Outages:
         """The outages of those nodes that `mask` (n_nodes,) keeps, which are numbered anew."""
         number = np.cumsum(mask) - 1
-        mine = self.where(mask[self.node])
+        chosen = self.where(mask[self.node])
         named = mask[: len(self.node_names)]
         return replace(
-            mine,
-            node=number[mine.node],
+            chosen,
+            node=number[chosen.node],
             n_nodes=int(mask.sum()),
             node_names=tuple(np.array(self.node_names, dtype=object)[named].tolist()),
             lives=self.lives and (self.lives[0][mask], self.lives[1][mask], self.lives[2][mask]),
@@ -393,12 +395,12 @@ def with_lives(outages: Outages, lives: NodeLives) -> Outages:
         raise ParameterError("no node was there within the observation: are both on one clock?")
     place = np.array([number[name] for name in outages.node_names], dtype=np.int64)
     node = place[outages.node] if outages.n_outages else outages.node
-    mine = there[node] & (outages.start_h < leaves_h[node])
-    mine &= (outages.start_h >= enters_h[node]) | (outages.start_h < 0)
-    kept = replace(outages, node=node).where(mine)
+    present = there[node] & (outages.start_h < leaves_h[node])
+    present &= (outages.start_h >= enters_h[node]) | (outages.start_h < 0)
+    kept = replace(outages, node=node).where(present)
     shift = np.cumsum(there) - 1
     counted = {
-        "outage(s) left out that began while their node was not there": int((~mine).sum()),
+        "outage(s) left out that began while their node was not there": int((~present).sum()),
         "node(s) left out that were not there within the observation": int((~there).sum()),
     }
     late, early = int((enters_h[there] > 0).sum()), int((leaves_h < outages.window_h)[there].sum())
@@ -429,9 +431,9 @@ def anonymous_rows(outages: Outages, seed: int = 0) -> Iterator[str]:
     has_ends = bool((outages.ended & ~outages.guessed).any())
     yield "node,start,end,cause" if has_ends else "node,start,cause"
     width = len(str(outages.n_nodes))
-    said = outages.ended & ~outages.guessed
+    has_end = outages.ended & ~outages.guessed
     for node, start_h, end_h, is_said, cause in zip(
-        outages.node.tolist(), outages.start_h.tolist(), outages.end_h.tolist(), said.tolist(),
+        outages.node.tolist(), outages.start_h.tolist(), outages.end_h.tolist(), has_end.tolist(),
         outages.cause_code.tolist(), strict=True,
     ):  # fmt: skip
         cells = [f"n{number[node]:0{width}d}", repr(start_h)]

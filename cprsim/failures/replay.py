@@ -112,10 +112,10 @@ class Replay:
             else:
                 epoch = presence.epoch(rows.at_h[row])
                 slot = presence.slots(slot_of, replication, epoch, rows.node[row])
-            mine = (slot >= 0) & (slot < cluster.n_nodes)
+            in_job = (slot >= 0) & (slot < cluster.n_nodes)
             yield trace_of(
                 until_h, len(kept),
-                replication[mine], at_h[mine], slot[mine], rows.repair_h[row[mine]],
+                replication[in_job], at_h[in_job], slot[in_job], rows.repair_h[row[in_job]],
             )  # fmt: skip
 
     @property

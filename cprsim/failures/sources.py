@@ -194,9 +194,9 @@ def clocks_of(kept: range | None, n_replications: int, n_each: int = 1) -> Bools
     """Whether the clocks of each replication are kept, (n_replications * n_each,); None for all."""
     if kept is None:
         return None
-    mine = np.zeros(n_replications * n_each, dtype=bool)
-    mine[kept.start * n_each : kept.stop * n_each] = True
-    return mine
+    chosen = np.zeros(n_replications * n_each, dtype=bool)
+    chosen[kept.start * n_each : kept.stop * n_each] = True
+    return chosen
 
 
 def random_slots(

@@ -181,11 +181,11 @@ class _Risk:
         ages = np.unique(times.duration_h[times.observed])
         ended, risk = [], []
         for number in range(n_groups):
-            mine: Bools = group == number
-            lasts = times.duration_h[mine & times.observed]
+            in_group: Bools = group == number
+            lasts = times.duration_h[in_group & times.observed]
             ended.append(np.bincount(np.searchsorted(ages, lasts), minlength=len(ages)))
-            entered = np.searchsorted(np.sort(times.entry_h[mine]), ages, side="left")
-            left = np.searchsorted(np.sort(times.duration_h[mine]), ages, side="left")
+            entered = np.searchsorted(np.sort(times.entry_h[in_group]), ages, side="left")
+            left = np.searchsorted(np.sort(times.duration_h[in_group]), ages, side="left")
             risk.append(entered - left)
         return cls(ages, np.stack(ended, axis=1), np.stack(risk, axis=1))
 

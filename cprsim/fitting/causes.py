@@ -119,9 +119,9 @@ def cumulative_incidence(of_causes: list[Lifetimes]) -> list[Incidence]:
     """
     times = of_causes[0]
     ended: Bools = np.zeros(times.n, dtype=bool)
-    mine: list[Bools] = []
+    of_cause: list[Bools] = []
     for one in of_causes:
-        mine.append(one.observed & ~ended)
+        of_cause.append(one.observed & ~ended)
         ended = ended | one.observed
     ages, n_ended = np.unique(times.duration_h[ended], return_counts=True)
     at_risk = _at_risk(times, ages)
@@ -129,7 +129,7 @@ def cumulative_incidence(of_causes: list[Lifetimes]) -> list[Incidence]:
     before = np.append(1.0, survival[:-1])
     return [
         Incidence(ages, np.cumsum(before * _counted(times.duration_h[of], ages) / at_risk))
-        for of in mine
+        for of in of_cause
     ]
 
 
@@ -225,20 +225,20 @@ def fragments_by_cause(
     return tuple(written)
 
 
-def reaches_of(causes: tuple[OfCause, ...], said: Mapping[str, str]) -> dict[str, str]:
+def reaches_of(causes: tuple[OfCause, ...], given: Mapping[str, str]) -> dict[str, str]:
     """What each cause kills, by its name: as `said`, else its node.
 
     Raises ParameterError for a cause or a reach that there is not.
     """
     names = [one.name for one in causes]
-    for cause, reach in said.items():
+    for cause, reach in given.items():
         if cause not in names:
             raise ParameterError(
                 f"--reach: there is no cause {cause!r}; there are: {', '.join(names)}"
             )
         if reach not in REACHES:
             raise ParameterError(f"--reach {cause}={reach}: what it kills is {', '.join(REACHES)}")
-    return {name: said.get(name, "node") for name in names}
+    return {name: given.get(name, "node") for name in names}
 
 
 def fragment_of_all(written: tuple[CauseFragment, ...], reach: Mapping[str, str]) -> str | None:

@@ -146,11 +146,11 @@ def fit_costs(
     )
 
 
-def _fit(kind: str, transfers: Transfers, mine: Bools, n_bootstrap: int, seed: int) -> CostFit:
-    durations = lifetimes_of(transfers.duration_h[mine])
+def _fit(kind: str, transfers: Transfers, of_kind: Bools, n_bootstrap: int, seed: int) -> CostFit:
+    durations = lifetimes_of(transfers.duration_h[of_kind])
     if durations.n == 0:
         raise ParameterError(f"every {kind} of the log takes no time at all")
-    resolution_h = float(transfers.resolution_h[mine].min())
+    resolution_h = float(transfers.resolution_h[of_kind].min())
     fixed, fixed_aic = _fixed(durations.duration_h, resolution_h)
     ranking = None
     if durations.n >= FEWEST and np.ptp(durations.duration_h) > ROUNDING * resolution_h:
@@ -162,9 +162,11 @@ def _fit(kind: str, transfers: Transfers, mine: Bools, n_bootstrap: int, seed: i
         fixed = None
     found = CostFit(
         kind, durations, resolution_h, fixed, fixed_aic, ranking,
-        bandwidth_of(transfers.n_bytes[mine], transfers.duration_h[mine]), (),
+        bandwidth_of(transfers.n_bytes[of_kind], transfers.duration_h[of_kind]), (),
     )  # fmt: skip
-    notes = tuple(_notes(found, n_overlapping(transfers.start_h[mine], transfers.duration_h[mine])))
+    notes = tuple(
+        _notes(found, n_overlapping(transfers.start_h[of_kind], transfers.duration_h[of_kind]))
+    )
     return CostFit(kind, durations, resolution_h, fixed, fixed_aic, ranking, found.bandwidth, notes)
 
 

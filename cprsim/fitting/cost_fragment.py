@@ -58,14 +58,14 @@ _SHAPES = ("shape", "sigma")
 def _said(one: CostFit) -> str:
     """How many, and how sure that is."""
     what = "mean 95 %:" if one.best is not None else "between"
-    said = [f"{count(one.durations.n, one.kind)}, {one.family}", _interval_of(one.mean, what)]
+    parts = [f"{count(one.durations.n, one.kind)}, {one.family}", _interval_of(one.mean, what)]
     if one.best is not None:
-        said += [
+        parts += [
             f"{p.name} 95 %: {p.low:.4g} to {p.high:.4g}"
             for p in one.best.fit.parameters
             if p.name in _SHAPES
         ]
-    return "; ".join(said)
+    return "; ".join(parts)
 
 
 def _interval_of(mean: Estimate, what: str) -> str:

@@ -78,12 +78,12 @@ class DomainFit:
         ----------
         log, at_h, node : (n_failures,) number of the log, instant [h] and node
         """
-        mine = np.flatnonzero(self.code[node] >= 0)
-        of = log[mine] * (int(self.code.max()) + 1) + self.code[node[mine]]
-        order = np.lexsort((at_h[mine], of))
-        mine = mine[order]
-        chains = _chains(of[order], at_h[mine], node[mine], self.within_h)
-        struck = mine[chains.n_nodes[chains.event] > 1]
+        in_domain = np.flatnonzero(self.code[node] >= 0)
+        of = log[in_domain] * (int(self.code.max()) + 1) + self.code[node[in_domain]]
+        order = np.lexsort((at_h[in_domain], of))
+        in_domain = in_domain[order]
+        chains = _chains(of[order], at_h[in_domain], node[in_domain], self.within_h)
+        struck = in_domain[chains.n_nodes[chains.event] > 1]
         with np.errstate(invalid="ignore"):
             n_struck = np.bincount(log[struck], minlength=n_logs)
             return np.asarray(n_struck / np.bincount(log, minlength=n_logs), dtype=np.float64)
@@ -152,13 +152,13 @@ class _Shocks:
 
 def _shocks(outages: Outages, code: Ints, within_h: float) -> _Shocks:
     domain = code[outages.node]
-    mine = np.flatnonzero((domain >= 0) & outages.in_window & outages.chosen)
-    mine = mine[np.lexsort((outages.start_h[mine], domain[mine]))]
-    of = domain[mine]
-    chains = _chains(of, outages.start_h[mine], outages.node[mine], within_h)
+    rows = np.flatnonzero((domain >= 0) & outages.in_window & outages.chosen)
+    rows = rows[np.lexsort((outages.start_h[rows], domain[rows]))]
+    of = domain[rows]
+    chains = _chains(of, outages.start_h[rows], outages.node[rows], within_h)
     is_shock = chains.n_nodes > 1
     struck = np.zeros(outages.n_outages, dtype=bool)
-    struck[mine[is_shock[chains.event]]] = True
+    struck[rows[is_shock[chains.event]]] = True
     return _Shocks(of[chains.begins][is_shock], chains.n_nodes[is_shock], struck)
 
 

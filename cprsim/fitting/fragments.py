@@ -107,20 +107,20 @@ def _writable_form(correlated: CorrelatedFit) -> tuple[FrailtyFit, list[str]]:
         raise UnwritableError(str(error)) from None
     for form in correlated.forms:
         reasons = []
-        for said in (form, form.by_lemons()):
-            if said is None:
+        for candidate in (form, form.by_lemons()):
+            if candidate is None:
                 continue
             try:
-                limits.writable(said.lifetime)
-                limits.writable_factors(said.frailty)
+                limits.writable(candidate.lifetime)
+                limits.writable_factors(candidate.frailty)
             except ParameterError as error:
                 reasons.append(str(error))
                 continue
-            if said is not form:
+            if candidate is not form:
                 comments.append(
                     f"# lemons have the factor 1 here, the others a smaller one: {reasons[0]}"
                 )
-            return said, comments
+            return candidate, comments
         comments.append(f"# not {form.name} (AIC {form.aic:.1f}): {reasons[0]}")
     raise UnwritableError("; ".join(comment.removeprefix("# not ") for comment in comments))
 

@@ -185,8 +185,8 @@ def repair_times(outages: Outages) -> Lifetimes:
 
     Outages of which the log has no end, though they did end, are left out.
     """
-    mine = outages.in_window & outages.chosen & ~outages.guessed
-    return lifetimes_of(outages.down_h[mine], outages.ended[mine], unit=outages.node[mine])
+    chosen = outages.in_window & outages.chosen & ~outages.guessed
+    return lifetimes_of(outages.down_h[chosen], outages.ended[chosen], unit=outages.node[chosen])
 
 
 def _lives(outages: Outages) -> tuple[Floats, Floats, Floats]:

@@ -177,9 +177,9 @@ def _portraits(
     borders = np.searchsorted(replication, np.arange(n + 1))
     for first, last in pairwise(borders.tolist()):
         if last - first >= 2:
-            mine = slice(first, last)
-            together = at_h[mine][first_of_chain(at_h[mine], within_h)]
-            yield portrait(together, node[mine], fitted.n_nodes, fitted.watched_h, whole=whole)
+            rows = slice(first, last)
+            together = at_h[rows][first_of_chain(at_h[rows], within_h)]
+            yield portrait(together, node[rows], fitted.n_nodes, fitted.watched_h, whole=whole)
 
 
 def _drawn(fitted: CorrelatedFit, n: int, seed: int) -> Drawn:
@@ -234,9 +234,9 @@ def _drawn_at_random_pace(
         replication = np.append(replication, struck[0])
         expected = np.append(expected, struck[1] * per_h)
         node = np.append(node, struck[2])
-    mine = (expected >= 0) & (expected < pace.mean[replication])
-    replication, node = replication[mine], node[mine]
-    at_h = pace.instant(replication, expected[mine])
+    failed = (expected >= 0) & (expected < pace.mean[replication])
+    replication, node = replication[failed], node[failed]
+    at_h = pace.instant(replication, expected[failed])
     return _in_order_and_there(replication, at_h, node, lives)
 
 

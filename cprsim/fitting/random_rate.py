@@ -61,12 +61,12 @@ class RandomRate:
 
     def in_words(self) -> str:
         """The factor and what speaks for it."""
-        said = f"log-likelihood {self.gain:+.1f} over the course alone ({CLAIMED:g} are needed)"
+        gain = f"log-likelihood {self.gain:+.1f} over the course alone ({CLAIMED:g} are needed)"
         if not self.is_claimed:
-            return f"no random factor besides: {said}"
+            return f"no random factor besides: {gain}"
         return (
             f"besides, a random factor of variance {_in_words(self.variance)} that lasts "
-            f"{_in_words(self.lasts_h)} h{self._at_end}: {said}"
+            f"{_in_words(self.lasts_h)} h{self._at_end}: {gain}"
         )
 
     @property

@@ -245,10 +245,10 @@ def _held_out(model: Predicted, counts: Floats, hours: Floats) -> Floats:
     block = np.arange(len(counts)) // FOLD_BINS
     likely = np.zeros(len(counts))
     for fold in range(N_FOLDS):
-        mine: Bools = block % N_FOLDS == fold
-        seen = np.where(mine, 0.0, counts), np.where(mine, 1e-9, hours)
+        held_out: Bools = block % N_FOLDS == fold
+        seen = np.where(held_out, 0.0, counts), np.where(held_out, 1e-9, hours)
         expected = model(*seen) * hours
-        likely[mine] = counts[mine] * np.log(expected[mine]) - expected[mine]
+        likely[held_out] = counts[held_out] * np.log(expected[held_out]) - expected[held_out]
     return np.asarray(np.bincount(block, weights=likely), dtype=np.float64)
 
 
@@ -340,15 +340,15 @@ def fragment_from_now(
     ParameterError
         where the last piece has too few failures to be fitted.
     """
-    said = [f"# simulates from now on, the rate of the log's end ({found.name}):"]
+    lines = [f"# simulates from now on, the rate of the log's end ({found.name}):"]
     if found.name == LOG_LINEAR:
-        return "\n".join([*said, *_exponential(outages, found, n_job)])
+        return "\n".join([*lines, *_exponential(outages, found, n_job)])
     last = since(outages, found.last_from_h) if found.changes else outages
     if found.changes:
         begins = Fact(last.origin, Source.INFERRED, "the last piece of a rate that changes")
         observed = replace(observed, begins=begins, window_h=last.window_h)
     written = fragment(fit_trace(last, n_bootstrap=0, observed=observed), origin, n_job)
-    return "\n".join([*said, written])
+    return "\n".join([*lines, written])
 
 
 def _exponential(outages: Outages, found: Rates, n_job: int) -> list[str]:

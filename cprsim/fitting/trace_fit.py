@@ -193,13 +193,13 @@ def _of_ages(first: FirstUptime, fitted: Ranking | None, other: Fit | None) -> l
     new, unknown = (weibull[0], other) if first is FirstUptime.NEW else (other, weibull[0])
     if not any(_differ(*pair) for pair in zip(new.parameters, unknown.parameters, strict=True)):
         return []
-    said = (
+    sentence = (
         f"shape {one.parameters[0].mean:.3g}, mean {one.mean.mean:.4g} h" for one in (new, unknown)
     )
     return [
         "the nodes' ages when the log begins are unknown, and matter: Weibull up-times have {} "
         "where nodes count as new, {} where their first up-times are left out; say which with "
-        "--age new or --age unknown".format(*said)
+        "--age new or --age unknown".format(*sentence)
     ]
 
 

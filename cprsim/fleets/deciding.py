@@ -46,8 +46,8 @@ def decide(
     options: Sequence[Option],
     axes: Sequence[OptionAxis],
     workers: Workers,
+    store: PointStore,
     on_progress: Callable[[int, int], None] | None = None,
-    store: PointStore | None = None,
 ) -> FleetDecision:
     """Recommend an option.
 
@@ -67,7 +67,7 @@ def decide(
     best, present = min(able, key=lambda one: one.cost), options[0]
     unknown = unknown_of(loaded, axes)
     few = contenders(able, best, present, axes)
-    lab = _OptionTrials(loaded, able, few, partial(_simulated, loaded, workers, on_progress, store))
+    lab = _OptionTrials(loaded, able, few, partial(_simulated, loaded, workers, store, on_progress))
     return FleetDecision(
         best=best.name,
         present=present.name,
@@ -125,12 +125,12 @@ Simulate = Callable[[Sequence[Mapping[str, Plain]], Sequence[Sequence[int]]], li
 def _simulated(
     loaded: LoadedScenario,
     workers: Workers,
+    store: PointStore,
     on_progress: Callable[[int, int], None] | None,
-    store: PointStore | None,
     points: Sequence[Mapping[str, Plain]],
     strategies: Sequence[Sequence[int]],
 ) -> list[Option]:
-    return run_options(loaded, points, workers, SECTION, on_progress, strategies, store)
+    return run_options(loaded, points, workers, store, SECTION, on_progress, strategies)
 
 
 @dataclass(frozen=True, slots=True)

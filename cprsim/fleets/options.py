@@ -32,7 +32,7 @@ from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import Values
 from cprsim.scenario.yaml_text import Plain
 from cprsim.streams import stream
-from cprsim.workers import Workers, run_each
+from cprsim.workers import Workers
 
 BESIDE_THE_NUMBERS: dict[str, Any] = {  # of one history of one strategy
     **dict.fromkeys(("name", "kernel", "accuracy", "sweep", "prices", "unknown", "recovery"), True),
@@ -170,18 +170,17 @@ def run_options(
     loaded: LoadedScenario,
     points: Sequence[Mapping[str, Plain]],
     workers: Workers,
+    store: PointStore,
     option: str = "--over",
     on_progress: Callable[[int, int], None] | None = None,
     strategies: Sequence[Sequence[int]] | None = None,
-    store: PointStore | None = None,
 ) -> list[Option]:
     """Simulate every strategy at every point; point after point, in the scenario's order.
 
     Parameters
     ----------
+    store : keeps each history as soon as it is finished, and has those of before
     strategies : the numbers of those wanted at each point; default all
-    store : keeps each history as soon as it is finished, and has those of before; None: nothing is
-        kept
 
     Raises
     ------
@@ -202,8 +201,8 @@ def run_options(
             tasks.append([Task(scenario, strategy, *one) for one in enumerate(digests)])
     flat = [task for some in tasks for task in some]
     by = workers if workers.backend == "dask" or _is_much(flat) else Workers(1)
-    cells = _run_all(flat, by, store, on_progress)
-    found, rest = [], iter(cells)
+    bodies, _ = finish_points(flat, store, by, _to_compute, on_progress)
+    found, rest = [], map(cell_from, bodies)
     for (number, where, name), some in zip(labels, tasks, strict=True):
         mine = tuple(next(rest) for _ in some)
         prices = prices_of(scenarios[number])
@@ -211,35 +210,19 @@ def run_options(
     return found
 
 
-def _run_all(
-    tasks: Sequence[Task],
-    workers: Workers,
-    store: PointStore | None,
-    on_progress: Callable[[int, int], None] | None,
-) -> list[FleetCell]:
-    """The cells of all tasks, in their order; those that are in the store are not run again."""
-    if store is None:
-        cells: list[FleetCell | None] = [None] * len(tasks)
-        each = run_each(_run, tasks, workers, _named(tasks))
-        for n_done, (number, cell) in enumerate(each, start=1):
-            cells[number] = cell
-            if on_progress is not None:
-                on_progress(n_done, len(tasks))
-        return [cell for cell in cells if cell is not None]
-    bodies, _ = finish_points(tasks, store, workers, _to_compute, on_progress)
-    return [cell_from(body) for body in bodies]
-
-
 def _to_compute(tasks: Sequence[Task]) -> list[PointsTask]:
-    named = _named(tasks)
     return [
-        PointsTask(named(number), (task.digest,), _bodies, task)
-        for number, task in enumerate(tasks)
+        PointsTask(
+            f"history {task.history} of strategy {task.strategy}", (task.digest,), _bodies, task
+        )
+        for task in tasks
     ]
 
 
 def _bodies(task: Task) -> list[Body]:
-    return [cell_as_plain(_run(task))]
+    fleet = prepare(task.loaded)
+    rows = run_history(fleet, task.strategy, task.history)
+    return [cell_as_plain(cell_of(fleet, task.strategy, rows))]
 
 
 def _digests(loaded: LoadedScenario, strategy: int, n: int) -> Iterator[str]:
@@ -263,12 +246,3 @@ def _is_much(tasks: Sequence[Task]) -> bool:
     """Whether it is worth to start processes."""
     fleets = [task.loaded.scenario.fleet for task in tasks]
     return sum(10**6 if one is None or one.jobs is None else one.jobs for one in fleets) > MOST_HERE
-
-
-def _named(tasks: Sequence[Task]) -> Callable[[int], str]:
-    return lambda number: f"history {tasks[number].history} of strategy {tasks[number].strategy}"
-
-
-def _run(task: Task) -> FleetCell:
-    fleet = prepare(task.loaded)
-    return cell_of(fleet, task.strategy, run_history(fleet, task.strategy, task.history))

@@ -371,24 +371,24 @@ class _CourseReader:
             if self._state is OVER:
                 return
             self._go_on(nan, nan)
-        mine = self._find(self._rows["save_id"][place])
+        save = self._find(self._rows["save_id"][place])
         if name in ("save.wait", "save.start"):
-            self._begin_save(name, at_s, step, place, mine)
+            self._begin_save(name, at_s, step, place, save)
             return
-        if mine is None:
+        if save is None:
             if name != "save.resume":
                 self._end_unbegun(at_s, step, committed=name == "save.commit")
             return
         if name == "save.resume":
             self.course.background = True
-        if self._state is WORK and not isfinite(mine.stalled_until_s):
-            mine.stalled_until_s = at_s
+        if self._state is WORK and not isfinite(save.stalled_until_s):
+            save.stalled_until_s = at_s
             self._see(at_s, nan)
         if name == "save.abandon":
-            mine.open = False
+            save.open = False
         if name == "save.commit":
-            mine.open, mine.committed = False, True
-            self.course.n_saves += mine.counts
+            save.open, save.committed = False, True
+            self.course.n_saves += save.counts
 
     def _end_unbegun(self, at_s: float, step: float, *, committed: bool) -> None:
         """The end of a save whose start is missing."""

@@ -231,9 +231,9 @@ def _expected(incident: Incident, usual: DrawnIncidents) -> tuple[list[str], lis
     names, starts = [name for name, _ in incident.stages], [at_s for _, at_s in incident.stages]
     if incident.is_start or incident.n_failures == 0:
         return names, starts
-    told = list(zip(names, starts, strict=True))
-    cuts = [0, *(place for place in range(1, len(told)) if names[place] == "detect"), len(told)]
-    cycles = [told[begin:end] for begin, end in pairwise(cuts)]
+    stages = list(zip(names, starts, strict=True))
+    cuts = [0, *(place for place in range(1, len(stages)) if names[place] == "detect"), len(stages)]
+    cycles = [stages[begin:end] for begin, end in pairwise(cuts)]
     whole = [
         stage
         for number, cycle in enumerate(cycles)

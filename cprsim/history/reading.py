@@ -136,22 +136,22 @@ def attempt_events(path: Path, time_unit: str | None) -> Iterator[dict[str, Any]
     jobs = _texts(rows, "job")
     nodes, causes = _texts(rows, "node"), _texts(rows, "cause")
     for job in dict.fromkeys(jobs):
-        mine = [place for place in range(len(rows)) if jobs[place] == job]
-        mine.sort(key=lambda place: float(start.hours[place]))
+        places = [place for place in range(len(rows)) if jobs[place] == job]
+        places.sort(key=lambda place: float(start.hours[place]))
         before = 0.0
-        for attempt, place in enumerate(mine):
+        for attempt, place in enumerate(places):
             about = {"attempt": attempt, **({"job": job} if job else {})}
             begin_ns = round(float(start.hours[place]) * NS_PER_H)
-            said = float(step_s[place])
+            pace_s = float(step_s[place])
             first: dict[str, Any] = {"time_unix_nano": begin_ns, **about}
             if attempt > 0:
                 yield {**first, "event": "rollback", "step": before}
-            pace = {"step_seconds": said} if isfinite(said) else {}
+            pace = {"step_seconds": pace_s} if isfinite(pace_s) else {}
             yield {**first, "event": "job.start", **pace}
             if not pace:
                 yield {**first, "event": "train.resume", "step": before}
             yield from _end(
-                about, float(end.hours[place]), float(last[place]), place == mine[-1],
+                about, float(end.hours[place]), float(last[place]), place == places[-1],
                 nodes[place], causes[place],
             )  # fmt: skip
             if isfinite(saved[place]):
@@ -256,21 +256,21 @@ def torch_events(path: Path) -> Iterator[dict[str, Any]]:
 def _of_checkpoint(text: str, what: str) -> Iterator[dict[str, Any]]:
     """A save or load as the first rank logs it."""
     try:
-        said = ast.literal_eval(text)
+        fields = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return
-    if str(said.get("global_rank", "0")) != "0" or said.get("event") not in ("start", "end"):
+    if str(fields.get("global_rank", "0")) != "0" or fields.get("event") not in ("start", "end"):
         return
-    event = {"time_unix_nano": int(said["time"]), "rank": 0}
-    step = STEP.search(str(said.get("checkpoint_id") or ""))
+    event = {"time_unix_nano": int(fields["time"]), "rank": 0}
+    step = STEP.search(str(fields.get("checkpoint_id") or ""))
     if step:
         event["step"] = int(step[1])
-    begins = said["event"] == "start"
+    begins = fields["event"] == "start"
     if what == "load":
         yield {**event, "event": "load.start" if begins else "train.resume"}
         return
     end = "save.resume" if what == "async_save" else "save.commit"
-    yield {**event, "event": "save.start" if begins else end, "save_id": str(said.get("uuid"))}
+    yield {**event, "event": "save.start" if begins else end, "save_id": str(fields.get("uuid"))}
 
 
 def _ns(stamp: str) -> int:

@@ -55,14 +55,14 @@ def points_of(run: WorkRun, course: JobCourse) -> Points:
     first = run.seen[0][0] if run.seen else run.last_s
     begin, end = np.searchsorted(at_s, [first, run.last_s])
     end += end < len(at_s) and at_s[end] == run.last_s
-    told = [(one.start_s, one.step) for one in run.saves]
+    points = [(one.start_s, one.step) for one in run.saves]
     if course.background:
-        told += [(one.stalled_until_s, one.step) for one in run.saves if isfinite(one.start_s)]
+        points += [(one.stalled_until_s, one.step) for one in run.saves if isfinite(one.start_s)]
     else:
-        told += [(one.stalled_until_s, one.step) for one in run.saves]
+        points += [(one.stalled_until_s, one.step) for one in run.saves]
     if isfinite(run.end_step) and isfinite(run.end_s):
-        told.append((run.end_s, run.end_step))
-    extra = np.array([*run.seen, *told], dtype=np.float64).reshape(-1, 2)
+        points.append((run.end_s, run.end_step))
+    extra = np.array([*run.seen, *points], dtype=np.float64).reshape(-1, 2)
     latest_s = run.end_s if isfinite(run.end_s) else inf
     extra = extra[np.isfinite(extra).all(axis=1) & (extra[:, 0] <= latest_s)]
     all_s = np.concatenate([at_s[begin:end], extra[:, 0]])

@@ -76,8 +76,8 @@ class LogRead:
     @property
     def within_h(self) -> float:
         """How near in time failures are one event [h]."""
-        said = self.asked.together
-        return 0.0 if said is None else hours_option(said, "--together")
+        together = self.asked.together
+        return 0.0 if together is None else hours_option(together, "--together")
 
     def groups(self, column: str) -> NodeGroups:
         """What each node belongs to, by a column of the nodes' table or of the log itself."""

@@ -30,10 +30,10 @@ EXAMPLE = "write KEY=LOW:HIGH:linN or KEY=A,B,C, for example --over spares=0:64:
 def said_axes(over: Sequence[str]) -> tuple[OptionAxis, ...]:
     """What ``--over`` varies. Raises ParameterError for what is no axis."""
     pairs = []
-    for said in over:
-        name, equals, text = (part.strip() for part in said.partition("="))
+    for axis in over:
+        name, equals, text = (part.strip() for part in axis.partition("="))
         if not equals or not name:
-            raise ParameterError(f"--over {one_line(said)}: {EXAMPLE}")
+            raise ParameterError(f"--over {one_line(axis)}: {EXAMPLE}")
         pairs.append((name, text))
     return axes_of(pairs, "--over")
 
@@ -50,8 +50,8 @@ def axes_of(
         try:
             found[key] = OptionAxis(key, values_along(written))
         except ParameterError as error:
-            said = one_line(str(written))
-            raise ParameterError(f"{option} {one_line(name)}: {said} {error}") from None
+            text = one_line(str(written))
+            raise ParameterError(f"{option} {one_line(name)}: {text} {error}") from None
     axes = tuple(found.values())
     if (n := len(points_of(axes))) > MOST_POINTS:
         raise ParameterError(f"{option}: makes {n:,} points; at most {MOST_POINTS:,} are possible")
@@ -98,9 +98,9 @@ def fleet_into(
     def make() -> FleetResult:
         keeps(lambda: f"finished histories are kept in {store.root / FOLDER}")
         with watch.progress("histories") as on_progress:
-            options = run_options(loaded, points, workers, option, on_progress, store=store)
+            options = run_options(loaded, points, workers, store, option, on_progress)
         with watch.progress("unknown inputs") as on_progress:
-            decision = decide(loaded, options, axes, workers, on_progress, store)
+            decision = decide(loaded, options, axes, workers, store, on_progress)
         return write_fleet(
             target,
             loaded,

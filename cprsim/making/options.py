@@ -50,9 +50,9 @@ def replay_number(replay: str | None, whole: Callable[[], Result]) -> int | None
 
 def shortcuts(seed: int | None, replications: int | None) -> list[str]:
     """What ``--seed`` and ``--replications`` mean as overrides of the scenario."""
-    said = []
+    overrides = []
     if seed is not None:
-        said.append(f"simulation.seed={seed}")
+        overrides.append(f"simulation.seed={seed}")
     if replications is not None:
-        said.append(f"simulation.replications={replications}")
-    return said
+        overrides.append(f"simulation.replications={replications}")
+    return overrides

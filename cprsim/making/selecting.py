@@ -49,17 +49,17 @@ def said_of_limits(
     ----------
     limits : by name, those of `LIMITS` and `max_loss`; None where it is not asked for
     """
-    said = []
+    overrides = []
     if any(limit is not None for limit in limits.values()):
-        said += [
+        overrides += [
             f"accuracy.{key}={'null' if limit is None else _flow(limit)}"
             for key, limit in limits.items()
         ]
     if confidence is not None:
-        said.append(f"accuracy.confidence={confidence!r}")
+        overrides.append(f"accuracy.confidence={confidence!r}")
     if risk is not None:
-        said.append(f"accuracy.risk={risk}")
-    return said
+        overrides.append(f"accuracy.risk={risk}")
+    return overrides
 
 
 def _flow(limit: float | Mapping[str, float]) -> str:

@@ -12,10 +12,11 @@ from cprsim.plots.timeline import timeline_figure
 if TYPE_CHECKING:
     from cprsim.results.run import Result
 
+OF_WHOLE_RUNS: dict[str, Draw] = {"overhead": overhead_figure}
+OF_ALL: dict[str, Draw] = {"timeline": timeline_figure}  # of single replications too
+
 
 def run_figures(result: Result) -> dict[str, Draw]:
-    """Overhead (of whole runs) and timeline."""
-    figures: dict[str, Draw] = {"timeline": partial(timeline_figure, result)}
-    if result.replay is None:
-        figures = {"overhead": partial(overhead_figure, result), **figures}
-    return figures
+    """Each figure that suits the result."""
+    figures = OF_ALL if result.replay is not None else OF_WHOLE_RUNS | OF_ALL
+    return {name: partial(draw, result) for name, draw in figures.items()}

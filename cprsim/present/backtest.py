@@ -18,8 +18,7 @@ from cprsim.backtesting.replaying import (
     money_draws,
 )
 from cprsim.codec import finite_or_none as plain
-from cprsim.estimate import NO_NUMBER, Estimate
-from cprsim.present.as_json import interval
+from cprsim.estimate import NO_NUMBER, Estimate, interval
 from cprsim.present.document import (
     Block,
     Cell,
@@ -99,18 +98,18 @@ def _in_money(found: Sequence[Backtest], advised: Advice) -> list[str]:
 def _in_draws(draws: MoneyDraws) -> str:
     """In how many draws the cheapest in all is so, and what it saves."""
     others = ", ".join(f"{name} {n}" for name, n in draws.cheapest_in.items() if name != draws.best)
-    said = (
+    sentence = (
         f"It is the cheapest in {draws.cheapest_in.get(draws.best, 0)} of {draws.n_draws} joint "
         f"draws of what the logs do not say{f' (others: {others})' if others else ''}"
     )
     if draws.saved is None or draws.best == AS_IT_RAN:
-        return f"{said}."
+        return f"{sentence}."
     mean, low, high = (
         shown(round(end), "") if isfinite(end) else NO_NUMBER
         for end in (draws.saved.mean, draws.saved.low, draws.saved.high)
     )
     between = "" if NO_NUMBER in (low, high) else f" (95 %: {low} to {high})"
-    return f"{said}; beside {AS_IT_RAN} it saves {mean}{between} in all."
+    return f"{sentence}; beside {AS_IT_RAN} it saves {mean}{between} in all."
 
 
 def _subject(found: Sequence[Backtest]) -> str:

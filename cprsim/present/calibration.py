@@ -10,7 +10,7 @@ from cprsim.backtesting.calibrating import (
     Calibration,
     HalfPrediction,
 )
-from cprsim.present.as_json import interval
+from cprsim.estimate import interval
 from cprsim.present.document import (
     Block,
     Document,

@@ -40,18 +40,18 @@ def document_of_curve(curve: CurveFile) -> Document:
 
 def _answer(curve: CurveFile, metric: Metric) -> str:
     """What losing a hundredth of the samples costs, under each strategy."""
-    said = [
+    sentences = [
         f"{one.strategy} {_with_interval(one, PORTION)}"
         for one in curve.responses
         if one.metric == metric
     ]
     return (
         f"A job that loses {100 * PORTION:g} % of its samples (weighted PLS) loses this much of "
-        f"its {metric.label}, by the way it saves: {'; '.join(said)}."
+        f"its {metric.label}, by the way it saves: {'; '.join(sentences)}."
         if metric == Metric.AUC
-        else f"Its {metric.label} rises by: {'; '.join(said)}."
+        else f"Its {metric.label} rises by: {'; '.join(sentences)}."
         if metric == Metric.LOG_LOSS
-        else f"In {metric.label} it gets worse by: {'; '.join(said)}."
+        else f"In {metric.label} it gets worse by: {'; '.join(sentences)}."
     )
 
 
@@ -139,8 +139,8 @@ def inputs_of_curve(curve: CurveFile) -> dict[str, str]:
 def _measured(curve: CurveFile) -> list[Block]:
     """The section `kernel` that was trained, and what made the file."""
     if curve.kernel is None:
-        said = "A curve of the user's own: the file says nothing of what was measured, or how."
-        return [Words([said])]
+        sentence = "A curve of the user's own: the file says nothing of what was measured, or how."
+        return [Words([sentence])]
     made = {"command": curve.command, "identity of what was trained": curve.identity}
     made |= {name.replace("_", " "): value for name, value in curve.manifest.items()}
     entries = {**{f"kernel.{key}": value for key, value in curve.kernel.items()}, **made}

@@ -182,8 +182,8 @@ class Section:
     blocks: Sequence[Block]
 
     def __post_init__(self) -> None:
-        said = [one for one in self.blocks if not isinstance(one, Words) or one.paragraphs]
-        object.__setattr__(self, "blocks", said)
+        filled = [one for one in self.blocks if not isinstance(one, Words) or one.paragraphs]
+        object.__setattr__(self, "blocks", filled)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,11 +113,11 @@ class FitReport:
         circle, why_no_circle = _circle(
             fitted, circle_seed, apart.domains, course if through_window else None, random
         )
-        said = verdict(fitted, n_job)
+        verdicts = verdict(fitted, n_job)
         return cls(
-            fitted, n_job, origin, written, why_no_fragment, simpler, circle, why_no_circle, said,
-            _now_sentences(fitted, course, n_job), apart, course, why_no_rates, through_window,
-            random,
+            fitted, n_job, origin, written, why_no_fragment, simpler, circle, why_no_circle,
+            verdicts, _now_sentences(fitted, course, n_job), apart, course, why_no_rates,
+            through_window, random,
         )  # fmt: skip
 
     @property
@@ -426,7 +426,7 @@ def _circle_blocks(report: FitReport) -> list[Block]:
     if not report.circle:
         return []
     cause, domains = report.fitted.observation.cause, report.apart.domains
-    said = {
+    words = {
         "simulated: this cause alone, whose clocks no other cause's repair renews":
             cause is not None,
         "simulated: nodes alone, and the shocks of domains besides": domains is not None,
@@ -440,7 +440,7 @@ def _circle_blocks(report: FitReport) -> list[Block]:
             row_columns("statistic", "log", "simulated", "95 % of them", "inside"),
             [_compared_cells(one) for one in report.circle],
         ),
-        Words([text for text, is_so in said.items() if is_so]),
+        Words([text for text, is_so in words.items() if is_so]),
     ]
 
 

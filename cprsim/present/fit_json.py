@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.codec import finite_or_none
-from cprsim.estimate import Estimate
+from cprsim.estimate import Estimate, interval
 from cprsim.fitting.by_group import ByGroup
 from cprsim.fitting.causes import AGES_H, CauseFragment, OfCause
 from cprsim.fitting.correlation import WORST_FRACTION
@@ -23,7 +23,6 @@ from cprsim.fitting.rates import Rates
 from cprsim.fitting.since_last import Since
 from cprsim.fitting.trace_fit import Subject
 from cprsim.fitting.trend import Trend
-from cprsim.present.as_json import interval
 from cprsim.present.fit import FitReport, is_beyond
 
 

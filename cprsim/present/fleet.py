@@ -210,15 +210,15 @@ def heading(result: FleetResult) -> str:
 
 def energy(result: FleetResult) -> list[str]:
     """Energy and carbon of the options that are shown, per month."""
-    said = []
+    sentences = []
     for one in shown_options(result):
         if isnan(one.energy_kwh):
             continue
         carbon = "" if isnan(one.carbon_kg) else f", {significant(one.carbon_kg / 1000)} t of CO2"
-        said.append(
+        sentences.append(
             f"Energy, {one.name}: {significant(one.energy_kwh / 1000)} MWh{carbon} a month."
         )
-    return said
+    return sentences
 
 
 def knee_sentences(result: FleetResult) -> list[str]:
@@ -242,18 +242,18 @@ def _knee(result: FleetResult, knee: Knee) -> str:
 def recommendation(result: FleetResult) -> list[str]:
     """The cheapest option, what it saves, and what would reverse that."""
     decision = result.decision
-    said = [_advice(result)]
+    sentences = [_advice(result)]
     best = result.option(decision.best)
     if best.statistics["pls"].mean > 0:
-        said.append(
+        sentences.append(
             "It leaves shards stale, which has no price here: a job's PLS is "
             f"{significant(100 * best.statistics['pls'].mean)} % on average."
         )
     if decision.n_left_out:
-        said.append(
+        sentences.append(
             f"Left out: {count(decision.n_left_out, 'option')} under which not all jobs finish."
         )
-    return [*said, *sensitivity_sentences(decision.sensitivity)]
+    return [*sentences, *sensitivity_sentences(decision.sensitivity)]
 
 
 def _advice(result: FleetResult) -> str:

@@ -8,11 +8,10 @@ from math import isfinite
 from typing import Any
 
 from cprsim.codec import finite_or_none as plain
-from cprsim.estimate import NO_NUMBER, Estimate
+from cprsim.estimate import NO_NUMBER, Estimate, interval
 from cprsim.history.ledger import INFERRED, LEDGER_PARTS, Charged, JobLedger
 from cprsim.history.summing import CalendarPeriod, of_all, over_time, worst
 from cprsim.plots.chart import Chart, Panel, Series
-from cprsim.present.as_json import interval
 from cprsim.present.charts import chart_blocks
 from cprsim.present.document import (
     Block,

@@ -48,11 +48,11 @@ def expectation(expected: Expected, n_seeds: int | None, precision: float) -> li
 
 def _of_own(one: Expected) -> str:
     """Of a trainer of one's own, which knows no baselines."""
-    said = f"The trainer without failures: AUC {one.auc:.4f}, log-loss {one.log_loss:.5f}."
+    sentence = f"The trainer without failures: AUC {one.auc:.4f}, log-loss {one.log_loss:.5f}."
     if one.n_test is None:
-        return f"{said} It reports its metrics itself: how many samples test it is not known."
+        return f"{sentence} It reports its metrics itself: how many samples test it is not known."
     return (
-        f"{said} Beside it: the base rate, {one.base_rate_auc:.3f} and "
+        f"{sentence} Beside it: the base rate, {one.base_rate_auc:.3f} and "
         f"{one.base_rate_log_loss:.4f}. The evaluation set has {one.n_test:,} samples, "
         f"{one.n_test_clicks:,} of them clicks."
     )
@@ -60,16 +60,15 @@ def _of_own(one: Expected) -> str:
 
 def forks(memory: MemoryOfForks) -> str:
     """The memory that copies of the tables take."""
-    said = (
+    sentence = (
         f"Forks: each seed follows {memory.n_copies - 1} ways of saving, a copy of the tables for "
         f"each, {memory.copy_bytes / 1e6:,.1f} MB: {memory.needed_bytes / 1e9:,.2f} GB in "
         f"{memory.n_workers} workers"
     )
     if not memory.spilled_bytes:
-        return f"{said}."
-    return (
-        f"{said}, {memory.spilled_bytes / 1e9:,.2f} GB of it on disk: half of the memory is kept."
-    )
+        return f"{sentence}."
+    on_disk = f"{memory.spilled_bytes / 1e9:,.2f} GB of it on disk: half of the memory is kept"
+    return f"{sentence}, {on_disk}."
 
 
 def noise_warning(rehearsal: TrainerCheck, precision: float) -> list[str]:
@@ -158,7 +157,7 @@ def slopes_table(measured: Measured) -> Table:
     columns = [Column("strategy", is_number=False)]
     metrics = list(measured.fitted)
     for metric in metrics:
-        loss = f"{metric.label} loss"
+        loss = metric.loss_label
         columns.append(Column(f"{loss} per PLS", brief=f"{loss}\nper PLS"))
         columns.append(Column("over that of partial", brief="over that\nof partial"))
     columns.append(Column(f"bytes, T_save {share}", brief=f"bytes, T_save\n{share}"))
@@ -229,8 +228,8 @@ def _pm(estimate: SeedMean) -> str:
 
 
 def _ranking(metric: Metric, checks: Checks) -> str:
-    told = "; ".join(_difference(one) for one in checks.differences)
-    return f"Paired differences of {metric.label} slopes (95 % interval): {told}."
+    differences = "; ".join(_difference(one) for one in checks.differences)
+    return f"Paired differences of {metric.label} slopes (95 % interval): {differences}."
 
 
 def _difference(one: SlopeDifference) -> str:
@@ -241,16 +240,16 @@ def _difference(one: SlopeDifference) -> str:
 
 
 def _adding_up(metric: Metric, checks: Checks) -> str:
-    told = "; ".join(
+    histories = "; ".join(
         f"{one.strategy}, {one.n_failures} failures, PLS {one.pls:.2f}: "
         f"{_pm(one.measured_over_sum)} ({_pm(one.measured_over_predicted)}), {one.verdict.value}"
         for one in checks.adding_up
     )
     return (
-        f"Histories of several failures, {metric.label} loss over the sum of their failures' (in "
+        f"Histories of several failures, {metric.loss_label} over the sum of their failures' (in "
         f"brackets: over what the curve says, as the other seeds bend it; ± one standard error), "
         f"and whether the curve holds to within {HOLDS_WITHIN:.0%}, by the 95 % interval: "
-        f"{told or 'none were run'}. {_all_in_all(checks)}"
+        f"{histories or 'none were run'}. {_all_in_all(checks)}"
     )
 
 

@@ -38,8 +38,8 @@ def money_section(result: Result) -> list[Block]:
 
 
 def _careful(bills: Bills) -> list[Block]:
-    said = not_compared(bills)
-    return [Words(said)] if said else []
+    warnings = not_compared(bills)
+    return [Words(warnings)] if warnings else []
 
 
 def money_table(bills: Bills, of: str = "a job") -> Table:
@@ -161,12 +161,14 @@ def cheapest(bills: Bills, by_overhead: str | None = None) -> str:
     first, *others = sorted(compared, key=lambda name: bills[name].month.total_cents)
     counted = all(ACCURACY in one.job.cents for one in compared.values())
     words = "accuracy counted" if counted else "accuracy not counted"
-    said = f"Cheapest in all, {words}: {first}, {_amount(bills[first].month)} a month"
+    sentence = f"Cheapest in all, {words}: {first}, {_amount(bills[first].month)} a month"
     if by_overhead is not None and by_overhead in others:
-        said = f"{said}. By overhead it is {by_overhead}, {_why_more(bills, by_overhead, first)}"
+        sentence = (
+            f"{sentence}. By overhead it is {by_overhead}, {_why_more(bills, by_overhead, first)}"
+        )
     elif others:
-        said = f"{said}; {others[0]} costs {_more(bills, others[0], first)} more"
-    return " ".join([f"{said}.", *not_compared(bills)])
+        sentence = f"{sentence}; {others[0]} costs {_more(bills, others[0], first)} more"
+    return " ".join([f"{sentence}.", *not_compared(bills)])
 
 
 def not_compared(bills: Bills) -> list[str]:

@@ -52,14 +52,14 @@ def reproduced_blocks(made: Reproduced) -> list[Block]:
 def document_of_reproduction(made: Reproduced) -> Document:
     """Everything about one reproduced result. Raises ResultError for an unreadable file."""
     summary = made.summary
-    said: list[Block] = [_comparisons(summary.rows)] if summary.rows else []
+    blocks: list[Block] = [_comparisons(summary.rows)] if summary.rows else []
     inputs = sorted(path.name for path in made.path.glob("*.yaml"))
     return Document(
         title=summary.title,
         question=summary.question,
         answer=[_tally(summary.rows), *_misses(summary.rows)],
         sections=[
-            Section("Ours beside the paper's", [*said, Words(summary.notes)]),
+            Section("Ours beside the paper's", [*blocks, Words(summary.notes)]),
             *(Section(chart.title, chart_blocks(chart)) for chart in summary.charts),
             Section("Tables", [*map(_table, summary.listings)]),
             *origin(read_manifest(made.path), made.path, scenarios=inputs),

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cprsim.codec import finite_or_none
-from cprsim.estimate import NO_NUMBER, Estimate
-from cprsim.present.as_json import interval
+from cprsim.estimate import NO_NUMBER, Estimate, interval
 from cprsim.present.document import (
     Block,
     Cell,
@@ -46,7 +45,7 @@ from cprsim.present.run_timeline import timeline_section
 from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.recovery.giving_up import n_saves_due
 from cprsim.results import FINISHED, Result
-from cprsim.results.accuracy_rows import further_losses
+from cprsim.results.accuracy_rows import BEYOND, QUANTITIES, further_losses
 from cprsim.results.metrics import BESIDE, parts_among
 from cprsim.results.money import bills_in
 from cprsim.results.percentiles import PERCENT, Percentiles, percentiles
@@ -73,6 +72,11 @@ if TYPE_CHECKING:
 AS_RUN = "as it was run: overrides, seed and replications inside"
 SHOWN_PERCENT = (10, 50, 90, 95, 99)
 AUC_LOSS = "auc_loss"
+# metrics that have a column of their own here, or stand in files and JSON alone
+PLACED = frozenset({
+    "failures", "saves", "pls", "pls_net", *QUANTITIES.values(), BEYOND, "ettr", "ettr_paid",
+    "overhead_h", "overhead_node_h", "wall_h",
+})  # fmt: skip
 BRIEF = {  # headings on a terminal of parts of overhead that are not headed by their name
     "lost": "lost\nwork",
     "wait": "wait for\nspare",
@@ -92,6 +96,7 @@ def run_blocks(result: Result, *, found_again: bool = False) -> list[Block]:
         costs_table(result),
         *money_of(result),
         *map(Words, _remarks(result)),
+        Words([_terms(result)]),
         places_of_run(result, found_again=found_again),
     ]
 
@@ -145,6 +150,16 @@ def _remarks(result: Result) -> list[list[str]]:
         savings(result) if whole else [],
         _replications_to_replay(result) if whole else [],
     ]
+
+
+def _terms(result: Result) -> str:
+    """What the table's terms mean, for readers who see them for the first time."""
+    terms = ["ETTR is useful time over wall time"]
+    if any(policy.leaves_stale for policy in result.policies):
+        terms.append("PLS the portion of lost samples")
+    if any(policy.interval_rule == "young" for policy in result.policies):
+        terms.append("young an interval by Young's formula, from the cost of a save and the MTBF")
+    return f"In the table {', '.join(terms)} (docs/concepts.md)."
 
 
 def _replications_to_replay(result: Result) -> list[str]:
@@ -258,12 +273,23 @@ def _other_columns(result: Result, lines: Sequence[StrategyLine]) -> list[Column
         ),
         (True, (Column("cost, h", brief="cost\nh", dispensable=True), _cost("overhead_h"))),
         (True, (Column("cost, node-h", brief="cost\nnode-h"), _cost("overhead_node_h"))),
+        *(
+            (all(name in line.spreads for line in lines), _added(name))
+            for name in BESIDE
+            if name not in PLACED
+        ),
     ]
     if price is not None:
         money = price.currency or "money"
         column = Column(f"cost, {money}", brief=f"cost\n{money}")
         columns.append((True, (column, _cost("overhead_node_h", price.of))))
     return [column for is_shown, column in columns if is_shown]
+
+
+def _added(name: str) -> ColumnOfLines:
+    """The column of a metric that this file says nothing of."""
+    heading = name.replace("_", " ")
+    return Column(heading), lambda line: significant(line.mean(name))
 
 
 def _every(line: StrategyLine) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import isnan
+from typing import Any
 
+from cprsim.codec import encode
 from cprsim.estimate import NO_NUMBER
 from cprsim.present.document import (
     Block,
@@ -17,8 +19,8 @@ from cprsim.present.document import (
     Table,
     Words,
 )
-from cprsim.present.money import cheapest, money_table
-from cprsim.present.provenance import origin
+from cprsim.present.money import bills_as_json, cheapest, money_table
+from cprsim.present.provenance import FOUND_AGAIN, origin, places
 from cprsim.present.selection_sentences import (
     decision,
     drawn,
@@ -40,6 +42,21 @@ from cprsim.selector.words import decimals, entries, quantity_of, typed
 CHOSEN = "*"
 HOW_TO_RUN = "To run them so, put into the scenario:"
 N_OF_COSTS = 4  # the first columns, which are all where nothing loses samples
+
+
+def selection_blocks(made: Selected, n_nodes: int, *, found_again: bool = False) -> list[Block]:
+    """What a terminal shows.
+
+    Parameters
+    ----------
+    n_nodes : of the job
+    found_again : nothing was simulated, because the finished folder was there already
+    """
+    note = FOUND_AGAIN if found_again else ""
+    return [
+        *summary(made.selection, made.name, n_nodes, prices_in(made.path)),
+        places(made.path, [made.path / "pareto.png"], note),
+    ]
 
 
 def summary(
@@ -250,3 +267,18 @@ def _picture(made: Selected) -> Picture:
         ),
         draw=lambda narrow: selection_figure(made.selection, made.name, narrow=narrow),
     )
+
+
+# ------------------------------------------------------------------------------ for scripts
+
+
+def selection_as_json(made: Selected) -> dict[str, Any]:
+    """The object that ``cprsim select --json`` prints."""
+    selection = made.selection
+    return {
+        "name": made.name,
+        "results": str(made.path),
+        **encode(selection),
+        "entries": entries(selection),
+        **bills_as_json(bills_of_selection(selection, prices_in(made.path))),
+    }

@@ -141,18 +141,18 @@ def drawn(selection: Selection) -> list[str]:
     seen, chosen = selection.drawn, selection.chosen
     if seen is None:
         return []
-    said = f"{_same_decision(selection)} " if selection.best else ""
+    sentence = f"{_same_decision(selection)} " if selection.best else ""
     if chosen.is_system and not chosen.option:
-        return [said.strip()]
+        return [sentence.strip()]
     ends = f"{_drawn_interval(seen.low_h)} to {_drawn_interval(seen.high_h)}"
     interval = f"`{chosen.option}`" if chosen.option else "interval"
     draws = "the draws" if selection.best else f"{seen.n} draws of the failures' parameters"
     spread = f"The best {interval} of {chosen.strategy} is {ends} (5 to 95 % of {draws})"
     if selection.fell_back or not chosen.policy.leaves_stale:
-        return [f"{said}{spread}."]
+        return [f"{sentence}{spread}."]
     kept = f"the one above keeps the limit in {100 * seen.kept_fraction:g} %"
     safe = f"to keep it in 95 % of them, take the shorter end, {_drawn_interval(seen.low_h)}"
-    return [f"{said}{spread}; {kept}{'' if seen.kept_fraction >= 0.95 else f'; {safe}'}."]
+    return [f"{sentence}{spread}; {kept}{'' if seen.kept_fraction >= 0.95 else f'; {safe}'}."]
 
 
 def _same_decision(selection: Selection) -> str:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from cprsim.codec import finite_or_none
-from cprsim.estimate import NO_NUMBER, Estimate
-from cprsim.present.as_json import interval
+from cprsim.estimate import NO_NUMBER, Estimate, interval
 from cprsim.present.document import (
     Block,
     Column,
@@ -141,8 +140,8 @@ def _end_cells(
     if extreme is None:
         nowhere = NO_NUMBER, "no point at which every replication finishes"
         return (*nowhere, *[NO_NUMBER] * (len(losses) + has_money))
-    half_width = 100 * (extreme.high - extreme.low) / 2
-    overhead = with_interval(float(100 * extreme.mean), half_width)
+    percent = extreme.overhead.times(100)
+    overhead = with_interval(percent.mean, percent.half_width)
     there = extreme.where.items()
     where = ", ".join(_at(column, names[column], value) for column, value in there)
     money = [_amount(extreme.cost_month)] if has_money else []
@@ -258,7 +257,7 @@ def _against(one: StrategySummary) -> str:
 
 
 def _percent(extreme: Extreme) -> str:
-    mean, low, high = suited(*(100 * value for value in (extreme.mean, extreme.low, extreme.high)))
+    mean, low, high = suited(*extreme.overhead.times(100).triple)
     return f"{mean} % ({low} to {high})"
 
 
@@ -348,7 +347,7 @@ def _extreme_as_json(extreme: Extreme) -> dict[str, Any]:
     return {
         "where": dict(extreme.where),
         "save_interval_h": finite_or_none(extreme.save_interval_h),
-        **interval(extreme),
+        **interval(extreme.overhead),
         **({} if extreme.cost_month is None else {COST_MONTH: interval(extreme.cost_month)}),
         **{quantity: interval(loss) for quantity, loss in extreme.losses.items()},
     }

@@ -8,9 +8,8 @@ from math import isnan
 from typing import Any
 
 from cprsim.codec import encode, finite_or_none
-from cprsim.estimate import NO_NUMBER
+from cprsim.estimate import NO_NUMBER, interval
 from cprsim.plots.systems import systems_figure
-from cprsim.present.as_json import interval
 from cprsim.present.document import (
     Block,
     Column,
@@ -267,9 +266,9 @@ def answer_in_money(comparison: Comparison, found: Sequence[Standing]) -> list[s
     """Which system of those that may be the best is the cheapest in all; what would change that."""
     bills = bills_that_count(found, bills_in(comparison.result))
     best = next((one.name for one in found if one.verdict == BEST), None)
-    said = [cheapest(bills, best)] if bills else []
+    sentences = [cheapest(bills, best)] if bills else []
     unsure = comparison.sensitivity
-    return said if unsure is None else [*said, *sensitivity_sentences(unsure)]
+    return sentences if unsure is None else [*sentences, *sensitivity_sentences(unsure)]
 
 
 def careful(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
@@ -327,8 +326,8 @@ def not_compared(comparison: Comparison) -> list[str]:
 def _left_out(names: Sequence[str], what: str, why: Mapping[str, str]) -> str:
     """With the whole reason where there is one alone; else with what all of them lack."""
     reasons = {why[name] for name in names}
-    said = reasons.pop() if len(reasons) == 1 else f"give {what}"
-    return f"Not compared: {', '.join(names)}: {said}."
+    reason = reasons.pop() if len(reasons) == 1 else f"give {what}"
+    return f"Not compared: {', '.join(names)}: {reason}."
 
 
 # --------------------------------------------------------------------------- JSON
@@ -384,18 +383,18 @@ def _system(one: Standing) -> dict[str, Any]:
 
 def row_of(one: Standing) -> dict[str, Any]:
     """One system as a flat row: what tables of a program take."""
-    said = _system(one)
+    cells = _system(one)
     taken = ("name", "strategy", "interval_h", FINISHED)
     back = ("verdict", *MEANS, "accuracy", "extra_nodes", "extra_memory_fraction")
-    losses = {f"after_{kind.replace(' ', '_')}": fate for kind, fate in said["after"].items()}
+    losses = {f"after_{kind.replace(' ', '_')}": fate for kind, fate in cells["after"].items()}
     return {
-        **{name: said[name] for name in taken},
-        **_ends("overhead_fraction", said["overhead_fraction"]),
-        **{name: part["mean"] for name, part in said["parts"].items()},
-        **_ends("more_than_best", said["more_than_best"]),
-        **{name: said[name] for name in back},
-        **_ends("auc_loss", said["auc_loss"]),
-        **said["traffic"],
+        **{name: cells[name] for name in taken},
+        **_ends("overhead_fraction", cells["overhead_fraction"]),
+        **{name: part["mean"] for name, part in cells["parts"].items()},
+        **_ends("more_than_best", cells["more_than_best"]),
+        **{name: cells[name] for name in back},
+        **_ends("auc_loss", cells["auc_loss"]),
+        **cells["traffic"],
         **{name: _lost_at_most(fate) for name, fate in losses.items()},
     }
 

@@ -67,35 +67,35 @@ def _cells(one: StrategyAccuracy, whole: Quality, useful_h: float) -> list[str]:
 def sentences(measured: TrainingOutcome) -> list[str]:
     """What has to be said with the numbers."""
     what = measured.stand_in
-    said = [
+    lines = [
         f"Failures of replication {measured.replication}. Accuracy was measured on "
         f"{what.measured_on}. One run per strategy: differences this small vary from seed to seed."
     ]
     if what.teacher is not None:
-        said.append(
+        lines.append(
             f"The clicks come from a planted teacher, whose own AUC is {what.teacher.auc:.4f} and "
             f"log-loss {what.teacher.log_loss:.4f}: no model can do better."
         )
     if measured.team is not None:
-        said += _in_step(measured, measured.team)
+        lines += _in_step(measured, measured.team)
     if any(one.trained is measured.whole for one in measured.strategies):
-        said.append(
+        lines.append(
             "A strategy that rolls everybody back ends bit by bit as the run without failures."
         )
-    said += [
+    lines += [
         _memory(one.policy.name, one.policy.sub_saves.tracker, one.tracker_fraction)
         for one in measured.strategies
         if one.policy.sub_saves is not None and one.bytes_written is not None
     ]
     if what.n_skipped:
-        said.append(f"Left out of the log: {count(what.n_skipped, 'bad line')}.")
-    return said
+        lines.append(f"Left out of the log: {count(what.n_skipped, 'bad line')}.")
+    return lines
 
 
 def _in_step(measured: TrainingOutcome, team: Team) -> list[str]:
     """How the replicas stayed in step, and what lost ones had not synchronised."""
     setting = team.setting
-    said = [
+    lines = [
         f"{setting.n_trainers} replicas in step by {setting.name}, {setting.n_threads} threads "
         f"each; they train the last {team.n_trained:,} clicks, from the model of one trainer on "
         "those before.",
@@ -105,11 +105,11 @@ def _in_step(measured: TrainingOutcome, team: Team) -> list[str]:
     for one in measured.strategies:
         if one.lost_iterations:
             mean = sum(one.lost_iterations) / len(one.lost_iterations)
-            said.append(
+            lines.append(
                 f"{one.policy.name}: {count(len(one.lost_iterations), 'trainer')} lost, with "
                 f"{mean:.1f} iterations since the last synchronisation on average."
             )
-    return said
+    return lines
 
 
 def _memory(name: str, tracker: str, fraction: float) -> str:

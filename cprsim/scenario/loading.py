@@ -18,17 +18,11 @@ from cprsim.scenario.overrides import apply_axes, apply_overrides, put
 from cprsim.scenario.problems import in_order, problems_of, shown
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.steps import with_times
-from cprsim.scenario.traces import TraceFailures
+from cprsim.scenario.traces import SOURCES, TraceFailures
 from cprsim.scenario.unknown import unknown_values
 from cprsim.scenario.yaml_text import KeyPath, Plain, YamlDocument, as_written, read_document
 
 MAX_BYTES = 500_000
-SOURCES = {
-    "counts": "a CSV file of yours, with how many nodes there were when",
-    "infinitehbd": "InfiniteHBD's fault trace: StepFun's public repository of that name on GitHub",
-    "lanl": "LANL's failure records LA-UR-05-7318: the Computer Failure Data Repository (CFDR)",
-    "tidy": "a CSV file of yours with the columns node, start and end",
-}
 OURS = "CPRSIM_"  # begins the names of the environment variables that a scenario may ask for
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 

@@ -19,6 +19,12 @@ from cprsim.scenario.quantities import Model, PositiveCount
 from cprsim.units import TIME, Quantity
 
 FEWEST_OUTAGES = 2  # that can be replayed
+SOURCES = {  # what the file of each format is, and where it comes from
+    "counts": "a CSV file of yours, with how many nodes there were when",
+    "infinitehbd": "InfiniteHBD's fault trace: StepFun's public repository of that name on GitHub",
+    "lanl": "LANL's failure records LA-UR-05-7318: the Computer Failure Data Repository (CFDR)",
+    "tidy": "a CSV file of yours with the columns node, start and end",
+}
 EXAMPLE = "write a day such as 2000-01-01, or for tidy traces an instant as the file writes them"
 
 

@@ -140,8 +140,8 @@ def _fewest_that_help(bench: Bench, strategy: str) -> Priced:
             enough = one
         else:
             too_few = middle
-    said = _as_said(bench, strategy, enough_overhead) if enough.n_writes == 0 else None
-    return enough if said is None else said
+    candidate = _as_said(bench, strategy, enough_overhead) if enough.n_writes == 0 else None
+    return enough if candidate is None else candidate
 
 
 def _as_said(bench: Bench, strategy: str, enough_overhead: float) -> Priced | None:

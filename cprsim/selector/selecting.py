@@ -118,8 +118,8 @@ def candidate(
     """A priced candidate as the numbers that are shown."""
     option, entry, found = "", "", rule or "selected"
     if isinstance(way, ListedSystem):
-        said = typed(min(one.policy.save_interval_h, way.scenario.job.useful_h))
-        option, entry = way.option or "", way.text(said if way.option else None)
+        interval = typed(min(one.policy.save_interval_h, way.scenario.job.useful_h))
+        option, entry = way.option or "", way.text(interval if way.option else None)
         found = one.policy.interval_rule
     n, nothing = len(one.overhead), np.nan
     unknown = Estimate(nothing, nothing, nothing, n)

@@ -51,11 +51,11 @@ def entries(selection: Selection) -> dict[str, str]:
 def entry(strategy: str, policy: RecoveryPolicy) -> str:
     """A complete entry of `recovery` in a scenario, which makes the same policy."""
     interval_h, parts = policy.save_interval_h, policy.sub_saves
-    said = {"strategy": strategy, "interval": NEVER if interval_h == inf else typed(interval_h)}
+    fields = {"strategy": strategy, "interval": NEVER if interval_h == inf else typed(interval_h)}
     settings = {} if parts is None else _settings(parts)
     if settings:
-        said["sub_saves"] = _flow(settings)
-    return _flow(said)
+        fields["sub_saves"] = _flow(settings)
+    return _flow(fields)
 
 
 def _settings(parts: SubSaves) -> dict[str, str]:
@@ -71,8 +71,8 @@ def _settings(parts: SubSaves) -> dict[str, str]:
     return {} if parts == papers else ours
 
 
-def _flow(said: Mapping[str, str]) -> str:
-    return "{" + ", ".join(f"{key}: {value}" for key, value in said.items()) + "}"
+def _flow(fields: Mapping[str, str]) -> str:
+    return "{" + ", ".join(f"{key}: {value}" for key, value in fields.items()) + "}"
 
 
 def decimals(limit: float) -> int:

@@ -47,6 +47,11 @@ class Metric(str):
         return LABELS.get(self, self.value)
 
     @property
+    def loss_label(self) -> str:
+        """What is lost of it, as people write it."""
+        return "log-loss rise" if self == Metric.LOG_LOSS else f"{self.label} loss"
+
+    @property
     def quantity(self) -> str:
         """The column of results that holds its loss."""
         return QUANTITIES.get(self, f"{self}{WORSE}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cprsim.codec import finite_or_none
-from cprsim.estimate import Estimate
+from cprsim.estimate import Estimate, interval
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import compile_engine
 from cprsim.results.metrics import FINISHED
@@ -106,10 +106,12 @@ def _quantities(moments: Moments, i: int, reference: str) -> dict[str, list[floa
     share = (n_finished / moments.n, *Estimate.of_share(n_finished, moments.n).triple[1:])
     found: dict[str, list[Any]] = {FINISHED: [*share, *NONE]}
     for metric in moments.metrics:
-        paired = NONE if name == reference else _triple(moments.difference(name, reference, metric))
-        found[metric] = [*_triple(moments.spread(name, metric)), *paired]
+        paired = (
+            NONE if name == reference else _numbers(moments.difference(name, reference, metric))
+        )
+        found[metric] = [*_numbers(moments.spread(name, metric)), *paired]
     return found
 
 
-def _triple(spread: Estimate) -> list[float | None]:
-    return [finite_or_none(value) for value in (spread.mean, spread.low, spread.high)]
+def _numbers(spread: Estimate) -> list[float | None]:
+    return [*interval(spread).values()]

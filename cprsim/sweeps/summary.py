@@ -24,9 +24,7 @@ class Extreme:
 
     where: Mapping[str, Any]
     save_interval_h: float
-    mean: float  # overhead, as a share of useful time; with its 95 % interval
-    low: float
-    high: float
+    overhead: Estimate  # as a share of useful time
     losses: Mapping[str, Estimate]  # there, by quantity; none where no staleness curve prices it
     cost_month: Estimate | None = None  # in the currency of the prices; None: nothing has one
 
@@ -97,9 +95,7 @@ def _extreme(result: SweepResult, row: Mapping[str, Any]) -> Extreme:
     return Extreme(
         where={k: v for k, v in where.items() if not pd.isna(v)},
         save_interval_h=float(row["save_interval_h"]),
-        mean=float(row["mean"]),
-        low=float(row["low"]),
-        high=float(row["high"]),
+        overhead=Estimate(row["mean"], row["low"], row["high"]),
         losses=row.get(LOSSES, {}),
         cost_month=row.get(COST),
     )

@@ -120,8 +120,8 @@ def _searched(one: Entrant, priced: Priced, way: Way) -> Found:
         return Found(one.name, one.entry.strategy, policy, FOUND, _named(one, policy))
     if way.option is None:
         return _as_it_is(one)
-    said = typed(min(priced.policy.save_interval_h, way.scenario.job.useful_h))
-    return Found(one.name, one.entry.strategy, priced.policy, FOUND, way.text(said))
+    interval = typed(min(priced.policy.save_interval_h, way.scenario.job.useful_h))
+    return Found(one.name, one.entry.strategy, priced.policy, FOUND, way.text(interval))
 
 
 def _full(one: Entrant, experiment: Experiment, bench: Bench, decided: Decided) -> Found:

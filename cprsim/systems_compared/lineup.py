@@ -141,8 +141,8 @@ def _others(loaded: LoadedScenario) -> Iterator[str]:
     yield from (name for name in (*STRATEGIES, *sorted(SYSTEMS)) if name not in listed)
 
 
-def _entry(strategy: str, **said: str) -> RecoverySection:
-    return RecoverySection.model_validate({"strategy": strategy, **said})
+def _entry(strategy: str, **fields: str) -> RecoverySection:
+    return RecoverySection.model_validate({"strategy": strategy, **fields})
 
 
 def _why_not(name: str, has_servers: bool, only: Sequence[str]) -> str | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from cprsim.codec import digest_of, encode, finite_or_none
 from cprsim.errors import ParameterError, Place
-from cprsim.estimate import Estimate
+from cprsim.estimate import Estimate, interval
 from cprsim.experiments import pipeline
 from cprsim.records import Floats
 from cprsim.recovery.systems import SYSTEMS
@@ -156,8 +156,8 @@ def body_of(lineup: Lineup) -> Body:
                 "interval_h": finite_or_none(one.policy.save_interval_h),
                 "accuracy": accuracy[one.name],
                 "finished_fraction": finished[one.name],
-                "overhead": _triple(spread) if one in done else None,
-                "more_than_best": more and _triple(more),
+                "overhead": interval(spread) if one in done else None,
+                "more_than_best": more and interval(more),
                 "verdict": verdict,
             }
         )
@@ -179,7 +179,3 @@ def tied_with_best(body: Body) -> list[str]:
         for one in body["systems"]
         if one["verdict"] == TIED and one["accuracy"] in ELIGIBLE
     ]
-
-
-def _triple(spread: Estimate) -> dict[str, float | None]:
-    return {name: finite_or_none(getattr(spread, name)) for name in ("mean", "low", "high")}

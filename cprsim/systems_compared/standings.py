@@ -115,8 +115,8 @@ def _overheads(comparison: Comparison) -> dict[str, Floats]:
     rows = comparison.result.replications
     overhead = (rows["wall_h"] - rows["useful_h"]) / rows["useful_h"]
     return {
-        str(name): overhead[mine.index].to_numpy(np.float64)
-        for name, mine in rows.groupby("strategy", sort=False, observed=True)
+        str(name): overhead[of_strategy.index].to_numpy(np.float64)
+        for name, of_strategy in rows.groupby("strategy", sort=False, observed=True)
     }
 
 

@@ -8,13 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from cprsim.analytic.tiers import (
-    least_tier_overhead_fraction,
-    optimal_tier_intervals_h,
-    tier_overhead_fraction,
-)
+from cprsim.analytic.tiers import least_tier_overhead_fraction, optimal_tier_intervals_h
 from cprsim.errors import ParameterError
 from tests.analytic.sampling import assert_mean, draws
+from tests.closed_forms.tiers import tier_overhead_fraction
 
 JOB = {
     "intervals_h": (0.5, 2.0, 6.0),

@@ -337,3 +337,10 @@ def test_what_is_wrong_is_said_with_exit_code_2(made_up_year, arguments) -> None
     done = call(*(log if one == "LOG" else one for one in arguments))
     assert done.exit_code == 2, done.output
     assert "Traceback" not in done.output
+
+
+def test_logs_that_time_nothing_are_refused_with_what_is_missing() -> None:
+    attempts = Path(__file__).parents[2] / "docs" / "examples" / "attempts.csv"
+    done = call("calibrate", attempts, "--saves-every", "30 min")
+    assert done.exit_code == 2
+    assert "the logs time no save, load, detection or rescheduling" in done.stderr

@@ -15,11 +15,11 @@ from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import PiecewiseHazard
 from cprsim.failures.frailty import GammaFrailty, Lemons
 from cprsim.failures.sources import Start
-from cprsim.failures.traces import read_tidy
 from cprsim.fitting.fragments import fragment
 from cprsim.fitting.trace_fit import fit_trace
 from cprsim.records import Clock
 from cprsim.scenario import load_scenario
+from tests.failures.tidy import read_tidy
 from tests.making import Make, maker
 
 CORRELATED = """\

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pytest
 
 from cprsim.errors import BudgetError, TraceError
-from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
+from cprsim.failures.traces import read_infinitehbd, read_lanl
+from tests.failures.tidy import read_tidy
 
 LOG = "node,start,end\na,1,2\nb,3,4\n"
 
@@ -110,7 +111,9 @@ READ_THEM = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (4_000_000_000, 4_000_000_000))
 from cprsim.errors import TraceError
-from cprsim.failures.traces import read_infinitehbd, read_tidy
+sys.path.insert(0, sys.argv.pop(1))
+from cprsim.failures.traces import read_infinitehbd
+from tests.failures.tidy import read_tidy
 for path in sys.argv[1:]:
     for read in (read_tidy, read_infinitehbd):
         try:
@@ -129,7 +132,7 @@ def test_devices_pipes_sockets_and_folders_are_refused_at_once(
         server.bind("socket.csv")
     paths = ["/dev/zero", "pipe.csv", "socket.csv", str(tmp_path)]
     run = subprocess.run(
-        [sys.executable, "-c", READ_THEM, *paths],
+        [sys.executable, "-c", READ_THEM, str(Path(__file__).parents[2]), *paths],
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     kinds = ["a device", "a pipe", "a socket", "a directory"]

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from cprsim.errors import TraceError
-from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
+from cprsim.failures.traces import read_infinitehbd, read_lanl
+from tests.failures.tidy import read_tidy
 
 LANL_FILE = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
 

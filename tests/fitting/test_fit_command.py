@@ -10,11 +10,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from cprsim.experiments.assemble import assemble
-from cprsim.failures.traces import read_tidy
 from cprsim.fitting.trace_fit import fit_trace
 from cprsim.plots.fit import fit_figures
 from cprsim.plots.save import save_figure
 from cprsim.scenario import load_scenario
+from tests.failures.tidy import read_tidy
 from tests.making import call
 
 REST = """\

@@ -14,13 +14,14 @@ from cprsim.experiments.assemble import assemble
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import with_mean
 from cprsim.failures.presets import PRESETS, preset
-from cprsim.failures.traces import read_infinitehbd, read_tidy
+from cprsim.failures.traces import read_infinitehbd
 from cprsim.fitting.fragments import correlated_fragment, fragment, job_fragment
 from cprsim.fitting.trace_fit import TraceFit, fit_trace
 from cprsim.plots.fit import fit_figures
 from cprsim.plots.save import save_figure
 from cprsim.records import Cluster, Holds, Role
 from cprsim.scenario import load_scenario
+from tests.failures.tidy import read_tidy
 
 
 def log(folder: Path, rows: list[tuple[str, float, float]]) -> Path:

@@ -12,6 +12,7 @@ from cprsim.fleets.deciding import decide, knees
 from cprsim.fleets.options import points_of, run_options, saving
 from cprsim.making.fleeting import said_axes
 from cprsim.results.sensitivity import crossing
+from cprsim.results.store import PointStore
 from cprsim.workers import Workers
 from tests.fleet.making import JOB, loaded
 
@@ -46,7 +47,7 @@ def test_the_break_even_of_a_price_is_where_both_cost_the_same(tmp_path: Path) -
         "recovery=[{strategy: full, interval: 1 h}, {strategy: full, name: rare, interval: 9 h}]"
     )
     scenario = loaded(tmp_path, KINDS % "", recovery, job=PRICED + unknown)
-    often, rare = options = run_options(scenario, [{}], HERE)
+    often, rare = options = run_options(scenario, [{}], HERE, PointStore(tmp_path))
     assert often.cost < rare.cost
 
     def without_bytes(option) -> float:
@@ -55,7 +56,7 @@ def test_the_break_even_of_a_price_is_where_both_cost_the_same(tmp_path: Path) -
 
     gb = [one.cells[0].usage.written_gb / one.cells[0].months for one in options]
     price = (without_bytes(rare) - without_bytes(often)) / 100 / (gb[0] - gb[1])
-    decision = decide(scenario, options, (), HERE)
+    decision = decide(scenario, options, (), HERE, PointStore(tmp_path))
     (flip,) = decision.sensitivity.flips
     assert decision.best == "full"
     assert flip.becomes == "rare"
@@ -66,7 +67,7 @@ def test_the_break_even_of_a_price_is_where_both_cost_the_same(tmp_path: Path) -
 
 def test_what_is_saved_is_the_paired_difference(tmp_path: Path) -> None:
     scenario = loaded(tmp_path, KINDS % ", histories: 4", job=PRICED)
-    full, cpr = run_options(scenario, [{}], HERE)
+    full, cpr = run_options(scenario, [{}], HERE, PointStore(tmp_path))
     each = [
         a.bill.total_cents - b.bill.total_cents
         for a, b in zip(full.priced, cpr.priced, strict=True)
@@ -81,7 +82,7 @@ def test_what_is_saved_is_the_paired_difference(tmp_path: Path) -> None:
 
 def test_the_parts_of_a_month_are_its_total_and_follow_from_the_hours(tmp_path: Path) -> None:
     scenario = loaded(tmp_path, KINDS % ", spares: 5", job=PRICED)
-    for one in run_options(scenario, [{}], HERE):
+    for one in run_options(scenario, [{}], HERE, PointStore(tmp_path)):
         bill, cell = one.priced[0].bill, one.cells[0]
         assert bill is not None
         assert one.cost == bill.total_cents == sum(bill.cents.values())
@@ -96,7 +97,7 @@ def test_the_parts_of_a_month_are_its_total_and_follow_from_the_hours(tmp_path: 
 def test_spares_pay_until_one_more_costs_more_than_it_saves(tmp_path: Path) -> None:
     scenario = loaded(tmp_path, KINDS % ", nodes: 60, window: 200 h", job=PRICED)
     axes = said_axes(["spares=0,2,6,64"])
-    options = run_options(scenario, points_of(axes), HERE)
+    options = run_options(scenario, points_of(axes), HERE, PointStore(tmp_path))
     for knee in knees(options, axes):
         mine = {o.where["fleet.spares"]: o for o in options if o.strategy == knee.strategy}
         assert knee.cheapest == min(mine, key=lambda n: mine[n].cost)
@@ -108,8 +109,8 @@ def test_spares_pay_until_one_more_costs_more_than_it_saves(tmp_path: Path) -> N
 
 def test_without_prices_node_hours_decide(tmp_path: Path) -> None:
     scenario = loaded(tmp_path, KINDS % "")
-    full, cpr = run_options(scenario, [{}], HERE)
-    decision = decide(scenario, [full, cpr], (), HERE)
+    full, cpr = run_options(scenario, [{}], HERE, PointStore(tmp_path))
+    decision = decide(scenario, [full, cpr], (), HERE, PointStore(tmp_path))
     lost = [
         one.cells[0].statistics["machine_years"] * 8766 / one.cells[0].months for one in (full, cpr)
     ]
@@ -121,7 +122,13 @@ def test_without_prices_node_hours_decide(tmp_path: Path) -> None:
 def test_an_unknown_mtbf_is_simulated(tmp_path: Path) -> None:
     unknown = "unknown: {failures.mtbf: {low: 5 h, high: 50 h}}\n"
     scenario = loaded(tmp_path, "{jobs: 6, kinds: 1}", job=JOB + unknown)
-    decision = decide(scenario, run_options(scenario, [{}], HERE), (), HERE)
+    decision = decide(
+        scenario,
+        run_options(scenario, [{}], HERE, PointStore(tmp_path)),
+        (),
+        HERE,
+        PointStore(tmp_path),
+    )
     (flip,) = decision.sensitivity.flips
     assert (flip.simulated, flip.unit, flip.low, flip.high) == (True, "h", 5.0, 50.0)
     assert decision.sensitivity.n_draws == 16

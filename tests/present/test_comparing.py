@@ -72,7 +72,8 @@ def test_compare_of_other_kinds_is_one_clear_error(results, cprsim, tmp_path, ki
 
 
 def test_plot_draws_a_selection_and_no_curve(cprsim, tmp_path):
-    assert cprsim("plot", made_selection(tmp_path)).exit_code == 0
+    assert cprsim("plot", made_selection(tmp_path), "--out", tmp_path / "drawn").exit_code == 0
+    assert {path.suffix for path in (tmp_path / "drawn").iterdir()} == {".png", ".svg"}
     curve = shipped_path("criteo-kaggle-linear")
     said = cprsim("plot", curve)
     assert said.exit_code == 2

@@ -15,11 +15,7 @@ import pytest
 
 from cprsim.analytic.nested_levels import nested_uptime_h
 from cprsim.analytic.systems import erasure_coded_overhead_fraction
-from cprsim.analytic.tiers import (
-    least_tier_overhead_fraction,
-    optimal_tier_intervals_h,
-    tier_overhead_fraction,
-)
+from cprsim.analytic.tiers import least_tier_overhead_fraction, optimal_tier_intervals_h
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster, Floats, Holds, Role
 from cprsim.recovery.legal import require_legal
@@ -59,6 +55,7 @@ from tests.closed_forms import (
     redone_step_loss_h,
     retried_step_loss_h,
 )
+from tests.closed_forms.tiers import tier_overhead_fraction
 from tests.recovery.poisson import PoissonFailures
 
 N, N_BY_EVENTS = 20_000, 2_000

@@ -20,7 +20,7 @@ from cprsim.results.folder import write_parquet
 from cprsim.results.store import PointsTask, PointStore, finish_points
 from cprsim.staleness import Metric, Response, StalenessCurve
 from cprsim.sweeps.folder import ABOUT, SHOWN, TABLE, AxisColumn, _accuracy, _read, load_sweep
-from cprsim.sweeps.running import _triple
+from cprsim.sweeps.running import _numbers
 from cprsim.workers import Workers
 from tests.generated import anything, comparable, names
 
@@ -96,7 +96,7 @@ def test_what_a_sweep_says_of_itself_is_read_back(tmp_path_factory, said, means)
 
 @given(st.builds(Estimate, anything, anything, anything, st.just(3)))
 def test_a_point_keeps_finite_numbers_and_leaves_the_others_out(spread):
-    for kept, value in zip(_triple(spread), (spread.mean, spread.low, spread.high), strict=True):
+    for kept, value in zip(_numbers(spread), (spread.mean, spread.low, spread.high), strict=True):
         assert kept == (value if isfinite(value) else None)
 
 

@@ -1,6 +1,6 @@
 """Readers of logs: each yields the same `Outages`, or one clear error with file and line.
 
-    read_tidy         CSV with a row per outage: node, start, end, optionally cause
+    tidy.read_table   a table with a row per outage: node, start, end, optionally cause
     read_counts       CSV of how many nodes there were, or how many come and leave
     read_infinitehbd  JSON with a start and an end event per fault (InfiniteHBD's format)
     read_lanl         CSV of the failure records LA-UR-05-7318 of Los Alamos
@@ -12,6 +12,5 @@ from cprsim.failures.traces.counts import read_counts
 from cprsim.failures.traces.infinitehbd import read_infinitehbd
 from cprsim.failures.traces.lanl import read_lanl
 from cprsim.failures.traces.reading import Period
-from cprsim.failures.traces.tidy import read_tidy
 
-__all__ = ["Period", "read_counts", "read_infinitehbd", "read_lanl", "read_tidy"]
+__all__ = ["Period", "read_counts", "read_infinitehbd", "read_lanl"]

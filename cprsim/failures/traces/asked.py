@@ -27,7 +27,7 @@ class LogOptions:
 
     def given(self) -> set[str]:
         """Names of the options that are set, as the command line calls them."""
-        said = {
+        options = {
             "--system": self.system is not None,
             "--from and --to": self.period != (None, None),
             "--column": bool(self.columns),
@@ -36,7 +36,7 @@ class LogOptions:
             "--tz": self.tz is not None,
             "--repair": self.repair_h is not None,
         }
-        return {name for name, is_set in said.items() if is_set}
+        return {name for name, is_set in options.items() if is_set}
 
 
 @dataclass(frozen=True, slots=True)

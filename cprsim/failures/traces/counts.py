@@ -86,10 +86,10 @@ def _numbers(rows: pd.DataFrame, at_h: Floats, key: str, path: Path) -> Ints:
     no_row_where(np.isnan(at_h), rows, path, "time", "the row has no time")
     back = np.append(False, np.diff(at_h) < 0)
     no_row_where(back, rows, path, "time", "{value} lies before the row above")
-    told = pd.to_numeric(rows[key], errors="coerce").to_numpy(dtype=float)
-    bad = ~np.isfinite(told) | (told != np.round(told)) | (np.abs(told) > MOST_MOVES)
+    numbers = pd.to_numeric(rows[key], errors="coerce").to_numpy(dtype=float)
+    bad = ~np.isfinite(numbers) | (numbers != np.round(numbers)) | (np.abs(numbers) > MOST_MOVES)
     no_row_where(bad, rows, path, key, "{value} is no number of nodes")
-    number = told.astype(np.int64) if key == "nodes" else np.cumsum(told.astype(np.int64))
+    number = numbers.astype(np.int64) if key == "nodes" else np.cumsum(numbers.astype(np.int64))
     no_row_where(number < 0, rows, path, key, "{value} leaves fewer than no node")
     if key == "nodes":
         twice = np.append(False, np.diff(at_h) == 0)

@@ -73,15 +73,15 @@ def outages_of_spells(
     from_h, to_h = _window(path, start_h, end_h, asked, watched)
     late = start_h >= to_h if asked.period[1] is not None else np.zeros(len(kept), dtype=bool)
     counted["outage(s) from the end of the period on left out"] += int(late.sum())
-    mine = [spell for spell, is_late in zip(kept, late.tolist(), strict=True) if not is_late]
-    names = sorted({spell.node for spell in mine} | watched.nodes)
+    in_time = [spell for spell, is_late in zip(kept, late.tolist(), strict=True) if not is_late]
+    names = sorted({spell.node for spell in in_time} | watched.nodes)
     number = {name: place for place, name in enumerate(names)}
     known_nodes = len(names) if watched.nodes else None
     outages = outages_of(
-        np.array([number[spell.node] for spell in mine], dtype=np.int64),
+        np.array([number[spell.node] for spell in in_time], dtype=np.int64),
         start_h[~late] - from_h,
         end_h[~late] - from_h,
-        [spell.cause for spell in mine],
+        [spell.cause for spell in in_time],
         n_nodes=n_observed(asked.n_nodes, len(names), path),
         window_h=to_h - from_h,
         origin=written(from_h),

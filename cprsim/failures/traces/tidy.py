@@ -32,9 +32,7 @@ from cprsim.failures.traces.other_columns import (
 from cprsim.failures.traces.reading import (
     FIRST_ROW,
     Instant,
-    Period,
     checked,
-    csv_pieces,
     guesses,
     n_observed,
     named_columns,
@@ -160,29 +158,19 @@ class _LogRows(NamedTuple):
         )
 
 
-def read_tidy(
-    path: Path | str,
-    *,
-    columns: Mapping[str, str] | None = None,
-    time_unit: str | None = None,
-    n_nodes: int | None = None,
-    period: Period = (None, None),
-    repair_h: float | None = None,
+def read_table(
+    path: Path, asked: LogOptions, pieces: Callable[[Path], Iterator[pd.DataFrame]]
 ) -> Outages:
-    """Outages from a CSV with a row per outage.
+    """Outages from a table with a row per outage: node, start, end, cause.
 
     Parameters
     ----------
     path : the file
-    columns : names of the columns where they are not ``node``, ``start``, ``end``, ``cause``; the
-        last two may be absent
-    time_unit : ms, s, min, h or d where times are numbers; time stamps are ISO 8601
-    n_nodes : nodes observed, also those that never failed; default: those that the file names
-    period : observed from (included) and to (excluded), written as in the file; default: from the
-        first start to the last instant that the file names
-    repair_h : how long the outages last of which the file names no end [h]; default: where there is
+    asked : what the user says of it; names of columns where they are others (the last two may be
+        absent), and how long outages last of which the file names no end [h]: else, where there is
         no column of ends, they have no length; where there is one and its cell is empty, the node
         was down until its next failure, or still at the end of the period
+    pieces : makes tables of text of it, one after the other
 
     Returns
     -------
@@ -197,27 +185,9 @@ def read_tidy(
     BudgetError
         for a log of more rows, nodes or causes than the memory budget allows.
     """
-    asked = LogOptions(
-        columns=columns or {}, time_unit=time_unit, n_nodes=n_nodes, period=period,
-        repair_h=repair_h,
-    )  # fmt: skip
-    return read_table(Path(path), asked, csv_pieces)
-
-
-def read_table(
-    path: Path, asked: LogOptions, pieces: Callable[[Path], Iterator[pd.DataFrame]]
-) -> Outages:
-    """As `read_tidy`, of a table in any format.
-
-    Parameters
-    ----------
-    path : the file
-    asked : what the user says of it
-    pieces : makes tables of text of it, one after the other
-    """
     nodes, causes = TextNumbers(path, "node"), TextNumbers(path, "cause")
     n_nodes, period, repair_h = asked.n_nodes, asked.period, asked.repair_h
-    rows, like, has_ends, counted, said = _read(pieces(path), path, asked, nodes, causes)
+    rows, like, has_ends, counted, notes_of_ends = _read(pieces(path), path, asked, nodes, causes)
     rows, n_twice = _once(rows)
     rows = _paired(rows, counted, path)
     from_h, to_h = _window(rows, asked, path, like)
@@ -240,7 +210,7 @@ def read_table(
         unended_h=repair_h if has_ends or repair_h is not None else 0.0,
         notes=guesses(n_nodes, period)
         + _of_times(like, asked)
-        + said
+        + notes_of_ends
         + alike(node_names)
         + _notes(
             {
@@ -270,12 +240,12 @@ def _read(
     for table in pieces:
         if columns is None:
             require_no_matrix(table, asked.columns, path)
-            told = ends_told(table, asked.columns)
-            state = told.pop("state", None)  # which may be the column of causes too
+            ends = ends_told(table, asked.columns)
+            state = ends.pop("state", None)  # which may be the column of causes too
             columns = {name: asked.columns[name] for name in asked.columns if name != "state"}
-            columns |= told
+            columns |= ends
         table = _one_node_each(table, columns.get("node", "node"), path, counted)
-        rows = named_columns(table, columns, path, (*COLUMNS, *told), OPTIONAL)
+        rows = named_columns(table, columns, path, (*COLUMNS, *ends), OPTIONAL)
         theirs = {name: columns.get(name, name) for name in map(str, rows)}
         if state is not None:
             theirs["state"] = named_columns(table, {}, path, (state,), ()).columns[0]
@@ -343,13 +313,13 @@ def _nodes_of(cell: str, row: Any, path: Path, column: str) -> list[str]:
         raise trace_error(path, int(row) + FIRST_ROW, str(error), column) from None
 
 
-def _of_ends(told: Mapping[str, str]) -> tuple[str, ...]:
+def _of_ends(ends: Mapping[str, str]) -> tuple[str, ...]:
     """From which column ends are known, where none is called so."""
     said = {
         "duration": "outages last as the column '{}' says",
         "state": "a node is down from a row to its next, as the column '{}' says",
     }
-    return tuple(said[name].format(one_line(told[name])) for name in said if name in told)
+    return tuple(said[name].format(one_line(ends[name])) for name in said if name in ends)
 
 
 def _paired(rows: _LogRows, counted: Counter[str], path: Path) -> _LogRows:
@@ -430,16 +400,16 @@ def _ends_h(
 
 def _of_times(like: Times, asked: LogOptions) -> tuple[str, ...]:
     """How times were read, where nobody said so."""
-    said = []
+    notes = []
     if like.guessed:
-        said.append(f"times taken as {like.unit} since 1970, as no unit was given")
+        notes.append(f"times taken as {like.unit} since 1970, as no unit was given")
     if like.comma:
-        said.append("numbers read with a decimal comma")
+        notes.append("numbers read with a decimal comma")
     if like.form and not asked.date_format:
-        said.append(f"dates read in the form {like.form}")
+        notes.append(f"dates read in the form {like.form}")
     if asked.tz and like.zoned:
-        said.append(f"the time stamps name their zones: --tz {asked.tz} was not needed")
-    return tuple(said)
+        notes.append(f"the time stamps name their zones: --tz {asked.tz} was not needed")
+    return tuple(notes)
 
 
 def _once(rows: _LogRows) -> tuple[_LogRows, int]:
@@ -464,8 +434,8 @@ def _check_rows(rows: pd.DataFrame, start_h: Floats, end_h: Floats, path: Path) 
     no_row_where(nameless, rows, path, "node", "the row names no node")
     no_row_where(np.isnan(start_h), rows, path, "start", "the outage has no start")
     before = end_h < start_h
-    told = "end" if "end" in rows else "duration"
-    no_row_where(before, rows, path, told, "{value} ends the outage before it begins")
+    end_column = "end" if "end" in rows else "duration"
+    no_row_where(before, rows, path, end_column, "{value} ends the outage before it begins")
 
 
 def _window(rows: _LogRows, asked: LogOptions, path: Path, like: Times) -> tuple[float, float]:

@@ -97,12 +97,12 @@ def _instants(item: dict[str, Any], line: int, path: Path) -> Iterator[float]:
         "lastTimestamp": item.get("lastTimestamp") or item.get("deprecatedLastTimestamp"),
         "series.lastObservedTime": series.get("lastObservedTime"),
     }
-    said = {key: text for key, text in written.items() if text}
-    if not said:
+    present = {key: text for key, text in written.items() if text}
+    if not present:
         raise trace_error(path, line, "is missing in this event", "lastTimestamp")
-    if "eventTime" in said and "firstTimestamp" in said:
-        del said["eventTime"]  # the same instant, with microseconds
-    for key, text in said.items():
+    if "eventTime" in present and "firstTimestamp" in present:
+        del present["eventTime"]  # the same instant, with microseconds
+    for key, text in present.items():
         stamp = pd.to_datetime(str(text), format="ISO8601", errors="coerce", utc=True)
         if pd.isna(stamp) or not isinstance(text, str):
             message = f"'{one_line(str(text))}' is no time stamp such as 2024-05-01T13:30:00Z"

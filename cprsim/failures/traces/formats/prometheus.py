@@ -63,8 +63,8 @@ def read_prometheus(path: Path, asked: LogOptions) -> Outages:
 
 def _series(answer: Any, path: Path, counted: Counter[str]) -> Iterator[_Series]:
     if not isinstance(answer, dict) or answer.get("status") != "success":
-        said = answer.get("error", "no status") if isinstance(answer, dict) else "no object"
-        message = f"is no successful answer of Prometheus: {one_line(str(said))}"
+        reason = answer.get("error", "no status") if isinstance(answer, dict) else "no object"
+        message = f"is no successful answer of Prometheus: {one_line(str(reason))}"
         raise trace_error(path, 1, message, "status")
     data = answer.get("data")
     if not isinstance(data, dict) or data.get("resultType") != "matrix":
