@@ -90,7 +90,7 @@ def add_flight(
     saves = job.saves[capture]
     flight = job.flights[capture][saves.n_in_flight]
     flight.content_h, flight.at_h, flight.number = content_h, at_h, number
-    flight.completes = completing
+    flight.completes, flight.begun_h = completing, job.now_h
     flight.order = job.latest
     saves.n_in_flight += 1
 
@@ -101,7 +101,7 @@ def remove_flight(job: Any, capture: int, place: int) -> None:
     last = job.saves[capture].n_in_flight - 1
     for n in range(place, last):
         here, after = job.flights[capture][n], job.flights[capture][n + 1]
-        here.content_h, here.at_h = after.content_h, after.at_h
+        here.content_h, here.begun_h, here.at_h = after.content_h, after.begun_h, after.at_h
         here.number, here.order, here.completes = after.number, after.order, after.completes
     job.saves[capture].n_in_flight = last
 
@@ -110,14 +110,17 @@ def remove_flight(job: Any, capture: int, place: int) -> None:
 def commit_all_due(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, until_h: float
 ) -> None:
-    """Commit whatever is in flight and due by an instant, in the order of the instants."""
+    """Commit whatever is in flight and due by an instant, in the order of the instants.
+
+    Of those that are due at one instant, those that began first commit first.
+    """
     while True:
-        found, place, at_h = NONE, NONE, inf
+        found, place, at_h, begun_h = NONE, NONE, inf, inf
         for capture in range(num.n_captures):
             for n in range(job.saves[capture].n_in_flight):
-                other_h = job.flights[capture][n].at_h
-                if other_h < at_h:
-                    found, place, at_h = capture, n, other_h
+                other = job.flights[capture][n]
+                if other.at_h < at_h or (other.at_h == at_h and other.begun_h < begun_h):
+                    found, place, at_h, begun_h = capture, n, other.at_h, other.begun_h
         if at_h > until_h:
             return
         flight = job.flights[found][place]

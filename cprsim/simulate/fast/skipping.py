@@ -122,6 +122,7 @@ def skip(num: Numbers, job: Any, capture: int, n: int, per_h: float) -> None:
         job.n_saves += n // nth // num.captures[other].parts
         for k in range(job.saves[other].n_in_flight):
             job.flights[other][k].content_h += n * every_h
+            job.flights[other][k].begun_h += passed_h
             job.flights[other][k].at_h += passed_h
             job.flights[other][k].number += n // nth
 

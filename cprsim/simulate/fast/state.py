@@ -26,7 +26,14 @@ SAVES = np.dtype(
     [("due_h", "f8"), ("n_begun", "i8"), ("n_in_flight", "i8"), ("completes", "?")], align=True
 )
 FLIGHT = np.dtype(
-    [("content_h", "f8"), ("at_h", "f8"), ("number", "i8"), ("order", "i8"), ("completes", "?")],
+    [
+        ("content_h", "f8"),
+        ("begun_h", "f8"),  # instant at which it left the stall
+        ("at_h", "f8"),  # instant at which it commits
+        ("number", "i8"),
+        ("order", "i8"),
+        ("completes", "?"),
+    ],
     align=True,
 )
 RECOVERY = np.dtype(
