@@ -120,7 +120,7 @@ class ListedSystem:
 
         Parameters
         ----------
-        said : its interval as a scenario says it; None: as the entry has it
+        interval : as a scenario says it; None: as the entry has it
         """
         options = dict(self.entry.options or {})
         if interval is not None and self.option is not None:

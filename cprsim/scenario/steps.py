@@ -27,9 +27,9 @@ def with_times(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _step_h(job: object) -> float | None:
-    said = job.get("step") if isinstance(job, Mapping) else None
+    step = job.get("step") if isinstance(job, Mapping) else None
     try:
-        return TIME.parse(said) if isinstance(said, str) else None
+        return TIME.parse(step) if isinstance(step, str) else None
     except ParameterError:
         return None  # what is wrong with it is told by the schema
 

@@ -295,7 +295,7 @@ class _Block:
         interpreted = Interpreted(self._numbers, self._scratch, self._slots)
         n_done, n, left_s = 0, FIRST_INTERPRETED, 0.0
         while n_done < len(rows) and not loop.pays(left_s):
-            by_two = left_s > WORTH_A_COPY_S
+            by_two = left_s > WORTH_A_COPY_S and may_copy()
             some = rows[n_done:] if by_two else rows[n_done : n_done + n]
             self._failures.strikes(1)  # to draw them takes the same time whoever runs them
             begin = thread_time()
