@@ -16,6 +16,7 @@ from cprsim.recovery.policy import Capture, Scope
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import Scenario, dump_entry
+from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.system_options import options_of
 
@@ -155,6 +156,8 @@ class ListedSystem:
             if costs.storage is None
             else costs.storage.bandwidth_bytes_per_h,
             shares=job.shares,
+            replicas=section.replicas,
+            is_emb_ps=section.state_role == EMB_PS,
         )
 
 

@@ -34,7 +34,7 @@ from cprsim.systems_compared.folder import (
 from cprsim.systems_compared.lineup import Lineup, lineup_of
 from cprsim.systems_compared.map_folder import SystemsMap, load_map, write_map
 from cprsim.systems_compared.mapping import axes_of, points_of, run_points
-from cprsim.systems_compared.standings import BEST, ELIGIBLE, bills_that_count, standings
+from cprsim.systems_compared.standings import BEST, bills_that_count, standings
 from cprsim.workers import Workers
 
 
@@ -213,7 +213,7 @@ def _sensitivity(
     costs = {name: float(one.month.total_cents) for name, one in counted.items()}
     best = cheapest_of(counted) if counted else None
     if not bills:
-        able = [one for one in found if one.accuracy in ELIGIBLE and one.finishes]
+        able = [one for one in found if one.may_be_best and one.finishes]
         costs = {one.name: one.overhead.mean for one in able}
         best = next((one.name for one in found if one.verdict == BEST), None)
     if best is None:

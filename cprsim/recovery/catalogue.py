@@ -174,6 +174,7 @@ def example_job() -> JobFacts:
         save_background=Constant(40 / 3600),
         load=Constant(40 / 3600),
         reschedule=Constant(4 / 60),
+        replicas=40,
         step_h=10 / 3600,
         state_bytes=100e9,
         node_bytes_per_h=50e9 * 3600,

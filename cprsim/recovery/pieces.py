@@ -192,15 +192,57 @@ def nth_that_fits(behind_h: float, every_h: float) -> int:
     return max(1, ceil(behind_h / every_h - ROUNDING))
 
 
-def n_groups_of(facts: JobFacts, group: int, wanted_by: str) -> int:
-    """Replica groups of so many nodes; raises ParameterError where the nodes make none."""
+def require_layers(facts: JobFacts, wanted_by: str) -> None:
+    """Raise ParameterError for a role whose nodes can't compute for each other."""
+    if facts.is_emb_ps:
+        raise ParameterError(f"{wanted_by} needs replicas; shards of embedding servers exist once")
+
+
+def n_replicas(facts: JobFacts, group: int | None, wanted_by: str) -> int:
+    """Replicas of the state: of `group` nodes each, by default those of the job.
+
+    Raises
+    ------
+    ParameterError
+        the state exists once, the groups do not divide the nodes, or one does not cover the state
+    """
     n = facts.n_nodes
+    if group is None:
+        require_layers(facts, wanted_by)
+        if facts.replicas == 1:
+            raise ParameterError(
+                f"{wanted_by} needs replicas; the {n} nodes of `{facts.role}` hold the state once: "
+                "give `cluster.replicas`, or list it with its nodes of one replica"
+            )
+        return facts.replicas
     if group < 1 or n % group or n == group:
         raise ParameterError(
             f"{wanted_by}: {n} nodes of `{facts.role}` make no replica groups of {group}: give a "
             "`group` that divides them and leaves two or more"
         )
+    if facts.replicas > 1 and group * facts.replicas < n:
+        raise ParameterError(
+            f"{wanted_by}: `group` is {group}, and {facts.replicas} replicas on {n} nodes of "
+            f"`{facts.role}` take {n // facts.replicas} nodes each"
+        )
     return n // group
+
+
+def n_pipelines(facts: JobFacts, given: int | None, wanted_by: str) -> int:
+    """Pipelines with the whole state each, by default one for each replica of the job.
+
+    Raises
+    ------
+    ParameterError
+        the state exists once, or the pipelines do not divide the nodes
+    """
+    n = n_replicas(facts, None, wanted_by) if given is None else given
+    if n < 2 or facts.n_nodes % n:
+        raise ParameterError(
+            f"`pipelines` of {wanted_by} is {n}; it is 2 at least and divides the {facts.n_nodes} "
+            f"nodes of `{facts.role}`"
+        )
+    return n
 
 
 def replicas(facts: JobFacts, n_groups: int) -> Tier:

@@ -8,7 +8,7 @@ unless an option says otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from importlib import import_module
 from inspect import getdoc
@@ -55,6 +55,8 @@ class JobFacts:
     node_bytes_per_h: float | None = None  # of one node's link to the others
     remote_bytes_per_h: float | None = None  # of the remote storage, shared by all
     shares: tuple[float, ...] = ()  # of failures, one for each scope; none: as many of each
+    replicas: int = 1  # of the state, each sharded over as many nodes of the role
+    is_emb_ps: bool = False  # the role holds embedding shards, which exist once
 
     @property
     def n_nodes(self) -> int:
@@ -137,9 +139,14 @@ def noticed_after(policy: Policy, detect: Duration) -> Policy:
     return replace(policy, rules=tuple(rules))
 
 
-def option(default: Any, kind: Kind, words: str) -> Any:
-    """A field of a system's options: its default (None: follows from the job) and what it means."""
-    return field(default=default, metadata={"kind": kind, "words": words})
+def option(default: Any, kind: Kind, words: str, *, unknown: bool = False) -> Any:
+    """A field of a system's options: its default (None: follows from the job) and what it means.
+
+    Parameters
+    ----------
+    unknown : no source has a figure; the default is the cheapest that it can be
+    """
+    return field(default=default, metadata={"kind": kind, "words": words, "unknown": unknown})
 
 
 class Family(StrEnum):
@@ -186,6 +193,7 @@ class System:
     assumed : what is assumed of it, in sentences; nothing: what its module says
     alias_of : the system that it is, under another name; it is listed with that one
     needs : options that have no default, as a scenario writes them, for the listing's own job
+    runs_as : a maintained implementation that a job can run today; empty: a paper only
     """
 
     name: str
@@ -201,6 +209,12 @@ class System:
     assumed: str = ""
     alias_of: str = ""
     needs: tuple[tuple[str, Any], ...] = ()
+    runs_as: str = ""
+
+    def unknown(self, given: Collection[str]) -> tuple[str, ...]:
+        """Options that no source has a figure for, without those that are given."""
+        every = fields(self.options)
+        return tuple(one.name for one in every if one.metadata["unknown"] and one.name not in given)
 
     @property
     def assumptions(self) -> str:

@@ -101,6 +101,7 @@ def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
             state_bytes=1.0,
             node_bytes_per_h=4.0,
             remote_bytes_per_h=1e3,
+            replicas=n_nodes,
         ),
         **changes,
     )

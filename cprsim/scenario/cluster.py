@@ -117,6 +117,13 @@ class ClusterSection(Model):
         alias="state",
         description="What each worker saves and loads [size]: parameters and optimizer state.",
     )
+    replicas: PositiveCount = Field(
+        1,
+        description="Data-parallel replicas of the state among the workers, a count: each replica "
+        "lies on `workers`/`replicas` nodes. 1: each part of the state exists once. Saves move "
+        "what each node holds.",
+        examples=[8],
+    )
     link_bytes_per_h: Bandwidth | None = Field(
         None, alias="link", description="Of one node's link to the others [bandwidth]."
     )
@@ -247,6 +254,10 @@ class ClusterSection(Model):
             yield "state", "goes with `workers`; of `roles` give the `state` of each"
         elif self.emb_ps and self.state_bytes is not None:
             yield "state", "goes with `workers`; of embedding servers give `shard_size` or `tables`"
+        if self.replicas > 1 and not self.workers:
+            yield "replicas", "goes with `workers`: shards of embedding servers exist once"
+        elif self.workers % self.replicas:
+            yield "replicas", f"is {self.replicas}; it must divide the {self.workers} workers"
         for section, names in (("roles", self.roles), ("others", self.others)):
             for name in names:
                 if name in (EMB_PS, WORKER, TRAINER, "trainers", ANY, STATE):

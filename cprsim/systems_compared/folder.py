@@ -6,7 +6,7 @@ about, what each system survives and moves, and who is left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,6 +50,7 @@ class Beside:
     not_counted: str  # what it loses that no number shows; empty: nothing
     fates: Annotated[Mapping[str, Fate], Key("after")]
     traffic: Traffic
+    unknown: tuple[str, ...] = ()  # its options that no source has a figure for: see `option`
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Comparison:
     limit: Mapping[str, Any] | None  # of accuracy: quantity and most; None: none was said
     beside: Annotated[Mapping[str, Beside], Key("systems")]  # by the system's name
     left_out: Mapping[str, str]  # why, by name
+    assumed: tuple[str, ...]  # of the job, where the scenario does not say, in sentences
     result: Annotated[Result, FieldMark.NOT_STORED]
     # what would make another system the cheapest; None: no input is said to be unknown
     sensitivity: Annotated[Sensitivity | None, FieldMark.OMIT_NONE] = None
@@ -89,7 +91,22 @@ def compared(
         limit = {"quantity": lineup.limit.quantity.value, "most": lineup.limit.most}
     beside = {one.name: _beside(one, lineup, scenario.cluster.shard_bytes) for one in found}
     reasons = {**lineup.left_out, **left_out}
-    return Comparison(scenario.name, lineup.fixed, limit, beside, reasons, result)
+    assumed = tuple(assumptions(scenario))
+    return Comparison(scenario.name, lineup.fixed, limit, beside, reasons, assumed, result)
+
+
+def assumptions(scenario: Scenario) -> Iterator[str]:
+    """What the comparison assumes of the job where the scenario does not say."""
+    cluster = scenario.cluster
+    if cluster.workers and cluster.replicas == 1:
+        yield "Each part of the state lies on one worker (`cluster.replicas: 1`)."
+    elif cluster.workers:
+        nodes = cluster.workers // cluster.replicas
+        yield f"{cluster.replicas} replicas of the state, each on {nodes} workers."
+    if not scenario.scopes:
+        yield "Each failure takes one node (no `scopes`): no failure strikes all copies at once."
+    if cluster.spares is None:
+        yield "A spare node is always free (no `cluster.spares`)."
 
 
 def _beside(one: Found, lineup: Lineup, state_bytes: float | None) -> Beside:
@@ -110,6 +127,7 @@ def _beside(one: Found, lineup: Lineup, state_bytes: float | None) -> Beside:
         not_counted="" if system is None else system.not_counted,
         fates=fates(policy, experiment.cluster, strikes, experiment.useful_h),
         traffic=traffic_of(policy, experiment.cluster, state_bytes, experiment.useful_h),
+        unknown=lineup.unknown(one.name),
     )
 
 

@@ -64,6 +64,12 @@ class Lineup:
     fixed: bool = False
     rack: int | None = None
 
+    def unknown(self, name: str) -> tuple[str, ...]:
+        """Options of a system that neither the scenario nor a source has a figure for."""
+        entry = next(one.entry for one in self.entrants if one.name == name)
+        system = SYSTEMS.get(entry.strategy)
+        return () if system is None else system.unknown(entry.options or {})
+
 
 def lineup_of(
     loaded: LoadedScenario,

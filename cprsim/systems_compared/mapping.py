@@ -26,7 +26,7 @@ from cprsim.scenario.sweep import Axis
 from cprsim.sweeps.points import digests_of, varied_at
 from cprsim.systems_compared.best import Found, best_policies, run_of
 from cprsim.systems_compared.lineup import Lineup
-from cprsim.systems_compared.standings import ELIGIBLE, TIED, accuracy_of, against
+from cprsim.systems_compared.standings import TIED, accuracy_of, against, may_be_best
 from cprsim.workers import Workers
 
 N_AXES = 2
@@ -142,7 +142,8 @@ def body_of(lineup: Lineup) -> Body:
         finished[name] = float(works.mean())
     accuracy = {one.name: _accuracy(one, lineup) for one in found}
     done = [one for one in found if isclose(finished[one.name], 1.0)]
-    able = [one.name for one in done if accuracy[one.name] in ELIGIBLE]
+    unknown = {one.name: lineup.unknown(one.name) for one in found}
+    able = [one.name for one in done if may_be_best(accuracy[one.name], unknown[one.name])]
     best = min(able, key=lambda name: float(overheads[name].mean())) if able else None
     systems = []
     for one in found:
@@ -155,6 +156,7 @@ def body_of(lineup: Lineup) -> Body:
                 "strategy": one.strategy,
                 "interval_h": finite_or_none(one.policy.save_interval_h),
                 "accuracy": accuracy[one.name],
+                "unknown": list(unknown[one.name]),
                 "finished_fraction": finished[one.name],
                 "overhead": interval(spread) if one in done else None,
                 "more_than_best": more and interval(more),
@@ -177,5 +179,5 @@ def tied_with_best(body: Body) -> list[str]:
     return [
         one["name"]
         for one in body["systems"]
-        if one["verdict"] == TIED and one["accuracy"] in ELIGIBLE
+        if one["verdict"] == TIED and may_be_best(one["accuracy"], one["unknown"])
     ]

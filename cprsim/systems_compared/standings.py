@@ -49,6 +49,11 @@ class Standing:
         return self.policy.name
 
     @property
+    def may_be_best(self) -> bool:
+        """Whether accuracy is kept and all of its costs are known."""
+        return may_be_best(self.accuracy, self.beside.unknown)
+
+    @property
     def overhead(self) -> Estimate:
         return self.summary["overhead_fraction"]
 
@@ -67,7 +72,8 @@ def standings(comparison: Comparison) -> list[Standing]:
     """All systems, the cheapest first; those that do not finish last.
 
     The best is the cheapest of those whose accuracy is kept, or that keep the limit: what a system
-    loses that nothing prices can't be weighed against hours.
+    loses that nothing prices can't be weighed against hours. Nor is it one with a cost that no
+    source has a figure for: its overhead is that at least.
     """
     result = comparison.result
     spreads, overheads = result.spreads(), _overheads(comparison)
@@ -81,7 +87,10 @@ def standings(comparison: Comparison) -> list[Standing]:
         )
         for name, one in comparison.beside.items()
     }
-    best = _best(spreads, accuracy)
+    able = [
+        name for name, one in comparison.beside.items() if may_be_best(accuracy[name], one.unknown)
+    ]
+    best = _best(spreads, able)
     found = [
         Standing(
             policy,
@@ -97,12 +106,18 @@ def standings(comparison: Comparison) -> list[Standing]:
 
 def bills_that_count(found: Sequence[Standing], bills: Bills) -> Bills:
     """The bills of the systems that keep accuracy, or whose loss of it has a price."""
-    accuracy = {one.name: one.accuracy for one in found}
+    by_name = {one.name: one for one in found}
     return {
-        name: one
-        for name, one in bills.items()
-        if accuracy[name] in ELIGIBLE or (accuracy[name] == "priced" and ACCURACY in one.job.cents)
+        name: bill
+        for name, bill in bills.items()
+        if (one := by_name[name]).may_be_best
+        or (one.accuracy == "priced" and ACCURACY in bill.job.cents and not one.beside.unknown)
     }
+
+
+def may_be_best(accuracy: str, unknown: Sequence[str]) -> bool:
+    """Whether a system keeps accuracy, or the limit, and has no cost without a figure."""
+    return accuracy in ELIGIBLE and not unknown
 
 
 def _place(one: Standing) -> tuple[float, float]:
@@ -140,14 +155,12 @@ def accuracy_of(
 
 def tied_names(found: Sequence[Standing]) -> list[str]:
     """Systems that can't be told from the best, of those whose accuracy is kept."""
-    return [one.name for one in found if one.verdict == TIED and one.accuracy in ELIGIBLE]
+    return [one.name for one in found if one.verdict == TIED and one.may_be_best]
 
 
-def _best(spreads: Mapping[str, Mapping[str, Estimate]], accuracy: Mapping[str, str]) -> str | None:
+def _best(spreads: Mapping[str, Mapping[str, Estimate]], able: Sequence[str]) -> str | None:
     means = {
-        name: mean
-        for name, of in spreads.items()
-        if accuracy[name] in ELIGIBLE and not isnan(mean := of["overhead_fraction"].mean)
+        name: mean for name in able if not isnan(mean := spreads[name]["overhead_fraction"].mean)
     }
     return min(means, key=means.__getitem__) if means else None
 

@@ -42,7 +42,10 @@ class EcrecOptions:
     data: int = option(4, "count", "servers over which the rows of a stripe are spread, k")
     parity: int = option(1, "count", "servers of parity that a stripe has on top, m")
     tax: float = option(
-        0.0, "number", "hours that updating the parity adds to each hour of work; no figure known"
+        0.0,
+        "number",
+        "hours that updating the parity adds to each hour of work; no figure known",
+        unknown=True,
     )
     speed_meanwhile: float = option(
         0.9, "share", "speed of the job during a rebuild; 0.87 to 0.93 in the paper (published)"

@@ -31,7 +31,9 @@ from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 class HsdpOptions:
     """How the nodes are grouped, what a failure stalls, and what the job does without a group."""
 
-    group: int = option(1, "count", "nodes of a replica group")
+    group: int | None = option(
+        None, "count", "nodes of a replica group; default: by the job's `cluster.replicas`"
+    )
     stall: float = option(
         0.05, "time", "how long a failure stalls the job, detection included; 3 min are published"
     )
@@ -48,13 +50,14 @@ class HsdpOptions:
 
 def plan(facts: JobFacts, options: HsdpOptions, name: str) -> Policy:
     check(options)
-    n_groups = pieces.n_groups_of(facts, options.group, name)
+    n_groups = pieces.n_replicas(facts, options.group, name)
     speed = (n_groups - 1) / n_groups if options.speed is None else options.speed
     copy = (
         Constant(options.copy) if options.copy is not None else facts.to_peer("hsdp without `copy`")
     )
     # a group is out if any of its nodes is
-    absent_h = options.group * (options.stall + facts.reschedule.mean_h + copy.mean_h)
+    group = facts.n_nodes // n_groups
+    absent_h = group * (options.stall + facts.reschedule.mean_h + copy.mean_h)
     groups = Groups(n_groups, n_groups - 1)
     every_h = pieces.backstop_h(facts, options.backstop, groups, absent_h, neighbours=False)
     without = (
@@ -71,7 +74,7 @@ def plan(facts: JobFacts, options: HsdpOptions, name: str) -> Policy:
         ),
         tiers=(pieces.replicas(facts, n_groups), pieces.remote_tier(facts)),
         captures=(pieces.remote_saves(facts, every_h),),
-        elastic=Elastic(facts.role, speeds(n_groups, speed), options.group),
+        elastic=Elastic(facts.role, speeds(n_groups, speed), group),
     )
 
 
@@ -86,8 +89,6 @@ def speeds(n_groups: int, without_one: float) -> tuple[float, ...]:
 
 def check(options: HsdpOptions) -> None:
     """Raise ParameterError for options out of range."""
-    if options.group < 1:
-        raise ParameterError(f"`group` is {options.group}; it must be at least 1")
     if options.stall < 0.0:
         raise ParameterError(f"`stall` is {options.stall} h; it can't be negative")
     if options.speed is not None and not 0.0 <= options.speed <= 1.0:

@@ -27,7 +27,9 @@ from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 class JustInTimeOptions:
     """How nodes are grouped, and the saves behind that."""
 
-    group: int = option(1, "count", "nodes of a replica group")
+    group: int | None = option(
+        None, "count", "nodes of a replica group; default: by the job's `cluster.replicas`"
+    )
     backstop: float | None = option(
         None, "time", "progress between saves; default: Young's for the losses of all replicas"
     )
@@ -35,7 +37,7 @@ class JustInTimeOptions:
 
 def plan(facts: JobFacts, options: JustInTimeOptions, name: str) -> Policy:
     step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
-    n_groups = pieces.n_groups_of(facts, options.group, name)
+    n_groups = pieces.n_replicas(facts, options.group, name)
     pieces.require_positive(name, backstop=options.backstop)
     save_h = facts.save_stall.mean_h + facts.background_h
     after = (

@@ -51,7 +51,9 @@ MOST_MISSING = 32  # nodes, that ReCycle's own table of speeds knows
 class LeavingOutOptions:
     """What leaving nodes out takes, and the saves behind that."""
 
-    reconfigure: float = option(0.0, "time", "stall when nodes leave or come back; none known")
+    reconfigure: float = option(
+        0.0, "time", "stall when nodes leave or come back; no figure known", unknown=True
+    )
     throughput: tuple[float, ...] | None = option(
         None,
         "table",
@@ -85,16 +87,20 @@ class Experts(LeavingOutOptions):
 class Pipelines(LeavingOutOptions):
     """And the shape of the job."""
 
-    pipelines: int | None = option(None, "count", "data-parallel pipelines; needed")
+    pipelines: int | None = option(
+        None, "count", "data-parallel pipelines; default: the job's `cluster.replicas`"
+    )
 
 
 def bamboo(facts: JobFacts, options: Redundant, name: str) -> Policy:
+    pieces.require_layers(facts, name)
     pieces.require_not_negative(name, tax=options.tax)
     elastic = elastic_of(facts, options.throughput, 1, name)
     return _policy(facts, options, name, Ring(2), elastic, Tax(compute=options.tax, memory=1.0))
 
 
 def lazarus(facts: JobFacts, options: Experts, name: str) -> Policy:
+    pieces.require_layers(facts, name)
     n, copies = facts.n_nodes, options.copies
     if not 2 <= copies <= n or n % copies:
         raise ParameterError(
@@ -107,14 +113,7 @@ def lazarus(facts: JobFacts, options: Experts, name: str) -> Policy:
 
 
 def recycle(facts: JobFacts, options: Pipelines, name: str) -> Policy:
-    n_pipelines = options.pipelines
-    if n_pipelines is None:
-        raise ParameterError(f"{name} has peers in other pipelines: give `pipelines`")
-    if n_pipelines < 2 or facts.n_nodes % n_pipelines:
-        raise ParameterError(
-            f"`pipelines` of {name} is {n_pipelines}; it is 2 at least and divides the "
-            f"{facts.n_nodes} nodes of `{facts.role}`"
-        )
+    n_pipelines = pieces.n_pipelines(facts, options.pipelines, name)
     n_stages = facts.n_nodes // n_pipelines
     elastic = elastic_of(facts, options.throughput, 1, name)
     if options.throughput is None:
@@ -219,6 +218,6 @@ SYSTEMS = (
         "recycle",
         "micro-batches of lost nodes go to their peers in other pipelines",
         "Gandhi et al. 2024 (SOSP): mechanism recalled; speed bound derived",
-        "SOSP'24", Pipelines, recycle, needs=(("pipelines", 4),),
+        "SOSP'24", Pipelines, recycle,
     ),
 )  # fmt: skip

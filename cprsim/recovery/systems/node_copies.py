@@ -98,7 +98,12 @@ class GroupedOnDisk(MemoryCopiesOptions):
 class WithStandbys(Grouped):
     """And what standbys are kept."""
 
-    wake: float = option(0.0, "time", "until a warm standby has taken a lost node's place; assumed")
+    wake: float = option(
+        0.0,
+        "time",
+        "until a warm standby has taken a lost node's place; no figure known",
+        unknown=True,
+    )
     pool_fraction: float = option(
         0.99, "share", "of the hours of rescheduling in which the standbys are enough (secondary)"
     )

@@ -7,12 +7,12 @@ costs a reconfiguration and the step in hand, half a step on average, and from t
 reconfiguration of 2 s, a lost step in hand and the table of throughput that the tests hold this to
 are of the public artifact, which was executed.
 
-Assumptions: while one node is left the state can be had from it, however many are lost at once;
-with fewer units than the table of throughput knows the job stands still until one is back, and
-loses nothing. Where all are lost, the job goes back to the remote storage, if it is saved to it,
-else to its start. A node takes its time to be replaced while the others work. One that comes back
-stalls them for a reconfiguration, between two steps; if another is lost in the middle of it, it
-waits for that one too.
+Assumptions: the state is lost where all pipelines lose the same part of it at once. With fewer
+units than the table of throughput knows the job stands still until one is back, and loses nothing.
+Where all are lost, the job goes back to the remote storage, if it is saved to it, else to its
+start. A node takes its time to be replaced while the others work. One that comes back stalls them
+for a reconfiguration, between two steps; if another is lost in the middle of it, it waits for that
+one too.
 
 Not modelled: the planning of pipeline templates, whose result is the table of throughput.
 """
@@ -48,6 +48,11 @@ class OobleckOptions:
         "samples per time with all units, with one fewer, and so on; default: in proportion",
     )
     unit_nodes: int = option(1, "count", "nodes that are left out together")
+    pipelines: int | None = option(
+        None,
+        "count",
+        "data-parallel pipelines, each with the whole state; default: the job's `cluster.replicas`",
+    )
     reconfigure: float = option(RECONFIGURE_H, "time", "stall when nodes leave or come back")
     every: float | None = option(
         None,
@@ -61,9 +66,9 @@ def plan(facts: JobFacts, options: OobleckOptions, name: str) -> Policy:
     elastic = elastic_of(facts, options.throughput, options.unit_nodes, "oobleck")
     pieces.require_positive("oobleck", every=options.every)
     pieces.require_not_negative("oobleck", reconfigure=options.reconfigure)
-    n_nodes = facts.n_nodes
     left_out = pieces.left_out(facts, options.reconfigure)
-    pipelines = Tier("pipelines", Medium.DEVICE, Groups(n_nodes, n_nodes - 1), facts.role)
+    n = pieces.n_pipelines(facts, options.pipelines, name)
+    pipelines = Tier("pipelines", Medium.DEVICE, Groups(n, n - 1, strided=True), facts.role)
     retry = Rule(Reverts.ALL, left_out, To.STEP_BEGUN, needs=("pipelines",))
     if options.every is None:
         rules = (retry, Rule(Reverts.ALL, pieces.restart(facts), To.START))

@@ -49,7 +49,9 @@ class Shadowed:
 class Replicated:
     """How nodes are grouped, and the saves behind that."""
 
-    group: int = option(1, "count", "nodes of a replica group")
+    group: int | None = option(
+        None, "count", "nodes of a replica group; default: by the job's `cluster.replicas`"
+    )
     backstop: float | None = option(
         None, "time", "progress between saves; default: Young's for the losses of all replicas"
     )
@@ -94,7 +96,7 @@ def shadowed(facts: JobFacts, options: Shadowed, name: str) -> Policy:
 def replicated(facts: JobFacts, options: Replicated, name: str) -> Policy:
     """A node that replaces a lost one copies from a replica; the others wait for it."""
     step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
-    n_groups = pieces.n_groups_of(facts, options.group, name)
+    n_groups = pieces.n_replicas(facts, options.group, name)
     pieces.require_positive(name, backstop=options.backstop)
     copy = facts.to_peer(name)
     down_h = facts.replaced_h + copy.mean_h

@@ -46,7 +46,9 @@ class ReplayOptions:
     replay_speed: float = option(
         1.0, "number", "of a replay, relative to training; no figure known"
     )
-    tax: float = option(0.0, "number", "hours that logs add to each hour of work; no figure known")
+    tax: float = option(
+        0.0, "number", "hours that logs add to each hour of work; no figure known", unknown=True
+    )
 
 
 def replayed(facts: JobFacts, options: ReplayOptions, name: str) -> Policy:

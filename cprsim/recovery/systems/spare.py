@@ -45,7 +45,9 @@ class SpareOptions:
     """How many shards are stacked, and what a lost group costs."""
 
     stacked: int = option(3, "count", "shards that each group holds, r (assumed)")
-    regroup: float = option(0.0, "time", "until a lost group is masked; no figure known")
+    regroup: float = option(
+        0.0, "time", "until a lost group is masked; no figure known", unknown=True
+    )
     speed: float = option(0.5, "share", "of the job while groups are missing (derived)")
     backstop: float | None = option(
         None, "time", "progress between saves; default: Young's for the losses of a whole shard"
@@ -55,6 +57,11 @@ class SpareOptions:
 def plan(facts: JobFacts, options: SpareOptions, name: str) -> Policy:
     step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
     n, stacked = facts.n_nodes, options.stacked
+    if pieces.n_replicas(facts, None, name) != n:
+        raise ParameterError(
+            f"{name} needs a replica on each node, which stands for a group: {facts.replicas} "
+            f"replicas lie on {n} nodes"
+        )
     if not 2 <= stacked <= n:
         raise ParameterError(f"`stacked` of {name} is {stacked}; it must lie between 2 and {n}")
     if not 0.0 < options.speed <= 1.0:

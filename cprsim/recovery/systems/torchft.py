@@ -26,8 +26,12 @@ from cprsim.recovery.systems import hsdp
 class TorchftOptions:
     """How the nodes are grouped, and what agreeing on a quorum takes."""
 
-    group: int = option(1, "count", "nodes of a replica group")
-    quorum: float = option(0.0, "time", "until those that are left agree; no figure known")
+    group: int | None = option(
+        None, "count", "nodes of a replica group; default: by the job's `cluster.replicas`"
+    )
+    quorum: float = option(
+        0.0, "time", "until those that are left agree; no figure known", unknown=True
+    )
     copy: float | None = option(
         None, "time", "how long a group copies from its peers; default: a node's state by its link"
     )

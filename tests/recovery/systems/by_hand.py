@@ -50,6 +50,7 @@ def facts(n_nodes: int = 8, **changes: object) -> JobFacts:
             state_bytes=1.0,
             node_bytes_per_h=1.0 / COPY_H,
             remote_bytes_per_h=8.0,
+            replicas=n_nodes,
         ),
         **changes,
     )
