@@ -347,6 +347,7 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
         "cant_be_told": tied_names(found),
         "systems": [_system(one) for one in found],
         "left_out": dict(comparison.left_out),
+        "assumed": list(comparison.assumed),
         "said": [
             *answer(found),
             *answer_in_money(comparison, found),
@@ -372,6 +373,7 @@ def _system(one: Standing) -> dict[str, Any]:
         "more_than_best": one.more and interval(one.more),
         "verdict": one.verdict,
         **{name: finite_or_none(one.summary[name].mean) for name in MEANS},
+        "unknown": list(beside.unknown),
         "accuracy": one.accuracy,
         "auc_loss": None if one.accuracy == UNPRICED else interval(one.summary["auc_loss"]),
         "extra_nodes": policy.extra_nodes,

@@ -198,6 +198,23 @@ def require_layers(facts: JobFacts, wanted_by: str) -> None:
         raise ParameterError(f"{wanted_by} needs replicas; shards of embedding servers exist once")
 
 
+def replicas_of_job(facts: JobFacts, wanted_by: str, option: str = "") -> int:
+    """Replicas of the state that the job has; raises ParameterError where it has one.
+
+    Parameters
+    ----------
+    option : by which an entry says them instead
+    """
+    require_layers(facts, wanted_by)
+    if facts.replicas == 1:
+        listed = f", or list {wanted_by} with {option}" if option else ""
+        raise ParameterError(
+            f"{wanted_by} needs replicas; the {facts.n_nodes} nodes of `{facts.role}` hold the "
+            f"state once: give `cluster.replicas`{listed}"
+        )
+    return facts.replicas
+
+
 def n_replicas(facts: JobFacts, group: int | None, wanted_by: str) -> int:
     """Replicas of the state: of `group` nodes each, by default those of the job.
 
@@ -208,13 +225,7 @@ def n_replicas(facts: JobFacts, group: int | None, wanted_by: str) -> int:
     """
     n = facts.n_nodes
     if group is None:
-        require_layers(facts, wanted_by)
-        if facts.replicas == 1:
-            raise ParameterError(
-                f"{wanted_by} needs replicas; the {n} nodes of `{facts.role}` hold the state once: "
-                "give `cluster.replicas`, or list it with its nodes of one replica"
-            )
-        return facts.replicas
+        return replicas_of_job(facts, wanted_by, "`group`, the nodes of a replica")
     if group < 1 or n % group or n == group:
         raise ParameterError(
             f"{wanted_by}: {n} nodes of `{facts.role}` make no replica groups of {group}: give a "
@@ -236,7 +247,7 @@ def n_pipelines(facts: JobFacts, given: int | None, wanted_by: str) -> int:
     ParameterError
         the state exists once, or the pipelines do not divide the nodes
     """
-    n = n_replicas(facts, None, wanted_by) if given is None else given
+    n = replicas_of_job(facts, wanted_by, "`pipelines`") if given is None else given
     if n < 2 or facts.n_nodes % n:
         raise ParameterError(
             f"`pipelines` of {wanted_by} is {n}; it is 2 at least and divides the {facts.n_nodes} "

@@ -25,7 +25,7 @@ from tests.making import call
 WORKERS = """\
 name: workers
 job: {useful: 40 h, step: 10 s}
-cluster: {workers: 8, state: 20 GB, link: 25 Gbit/s}
+cluster: {workers: 8, replicas: 8, state: 20 GB, link: 25 Gbit/s}
 failures: {kind: injected, at: [AT], role: worker}
 costs: {save: 2 min, load: 3 min, detect: 30 s, reschedule: 2 min}
 recovery: [RECOVERY]
@@ -42,7 +42,15 @@ simulation: {seed: 1, replications: 100}
 """
 
 
-FEW = ("ecrec", "ecrm", "gemini", "hsdp", "moc", "oobleck")  # however many systems there are
+FEW = (
+    "ecrec",
+    "ecrm",
+    "gemini",
+    "hsdp",
+    "moc",
+    "oobleck",
+    "torchft",
+)  # however many systems there are
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -98,12 +106,49 @@ def test_one_failure_costs_each_what_its_rules_say(program) -> None:
     assert best == min(one["overhead_fraction"]["mean"] for one in kept)
     # steps are on smaller batches while a group is missing
     assert (hsdp["accuracy"], hsdp["auc_loss"]) == ("not priced", None)
-    assert any(said.startswith("hsdp: what smaller batches") for said in found["said"])
+    assert any(said.startswith("hsdp, torchft: what smaller batches") for said in found["said"])
     assert found["left_out"]["ecrm"] == "a second name of another system"
     more = none["more_than_best"]
     assert more["mean"] == pytest.approx(none["overhead_fraction"]["mean"] - best)
     assert more["low"] == more["high"] == more["mean"]
     assert none["verdict"] == "more"
+
+
+def test_what_goes_on_from_replicas_is_not_compared_where_the_state_exists_once(program) -> None:
+    needy = ("hsdp", "oobleck", "torchft")
+    found = program(text=SERVERS.replace("job: {", "job: {step: 10 s, "))
+    for name in needy:
+        assert found["left_out"][name].endswith("shards of embedding servers exist once")
+    sharded = WORKERS.replace("replicas: 8, ", "").replace("AT", "25 h")
+    found = program("--fixed", text=sharded, recovery="full, gemini")
+    for name in needy:
+        assert "the 8 nodes of `worker` hold the state once" in found["left_out"][name]
+    wrong = program("--fixed", text=SERVERS.replace("emb_ps: 10", "emb_ps: 10, replicas: 2"))
+    assert (wrong.exit_code, "goes with `workers`" in wrong.stderr) == (2, True)
+
+
+def test_a_replica_takes_as_many_nodes_as_hold_the_state(program) -> None:
+    halves = WORKERS.replace("replicas: 8", "replicas: 2").replace("AT", "25 h")
+    found = program("--fixed", text=halves, recovery="full, gemini")
+    # 3 min of stall, then half of the speed for 2 min of rescheduling and 6.4 s of copying
+    hsdp, slower_min = of(found, "hsdp"), (2 + 20e9 * 8 / 25e9 / 60) / 2
+    saves_min = hsdp["parts"]["save"]["mean"] * 2400
+    assert hsdp["overhead_fraction"]["mean"] == pytest.approx((3 + slower_min + saves_min) / 2400)
+    short = program("--fixed", text=halves, recovery="{strategy: hsdp, options: {group: 2}}")
+    assert short.exit_code == 2
+    assert "2 replicas on 8 nodes of `worker` take 4 nodes each" in short.stderr
+
+
+def test_a_cost_that_nobody_has_a_figure_for_is_not_taken_for_none(program) -> None:
+    text = WORKERS.replace("AT", "25 h")
+    asked = ("--fixed", "--only", "full", "--only", "torchft")
+    found = program(*asked, text=text, recovery="{strategy: full, interval: 10 h}")
+    torchft = of(found, "torchft")
+    assert torchft["unknown"] == ["quorum"]
+    assert torchft["overhead_fraction"]["mean"] < of(found, "full")["overhead_fraction"]["mean"]
+    assert found["best"] == "full"
+    given = "{strategy: full, interval: 10 h}, {strategy: torchft, options: {quorum: 5 s}}"
+    assert of(program(*asked, text=text, recovery=given), "torchft")["unknown"] == []
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,7 @@ class SpareOptions:
 def plan(facts: JobFacts, options: SpareOptions, name: str) -> Policy:
     step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
     n, stacked = facts.n_nodes, options.stacked
-    if pieces.n_replicas(facts, None, name) != n:
+    if pieces.replicas_of_job(facts, name) != n:
         raise ParameterError(
             f"{name} needs a replica on each node, which stands for a group: {facts.replicas} "
             f"replicas lie on {n} nodes"

@@ -76,6 +76,7 @@ def facts_of(step_h: float | None, n_nodes: int = MOST, **known: Any) -> JobFact
         "load": Constant(0.0),
         "reschedule": Constant(0.0),
         "step_h": step_h,
+        "replicas": n_nodes,
     }
     return JobFacts(**given | known)
 

@@ -14,7 +14,7 @@ from cprsim.scenario import load_scenario
 
 SCENARIO = """\
 job: {useful: 1000 h, horizon: 10 h, step: 15 min}
-cluster: {workers: 4, spares: 0}
+cluster: {workers: 4, replicas: 4, spares: 0}
 failures: {kind: trace, file: counts.csv, format: counts, time_unit: h, begins: first}
 costs: {save: 10 s, load: 0 s, detect: 0 s, reschedule: 0 s}
 recovery:

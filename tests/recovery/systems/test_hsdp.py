@@ -44,6 +44,7 @@ def facts(n_nodes: int = 8, **changes: object) -> JobFacts:
             reschedule=Constant(RESCHEDULE_H),
             state_bytes=1.0,
             node_bytes_per_h=4.0,
+            replicas=n_nodes,
         ),
         **changes,
     )
@@ -161,9 +162,12 @@ def test_the_backstop_is_young_s_interval_for_the_losses_of_all_replicas() -> No
 
 
 REFUSED = [
+    ({"replicas": 1}, {}, "hsdp needs replicas; the 8 nodes of `trainers` hold the state once"),
+    ({"is_emb_ps": True}, {}, "hsdp needs replicas; shards of embedding servers exist once"),
+    ({"replicas": 2}, {"group": 2}, "2 replicas on 8 nodes of `trainers` take 4 nodes each"),
     ({}, {"group": 3}, "8 nodes of `trainers` make no replica groups of 3"),
     ({}, {"group": 8}, "leaves two or more"),
-    ({}, {"group": 0}, "`group` is 0"),
+    ({}, {"group": 0}, "no replica groups of 0"),
     ({}, {"stall": -1.0}, "`stall` is -1.0 h"),
     ({}, {"speed": 1.5}, "`speed` is 1.5"),
     ({}, {"backstop": 0.0}, "`backstop` is 0.0 h"),

@@ -155,7 +155,7 @@ def test_spare_masks_a_group_until_all_of_a_shard_are_lost() -> None:
 REFUSED = [
     ("spare", {"stacked": 9}, "`stacked` of spare is 9"),
     ("spare", {"speed": 0.0}, "`speed` of spare is 0"),
-    ("recycle", {}, "give `pipelines`"),
+    ("recycle", {"pipelines": 1}, "`pipelines` of recycle is 1"),
     ("recycle", {"pipelines": 3}, "`pipelines` of recycle is 3"),
     ("lazarus", {"copies": 3}, "`copies` of lazarus is 3"),
     ("bamboo", {"reconfigure": -1.0}, "`reconfigure` of bamboo is -1"),
