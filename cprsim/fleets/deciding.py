@@ -49,7 +49,7 @@ def decide(
     store: PointStore,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> FleetDecision:
-    """Recommend an option.
+    """Recommend the cheapest option that leaves no shard stale, or not more than is accepted.
 
     Parameters
     ----------
@@ -64,10 +64,13 @@ def decide(
     able = [one for one in options if one.finished]
     if not able:
         raise ParameterError("under no option do all jobs of the fleet finish: nothing to decide")
-    best, present = min(able, key=lambda one: one.cost), options[0]
+    counted = _eligible(loaded, able) or able
+    best, present = min(counted, key=lambda one: one.cost), options[0]
     unknown = unknown_of(loaded, axes)
-    few = contenders(able, best, present, axes)
-    lab = _OptionTrials(loaded, able, few, partial(_simulated, loaded, workers, store, on_progress))
+    few = contenders(counted, best, present, axes)
+    lab = _OptionTrials(
+        loaded, counted, few, partial(_simulated, loaded, workers, store, on_progress)
+    )
     return FleetDecision(
         best=best.name,
         present=present.name,
@@ -75,6 +78,12 @@ def decide(
         sensitivity=sensitivity(loaded, best.name, lab.costs, unknown),
         n_left_out=len(options) - len(able),
     )
+
+
+def _eligible(loaded: LoadedScenario, able: Sequence[Option]) -> list[Option]:
+    """The options that leave no shard stale, or whose entry says how much of that is accepted."""
+    accepted = {one.name for one in loaded.scenario.recovery if one.target_pls is not None}
+    return [one for one in able if one.strategy in accepted or not one.statistic("pls").mean > 0.0]
 
 
 def contenders(

@@ -245,15 +245,33 @@ def recommendation(result: FleetResult) -> list[str]:
     sentences = [_advice(result)]
     best = result.option(decision.best)
     if best.statistics["pls"].mean > 0:
-        sentences.append(
-            "It leaves shards stale, which has no price here: a job's PLS is "
-            f"{significant(100 * best.statistics['pls'].mean)} % on average."
-        )
+        sentences.append(f"It leaves shards stale: {_pls(best)}; the scenario says what it may.")
+    for one in result.options:
+        if one.finished and one.cost < best.cost and one.statistics["pls"].mean > 0:
+            sentences.append(
+                f"{one.name} costs less, {_total(result, one)} per {MONTH}, and leaves shards "
+                f"stale: {_pls(one)}. It is not recommended, as `target_pls` of its entry does not "
+                "say how much you accept."
+            )
+    sentences.append(
+        "Compared are the scenario's entries of `recovery` alone; `cprsim compare-systems` "
+        "compares every system for one job."
+    )
     if decision.n_left_out:
         sentences.append(
             f"Left out: {count(decision.n_left_out, 'option')} under which not all jobs finish."
         )
     return [*sentences, *sensitivity_sentences(decision.sensitivity)]
+
+
+def _pls(one: OptionRow) -> str:
+    return f"a job's PLS is {significant(100 * one.statistics['pls'].mean)} % on average"
+
+
+def _total(result: FleetResult, one: OptionRow) -> str:
+    if result.has_money:
+        return shown(one.cost, result.currency or "")
+    return f"{significant(one.cost)} node-hours"
 
 
 def _advice(result: FleetResult) -> str:

@@ -162,3 +162,15 @@ def test_an_unknown_that_can_not_be_is_refused_before_anything_is_simulated(
     job = f"{PRICED}unknown: {{{unknown}}}\n"
     with pytest.raises(ScenarioError, match=message):
         loaded(tmp_path, "{jobs: 4, kinds: 1}", job=job)
+
+
+def test_stale_shards_are_recommended_where_the_scenario_says_what_it_accepts(
+    tmp_path: Path,
+) -> None:
+    for entry, best in (("{strategy: cpr, target_pls: 0.1}", "cpr"), ("partial", "full")):
+        scenario = loaded(tmp_path, KINDS % "", f"recovery=[full, {entry}]")
+        options = run_options(scenario, [{}], HERE, PointStore(tmp_path))
+        stale = options[1]
+        assert stale.cost < options[0].cost
+        assert stale.statistic("pls").mean > 0.0
+        assert decide(scenario, options, (), HERE, PointStore(tmp_path)).best == best
