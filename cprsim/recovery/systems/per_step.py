@@ -36,6 +36,7 @@ from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 from cprsim.recovery.systems import gemini
 
 SHADOW = "shadow servers"
+LEAST_UNIQUE = 1 / 6  # of a node's state (secondary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,11 @@ class Replicated:
 class Unique(gemini.GeminiOptions):
     """And what is copied at all."""
 
-    unique: float = option(
-        1 / 6, "share", "of a node's state, that no other node holds anyway (secondary)"
+    unique: float | None = option(
+        None,
+        "share",
+        "of a node's state, that no other node holds anyway; default: 1/6 (secondary) of a state "
+        "that has replicas",
     )
 
 
@@ -117,8 +121,11 @@ def replicated(facts: JobFacts, options: Replicated, name: str) -> Policy:
 
 def unique_part(facts: JobFacts, options: Unique, name: str) -> Policy:
     """GEMINI's copies, of a part of the state."""
-    pieces.require_positive(name, unique=options.unique)
     share = options.unique
+    if share is None:
+        pieces.replicas_of_job(facts, name, "`unique`")
+        share = LEAST_UNIQUE
+    pieces.require_positive(name, unique=share)
     part = facts.with_state(share, name)
     copied = gemini.plan(part, options, name)
     whole = gemini.plan(facts, options, name)

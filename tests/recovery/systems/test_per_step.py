@@ -138,3 +138,21 @@ def test_what_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(ParameterError, match=message):
         planned(name, **options)
+
+
+NEED_REPLICAS = (
+    "adacheck", "flashrecovery", "hsdp", "just-in-time", "oobleck", "recycle", "spare",
+    "swift-undo", "torchft",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*NEED_REPLICAS, "bamboo", "lazarus"])
+def test_embedding_shards_exist_once(name: str) -> None:
+    with pytest.raises(ParameterError, match="needs replicas; shards of embedding servers exist"):
+        planned(name, facts(is_emb_ps=True, replicas=1))
+
+
+@pytest.mark.parametrize("name", NEED_REPLICAS)
+def test_a_state_that_is_sharded_over_all_nodes_exists_once(name: str) -> None:
+    with pytest.raises(ParameterError, match="the 8 nodes of `worker` hold the state once"):
+        planned(name, facts(replicas=1))
