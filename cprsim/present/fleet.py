@@ -277,7 +277,10 @@ def _total(result: FleetResult, one: OptionRow) -> str:
 def _advice(result: FleetResult) -> str:
     decision = result.decision
     if decision.best == decision.present:
-        return f"Recommendation: stay with {decision.present}: no option that keeps accuracy costs less."
+        return (
+            f"Recommendation: stay with {decision.present}: no option that keeps accuracy costs "
+            "less."
+        )
     scale = 100.0 if result.has_money else 1.0
     saves = decision.saves
     unit = (result.currency or "") if result.has_money else "node-hours"
