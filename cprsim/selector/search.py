@@ -19,7 +19,7 @@ from cprsim.recovery.intervals import young_h
 from cprsim.selector.limit import Limit
 from cprsim.selector.pricing import FULL, Bench, Priced, Way
 
-FREE_WRITES = 1000  # the most tried where a write costs nothing, as more are always better
+FREE_WRITES = 1000  # the most tried where nothing bounds writes that cost nothing
 MOST_WRITES = 100_000  # that are ever tried
 STEPS = (0.7, 1.0, 1.4)  # of Young's number of saves: where to look first
 SYSTEM_STEPS = (0.35, 1.0, 1.4)  # the same of recovery systems, which need rather fewer
@@ -127,7 +127,7 @@ def _fewest_that_help(bench: Bench, strategy: str) -> Priced:
 
     Where none are: as the scenario says, as nothing simulated tells how often.
     """
-    most = min(FREE_WRITES, most_taken(bench, strategy))
+    most = most_taken(bench, strategy) if bench.saves(strategy)[0] > 0 else FREE_WRITES
     enough = bench.with_writes(strategy, [most])[0]
     enough_overhead = WORTH_A_SAVE * enough.mean_overhead
     too_few = -1  # not known yet
