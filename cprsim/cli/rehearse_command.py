@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say, say_json
 
 if TYPE_CHECKING:
-    from cprsim.rehearsal.rehearsing import JobPlace, Rehearsal
+    from cprsim.rehearsal.rehearsing import Rehearsal
     from cprsim.results import Result
     from cprsim.scenario import LoadedScenario
 
@@ -43,22 +42,12 @@ def rehearse(
         bool,
         typer.Option("--smoke", help="6 s of useful work, two failures, two strategies, a minute."),
     ] = False,
-    tcp: Annotated[
-        bool, typer.Option("--tcp", help="Send data over TCP, encrypted with keys of each run.")
-    ] = False,
-    address: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Spread processes over a Ray cluster; or auto.")
-    ] = "",
-    shared: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="With --address: for saves; all nodes see it."),
-    ] = None,
     as_json: AsJson = False,
     out: OutFolder = RESULTS,
 ) -> None:
     """Run a scenario on real processes, and set what they did beside what was predicted.
 
-    Processes of this machine, or of a cluster, train the stand-in of the section `kernel`, save,
+    Processes of this machine train the stand-in of the section `kernel`, save,
     are killed as the scenario says and come back. The same command goes on where it was
     interrupted.
 
@@ -77,34 +66,13 @@ def rehearse(
 
     require_writable(out)
     names = chosen_names(strategies, loaded.scenario, smoke)
-    place = _place(address, shared)
-    how = "by ray" if address else "over tcp" if tcp else None
-    journal = out / f".rehearsal-{_key(loaded, names, how)}"
+    journal = out / f".rehearsal-{_key(loaded, names)}"
     with telling_what_is_kept() as kept, sole(journal), _too_busy_is_an_exit_code():
         kept.say = lambda: f"runs that were done are kept in {journal}"
-        rehearsal = _rehearsed(loaded, names, repeat, journal, how is not None, place)
+        rehearsal = _rehearsed(loaded, names, repeat, journal)
     result = _kept(rehearsal, loaded, out, started)
     _show(rehearsal, result, as_json)
     raise typer.Exit(rehearsal.exit_code)
-
-
-def _place(address: str, shared: Path | None) -> JobPlace:
-    """Where processes are put: on this machine unless a cluster is named."""
-    from cprsim.errors import ParameterError
-
-    if not address:
-        if shared is not None:
-            raise ParameterError("--shared goes with --address: on one machine all see all files")
-        from cprsim.rehearsal.nodes import ForkServer
-
-        return ForkServer
-    from cprsim.rehearsal.by_ray import agents_by_ray
-    from cprsim.rehearsal.remote import RemoteNodes
-
-    folder, launch = shared or Path(tempfile.gettempdir()), agents_by_ray(address)
-    if not folder.is_dir():
-        raise ParameterError(f"--shared: there is no folder {folder}")
-    return lambda material: RemoteNodes(material, folder.absolute(), launch, complain)
 
 
 @contextmanager
@@ -118,24 +86,17 @@ def _too_busy_is_an_exit_code() -> Iterator[None]:
         raise typer.Exit(BUSY) from None
 
 
-def _key(loaded: LoadedScenario, names: tuple[str, ...], how: str | None) -> str:
+def _key(loaded: LoadedScenario, names: tuple[str, ...]) -> str:
     """Names a journal: what decides the runs, but not how many there are."""
     from cprsim.results.identity import identity_of
 
     identity = identity_of(loaded)
-    digest = hashlib.sha256(
-        "\0".join([identity.digest, *names, *([how] if how else [])]).encode()
-    ).hexdigest()
+    digest = hashlib.sha256("\0".join([identity.digest, *names]).encode()).hexdigest()
     return f"{identity.folder_name}-{digest[:8]}"
 
 
 def _rehearsed(
-    loaded: LoadedScenario,
-    names: tuple[str, ...],
-    repeat: int,
-    journal: Path,
-    tcp: bool,
-    place: JobPlace,
+    loaded: LoadedScenario, names: tuple[str, ...], repeat: int, journal: Path
 ) -> Rehearsal:
     from cprsim.experiments.assemble import assemble
     from cprsim.experiments.proxy_model import proxy_model
@@ -145,7 +106,7 @@ def _rehearsed(
     experiment = assemble(loaded)
     require_rehearsable(experiment)  # before the stand-in is made, which takes its time
     pulse.doing("rehearsing")
-    return run(experiment, proxy_model(loaded), names, repeat, journal, complain, tcp, place)
+    return run(experiment, proxy_model(loaded), names, repeat, journal, complain)
 
 
 def _kept(

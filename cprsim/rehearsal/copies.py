@@ -10,7 +10,7 @@ import numpy as np
 from cprsim.errors import CheckpointError
 from cprsim.kernel.array_file import arrays_in, pieces
 from cprsim.kernel.loops import Array
-from cprsim.rehearsal.messages import AnyChannel, Message
+from cprsim.rehearsal.messages import Channel, Message
 from cprsim.rehearsal.store import Arrays, chunk_bytes
 
 
@@ -22,7 +22,7 @@ class HeldCopies:
 
     def __init__(self) -> None:
         self._held: dict[tuple[str, int], bytes] = {}
-        self._coming: WeakKeyDictionary[AnyChannel, bytearray] = WeakKeyDictionary()
+        self._coming: WeakKeyDictionary[Channel, bytearray] = WeakKeyDictionary()
 
     def hold(self, who: str, number: int, arrays: Arrays) -> None:
         """A copy of a whole state."""
@@ -32,7 +32,7 @@ class HeldCopies:
         """A whole copy, as its bytes."""
         self._held[who, number] = copy.tobytes()
 
-    def receive(self, channel: AnyChannel, message: Message) -> None:
+    def receive(self, channel: Channel, message: Message) -> None:
         """Take in a piece that a peer sends; the last one is acknowledged."""
         fields = message.fields
         coming = self._coming.setdefault(channel, bytearray())
@@ -64,7 +64,7 @@ class HeldCopies:
 
 
 def sending(
-    copy: bytes, who: str, number: int, channels: list[AnyChannel], per_piece: int
+    copy: bytes, who: str, number: int, channels: list[Channel], per_piece: int
 ) -> Iterator[int]:
     """Send a copy to one peer after the other, yielding the bytes of each piece."""
     if not copy:

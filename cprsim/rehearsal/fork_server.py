@@ -11,8 +11,6 @@ import gc
 import os
 import signal
 import sys
-from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -33,8 +31,6 @@ TO_SUPERVISOR = 1  # the supervisor reads a pipe there
 
 def warm(inherited: Inherited) -> None:
     """Compile what workers run before anything is timed: a batch, a push, each kind of sub-save."""
-    with suppress(ImportError):
-        import_module("zmq")  # which is needed over TCP alone
     _batch(inherited)
     for tracker in (None, *TRACKERS):
         _shard(inherited, tracker)

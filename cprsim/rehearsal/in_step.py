@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from cprsim.kernel.training import Gradients, together
-from cprsim.rehearsal.messages import AnyChannel, Message
+from cprsim.rehearsal.messages import Channel, Message
 from cprsim.rehearsal.store import Arrays
 from cprsim.rehearsal.worker import Worker
 
@@ -42,7 +42,7 @@ class PartsExchange:
 
     def __init__(self, worker: Worker, name: str, part: int, layers: Callable[[], Arrays]) -> None:
         self._worker, self._part, self._layers = worker, part, layers
-        self._peers: dict[int, AnyChannel] = {}
+        self._peers: dict[int, Channel] = {}
         self._run = self._position = 0
         self._parts: dict[tuple[int, int], dict[int, Gradients]] = {}  # by run and position
         self._n_whole = 0  # others who have all parts of the batch in hand
@@ -96,7 +96,7 @@ class PartsExchange:
         parts = self._parts.pop((self._run, self._position))
         return together([parts[number] for number in sorted(parts)])
 
-    def _serve(self, channel: AnyChannel, message: Message) -> None:
+    def _serve(self, channel: Channel, message: Message) -> None:
         fields = message.fields
         if message.kind == "part":
             part = Gradients(*message.arrays)
@@ -107,5 +107,5 @@ class PartsExchange:
             channel.send("layers", tuple(self._layers().values()))
 
 
-def _nothing(channel: AnyChannel, message: Message) -> None:
+def _nothing(channel: Channel, message: Message) -> None:
     """Nobody answers over a channel that parts go out by."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from math import prod
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -106,33 +106,6 @@ def _message(header: bytes, body: bytes) -> Message:
         raise MessageError(f"a peer sent a damaged message: {error}") from error
 
 
-class AnyChannel(Protocol):
-    """What an event loop listens to, whatever carries its messages."""
-
-    socket: Any
-    closed: bool
-
-    @property
-    def has_input(self) -> bool:
-        """Whether something is there that its file does not tell."""
-
-    @property
-    def has_more_to_send(self) -> bool:
-        """Whether something waits until the peer has room for it."""
-
-    def send(self, kind: str, arrays: Iterable[Array] = (), **fields: Any) -> None:
-        """Send a message; nothing happens where the peer is gone."""
-
-    def flush(self) -> None:
-        """Send what waits, as far as the peer has room."""
-
-    def deliver(self, on_message: Callable[[Any, Message], None]) -> None:
-        """Hand over what has come in."""
-
-    def close(self) -> None:
-        """Let go of the connection."""
-
-
 class Channel:
     """One end of a connection that never blocks: what can't be sent yet waits here."""
 
@@ -142,8 +115,6 @@ class Channel:
         self.closed = False
         self._out: deque[memoryview] = deque()
         self._assembler = Assembler()
-
-    has_input = False  # its file tells what has come in
 
     def deliver(self, on_message: Callable[[Channel, Message], None]) -> None:
         """Hand over what has come in."""

@@ -1,7 +1,4 @@
-"""The processes of a session as the supervisor knows them: forked, greeted, watched, killed.
-
-Here those of this machine; `remote` has those of others.
-"""
+"""The processes of a session as the supervisor knows them: forked, greeted, watched, killed."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -22,11 +18,10 @@ from itertools import count
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 import cprsim
 from cprsim.errors import WorkerError
-from cprsim.rehearsal.curve import HOST
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.messages import Assembler, Message, MessageError, address_in, packed, peer_of
 from cprsim.results.publish import remove_leftovers, workshop
@@ -38,12 +33,14 @@ MOST_PATH = 80  # characters of the folder that sockets lie in; a socket's name 
 END_S = 10.0  # at most until all are gone
 
 
-class JobProcess(ABC):
+class JobProcess(asyncio.Protocol):
     """One process: where it answers, when it last gave a sign of life."""
 
-    host = HOST  # where its data is found over TCP
-
-    def __init__(self) -> None:
+    def __init__(self, group: ProcessGroup) -> None:
+        self._group = group
+        self._assembler = Assembler()
+        self._transport: asyncio.Transport | None = None
+        self._pidfd = -1
         self._waiting: dict[int, asyncio.Future[Message]] = {}
         self._numbers = count(1)
         self.pid = 0
@@ -52,53 +49,6 @@ class JobProcess(ABC):
         self.beat_at = monotonic()
         self.account: dict[str, float] = {}
         self.on_message: Callable[[JobProcess, Message], None] | None = None
-
-    def take(self, message: Message) -> None:
-        """Take in a message of the process."""
-        fields = message.fields
-        if message.kind == "beat":
-            self.beat_at, self.account = float(fields["at"]), dict(fields["account"])
-        elif "re" in fields:
-            future = self._waiting.pop(int(fields["re"]), None)
-            if future is not None and not future.done():
-                future.set_result(message)
-        elif self.on_message is not None:
-            self.on_message(self, message)
-
-    async def ask(self, kind: str, **fields: Any) -> Message:
-        """Send a request and wait for the answer; a process that has died never answers."""
-        number = next(self._numbers)
-        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = future
-        try:
-            self.send(kind, ask=number, **fields)
-            return await future
-        finally:
-            self._waiting.pop(number, None)
-
-    @abstractmethod
-    def send(self, kind: str, **fields: Any) -> None:
-        """Send a message; nothing happens where the process has ended."""
-
-    @abstractmethod
-    def signal(self, number: int) -> None:
-        """Send a signal to this process, and to no other that got its number later."""
-
-    @property
-    @abstractmethod
-    def is_dead(self) -> bool:
-        """Whether the process has ended."""
-
-
-class WorkerProcess(JobProcess, asyncio.Protocol):
-    """A process of this machine."""
-
-    def __init__(self, group: ProcessGroup) -> None:
-        super().__init__()
-        self._group = group
-        self._assembler = Assembler()
-        self._transport: asyncio.Transport | None = None
-        self._pidfd = -1
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -119,23 +69,45 @@ class WorkerProcess(JobProcess, asyncio.Protocol):
             self._transport.abort()
 
     def take(self, message: Message) -> None:
+        """Take in a message of the process."""
+        fields = message.fields
         if message.kind == "hello":
-            self._group.greet(self, str(message.fields.get("key")))
-        else:
-            super().take(message)
+            self._group.greet(self, str(fields.get("key")))
+        elif message.kind == "beat":
+            self.beat_at, self.account = float(fields["at"]), dict(fields["account"])
+        elif "re" in fields:
+            future = self._waiting.pop(int(fields["re"]), None)
+            if future is not None and not future.done():
+                future.set_result(message)
+        elif self.on_message is not None:
+            self.on_message(self, message)
+
+    async def ask(self, kind: str, **fields: Any) -> Message:
+        """Send a request and wait for the answer; a process that has died never answers."""
+        number = next(self._numbers)
+        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
+        try:
+            self.send(kind, ask=number, **fields)
+            return await future
+        finally:
+            self._waiting.pop(number, None)
 
     def send(self, kind: str, **fields: Any) -> None:
+        """Send a message; nothing happens where the process has ended."""
         if self._transport is not None and not self._transport.is_closing():
             for piece in packed(Message(kind, fields)):
                 self._transport.write(piece)
 
     def signal(self, number: int) -> None:
+        """Send a signal to this process, and to no other that got its number later."""
         with suppress(ProcessLookupError):
             if self._pidfd >= 0:
                 signal.pidfd_send_signal(self._pidfd, number)
 
     @property
     def is_dead(self) -> bool:
+        """Whether the process has ended."""
         if self._pidfd < 0:
             return True
         poll = select.poll()
@@ -151,24 +123,40 @@ class WorkerProcess(JobProcess, asyncio.Protocol):
             self._pidfd = -1
 
 
-class JobProcesses(ABC):
+class ProcessGroup:
     """The processes of one run; each is a spare until it is taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, fork_server: ForkServer, name: str) -> None:
         self._spares: deque[JobProcess] = deque()
         self._greeted = asyncio.Event()
+        self._fork_server, self._key = fork_server, secrets.token_hex(16)
+        self.address = address_in(fork_server.folder, f"{name}.sock")
+        self.nodes: list[JobProcess] = []
+        self._server: asyncio.Server | None = None
 
-    @abstractmethod
+    def connected(self) -> JobProcess:
+        """Who is at the other end of a new connection."""
+        return JobProcess(self)
+
     async def open(self) -> None:
         """Be there for processes that greet."""
+        loop = asyncio.get_running_loop()
+        path = self.address.partition(":")[2]
+        self._server = await loop.create_unix_server(self.connected, path)
 
-    @abstractmethod
+    def greet(self, node: JobProcess, key: str) -> None:
+        """Take in a process that has connected: it is a spare."""
+        if not secrets.compare_digest(key, self._key):
+            node.forget()
+            return
+        self.nodes.append(node)
+        self._spares.append(node)
+        self._greeted.set()
+
     def fork(self, n: int) -> None:
         """Ask for some more processes."""
-
-    @abstractmethod
-    async def close(self) -> None:
-        """Kill all processes, and wait until they have ended."""
+        for _ in range(n):
+            self._fork_server.fork(self.address, self._key)
 
     async def take(self) -> JobProcess:
         """A living spare. Raises WorkerError where none comes up in time."""
@@ -184,51 +172,8 @@ class JobProcesses(ABC):
             except TimeoutError:
                 raise WorkerError("no process of the rehearsal came up") from None
 
-
-class JobNodes(Protocol):
-    """Where the processes of runs are put."""
-
-    @property
-    def folder(self) -> Path:
-        """For saves: all processes see it."""
-
-    def group(self, name: str) -> JobProcesses:
-        """The processes of a run."""
-
-
-class ProcessGroup(JobProcesses):
-    """Processes of this machine."""
-
-    def __init__(self, fork_server: ForkServer, name: str) -> None:
-        super().__init__()
-        self._fork_server, self._key = fork_server, secrets.token_hex(16)
-        self.address = address_in(fork_server.folder, f"{name}.sock")
-        self.nodes: list[WorkerProcess] = []
-        self._server: asyncio.Server | None = None
-
-    def connected(self) -> WorkerProcess:
-        """Who is at the other end of a new connection."""
-        return WorkerProcess(self)
-
-    async def open(self) -> None:
-        loop = asyncio.get_running_loop()
-        path = self.address.partition(":")[2]
-        self._server = await loop.create_unix_server(self.connected, path)
-
-    def greet(self, node: WorkerProcess, key: str) -> None:
-        """Take in a process that has connected: it is a spare."""
-        if not secrets.compare_digest(key, self._key):
-            node.forget()
-            return
-        self.nodes.append(node)
-        self._spares.append(node)
-        self._greeted.set()
-
-    def fork(self, n: int) -> None:
-        for _ in range(n):
-            self._fork_server.fork(self.address, self._key)
-
     async def close(self) -> None:
+        """Kill all processes, and wait until they have ended."""
         if self._server is not None:
             self._server.close()
         deadline = monotonic() + END_S

@@ -85,7 +85,6 @@ class Orders:
     n_spares: int = 2
     repair_s: float | None = None  # until who died is a spare; None: made again as they are taken
     until: int | None = None  # position at which the run ends; None: with the last sample
-    over_tcp: bool = False  # data between processes, encrypted; else over Unix sockets
     limit_s: float = inf  # of wall time: a run that takes longer is given up
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,9 @@ from cprsim.rehearsal.calibration import (
     calibrating_sub_saves,
     extra,
 )
-from cprsim.rehearsal.curve import require_zmq
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, fresh_model, image_bytes
-from cprsim.rehearsal.nodes import ForkServer, JobNodes
+from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders
 from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, predict
 from cprsim.rehearsal.setting import (
@@ -55,7 +54,6 @@ from cprsim.whole_file import write_whole
 ATTEMPTS = 2  # at one run each time, where the machine was too busy
 BEFORE, FORMAT = "before.json", 1
 Say = Callable[[str], None]
-JobPlace = Callable[[Material], AbstractContextManager[JobNodes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +145,6 @@ def rehearse(
     n_traces: int,
     journal: Path,
     say: Say,
-    over_tcp: bool = False,
-    place: JobPlace = ForkServer,
 ) -> Rehearsal:
     """Rehearse an experiment.
 
@@ -158,8 +154,6 @@ def rehearse(
     n_traces : replications whose failures strike, from 0
     journal : folder that keeps what is done: the same call goes on from there
     say : called with a line about what is going on
-    over_tcp : data between processes goes over TCP, encrypted
-    place : where the processes are put; on several machines data has to go over TCP
 
     Raises
     ------
@@ -167,11 +161,9 @@ def rehearse(
     WorkerError : a process failed otherwise than as ordered
     """
     require_rehearsable(experiment)
-    if over_tcp:
-        require_zmq()
     policies = policies_to_rehearse(experiment, names)
     with ExitStack() as stack:
-        session = _Session(experiment, what, stack, over_tcp, place)
+        session = _Session(experiment, what, stack)
         calibration = _calibration_in(journal) or session.calibration(policies, say)
         planned, n_left_out = session.plan(policies, n_traces, calibration)
         digest = _write_before(journal, calibration, planned)
@@ -187,26 +179,19 @@ def rehearse(
 class _Session:
     """Where runs take place: what forks their processes starts with the first."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        what: ProxyModel,
-        stack: ExitStack,
-        over_tcp: bool,
-        place: JobPlace,
-    ) -> None:
-        self.experiment, self.what, self._over_tcp = experiment, what, over_tcp
+    def __init__(self, experiment: Experiment, what: ProxyModel, stack: ExitStack) -> None:
+        self.experiment, self.what = experiment, what
         self.material: Material = material_of(what, len(experiment.cluster.replica_slots))
         self.speeds = speeds_of(experiment, self.material)
-        self._stack, self._place = stack, place
-        self._placement: JobNodes | None = None
+        self._stack = stack
+        self._placement: ForkServer | None = None
         self._start: Dlrm | None = None
         self._n_runs = 0
 
     def run(self, orders: Orders) -> FinishedRun:
         """Run orders on real processes."""
         if self._placement is None or self._start is None:
-            self._placement = self._stack.enter_context(self._place(self.material))
+            self._placement = self._stack.enter_context(ForkServer(self.material))
             self._start = fresh_model(self.material)
         self._n_runs += 1
         folder = self._placement.folder / f"run-{self._n_runs}"
@@ -233,7 +218,7 @@ class _Session:
         return extra(self.run(orders), share, stall_s)
 
     def _orders(self, policy: RecoveryPolicy, kills: tuple[Kill, ...] = ()) -> Orders:
-        return orders_of(self.experiment, policy, self.material, self.speeds, kills, self._over_tcp)
+        return orders_of(self.experiment, policy, self.material, self.speeds, kills)
 
     def plan(
         self, policies: tuple[RecoveryPolicy, ...], n_traces: int, calibration: RunCalibration

@@ -22,7 +22,7 @@ from cprsim.errors import CheckpointError
 from cprsim.records import SmallTables, SubSaves
 from cprsim.rehearsal.copies import HeldCopies, after, copying, sending
 from cprsim.rehearsal.material import image_bytes
-from cprsim.rehearsal.messages import AnyChannel, Channel, Message
+from cprsim.rehearsal.messages import Channel, Message
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.store import (
     Arrays,
@@ -61,7 +61,7 @@ class Server:
         self._loads = Throttle(float(together), float(alone))
         self._under_way: list[_UnderWay] = []
         self._captured: dict[int, Arrays] = {}  # content of saves behind the job
-        self._early: list[tuple[AnyChannel, Message]] = []  # pulls of rows that are not there yet
+        self._early: list[tuple[Channel, Message]] = []  # pulls of rows that are not there yet
         self._copies = HeldCopies()
         self._image_bytes = image_bytes(inherited.material)
         self.position = int(orders["position"])
@@ -119,7 +119,7 @@ class Server:
 
     # ----------------------------------------------------------------- trainers
 
-    def _serve(self, channel: AnyChannel, message: Message) -> None:
+    def _serve(self, channel: Channel, message: Message) -> None:
         fields = message.fields
         if message.kind == "pull":
             self._pull(channel, message)
@@ -132,7 +132,7 @@ class Server:
             copy = self._copies.bytes_of(str(fields["who"]), int(fields["save"]))
             channel.send("given", (np.frombuffer(copy, np.uint8),), seq=fields["seq"])
 
-    def _pull(self, channel: AnyChannel, message: Message) -> None:
+    def _pull(self, channel: Channel, message: Message) -> None:
         """Answer with rows; who is a batch ahead of what came from another trainer has to wait."""
         if int(message.fields["position"]) > self.position:
             self._early.append((channel, message))
@@ -293,7 +293,7 @@ class Server:
         copy = self._copies.bytes_of(who, number)
         all_have_it = after(len(addresses) + 1, done)
 
-        def kept(channel: AnyChannel, message: Message) -> None:
+        def kept(channel: Channel, message: Message) -> None:
             self._loop.remove(channel)
             all_have_it()
 

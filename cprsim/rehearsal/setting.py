@@ -211,7 +211,6 @@ def orders_of(
     material: Material,
     speeds: Speeds,
     kills: tuple[Kill, ...],
-    over_tcp: bool = False,
 ) -> Orders:
     """What one run under a policy is to do."""
     useful_s, cluster = experiment.useful_h * SECONDS, experiment.cluster
@@ -230,6 +229,5 @@ def orders_of(
         n_trainers=len(experiment.cluster.replica_slots),
         n_spares=WARM if cluster.n_spares is None else cluster.n_spares,
         repair_s=_repair_s(cluster),
-        over_tcp=over_tcp,
         limit_s=LIMIT * useful_s + LIMIT_S,
     )

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, dataclass, field
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -25,12 +25,11 @@ from cprsim.kernel.loops import Array
 from cprsim.kernel.model import Dlrm
 from cprsim.kernel.optimizers import optimizer_for
 from cprsim.rehearsal.behind import SavesBehind
-from cprsim.rehearsal.curve import fresh_keys
 from cprsim.rehearsal.in_step import counts
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material, rows_of
 from cprsim.rehearsal.messages import Message
-from cprsim.rehearsal.nodes import JobNodes, JobProcess
+from cprsim.rehearsal.nodes import ForkServer, JobProcess
 from cprsim.rehearsal.orders import STALLING, DueSave, Kill, Orders
 from cprsim.rehearsal.server import first_image
 from cprsim.rehearsal.shard import Shard, initial_rows
@@ -100,7 +99,7 @@ class Supervisor:
     """
 
     def __init__(
-        self, placement: JobNodes, material: Material, orders: Orders, store: Path, start: Dlrm
+        self, placement: ForkServer, material: Material, orders: Orders, store: Path, start: Dlrm
     ) -> None:
         self._material, self._orders, self._start = material, orders, start
         self._folder = store
@@ -119,7 +118,6 @@ class Supervisor:
         self._facts: list[RunFact] = []
         self._activation_s: list[float] = []
         self._accounts: list[tuple[str, dict[str, float]]] = []
-        self._keys = astuple(fresh_keys()) if orders.over_tcp else ()
         self._n_false_alarms = 0
         self._loading: set[int] = set()  # servers
         self._struck_with: dict[int, list[int]] = {}  # who was at one instant, by slot
@@ -275,10 +273,10 @@ class Supervisor:
             "assign",
             role="server" if slot in self._servers else "trainer",
             number=slot, slot=slot, name=f"w{node.pid}",
-            store=str(self._folder), host=node.host,
+            store=str(self._folder),
             save_rate=speeds.save_rate, load_rates=[speeds.load_together, speeds.load_alone],
             sub_saves=None if orders.sub_saves is None else asdict(orders.sub_saves),
-            useful_s=orders.useful_s, position=self._job.position, keys=self._keys,
+            useful_s=orders.useful_s, position=self._job.position,
         )  # fmt: skip
         node.address, node.assigned = str(answer.fields["address"]), True
         self._activation_s.append(monotonic() - began)

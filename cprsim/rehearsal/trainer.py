@@ -34,7 +34,7 @@ from cprsim.kernel.training import Gradients, learned, part_of
 from cprsim.rehearsal.copies import HeldCopies, after, sending
 from cprsim.rehearsal.in_step import PartsExchange
 from cprsim.rehearsal.material import places
-from cprsim.rehearsal.messages import AnyChannel, Channel, Message
+from cprsim.rehearsal.messages import Channel, Message
 from cprsim.rehearsal.store import Arrays, SaveFiles, read, write
 from cprsim.rehearsal.worker import Worker
 
@@ -67,7 +67,7 @@ class TrainerProcess:
         self._schedule = SCHEDULES[material.plan.schedule]
         self._places = places(material.shards)
         self._workspaces: dict[int, Workspace] = {}
-        self._servers: dict[int, AnyChannel] = {}
+        self._servers: dict[int, Channel] = {}
         self._store = SaveFiles(Path(orders["store"]))
         self._useful_s = float(orders["useful_s"])
         self.position = int(orders["position"])
@@ -178,7 +178,7 @@ class TrainerProcess:
     def _adopt(self, fields: Mapping[str, Any]) -> None:
         """Take over the layers of a trainer that has kept them."""
 
-        def given(channel: AnyChannel, message: Message) -> None:
+        def given(channel: Channel, message: Message) -> None:
             self._loop.remove(channel)
             dense, dense_state = message.arrays
             self._go_back(fields, {"dense": dense, "dense_state": dense_state})
@@ -217,7 +217,7 @@ class TrainerProcess:
             self._go_back(fields, self._copies.arrays(DENSE, number))
             return
 
-        def given(channel: AnyChannel, message: Message) -> None:
+        def given(channel: Channel, message: Message) -> None:
             self._loop.remove(channel)
             self._copies.add(DENSE, number, message.arrays[0])
             self._go_back(fields, self._copies.arrays(DENSE, number))
@@ -417,7 +417,7 @@ class TrainerProcess:
                 rate=batch.rate, n_before=batch.n_before, position=batch.position,
             )  # fmt: skip
 
-    def _note(self, channel: AnyChannel, message: Message) -> None:
+    def _note(self, channel: Channel, message: Message) -> None:
         """An answer; rows for an earlier request are dropped.
 
         A server's ack comes before the rows of the next batch: at most one is owed.

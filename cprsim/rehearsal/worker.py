@@ -24,10 +24,8 @@ from time import monotonic
 from typing import Any, Protocol
 
 from cprsim.kernel.loops import Array
-from cprsim.rehearsal.curve import HOST, RunKeys
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.messages import (
-    AnyChannel,
     Channel,
     Message,
     address_in,
@@ -41,7 +39,7 @@ OnClosed = Callable[[Any], None]
 PR_SET_PDEATHSIG = 1
 
 
-def _nothing(channel: AnyChannel) -> None:
+def _nothing(channel: Channel) -> None:
     pass
 
 
@@ -50,18 +48,16 @@ class EventLoop:
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
-        self._channels: dict[AnyChannel, tuple[OnMessage, OnClosed]] = {}
+        self._channels: dict[Channel, tuple[OnMessage, OnClosed]] = {}
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._number = count()
 
-    def add(
-        self, channel: AnyChannel, on_message: OnMessage, on_closed: OnClosed = _nothing
-    ) -> None:
+    def add(self, channel: Channel, on_message: OnMessage, on_closed: OnClosed = _nothing) -> None:
         """Listen to a channel."""
         self._channels[channel] = on_message, on_closed
         self._selector.register(channel.socket, selectors.EVENT_READ, channel)
 
-    def remove(self, channel: AnyChannel) -> None:
+    def remove(self, channel: Channel) -> None:
         """Stop listening to a channel, and close it."""
         if self._channels.pop(channel, None) is not None:
             self._selector.unregister(channel.socket)
@@ -95,9 +91,6 @@ class EventLoop:
             if self._selector.get_key(channel.socket).events != events:
                 self._selector.modify(channel.socket, events, channel)
         soonest = min(until, self._timers[0][0]) if self._timers else until
-        for channel in [one for one in self._channels if one.has_input]:
-            self._serve(channel, selectors.EVENT_READ)
-            soonest = 0.0
         wait = soonest - monotonic()
         ready = self._selector.select(max(0.0, min(wait, 3600.0)))
         for key, events in ready:
@@ -107,7 +100,7 @@ class EventLoop:
             heapq.heappop(self._timers)[2]()
 
     def _serve(
-        self, who: AnyChannel | tuple[socket.socket, Callable[[Channel], None]], events: int
+        self, who: Channel | tuple[socket.socket, Callable[[Channel], None]], events: int
     ) -> None:
         if isinstance(who, tuple):
             server, on_connected = who
@@ -165,8 +158,6 @@ class Worker:
         self.supervisor = connect(address)
         self.loop.add(self.supervisor, self._on_message, lambda channel: os._exit(0))
         self.role: WorkerRole | None = None
-        self.keys: RunKeys | None = None  # of the run, where its data goes over TCP ...
-        self.host = HOST  # ... and where it is found then
         self.supervisor.send("hello", key=key)
 
     def run(self) -> None:
@@ -191,8 +182,6 @@ class Worker:
         from cprsim.rehearsal.server import Server
         from cprsim.rehearsal.trainer import TrainerProcess
 
-        if keys := message.fields["keys"]:
-            self.keys, self.host = RunKeys(*keys), message.fields["host"]
         duty = Server if message.fields["role"] == "server" else TrainerProcess
         if self.role is None:  # else a recovery was cut off that had asked before
             self.role = duty(self, message.fields)
@@ -204,27 +193,14 @@ class Worker:
 
     def listen(self, name: str, on_message: OnMessage) -> str:
         """Listen to the other processes of the run; the address."""
-        if self.keys is not None:
-            from cprsim.rehearsal.curve import CurveGate, CurveListener
-
-            self.loop.add(CurveGate(self.keys), on_message)
-            listener = CurveListener(self.host)
-            self.loop.add(listener, on_message)
-            return listener.address
         address = address_in(self.folder, f"{name}.sock")
         self.loop.listen(listen(address), lambda channel: self.loop.add(channel, on_message))
         return address
 
-    def connected(self, address: str, on_message: OnMessage) -> AnyChannel:
+    def connected(self, address: str, on_message: OnMessage) -> Channel:
         """A channel; a closed one where its peer has died: the supervisor will notice."""
-        channel: AnyChannel
         try:
-            if self.keys is not None:
-                from cprsim.rehearsal.curve import CurveChannel
-
-                channel = CurveChannel(address, self.keys)
-            else:
-                channel = connect(address)
+            channel = connect(address)
         except OSError:
             return closed_channel()
         self.loop.add(channel, on_message)

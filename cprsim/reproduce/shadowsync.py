@@ -501,7 +501,7 @@ STUDY = Study(
     notes=(
         _fitted_note,
         "Linear in the background is what the model assumes if the shadow thread costs its workers "
-        "nothing; benchmarks/bench_hogwild.py measures what it costs on real threads.",
+        "nothing.",
         _quality_note,
         "Algorithms make steps of different length of the same gradients (step gain). Replicas see "
         "1/n of the clicks each, so the learning rate of one trainer is low for them, and whoever "

@@ -47,7 +47,6 @@ def orders(
     stall_s: float = 0.1,
     load_s: float = 0.1,
     behind: tuple[SaveBehind, ...] = (),
-    over_tcp: bool = False,
 ) -> Orders:
     """Orders with so many saves in the job; stall and load are of everybody at once.
 
@@ -74,7 +73,6 @@ def orders(
         kills=kills,
         n_servers=N_SERVERS,
         n_trainers=what.n_trainers,
-        over_tcp=over_tcp,
         limit_s=60.0,
     )
 

@@ -7,10 +7,8 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -68,7 +66,6 @@ def test_a_tiny_rehearsal_is_kept_found_again_and_made_again_where_a_run_is_lost
         (["--strategies", "ful"], "the scenario has no `ful`"),
         (["--strategies", "full,full"], "names one twice"),
         (["--set", "failures.clock=uptime"], "failures.clock: wall"),
-        (["--shared", "."], "--shared goes with --address"),
         (["--set", "cluster.trainers=3"], "`async` is rehearsed with one trainer"),
     ],
 )
@@ -81,24 +78,6 @@ def test_what_can_not_be_rehearsed_is_said_and_nothing_is_left(
     assert called.exit_code == 2
     assert said in called.stderr
     assert not list((tmp_path / "r").rglob("*.json"))
-
-
-@pytest.mark.parametrize(
-    ("ray", "address", "said"),
-    [
-        (None, "auto", "pip install 'cprsim[ray]'"),
-        (ModuleType("ray"), "127.0.0.1:1", "no Ray cluster answers at '127.0.0.1:1'"),
-        (ModuleType("ray"), "nowhere", "it is HOST:PORT"),
-    ],
-)
-def test_a_cluster_that_can_not_be_asked_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ray: object, address: str, said: str
-) -> None:
-    monkeypatch.setitem(sys.modules, "ray", ray)
-    called = call("rehearse", SCENARIO, "--address", address, "--out", tmp_path / "r")
-    assert called.exit_code == 2
-    assert said in called.stderr
-    assert not (tmp_path / "r").exists()
 
 
 @pytest.mark.long

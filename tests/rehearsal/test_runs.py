@@ -185,29 +185,6 @@ def test_copies_in_the_memory_of_peers(
     assert (loaded_s > 0) == from_files
 
 
-@pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
-def test_the_data_goes_over_tcp_encrypted(
-    stage: tuple[ForkServer, Material, Clicks], rolls_back: bool
-) -> None:
-    """Nobody closes a connection there: who is dead is told to the trainer."""
-    pytest.importorskip("zmq")
-    todo = making.orders(
-        stage[1], Kill(0.4, (1,)), Kill(1.3, (0, TRAINER)), Kill(2.6, (0, 2)),
-        rolls_back=rolls_back, over_tcp=True,
-    )  # fmt: skip
-    _, run = rehearsed(stage, todo)
-    assert struck(run) == 5
-
-
-def test_copies_go_over_tcp_too(stage: tuple[ForkServer, Material, Clicks]) -> None:
-    pytest.importorskip("zmq")
-    todo = making.orders(
-        stage[1], Kill(1.3, (1,)), rolls_back=True, saves=9.1, behind=(TO_PEERS,), over_tcp=True
-    )
-    _, run = rehearsed(stage, todo)
-    assert struck(run) == 1
-
-
 def test_shards_of_whole_tables() -> None:
     what, test = making.material(by=ShardBy.TABLES)
     with ForkServer(what) as fork_server:
@@ -247,14 +224,12 @@ def test_of_three_trainers_in_step_two_die_at_once_with_servers(
     assert lost == [True]
 
 
-@pytest.mark.parametrize("over_tcp", [False, True], ids=["unix", "tcp"])
 def test_of_two_trainers_in_step_one_keeps_the_layers(
-    in_step: tuple[ForkServer, Material, Clicks], over_tcp: bool
+    in_step: tuple[ForkServer, Material, Clicks],
 ) -> None:
     """Each dies once, then one with a server: nothing goes back but that server's rows."""
     todo = making.orders(
         in_step[1], Kill(0.4, (TRAINER,)), Kill(1.3, (TRAINER + 1,)), Kill(2.2, (0, TRAINER)),
-        over_tcp=over_tcp,
     )  # fmt: skip
     _, run = rehearsed(in_step, todo)
     assert struck(run) == 4

@@ -3,8 +3,8 @@
 One run at a time, journaled: the same command goes on where it was interrupted, and tries again
 what had no valid run. All attempts are kept.
 
-    python -m benchmarks.rehearsal_campaign         # up to three hours; prints the table at the end
-    python -m benchmarks.rehearsal_campaign --kept  # the table of what is kept
+    python -m benchmarks.campaign         # up to three hours; prints the table at the end
+    python -m benchmarks.campaign --kept  # the table of what is kept
 """
 
 from __future__ import annotations
