@@ -85,7 +85,7 @@ def test_a_figure_is_in_the_folder_and_in_both_pages(
         return figure
 
     def placed(result: Result) -> Section:
-        picture = Picture("ETTR by strategy", "A bar each", lambda narrow: ettr_figure(result))
+        picture = Picture("ETTR by strategy", "A bar each", lambda: ettr_figure(result))
         return Section("A figure more", [picture])
 
     monkeypatch.setitem(figures_of_a_run.OF_WHOLE_RUNS, "ettr", ettr_figure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -14,7 +14,7 @@ from rich.console import Console
 
 from cprsim.errors import ParameterError
 from cprsim.foreign import one_line, printable
-from cprsim.present.document import Block, Document, Picture, ResultsPage, Scale, Words
+from cprsim.present.document import Block, Document, Picture, ResultsPage, Words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ class Shown(ABC):
     def _brief(self) -> list[Block]:
         """What is shown where there is little room: the first sections, with one figure."""
         sections = self.document.sections[: self.n_sections]
-        blocks = [_still(block) for section in sections for block in section.blocks]
+        blocks = [block for section in sections for block in section.blocks]
         first = next((block for block in blocks if isinstance(block, Picture)), None)
         return [one for one in blocks if not isinstance(one, Picture) or one is first]
 
@@ -117,14 +117,8 @@ class Answer(Shown):
 
     def _drawings(self) -> Mapping[str, Draw]:
         """What draws each figure: by default those of the document."""
-        blocks = map(_still, self.document.blocks)
-        pictures = [one for one in blocks if isinstance(one, Picture)]
-        return {_slug(one.caption): partial(one.draw, False) for one in pictures}
-
-
-def _still(block: Block) -> Block:
-    """A scale without what moves."""
-    return block.picture if isinstance(block, Scale) else block
+        pictures = [one for one in self.document.blocks if isinstance(one, Picture)]
+        return {_slug(one.caption): one.draw for one in pictures}
 
 
 def _slug(caption: str) -> str:

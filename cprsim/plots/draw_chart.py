@@ -16,7 +16,6 @@ from matplotlib.ticker import NullFormatter
 
 from cprsim.plots.axes import fold, title_figure
 from cprsim.plots.chart import Band, Chart, Panel, Series
-from cprsim.plots.omissions import Omissions
 from cprsim.plots.style import (
     FAINT,
     INK,
@@ -32,7 +31,7 @@ HATCHES = ("", "////", "xxx", "+++", "----", "||||", "\\\\\\\\")
 LOOKS_OF_LINES = [
     Look("", line.colour, hatch) for line, hatch in zip(SERIES, HATCHES, strict=False)
 ]
-PANEL_WIDTH_IN, NARROW_IN, HEIGHT_IN = 4.4, 4.2, 4.0
+PANEL_WIDTH_IN, HEIGHT_IN = 4.4, 4.0
 FEW_DECADES = 30  # highest over lowest: below it the ticks between powers of ten have numbers
 MOST_TICKS = 8  # that are the values of x themselves on a logarithmic axis
 LOG_HEADROOM = 0.15  # of a logarithmic axis: room for a legend above a line along the top
@@ -45,46 +44,33 @@ SIGNS = {"published": ("*", 12), "secondary": ("p", 9), "derived": ("X", 8), "re
 BESIDE = 0.2  # how far right of a bar's middle a paper's value stands, in widths of a category
 
 
-def chart_figure(chart: Chart, *, narrow: bool = False) -> Figure:
-    """Draw a chart: its panels side by side under one title; four of them two by two.
-
-    Parameters
-    ----------
-    narrow : for a telephone: panels below each other, without the title
-    """
+def chart_figure(chart: Chart) -> Figure:
+    """Draw a chart: its panels side by side under one title; four of them two by two."""
     n = len(chart.panels)
-    n_columns = 1 if narrow else 2 if n == 4 else n
+    n_columns = 2 if n == 4 else n
     n_rows = -(-n // n_columns)
-    width_in = NARROW_IN if narrow else max(6.4, PANEL_WIDTH_IN * n_columns)
+    width_in = max(6.4, PANEL_WIDTH_IN * n_columns)
     with style():
         figure = Figure(figsize=(width_in, HEIGHT_IN * n_rows), layout="constrained")
         places = figure.subplots(n_rows, n_columns, squeeze=False).flat
         for axes, panel in zip(places, chart.panels, strict=True):
             _panel(axes, panel)
-        if not narrow:
-            title_figure(figure, chart.title, chart.subtitle)
+        title_figure(figure, chart.title, chart.subtitle)
     return figure
 
 
 def _panel(axes: Axes, panel: Panel) -> None:
     names = _categories(panel)
-    omissions = Omissions()
     _stack(axes, [one for one in panel.series if one.kind == "stack"], names)
     drawn = [one for one in panel.series if one.kind not in ("stack", "paper")]
     for number, one in enumerate(drawn):
         _series(axes, one, number, names)
-        omissions.add(_places(one, names), one.y, one.low, one.high, series_line(number).colour)
     for band in panel.bands:
         _band(axes, band)
     for one in panel.series:
         if one.kind == "paper":
             _paper(axes, one, names)
-            omissions.add(_places(one, names), one.y, colour=INK)
-    for one in (one for one in panel.series if one.kind == "stack"):
-        bad = ~np.isfinite(one.y)
-        omissions.add(np.zeros(int(bad.sum())), np.array(one.y)[bad])
     _dress(axes, panel, names)
-    omissions.annotate(axes)
 
 
 def _categories(panel: Panel) -> list[str]:

@@ -48,13 +48,13 @@ def fit_figures(fitted: TraceFit) -> dict[str, Draw]:
     return {**figures, "failures": partial(nodes_figure, fitted)}
 
 
-def subject_figure(subject: Subject, *, narrow: bool = False) -> Figure:
+def subject_figure(subject: Subject) -> Figure:
     """Survival with its fits, hazard over age, and quantiles: side by side, or in a column."""
     if subject.ranking is None:
         raise ValueError(f"{subject.name} were not fitted")
     judged, lifetimes = subject.ranking.judged, subject.lifetimes
     with style():
-        size, grid = ((4.2, 10.5), (3, 1)) if narrow else ((10.4, 4.0), (1, 3))
+        size, grid = ((10.4, 4.0), (1, 3))
         figure = Figure(figsize=size, layout="constrained")
         panels: tuple[Callable[[Axes, Lifetimes, tuple[Judged, ...]], None], ...] = (
             _survival,
@@ -73,14 +73,14 @@ def subject_figure(subject: Subject, *, narrow: bool = False) -> Figure:
     return figure
 
 
-def nodes_figure(fitted: TraceFit, *, narrow: bool = False) -> Figure:
+def nodes_figure(fitted: TraceFit) -> Figure:
     """Each failure as a dot over time, the nodes that fail most on top."""
     outages = fitted.outages.where(fitted.outages.in_window)
     counts = np.bincount(outages.node, minlength=outages.n_nodes)
     place = np.empty(outages.n_nodes, dtype=np.int64)
     place[np.argsort(-counts, kind="stable")] = np.arange(1, outages.n_nodes + 1)
     with style():
-        figure = Figure(figsize=(4.2, 4.5) if narrow else (9, 4.5), layout="constrained")
+        figure = Figure(figsize=(9, 4.5), layout="constrained")
         axes = figure.subplots()
         n_failed = max(int((counts > 0).sum()), 1)
         many = outages.n_outages > MOST_POINTS

@@ -23,20 +23,16 @@ BAR_WIDTH = 0.58
 N_WIDE_ENOUGH_IN = 4.6  # inches that the texts need however few bars there are
 
 
-def overhead_figure(result: Result, *, narrow: bool = False) -> Figure:
+def overhead_figure(result: Result) -> Figure:
     """Stacked bars of mean overhead in percent of useful time, with 95 % intervals of the totals.
 
     Strategies with replications that did not finish have no bar but the share that finished.
-
-    Parameters
-    ----------
-    narrow : for a telephone: without a title, the legend below
     """
     spreads = [result.spreads()[policy.name] for policy in result.policies]
     totals = [one["overhead_fraction"].mean for one in spreads]
     parts = [part for part in stacked(result.parts) if any(one[part].mean > 0 for one in spreads)]
     with style():
-        figure = Figure(figsize=_size_in(len(spreads), narrow), layout="constrained")
+        figure = Figure(figsize=_size_in(len(spreads)), layout="constrained")
         axes = figure.add_subplot()
         top = axis_top(totals)
         for x, quantities in enumerate(spreads):
@@ -44,25 +40,14 @@ def overhead_figure(result: Result, *, narrow: bool = False) -> Figure:
                 _unfinished(axes, x, top, quantities[FINISHED].mean)
             else:
                 _bar(axes, x, quantities, parts, top)
-        _dress(axes, result, top, fold_at=9 if narrow else 16)
-        if narrow:
-            handles = [look_of(part).patch() for part in parts]
-            figure.legend(handles=handles, loc="outside lower center", ncols=2)
-            return figure
+        _dress(axes, result, top, fold_at=16)
         n = max(one[FINISHED].n for one in spreads)
         _title(axes, result, n, cut=any(total > top for total in totals))
         _legend(axes, parts)
     return figure
 
 
-def mark(strategy: int, part: str) -> str:
-    """Name of the piece of a bar in an SVG file, by which a page finds it."""
-    return f"mark-{strategy}-{part}"
-
-
-def _size_in(n_bars: int, narrow: bool) -> tuple[float, float]:
-    if narrow:
-        return max(3.6, 0.6 + 0.78 * n_bars), 4.4
+def _size_in(n_bars: int) -> tuple[float, float]:
     return max(N_WIDE_ENOUGH_IN, 1.15 * n_bars) + 2.4, 4.6
 
 
@@ -75,7 +60,7 @@ def _bar(
     for part in parts:
         height = spreads[part].mean
         if height > 0:
-            axes.bar(x, height, BAR_WIDTH, bottom, gid=mark(x, part), **look_of(part).fill())
+            axes.bar(x, height, BAR_WIDTH, bottom, **look_of(part).fill())
             visible = min(bottom + height, top) - bottom
             if visible > 0.055 * top:
                 _note(axes, x, bottom + visible / 2, percent(height))

@@ -9,44 +9,31 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, percent_axis
-from cprsim.plots.omissions import Omissions
-from cprsim.plots.style import INK, series_line, style
+from cprsim.plots.style import series_line, style
 from cprsim.results.percentiles import Percentiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-POINTED_AT = 90  # the percentile at which the line stands that a page moves
 READ_AT = 95  # the percentile by which the axis is laid out: the worst runs would flatten the rest
 
 
-def percentiles_figure(
-    overheads: Mapping[str, Percentiles], *, what: str, narrow: bool = False
-) -> Figure:
+def percentiles_figure(overheads: Mapping[str, Percentiles], *, what: str) -> Figure:
     """A line per strategy with the band of its 95 % intervals; lines differ without colour too.
 
     Parameters
     ----------
     overheads : by strategy, overhead as a share of useful time
     what : what the replications are of, for the title
-    narrow : for a telephone: without a title, the legend below
     """
     with style():
-        figure = Figure(figsize=(3.6, 4.2) if narrow else (7.0, 4.0), layout="constrained")
+        figure = Figure(figsize=(7.0, 4.0), layout="constrained")
         axes = figure.add_subplot()
-        omissions = Omissions()
         for number, (name, one) in enumerate(overheads.items()):
             _line(axes, name, one, number)
-            omissions.add(one.percent, one.value, one.low, one.high, series_line(number).colour)
-        axes.axvline(POINTED_AT, color=INK, lw=0.9, ls=(0, (4, 3)), gid="pointer")
-        axes.patch.set_gid("plot-area")
         _dress(axes, axis_top([one.at(READ_AT).mean for one in overheads.values()]))
-        omissions.annotate(axes, below=True)
-        if narrow:
-            figure.legend(loc="outside lower center", ncols=2)
-        else:
-            axes.set_title(f"How bad a run can get: {what}", loc="left", fontweight="bold")
-            axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
+        axes.set_title(f"How bad a run can get: {what}", loc="left", fontweight="bold")
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure
 
 

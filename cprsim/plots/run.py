@@ -10,10 +10,16 @@ from cprsim.plots.save import Draw
 from cprsim.plots.timeline import timeline_figure
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matplotlib.figure import Figure
+
     from cprsim.results.run import Result
 
-OF_WHOLE_RUNS: dict[str, Draw] = {"overhead": overhead_figure}
-OF_ALL: dict[str, Draw] = {"timeline": timeline_figure}  # of single replications too
+OF_WHOLE_RUNS: dict[str, Callable[[Result], Figure]] = {"overhead": overhead_figure}
+OF_ALL: dict[str, Callable[[Result], Figure]] = {  # of single replications too
+    "timeline": timeline_figure
+}
 
 
 def run_figures(result: Result) -> dict[str, Draw]:

@@ -19,8 +19,7 @@ from cprsim.foreign import printable
 from cprsim.plots.style import style
 from cprsim.workers.beside import both
 
-Draw = Callable[..., Figure]
-"""Draws a figure; with ``narrow=True`` for a telephone."""
+Draw = Callable[[], Figure]
 
 # what matplotlib would add of itself: dates and versions
 _SILENT = {

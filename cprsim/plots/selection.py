@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cprsim.plots.axes import OVERHEAD_LABEL, percent_axis, title_axes
-from cprsim.plots.omissions import Omissions
 from cprsim.plots.save import Draw
 from cprsim.plots.style import FAINT, INK, Line, series_line, style
 from cprsim.results.words import count, hours
@@ -24,7 +23,6 @@ NAME_HEIGHT = 0.055  # of the close-up's height: names stand so far apart
 FINE = 0.01  # limits below it are shown in ten-thousandths
 BEYOND_LIMIT = 4.0  # times the limit, where the axis of the loss ends unless the choice is beyond
 BELOW_ONE = 0.5  # where a job without saves stands on the logarithmic axis of saves
-WHY_NONE = "of candidates that do not finish"
 
 Fronts = Mapping[str, tuple[Candidate, ...]]
 
@@ -34,21 +32,16 @@ def selection_figures(selection: Selection, name: str) -> dict[str, Draw]:
     return {"pareto": partial(selection_figure, selection, name)}
 
 
-def selection_figure(selection: Selection, name: str, *, narrow: bool = False) -> Figure:
-    """All candidates of a selection, over their loss where it has a limit, else over their saves.
-
-    Parameters
-    ----------
-    narrow : for a telephone: without a title, the legend below
-    """
+def selection_figure(selection: Selection, name: str) -> Figure:
+    """All candidates, over their loss where the selection has a limit, else over their saves."""
     figure_of = pareto_figure if selection.limited else saves_figure
-    return figure_of(selection, name, narrow=narrow)
+    return figure_of(selection, name)
 
 
 # --------------------------------------------------------------------------- over the loss
 
 
-def pareto_figure(selection: Selection, name: str, *, narrow: bool = False) -> Figure:
+def pareto_figure(selection: Selection, name: str) -> Figure:
     """Overhead over loss of each strategy, from many saves on the left to none on the right.
 
     The loss is the upper bound that is held to the limit. Full recovery loses nothing, nor do some
@@ -58,41 +51,35 @@ def pareto_figure(selection: Selection, name: str, *, narrow: bool = False) -> F
     near = _around_limit(selection)
     n = 1 if near is None else 2
     with style():
-        size_in = (3.9, 2.6 + 3.0 * n) if narrow else (7.6 if n == 1 else 10.2, 5.4)
+        size_in = (7.6 if n == 1 else 10.2, 5.4)
         figure = Figure(figsize=size_in, layout="constrained")
-        panels = figure.subplots(*((n, 1) if narrow else (1, n)), squeeze=False).flat
+        panels = figure.subplots(1, n, squeeze=False).flat
         axes = panels[0]
-        omissions = _draw(axes, selection)
+        _draw(axes, selection)
         _limit_axes(axes, selection)
-        omissions.annotate(axes, WHY_NONE)
         if near is not None:
             _draw(panels[1], selection)
             _zoom(panels[1], selection, near)
         figure.legend(
             *axes.get_legend_handles_labels(), loc="outside lower center", fontsize=8,
-            ncols=1 if narrow else 3,
+            ncols=3,
         )  # fmt: skip
-        if not narrow:
-            caption = f"{_caption(selection)}; each line from many saves to none"
-            title_axes(axes, f"Overhead against loss: {name}", caption)
+        caption = f"{_caption(selection)}; each line from many saves to none"
+        title_axes(axes, f"Overhead against loss: {name}", caption)
     return figure
 
 
-def _draw(axes: Axes, selection: Selection) -> Omissions:
+def _draw(axes: Axes, selection: Selection) -> None:
     """Draw everything, whatever the axes will show of it."""
-    omissions = Omissions()
     _level_lines(axes, selection)
     for number, (names, front) in enumerate(_fronts(selection).items()):
         look = series_line(number)
         finished = [one for one in front if not isnan(one.overhead.mean)]
         held, overhead = ([one.held for one in finished], [one.overhead.mean for one in finished])
         _plot_front(axes, held, overhead, look, names)
-        all_overheads = [one.overhead.mean for one in front]
-        omissions.add([one.held for one in front], all_overheads, colour=look.colour)
     _envelope(axes, selection)
     _full_and_limit(axes, selection)
     _mark_choice(axes, selection, selection.chosen.held)
-    return omissions
 
 
 def _fronts(selection: Selection) -> Fronts:
@@ -217,15 +204,14 @@ def _label_axes(axes: Axes, selection: Selection) -> None:
 # --------------------------------------------------------------------------- over the saves
 
 
-def saves_figure(selection: Selection, name: str, *, narrow: bool = False) -> Figure:
+def saves_figure(selection: Selection, name: str) -> Figure:
     """Overhead over the number of saves, full recovery and every recovery system a line.
 
     A system without an interval is a level line.
     """
     with style():
-        figure = Figure(figsize=(3.9, 5.6) if narrow else (7.6, 4.6), layout="constrained")
+        figure = Figure(figsize=(7.6, 4.6), layout="constrained")
         axes = figure.add_subplot()
-        omissions = Omissions()
         for number, strategy in enumerate(dict.fromkeys([*selection.front, *selection.best])):
             look = series_line(number)
             front = sorted(selection.front.get(strategy, ()), key=lambda one: one.n_saves)
@@ -234,19 +220,12 @@ def saves_figure(selection: Selection, name: str, *, narrow: bool = False) -> Fi
                 n_saves = [_place(one) for one in front]
                 overhead = [one.overhead.mean for one in front]
                 _plot_front(axes, n_saves, overhead, look, strategy)
-                omissions.add(n_saves, overhead, colour=look.colour)
             elif alone is not None:
                 _level_line(axes, alone, look, lw=1.2)
         _mark_choice(axes, selection, _place(selection.chosen))
         _dress_saves(axes, selection)
-        omissions.annotate(axes, WHY_NONE)
-        if narrow:
-            figure.legend(loc="outside lower center", fontsize=8)
-        else:
-            title_axes(axes, f"Overhead against saves: {name}", _caption(selection))
-            axes.legend(
-                loc="upper right", fontsize=8, frameon=True, facecolor="white", framealpha=0.9
-            )
+        title_axes(axes, f"Overhead against saves: {name}", _caption(selection))
+        axes.legend(loc="upper right", fontsize=8, frameon=True, facecolor="white", framealpha=0.9)
     return figure
 
 

@@ -10,9 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cprsim.plots.axes import title_figure
-from cprsim.plots.omissions import Omissions
 from cprsim.plots.style import INK, series_line, style
-from cprsim.records import Floats
 from cprsim.staleness import Metric
 
 if TYPE_CHECKING:
@@ -38,14 +36,12 @@ def staleness_figure(measured: Measured, name: str, metric: Metric = Metric.AUC)
         axes = figure.subplots(1, 2, sharey=True)
         for one, (title, suffix) in zip(axes, PANELS, strict=True):
             keys = [k for k in measured.seen.strategies if k == "partial" or _of(k, suffix)]
-            omissions = Omissions()
             for number, key in enumerate(keys):
-                omissions.add(*_strategy(one, measured, metric, key, number))
+                _strategy(one, measured, metric, key, number)
             one.set_title(fill(title, 34), loc="left", fontsize=9)
             one.set_xlabel("weighted PLS [portion of samples]")
             one.yaxis.grid(True)
             one.legend(loc="upper left")
-            omissions.annotate(one)
         axes[0].set_ylabel(
             "added log-loss [nats]" if metric == Metric.LOG_LOSS else f"loss of {metric.label}"
         )
@@ -61,10 +57,8 @@ def _of(strategy: str, suffix: str) -> bool:
     return strategy != "partial" and strategy.endswith("+") == bool(suffix)
 
 
-def _strategy(
-    axes: Axes, measured: Measured, metric: Metric, key: str, number: int
-) -> tuple[Floats, Floats]:
-    """Draw one strategy; weighted PLS and loss of its trials."""
+def _strategy(axes: Axes, measured: Measured, metric: Metric, key: str, number: int) -> None:
+    """Draw one strategy."""
     lost, loss = measured.points(metric, key)
     slopes = measured.fitted[metric].slopes
     _, marker, dashes = series_line(number)
@@ -76,4 +70,3 @@ def _strategy(
         half = slopes.half_width(slopes.standard_error(key))
         low, high = (slopes.mean(key) + sign * half for sign in (-1, 1))
         axes.fill_between(end, low * end, high * end, color=INK, alpha=0.12, lw=0)
-    return lost, loss

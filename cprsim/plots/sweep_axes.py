@@ -18,7 +18,6 @@ from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.sweeps.folder import AxisColumn, SweepResult
 from cprsim.units import unit_factor
 
-NARROW_IN = 3.9  # of a figure for a telephone
 WIDEST_IN = 10.4  # of a figure that a page of 1,280 pixels shows whole
 MOST_BESIDE, BY_TWO = 3, 4  # panels in a row; so many stand two by two
 LOG_ROOM = 1.6  # factor by which a logarithmic axis goes on below and above the values
@@ -26,20 +25,13 @@ TOO_WIDE = 20.0  # the highest value over the lowest, from which an axis is loga
 
 
 def panels(
-    n: int, size_in: tuple[float, float], *, narrow: bool, share_y: bool = True
+    n: int, size_in: tuple[float, float], *, share_y: bool = True
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with panels side by side, at most three; on a telephone below each other.
-
-    Parameters
-    ----------
-    size_in : of the figure with its panels side by side
-    """
+    """A figure with panels side by side, at most three; `size_in` is that of one row."""
     width_in, height_in = size_in
-    n_columns = 1 if narrow else min(n, MOST_BESIDE) if n != BY_TWO else 2
+    n_columns = min(n, MOST_BESIDE) if n != BY_TWO else 2
     n_rows = -(-n // n_columns)
-    if narrow:
-        size_in = (NARROW_IN, 0.85 * height_in * n + 0.6)
-    elif n_rows > 1:
+    if n_rows > 1:
         size_in = (min(width_in, WIDEST_IN), 0.8 * height_in * n_rows)
     figure = Figure(figsize=size_in, layout="constrained")
     shape = (n_rows, n_columns)

@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cprsim.plots.axes import title_axes, title_figure
-from cprsim.plots.omissions import Omissions
 from cprsim.plots.style import CAPTION, FAINT, INK, Line, line_of_many, series_line, style
 from cprsim.plots.sweep_axes import (
     OVERHEAD_HEIGHT,
@@ -35,18 +34,13 @@ RULES = {"young_h": ("Young", (0, (1, 1))), "daly_h": ("Daly", (0, (4, 2))),
          "cpr_h": ("CPR", (0, (6, 2, 1, 2)))}  # fmt: skip
 MOST_PANELS = 6
 MOST_CURVES = 12
-WHY_NONE = "where not every job finishes"
 FEW = 14  # points of a line, up to which each has a marker with its interval
 MINIMUM: Any = {"marker": "o", "ms": 11, "mfc": "none", "mec": INK, "mew": 1.3, "ls": "none"}
 CHOICE: Any = {"marker": "X", "ms": 7, "mfc": "white", "mec": INK, "ls": "none", "zorder": 5}
 
 
 def curves_figure(
-    result: SweepResult,
-    along: AxisColumn,
-    height: Height = OVERHEAD_HEIGHT,
-    *,
-    narrow: bool = False,
+    result: SweepResult, along: AxisColumn, height: Height = OVERHEAD_HEIGHT
 ) -> Figure:
     """Overhead of every strategy along one axis, with 95 % intervals.
 
@@ -56,33 +50,23 @@ def curves_figure(
     rows, held = rows_on(result, [along], height.quantity)
     names = list(dict.fromkeys(rows[along.column]))
     with style():
-        figure, (axes,) = panels(1, (7.6, 4.6), narrow=narrow)
-        omissions = Omissions()
+        figure, (axes,) = panels(1, (7.6, 4.6))
         for number, (label, line) in enumerate(_lines(result.strategies, rows).items()):
             look = series_line(number)
-            _draw_line(axes, along, names, line, height.scale, look, label, omissions)
+            _draw_line(axes, along, names, line, height.scale, look, label)
             if along.is_interval and line["mean"].nunique() > 1:
                 _mark_minimum(axes, along, names, line, height.scale)
         if along.is_interval:
             axes.plot([], [], **MINIMUM, label="lowest")
             _rules(axes, along, rows)
         _dress(axes, along, names, rows, height, height.label)
-        omissions.annotate(axes, WHY_NONE)
-        if narrow:
-            figure.legend(loc="outside lower center")
-        else:
-            title_axes(axes, f"{height.title}: {result.name}", subtitle(result, held))
-            axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
+        title_axes(axes, f"{height.title}: {result.name}", subtitle(result, held))
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure
 
 
 def family_figure(
-    result: SweepResult,
-    along: AxisColumn,
-    second: AxisColumn,
-    height: Height = OVERHEAD_HEIGHT,
-    *,
-    narrow: bool = False,
+    result: SweepResult, along: AxisColumn, second: AxisColumn, height: Height = OVERHEAD_HEIGHT
 ) -> Figure:
     """A panel per strategy: its overhead along one axis, a curve for each value of a second one.
 
@@ -96,19 +80,17 @@ def family_figure(
     shown = _that_vary(result, rows)[:MOST_PANELS]
     with style():
         size_in = (max(7.0, min(3, len(shown)) * 3.0 + 1.4), 4.4)
-        figure, every = panels(len(shown), size_in, narrow=narrow)
+        figure, every = panels(len(shown), size_in)
         for axes, strategy in zip(every, shown, strict=True):
-            omissions = Omissions()
             for number, value in enumerate(chosen):
                 line = rows[(rows["strategy"] == strategy) & (rows[second.column] == value)]
                 look = line_of_many(number, len(chosen))
                 label = value_text(value, second)
-                _draw_line(axes, along, names, line, height.scale, look, label, omissions)
+                _draw_line(axes, along, names, line, height.scale, look, label)
                 if along.is_interval:
                     _mark_minimum(axes, along, names, line, height.scale)
                     _mark_young(axes, along, line, height.scale)
             _dress(axes, along, names, rows, height, "")
-            omissions.annotate(axes, WHY_NONE)
             axes.set_title(fill(strategy, 28), fontsize=9.5)
         for axes in every:
             place = axes.get_subplotspec()
@@ -122,11 +104,8 @@ def family_figure(
             every[-1].plot([], [], **CHOICE, label="Young")
         handles, labels = every[-1].get_legend_handles_labels()
         second_words = fill(axis_words(second), 18)
-        if narrow:
-            figure.legend(handles, labels, title=second_words, loc="outside lower center", ncols=2)
-        else:
-            figure.legend(handles, labels, title=second_words, loc="outside right center")
-            title_figure(figure, f"{height.title}: {result.name}", subtitle(result, held))
+        figure.legend(handles, labels, title=second_words, loc="outside right center")
+        title_figure(figure, f"{height.title}: {result.name}", subtitle(result, held))
     return figure
 
 
@@ -174,13 +153,11 @@ def _draw_line(
     scale: float,
     look: Line,
     label: str,
-    omissions: Omissions,
 ) -> None:
     """Draw a line with its intervals; points at which jobs do not finish leave a gap."""
     colour, marker, dashes = look
     x = places(along, line[along.column], names)
     mean, low, high = (scale * line[name].to_numpy(np.float64) for name in ("mean", "low", "high"))
-    omissions.add(x, mean, low, high, colour)
     few = len(x) <= FEW
     every = None if few else max(1, len(x) // 8)
     axes.plot(

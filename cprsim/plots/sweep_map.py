@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from textwrap import fill
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,14 +30,11 @@ from cprsim.sweeps.folder import AxisColumn, SweepResult
 MOST_PANELS = 3
 MOST_LINES = 7
 MOST_VECTORS = 2_000  # cells of a map, beyond which an SVG holds it as an image
-BELOW: Any = {"orientation": "horizontal", "aspect": 30, "location": "bottom"}  # the colour bar
 HALO: list[AbstractPathEffect] = [withStroke(linewidth=2.2, foreground="white")]
 COLOURS = "PuOr_r"  # both ends differ from the middle in grey too
 
 
-def map_figure(
-    result: SweepResult, across: AxisColumn, up: AxisColumn, *, narrow: bool = False
-) -> Figure:
+def map_figure(result: SweepResult, across: AxisColumn, up: AxisColumn) -> Figure:
     """What the other strategies cost more than the reference, in percentage points, over two axes.
 
     Along the thick line both cost the same; hatched where the reference costs less. Thin lines
@@ -51,7 +47,7 @@ def map_figure(
     }
     with style():
         size_in = (1.6 + min(4.0, 8.8 / len(grids)) * len(grids), 4.4)
-        figure, every = panels(len(grids), size_in, narrow=narrow)
+        figure, every = panels(len(grids), size_in)
         norm = _norm(list(grids.values()))
         mesh = None
         for axes, (name, grid) in zip(every, grids.items(), strict=True):
@@ -61,21 +57,16 @@ def map_figure(
             for which, axis, values in (("x", across, grid[0]), ("y", up, grid[1])):
                 if axis.logarithmic or is_wide(values):
                     log_scale(axes, which)
-        for axes in every if narrow else every[:1]:
-            axes.set_ylabel(axis_label(up))
+        every[0].set_ylabel(axis_label(up))
         assert mesh is not None, "there are other strategies"
-        bar = figure.colorbar(mesh, ax=every, shrink=0.85, **(BELOW if narrow else {}))
-        scale = bar.ax.xaxis if narrow else bar.ax.yaxis
+        bar = figure.colorbar(mesh, ax=every, shrink=0.85)
         bar.set_ticks(_ticks(norm))
         bar.minorticks_off()
-        scale.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
-        if narrow:
-            bar.ax.tick_params(axis="x", labelrotation=60)  # they are close near 0
+        bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
         bar.set_label("difference of overheads, percentage points")
         if handles := _handles(result.reference, list(grids.values())):
             figure.legend(handles=handles, loc="outside lower left", ncols=2)
-        if not narrow:
-            title_figure(figure, f"Where which costs less: {result.name}", subtitle(result, held))
+        title_figure(figure, f"Where which costs less: {result.name}", subtitle(result, held))
     return figure
 
 

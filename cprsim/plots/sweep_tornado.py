@@ -45,9 +45,7 @@ class Swing:
         return self.high - self.low
 
 
-def tornado_figure(
-    result: SweepResult, height: Height = OVERHEAD_HEIGHT, *, narrow: bool = False
-) -> Figure:
+def tornado_figure(result: SweepResult, height: Height = OVERHEAD_HEIGHT) -> Figure:
     """A bar per axis from the lowest to the highest value along it, the widest on top.
 
     The upright line is the scenario as it is; hatched below it, plain above. Where all values lie
@@ -57,7 +55,7 @@ def tornado_figure(
     shown = result.strategies[:MOST_PANELS]
     with style():
         size_in = (1.8 + 3.6 * len(shown), 2.0 + 0.5 * len(result.axes))
-        figure, every = panels(len(shown), size_in, narrow=narrow, share_y=False)
+        figure, every = panels(len(shown), size_in, share_y=False)
         for axes, name in zip(every, shown, strict=True):
             of_strategy = rows[rows["strategy"] == name]
             base = of_strategy[of_strategy["varied"] == ""]
@@ -69,9 +67,8 @@ def tornado_figure(
             handles=[Patch(**BELOW, label="below the scenario's"), Patch(**ABOVE, label="above")],
             loc="outside lower left", ncols=2,
         )  # fmt: skip
-        if not narrow:
-            moved = "overhead" if height is OVERHEAD_HEIGHT else "cost of a month"
-            title_figure(figure, f"What moves the {moved}: {result.name}", subtitle(result, ""))
+        moved = "overhead" if height is OVERHEAD_HEIGHT else "cost of a month"
+        title_figure(figure, f"What moves the {moved}: {result.name}", subtitle(result, ""))
     return figure
 
 

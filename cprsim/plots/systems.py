@@ -26,7 +26,7 @@ from cprsim.systems_compared.words import (
 )
 
 ROW_IN, BAR = 0.36, 0.62
-TOP_IN, NARROW_TOP_IN = 1.15, 0.1  # title and headings
+TOP_IN = 1.15  # title and headings
 AXIS_IN, LEGEND_ROW_IN = 0.55, 0.2
 NAMES_IN, BARS_IN, CELL_IN = 1.45, 3.6, 0.66
 MARKS = {BEST: "★ ", TIED: "≈ "}  # before the name
@@ -39,22 +39,18 @@ def systems_figures(comparison: Comparison) -> dict[str, Draw]:
     return {"systems": partial(systems_figure, comparison)}
 
 
-def systems_figure(comparison: Comparison, *, narrow: bool = False) -> Figure:
+def systems_figure(comparison: Comparison) -> Figure:
     """A row per system, the cheapest on top: stacked overhead with its interval, and cells.
 
     ★ marks the best of those that keep accuracy, ≈ those of them that can't be told from it, *
     what loses accuracy that nothing prices. Systems that do not finish all jobs have no bar.
-
-    Parameters
-    ----------
-    narrow : for a telephone: without a title and without cells
     """
     found = standings(comparison)
-    columns = [] if narrow else _columns(found)
+    columns = _columns(found)
     parts = _parts(comparison, found)
-    legend_columns, bars_in = (2, 2.3) if narrow else (5, BARS_IN)
+    legend_columns, bars_in = (5, BARS_IN)
     below_in = AXIS_IN + LEGEND_ROW_IN * (-(-len(parts) // legend_columns) + 0.5)
-    height = (NARROW_TOP_IN if narrow else TOP_IN) + ROW_IN * len(found) + below_in
+    height = TOP_IN + ROW_IN * len(found) + below_in
     width = NAMES_IN + bars_in + CELL_IN * len(columns) + 0.15
     with style():
         figure = Figure(figsize=(width, height))
@@ -64,11 +60,10 @@ def systems_figure(comparison: Comparison, *, narrow: bool = False) -> Figure:
         )  # fmt: skip
         axes = figure.add_axes(box)
         _bars(axes, found, parts)
-        _cells(axes, found, columns, narrow=narrow)
+        _cells(axes, found, columns)
         handles = [look_of(part).patch() for part in parts]
         figure.legend(handles=handles, loc="lower left", ncols=legend_columns, fontsize=8)
-        if not narrow:
-            _title(figure, comparison, height)
+        _title(figure, comparison, height)
     return figure
 
 
@@ -134,19 +129,13 @@ def _columns(found: Sequence[Standing]) -> list[Column]:
     return columns
 
 
-def _cells(
-    axes: Axes, found: Sequence[Standing], columns: Sequence[Column], *, narrow: bool
-) -> None:
+def _cells(axes: Axes, found: Sequence[Standing], columns: Sequence[Column]) -> None:
     across = axes.get_yaxis_transform()  # x as a share of the axes, y a row
     for place, (heading, cell) in enumerate(columns):
         x = 1.0 + CELL_IN * (place + 0.95) / BARS_IN
         axes.text(x, -0.6, heading, transform=across, ha="right", va="bottom", fontsize=7.5)
         for y, one in enumerate(found):
             axes.text(x, y, cell(one), transform=across, ha="right", va="center", fontsize=8)
-    if narrow:
-        for y, one in enumerate(found):
-            axes.text(0.99, y, overhead(one).split(" ±")[0], transform=across, ha="right",
-                      va="center", fontsize=8)  # fmt: skip
 
 
 def _title(figure: Figure, comparison: Comparison, height: float) -> None:

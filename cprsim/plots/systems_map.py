@@ -28,20 +28,16 @@ def systems_map_figures(made: SystemsMap) -> dict[str, Draw]:
     return {"map": partial(systems_map_figure, made)}
 
 
-def systems_map_figure(made: SystemsMap, *, narrow: bool = False) -> Figure:
+def systems_map_figure(made: SystemsMap) -> Figure:
     """A cell per point in the colour of the cheapest system, with that system's mark in it.
 
     Systems are told apart by their marks, so that colours are not needed.
-
-    Parameters
-    ----------
-    narrow : for a telephone: without a title, the legend below
     """
     first, second = made.axes
     looks = {name: series_line(number) for number, name in enumerate(made.bests)}
     x, y = edges(first), edges(second)
     with style():
-        figure = Figure(figsize=(3.8, 4.6) if narrow else (7.4, 4.6), layout="constrained")
+        figure = Figure(figsize=(7.4, 4.6), layout="constrained")
         axes = figure.add_subplot()
         for (i, j), cell in made.cells.items():
             look = looks.get(cell["best"])
@@ -61,14 +57,9 @@ def systems_map_figure(made: SystemsMap, *, narrow: bool = False) -> Figure:
                     mec=INK, mew=0.7, ms=6, ls="none",
                 )  # fmt: skip
         _dress(axes, made, x, y)
-        legend: dict[str, Any] = (
-            {"loc": "outside lower center", "ncols": 2}
-            if narrow
-            else {"loc": "outside right upper"}
-        )
+        legend: dict[str, Any] = {"loc": "outside right upper"}
         figure.legend(handles=_handles(made, looks), fontsize=8, **legend)
-        if not narrow:
-            _title(axes, made)
+        _title(axes, made)
     return figure
 
 

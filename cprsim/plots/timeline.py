@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cprsim.records import RecoveryPolicy
     from cprsim.results import Result
 
-WIDTH_IN, NARROW_IN, LANE_IN = 10.5, 4.6, 0.68
+WIDTH_IN, LANE_IN = 10.5, 0.68
 STRIP = (0.0, 0.42)  # bottom and top of the band of activities within a lane of height 1
 TICKS = (-0.05, -0.22)  # of the saves, below the strip
 MARKS = 0.57  # of the failures, above the strip
@@ -80,13 +80,8 @@ class Row:
     useful_h: float
 
 
-def timeline_figure(result: Result, *, narrow: bool = False) -> Figure:
-    """Lanes over the whole replication, and below them the first failure from close up.
-
-    Parameters
-    ----------
-    narrow : for a telephone: without a title
-    """
+def timeline_figure(result: Result) -> Figure:
+    """Lanes over the whole replication, and below them the first failure from close up."""
     events = {str(k): v for k, v in result.timeline.groupby("strategy", sort=False)}
     rows = [
         Row(policy, read_lane(events[policy.name]), result.useful_h) for policy in result.policies
@@ -96,17 +91,17 @@ def timeline_figure(result: Result, *, narrow: bool = False) -> Figure:
     lanes_in = LANE_IN * len(rows)
     heights = [lanes_in] if window is None else [lanes_in, lanes_in]
     with style():
-        size_in = (NARROW_IN if narrow else WIDTH_IN, sum(heights) + 0.9 + 0.75 * len(heights))
+        size_in = (WIDTH_IN, sum(heights) + 0.9 + 0.75 * len(heights))
         figure = Figure(size_in, layout="constrained")
         panels = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
-        _whole(panels[0], rows, result, end_h, titled=not narrow)
+        _whole(panels[0], rows, result, end_h)
         if window is not None:
             _close_up(panels[1], rows, window)
             panels[0].axvspan(*window, ymin=0, ymax=1, color="#fff3c4", zorder=-5, lw=0)
         for axes in panels:
-            axes.locator_params(axis="x", nbins=5 if narrow else 10)
+            axes.locator_params(axis="x", nbins=10)
             axes.set_xlabel("wall time since the start of the job, h")
-        _legend(figure, [row.lane for row in rows], n_columns=2 if narrow else 6)
+        _legend(figure, [row.lane for row in rows], n_columns=6)
     return figure
 
 
@@ -150,7 +145,7 @@ def _recovered_at_h(lane: Lane, end_h: float) -> float:
     return next((at_h for at_h in after if at_h > lane.failed_at_h[0]), end_h)
 
 
-def _whole(axes: Axes, rows: list[Row], result: Result, end_h: float, titled: bool) -> None:
+def _whole(axes: Axes, rows: list[Row], result: Result, end_h: float) -> None:
     _draw(axes, rows, (0.0, end_h))
     if result.useful_h <= end_h:  # else all were given up before
         axes.axvline(result.useful_h, color=INK, lw=0.9, ls=(0, (4, 3)), zorder=0.5)
@@ -164,9 +159,8 @@ def _whole(axes: Axes, rows: list[Row], result: Result, end_h: float, titled: bo
             _ending(row, end_h), (min(row.lane.end_h, end_h), y + 0.21), (6, 0),
             textcoords="offset points", va="center", fontsize=8, annotation_clip=False,
         )  # fmt: skip
-    if titled:
-        title = f"Replication {result.timeline_replication} of {result.name}"
-        axes.set_title(title, loc="left", fontweight="bold", pad=18)
+    title = f"Replication {result.timeline_replication} of {result.name}"
+    axes.set_title(title, loc="left", fontweight="bold", pad=18)
 
 
 def _ending(row: Row, shown_h: float) -> str:

@@ -19,7 +19,7 @@ def chart_blocks(chart: Chart) -> list[Block]:
     picture = Picture(
         caption=chart.title,
         alternative=f"{chart.subtitle} {panels}. The numbers stand in the tables below.",
-        draw=lambda narrow: chart_figure(chart, narrow=narrow),
+        draw=lambda: chart_figure(chart),
     )
     return [picture, Words([chart.subtitle]), *map(_table, chart.panels)]
 

@@ -6,8 +6,8 @@ knows how.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -106,72 +106,22 @@ class ListingBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class FigureMark:
-    """A piece of a figure that can be pointed at: what it says, and the group it belongs to."""
-
-    words: str
-    group: str
-
-
-@dataclass(frozen=True, slots=True)
 class Picture:
-    """A figure in two widths, drawn when a renderer needs it; a terminal shows none.
+    """A figure, drawn when a renderer needs it; a terminal shows none.
 
     Parameters
     ----------
     caption : title of the figure
     alternative : what the figure shows, for who can't see it
-    draw : the figure; for a telephone where its argument, narrow, is true
-    marks : by the name of the mark in both figures; reached by pointer and by arrow keys
-    groups : names of groups of marks, each with a button that makes it stand out
     """
 
     kind: ClassVar[str] = "picture"
     caption: str
     alternative: str
-    draw: Callable[[bool], Figure]
-    marks: Mapping[str, FigureMark] = field(default_factory=dict)
-    groups: Mapping[str, str] = field(default_factory=dict)
+    draw: Callable[[], Figure]
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """A picture with a line at one of its values that the reader moves, and what is read off there.
-
-    Parameters
-    ----------
-    picture : has the mark ``pointer`` at `start` and ``plot-area``, which is 0 to 100 wide
-    label : what the reader chooses
-    values, start : what can be chosen, ascending, and what is chosen first
-    readings : by name, the text read off at each value
-    """
-
-    kind: ClassVar[str] = "scale"
-    picture: Picture
-    label: str
-    values: Sequence[int]
-    start: int
-    readings: Mapping[str, Sequence[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class PriceBlock:
-    """Node-hours that the reader can put a price on; only a page in HTML has it.
-
-    Parameters
-    ----------
-    node_h : mean, low and high by name [node-hours]; low and high None where there is no interval
-    each : the price to begin with
-    currency : its label
-    """
-
-    kind: ClassVar[str] = "price"
-    node_h: Mapping[str, tuple[float, float | None, float | None]]
-    each: float = 1.0
-    currency: str = ""
-
-
-Block = Words | Table | Facts | ListingBlock | Picture | Scale | PriceBlock
+Block = Words | Table | Facts | ListingBlock | Picture
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,10 +225,10 @@ def _of_log(fitted: TraceFit) -> list[str]:
 
 
 def _failures_picture(fitted: TraceFit) -> Picture:
-    def draw(narrow: bool) -> Figure:
+    def draw() -> Figure:
         from cprsim.plots.fit import nodes_figure  # a terminal needs no matplotlib
 
-        return nodes_figure(fitted, narrow=narrow)
+        return nodes_figure(fitted)
 
     caption = "Each failure as a dot over time, a row for each node."
     return Picture("Failures over time", caption, draw)
@@ -314,10 +314,10 @@ def _subject_blocks(subject: Subject) -> list[Block]:
 
 
 def _subject_picture(subject: Subject) -> Picture:
-    def draw(narrow: bool) -> Figure:
+    def draw() -> Figure:
         from cprsim.plots.fit import subject_figure
 
-        return subject_figure(subject, narrow=narrow)
+        return subject_figure(subject)
 
     shown = "Survival with the fitted families, hazard over age, and quantiles."
     return Picture(TITLES[subject.name], shown, draw)

@@ -94,7 +94,7 @@ def _picture(name: str, chart: Chart) -> Picture:
     return Picture(
         caption=CAPTIONS[name],
         alternative=f"{CAPTIONS[name]}; the tables have the numbers.",
-        draw=lambda narrow: chart_figure(chart, narrow=narrow),
+        draw=lambda: chart_figure(chart),
     )
 
 

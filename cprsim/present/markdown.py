@@ -13,9 +13,7 @@ from cprsim.present.document import (
     Facts,
     ListingBlock,
     Picture,
-    PriceBlock,
     ResultsPage,
-    Scale,
     Section,
     Table,
     Words,
@@ -78,10 +76,6 @@ def _block(block: Block, place: Place) -> Iterator[str]:
             yield fenced(text)
         case Picture():
             yield _picture(block, place)
-        case Scale(picture):
-            yield _picture(picture, place)
-        case PriceBlock():
-            return
 
 
 def _picture(picture: Picture, place: Place) -> str:

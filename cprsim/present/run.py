@@ -19,11 +19,8 @@ from cprsim.present.document import (
     Cell,
     Column,
     Document,
-    FigureMark,
     ListingBlock,
     Picture,
-    PriceBlock,
-    Scale,
     Section,
     Table,
     Words,
@@ -38,7 +35,6 @@ from cprsim.present.run_sentences import (
     knows_loss,
     question,
     savings,
-    spread_in_percent,
     verdicts,
 )
 from cprsim.present.run_timeline import timeline_section
@@ -48,7 +44,7 @@ from cprsim.results import FINISHED, Result
 from cprsim.results.accuracy_rows import BEYOND, QUANTITIES, further_losses
 from cprsim.results.metrics import BESIDE, parts_among
 from cprsim.results.money import bills_in
-from cprsim.results.percentiles import PERCENT, Percentiles, percentiles
+from cprsim.results.percentiles import Percentiles, percentiles
 from cprsim.results.words import (
     count,
     hours,
@@ -67,7 +63,7 @@ from cprsim.results.worth_seeing import judged_by, worth_seeing
 from cprsim.staleness import Metric
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 AS_RUN = "as it was run: overrides, seed and replications inside"
 SHOWN_PERCENT = (10, 50, 90, 95, 99)
@@ -373,51 +369,19 @@ def _costs(result: Result) -> list[Block]:
         *([] if result.replay is not None else [_overhead_picture(result)]),
         costs_table(result),
         Words(remarks),
-        _price(result),
     ]
 
 
-def _price(result: Result) -> PriceBlock:
-    spreads = {name: of["overhead_node_h"] for name, of in result.spreads().items()}
-    node_h = {
-        name: (spread.mean, finite_or_none(spread.low), finite_or_none(spread.high))
-        for name, spread in spreads.items()
-        if not isnan(spread.mean)
-    }
-    price = result.price
-    return (
-        PriceBlock(node_h) if price is None else PriceBlock(node_h, price.node_hour, price.currency)
-    )
-
-
 def _overhead_picture(result: Result) -> Picture:
-    from cprsim.plots.overhead import mark, overhead_figure
+    from cprsim.plots.overhead import overhead_figure
 
-    parts, spreads = parts_shown(result), result.spreads()
-    marks = {
-        mark(i, part): FigureMark(
-            _piece(policy.name, part, spreads[policy.name][part], result), part
-        )
-        for i, policy in enumerate(result.policies)
-        for part in parts
-        if spreads[policy.name][part].mean > 0
-    }
     return Picture(
         caption="Overhead by strategy and cause",
         alternative=(
             "Stacked bars: mean overhead of each strategy in percent of useful time, by cause, "
             "with the 95 % interval of the total. The table below has the numbers."
         ),
-        draw=lambda narrow: overhead_figure(result, narrow=narrow),
-        marks=marks,
-        groups={part: part_label(part) for part in parts},
-    )
-
-
-def _piece(strategy: str, part: str, spread: Estimate, result: Result) -> str:
-    return (
-        f"{strategy}, {part_label(part)}: {spread_in_percent(spread)} of useful time, "
-        f"{hours(spread.mean * result.useful_h)} per job"
+        draw=lambda: overhead_figure(result),
     )
 
 
@@ -425,28 +389,20 @@ def _badness(result: Result) -> list[Block]:
     found = overhead_percentiles(result)
     if not found:
         return [Words(["No strategy finished every replication: there is nothing to rank."])]
-    return [_percentile_scale(found, result.name), _badness_table(found)]
+    return [_percentile_picture(found, result.name), _badness_table(found)]
 
 
-def _percentile_scale(found: dict[str, Percentiles], name: str) -> Scale:
-    from cprsim.plots.percentiles import POINTED_AT, percentiles_figure
+def _percentile_picture(found: dict[str, Percentiles], name: str) -> Picture:
+    from cprsim.plots.percentiles import percentiles_figure
 
-    def draw(narrow: bool) -> Figure:
-        return percentiles_figure(found, what=name, narrow=narrow)
-
-    picture = Picture(
+    return Picture(
         caption="Overhead over the percentile of the runs",
         alternative=(
             "A line per strategy: overhead in percent of useful time over the percentile of the "
             "runs, with bands of the 95 % intervals. The table below has the numbers."
         ),
-        draw=draw,
+        draw=lambda: percentiles_figure(found, what=name),
     )
-    readings = {
-        strategy: [_reading(one.at(int(percent_of))) for percent_of in PERCENT]
-        for strategy, one in found.items()
-    }
-    return Scale(picture, "Percentile of the runs", [int(p) for p in PERCENT], POINTED_AT, readings)
 
 
 def overhead_percentiles(result: Result) -> dict[str, Percentiles]:

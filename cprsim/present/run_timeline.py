@@ -39,7 +39,7 @@ def timeline_section(result: Result) -> Section:
             "A lane per strategy over wall time: useful work, saves, failures, recoveries and work "
             "done again; below, the first failure from close up. The table below has the numbers."
         ),
-        draw=lambda narrow: timeline_figure(result, narrow=narrow),
+        draw=lambda: timeline_figure(result),
     )
     blocks: list[Block] = [picture]
     rows = [row for name, lane in lanes.items() for row in _rows(name, lane)]

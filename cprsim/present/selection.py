@@ -265,7 +265,7 @@ def _picture(made: Selected) -> Picture:
             f"A line per strategy: overhead in percent of useful time {line}. The table below has "
             "the strategies at their best."
         ),
-        draw=lambda narrow: selection_figure(made.selection, made.name, narrow=narrow),
+        draw=lambda: selection_figure(made.selection, made.name),
     )
 
 

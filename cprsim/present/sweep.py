@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,9 +33,7 @@ from cprsim.sweeps.folder import SweepResult
 from cprsim.sweeps.summary import Extreme, StrategySummary, summaries
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from cprsim.plots.save import Draw
+    pass
 
 MOST_ROWS = 200  # of the table of all points; the rest is in sweep.csv
 CAPTIONS = {
@@ -219,14 +216,10 @@ def _pictures(result: SweepResult, axes: str) -> list[Block]:
                 f"{CAPTIONS.get(name, name)}: {_drawn(result, name)} of each strategy over {axes}. "
                 "The table of all points has the numbers."
             ),
-            draw=partial(_draw, draw),
+            draw=draw,
         )
         for name, draw in sweep_figures(result).items()
     ]
-
-
-def _draw(draw: Draw, narrow: bool) -> Figure:
-    return draw(narrow=narrow)
 
 
 def _drawn(result: SweepResult, name: str) -> str:

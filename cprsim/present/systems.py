@@ -130,7 +130,7 @@ def _picture(comparison: Comparison) -> Picture:
             "A bar per system, the cheapest on top: mean overhead in percent of useful time, by "
             "cause, with the 95 % interval of the total. The tables below have the numbers."
         ),
-        draw=lambda narrow: systems_figure(comparison, narrow=narrow),
+        draw=lambda: systems_figure(comparison),
     )
 
 

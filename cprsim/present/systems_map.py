@@ -73,7 +73,7 @@ def _picture(made: SystemsMap) -> Picture:
             "A cell per point with the mark of the cheapest system, hatched where another can't "
             "be told from it. The table below names both."
         ),
-        draw=lambda narrow: systems_map_figure(made, narrow=narrow),
+        draw=lambda: systems_map_figure(made),
     )
 
 

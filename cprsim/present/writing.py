@@ -57,7 +57,7 @@ def _write_markdown(page: ResultsPage, path: Path) -> list[Path]:
 
         def place(picture: Picture) -> str:
             stem = Path(unfinished) / f"figure-{len(drawn) + 1}"
-            drawn.extend(save_figure(picture.draw(False), stem, ("png",)))
+            drawn.extend(save_figure(picture.draw(), stem, ("png",)))
             return markdown.address(f"{folder.name}/{drawn[-1].name}")
 
         text = markdown.render(page, place)

@@ -23,9 +23,9 @@ FAMILY = AxisColumn("failures.family", "failures.family", "", False, False)
 VALUES = {INTERVAL: [15.0, 30.0, 60.0, 120.0], SAVE: [10.0, 20.0, 60.0], FAMILY: ["gamma", "other"]}
 
 
-def sweep_figures(result: SweepResult, **narrow: bool) -> dict[str, Figure]:
+def sweep_figures(result: SweepResult) -> dict[str, Figure]:
     """The figures of a sweep, drawn."""
-    return {name: draw(**narrow) for name, draw in figures_of(result).items()}
+    return {name: draw() for name, draw in figures_of(result).items()}
 
 
 def overhead(strategy: str, interval_min: float, save_s: float) -> float:
@@ -167,49 +167,16 @@ def test_a_strategy_that_never_finishes_is_left_out_without_a_word_of_warning() 
     assert set(sweep_figures(result)) == {"curves", "map"}
 
 
-@pytest.mark.parametrize(
-    "result",
-    [swept(INTERVAL), swept(SAVE, INTERVAL), swept(SAVE, FAMILY, mode="one-at-a-time")],
-    ids=["interval", "two", "tornado"],
-)
-def test_a_telephone_has_the_same_figures_its_own_width_and_no_title(result) -> None:
-    wide, narrow = sweep_figures(result), sweep_figures(result, narrow=True)
-    assert set(narrow) == set(wide)
-    for name, figure in narrow.items():
-        assert figure.get_figwidth() < 4 < wide[name].get_figwidth()
-        assert "made-up" in texts(wide[name])
-        assert "made-up" not in texts(figure)
-        assert len(figure.axes) == len(wide[name].axes)
-
-
-def test_points_at_which_jobs_do_not_finish_are_said_to_be_left_out() -> None:
-    for axes, n in (((INTERVAL,), 1), ((INTERVAL, SAVE), 3)):
-        result = swept(*axes)
-        lost = (result.table["strategy"] == "full") & (result.table[INTERVAL.column] == 15.0)
-        result.table.loc[lost, ["mean", "low", "high"]] = np.nan
-        what = f"left out: {n} value{'s' if n > 1 else ''} where not every job finishes"
-        for narrow in (False, True):
-            assert what in texts(sweep_figures(result, narrow=narrow)["curves"])
-    assert "left out" not in texts(sweep_figures(swept(INTERVAL))["curves"])
-
-
 def test_curves_and_strategies_without_room_are_said_not_to_be_shown(monkeypatch) -> None:
     assert "not shown here" not in texts(sweep_figures(swept(SAVE, INTERVAL))["curves"])
     monkeypatch.setitem(VALUES, SAVE, [10.0 * n for n in range(1, 15)])
     result = swept(SAVE, INTERVAL)
     flat = result.table["strategy"] == "partial"
     result.table.loc[flat, "mean"] = 0.1
-    for narrow in (False, True):
-        said = texts(sweep_figures(result, narrow=narrow)["curves"])
-        (line,) = [line for line in said.splitlines() if line.startswith("not shown here: ")]
-        assert line.startswith("not shown here: partial; cost of a save ")
-        assert len(line.split("cost of a save ")[1].split(", ")) == 2
-
-
-def test_ends_of_intervals_above_the_axis_are_counted() -> None:
-    result = swept(INTERVAL)
-    result.table.loc[0, "high"] = 10.0
-    assert "not shown whole: 1 end" in texts(sweep_figures(result)["curves"])
+    said = texts(sweep_figures(result)["curves"])
+    (line,) = [line for line in said.splitlines() if line.startswith("not shown here: ")]
+    assert line.startswith("not shown here: partial; cost of a save ")
+    assert len(line.split("cost of a save ")[1].split(", ")) == 2
 
 
 def test_axes_speak_the_fields_words_and_name_a_key_that_they_do_not_know() -> None:
@@ -225,7 +192,7 @@ def test_axes_speak_the_fields_words_and_name_a_key_that_they_do_not_know() -> N
 def test_many_panels_stay_within_a_page(monkeypatch) -> None:
     for n in range(1, 7):
         names = ("full", *(f"s{i}" for i in range(1, n)))
-        figure, every = panels(len(names), (3.4 * n + 1.4, 4.4), narrow=False)
+        figure, every = panels(len(names), (3.4 * n + 1.4, 4.4))
         assert len(every) == n
         assert figure.get_figwidth() <= 11.6
 

@@ -155,7 +155,7 @@ class Pages:
         return out
 
 
-def sketch(figure, name, label, marks) -> Markup:
+def sketch(figure, name, label) -> Markup:
     return Markup('<svg id="{}" aria-label="{}"></svg>').format(name, label)
 
 

@@ -50,12 +50,6 @@ def test_no_document_names_a_folder_by_a_digest_that_the_next_change_moves(docum
     assert DIGEST.findall(text) == []
 
 
-def test_scripts_and_styles_are_a_few_hundred_lines() -> None:
-    assert "a few hundred lines" in DOCUMENT
-    n = sum(len((TEMPLATES / name).read_text().splitlines()) for name in ("page.css", "page.js"))
-    assert 200 <= n <= 900
-
-
 def test_the_estimate_in_the_document_is_shown_so() -> None:
     shown = with_ends(0.0025, 0.0021, 0.0029).replace(", 95 % interval", "")
     assert shown in DOCUMENT

@@ -25,7 +25,7 @@ from cprsim.present.markdown import render
 from cprsim.present.writing import write_page
 from tests.making import call, small_scenario
 
-PICTURE = Picture("Bars", "what they show", lambda narrow: Figure((1, 1)))
+PICTURE = Picture("Bars", "what they show", lambda: Figure((1, 1)))
 
 
 def page(*blocks, title="t") -> ResultsPage:
@@ -99,7 +99,7 @@ def test_figures_lie_beside_the_text_that_links_to_them(tmp_path) -> None:
 
 
 def test_what_cannot_be_drawn_leaves_the_old_text(tmp_path) -> None:
-    def full(narrow):
+    def full():
         raise OSError(28, "No space left on device")
 
     path = tmp_path / "report.md"

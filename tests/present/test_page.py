@@ -17,8 +17,8 @@ import pytest
 from cprsim.codec import decode
 from cprsim.curves import CurveFile, write_curve
 from cprsim.errors import ResultError
-from cprsim.plots.overhead import mark, overhead_figure
-from cprsim.present.document import Document, FigureMark, ListingBlock, ResultsPage, Section, Words
+from cprsim.plots.overhead import overhead_figure
+from cprsim.present.document import Document, ListingBlock, ResultsPage, Section, Words
 from cprsim.present.html import inline, render, whole
 from cprsim.present.kinds import page_of
 from cprsim.present.run_sentences import answer
@@ -327,14 +327,11 @@ def test_a_percentile_that_the_sample_cannot_bound_has_no_bound():
 # ------------------------------------------------------------------------------ figures
 
 
-def test_marks_are_options_of_a_list_and_all_else_is_for_the_eye(results):
-    result = load_result(results.first)
-    name = mark(1, "save")
-    text = inline(overhead_figure(result), "f", "bars", {name: FigureMark('a "b" <c>', "save")})
+def test_a_figure_is_one_image_without_names_or_styles_of_its_own(results):
+    text = inline(overhead_figure(load_result(results.first)), "f", 'bars "b" <c>')
     assert text.startswith("<svg")
-    assert text.count('role="option"') == 1
-    assert 'aria-label="a &quot;b&quot; &lt;c&gt;"' in text
-    assert 'role="listbox"' in text
+    assert 'role="img"' in text
+    assert 'aria-label="bars &quot;b&quot; &lt;c&gt;"' in text
     assert "<style" not in text
     assert "<metadata" not in text
     assert re.findall(r'<g[^>]* id="', text) == []
@@ -349,9 +346,7 @@ def test_numbers_keep_their_units_where_lines_break():
 
 def test_pages_lie_in_the_package():
     folder = Path(render.__code__.co_filename).parent / "templates"
-    assert {"page.html", "blocks.html", "page.css", "page.js"} <= {
-        path.name for path in folder.iterdir()
-    }
+    assert {"page.html", "blocks.html", "page.css"} <= {path.name for path in folder.iterdir()}
 
 
 def test_results_of_different_kinds_share_a_page(results):

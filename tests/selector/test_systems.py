@@ -330,11 +330,10 @@ def test_a_selection_with_systems_is_read_back(whole: Selection) -> None:
 
 
 def test_the_figures_and_the_rows_hold_it(whole: Selection) -> None:
-    for narrow in (False, True):
-        axes = saves_figure(whole, "made-up", narrow=narrow).axes[0]
-        labels = [line.get_label() for line in axes.get_lines()]
-        assert labels[:2] == ["full", "gemini"]
-        assert any(str(label).startswith("often") for label in labels)
+    axes = saves_figure(whole, "made-up").axes[0]
+    labels = [line.get_label() for line in axes.get_lines()]
+    assert labels[:2] == ["full", "gemini"]
+    assert any(str(label).startswith("often") for label in labels)
     gemini = whole.best["gemini"]
     assert gemini is not None
     level = replace(whole, limited=True, limit=Limit(LimitedQuantity.PLS, 0.1))

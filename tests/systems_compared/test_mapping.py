@@ -95,7 +95,7 @@ def test_two_that_do_the_same_can_not_be_told_apart(program, tmp_path) -> None:
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert {(row["best"], *row["cant_be_told"]) for row in found["cheapest"]} == {("full", "same")}
-    (axes,) = systems_map_figure(load_map(Path(found["results"])), narrow=True).axes
+    (axes,) = systems_map_figure(load_map(Path(found["results"]))).axes
     assert all(patch.get_hatch() for patch in axes.patches)
 
 
