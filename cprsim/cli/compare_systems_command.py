@@ -54,7 +54,6 @@ def compare_systems(
             help="Say which system is cheapest where, over two inputs: give it twice, e.g. "
             "failures.mtbf=2h:50h:log8 and cluster.state='50 GB:1 TB:log6'.",
             show_default=False,
-            autocompletion=completing.keys,
         ),
     ] = [],  # noqa: B006
     seed: SimulationSeed = None,

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli import completing
 from cprsim.cli.options import (
     RESULTS,
     Address,
@@ -35,7 +34,6 @@ def fleet(
             "recovery.full.interval='1 h,2 h,4 h'; may be repeated. Short for fleet.KEY: spares, "
             "nodes, crews, storage, savers.",
             show_default=False,
-            autocompletion=completing.options_of_fleets,
         ),
     ] = [],  # noqa: B006
     overrides: Overrides = [],  # noqa: B006

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cprsim.cli import completing
 from cprsim.cli.options import AsJson, Force
 from cprsim.cli.saying import T, ask, complain, say, say_json
 from cprsim.foreign import one_line
@@ -37,7 +36,6 @@ def init(
             help="What trains: a recommendation model on embedding servers, or a language model "
             "on workers.",
             show_default=False,
-            autocompletion=completing.kinds,
         ),
     ] = None,
     nodes: Annotated[

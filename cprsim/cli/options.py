@@ -59,7 +59,6 @@ Overrides = Annotated[
         metavar="KEY=VALUE",
         help="Change one value of the scenario, e.g. costs.save='90 s'; may be repeated.",
         show_default=False,
-        autocompletion=completing.keys,
     ),
 ]
 AllowCode = Annotated[

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cprsim.cli import completing
 from cprsim.cli.options import MOST_WORKERS, AsJson, settled
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say_json, say_list
@@ -29,7 +28,6 @@ def reproduce(
         typer.Argument(
             metavar="NAME",
             help="Results to make (see --list); default: all but promise.",
-            autocompletion=completing.studies,
         ),
     ] = None,
     list_them: Annotated[

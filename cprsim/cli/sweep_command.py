@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli import completing
 from cprsim.cli.options import (
     RESULTS,
     Address,
@@ -42,7 +41,6 @@ def sweep(
             help="Vary one value, e.g. costs.save='30 s:10 min:log12', cluster.emb_ps=4:64:lin5 or "
             "failures.mtbf='14 h,28 h'; may be repeated. Default: the scenario's section sweep.",
             show_default=False,
-            autocompletion=completing.axes,
         ),
     ] = [],  # noqa: B006
     mode: Annotated[
