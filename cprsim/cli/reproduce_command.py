@@ -88,7 +88,7 @@ def reproduce(
     effort = Effort.QUICK if quick else Effort.LARGE if large else Effort.FULL
     wanted = [STUDIES[name] for name in names or STUDIES]
     if names is None:
-        wanted = _possible([study for study in wanted if not study.by_name_only])
+        wanted = [study for study in wanted if not study.by_name_only]
     request = Request(effort, _folder_of(scenarios), out, Workers(n_workers), clicks)
     _make(wanted, request, keep=keep, as_json=as_json)
 
@@ -132,14 +132,6 @@ def _require_sense(
         )
     if clicks is not None and not clicks.is_file():
         raise ParameterError(f"--clicks: {clicks} is no file")
-
-
-def _possible(studies: Sequence[Study[Any]]) -> list[Study[Any]]:
-    """Those that can be run here; says of the others why not."""
-    for study in studies:
-        if why := study.missing():
-            complain(f"{study.name} is left out: {why}")
-    return [study for study in studies if not study.missing()]
 
 
 def _make(

@@ -9,7 +9,6 @@ from typing import Any
 
 from cprsim.reproduce import (
     accuracy,
-    distribution,
     failure_analysis,
     fig_overheads,
     fleet,
@@ -38,7 +37,6 @@ STUDIES: dict[str, Study[Any]] = {
         production.STUDY,
         production_loss.STUDY,
         trackers.STUDY,
-        distribution.STUDY,
         shadowsync.STUDY,
         systems.STUDY,
         promised.STUDY,

@@ -15,21 +15,8 @@ LOGS = {
 TITLES = {"gpu-cluster": "InfiniteHBD", "lanl": "LANL"}
 
 
-def missing() -> str:
-    """Why they can't be read here; empty where they can."""
-    folder = os.environ.get(DATA)
-    if folder and all((Path(folder) / log).is_file() for log in LOGS.values()):
-        return ""
-    state = (
-        f"{DATA}={folder} lacks one of" if folder else f"{DATA} is not set: it names a folder of"
-    )
-    return (
-        f"{state} two public logs, {LOGS['gpu-cluster']} (from the InfiniteHBD repository on "
-        f"GitHub) and {LOGS['lanl']} (from the Computer Failure Data Repository, CFDR); "
-        "see the first lines of scenarios/gpu-cluster.yaml and scenarios/lanl.yaml"
-    )
-
-
 def logs() -> dict[str, Path]:
     """The logs, by the name of their scenario; none where they are not there."""
-    return {} if missing() else {name: Path(os.environ[DATA]) / log for name, log in LOGS.items()}
+    folder = Path(os.environ.get(DATA, ""))
+    found = {name: folder / log for name, log in LOGS.items()}
+    return found if all(path.is_file() for path in found.values()) else {}

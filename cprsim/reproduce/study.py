@@ -55,7 +55,6 @@ class Study(Generic[N]):
     notes : paragraphs that say what it means; an empty one is left out
     chart : its figure
     inputs : files in the folder of the scenarios that it reads; a change of one makes it new
-    missing : says why it can't be run here; empty where it can
     more_inputs : further files, by name, that are there only at run time (logs of the user)
     timed : holds times of this machine, which differ from run to run
     trains : trains the stand-in, on the user's clicks where there are some
@@ -73,7 +72,6 @@ class Study(Generic[N]):
     notes: Sequence[Text[N]] = ()
     chart: Callable[[N], Chart] | None = None
     inputs: tuple[str, ...] = ()
-    missing: Callable[[], str] = lambda: ""
     more_inputs: Callable[[], Mapping[str, Path]] = dict
     timed: bool = False
     trains: bool = False

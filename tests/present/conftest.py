@@ -24,7 +24,7 @@ from tests.making import call, small_scenario
 SCENARIO = small_scenario("none, full, {strategy: cpr, target_pls: 0.1}", replications=60)
 CURVE = "strategy,pls,loss,standard_error\npartial,0.3,0.003,0.0003\n"
 REPRODUCTION = Path(__file__).parents[2] / "results" / "reproduction"
-DRAWN = ("distribution", "fig-overheads", "shadowsync")  # without a chart, stacked bars, lines
+DRAWN = ("systems", "fig-overheads", "shadowsync")  # without a chart, stacked bars, lines
 TITLE = '<img src=x onerror=alert(1)> & "co"'
 
 

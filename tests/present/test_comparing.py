@@ -39,7 +39,7 @@ def test_reports_of_other_kinds_list_them_too(results, tmp_path):
     curves = [shipped_path(name) for name in ("criteo-kaggle-linear", "criteo-terabyte-linear")]
     found = rows(inputs_table(page_of(curves)))
     assert any(key.startswith("kernel.") for key in found)
-    kept = rows(inputs_table(page_of([REPRODUCTION / "distribution", results.first])))
+    kept = rows(inputs_table(page_of([REPRODUCTION / "systems", results.first])))
     assert "source of cprsim" in kept
     assert "job.useful" not in kept
 
@@ -58,7 +58,7 @@ def test_compare_of_other_kinds_is_one_clear_error(results, cprsim, tmp_path, ki
     other = {
         "sweep": lambda: results.sweep,
         "selection": lambda: made_selection(tmp_path),
-        "reproduction": lambda: REPRODUCTION / "distribution",
+        "reproduction": lambda: REPRODUCTION / "systems",
         "curve": lambda: shipped_path("criteo-kaggle-linear"),
     }[kind]()
     paths = (other, results.first) if turned else (results.first, other)
