@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import relpath
@@ -52,21 +53,13 @@ def said_of_limits(
     overrides = []
     if any(limit is not None for limit in limits.values()):
         overrides += [
-            f"accuracy.{key}={'null' if limit is None else _flow(limit)}"
-            for key, limit in limits.items()
+            f"accuracy.{key}={json.dumps(limit, default=dict)}" for key, limit in limits.items()
         ]
     if confidence is not None:
-        overrides.append(f"accuracy.confidence={confidence!r}")
+        overrides.append(f"accuracy.confidence={confidence}")
     if risk is not None:
         overrides.append(f"accuracy.risk={risk}")
     return overrides
-
-
-def _flow(limit: float | Mapping[str, float]) -> str:
-    """A limit as YAML has it in one line."""
-    if isinstance(limit, Mapping):
-        return "{" + ", ".join(f"{name}: {most!r}" for name, most in limit.items()) + "}"
-    return repr(limit)
 
 
 def said_of_curve(curve: str | None, scenario: Path) -> list[str]:
