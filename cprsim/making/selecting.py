@@ -8,7 +8,7 @@ from os.path import relpath
 from pathlib import Path
 
 from cprsim.curves import chosen_curve, shipped_names
-from cprsim.errors import ParameterError, ScenarioError
+from cprsim.errors import ParameterError, Problem, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.making.deciding import sensitivity_of
 from cprsim.making.watch import Watch
@@ -123,6 +123,7 @@ def _ways(loaded: LoadedScenario, experiment: Experiment) -> dict[str, Way]:
         ways = ways_of(experiment, {**WAYS, **loaded.scenario.sub_saves_of})
     except ParameterError as error:
         raise ScenarioError.at(loaded.place("recovery"), str(error), key="recovery") from None
+    problems = []
     for number, entry in enumerate(loaded.scenario.recovery):
         if entry.name not in ways or isinstance(ways[entry.name], SubSaves | None):
             continue
@@ -130,7 +131,9 @@ def _ways(loaded: LoadedScenario, experiment: Experiment) -> dict[str, Way]:
             loses(entry.name, ways[entry.name], experiment)
         except ParameterError as error:
             key = f"recovery.{number}"
-            raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
+            problems.append(Problem(loaded.place(key), key, str(error)))
+    if problems:
+        raise ScenarioError(problems)
     return ways
 
 
