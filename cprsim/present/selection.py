@@ -22,10 +22,13 @@ from cprsim.present.document import (
 from cprsim.present.money import bills_as_json, cheapest, money_table
 from cprsim.present.provenance import FOUND_AGAIN, origin, places
 from cprsim.present.selection_sentences import (
+    alike,
+    by_stand_ins,
     decision,
     drawn,
     flips,
     formula,
+    known,
     left_out,
     sentences,
     warnings,
@@ -73,7 +76,8 @@ def summary(
         f"{count(selection.n_replications, 'replication')}. {asked_of(selection)}"
     ]
     if selection.curve is not None and selection.limited:
-        heading.append(f"Staleness curve: {selection.curve}.")
+        stands_in = " It stands in for your model's." if selection.stand_ins else ""
+        heading.append(f"Staleness curve: {selection.curve}.{stands_in}")
     return [
         Words(heading),
         candidates_table(selection),
@@ -86,13 +90,13 @@ def summary(
 
 
 def entries_text(selection: Selection) -> str:
-    """The section `recovery` of a scenario that runs every strategy as selected."""
+    """The sections of a scenario that run every strategy as selected, and price it so."""
     chosen = selection.chosen.strategy
     lines = [
         f"  - {text}{'  # recommended' if strategy == chosen else ''}"
         for strategy, text in entries(selection).items()
     ]
-    return "\n".join(["recovery:", *lines])
+    return "\n".join([*filter(None, [selection.accuracy]), "recovery:", *lines])
 
 
 def asked_of(selection: Selection) -> str:
@@ -227,6 +231,7 @@ def document_of_selection(made: Selected) -> Document:
                 *sensitivity(chosen),
                 *drawn(chosen),
                 *left_out(chosen),
+                *known(chosen),
             ]
         )
     ]
@@ -236,7 +241,7 @@ def document_of_selection(made: Selected) -> Document:
             f"How should a job of {hours(chosen.useful_h)} of useful work recover from failures, "
             f"and how often save? {asked_of(chosen)}"
         ),
-        answer=[*decision(chosen), *warnings(chosen)],
+        answer=[*decision(chosen), *alike(chosen), *by_stand_ins(chosen), *warnings(chosen)],
         sections=[
             Section(
                 "What there is to choose from",

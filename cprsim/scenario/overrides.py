@@ -36,6 +36,8 @@ def apply_overrides(
 ) -> None:
     """Write each override into `data`, and into `places` that it came from an option.
 
+    One that another option stands for begins with it: ``--seed simulation.seed=3``.
+
     Raises ScenarioError, with all problems at once, for overrides that can't be read or placed.
     """
     problems: list[Problem] = []
@@ -79,8 +81,9 @@ def apply_axes(
 def _apply(
     data: dict[str, Plain], override: str, places: dict[KeyPath, Place], option: str
 ) -> None:
-    key, equals, text = override.partition("=")
-    place = Place(f"{option} {one_line(key.strip())}")
+    own, _, assignment = override.partition(" ") if override.startswith("--") else ("", "", "")
+    key, equals, text = (assignment or override).partition("=")
+    place = Place(own if assignment else f"{option} {one_line(key.strip())}")
     if not equals or not key.strip():
         raise ScenarioError.at(Place(f"{option} {one_line(override)}"), EXAMPLE)
     document = read_document(text, place.file)
