@@ -85,18 +85,23 @@ def summary(
         *map(Words, sentences(selection)),
         Words(sensitivity(selection)),
         Words([HOW_TO_RUN]),
-        ListingBlock("", entries_text(selection)),
+        _to_paste(selection),
     ]
 
 
 def entries_text(selection: Selection) -> str:
-    """The sections of a scenario that run every strategy as selected, and price it so."""
+    """The section `recovery` of a scenario that runs every strategy as selected."""
     chosen = selection.chosen.strategy
     lines = [
         f"  - {text}{'  # recommended' if strategy == chosen else ''}"
         for strategy, text in entries(selection).items()
     ]
-    return "\n".join([*filter(None, [selection.accuracy]), "recovery:", *lines])
+    return "\n".join(["recovery:", *lines])
+
+
+def _to_paste(selection: Selection) -> ListingBlock:
+    """The same, and the section `accuracy` that asks for it."""
+    return ListingBlock("For the scenario", f"{selection.accuracy}\n{entries_text(selection)}".strip())
 
 
 def asked_of(selection: Selection) -> str:
@@ -247,7 +252,7 @@ def document_of_selection(made: Selected) -> Document:
                 "What there is to choose from",
                 [_picture(made), candidates_table(chosen), *money(chosen, prices_in(made.path))],
             ),
-            Section("How to run it", [ListingBlock("For the scenario", entries_text(chosen))]),
+            Section("How to run it", [_to_paste(chosen)]),
             Section("What the decision rests on", why),
             *origin(made.manifest, made.path),
         ],
