@@ -101,7 +101,9 @@ def entries_text(selection: Selection) -> str:
 
 def _to_paste(selection: Selection) -> ListingBlock:
     """The same, and the section `accuracy` that asks for it."""
-    return ListingBlock("For the scenario", f"{selection.accuracy}\n{entries_text(selection)}".strip())
+    return ListingBlock(
+        "For the scenario", f"{selection.accuracy}\n{entries_text(selection)}".strip()
+    )
 
 
 def asked_of(selection: Selection) -> str:

@@ -182,7 +182,7 @@ def _recovery(answers: Answers) -> list[str]:
             *lines,
             _line("  - partial", "the failed server alone goes back; it loses samples"),
             "  # as cheap as it gets where this portion of the samples may be lost:",
-            _assumed("  - {strategy: cpr, target_pls: 0.05}", "a share of the samples"),
+            _assumed("  - {strategy: cpr, target_pls: 0.05, assumed: true}", "a share of them"),
         ]
     if answers.nodes.servers > 1:
         lines.append(_line("  - gemini", "copies in a peer's memory, saved as often as they fit"))

@@ -25,6 +25,7 @@ INSTEAD_OF: dict[KeyPath, tuple[str, ...]] = {
     ("failures", "servers"): ("together",),
     ("simulation", "replications"): ("precision", "at_most"),
     ("simulation", "precision"): ("replications",),
+    ("recovery", "target_pls"): ("assumed",),  # of any entry
 }
 
 
@@ -103,7 +104,8 @@ def put(
     if not all(parts) or len(parts) > MAX_DEPTH:
         raise ScenarioError.at(place, EXAMPLE)
     section, path = _section(data, parts, places, place)
-    for other in INSTEAD_OF.get(path, ()) if value is not None else ():
+    others = INSTEAD_OF.get(path) or INSTEAD_OF.get((path[0], path[-1]), ())
+    for other in others if value is not None else ():
         if isinstance(section, dict):
             section.pop(other, None)
     section[path[-1]] = value
