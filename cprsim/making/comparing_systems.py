@@ -199,7 +199,7 @@ def _compare(
         draw=finish,
         curve_path=curve_path(loaded),
         log_notes=experiment.log_notes,
-        warnings=warnings(experiment),
+        warnings=warnings(experiment, loaded.scenario.cluster),
     )
     return comparison_of(made)
 
