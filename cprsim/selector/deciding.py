@@ -41,8 +41,8 @@ from cprsim.staleness import (
 
 FEWEST_REPLICATIONS = 100
 
-SIMPLE_FIRST = ("round-robin", "mfu", "ssu", "scar")
-"""Trackers: none at all, a counter per row, a list of sampled rows, a second copy of the tables."""
+SIMPLE_FIRST = ("mfu", "ssu", "scar", "round-robin")
+"""Trackers: a counter per row, a list of sampled rows, a second copy of the tables; the control."""
 WAYS: dict[str, SubSaves | None] = {
     WHOLE: None,
     **{f"cpr-{tracker}": SubSaves(tracker) for tracker in SIMPLE_FIRST},
@@ -218,14 +218,16 @@ def simplest(bench: Bench, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
     taken = decided.chosen
     if taken.policy.sub_saves is None:
         return decided, ()
-    alike = []
+    alike, plain = [], decided.best.get(WHOLE)
+    hardly = HARDLY_LESS * difference(decided.full, taken).mean
+    if plain is not None:  # what costs more than it is neither simple nor cheap
+        hardly = min(hardly, max(difference(plain, taken).mean, 0.0))
     for name, one in decided.best.items():
         if one is None or isinstance(bench.ways[name], ListedSystem):
             continue
         lost, own = bench.price(name, [taken.policy.save_interval_h])[0].lost, taken.lost
         errors = np.hypot(lost.standard_error, own.standard_error)
         more = mean_loss(lost.loss - own.loss, errors, min(lost.degrees, own.degrees))
-        hardly = HARDLY_LESS * difference(decided.full, taken).mean
         if more.interval()[0] <= 0 and not difference(one, taken).mean > hardly:
             alike.append(name)
     chosen = decided.best[alike[0]]
