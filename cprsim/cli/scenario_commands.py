@@ -103,7 +103,7 @@ def _checked(scenario: Path, overrides: list[str]) -> tuple[str, list[str], list
     from cprsim.results.warnings import warnings
 
     strategies = [entry.name for entry in loaded.scenario.recovery]
-    return loaded.scenario.name, strategies, list(warnings(experiment))
+    return loaded.scenario.name, strategies, list(warnings(experiment, loaded.scenario.cluster))
 
 
 def _plain(problem: Problem) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def shortcuts(seed: int | None, replications: int | None) -> list[str]:
     """What ``--seed`` and ``--replications`` mean as overrides of the scenario."""
     overrides = []
     if seed is not None:
-        overrides.append(f"simulation.seed={seed}")
+        overrides.append(f"--seed simulation.seed={seed}")
     if replications is not None:
-        overrides.append(f"simulation.replications={replications}")
+        overrides.append(f"--replications simulation.replications={replications}")
     return overrides

@@ -67,6 +67,20 @@ def test_what_it_writes_runs(cprsim, kind, saves) -> None:
     assert ("today" in strategies) == (saves != "unknown")
 
 
+def test_it_says_the_state_in_all_and_what_it_guessed(cprsim) -> None:
+    job = ("--kind", "llm", "--nodes", "128x8", "--failures", "8 h", "--saves", "unknown")
+    told = cprsim("init", "told.yaml", *job, "--state", "6 TB", "--length", "30 d").stdout
+    assert (
+        "state of 6 TB in all, 46.9 GB on each of 128 nodes; 30 d of useful work "
+        "(guessed: --storage)"
+    ) in told
+    assert "state of 12.8 TB in all, 100 GB" in cprsim("init", "guessed.yaml", *job).stdout
+    whole = cprsim("validate", "told.yaml", "--set", "cluster.state=6 TB").stdout
+    assert "state of 768 TB in all" in whole
+    assert "then write 46.88 GB" in whole
+    assert "warning" not in cprsim("validate", "told.yaml").stdout
+
+
 def test_the_commands_that_it_names_quote_the_file_and_take_the_scenario(cprsim) -> None:
     made = cprsim("init", "a b.yaml", *RECOMMENDER, "--saves", "1 h, 2 min", "--json")
     named = [one["command"] for one in json.loads(made.stdout)["commands"]]
@@ -109,6 +123,7 @@ def test_a_section_that_fit_saved_is_taken_as_it_is(cprsim, tmp_path) -> None:
         (("--kind", "llm", "--nodes", "few", *UNKNOWN), "--nodes: 'few' is no number"),
         ((*RECOMMENDER[:4], "--failures", "28", "--saves", "unknown"), "--failures: '28'"),
         ((*RECOMMENDER, "--saves", "often"), "--saves: 'often'"),
+        ((*RECOMMENDER, "--saves", "unknown", "--state", "6"), "--state: '6' has no unit"),
         ((*RECOMMENDER[:4], "--failures", "small.yaml", "--saves", "unknown"), "small.yaml"),
         (("--kind", "llm", "--nodes", "1", "--failures", "few.csv", "--saves", "unknown"), "few"),
         (("--kind", "llm", "--nodes", "21", "--failures", "log.csv", "--saves", "unknown"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.making import SCENARIOS
+from tests.making import SCENARIOS, small_scenario
 
 
 @pytest.fixture
@@ -163,3 +163,14 @@ def test_validate_tells_scripts_what_is_wrong_and_where(cprsim, scenario):
         (2, "job.useful"),
         (5, "costs.save"),
     ]
+
+
+@pytest.mark.parametrize("command", ["run", "compare-systems", "select"])
+def test_all_entries_that_can_not_serve_the_job_are_told_at_once(cprsim, scenario, command):
+    recovery = "full, gemini, {strategy: hsdp, options: {group: 3}}, varuna"
+    text = small_scenario(recovery).replace("kind: job", "kind: job, role: worker")
+    scenario.write_text(text.replace("trainers: 2, emb_ps: 4", "workers: 16"))
+    called = cprsim(command, scenario)
+    assert called.exit_code == 2
+    keys = [line.split(": ")[1] for line in called.stderr.splitlines()]
+    assert keys == ["recovery.1", "recovery.2", "recovery.3"]

@@ -162,6 +162,9 @@ ONE_WRONG = {
     "same name twice": (
         ("- full", "- {strategy: cpr, target_pls: 0.2}"), 15, "recovery.1", "name: cpr-2"),
     "no target": ((", target_pls: 0.1", ""), 15, "recovery.1.target_pls", "is missing"),
+    "assumed without a target": (
+        ("- full", "- {strategy: partial, assumed: true}"),
+        14, "recovery.0.assumed", "goes with `target_pls`"),
     "target in per cent": (("0.1", "10 %"), 15, "recovery.1.target_pls", "is not a number"),
     "target beyond 1": (("0.1", "1.5"), 15, "recovery.1.target_pls", "at most 1"),
     "target without use": (
