@@ -233,6 +233,7 @@ def domain_fragment(fitted: DomainFit, alone: TraceFit, origin: str, n_job: int)
             "    reach: rack",
             "    failures:",
             "      kind: job",
+            f"      nodes: {n_job}  # of the job with this rate",
             "      family: exponential",
             f"      mtbf: {fitted.mtbf_of_job_h(n_job):.6g} h",
             "      role: any",
