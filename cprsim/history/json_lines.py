@@ -185,8 +185,9 @@ def _at_once(piece: bytes, schema: pa.Schema) -> pa.Table | None:
     """Columns of all lines; None where one of them does not fit."""
     options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     try:
+        piece.decode()  # pyarrow takes any bytes for text
         return arrow_json.read_json(io.BytesIO(piece), parse_options=options)
-    except (ArrowInvalid, pa.ArrowNotImplementedError):
+    except (ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
         return None
 
 

@@ -134,15 +134,11 @@ def test_damaged_lines_are_counted_and_the_others_read(tmp_path) -> None:
     bad = ['{"time_unix_nano": 1', "null", '{"event": "progress"}', '{"time_unix_nano": true}']
     odd = '{"time_unix_nano": 7000000000, "event": "coffee", "job": "j"}'
     path = tmp_path / "log.jsonl"
-    path.write_text(
-        "\n".join(
-            [good[0], *bad, odd, good[1], '{"cut off'],
-        ),
-        "utf-8",
-    )
+    lines = [good[0], *bad, odd, good[1], '{"cut off', good[1].replace("progress", "pr\xfdgress")]
+    path.write_text("\n".join(lines), "latin-1")
     events = read_logs([path])
     assert events.n_events == 2
-    assert events.notes[0].startswith("5 line(s) that are no event left out: log.jsonl:2")
+    assert events.notes[0].startswith("6 line(s) that are no event left out: log.jsonl:2")
     assert "1 event(s) 'coffee' left out" in events.notes[1]
 
 
