@@ -218,7 +218,8 @@ def _rate_or_fit(text: str, nodes: Nodes) -> Rate | FailuresSection | None:
     origin = one_line(found.name)
     written = found.suffix.lower() in MADE
     try:
-        return FailuresSection(_section_of(found) if written else _fitted(found, nodes), origin)
+        text = _section_of(found, nodes) if written else _fitted(found, nodes)
+        return FailuresSection(text, origin)
     except CprsimError as error:
         more = (
             "" if written else f"; {FIT_FIRST.format(log=shlex.quote(str(found)), n=nodes.total)}"
@@ -226,11 +227,12 @@ def _rate_or_fit(text: str, nodes: Nodes) -> Rate | FailuresSection | None:
         raise ParameterError(f"{error}{more}") from None
 
 
-def _section_of(path: Path) -> str:
-    """The section `failures` that a fit saved. Raises CprsimError for anything else."""
+def _section_of(path: Path, nodes: Nodes) -> str:
+    """The section `failures` that a fit saved, scaled to the job. Raises CprsimError if none."""
     from cprsim.errors import ParameterError
+    from cprsim.scenario.answers import for_nodes
     from cprsim.scenario.loading import read_text
-    from cprsim.scenario.yaml_text import read_document
+    from cprsim.scenario.yaml_text import dump_plain, read_document
 
     text = read_text(path)
     found = read_document(text, path).data
@@ -238,7 +240,12 @@ def _section_of(path: Path) -> str:
         raise ParameterError(
             f"{path}: is no section `failures` alone, as `cprsim fit LOG --save FILE` writes it"
         )
-    return text
+    section = found["failures"]
+    scaled, how = for_nodes(section if isinstance(section, dict) else {}, nodes.total)
+    if not how:
+        return text
+    complain(f"note: {path}: {how}")
+    return f"# {how}\n{dump_plain({'failures': scaled})}"
 
 
 def _fitted(log: Path, nodes: Nodes) -> str:

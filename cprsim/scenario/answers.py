@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.foreign import one_line
@@ -18,6 +19,9 @@ from cprsim.scenario.quantities import choices
 from cprsim.units import BANDWIDTH, SIZE, TIME, Quantity
 
 UNKNOWN = "unknown"
+ASSUMED = "assumed"
+TIMES_OF_JOB = ("mtbf", "mtbf_95", "ages")  # of a rate, that grow as the job has fewer nodes
+NUMBER = re.compile(r"[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
 PER_NODE = "per node"
 MTBF = Quantity(TIME, "1 s", "100000000 h", "28 h")
 NODES_OF_GPUS = re.compile(r"\s*(?P<nodes>\d{1,9})\s*[x×]\s*(?P<gpus>\d{1,4})\s*", re.ASCII)
@@ -156,6 +160,38 @@ def read_failures(text: str) -> Rate | Path | None:
             f"{error}; or '1000 d {PER_NODE}', the name of a log, or {UNKNOWN} "
             f"({one_line(text)!r} is no file)"
         ) from None
+
+
+def for_nodes(section: dict[str, Any], n_nodes: int) -> tuple[dict[str, Any], str]:
+    """A section `failures` for a job on so many nodes, and in words from what to what it is scaled.
+
+    Nodes are taken to fail alike and independently: the rate is in proportion to their number.
+    Raises ParameterError where the section does not say of how many nodes its rate is.
+    """
+    known = section.get("nodes")
+    if section.get("kind") not in ("job", "changing") or known == n_nodes:
+        return section, ""  # the others have a clock for each node
+    if not isinstance(known, int) or known < 1:
+        raise ParameterError(
+            "failures.nodes is missing: of how many nodes is this rate? Write for example "
+            f"`nodes: {n_nodes}` below `kind: {section['kind']}`"
+        )
+    factor = {"hazards": n_nodes / known} | dict.fromkeys(TIMES_OF_JOB, known / n_nodes)
+    scaled = {key: _times(value, factor.get(key, 1)) for key, value in section.items()}
+    first = next((key for key in ("mtbf", "hazards") if key in section), "rate")
+    return scaled | {"nodes": n_nodes}, (
+        f"scaled from {known} to {n_nodes} nodes, {first} from {section.get(first)} to "
+        f"{scaled.get(first)} ({ASSUMED}: nodes fail alike and independently)"
+    )
+
+
+def _times(value: Any, factor: float) -> Any:
+    """A quantity, or a list of them, `factor` as large."""
+    if factor == 1:
+        return value
+    if isinstance(value, list):
+        return [_times(one, factor) for one in value]
+    return NUMBER.sub(lambda found: f"{float(found[0]) * factor:.6g}", str(value), count=1)
 
 
 def read_saves(text: str) -> SavesToday:

@@ -31,6 +31,16 @@ failures:
   shocks: {every: 300 h, sizes: {2: 3.0}, nodes: 40}
 # no repair times: there are none
 """
+OF_16_NODES = """\
+failures:
+  kind: job
+  nodes: 16  # of the job with this rate
+  family: weibull
+  mtbf: 33.35 h
+  mtbf_95: [30 h, 37 h]
+  shape: 0.8
+  role: any
+"""
 OPTIONS = {"--over", "--target-pls"}
 UNKNOWN = ("--failures", "unknown", "--saves", "unknown")
 
@@ -112,6 +122,36 @@ def test_a_section_that_fit_saved_is_taken_as_it_is(cprsim, tmp_path) -> None:
     assert called.exit_code == 0, called.stderr
     assert SAVED in (tmp_path / "mine.yaml").read_text("utf-8")
     assert load_scenario("mine.yaml").scenario.failures.shape == 0.6
+
+
+@pytest.mark.parametrize(("nodes", "mtbf_h"), [(8, 66.7), (16, 33.35), (64, 8.3375)])
+def test_a_rate_of_so_many_nodes_is_scaled_to_the_job(cprsim, tmp_path, nodes, mtbf_h) -> None:
+    (tmp_path / "failures.yaml").write_text(OF_16_NODES, "utf-8")
+    arguments = ("--kind", "llm", "--nodes", nodes, "--saves", "unknown")
+    called = cprsim("init", "mine.yaml", *arguments, "--failures", "failures.yaml")
+    assert called.exit_code == 0, called.stderr
+    failures = load_scenario("mine.yaml").scenario.failures
+    assert failures.mtbf_h == pytest.approx(mtbf_h)
+    assert failures.mtbf_95_h == pytest.approx((30 * 16 / nodes, 37 * 16 / nodes))
+    assert (failures.shape, failures.nodes) == (0.8, nodes)
+    text, how = (tmp_path / "mine.yaml").read_text("utf-8"), f"scaled from 16 to {nodes} nodes"
+    assert (how in text, how in called.stderr) == (nodes != 16, nodes != 16)
+
+
+def test_hazards_and_pieces_are_scaled_too_and_a_rate_of_unknown_nodes_is_not(
+    cprsim, tmp_path
+) -> None:
+    arguments = ("init", "mine.yaml", "--kind", "llm", "--nodes", 8, "--saves", "unknown")
+    file = tmp_path / "failures.yaml"
+    pieces = "family: piecewise, ages: [0 h, 12 h], hazards: [0.1 failures/h, 2e-2 failures/h]"
+    file.write_text(f"failures: {{kind: job, nodes: 16, {pieces}, role: any}}\n", "utf-8")
+    assert cprsim(*arguments, "--failures", file).exit_code == 0
+    failures = load_scenario("mine.yaml").scenario.failures
+    assert (failures.ages_h, failures.hazards_per_h) == ((0, 24), (0.05, 0.01))
+    file.write_text("failures: {kind: job, family: exponential, mtbf: 9 h}\n", "utf-8")
+    called = cprsim(*arguments, "--force", "--failures", file)
+    assert called.exit_code == 2
+    assert "failures.nodes is missing: of how many nodes is this rate?" in called.stderr
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,22 @@ def test_validate_names_file_and_line_of_every_problem(cprsim, scenario):
     assert [line.split(": ")[0] for line in lines] == [f"{scenario}:2", f"{scenario}:5"]
 
 
+@pytest.mark.parametrize(
+    ("section", "key"),
+    [
+        ("kernel: {clicks: {file: nowhere.txt}}", "kernel.clicks.file"),
+        ("fleet: {table: nowhere.txt}", "fleet.table"),
+    ],
+)
+def test_validate_says_which_file_is_not_there(cprsim, scenario, section, key):
+    text = f"{scenario.read_text()}{section}\n"
+    scenario.write_text(text)
+    called = cprsim("validate", scenario)
+    assert called.exit_code == 2
+    line = len(text.splitlines())
+    assert called.stderr.startswith(f"{scenario}:{line}: {key}: `nowhere.txt` is not there")
+
+
 def test_schema_is_a_json_schema(cprsim):
     schema = json.loads(cprsim("schema").stdout)
     assert schema["$schema"].startswith("https://json-schema.org/")
