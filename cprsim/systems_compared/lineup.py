@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cprsim.errors import ParameterError, ScenarioError
-from cprsim.experiments.assemble import Experiment, Planner
+from cprsim.errors import ParameterError
+from cprsim.experiments.assemble import Experiment, Planner, policies_of
 from cprsim.experiments.listed import ListedSystem
 from cprsim.records import RecoveryPolicy
 from cprsim.recovery import NEVER, STRATEGIES
@@ -93,7 +93,8 @@ def lineup_of(
     ParameterError : a name of `only` is none, or what it names can't run the job
     """
     planner = Planner(loaded.scenario, experiment)
-    entrants = list(_listed(loaded, planner))
+    listed = zip(loaded.scenario.recovery, policies_of(loaded, experiment), strict=True)
+    entrants = [Entrant(entry, policy, is_listed=True) for entry, policy in listed]
     names = {entrant.name for entrant in entrants}
     left_out: dict[str, str] = {}
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
@@ -130,15 +131,6 @@ def _named(only: Sequence[str], there: set[str], left_out: Mapping[str, str]) ->
             known = ", ".join([*sorted(there), *sorted(left_out)])
             raise ParameterError(f"--only: there is no `{name}`; there are: {known}")
     return {}
-
-
-def _listed(loaded: LoadedScenario, planner: Planner) -> Iterator[Entrant]:
-    for number, entry in enumerate(loaded.scenario.recovery):
-        key = f"recovery.{number}"
-        try:
-            yield Entrant(entry, planner.policy(entry), is_listed=True)
-        except ParameterError as error:
-            raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
 
 
 def _others(loaded: LoadedScenario) -> Iterator[str]:
