@@ -172,8 +172,8 @@ def _compare(
     target: ResultTarget, wanted: CompareRequest, watch: Watch, *, draws: bool
 ) -> Comparison:
     loaded, lineup = wanted.loaded, wanted.lineup
-    with watch.counting("candidates simulated") as on_priced:
-        found, dropped = best_policies(lineup, on_priced)
+    with watch.progress("best interval of systems") as on_progress:
+        found, dropped = best_policies(lineup, on_progress)
     experiment = run_of(lineup, found)
     with watch.progress("simulating") as on_progress:
         outcome = pipeline.simulate(experiment, on_progress=on_progress)

@@ -43,7 +43,7 @@ class Found:
 
 
 def best_policies(
-    lineup: Lineup, on_priced: Callable[[], None] = lambda: None
+    lineup: Lineup, on_progress: Callable[[int, int], None] = lambda done, total: None
 ) -> tuple[list[Found], dict[str, str]]:
     """All that can run the job, each at its best, and why others are left out after all.
 
@@ -52,7 +52,7 @@ def best_policies(
 
     Parameters
     ----------
-    on_priced : called after each simulation of a candidate
+    on_progress : called with the systems at whose intervals it looks or has looked, and all
 
     Raises
     ------
@@ -64,7 +64,10 @@ def best_policies(
     if FULL in ways:
         raise ParameterError("a recovery system has the name `full`: give it another `name`")
     limit = lineup.limit or NO_LIMIT
-    bench = bench_of(lineup.experiment, lineup.curve, limit, ways, on_priced)
+    bench = bench_of(
+        lineup.experiment, lineup.curve, limit, ways,
+        lambda: on_progress(bench.n_looked_at, len(bench.ways)),
+    )  # fmt: skip
     decided = fit_tails(bench, limit, decide(bench, limit))
     found, left_out = [], {}
     for one in lineup.entrants:
