@@ -11,7 +11,13 @@ from itertools import groupby
 from typing import Any
 
 from cprsim.present.markdown import raw_table
-from cprsim.present.systems_listing import ListedPolicy, after_failures, listing, made_up_job
+from cprsim.present.systems_listing import (
+    NO_SYSTEMS,
+    ListedPolicy,
+    after_failures,
+    listing,
+    made_up_job,
+)
 from cprsim.present.systems_words import capture_in_words, rule_in_words, stages_in_words
 from cprsim.recovery import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
@@ -83,22 +89,22 @@ LITERATURE = {  # names of papers and products: what each is here, or why it is 
     "SPARe": ("spare",),
     "PRM": ("prm",),
     "checkpoints in hybrid memory, near CXL": ("pmem",),
-    "hybrid DRAM and PMem": "a tier of an entry `policy`, `medium: pmem`; by itself `pmem`",
-    "RecShard": "uneven shards and look-ups, `cluster.shards`",
-    "DECK": "not modelled: nothing but its name is known here",
-    "DeadPool": "not modelled: how it gets below 40 s is not known here",
-    "Unicron": "not modelled: it plans over several jobs",
-    "ElasWave, Chameleon": "not modelled: a re-planned pipeline is a table from outside "
-    "(`oobleck` with `throughput`)",
+    **NO_SYSTEMS,
 }
 PARTS = ("lost", "save", "load", "wait")  # shown one by one; the rest together
 
 
 def systems() -> str:
     """A row per system: what it does, what it needs, and what it survives."""
-    headings = ("system", "what it does", "needs", "goes back to")
+    headings = ("system", "what it does", "needs", "goes back to", "runs today as")
     rows = [
-        (f"`{one.name}`", _mechanism(one), ", ".join(one.needs), after_failures(one.outcomes))
+        (
+            f"`{one.name}`",
+            _mechanism(one),
+            ", ".join(one.needs),
+            after_failures(one.outcomes),
+            one.runs_as,
+        )
         for one in _listed()
     ]
     return f"\n{raw_table(headings, rows)}\n"

@@ -10,7 +10,7 @@ import typer
 
 from cprsim.cli import completing
 from cprsim.cli.options import AsJson, Overrides
-from cprsim.cli.saying import say, say_json
+from cprsim.cli.saying import WIDTH, say, say_json
 
 if TYPE_CHECKING:
     from cprsim.present.systems_listing import ListedJob
@@ -44,7 +44,7 @@ def systems(
 
     What a system needs and what a failure takes the job back to follow from its records.
     """
-    from cprsim.present.systems_listing import entry_of, listing, plain_entry
+    from cprsim.present.systems_listing import elsewhere, entry_of, listing, plain_entry
 
     asked = _asked(job, overrides)
     if name is None:
@@ -56,6 +56,9 @@ def systems(
         from cprsim.present.systems_words import print_listing
 
         print_listing(Terminal(), entries, asked)
+        return
+    if words := elsewhere(name):
+        say(textwrap.fill(words, WIDTH))
         return
     entry = entry_of(name, asked)
     if as_json:

@@ -19,4 +19,5 @@ STRATEGY = Strategy(
     default_interval=DEFAULT_INTERVAL,
     takes_target_pls=False,
     plan=plan,
+    runs_as="torch.save, PyTorch DCP",
 )

@@ -144,3 +144,4 @@ class Strategy:
     takes_target_pls: bool
     plan: Callable[[str, Planning], RecoveryPolicy]  # (name in the scenario, what is known)
     takes_sub_saves: bool = False
+    runs_as: str = ""  # what a job can run today; empty: nothing that is maintained

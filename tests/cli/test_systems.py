@@ -49,6 +49,22 @@ def test_every_system_is_explained_within_80_columns(narrow, name):
         assert section in called.stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "words"), [("recshard", "`cluster.shards`"), ("MegaScale", "`async`"),
+                        ("c4", "`detect`"), ("chameleon", "`oobleck`")],
+)  # fmt: skip
+def test_a_name_of_the_literature_that_is_no_system_here_says_what_it_is(narrow, name, words):
+    called = narrow("systems", name)
+    assert called.exit_code == 0
+    assert words in called.stdout
+    assert "is no system here" in called.stdout
+
+
+def test_a_system_says_what_a_job_can_run_today(narrow):
+    assert "today: torchft, TorchTitan." in narrow("systems", "hsdp").stdout
+    assert "today: nothing that is maintained." in narrow("systems", "oobleck").stdout
+
+
 def test_gemini_is_explained_by_its_rules_tiers_saves_and_assumptions(cprsim):
     said = " ".join(cprsim("systems", "gemini").stdout.split())
     for words in (

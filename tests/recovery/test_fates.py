@@ -45,7 +45,7 @@ def plans() -> dict[str, tuple[Any, Any]]:
             gemini.GeminiOptions(every=0.5, remote_every=4.0, placement="ring", copies=3),
         ),
         "hsdp": (hsdp.plan, hsdp.HsdpOptions(group=2, backstop=5.0)),
-        "oobleck": (oobleck.plan, oobleck.OobleckOptions()),
+        "oobleck": (oobleck.plan, oobleck.OobleckOptions(pipelines=N)),
         "swift": (replay.replayed, replay.ReplayOptions(every=4.0)),
     }
 

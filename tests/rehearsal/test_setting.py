@@ -242,7 +242,7 @@ def test_a_job_without_embedding_servers_is_refused() -> None:
         require_rehearsable(job)
 
 
-@pytest.mark.parametrize("entry", ["transom, options: {snapshot: 0.1 s}", "oobleck"])
+@pytest.mark.parametrize("entry", ["transom, options: {snapshot: 0.1 s}", "varuna"])
 def test_systems_that_have_no_processes_here_are_refused(entry: str) -> None:
     """Copies that are copied on, and work with fewer nodes."""
     job = experiment("job.step=0.05 s", f"recovery=[{{strategy: {entry}}}]")

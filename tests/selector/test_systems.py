@@ -185,9 +185,11 @@ def test_where_saves_cost_nothing_the_fewest_are_taken_that_are_as_good(tmp_path
     made = experiment(tmp_path, "full, gemini")
     bench = bench_of(made, None, NO_LIMIT)
     one = select(made, None, NO_LIMIT, explain=False).best["gemini"]
-    most = bench.with_writes("gemini", [most_taken(bench, "gemini")])[0]
+    n_most = most_taken(bench, "gemini")
+    assert n_most > 1000, "as many as are written one after the other"
+    most = bench.with_writes("gemini", [n_most])[0]
     assert one is not None
-    assert 0 < one.n_saves < most.n_saves == 1199  # of 2 min each, in 40 h
+    assert 0 < one.n_saves < n_most
     assert one.overhead.mean <= 1.01 * most.mean_overhead
     fewer = bench.with_writes("gemini", [one.n_saves // 3])[0]
     assert fewer.mean_overhead > 1.01 * most.mean_overhead

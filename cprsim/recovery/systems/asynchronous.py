@@ -210,6 +210,7 @@ BEHIND = Family.BEHIND
 SYSTEMS: tuple[System, ...] = (
     System(
         name="async",
+        runs_as="PyTorch DCP async_save",
         summary="a snapshot stalls the job, and is written behind it",
         source="PyTorch's distributed checkpoints, `async_save`: mechanism published",
         options=WholeSaveOptions, plan=planned(AsynchronousPreset()), interval="every",
@@ -224,6 +225,7 @@ SYSTEMS: tuple[System, ...] = (
     ),
     System(
         name="datastates",
+        runs_as="DeepSpeed (DataStates)",
         summary="lazy copies while the state does not change: training hides them for a step",
         source="DataStates-LLM (HPDC 2024): mechanism recalled",
         options=WholeSaveOptions, plan=planned(AsynchronousPreset(hidden_steps=1.0)),

@@ -151,6 +151,7 @@ def saved_remotely(facts: JobFacts) -> Duration:
 
 SYSTEM = System(
     name="gemini",
+    runs_as="HyperPod tiered checkpoints",
     summary="copies of each shard in peers' host memory, each step where that fits, before remote "
     "saves",
     source="Wang et al. 2023: mechanism and the interval of remote saves published",

@@ -99,6 +99,7 @@ def check(options: HsdpOptions) -> None:
 
 SYSTEM = System(
     name="hsdp",
+    runs_as="torchft, TorchTitan",
     summary="fault-tolerant HSDP: the other replica groups go on without the struck one, which "
     "copies from a peer and joins again",
     source="Salpekar et al. 2026: mechanism and stall published; backstop assumed",

@@ -201,7 +201,7 @@ def _system(
     return System(
         name=name, summary=summary, source=f"{cited}: mechanism recalled, intervals derived",
         options=options, plan=plan, family=Family.LEVELS, cited=cited, mark=Provenance.RECALLED,
-        needs=(("disk", "10 GB/s"),),
+        needs=(("disk", "10 GB/s"),), runs_as=cited,
     )  # fmt: skip
 
 

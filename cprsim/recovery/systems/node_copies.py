@@ -296,6 +296,7 @@ DISK = (("disk", "10 GB/s"),)
 SYSTEMS = (
     System(
         name="dlrover-flash",
+        runs_as="DLRover Flash Checkpoint",
         summary="saves in each node's own host memory, which outlives the processes",
         source="DLRover flash checkpoint: mechanism recalled",
         options=MemoryCopiesOptions, plan=planned(CopiesPreset(Medium.HOST, CopyPlace.OWN)),
@@ -303,6 +304,7 @@ SYSTEMS = (
     ),
     System(
         name="ml-flashpoint",
+        runs_as="ml-flashpoint",
         summary="saves in host memory, each on a pair of neighbouring nodes",
         source="ml-flashpoint: mechanism recalled",
         options=Grouped, plan=planned(CopiesPreset(Medium.HOST, CopyPlace.GROUP)), interval="every",
@@ -332,6 +334,7 @@ SYSTEMS = (
     ),
     System(
         name="nvrx-local",
+        runs_as="NVRx local checkpoints",
         summary="saves on nodes' disks, each on a clique of nodes that fail apart",
         source="NVIDIA Resiliency Extension, documentation of local checkpoints: published",
         options=GroupedOnDisk, plan=planned(CopiesPreset(Medium.SSD, CopyPlace.ACROSS)),
@@ -339,6 +342,7 @@ SYSTEMS = (
     ),
     System(
         name="fastpersist",
+        runs_as="DeepSpeed (FastPersist)",
         summary="written from the device to the node's disks; training hides it for a step",
         source="FastPersist: up to 116 x faster writes recalled, mechanism recalled",
         options=OnDisk,

@@ -62,6 +62,7 @@ def plan(facts: JobFacts, options: NoticeOptions, name: str) -> Policy:
 
 SYSTEM = System(
     name="on-notice",
+    runs_as="Lightning, Orbax",
     summary="saves when a failure is announced, besides at an interval",
     source="spot and preemptible nodes; no figure of a paper",
     options=NoticeOptions,

@@ -152,6 +152,7 @@ SYSTEMS = (
     ),
     System(
         name="flashrecovery",
+        runs_as="HyperPod checkpointless",
         summary="saves nothing: a lost node is replaced and copies from a replica",
         source="FlashRecovery: 150 s at 4,800 devices published, mechanism recalled",
         options=Replicated, plan=replicated, interval="backstop", family=Family.EACH_STEP,

@@ -60,6 +60,7 @@ def plan(facts: JobFacts, options: TorchftOptions, name: str) -> Policy:
 
 SYSTEM = System(
     name="torchft",
+    runs_as="torchft",
     summary="replica groups agree on who takes part; the step in hand is retried by those left",
     source="torchft: mechanism recalled; backstop assumed",
     options=TorchftOptions,

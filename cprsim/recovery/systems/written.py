@@ -151,6 +151,7 @@ def _is_young(capture: Capture) -> bool:
 
 SYSTEM = System(
     name="policy",
+    runs_as="the scenario's own",
     summary="as the scenario's entry writes it: tiers, captures and rules",
     source="the scenario",
     options=WrittenOptions,
