@@ -67,7 +67,7 @@ SIGNATURES = {
     f"workers: {OPTIONAL}, {PLACED}) -> Fleet",
     "compare": "(a: Run | str | Path, b: Run | str | Path) -> Difference",
     "compare_systems": f"({SCENARIO}, *, only: Sequence[str] = (), fixed: bool = False, "
-    "map: Mapping[str, str | Sequence[Any]] | None = None, "
+    "available: bool = False, map: Mapping[str, str | Sequence[Any]] | None = None, "
     f"seed: {OPTIONAL}, replications: {OPTIONAL}, workers: {OPTIONAL}, {PLACED}) -> "
     "SystemsComparison | MapOfSystems",
     "systems": "(scenario: ScenarioLike | None = None, overrides: Overrides = ()) -> Systems",

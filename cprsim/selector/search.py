@@ -19,7 +19,7 @@ from cprsim.recovery.intervals import young_h
 from cprsim.selector.limit import Limit
 from cprsim.selector.pricing import FULL, Bench, Priced, Way
 
-FREE_WRITES = 1000  # tried for each failure where a write costs nothing: more are always better
+FREE_WRITES = 1000  # tried at first where a write costs nothing: more are always better
 MOST_WRITES = 100_000  # that are ever tried
 STEPS = (0.7, 1.0, 1.4)  # of Young's number of saves: where to look first
 SYSTEM_STEPS = (0.35, 1.0, 1.4)  # the same of recovery systems, which need rather fewer
@@ -59,7 +59,7 @@ def best_full(bench: Bench) -> Priced:
     Where no interval lets all replications finish, any of those tried.
     """
     if mean_save_h(bench) == 0:
-        return bench.with_writes(FULL, [_free_writes(bench)])[0]
+        return bench.with_writes(FULL, [FREE_WRITES])[0]
     return _least(bench, FULL, _around_young(bench, mean_save_h(bench), STEPS), MOST_WRITES)
 
 
@@ -84,20 +84,11 @@ def _least(bench: Bench, strategy: str, numbers: list[int], most: int) -> Priced
 
 
 def _around_young(bench: Bench, save_h: float, steps: tuple[float, ...]) -> list[int]:
-    interval_h = young_h(save_h, _mtbf_h(bench))
-    n_writes = min(bench.experiment.useful_h / interval_h, MOST_WRITES / max(steps))
-    return sorted({round(step * n_writes) for step in steps})
-
-
-def _free_writes(bench: Bench) -> int:
-    """The most tried where a write costs nothing: of an MTBF a failure takes half of 1/1000."""
-    n_failures = max(bench.experiment.useful_h / _mtbf_h(bench), 1.0)
-    return min(round(FREE_WRITES * n_failures), MOST_WRITES)
-
-
-def _mtbf_h(bench: Bench) -> float:
     experiment = bench.experiment
-    return experiment.failures.expected(experiment.cluster, experiment.useful_h).mtbf_h
+    expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
+    interval_h = young_h(save_h, expected.mtbf_h)
+    n_writes = min(experiment.useful_h / interval_h, MOST_WRITES / max(steps))
+    return sorted({round(step * n_writes) for step in steps})
 
 
 def has_interval(way: Way) -> bool:
@@ -136,8 +127,15 @@ def _fewest_that_help(bench: Bench, strategy: str) -> Priced:
 
     Where none are: as the scenario says, as nothing simulated tells how often.
     """
-    most = min(_free_writes(bench), most_taken(bench, strategy))
-    enough = bench.with_writes(strategy, [most])[0]
+    most = most_taken(bench, strategy)
+    enough, more = bench.with_writes(
+        strategy, [min(FREE_WRITES, most), min(10 * FREE_WRITES, most)]
+    )
+    while WORTH_A_SAVE * more.mean_overhead < enough.mean_overhead or not enough.finished:
+        enough, n = more, min(10 * more.n_writes, most)
+        if n == enough.n_writes:
+            break
+        more = bench.with_writes(strategy, [n])[0]
     enough_overhead = WORTH_A_SAVE * enough.mean_overhead
     too_few = -1  # not known yet
     while enough.finished and enough.n_writes > CLOSE * (too_few + 1):
@@ -239,7 +237,7 @@ def most_writes(bench: Bench, strategy: str, full: Priced, worth: float = WORTH_
     if isinstance(bench.ways[strategy], ListedSystem):
         taken = most_taken(bench, strategy)
     if write_h == 0:
-        return min(_free_writes(bench), taken)
+        return min(FREE_WRITES, taken)
     budget_h = worth * min(full.mean_overhead, 10.0) * bench.experiment.useful_h
     least = ceil(10 / bench.part(strategy))
     return min(max(ceil(budget_h / write_h), least), taken)

@@ -81,6 +81,8 @@ def best_policies(
 
 def _is_searched(one: Entrant, lineup: Lineup) -> bool:
     """Whether the selector looks for an interval."""
+    if one.keeps:
+        return False
     if one.is_system:
         assert one.policy is not None, "a system's entry says all"
         return not one.policy.leaves_stale or lineup.limit is not None
@@ -99,7 +101,7 @@ def _one(
     one: Entrant, lineup: Lineup, bench: Bench, decided: Decided, searched: bool
 ) -> Found | str:
     """An entrant at its best, or why it is left out."""
-    if one.entry.strategy == FULL:
+    if one.entry.strategy == FULL and not one.keeps:
         return _full(one, lineup.experiment, bench, decided)
     if not searched:
         return _as_it_is(one)
