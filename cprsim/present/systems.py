@@ -22,7 +22,7 @@ from cprsim.present.document import (
     Table,
     Words,
 )
-from cprsim.present.money import WORK, bills_as_json, cheapest, money_section, unit_of
+from cprsim.present.money import WORK, bills_as_json, cheapest, money_section
 from cprsim.present.provenance import origin
 from cprsim.present.run import places_of_run
 from cprsim.present.sensitivity import sensitivity_sentences
@@ -245,7 +245,8 @@ def _costs(found: Sequence[Standing], bills: Bills) -> Table:
     if any(one.policy.extra_nodes for one in found):
         columns["extra\nnodes"] = lambda one: significant(one.policy.extra_nodes), page
     if bills:
-        columns[f"{unit_of(bills)} for\n{WORK}"] = partial(_month, bills), number
+        unit = next(iter(bills.values())).job.currency or "cost"
+        columns[f"{unit} for\n730.5 h\nof work"] = partial(_month, bills), number
     alike: dict[tuple[str, ...], list[Standing]] = {}
     for one in found:
         alike.setdefault(tuple(cell(one) for cell, _ in columns.values()), []).append(one)
@@ -275,7 +276,7 @@ def _costs(found: Sequence[Standing], bills: Bills) -> Table:
 def _month(bills: Bills, one: Standing) -> str:
     if one.name not in bills:
         return NO_NUMBER
-    amount = shown(bills[one.name].month.total_cents, "")
+    amount = f"{bills[one.name].month.total_cents / 100:,.0f}"
     return f"≥ {amount}" if one.beside.unknown else amount
 
 

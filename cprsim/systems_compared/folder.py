@@ -108,7 +108,9 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
     elif cluster.workers:
         nodes = cluster.workers // cluster.replicas
         yield f"{cluster.replicas} replicas of the state, each on {nodes} workers."
-    if not scenario.scopes:
+    failures = scenario.failures
+    alone = getattr(failures, "n_together", None) or getattr(failures, "together", 1)
+    if not scenario.scopes and alone == 1 and failures.kind != "trace":
         yield "Each failure takes one node (no `scopes`): no failure strikes all copies at once."
     if cluster.spares is None:
         yield "A spare node is always free (no `cluster.spares`)."

@@ -21,10 +21,10 @@ from cprsim.recovery import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import load_scenario
 from cprsim.systems_compared.best import best_policies
-from cprsim.systems_compared.folder import load_comparison
+from cprsim.systems_compared.folder import assumptions, load_comparison
 from cprsim.systems_compared.lineup import lineup_of
 from cprsim.systems_compared.standings import paired, verdict_of
-from tests.making import call, maker
+from tests.making import SCENARIOS, call, maker
 
 WORKERS = """\
 name: workers
@@ -410,6 +410,13 @@ def test_what_is_missing_is_named_and_what_runs_today(tmp_path, program) -> None
         "torchft",
     }
     assert alone["left_out"]["oobleck"].startswith("a paper only")
+
+
+def test_failures_that_take_several_nodes_are_not_assumed_to_take_one() -> None:
+    loaded = load_scenario(SCENARIOS / "production.yaml")  # four servers each time
+    assert not any("one node" in one for one in assumptions(loaded.scenario))
+    alone = load_scenario(SCENARIOS / "production.yaml", ["failures.together=1"])
+    assert any("one node" in one for one in assumptions(alone.scenario))
 
 
 def test_a_tier_is_named_where_several_are_saved_to(tmp_path) -> None:
