@@ -249,7 +249,7 @@ def test_a_process_that_fails_leaves_oobleck_no_slower() -> None:
 
 def test_varuna_goes_back_to_its_last_save() -> None:
     facts = facts_of(0.125, n_nodes=4, save_stall=Constant(0.25))
-    options = varuna.VarunaOptions(throughput=(8.0, 4.0), every_steps=8, restart=0.5)
+    options = varuna.VarunaOptions(throughput=(8.0, 4.0), every=8 * 0.125, restart=0.5)
     policy = varuna.plan(facts, options, "varuna")
     costs = ran(facts, policy, [ScopedFailure(2.0, (3,), 0, (inf,))], 6.0).costs
     hours = dict(zip(costs.parts, costs.hours[0], strict=True))
@@ -284,7 +284,7 @@ BAD_FOR_BOTH: list[tuple[dict[str, Any], str]] = [
 BAD_FOR_ONE: list[tuple[str, dict[str, Any], str]] = [
     ("oobleck", {"reconfigure": -1.0}, "negative"),
     ("oobleck", {"every": 0.0}, "positive"),
-    ("varuna", {"every_steps": 0}, "at least 1"),
+    ("varuna", {"every": 0.0}, "positive"),
     ("varuna", {"restart": -1.0}, "negative"),
 ]
 
