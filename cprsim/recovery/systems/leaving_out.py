@@ -20,22 +20,25 @@ nodes that are added beyond those that the job began with.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import comb
 from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.recovery import pieces
-from cprsim.recovery.elastic_table import elastic_of
+from cprsim.recovery.elastic_table import elastic_of, grows
 from cprsim.recovery.policy import (
     Elastic,
     Groups,
     Medium,
     Policy,
+    Reach,
     Reverts,
     Ring,
     Rule,
+    Stage,
+    StageKind,
     Tax,
     Tier,
     To,
@@ -62,6 +65,7 @@ class LeavingOutOptions:
     backstop: float | None = option(
         None, "time", "progress between saves; default: Young's for losses of all copies"
     )
+    grows: float | str = grows("at once", "recalled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +138,24 @@ def _policy(
     step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
     pieces.require_not_negative(name, reconfigure=options.reconfigure)
     pieces.require_positive(name, backstop=options.backstop)
-    left_out = pieces.left_out(facts, options.reconfigure)
+    left_out = pieces.left_out(facts, options.reconfigure, options.grows)
     group = place if isinstance(place, Groups) else Groups(3, 1)  # of a ring both neighbours matter
+    down_h = facts.detected_h + options.reconfigure  # until copies are made again
     every_h = pieces.backstop_h(
-        facts, options.backstop, group, facts.replaced_h, neighbours=not group.strided
+        facts, options.backstop, group, down_h, neighbours=not group.strided
     )
+    restarted = (
+        Stage(StageKind.DETECT),
+        Stage(StageKind.RESCHEDULE, facts.reschedule),
+        replace(pieces.LOAD, copies_again=True),
+        *left_out[2:],
+    )
+    partial = tuple(scope.name for scope in facts.scopes if scope.reach < Reach.ALL)
     return Policy(
         name,
         rules=(
             Rule(Reverts.ALL, left_out, To.STEP_BEGUN, needs=(COPIES,)),
+            Rule(Reverts.ALL, restarted, scopes=partial, sources=(pieces.REMOTE,)),
             pieces.back_to_remote(facts),
         ),
         tiers=(Tier(COPIES, Medium.DEVICE, place, facts.role), pieces.remote_tier(facts)),
