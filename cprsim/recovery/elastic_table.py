@@ -65,7 +65,9 @@ def _check(throughput: Sequence[float], n_units: int, wanted_by: str) -> None:
 
 def grows(default: str, source: str) -> Any:
     """An option: when the job takes in nodes that are back."""
-    words = "when nodes that are back are taken in: `at once`, at the `next loss` or every such time"
+    words = (
+        "when nodes that are back are taken in: `at once`, at the `next loss` or every such time"
+    )
     return option(default, "growth", f"{words}; {source}")
 
 

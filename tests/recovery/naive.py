@@ -822,9 +822,15 @@ class Replication:
             by_units = stage.kind is StageKind.REGROUP and stage.cost is None
             planned.append(
                 Planned(
-                    stage.kind, stage.blocks, hours, link, by_units, stage.each,
-                    stage.grows_h, stage.copies_again,
-                )  # fmt: skip
+                    stage.kind,
+                    stage.blocks,
+                    hours,
+                    link,
+                    by_units,
+                    stage.each,
+                    stage.grows_h,
+                    stage.copies_again,
+                )
             )
         return planned
 

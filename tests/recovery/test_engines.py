@@ -150,7 +150,9 @@ def on_grid(seed: int) -> Case:
                     replace(
                         one,
                         cost=cost(one.cost, 8.0),
-                        grows_h=whole(one.grows_h, 4.0) if 0.0 < (one.grows_h or 0.0) < inf else one.grows_h,
+                        grows_h=whole(one.grows_h, 4.0)
+                        if 0.0 < (one.grows_h or 0.0) < inf
+                        else one.grows_h,
                     )
                     for one in rule.stages
                 ),
