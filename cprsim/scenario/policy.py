@@ -64,7 +64,7 @@ Every = Annotated[
     Discriminator(_written_as),
 ]
 Growth = Annotated[
-    Annotated[TIME_H, Tag("as:time")] | Annotated[Literal[tuple(GROWTH_H)], Tag("as:rule")],
+    Annotated[TIME_H, Tag("as:time")] | Annotated[Literal["at once", "next loss"], Tag("as:rule")],
     Discriminator(_written_as),
 ]
 

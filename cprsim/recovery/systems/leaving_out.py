@@ -4,12 +4,14 @@ Bamboo computes each pipeline stage on its neighbour too, in the pipeline's bubb
 takes over, and two neighbours lost are fatal. Lazarus keeps several copies of each expert, placed
 so that few sets of nodes hold all of one. ReCycle sends the micro-batches of a lost node to its
 peers of the same stage in other pipelines. Each retries the step in hand, goes on at the speed of
-those that are left, and takes nodes in again as they come back; where the copies are lost too, the
-job goes back to its last save (Thorpe et al. 2023, NSDI; Lazarus 2024; Gandhi et al. 2024, SOSP:
-mechanisms recalled).
+those that are left, and takes nodes in again as they come back. After the reconfiguration those
+that are left hold all copies again; where copies are lost before that, they go back to the last
+save (Thorpe et al. 2023, NSDI; Lazarus 2024; Gandhi et al. 2024, SOSP: mechanisms recalled; that
+ReCycle moves parameters so that failures spread over stages is published).
 
 Assumptions: saves are the job's own, at Young's interval for the losses that copies do not outlive
-unless `backstop` says otherwise. Taking nodes in again takes what leaving them out does. Without a
+unless `backstop` says otherwise. Copies are made again in the reconfiguration, at no further cost.
+Taking nodes in again takes what leaving them out does. Without a
 table of throughput speed is in proportion to the nodes left; ReCycle's is that of its slowest
 stage, a bound that fills no bubbles, averaged over where nodes are missing.
 
@@ -75,6 +77,7 @@ class Redundant(LeavingOutOptions):
     tax: float = option(
         0.0, "number", "hours that computing for the neighbour adds to each hour; no figure known"
     )
+    grows: float | str = grows("at once", "in its simulator as they make a pipeline (published)")
 
 
 @dataclass(frozen=True, slots=True)
