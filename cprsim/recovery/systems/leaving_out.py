@@ -6,7 +6,7 @@ so that few sets of nodes hold all of one. ReCycle sends the micro-batches of a 
 peers of the same stage in other pipelines. Each retries the step in hand, goes on at the speed of
 those that are left, and takes nodes in again as they come back. After the reconfiguration those
 that are left hold all copies again; where copies are lost before that, they go back to the last
-save (Thorpe et al. 2023, NSDI; Lazarus 2024; Gandhi et al. 2024, SOSP: mechanisms recalled; that
+save, and go on likewise (Thorpe et al. 2023, NSDI; Lazarus 2024; Gandhi et al. 2024, SOSP: mechanisms recalled; that
 ReCycle moves parameters so that failures spread over stages is published).
 
 Assumptions: saves are the job's own, at Young's interval for the losses that copies do not outlive
@@ -35,12 +35,9 @@ from cprsim.recovery.policy import (
     Groups,
     Medium,
     Policy,
-    Reach,
     Reverts,
     Ring,
     Rule,
-    Stage,
-    StageKind,
     Tax,
     Tier,
     To,
@@ -147,19 +144,13 @@ def _policy(
     every_h = pieces.backstop_h(
         facts, options.backstop, group, down_h, neighbours=not group.strided
     )
-    restarted = (
-        Stage(StageKind.DETECT),
-        Stage(StageKind.RESCHEDULE, facts.reschedule),
-        replace(pieces.LOAD, copies_again=True),
-        *left_out[2:],
-    )
-    partial = tuple(scope.name for scope in facts.scopes if scope.reach < Reach.ALL)
+    detect, _, *taken_in = left_out
+    restarted = (detect, taken_in[-1], replace(pieces.LOAD, copies_again=True), *taken_in)
     return Policy(
         name,
         rules=(
             Rule(Reverts.ALL, left_out, To.STEP_BEGUN, needs=(COPIES,)),
-            Rule(Reverts.ALL, restarted, scopes=partial, sources=(pieces.REMOTE,)),
-            pieces.back_to_remote(facts),
+            Rule(Reverts.ALL, restarted, sources=(pieces.REMOTE,)),
         ),
         tiers=(Tier(COPIES, Medium.DEVICE, place, facts.role), pieces.remote_tier(facts)),
         captures=(pieces.remote_saves(facts, every_h),),

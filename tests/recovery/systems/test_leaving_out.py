@@ -88,12 +88,12 @@ def test_a_second_loss_next_to_the_first_is_survived_as_copies_are_made_again(na
 
 
 def test_nodes_that_are_left_go_on_from_a_save_where_the_copies_are_lost() -> None:
-    # with 2 of 8 nodes missing for 8 h
+    # with 2 of 8 nodes missing for 8 h, and until their processes are started
     cluster = Cluster((Role("worker", 8, Holds.SHARD),), n_spares=0)
     job = facts(cluster=cluster, save_stall=Constant(0.0), save_background=None)
     policy = planned("bamboo", job, reconfigure=0.0, backstop=0.5)
     found = spent(policy, (4.0, (2, 3), RACK), job=job)
-    assert found["degraded"] == approx((8.0 - DETECT_H - LOAD_H) * 2 / 8)
+    assert found["degraded"] == approx((8.0 + RESCHEDULE_H - DETECT_H - LOAD_H) * 2 / 8)
     assert "wait" not in found
 
 
