@@ -6,14 +6,14 @@ so that few sets of nodes hold all of one. ReCycle sends the micro-batches of a 
 peers of the same stage in other pipelines. Each retries the step in hand, goes on at the speed of
 those that are left, and takes nodes in again as they come back. After the reconfiguration those
 that are left hold all copies again; where copies are lost before that, they go back to the last
-save, and go on likewise (Thorpe et al. 2023, NSDI; Lazarus 2024; Gandhi et al. 2024, SOSP: mechanisms recalled; that
-ReCycle moves parameters so that failures spread over stages is published).
+save, and go on likewise (Thorpe et al. 2023, NSDI; Lazarus 2024; Gandhi et al. 2024, SOSP:
+mechanisms recalled; that ReCycle spreads failures over stages is published).
 
 Assumptions: saves are the job's own, at Young's interval for the losses that copies do not outlive
 unless `backstop` says otherwise. Copies are made again in the reconfiguration, at no further cost.
-Taking nodes in again takes what leaving them out does. Without a
-table of throughput speed is in proportion to the nodes left; ReCycle's is that of its slowest
-stage, a bound that fills no bubbles, averaged over where nodes are missing.
+Taking nodes in again takes what leaving them out does. Without a table of throughput speed is in
+proportion to the nodes left; ReCycle's is that of its slowest stage, a bound that fills no bubbles,
+averaged over where nodes are missing.
 
 Not modelled: pipeline bubbles; placement of experts by load; migration of layers between nodes;
 nodes that are added beyond those that the job began with.
