@@ -762,9 +762,9 @@ STUDY = Study(
         "are means of 20 seeds, the same for each variant, that drew a failure each 14.0 h of "
         "uptime where its rates say 14.8 h: all four lie low together, by 1.3 standard errors. "
         "Over 4,000 seeds its rules agree with ours.",
-        "Bamboo: nodes come and go, steps take and reconfigurations stall as in its public simulator "
-        "(published), which loses no work where both copies are lost: here saves each 6 min cost "
-        "nothing (assumed). Nodes are taken in one by one, there in pipelines of 12.",
+        "Bamboo: nodes come and go, steps take and reconfigurations stall as in its public "
+        "simulator (published), which loses no work where both copies are lost: here saves each "
+        "6 min cost nothing (assumed). Nodes are taken in one by one, there in pipelines of 12.",
         _without_table,
     ),
     inputs=(GOODPUT,),

@@ -202,7 +202,7 @@ def shard_is_there(
         return True
     if copied:
         n_lost = ahead = 0
-        while n_lost < min(copied, size - n_left):
+        while n_lost < copied:
             other = first + (slot - first + ahead) % size
             if slots[other].wiped[level] <= order:
                 return True

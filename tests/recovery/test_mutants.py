@@ -32,6 +32,8 @@ from cprsim.recovery.policy import (
     Ring,
     Rule,
     Scope,
+    Stage,
+    StageKind,
     Tax,
     Tier,
     To,
@@ -81,7 +83,6 @@ ORDER = "copies.latest += 1"
 OLDEST = "num.tiers[tier].level != OUTSIDE and copies.n_kept[tier]"
 LACKS = "only_struck or slots[slot].wiped[level] > order"
 THERE = "shard_is_there(num, copies, slots, tier, order, slot, n_left)"
-N_LEFT = "num.tiers[tier].size - n_left"
 GROWS_H = "ceil(now_h / every_h * (1.0 - ROUNDING)) * every_h - now_h"
 SAME_UNIT = (
     "slots[slot].recovery != NONE and 0 <= other < num.elastic_size"
@@ -148,6 +149,12 @@ EQUIVALENT = {
         "group_of",
         "return int(min(place // num.tiers[tier].group, n_groups - 1))",
         "return int(min(place // num.tiers[tier].group, n_groups - 1)) + 1",
+    ),
+    # A slot of a group is there itself.
+    (
+        "group_of",
+        "num.tiers[tier].first <= other < slot",
+        "num.tiers[tier].first <= other <= slot",
     ),
     # Slots that have left a tier are never up in it, as they are out of their groups.
     ("shard_is_there", "n_left and slots[other].left", "slots[other].left"),
@@ -255,7 +262,7 @@ class Case:
 
 SEEDS = {
     "steady": (*range(43), 70, 78, 107),
-    "random": range(12),
+    "random": (*range(12), 1012, 1013, 1028, 1044),
     "together": (5, 6, 9, 15, 29, 39),
     "often": range(0, 15, 3),
     "corrupt": (0, 4, 20, 29, 35, 69, 75, 95, 111),
@@ -285,6 +292,8 @@ def by_hand() -> tuple[Case, ...]:
         regrouping_takes(1.0, 0.25, 0.5),
         roles_one_by_one(),
         *copies_made_again(),
+        process_of_a_group_that_lost_two(),
+        as_the_job_grows(),
         grids_that_meet(),
         grids_that_meet_at_the_end(),
         *out_of_rhythm(),
@@ -504,6 +513,32 @@ def roles_one_by_one() -> Case:
     return Case.of(job, [failure(3.125 * n, *one) for n, one in enumerate(struck, 1)], Draws())
 
 
+def process_of_a_group_that_lost_two() -> Case:
+    """Its own memory is there, but its group is not."""
+    job = job_of(
+        12.0,
+        rule("nobody", stage("rebuild", 4.0, blocks=False), scopes=("nobody",)),
+        rule("struck", stage("load", 0.5), sources=("peers",)),
+        AGAIN,
+        tiers=(PARITY,),
+        captures=(saves("peers", 2.0),),
+    )
+    failures = [failure(3.0, 1, 2, scope=NOBODY), failure(3.5, 0, scope=PROCESS)]
+    return Case.of(with_processes(job), failures, Draws())
+
+
+def as_the_job_grows() -> Case:
+    """At a multiple of 0.1 h, beyond it by rounding."""
+    grow = Stage(StageKind.WAIT, blocks=False, grows_h=0.1)
+    job = job_of(
+        12.0,
+        rule("nobody", stage("regroup", 0.1), stage("wait"), grow),
+        AGAIN,
+        elastic=Elastic("state", (1.0, 0.5)),
+    )
+    return Case.of(job, [failure(0.2, 1)], Draws())
+
+
 def copies_made_again() -> Iterator[Case]:
     """Some slots leave the copies, and others are struck, which are not the first of all."""
     places = (
@@ -517,7 +552,7 @@ def copies_made_again() -> Iterator[Case]:
     for place in places:
         again = replace(stage("regroup", 0.25), copies_again=True)
         job = job_of(
-            1000.0,
+            3000.0,
             rule("nobody", again, stage("rebuild", 5.0, blocks=False), scopes=("nobody",)),
             rule("nobody", stage("regroup", 0.5), needs=("live",)),
             AGAIN,
