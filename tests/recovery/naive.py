@@ -98,6 +98,8 @@ class Planned:
     link: Storage | None = None  # of a load that shares its bandwidth: that has no hours
     by_units: bool = False  # what it takes hangs on the units that are missing then
     each: bool = False  # of a wait: each slot for its own node
+    grows_h: float | None = None  # of a wait for the job, not for nodes
+    copies_again: bool = False
 
     @property
     def takes_time(self) -> bool:
@@ -123,7 +125,7 @@ class Recovery:
 
     @property
     def waits(self) -> bool:
-        return self.stage.kind is StageKind.WAIT
+        return self.stage.kind is StageKind.WAIT and self.stage.grows_h is None
 
     @property
     def has_a_load(self) -> bool:
@@ -176,6 +178,7 @@ class Replication:
     again: dict[int, Again] = field(default_factory=dict)  # captures that are due off the grid
     recoveries: list[Recovery] = field(default_factory=list)
     without: dict[int, Level] = field(default_factory=dict)  # slot: the most lasting level, 2.2
+    left: set[int] = field(default_factory=set)  # slots that have left the live tiers, 2.6
     vacant: set[int] = field(default_factory=set)  # slots that lost their node and have no other
     queue: list[int] = field(default_factory=list)  # those of them that asked, in that order
     repaired_at_h: list[float] = field(default_factory=list)
@@ -394,10 +397,26 @@ class Replication:
         """2.3: whether these shards are there, of a content of which these slots have copies."""
         if isinstance(tier.placement, Outside):
             return True
-        return all(self.shard_survives(tier, on, shard) for shard in shards)
-
-    def shard_survives(self, tier: Tier, on: set[int], shard: int) -> bool:
         slots = self.role_slots[tier.role]
+        return all(self.shard_survives(tier, slots, on, shard) for shard in shards)
+
+    def live_survives(self, tier: Tier, shards: Sequence[int]) -> bool:
+        """2.6: the same of a tier that some slots have left."""
+        if isinstance(tier.placement, Outside):
+            return True
+        there = [slot for slot in self.role_slots[tier.role] if slot not in self.left]
+        place, size = tier.placement, len(there)
+        if isinstance(place, Ring):
+            place = Ring(min(place.copies, max(1, size)))
+        elif size < place.size:
+            place = replace(place, size=max(1, size), tolerates=min(place.tolerates, size - 1))
+        smaller, on = replace(tier, placement=place), self.live_copies(tier)
+        return size > 0 and all(
+            self.shard_survives(smaller, there, on, shard) for shard in shards if shard in there
+        )
+
+    def shard_survives(self, tier: Tier, slots: list[int], on: set[int], shard: int) -> bool:
+        """Of a tier that lies on these slots."""
         place = slots.index(shard)
         if isinstance(tier.placement, Ring):
             holders = [slots[(place + k) % len(slots)] for k in range(tier.placement.copies)]
@@ -407,7 +426,8 @@ class Replication:
         if tier.placement.strided:
             members = [slot for k, slot in enumerate(slots) if k % n_groups == place % n_groups]
         else:
-            members = [slot for k, slot in enumerate(slots) if k // size == place // size]
+            groups = [min(k // size, n_groups - 1) for k in range(len(slots))]
+            members = [slots[k] for k in range(len(slots)) if groups[k] == groups[place]]
         return len([slot for slot in members if slot not in on]) <= tier.placement.tolerates
 
     def live_copies(self, tier: Tier) -> set[int]:
@@ -645,7 +665,7 @@ class Replication:
 
     def needed_survives(self, rule: Rule, tier: Tier, struck: set[int]) -> bool:
         shards = self.shards_needed(rule, tier, struck)
-        return self.survives(tier, self.live_copies(tier), shards)
+        return self.live_survives(tier, shards)
 
     def surviving(self, rule: Rule, struck: set[int]) -> list[tuple[Content, Tier]]:
         """Contents that survive, in the order in which they are tried."""
@@ -748,6 +768,9 @@ class Replication:
                 old.slots -= struck
                 if not old.slots and not (old.of_all and old.has_a_load):
                     self.recoveries.remove(old)
+        for old in list(self.recoveries):
+            if old.at >= 0 and old.stage.grows_h is not None:
+                self.end_recovery(old)
         self.recoveries.append(
             Recovery(
                 choice.reverts is Reverts.ALL,
@@ -797,17 +820,34 @@ class Replication:
                 lost_h = 0.0 if nobody_goes_back else progress_h - choice.content_h
                 hours = lost_h / rule.replay_speed
             by_units = stage.kind is StageKind.REGROUP and stage.cost is None
-            planned.append(Planned(stage.kind, stage.blocks, hours, link, by_units, stage.each))
+            planned.append(
+                Planned(
+                    stage.kind,
+                    stage.blocks,
+                    hours,
+                    link,
+                    by_units,
+                    stage.each,
+                    stage.grows_h,
+                    stage.copies_again,
+                )
+            )
         return planned
 
     def enter_next_stage(self, recovery: Recovery) -> None:
         """Go on to the next stage that takes time, or end."""
         while True:
+            if recovery.at >= 0 and recovery.stage.copies_again:
+                self.left |= recovery.slots
             recovery.at += 1
             if recovery.at == len(recovery.stages):
                 self.end_recovery(recovery)
                 return
-            if recovery.waits:
+            if recovery.stage.grows_h is not None:
+                recovery.ends_at_h = self.grows_at_h(recovery.stage.grows_h)
+                if recovery.ends_at_h > self.now_h:
+                    return
+            elif recovery.waits:
                 self.ask_for_nodes(recovery)
                 self.leave_behind(recovery)
                 if not recovery.slots.isdisjoint(self.vacant):
@@ -830,6 +870,16 @@ class Replication:
                     recovery.ends_at_h = inf
                     recovery.left_bytes = self.bytes_to_load(recovery, recovery.stage.link)
                 return
+
+    def grows_at_h(self, every_h: float) -> float:
+        """5: when the job takes in the slots that wait for it to grow, unless a failure does."""
+        if every_h == 0.0 or self.elastic_speed() == 0.0:
+            return self.now_h
+        if every_h == inf:
+            return inf
+        n = whole_multiples(self.now_h, every_h)
+        is_now = n * every_h >= self.now_h * (1.0 - ROUNDING)
+        return self.now_h if is_now else (n + 1) * every_h
 
     def leave_behind(self, recovery: Recovery) -> None:
         """5: of a wait for each slot, those without a node are a recovery of their own."""
@@ -904,6 +954,7 @@ class Replication:
         self.recoveries.remove(recovery)
         for slot in recovery.slots:
             self.without.pop(slot, None)
+            self.left.discard(slot)
 
     def ask_for_nodes(self, recovery: Recovery) -> None:
         for slot in sorted(recovery.slots & self.vacant):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import zip_longest
-from math import isclose, nan
+from math import inf, isclose, nan
 from typing import Any
 
 import numpy as np
@@ -146,7 +146,16 @@ def on_grid(seed: int) -> Case:
         rules=tuple(
             replace(
                 rule,
-                stages=tuple(replace(one, cost=cost(one.cost, 8.0)) for one in rule.stages),
+                stages=tuple(
+                    replace(
+                        one,
+                        cost=cost(one.cost, 8.0),
+                        grows_h=whole(one.grows_h, 4.0)
+                        if 0.0 < (one.grows_h or 0.0) < inf
+                        else one.grows_h,
+                    )
+                    for one in rule.stages
+                ),
                 replay_speed=1.0 if rule.replay_speed < 1.5 else 2.0,
                 speed_meanwhile=exact(rule.speed_meanwhile),
             )
@@ -493,6 +502,7 @@ non-blocking, blocking after non-blocking, slower meanwhile, replay speed, wait 
 stage detect, stage save, stage wait, stage reschedule, stage regroup, stage load, stage replay
 stage rebuild
 elastic, elastic with a zero, units of several nodes, regroup by units
+copies again, wait to grow, grows at the next loss
 """
 
 

@@ -826,6 +826,10 @@ class Replication:
                 if not other.slots and not (other.of_all and other.has_load):
                     self._stop_recovery(other)
         for other in list(self._recoveries):
+            if other.stage.kind == WAIT and not isnan(other.stage.grows_h):
+                self._stop_recovery(other)
+                self._come_back(other)
+        for other in list(self._recoveries):
             if recovery.loading and other.loading:
                 taken = other.loading & recovery.loading
                 other.loading -= taken
@@ -846,8 +850,19 @@ class Replication:
         """Go on to the next stage that takes time, or end."""
         recovery.alarm = None
         while recovery.ahead:
+            if recovery.stage is not None and recovery.stage.copies_again:
+                for slot in recovery.slots:
+                    self._slots[slot].left = True
             recovery.stage, hours = recovery.ahead.popleft()
-            if recovery.stage.kind == WAIT:
+            if recovery.stage.kind == WAIT and not isnan(every_h := recovery.stage.grows_h):
+                hours = transitions.grows_in_h(
+                    self._num, self._copies, self._slots, every_h, self._now_h
+                )
+                if hours == 0.0:
+                    continue
+                if hours < inf:
+                    self._end_stage_in(recovery, hours)
+            elif recovery.stage.kind == WAIT:
                 self._spares.ask(recovery.slots)
                 if self._goes_on(recovery):
                     continue
@@ -868,6 +883,10 @@ class Replication:
             self._log(What.STAGE, STAGE_ORDER[recovery.stage.kind].value)
             return
         self._recoveries.remove(recovery)
+        self._come_back(recovery)
+
+    def _come_back(self, recovery: Recovery) -> None:
+        """The slots of a recovery that has ended are up."""
         was_waited_for = recovery.stage is None or recovery.stage.blocks
         for slot in sorted(recovery.slots):
             self._slots[slot].recovery = NONE
@@ -891,7 +910,8 @@ class Replication:
         """A slot has got its node: recoveries that waited for it alone go on."""
         self._settle()
         for recovery in list(self._recoveries):
-            if recovery.stage.kind == WAIT and self._goes_on(recovery):
+            waits = recovery.stage.kind == WAIT and isnan(recovery.stage.grows_h)
+            if waits and self._goes_on(recovery):
                 self._enter_next_stage(recovery)
         self._plan_next_step()
 
