@@ -230,10 +230,11 @@ class Replication:
 
     def outcome(self) -> ReplicationOutcome:
         assert self.finished is not None
+        self.book("lost", self.frontier_h - self.progress_h)  # 6: for good
         return ReplicationOutcome(
             self.finished,
             self.now_h,
-            self.frontier_h,
+            self.progress_h,
             tuple(self.hours[part] for part in self.job.policy.parts),
             self.n_failures,
             self.n_saves,

@@ -1141,6 +1141,21 @@ def test_at_its_horizon_a_job_has_finished_with_the_work_that_it_has_done() -> N
     assert outcome.n_failures == 0
 
 
+def test_work_that_is_lost_for_good_is_not_done() -> None:
+    """Back from 6 to the content 4 at 6.5; 1.5 h of 2 are done again at the horizon."""
+    job = job_of(
+        20.0,
+        rule("all", stage("reschedule", 1.0), sources=("remote",)),
+        AGAIN,
+        tiers=(remote(),),
+        captures=(saves("remote", 4.0, 0.5),),
+        horizon_h=9.0,
+    )
+    outcome = run(job, failure(6.5, 0)).outcome
+    assert (outcome.finished, outcome.wall_h, outcome.useful_h) == (True, 9.0, 5.5)
+    assert parts(job, outcome) == {"lost": 2.0, "save": 0.5, "reschedule": 1.0}
+
+
 def test_a_save_that_commits_as_the_job_ends_counts_whatever_rounding_makes_of_it() -> None:
     assert 0.2 + 0.1 > 0.3  # when it commits, and when the job ends: no case for the naive one
     job = job_of(0.3, AGAIN, tiers=(remote(),), captures=(saves("remote", 0.2, 0.0, 0.1),))

@@ -209,6 +209,13 @@ def settle(
         end_stall(num, job, slots, drawn, row)
 
 
+@uncounted_part
+def lose_for_good(num: Numbers, job: Any) -> None:
+    """First-time work that a job which is over has not done again is lost."""
+    if job.progress_h < job.frontier_h:
+        job.hours[num.lost] += job.frontier_h - job.progress_h
+
+
 @uncounted_inlined
 def known_from(strikes: ScopedStrikes, row: int, chunk: int, failure: int) -> tuple[int, int]:
     """The chunk and number of a replication's next failure; NONE where no more is drawn.
@@ -278,10 +285,11 @@ def run(
                 refresh(num, job, slots)
                 chunk, failure = known_from(strikes, row, chunk, failure + 1)
                 fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
+        lose_for_good(num, job)
         for part in range(num.n_parts):
             hours[OF_JOB + part, row] = job.hours[part]
         hours[0, row] = job.now_h
-        hours[1, row] = job.frontier_h
+        hours[1, row] = job.progress_h
         hours[2, row] = job.stale_h
         hours[3, row] = job.stale_net_h
         counts[0, row] = job.status
