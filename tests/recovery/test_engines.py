@@ -543,10 +543,11 @@ class Watched(naive.Replication):
         return choice
 
     def begin_save(self, number: int) -> None:
-        if number in self.again and self.job.policy.captures[number].parts > 1:
-            if self.again[number].completes:
+        again = self.again.get(number)
+        if again and self.job.policy.captures[number].parts > 1:
+            if any(one.completes for one in again):
                 self.seen["the last part is tried again"] += 1
-            elif self.would_complete(number):
+            elif any(one.completes for one in self.all_due(number)):
                 self.seen["a part is tried again as the last one"] += 1
             else:
                 self.seen["a part is tried again"] += 1

@@ -144,7 +144,8 @@ class Save:
     capture: int
     number: int  # of those of its capture that began
     content_h: float
-    completes: bool = True  # a content; else it is a part of one
+    due_h: float  # progress from which what it stands for is due ...
+    completes_h: float  # ... and what of that completes a content; infinite: it is a part of one
     copied: int = NONE  # of a flush: the order in which what it copies was written
     alarm: Pending = field(init=False)  # the end of the stall, then the commit
 
@@ -286,7 +287,7 @@ class Replication:
         # Saves, by capture
         captures = range(num.n_captures)
         self._due_h = [inf for _ in captures]
-        self._due_completes = [True for _ in captures]
+        self._completes_h = [inf for _ in captures]  # of what is due, as of a save
         self._stand_on_grid(captures)
         self._n_begun = [0 for _ in captures]
         self._in_flight: list[list[Save]] = [[] for _ in captures]
@@ -440,6 +441,8 @@ class Replication:
         hours = work_h + n * saves.stall_h
         number = transitions.number_of(num, capture, due_h) + n
         self._due_h[capture] = min(number * saves.every_h, num.useful_h)
+        if self._completes_h[capture] < inf:
+            self._completes_h[capture] = self._due_h[capture]
         self._log(What.CYCLES_SKIPPED, n)
         self._book_work(self._due_h[capture] - (due_h - self._progress_h), work_h)
         self._hours[num.save] += n * saves.stall_h
@@ -456,6 +459,8 @@ class Replication:
                 save.alarm.cancel()
                 save.number += n // nth
                 save.content_h += n * saves.every_h
+                save.due_h += n * saves.every_h
+                save.completes_h += n * saves.every_h
                 self._set_alarm(save, save.alarm.at_h + hours - self._env.now, self._on_commit)
         self._step = Alarm(self._env, hours, JOB, self._take_step)
         self._run_clock(0.0 if num.clock == PROGRESS else 1.0)  # that of work has been moved on
@@ -486,7 +491,7 @@ class Replication:
             commits_in_h = save.alarm.at_h - self._env.now
             if not transitions.is_in_rhythm(
                 num, capture, due_h, within_h, self._rate, nth,
-                save.content_h, save.completes, commits_in_h,
+                save.content_h, save.completes_h < inf, commits_in_h,
             ):  # fmt: skip
                 return 0
         saves = num.captures[capture]
@@ -517,12 +522,12 @@ class Replication:
             is_full = len(self._in_flight[capture]) >= saves.in_flight
             if is_full and not saves.skips:
                 return True
-            completing = self._due_completes[capture]
+            completes_h = self._completes_h[capture]
             self._stand_on_grid([capture])
             if is_full:
                 self._log(What.SAVE_LEFT_OUT, self._tier_of(capture))
                 continue
-            save = self._begin_save(capture, self._progress_h, completing)
+            save = self._begin_save(capture, self._progress_h, due_h, completes_h)
             stall_h = self._cost_h(saves.stall_h, f"stall/{self._tier_of(capture)}", save.number)
             if stall_h > 0.0:
                 self._stalling = save
@@ -547,10 +552,16 @@ class Replication:
         for capture in captures:
             due_h = transitions.due_after(num, capture, self._progress_h)
             self._due_h[capture] = due_h
-            self._due_completes[capture] = transitions.completes(num, capture, due_h)
+            self._completes_h[capture] = (
+                due_h if transitions.completes(num, capture, due_h) else inf
+            )
 
-    def _begin_save(self, capture: int, content_h: float, completing: bool = True) -> Save:
-        save = Save(capture, self._n_begun[capture], content_h, completing)
+    def _begin_save(
+        self, capture: int, content_h: float, due_h: float = 0.0, completes_h: float = 0.0
+    ) -> Save:
+        completing = transitions.is_due(self._num, completes_h, content_h)
+        completes_h = completes_h if completing else inf
+        save = Save(capture, self._n_begun[capture], content_h, due_h, completes_h)
         self._n_begun[capture] += 1
         what = What.SAVE_STARTED if completing else What.PART_STARTED
         self._log(what, self._tier_of(capture))
@@ -582,7 +593,7 @@ class Replication:
 
     def _commit(self, save: Save) -> None:
         num, saves, name = self._num, self._num.captures[save.capture], self._tier_of(save.capture)
-        if not save.completes:
+        if save.completes_h == inf:
             self._log(What.PART_COMMITTED, name)
             return
         p_corrupt, corrupt = num.tiers[saves.tier].p_corrupt, False
@@ -607,7 +618,7 @@ class Replication:
                     self._log(What.SAVE_LEFT_OUT, self._tier_of(flush))
 
     def _abandon_saves(self) -> None:
-        """Abandon what is under way; it is due again at once if what it holds is not undone."""
+        """Abandon what is under way; what it stands for is due again, unless that is undone."""
         under_way = [save for in_flight in self._in_flight for save in in_flight]
         if self._stalling is not None:
             under_way.append(self._stalling)
@@ -619,15 +630,14 @@ class Replication:
             if save in self._in_flight[save.capture]:
                 self._in_flight[save.capture].remove(save)
             self._log(What.SAVE_ABANDONED, self._tier_of(save.capture))
-            if save.content_h <= self._progress_h and save.copied == NONE:
-                self._try_again(save)
+            is_due = transitions.is_due(self._num, save.due_h, self._progress_h)
+            if is_due and save.copied == NONE:
+                self._make_due(save.capture, save.due_h, save.completes_h)
 
-    def _try_again(self, save: Save) -> None:
-        """It is due as the job goes on: one save, also if the next one is due by then."""
-        is_due = transitions.is_due(self._num, self._due_h[save.capture], self._progress_h)
-        is_due_completing = is_due and self._due_completes[save.capture]
-        self._due_completes[save.capture] = save.completes or is_due_completing
-        self._due_h[save.capture] = self._progress_h
+    def _make_due(self, capture: int, due_h: float, completes_h: float) -> None:
+        """A save is due as the job goes on: one, also if others of its capture are by then."""
+        self._due_h[capture] = min(self._due_h[capture], due_h)
+        self._completes_h[capture] = min(self._completes_h[capture], completes_h)
 
     def _outlives(self, save: Save) -> bool:
         """Whether a save is a flush of something that is still there."""
@@ -693,7 +703,7 @@ class Replication:
         self._log(What.ANNOUNCED)
         for capture, saves in enumerate(self._num.captures[: len(self._due_h)]):
             if saves.on_notice:
-                self._due_h[capture] = self._progress_h
+                self._make_due(capture, self._progress_h, self._progress_h)
         self._plan_next_step()
 
     def _strike(self, failure: ScopedFailure, struck: list[int]) -> None:
