@@ -45,6 +45,7 @@ HARDLY_AFTER = 5000
 HARDLY_TIMES = 10.0
 
 ROUNDING = 1e-9  # how far from a whole multiple still counts as one
+AT_ONCE = 1e-9  # of the job: instants no further apart are one
 
 
 def run(
@@ -214,7 +215,7 @@ class Replication:
         while True:
             self.end_what_ends()
             self.let_the_job_go_on()
-            if self.finished is None and self.now_h >= limit_h:
+            if self.finished is None and self.is_now(limit_h):
                 self.finished = planned_end
             if self.finished is not None:
                 return self.outcome()
@@ -226,8 +227,17 @@ class Replication:
             works_to_h, work_ends_at_h = self.stretch_of_work()
             fails_at_h = self.next_failure_at_h()
             until_h = min(limit_h, work_ends_at_h, fails_at_h, *self.ends_of_what_goes_on())
-            fails_now = until_h == fails_at_h
-            self.pass_hours(until_h, works_to_h if until_h == work_ends_at_h else None)
+            fails_now = fails_at_h <= until_h + self.at_once_h
+            is_there = work_ends_at_h <= until_h + self.at_once_h
+            self.pass_hours(until_h, works_to_h if is_there else None)
+
+    @property
+    def at_once_h(self) -> float:
+        return AT_ONCE * self.job.useful_h
+
+    def is_now(self, at_h: float) -> bool:
+        """Whether an instant has come: the page's 5, what ends at an instant."""
+        return at_h <= self.now_h + self.at_once_h
 
     def outcome(self) -> ReplicationOutcome:
         assert self.finished is not None
@@ -258,16 +268,16 @@ class Replication:
 
     def end_one(self) -> bool:
         for save in self.background:
-            if save.ends_at_h <= self.now_h:
+            if self.is_now(save.ends_at_h):
                 self.background.remove(save)
                 self.commit(save)
                 return True
-        if self.stalling is not None and self.stalling.ends_at_h <= self.now_h:
+        if self.stalling is not None and self.is_now(self.stalling.ends_at_h):
             save, self.stalling = self.stalling, None
             self.go_to_background(save)
             return True
         for at_h in self.repaired_at_h:
-            if at_h <= self.now_h:
+            if self.is_now(at_h):
                 self.repaired_at_h.remove(at_h)
                 assert self.n_pooled is not None
                 self.n_pooled += 1
@@ -279,7 +289,7 @@ class Replication:
             has_ended = (
                 recovery.slots.isdisjoint(self.vacant)  # a wait: each slot has its node
                 if recovery.at >= 0 and recovery.waits
-                else max(self.ends_of(recovery, per_h)) <= self.now_h
+                else self.is_now(max(self.ends_of(recovery, per_h)))
             )
             if has_ended:
                 self.enter_next_stage(recovery)
@@ -434,7 +444,7 @@ class Replication:
         due_h = (whole_multiples(self.progress_h, every_h) + 1) * every_h
         if due_h > useful_h * (1.0 + ROUNDING):
             return inf
-        return min(due_h, useful_h)
+        return useful_h if due_h > useful_h * (1.0 - ROUNDING) else due_h
 
     def captures_due(self) -> list[int]:
         """3.1: in the policy's order."""
@@ -891,7 +901,7 @@ class Replication:
             if recovery.link is None:
                 continue
             for shard, left in list(recovery.left_bytes.items()):
-                if self.now_h + left / per_h <= until_h:
+                if self.now_h + left / per_h <= until_h + self.at_once_h:
                     del recovery.left_bytes[shard]
                 else:
                     recovery.left_bytes[shard] = left - per_h * (until_h - self.now_h)

@@ -1207,13 +1207,27 @@ def test_work_that_is_lost_for_good_is_not_done() -> None:
 
 
 def test_a_save_that_commits_as_the_job_ends_counts_whatever_rounding_makes_of_it() -> None:
-    assert 0.2 + 0.1 > 0.3  # when it commits, and when the job ends: no case for the naive one
+    assert 0.2 + 0.1 > 0.3  # when it commits, and when the job ends
     job = job_of(0.3, AGAIN, tiers=(remote(),), captures=(saves("remote", 0.2, 0.0, 0.1),))
-    played = run_events(job, iter(()), Draws())
+    played = run(job)
     assert told(played)[-2:] == ["0.3 save committed remote", "0.3 finished"]
     assert played.outcome.n_saves == 1
     status, *_, (_, n_saves) = by_fast.run(job, (), RandomDraws(0, 1.0))
     assert (status, n_saves) == (FINISHED, 1)
+
+
+@pytest.mark.parametrize(
+    ("stall_h", "behind_h", "period_h", "lost_h"), [(0.1, 0.0, 1.2, 0.0), (0.0, 0.2, 1.1, 0.2)]
+)
+@pytest.mark.parametrize("nth", [1, 2, 3, 12])
+def test_a_save_that_commits_as_a_failure_strikes_is_there_whatever_rounding_makes_of_it(
+    stall_h: float, behind_h: float, period_h: float, lost_h: float, nth: int
+) -> None:
+    """So 1.1 h + 0.1 h are more than 1.2 h."""
+    captures = (saves("remote", 1.1, stall_h, behind_h),)
+    job = job_of(22.0, rule("all", sources=("remote",)), tiers=(remote(),), captures=captures)
+    played = run(job, failure(round(nth * period_h + behind_h, 3), 0))
+    assert parts(job, played.outcome).get("lost", 0.0) == pytest.approx(lost_h)
 
 
 def test_tax_is_on_top_of_useful_and_of_lost_work() -> None:

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf, isnan
 from typing import Any, NamedTuple, Protocol
 
@@ -258,7 +258,7 @@ class Replication:
         within: Surroundings | None = None,
     ) -> None:
         num = self._num = _numbers(job) if within is None else within.num
-        self._job, self._draws = job, draws
+        self._job, self._draws, self._near_h = job, draws, NEAR * num.useful_h
         self._tiers = _tiers_of(job)
         self._env = simpy.Environment() if within is None else within.env
         self._began_at_h = float(self._env.now)
@@ -312,7 +312,8 @@ class Replication:
         self._skips = skips
         self._n_named = 0  # entries whose part has been noted
         self._outcome: ReplicationOutcome | None = None
-        self._last = Alarm(self._env, num.end_h, END, lambda: self._end(bool(num.end_is_planned)))
+        end = partial(self._end, bool(num.end_is_planned))
+        self._last = Alarm(self._env, num.end_h, END, end, self._near_h)
 
     def run(self) -> Played:
         self._log(What.STARTED)
@@ -325,6 +326,10 @@ class Replication:
         """Wall time since the start of the job."""
         return float(self._env.now) - self._began_at_h
 
+    def _is_now(self, at_h: float) -> bool:
+        """Whether an instant to come is this one, but for rounding."""
+        return 0.0 < at_h - self._env.now < self._near_h
+
     # ----------------------------------------------------------------- what the job does
 
     def _take_step(self) -> None:
@@ -332,6 +337,9 @@ class Replication:
         self._settle()
         num = self._num
         some = self._recoveries
+        if some and (later_h := [h for h in self._stages_end_at_h() if self._is_now(h)]):
+            self._step = Alarm(self._env, max(later_h) - self._env.now, JOB, self._take_step)
+            return
         if some and (blocking := [one.stage for one in some if one.stage.blocks]):
             self._blocked = True
             self._stand_still(min(blocking, key=lambda stage: int(stage.kind)).part)
@@ -439,14 +447,13 @@ class Replication:
         num, saves, due_h = self._num, self._num.captures[capture], self._due_h[capture]
         work_h = n * saves.every_h / self._rate
         hours = work_h + n * saves.stall_h
-        number = transitions.number_of(num, capture, due_h) + n
-        self._due_h[capture] = min(number * saves.every_h, num.useful_h)
+        self._due_h[capture] = transitions.due_after(num, capture, due_h + (n - 1) * saves.every_h)
         if self._completes_h[capture] < inf:
             self._completes_h[capture] = self._due_h[capture]
         self._log(What.CYCLES_SKIPPED, n)
         self._book_work(self._due_h[capture] - (due_h - self._progress_h), work_h)
         self._hours[num.save] += n * saves.stall_h
-        first = number - n - len(self._in_flight[capture])
+        first = transitions.number_of(num, capture, due_h) - len(self._in_flight[capture])
         transitions.keep_latest(num, self._copies, capture, first, first + n - 1)
         along = transitions.flushes_go_along(num, capture, self._rate)
         for other, of in enumerate(num.captures[: num.n_captures]):
@@ -479,8 +486,7 @@ class Replication:
         if until_progress_h < due_h + 2.0 * num.captures[capture].every_h:
             return 0
         along = transitions.flushes_go_along(num, capture, self._rate)
-        ends = [self._began_at_h + num.end_h, self._spares.next_at_h, self._link.next_at_h]
-        ends += [one.alarm.at_h for one in self._recoveries if one.alarm is not None]
+        ends = [self._began_at_h + num.end_h, *self._stages_end_at_h()]
         for other, in_flight in enumerate(self._in_flight):
             if other != capture and not (along and num.captures[other].after == capture):
                 ends += [save.alarm.at_h for save in in_flight]
@@ -519,8 +525,11 @@ class Replication:
             if not transitions.is_due(self._num, due_h, self._progress_h):
                 continue
             saves = self._num.captures[capture]
-            is_full = len(self._in_flight[capture]) >= saves.in_flight
-            if is_full and not saves.skips:
+            in_flight = self._in_flight[capture]
+            is_full = len(in_flight) >= saves.in_flight
+            if is_full and (
+                not saves.skips or any(self._is_now(one.alarm.at_h) for one in in_flight)
+            ):
                 return True
             completes_h = self._completes_h[capture]
             self._stand_on_grid([capture])
@@ -674,7 +683,7 @@ class Replication:
         self._clock_per_h = per_h
         if self._failure is not None and per_h > 0.0:
             delay_h = max(0.0, self._failure.at_h - self._age_h) / per_h
-            self._failure_alarm = Alarm(self._env, delay_h, FAILURES, self._fail)
+            self._failure_alarm = Alarm(self._env, delay_h, FAILURES, self._fail, self._near_h)
 
     def _fail(self) -> None:
         """A failure strikes."""
@@ -884,13 +893,18 @@ class Replication:
             transitions.come_back(self._copies, self._slots, slot)
             self._log(What.BACK if was_waited_for else What.REPLACED, slot)
 
+    def _stages_end_at_h(self) -> list[float]:
+        """When stages of recoveries end, or when the first one may that others decide of."""
+        ends = [one.alarm.at_h for one in self._recoveries if one.alarm is not None]
+        return [self._spares.next_at_h, self._link.next_at_h, *ends]
+
     def _end_stage_in(self, recovery: Recovery, hours: float) -> None:
         def over() -> None:
             self._settle()
             self._enter_next_stage(recovery)
             self._go_on()
 
-        recovery.alarm = Alarm(self._env, hours, STAGES, over)
+        recovery.alarm = Alarm(self._env, hours, STAGES, over, self._near_h)
 
     def _on_stage_over(self, recovery: Recovery) -> None:
         self._settle()
@@ -920,9 +934,8 @@ class Replication:
 
     def _end(self, finished: bool) -> None:
         self._settle()
-        near_h = NEAR * self._num.useful_h
         for save in [one for in_flight in self._in_flight for one in in_flight]:
-            if finished and save.alarm.at_h - self._env.now < near_h:  # the same instant
+            if finished and self._is_now(save.alarm.at_h):
                 self._commit(save)
         if self._progress_h < self._frontier_h:
             self._hours[self._num.lost] += self._frontier_h - self._progress_h  # for good

@@ -195,17 +195,18 @@ def pass_to(num: Numbers, job: Any, to_h: float) -> None:
 def settle(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, flight_h: float = -inf
 ) -> None:
-    """End whatever ends at this instant; no save commits before `flight_h`."""
-    if flight_h <= job.now_h:
-        commit_all_due(num, job, slots, drawn, row, job.now_h)
+    """End whatever ends at this instant, but for rounding; no save commits before `flight_h`."""
+    now_h = job.now_h + NEAR * num.useful_h
+    if flight_h <= now_h:
+        commit_all_due(num, job, slots, drawn, row, now_h)
     changed = False
     for n in range(job.n_recoveries):
-        if job.recoveries[n].rule != NONE and job.recoveries[n].ends_at_h <= job.now_h:
+        if job.recoveries[n].rule != NONE and job.recoveries[n].ends_at_h <= now_h:
             next_stage(num, job, slots, drawn, row, n)
             changed = True
     if changed:
         refresh(num, job, slots)
-    if job.stalled_by != NONE and job.stall_ends_at_h <= job.now_h:
+    if job.stalled_by != NONE and job.stall_ends_at_h <= now_h:
         end_stall(num, job, slots, drawn, row)
 
 
