@@ -328,7 +328,7 @@ class Replication:
 
     def _is_now(self, at_h: float) -> bool:
         """Whether an instant to come is this one, but for rounding."""
-        return 0.0 < at_h - self._env.now < self._near_h
+        return bool(0.0 < at_h - self._env.now < self._near_h)
 
     # ----------------------------------------------------------------- what the job does
 
