@@ -38,16 +38,15 @@ def cost_breakdown(log: EventLog, useful_h: float) -> CostBreakdown:
     ends = np.append(np.flatnonzero(np.diff(row)), len(row) - 1)
     hours = _hours_by_activity(log, row, ends, len(numbers))
     worked_h, degraded_h = _work(log, row, ends, len(numbers))
-    lost_h = worked_h.sum(axis=1) - log.progress_h[ends]  # some of it for good, as some jobs end
     finished = log.kind[ends] == EventKind.FINISHED
     standing_h = hours[:, Activity.SAVE : Activity.OVER]
     breakdown = CostBreakdown(
         replication=numbers,
         finished=finished,
         wall_h=log.at_h[ends],
-        useful_h=log.progress_h[ends],
+        useful_h=worked_h[:, 0],
         parts=FOLDED,
-        hours=np.column_stack([lost_h, standing_h, degraded_h]),
+        hours=np.column_stack([worked_h[:, 1], standing_h, degraded_h]),
         n_failures=_count_failures(log, row, len(numbers)),
         n_saves=np.bincount(row[log.kind == EventKind.SAVE_COMMITTED], minlength=len(numbers)),
     )

@@ -216,7 +216,7 @@ class Replication:
             self.end_what_ends()
             self.let_the_job_go_on()
             if self.finished is None and self.is_now(limit_h):
-                self.finished = planned_end
+                self.finished = planned_end and self.progress_h > 0.0  # 6
             if self.finished is not None:
                 return self.outcome()
             if fails_now:  # 5: what ends at an instant ends before a failure of that instant
@@ -241,11 +241,12 @@ class Replication:
 
     def outcome(self) -> ReplicationOutcome:
         assert self.finished is not None
-        self.book("lost", self.frontier_h - self.progress_h)  # 6: for good
+        useful_h = self.progress_h if self.finished else self.frontier_h
+        self.book("lost", self.frontier_h - useful_h)  # 1: for good
         return ReplicationOutcome(
             self.finished,
             self.now_h,
-            self.progress_h,
+            useful_h,
             tuple(self.hours[part] for part in self.job.policy.parts),
             self.n_failures,
             self.n_saves,

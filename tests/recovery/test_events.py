@@ -1206,6 +1206,11 @@ def test_work_that_is_lost_for_good_is_not_done() -> None:
     assert parts(job, outcome) == {"lost": 2.0, "save": 0.5, "reschedule": 1.0}
 
 
+def test_a_job_whose_work_is_all_lost_at_its_horizon_has_not_finished() -> None:
+    outcome = run(job_of(20.0, AGAIN, horizon_h=9.0), failure(8.0, 0)).outcome
+    assert (outcome.finished, outcome.wall_h, outcome.useful_h) == (False, 9.0, 8.0)
+
+
 def test_a_save_that_commits_as_the_job_ends_counts_whatever_rounding_makes_of_it() -> None:
     assert 0.2 + 0.1 > 0.3  # when it commits, and when the job ends
     job = job_of(0.3, AGAIN, tiers=(remote(),), captures=(saves("remote", 0.2, 0.0, 0.1),))

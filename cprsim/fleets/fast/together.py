@@ -397,7 +397,7 @@ def end_job(jobs: Jobs, on: Running, place: int) -> None:
     pool.n_ended += 1
     lose_for_good(num, job)
     planned.place, planned.status = NONE, job.status
-    planned.wall_h, planned.useful_h, planned.stale_h = job.now_h, job.progress_h, job.stale_h
+    planned.wall_h, planned.useful_h, planned.stale_h = job.now_h, job.frontier_h, job.stale_h
     planned.n_failures, planned.n_saves = job.n_failures, job.n_saves
     for part in range(num.n_parts):
         planned.hours[part] = job.hours[part]

@@ -937,12 +937,14 @@ class Replication:
         for save in [one for in_flight in self._in_flight for one in in_flight]:
             if finished and self._is_now(save.alarm.at_h):
                 self._commit(save)
-        if self._progress_h < self._frontier_h:
+        finished = finished and self._progress_h > 0.0
+        if finished and self._progress_h < self._frontier_h:
             self._hours[self._num.lost] += self._frontier_h - self._progress_h  # for good
+            self._frontier_h = self._progress_h
         self._outcome = ReplicationOutcome(
             finished,
             self._now_h,
-            self._progress_h,
+            self._frontier_h,
             tuple(self._hours),
             self._n_failures,
             self._n_saves,

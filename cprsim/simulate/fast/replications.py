@@ -112,7 +112,7 @@ def plan(
                     return
                 works = False
         if job.now_h >= num.end_h:
-            job.status = FINISHED if num.end_is_planned else STOPPED
+            job.status = FINISHED if num.end_is_planned and job.progress_h > 0.0 else STOPPED
             return
         behind = job.progress_h < job.frontier_h
         per_h = rate(num, job.speed, job.replay_speed, behind) if works else 0.0
@@ -212,9 +212,10 @@ def settle(
 
 @uncounted_part
 def lose_for_good(num: Numbers, job: Any) -> None:
-    """First-time work that a job which is over has not done again is lost."""
-    if job.progress_h < job.frontier_h:
+    """First-time work that a job has not done again by its horizon is lost."""
+    if job.status == FINISHED and job.progress_h < job.frontier_h:
         job.hours[num.lost] += job.frontier_h - job.progress_h
+        job.frontier_h = job.progress_h
 
 
 @uncounted_inlined
@@ -290,7 +291,7 @@ def run(
         for part in range(num.n_parts):
             hours[OF_JOB + part, row] = job.hours[part]
         hours[0, row] = job.now_h
-        hours[1, row] = job.progress_h
+        hours[1, row] = job.frontier_h
         hours[2, row] = job.stale_h
         hours[3, row] = job.stale_net_h
         counts[0, row] = job.status
