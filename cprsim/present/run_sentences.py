@@ -28,8 +28,8 @@ from cprsim.staleness import WHOLE, Metric, strategy_key
 FORMULAS = "By the first-order formulas"
 LIMITS = (
     f"{STOPPED_BEYOND:g} times the useful hours, {HARDLY_AFTER:,} failures at over "
-    f"{HARDLY_TIMES:g} times the hours of the work done by then, or {HOPELESS_AFTER:,} failures in "
-    "a row without any"
+    f"{HARDLY_TIMES:g} times the hours of the work done by then, {HOPELESS_AFTER:,} failures in a "
+    "row without any, or at a horizon with none left"
 )
 """When a replication is given up (docs/model.md, section 12)."""
 

@@ -432,7 +432,8 @@ def due_after(num: Numbers, capture: int, progress_h: float) -> float:
     number = floor(progress_h / saves.every_h * (1.0 + ROUNDING)) + 1
     if number > saves.n_due:
         return inf
-    return float(min(number * saves.every_h, num.useful_h))
+    due_h = number * saves.every_h
+    return float(due_h if due_h < (1.0 - ROUNDING) * num.useful_h else num.useful_h)
 
 
 def is_due(num: Numbers, due_h: float, progress_h: float) -> bool:

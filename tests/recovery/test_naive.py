@@ -940,8 +940,8 @@ def test_uptime_goes_on_while_the_job_stands_still_with_nobody_in_its_way() -> N
 def test_a_horizon_ends_the_job_and_its_work_counts() -> None:
     ran = run(job_of(AGAIN, horizon_h=7.0), failure(3.0, 0))
     assert ran.outcome.finished
-    assert (ran.wall_h, ran.outcome.useful_h) == (7.0, 3.0)  # going on at 5, where 2 h are lost
-    assert ran.parts == {"lost": 2.0, "reschedule": 2.0}
+    assert (ran.wall_h, ran.outcome.useful_h) == (7.0, 2.0)  # going on at 5; 1 h is lost for good
+    assert ran.parts == {"lost": 3.0, "reschedule": 2.0}
     assert run(job_of(AGAIN, horizon_h=16.0), failure(3.0, 0)).wall_h == 15.0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from cprsim.compiling import uncounted_part
 from cprsim.records import Floats, Ints
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
-from cprsim.simulate.fast.saves import abandon_saves
+from cprsim.simulate.fast.saves import abandon_saves, make_due
 from cprsim.simulate.fast.state import MOST_RECOVERIES, Drawn
 from cprsim.simulate.job import NOTICE
 from cprsim.simulate.numbers import (
@@ -240,7 +240,7 @@ def strike(
     if scope == NOTICE:
         for capture in range(num.n_captures):
             if num.captures[capture].on_notice:
-                job.saves[capture].due_h = job.progress_h
+                make_due(job, capture, job.progress_h, job.progress_h)
         return
     job.n_met += 1
     if job.n_met > HARDLY_AFTER and job.now_h > HARDLY_TIMES * job.frontier_h:
