@@ -24,7 +24,7 @@ SCENES = (  # what a command begins with; the first words of the lines shown; se
     ("cprsim fit", ("A job", "With 95"), 6),
     ("cprsim init", ("mine.yaml",), 5),
     ("cprsim select", ("Recommended",), 6),
-    ("cprsim compare-systems", ("USD", "save ", "lost  ", "total", "a month", "Cheapest"), 9),
+    ("cprsim compare-systems", ("Cheapest", "Against", "best ", "today "), 9),
 )
 
 

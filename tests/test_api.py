@@ -73,7 +73,7 @@ SIGNATURES = {
     f"{WORKERS}, {PLACED}) -> Fleet",
     "compare": "(a: Run | str | Path, b: Run | str | Path) -> Difference",
     "compare_systems": f"({SCENARIO}, *, only: Sequence[str] = (), fixed: bool = False, "
-    "map: Mapping[str, str | Sequence[Any]] | None = None, "
+    "available: bool = False, map: Mapping[str, str | Sequence[Any]] | None = None, "
     f"seed: {OPTIONAL}, replications: {OPTIONAL}, {WORKERS}, {PLACED}) -> "
     "SystemsComparison | MapOfSystems",
     "systems": "(scenario: ScenarioLike | None = None, overrides: Overrides = ()) -> Systems",

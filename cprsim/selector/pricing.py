@@ -102,6 +102,11 @@ class Bench:
         """The interval between whole saves [h] at which a strategy has so many writes."""
         return interval_with(n_writes, self.experiment.useful_h, tail, self.part(strategy))
 
+    @property
+    def n_looked_at(self) -> int:
+        """Strategies of which a candidate was simulated."""
+        return len({strategy for strategy, _ in self._known})
+
     def part(self, strategy: str) -> float:
         """A write's share of a whole save, and of the interval between whole saves."""
         return part_of(self.ways[strategy])

@@ -43,7 +43,7 @@ NONE = -1
     INTRICATE,  # for the loop of the common case
 ) = range(9)  # fmt: skip
 
-NEAR = 1e-9  # of the job: instants nearer than that are one, as they may differ by rounding
+NEAR = 1e-11  # of the job: instants nearer than that are one, as they may differ by rounding
 OF_JOB = 4  # columns of hours before those of the parts: wall, useful, and stale in two ways
 
 # Members of the records, by number

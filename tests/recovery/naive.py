@@ -45,7 +45,7 @@ HARDLY_AFTER = 5000
 HARDLY_TIMES = 10.0
 
 ROUNDING = 1e-9  # how far from a whole multiple still counts as one
-AT_ONCE = 1e-9  # of the job: instants no further apart are one
+AT_ONCE = 1e-11  # of the job: instants no further apart are one
 
 
 def run(

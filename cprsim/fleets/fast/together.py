@@ -47,7 +47,6 @@ from cprsim.simulate.numbers import (
     LOAD,
     LOSS,
     MOST_CAPTURES,
-    NEAR,
     NONE,
     WANTS_COSTS,
     WANTS_FAILURES,
@@ -58,6 +57,7 @@ from cprsim.simulate.transitions import rate_of_each
 
 depends(Path(__file__).parent, transitions, recoveries, replications, saves, skipping, state)
 
+NEAR = 1e-9  # of a job: a fleet's clock goes on over many jobs, so that more of it is rounded
 SAVES, NODES, STAGES, STEPS, FAILURES = (n << 50 for n in (1, 2, 3, 4, 6))  # as events.alarms
 
 # Places of a job among the alarms: itself, its stalling save, saves in flight, loads

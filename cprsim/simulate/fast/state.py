@@ -8,16 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cprsim.compiling import shared
+from cprsim.compiling import depends, shared
 from cprsim.records import Floats, Ints
 from cprsim.recovery.legal import MOST_IN_FLIGHT
 from cprsim.recovery.policy import PARTS_IN_ORDER
-from cprsim.simulate import transitions
+from cprsim.simulate import numbers, transitions
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.numbers import MOST_CAPTURES, NONE, link_of
 from cprsim.simulate.transitions import COPIES, SLOT
 
 shared(transitions, Path(__file__).parent)
+depends(Path(__file__).parent, numbers)
 
 MOST_RECOVERIES = 64
 MOST_PARTS = len(PARTS_IN_ORDER)
