@@ -31,6 +31,9 @@ from tests.measuring.conftest import SCENARIO as MEASURED
 ROOT = Path(__file__).parents[1]
 EVIL = "<script>alert(1)</script>"
 OPTIONAL = "int | None = None"
+WORKERS = "workers: Annotated[int, Field(**WORKERS)] | None = None"
+SEED = "seed: Annotated[int, Field(**SEED)] = 0"
+NODES = "nodes: Annotated[int, Field(**STATE_NODES)] = 8"
 PLACED = "folder: str | Path | None = None"
 SCENARIO = "scenario: ScenarioLike, overrides: Overrides = ()"
 
@@ -41,7 +44,7 @@ SIGNATURES = {
     "sweep": "(scenario: ScenarioLike, over: Mapping[str, str | Sequence[Any]] | None = None, "
     "overrides: Overrides = (), *, mode: Literal['grid', 'one-at-a-time'] | None = None, "
     f"seed: {OPTIONAL}, replications: {OPTIONAL}, precision: str | float | None = None, "
-    f"workers: {OPTIONAL}, {PLACED}) -> Sweep",
+    f"{WORKERS}, {PLACED}) -> Sweep",
     "select": f"({SCENARIO}, *, max_auc_loss: float | None = None, "
     "max_log_loss: float | None = None, target_pls: float | None = None, "
     "max_loss: Mapping[str, float] | None = None, "
@@ -56,27 +59,30 @@ SIGNATURES = {
     "coalesce: str | None = None, together: str | None = None, by: str | None = None, "
     "domain: str | None = None, reach: Mapping[str, str] | None = None, "
     "cause: str | None = None, node: str | None = None, "
-    f"age: Literal['new', 'unknown'] | None = None, job_nodes: {OPTIONAL}, now: bool = False, "
-    "through_window: bool = False, "
-    "bootstrap: int = 199, seed: int = 0, circle: bool = False) -> Fit",
-    "measure": f"({SCENARIO}, *, precision: float = 0.2, budget_s: float = 600.0, "
-    f"seeds: {OPTIONAL}, workers: {OPTIONAL}, allow_code: bool = False, "
+    "age: Literal['new', 'unknown'] | None = None, "
+    "job_nodes: Annotated[int, Field(**JOB_NODES)] | None = None, now: bool = False, "
+    "through_window: bool = False, bootstrap: Annotated[int, Field(**BOOTSTRAP)] = 199, "
+    f"{SEED}, circle: bool = False) -> Fit",
+    "measure": f"({SCENARIO}, *, precision: Annotated[float, Field(gt=0)] = 0.2, "
+    "budget_s: Annotated[float, Field(gt=0)] = 600.0, "
+    f"seeds: Annotated[int, Field(**MEASURED_SEEDS)] | None = None, {WORKERS}, "
+    "allow_code: bool = False, "
     "shorter: Sequence[Curve | str | Path] = (), file: str | Path | None = None) -> Curve",
     "fleet": "(scenario: ScenarioLike, over: Mapping[str, str | Sequence[Any]] | None = None, "
     f"overrides: Overrides = (), *, seed: {OPTIONAL}, histories: {OPTIONAL}, "
-    f"workers: {OPTIONAL}, {PLACED}) -> Fleet",
+    f"{WORKERS}, {PLACED}) -> Fleet",
     "compare": "(a: Run | str | Path, b: Run | str | Path) -> Difference",
     "compare_systems": f"({SCENARIO}, *, only: Sequence[str] = (), fixed: bool = False, "
     "available: bool = False, map: Mapping[str, str | Sequence[Any]] | None = None, "
-    f"seed: {OPTIONAL}, replications: {OPTIONAL}, workers: {OPTIONAL}, {PLACED}) -> "
+    f"seed: {OPTIONAL}, replications: {OPTIONAL}, {WORKERS}, {PLACED}) -> "
     "SystemsComparison | MapOfSystems",
     "systems": "(scenario: ScenarioLike | None = None, overrides: Overrides = ()) -> Systems",
-    "backtest": "(*logs: str | Path, recovery: str | Sequence[str], nodes: int = 8, "
-    "overrides: Overrides = (), draws: int = 200, time_unit: str | None = None, "
-    "saves_every: str | None = None, seed: int = 0) -> BacktestedJobs",
-    "calibrate": "(*logs: str | Path, nodes: int = 8, bootstrap: int = 0, time_unit: str | None = "
-    "None, saves_every: str | None = None, seed: int = 0) -> CalibratedScenario",
-    "ledger": "(*logs: str | Path, time_unit: str | None = None, seed: int = 0) -> Ledger",
+    "backtest": f"(*logs: str | Path, recovery: str | Sequence[str], {NODES}, "
+    "overrides: Overrides = (), draws: Annotated[int, Field(**DRAWS)] = 200, "
+    f"time_unit: str | None = None, saves_every: str | None = None, {SEED}) -> BacktestedJobs",
+    "calibrate": f"(*logs: str | Path, {NODES}, bootstrap: Annotated[int, Field(**BOOTSTRAP)] = 0, "
+    f"time_unit: str | None = None, saves_every: str | None = None, {SEED}) -> CalibratedScenario",
+    "ledger": f"(*logs: str | Path, time_unit: str | None = None, {SEED}) -> Ledger",
     "read": "(result: str | Path) -> Run | Sweep | Selection | SystemsComparison | "
     "MapOfSystems | Fleet | Curve | Reproduction | Page",
 }
@@ -188,7 +194,7 @@ def test_overrides_are_a_mapping_or_texts() -> None:
         "simulation.seed": np.int64(4),
     }
     assert scenario.changed(given).text == listed.text != scenario.text
-    with pytest.raises(ParameterError, match="write a mapping"):
+    with pytest.raises(ParameterError, match=r"overrides: .* should be a valid dictionary"):
         scenario.changed("costs.save=90 s")
     with pytest.raises(ParameterError, match=r"costs\.save: can't stand in a scenario"):
         scenario.changed({"costs.save": object()})
@@ -203,6 +209,77 @@ def test_what_is_wrong_is_raised_with_its_place() -> None:
         cprsim.run("quickstrat")
     with pytest.raises(cprsim.CprsimError, match="one of them"):
         cprsim.sweep("quickstart", {}, replications=3, precision=0.1)
+    with pytest.raises(ScenarioError, match=r"(?m)^scenario: job\.useful: `soon` "):
+        cprsim.load({"name": "small", "job": {"useful": "soon"}})
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("load", {"scenario": None}, "scenario: None should be an instance of Scenario or a valid"),
+    ("load", {"scenario": "quickstart", "overrides": [1]}, "overrides: 1 should be a valid string"),
+    ("load", {}, "scenario: Missing required argument"),
+    ("run", {"scenario": -1}, "scenario: -1 should be an instance of Scenario"),
+    ("run", {"scenario": "quickstart", "seed": "x"}, "seed: 'x' should be a valid integer"),
+    ("run", {"scenario": "quickstart", "replay": "best"}, "replay: 'best' is neither"),
+    ("sweep", {"scenario": "quickstart", "over": {"costs.save": 5}}, "over: 5 should be a valid"),
+    ("sweep", {"scenario": "quickstart", "mode": "x"}, "mode: 'x' should be 'grid' or"),
+    ("sweep", {"scenario": "quickstart", "over": {}, "precision": 5}, "precision: `500 %` is out"),
+    ("select", {"scenario": "quickstart"}, "with one of max_auc_loss, max_log_loss, max_loss"),
+    (
+        "select",
+        {"scenario": "quickstart", "max_loss": {"auc": 0.1, "ne": 0.1}},
+        "max_loss: .* has too many entries: at most 1",
+    ),
+    ("fleet", {"scenario": "planning", "workers": 0}, "workers: 0 should be greater than or"),
+    (
+        "compare",
+        {"a": None, "b": []},
+        r"a: None should be .*\nb: \[\] should be an instance of Run",
+    ),
+    (
+        "compare_systems",
+        {"scenario": "quickstart", "only": "full"},
+        "only: 'str' instances are not",
+    ),
+    ("systems", {"scenario": float("nan")}, "scenario: nan should be an instance of Scenario"),
+    ("fit", {"log": "x", "bootstrap": -1}, "bootstrap: -1 should be greater than or equal to 0"),
+    ("fit", {"log": "x", "seed": -1}, "seed: -1 should be greater than or equal to 0"),
+    ("fit", {"log": "x", "age": "old"}, "age: 'old' should be 'new' or 'unknown'"),
+    ("fit", {"log": "x", "coalesce": 10}, "coalesce: 10 should be a valid string"),
+    ("fit", {"log": "x", "repair": "soon"}, "repair: 'soon' is not a time: write"),
+    ("measure", {"scenario": "quickstart", "budget_s": "10 min"}, "budget_s: '10 min' should be a"),
+    (
+        "measure",
+        {"scenario": "quickstart", "precision": float("nan")},
+        "precision: nan should be gr",
+    ),
+    ("measure", {"scenario": "quickstart", "workers": 10**6}, "workers: 1000000 should be less"),
+    ("backtest", {"recovery": "full", "draws": 0}, "draws: 0 should be greater than or equal to 2"),
+    ("backtest", {"recovery": "full", "seed": None}, "seed: None should be a valid integer"),
+    ("calibrate", {"nodes": 0}, "nodes: 0 should be greater than or equal to 1"),
+    ("ledger", {"time_unit": []}, r"time_unit: \[\] should be a valid string"),
+    ("read", {"result": 3}, "result: 3 should be a valid string"),
+]
+
+
+@pytest.mark.parametrize(("name", "asked", "message"), REFUSED)
+def test_an_argument_that_can_t_be_is_refused_by_its_name(
+    name: str, asked: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(cprsim.CprsimError, match=message):
+        getattr(cprsim, name)(**asked)
+
+
+def test_a_log_that_can_t_be_is_refused_by_its_parameter() -> None:
+    with pytest.raises(ParameterError, match=r"^logs: None should be a valid string$"):
+        cprsim.ledger("x", None)  # type: ignore[arg-type]
+
+
+def test_a_bound_stands_once_for_python_and_the_shell() -> None:
+    with pytest.raises(ParameterError, match="equal to 400"):
+        cprsim.backtest("x", recovery="full", draws=401)
+    said = call("backtest", "x", "--recovery", "full", "--draws", "401")
+    assert said.exit_code == 2
+    assert "equal to 400" in said.output
 
 
 # --------------------------------------------------------------------------- run, compare, sweep
@@ -224,6 +301,8 @@ def test_a_run_is_a_table_rows_figures_and_text(made: cprsim.Run) -> None:
     assert "What failures cost: small" in str(made)
     with pytest.raises(ParameterError, match="there are: overhead, timeline"):
         made.figure("overheads")
+    with pytest.raises(ParameterError, match=r"no quantity 'nope'; there are: .*overhead_h"):
+        made.means("pls", "nope")
 
 
 def test_a_run_is_what_the_command_makes(made: cprsim.Run, tmp_path: Path) -> None:
@@ -239,6 +318,19 @@ def test_a_run_is_what_the_command_makes(made: cprsim.Run, tmp_path: Path) -> No
     found = cprsim.read(ours)
     assert isinstance(found, cprsim.Run)
     pd.testing.assert_frame_equal(found.table, made.table)
+    assert cprsim.read(tmp_path / "ours").folder == ours  # type: ignore[union-attr]
+    replayed = cprsim.run(small_scenario(), replay=3).save(tmp_path / "ours")
+    with pytest.raises(ResultError, match=f"name one in it, such as .*{replayed.name}"):
+        cprsim.read(tmp_path / "ours")
+
+
+def test_a_precision_is_a_share_or_per_cent() -> None:
+    over = {"failures.mtbf": ["10 h", "20 h"]}
+    names = {
+        cprsim.sweep(small_scenario(), over, precision=one, workers=1)._made.path.name
+        for one in (0.2, "20 %")
+    }
+    assert len(names) == 1
 
 
 def test_nothing_is_kept_unless_a_folder_is_named(tmp_path: Path) -> None:
@@ -285,6 +377,8 @@ def test_a_sweep_has_a_row_per_point(tmp_path: Path) -> None:
     of = swept.of("overhead_fraction")
     assert len(of) == 2 * 2 * 3
     assert (of["low"] <= of["mean"]).all()
+    with pytest.raises(ParameterError, match=r"no quantity 'nope'; there are: .*overhead_frac"):
+        swept.of("nope")
     assert swept.folder is None
     assert "curves" in swept.figures or "map" in swept.figures
     assert "What becomes of the overhead" in swept._repr_html_()
@@ -347,7 +441,7 @@ def test_a_measurement_gives_a_curve(tmp_path: Path, monkeypatch: pytest.MonkeyP
     pd.testing.assert_frame_equal(copy.table, curve.table)
     with pytest.raises(ParameterError, match=r"ends in \.json"):
         curve.save(tmp_path / "copy.csv")
-    with pytest.raises(ParameterError, match="three are the least"):
+    with pytest.raises(ParameterError, match=r"seeds: 2 should be greater than or equal to 3"):
         cprsim.measure(MEASURED, seeds=2)
 
 
@@ -423,7 +517,7 @@ def test_a_fit_takes_a_log_apart_as_the_command_does(
     assert fitted.failures["kind"] in {"correlated", "job", "changing"}
     assert bool(fitted.scopes) == (names in ({"disk", "power"}, {"rack"}))
     assert set(fitted.apart.iloc[:, 0] if names else ()) == names
-    with pytest.raises(ParameterError, match="--now: goes without --by"):
+    with pytest.raises(ParameterError, match="now: goes without by and domain"):
         cprsim.fit(path, time_unit="h", by="rack", now=True)
 
 
@@ -460,6 +554,8 @@ def test_failures_of_jobs_are_replayed_under_other_systems(tmp_path: Path) -> No
     assert found.table["overhead_h_low"].le(found.table["overhead_h_high"]).all()
     assert found.recommended in found.advice
     assert f"Run {found.recommended}:" in found._repr_html_()
+    with pytest.raises(ParameterError, match="recovery: name at least one system"):
+        cprsim.backtest(log, recovery=[], time_unit="h", saves_every="3 h")
     with pytest.raises(ParameterError, match="nonsense"):
         cprsim.backtest(log, recovery="nonsense", time_unit="h", saves_every="3 h")
 
@@ -555,6 +651,8 @@ def test_a_page_is_written(tmp_path: Path) -> None:
     scenario = cprsim.load(small_scenario())
     page = scenario.report(tmp_path / "page.md", title="Mine")
     assert page.read_text("utf-8").startswith("# Mine\n")
+    with pytest.raises(ParameterError, match="file: None should be a valid string"):
+        scenario.report(None)  # type: ignore[arg-type]
     with pytest.raises(ResultError, match="there is no folder"):
         scenario.report(tmp_path / "nowhere" / "page.html")
 

@@ -3,3 +3,77 @@
 A function does what the command of its name does, by the same code, and prints nothing. Each has a
 file; `cprsim` itself finds them when they are first asked for.
 """
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import ParamSpec, TypeVar
+
+from pydantic import ConfigDict, ValidationError, validate_call
+from pydantic_core import ErrorDetails
+
+from cprsim.errors import CprsimError, ParameterError
+from cprsim.foreign import one_line
+
+P = ParamSpec("P")
+R = TypeVar("R")
+OPTION = re.compile(r"--from and --to|--([a-z][a-z-]*)")
+RIGHT = "Input should be "
+PARAMETER = {  # of options that are called otherwise
+    "from and --to": "period", "from": "period", "to": "period", "column": "columns",
+    "set": "overrides", "budget": "budget_s",
+}  # fmt: skip
+
+
+def public(function: Callable[P, R]) -> Callable[P, R]:
+    """Hold arguments to their annotations, and let messages name parameters instead of options.
+
+    Raises ParameterError for an argument that an annotation excludes.
+    """
+    names = list(inspect.signature(function).parameters)
+
+    @cache  # at the first call: by then all is there that annotations name
+    def checked() -> Callable[P, R]:
+        return validate_call(config=ConfigDict(arbitrary_types_allowed=True))(function)
+
+    def parameter(option: re.Match[str]) -> str:
+        name = PARAMETER.get(option[0][2:], option[0][2:].replace("-", "_"))
+        return name if name in names else option[0]
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return checked()(*args, **kwargs)
+        except ValidationError as error:
+            raise ParameterError(_refusal(error, function)) from None
+        except CprsimError as error:
+            error.args = (OPTION.sub(parameter, str(error)),)
+            raise
+
+    return called
+
+
+def _refusal(error: ValidationError, function: Callable[..., object]) -> str:
+    """What is wrong with arguments, one a line; of alternatives what each would be."""
+    parameters = list(inspect.signature(function).parameters.values())
+    variadic = parameters[0].kind is inspect.Parameter.VAR_POSITIONAL
+    of: dict[str | int, list[ErrorDetails]] = {}
+    for details in error.errors(include_url=False):
+        of.setdefault(details["loc"][0], []).append(details)
+    lines = []
+    for at, errors in of.items():
+        name = at
+        if isinstance(at, int):
+            name = parameters[0 if variadic else min(at, len(parameters) - 1)].name
+        nearest = max(len(one["loc"]) for one in errors)  # alternative to what was meant
+        errors = [one for one in errors if len(one["loc"]) == nearest]
+        value = one_line(repr(errors[0]["input"]))
+        told = dict.fromkeys(
+            one["msg"].removeprefix(RIGHT) for one in errors if RIGHT in one["msg"]
+        )
+        right = f"{value} should be {' or '.join(told)}"
+        lines.append(f"{name}: {right if told else errors[0]['msg']}")
+    return "\n".join(lines)

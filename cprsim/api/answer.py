@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from io import StringIO
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.console import Console
 
+from cprsim.api import public
 from cprsim.errors import ParameterError
 from cprsim.foreign import one_line, printable
 from cprsim.present.document import Block, Document, Picture, ResultsPage, Scale, Words
@@ -42,6 +43,7 @@ class Shown(ABC):
     @abstractmethod
     def _document(self) -> Document: ...
 
+    @public
     def report(self, file: str | Path, *, title: str | None = None) -> Path:
         """Write all of it as one page; a file of that name is replaced.
 
@@ -135,6 +137,14 @@ def _drawn(draw: Draw) -> Figure:
     from cprsim.plots.save import displayed
 
     return displayed(draw())
+
+
+def require_known(names: Iterable[str], known: Iterable[str]) -> None:
+    """Raise ParameterError for a name of no quantity."""
+    there = list(dict.fromkeys(known))
+    for name in names:
+        if name not in there:
+            raise ParameterError(f"there is no quantity {name!r}; there are: {', '.join(there)}")
 
 
 def table_of(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:

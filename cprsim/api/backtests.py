@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from pydantic import Field
+
+from cprsim.api import public
 from cprsim.api.answer import Answer, table_of
 from cprsim.api.ledgers import read_named
 from cprsim.api.scenarios import Overrides, override_texts
@@ -18,6 +21,7 @@ from cprsim.backtesting.replaying import (
     backtest_logs,
 )
 from cprsim.estimate import Estimate
+from cprsim.making.options import DRAWS, SEED, STATE_NODES
 from cprsim.present.backtest import advice_words, document_of_backtest
 from cprsim.present.document import Document
 from cprsim.results.words import count
@@ -83,11 +87,17 @@ def _with_ends(name: str, one: Replayed, of: Estimate) -> dict[str, float]:
     return {name: mean, f"{name}_low": low, f"{name}_high": high}
 
 
+@public
 def backtest(
-    *logs: str | Path, recovery: str | Sequence[str], nodes: int = N_NODES,
-    overrides: Overrides = (), draws: int = N_DRAWS, time_unit: str | None = None,
-    saves_every: str | None = None, seed: int = 0,
-) -> BacktestedJobs:  # fmt: skip
+    *logs: str | Path,
+    recovery: str | Sequence[str],
+    nodes: Annotated[int, Field(**STATE_NODES)] = N_NODES,
+    overrides: Overrides = (),
+    draws: Annotated[int, Field(**DRAWS)] = N_DRAWS,
+    time_unit: str | None = None,
+    saves_every: str | None = None,
+    seed: Annotated[int, Field(**SEED)] = 0,
+) -> BacktestedJobs:
     """Replay the failures of jobs under other systems, as ``cprsim backtest`` does.
 
     Parameters

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from pydantic import Field
+
+from cprsim.api import public
 from cprsim.api.answer import Answer, table_of
 from cprsim.api.ledgers import read_named
 from cprsim.api.scenarios import Scenario, load
 from cprsim.backtesting.calibrating import CalibratedLogs, calibrate_logs
+from cprsim.making.options import BOOTSTRAP, SEED, STATE_NODES
 from cprsim.present.calibration import document_of_calibration
 from cprsim.present.document import Document
 
@@ -59,10 +63,15 @@ class CalibratedScenario(Answer):
         return document_of_calibration(self._made)
 
 
+@public
 def calibrate(
-    *logs: str | Path, nodes: int = 8, bootstrap: int = 0, time_unit: str | None = None,
-    saves_every: str | None = None, seed: int = 0,
-) -> CalibratedScenario:  # fmt: skip
+    *logs: str | Path,
+    nodes: Annotated[int, Field(**STATE_NODES)] = 8,
+    bootstrap: Annotated[int, Field(**BOOTSTRAP)] = 0,
+    time_unit: str | None = None,
+    saves_every: str | None = None,
+    seed: Annotated[int, Field(**SEED)] = 0,
+) -> CalibratedScenario:
     """Make a scenario of the logs of jobs, as ``cprsim calibrate`` does.
 
     Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cprsim.api import public
 from cprsim.api.answer import Answer
 from cprsim.api.running import Run
 from cprsim.present.comparison import document_of_two
@@ -40,6 +41,7 @@ class Difference(Answer):
         return document_of_two(self._a, self._b)
 
 
+@public
 def compare(a: Run | str | Path, b: Run | str | Path) -> Difference:
     """Say what changes from run A to run B, as ``cprsim compare`` does.
 

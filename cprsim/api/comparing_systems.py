@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Annotated, Any, overload
 
+from pydantic import Field
+
+from cprsim.api import public
 from cprsim.api.answer import Draw, table_of
 from cprsim.api.keeping import WATCH, KeptAnswer, ResultsPlace, now
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
@@ -17,7 +20,7 @@ from cprsim.making.comparing_systems import (
     map_asked,
     map_into,
 )
-from cprsim.making.options import shortcuts
+from cprsim.making.options import WORKERS, shortcuts
 from cprsim.plots.systems import systems_figures
 from cprsim.plots.systems_map import systems_map_figures
 from cprsim.present.document import Document
@@ -117,7 +120,7 @@ def compare_systems(
     map: None = None,
     seed: int | None = None,
     replications: int | None = None,
-    workers: int | None = None,
+    workers: Annotated[int, Field(**WORKERS)] | None = None,
     folder: str | Path | None = None,
 ) -> SystemsComparison: ...
 
@@ -133,11 +136,12 @@ def compare_systems(
     map: Mapping[str, str | Sequence[Any]],
     seed: int | None = None,
     replications: int | None = None,
-    workers: int | None = None,
+    workers: Annotated[int, Field(**WORKERS)] | None = None,
     folder: str | Path | None = None,
 ) -> MapOfSystems: ...
 
 
+@public
 def compare_systems(
     scenario: ScenarioLike,
     overrides: Overrides = (),
@@ -148,7 +152,7 @@ def compare_systems(
     map: Mapping[str, str | Sequence[Any]] | None = None,
     seed: int | None = None,
     replications: int | None = None,
-    workers: int | None = None,
+    workers: Annotated[int, Field(**WORKERS)] | None = None,
     folder: str | Path | None = None,
 ) -> SystemsComparison | MapOfSystems:
     """Compare all recovery systems that a job can run, as ``cprsim compare-systems`` does.

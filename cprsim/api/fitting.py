@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from pydantic import Field
+
+from cprsim.api import public
 from cprsim.api.answer import Answer, Draw, table_of
 from cprsim.foreign import one_line
 from cprsim.making.fit_log import (
@@ -15,6 +18,7 @@ from cprsim.making.fit_log import (
     options_of_reader,
     read_to_fit,
 )
+from cprsim.making.options import BOOTSTRAP, JOB_NODES, SEED
 from cprsim.plots.fit import fit_figures
 from cprsim.present.document import Document
 from cprsim.present.fit import FitReport, document_of_fit
@@ -145,6 +149,7 @@ def _rows(subject: Subject) -> Iterator[dict[str, object]]:
             }  # fmt: skip
 
 
+@public
 def fit(
     log: str | Path,
     *,
@@ -166,11 +171,11 @@ def fit(
     cause: str | None = None,
     node: str | None = None,
     age: Literal["new", "unknown"] | None = None,
-    job_nodes: int | None = None,
+    job_nodes: Annotated[int, Field(**JOB_NODES)] | None = None,
     now: bool = False,
     through_window: bool = False,
-    bootstrap: int = 199,
-    seed: int = 0,
+    bootstrap: Annotated[int, Field(**BOOTSTRAP)] = 199,
+    seed: Annotated[int, Field(**SEED)] = 0,
     circle: bool = False,
 ) -> Fit:
     """Fit distributions to a log of failures, as ``cprsim fit`` does.

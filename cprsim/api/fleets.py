@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from pydantic import Field
+
+from cprsim.api import public
 from cprsim.api.answer import Draw
 from cprsim.api.keeping import WATCH, KeptAnswer, ResultsPlace, now
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.fleets.folder import FleetResult, option_table
 from cprsim.making.fleeting import axes_of, fleet_identity, fleet_into
-from cprsim.making.options import shortcuts
+from cprsim.making.options import WORKERS, shortcuts
 from cprsim.plots.fleet import fleet_figures
 from cprsim.present.document import Document
 from cprsim.present.fleet import document_of_fleet
@@ -57,6 +60,7 @@ class Fleet(KeptAnswer[FleetResult]):
         return fleet_figures(self._made)
 
 
+@public
 def fleet(
     scenario: ScenarioLike,
     over: Mapping[str, str | Sequence[Any]] | None = None,
@@ -64,7 +68,7 @@ def fleet(
     *,
     seed: int | None = None,
     histories: int | None = None,
-    workers: int | None = None,
+    workers: Annotated[int, Field(**WORKERS)] | None = None,
     folder: str | Path | None = None,
 ) -> Fleet:
     """Simulate the fleet of a scenario, and say which option is the cheapest, as ``cprsim fleet``.

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
+from cprsim.api import public
 from cprsim.api.answer import Answer
 from cprsim.making.watch import Watch
 from cprsim.plots.save import save_figures
@@ -101,6 +102,7 @@ class KeptAnswer(Answer, Generic[M]):
         """The results folder; None where it is not kept (`save` keeps it)."""
         return self._made.path if self._place.keeps else None
 
+    @public
     def save(self, folder: str | Path) -> Path:
         """Keep the answer as the command would have: a results folder within `folder`.
 

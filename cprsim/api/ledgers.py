@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from pydantic import Field
+
+from cprsim.api import public
 from cprsim.api.answer import Answer, table_of
 from cprsim.errors import ParameterError
 from cprsim.history.ledger import JobLedger, ledgers
 from cprsim.history.reading import read_logs
 from cprsim.history.summing import of_all, worst
+from cprsim.making.options import SEED
 from cprsim.present.document import Document
 from cprsim.present.ledger import document_of_ledger, inferred_lines
 from cprsim.results.words import count
@@ -102,7 +106,10 @@ def _job(job: JobLedger) -> dict[str, object]:
     }
 
 
-def ledger(*logs: str | Path, time_unit: str | None = None, seed: int = 0) -> Ledger:
+@public
+def ledger(
+    *logs: str | Path, time_unit: str | None = None, seed: Annotated[int, Field(**SEED)] = 0
+) -> Ledger:
     """Book the hours of jobs from their logs, as ``cprsim ledger`` does.
 
     Parameters

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace as with_fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
+from cprsim.api import public
 from cprsim.api.answer import Answer, table_of
 from cprsim.api.keeping import ResultsPlace
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.curves import CurveFile, read_curve, write_curve
 from cprsim.errors import ParameterError
 from cprsim.estimate import NO_NUMBER
+from cprsim.making.options import MEASURED_SEEDS, WORKERS
 from cprsim.present.curve import document_of_curve, with_half_width
 from cprsim.present.document import Block, Document, Picture, Table, row_columns
 from cprsim.results.words import with_interval
@@ -33,6 +36,7 @@ class Curve(Answer):
         self._file, self.path, self._place = file, path, place
 
     @classmethod
+    @public
     def read(cls, path: str | Path) -> Curve:
         """The curve of a file, .json or .csv. Raises CurveError where it can't be one."""
         return cls(read_curve(path), Path(path))
@@ -90,6 +94,7 @@ class Curve(Answer):
                 return pd.DataFrame(weight.weight, weight.at, weight.staleness)
         raise ParameterError(f"{metric} of {strategy} was not measured by {self.name}")
 
+    @public
     def save(self, file: str | Path) -> Path:
         """Write the curve into a file (.json), which a scenario and `cprsim.select` take.
 
@@ -144,14 +149,15 @@ def _loss(response: Response, pls: float) -> str:
     return with_interval(float(loss[0]), float(half[0]))
 
 
+@public
 def measure(
     scenario: ScenarioLike,
     overrides: Overrides = (),
     *,
-    precision: float = 0.2,
-    budget_s: float = 600.0,
-    seeds: int | None = None,
-    workers: int | None = None,
+    precision: Annotated[float, Field(gt=0)] = 0.2,
+    budget_s: Annotated[float, Field(gt=0)] = 600.0,
+    seeds: Annotated[int, Field(**MEASURED_SEEDS)] | None = None,
+    workers: Annotated[int, Field(**WORKERS)] | None = None,
     allow_code: bool = False,
     shorter: Sequence[Curve | str | Path] = (),
     file: str | Path | None = None,
@@ -163,7 +169,7 @@ def measure(
     scenario, overrides : see `cprsim.load`; the section `kernel` is what is trained
     precision : stop when the standard error of every slope is this share of partial's slope
     budget_s : stop after this time [s]; the same call with the same file goes on
-    seeds : run so many, whatever precision and time; 3 at least
+    seeds : run so many, whatever precision and time
     workers : processes; None: one per core
     allow_code : run the code that `kernel.trainer` names, also from outside the working directory
     shorter : two curves of the same model and seeds at shorter lengths of training: where their law
@@ -184,11 +190,6 @@ def measure(
     from cprsim.workers import Workers
 
     loaded = source_of(scenario, overrides).read()
-    for name, value in (("precision", precision), ("budget_s", budget_s)):
-        if not value > 0:
-            raise ParameterError(f"{name}: must be positive, not {value!r}")
-    if seeds is not None and seeds < 3:
-        raise ParameterError(f"seeds: three are the least, not {seeds}")
     require_allowed(loaded, allow_code, Path.cwd())
     place = ResultsPlace(None)
     path = place.root / f"{loaded.scenario.name}.json" if file is None else _json_file(file)

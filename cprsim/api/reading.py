@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cprsim.api import public
 from cprsim.api.answer import Answer, table_of
 from cprsim.api.comparing_systems import MapOfSystems, SystemsComparison
 from cprsim.api.fleets import Fleet
@@ -18,6 +19,7 @@ from cprsim.present.document import Block, Document, Picture, Table
 from cprsim.present.kinds import KINDS, kind_of
 from cprsim.present.reproduction import document_of_reproduction
 from cprsim.reproduce.runner import Reproduced
+from cprsim.results.manifest import MANIFEST, results_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +54,7 @@ class Reproduction(Answer):
         return [*super()._brief(), *pictures]
 
 
+@public
 def read(
     result: str | Path,
 ) -> (
@@ -61,14 +64,17 @@ def read(
 
     Parameters
     ----------
-    result : of any kind that ``cprsim report`` shows; those that no function here makes come as a
-        `Page`, which has their document
+    result : of any kind that ``cprsim report`` shows, or the folder that holds it alone; those
+        that no function here makes come as a `Page`, which has their document
 
     Raises
     ------
     ResultError : it is no finished result, or is damaged
     """
     path = Path(result)
+    inside = results_in(path)
+    if len(inside) == 1 and not (path / MANIFEST).exists():
+        path = inside[0]
     place = ResultsPlace(path.parent)
     kind = kind_of(path)
     name = next(name for name, one in KINDS.items() if one is kind)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cprsim.api.answer import Draw
+from cprsim.api import public
+from cprsim.api.answer import Draw, require_known
 from cprsim.api.keeping import WATCH, KeptAnswer, ResultsPlace, now
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.experiments.assemble import assemble
@@ -50,7 +51,11 @@ class Run(KeptAnswer[Result]):
         return self._made.warnings
 
     def means(self, *quantities: str) -> pd.DataFrame:
-        """Means with a row per strategy and a column per quantity; without names all of them."""
+        """Means with a row per strategy and a column per quantity; without names all of them.
+
+        Raises ParameterError where there is none of a name.
+        """
+        require_known(quantities, self._made.summary["quantity"])
         wide = self._made.summary.pivot(index="strategy", columns="quantity", values="mean")
         names = quantities or tuple(self._made.summary["quantity"].unique())
         found = wide.reindex(index=list(self.strategies), columns=list(names))
@@ -63,6 +68,7 @@ class Run(KeptAnswer[Result]):
         return run_figures(self._made)
 
 
+@public
 def run(
     scenario: ScenarioLike,
     overrides: Overrides = (),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cprsim.api import public
 from cprsim.api.answer import Shown
 from cprsim.errors import ParameterError
 from cprsim.foreign import one_line
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from cprsim.api.measuring import Curve
 
 Overrides = Mapping[str, Any] | Sequence[str]
-TEXT = Path("scenario.yaml")  # as errors call a scenario that is no file
+TEXT = Path("scenario.yaml")  # as errors call a scenario that is text
+MAPPING = Path("scenario")  # as they call one that is a mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,10 @@ class NamedScenario:
     def read(self, more: Sequence[str] = ()) -> LoadedScenario:
         """The scenario with further overrides. Raises ScenarioError with all that is wrong."""
         overrides = [*self.overrides, *more]
-        return load_scenario(self.path, overrides, text=self.text, option="override")
+        return load_scenario(
+            self.path, overrides, text=self.text, option="override",
+            has_lines=self.path is not MAPPING,
+        )  # fmt: skip
 
     def changed(self, overrides: Overrides) -> NamedScenario:
         """With further overrides, which are not checked before it is read."""
@@ -86,7 +91,7 @@ class Scenario(Shown):
 
     def changed(self, overrides: Overrides) -> Scenario:
         """The scenario with other values, as `load` takes them."""
-        return Scenario(self._source.changed(overrides))
+        return load(self, overrides)
 
     def _document(self) -> Document:
         scenario = self._loaded.scenario
@@ -102,6 +107,7 @@ class Scenario(Shown):
 ScenarioLike = Scenario | Mapping[str, Any] | str | Path
 
 
+@public
 def load(scenario: ScenarioLike, overrides: Overrides = ()) -> Scenario:
     """Read and check a scenario.
 
@@ -124,7 +130,7 @@ def source_of(scenario: ScenarioLike, overrides: Overrides = ()) -> NamedScenari
     if isinstance(scenario, Scenario):
         source = scenario._source
     elif isinstance(scenario, Mapping):
-        source = NamedScenario(TEXT, _plain("scenario", scenario))
+        source = NamedScenario(MAPPING, _plain("scenario", scenario))
     elif isinstance(scenario, str) and "\n" in scenario.strip():
         source = NamedScenario(TEXT, scenario)
     else:
@@ -134,11 +140,6 @@ def source_of(scenario: ScenarioLike, overrides: Overrides = ()) -> NamedScenari
 
 def override_texts(overrides: Overrides) -> list[str]:
     """Overrides as ``--set`` takes them."""
-    if isinstance(overrides, str):
-        raise ParameterError(
-            f"overrides: {one_line(overrides)!r} is text; write a mapping or a list of texts, for "
-            'example {"costs.save": "90 s"}'
-        )
     if not isinstance(overrides, Mapping):
         return list(overrides)
     return [

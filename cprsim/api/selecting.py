@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cprsim.api import public
 from cprsim.api.answer import Draw
 from cprsim.api.keeping import WATCH, KeptAnswer, ResultsPlace, now
 from cprsim.api.measuring import Curve
@@ -59,6 +60,7 @@ class Selection(KeptAnswer[Selected]):
         return selection_figures(self._made.selection, self._made.name)
 
 
+@public
 def select(
     scenario: ScenarioLike,
     overrides: Overrides = (),

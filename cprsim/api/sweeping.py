@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cprsim.api.answer import Draw
+from pydantic import Field
+
+from cprsim.api import public
+from cprsim.api.answer import Draw, require_known
 from cprsim.api.keeping import WATCH, KeptAnswer, ResultsPlace, now
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.errors import ParameterError
-from cprsim.making.options import shortcuts
+from cprsim.making.options import WORKERS, shortcuts
 from cprsim.making.sweeping import sweep_into
 from cprsim.plots.sweep import sweep_figures
 from cprsim.present.document import Document
@@ -43,7 +46,11 @@ class Sweep(KeptAnswer[SweepResult]):
         return self._made.table.copy()
 
     def of(self, quantity: str) -> pd.DataFrame:
-        """The rows of one quantity: axes, strategy, mean, low, high."""
+        """The rows of one quantity: axes, strategy, mean, low, high.
+
+        Raises ParameterError where there is none of the name.
+        """
+        require_known([quantity], self._made.table["quantity"])
         return self._made.of(quantity)[[*self.axes, "strategy", "mean", "low", "high"]].copy()
 
     def _document(self) -> Document:
@@ -53,6 +60,7 @@ class Sweep(KeptAnswer[SweepResult]):
         return sweep_figures(self._made)
 
 
+@public
 def sweep(
     scenario: ScenarioLike,
     over: Mapping[str, str | Sequence[Any]] | None = None,
@@ -62,7 +70,7 @@ def sweep(
     seed: int | None = None,
     replications: int | None = None,
     precision: str | float | None = None,
-    workers: int | None = None,
+    workers: Annotated[int, Field(**WORKERS)] | None = None,
     folder: str | Path | None = None,
 ) -> Sweep:
     """Simulate a scenario at every combination of some values, as ``cprsim sweep`` does.
@@ -74,7 +82,8 @@ def sweep(
         None: the section `sweep` of the scenario
     mode : every combination, or each axis alone; None: the scenario's, or every combination
     seed, replications : instead of the scenario's
-    precision : replications until the 95 % interval of every mean overhead is so narrow: ``"0.5%"``
+    precision : replications until the 95 % interval of every mean overhead is so narrow:
+        ``"0.5%"``, or 0.005
     workers : processes; None: one per core
     folder : keep results and finished points in this folder; the same call goes on where it was
         stopped. None: nothing is kept
@@ -88,6 +97,8 @@ def sweep(
         raise ParameterError("replications and precision: give one of them")
     said: dict[str, Any] = {} if over is None else {"sweep.over": dict(over)}
     said |= {} if mode is None else {"sweep.mode": mode}
+    if isinstance(precision, float):
+        precision = f"{100 * precision:.12g} %"
     said |= {} if precision is None else {"simulation.precision": precision}
     source = source_of(scenario, overrides).changed(said)
     loaded = source.read(shortcuts(seed, replications))

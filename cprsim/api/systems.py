@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cprsim.api import public
 from cprsim.api.answer import Answer, table_of
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.errors import ParameterError
@@ -61,6 +62,7 @@ class Systems(Answer):
         return document_of_listing(self._entries, self._job)
 
 
+@public
 def systems(scenario: ScenarioLike | None = None, overrides: Overrides = ()) -> Systems:
     """List the recovery systems, as ``cprsim systems`` does.
 

@@ -128,13 +128,18 @@ def backtest_logs(
 
 
 def entries_of(recovery: Sequence[str]) -> list[str]:
-    """Entries of a scenario: names apart by commas, or mappings as they stand."""
+    """Entries of a scenario: names apart by commas, or mappings as they stand.
+
+    Raises ParameterError where there is none.
+    """
     entries: list[str] = []
     for one in recovery:
         if one.lstrip().startswith("{"):
             entries.append(one.replace("\n", " "))
         else:
             entries += [name.strip() for name in one.split(",") if name.strip()]
+    if not entries:
+        raise ParameterError("recovery: name at least one system, such as full")
     return entries
 
 

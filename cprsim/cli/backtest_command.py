@@ -10,6 +10,7 @@ from cprsim.cli.ledger_command import Logs, PageFile, SavesEvery, Seed, StateNod
 from cprsim.cli.options import AsJson, Overrides
 from cprsim.cli.pulse import pulse
 from cprsim.cli.showing import show, write_document
+from cprsim.making.options import DRAWS
 
 
 def backtest(
@@ -26,7 +27,9 @@ def backtest(
     ],
     nodes: StateNodes = 8,
     overrides: Overrides = [],  # noqa: B006 - typer's way of saying none
-    draws: Annotated[int, typer.Option(help="Of what the logs do not say.", min=2, max=400)] = 200,
+    draws: Annotated[
+        int, typer.Option(help="Of what the logs do not say.", min=DRAWS["ge"], max=DRAWS["le"])
+    ] = 200,
     page: PageFile = None,
     time_unit: TimeUnit = None,
     saves_every: SavesEvery = None,

@@ -15,6 +15,7 @@ from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain
 from cprsim.cli.showing import show, write_document
 from cprsim.foreign import one_line
+from cprsim.making.options import JOB_NODES, SEED
 
 if TYPE_CHECKING:
     from cprsim.failures.outages import Outages
@@ -39,7 +40,7 @@ Columns = Annotated[
 TimeUnit = Annotated[
     str | None, typer.Option(help="Of a table: unit of times that are numbers: ms, s, min, h, d.")
 ]
-Seed = Annotated[int, typer.Option(help="Of the bootstrap.", min=0)]
+Seed = Annotated[int, typer.Option(help="Of the bootstrap.", min=SEED["ge"])]
 
 
 def fit(
@@ -195,7 +196,7 @@ def fit(
         int | None,
         typer.Option(
             help="Write the fragment for a job on so many of the nodes; default: all of them.",
-            min=1,
+            min=JOB_NODES["ge"],
             show_default=False,
         ),
     ] = None,

@@ -1,10 +1,12 @@
-"""``cprsim init``: four answers about a job in, a scenario that runs out."""
+"""``cprsim init``: answers about a job in, a scenario that runs out."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +18,7 @@ from cprsim.cli.saying import T, ask, complain, say, say_json
 from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
+    from cprsim.scenario import Scenario
     from cprsim.scenario.answers import Answers, FailuresSection, Nodes, Rate
 
 FILE = Path("scenario.yaml")
@@ -43,8 +46,8 @@ def init(
     nodes: Annotated[
         str | None,
         typer.Option(
-            metavar="N|TRAINERS+SERVERS",
-            help="Nodes of the job: 12, or of a recommender 8+4.",
+            metavar="N|NxGPUS|TRAINERS+SERVERS",
+            help="Nodes of the job: 12; 128x8 of 8 GPUs each; of a recommender 8+4.",
             show_default=False,
         ),
     ] = None,
@@ -65,22 +68,52 @@ def init(
             show_default=False,
         ),
     ] = None,
+    state: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="The model's state in all, such as '6 TB': parameters and optimizer, or tables.",
+            show_default=False,
+        ),
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BANDWIDTH",
+            help="Of the storage, shared by all nodes: '800 Gbit/s'.",
+            show_default=False,
+        ),
+    ] = None,
+    length: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Useful work of the job at full speed: '7 d'.", show_default=False
+        ),
+    ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a first scenario of your job: asks four questions, or takes the answers as options.
 
-    What you do not know is assumed, and marked so in the file. At a terminal whatever no option
-    says is asked for.
+    What you do not know is assumed, and marked so in the file. At a terminal kind, nodes, failures
+    and saves are asked for where no option says them.
     """
     from cprsim.scenario.first import n_assumed
     from cprsim.shipping import put_schema_beside
+    from cprsim.units import TIME
     from cprsim.whole_file import require_new, write_new, write_over
 
     if not force:
         require_new(file)
-    answers = _answers(kind, nodes, failures, saves)
-    text = _checked(answers, file)
+    options = {"--state": state, "--storage": storage, "--length": length}
+    sizes = _sizes(options)
+    answers = replace(
+        _answers(kind, nodes, failures, saves),
+        state_bytes=sizes.get("--state"),
+        storage_bytes_per_h=sizes.get("--storage"),
+        useful_h=sizes.get("--length"),
+    )
+    text, scenario = _checked(answers, file)
     (write_over if force else write_new)(file, text)
     schema = put_schema_beside(file)
     commands = _commands(answers, file)
@@ -89,6 +122,11 @@ def init(
         say_json({"scenario": str(file), "assumed": n_assumed(text), "commands": shown})
         return
     say(f"{file}: runs; lines that are marked `assumed`, for you to correct: {n_assumed(text)}")
+    guessed = ", ".join(option for option in options if option not in sizes)
+    say(
+        f"{scenario.cluster.state_said}; {TIME.format(scenario.job.useful_h)} of useful work"
+        + (f" (guessed: {guessed})" if guessed else "")
+    )
     if schema is not None:
         say(f"{schema}: with it, editors know keys and units")
     for command, what in commands:
@@ -135,6 +173,17 @@ def _answers(
     return Answers(what, n_nodes, failing, saving)
 
 
+def _sizes(options: dict[str, str | None]) -> dict[str, float]:
+    """What options say of sizes, those that were given. Raises ParameterError."""
+    from cprsim.scenario.answers import SIZES, read
+
+    given = {option: text for option, text in options.items() if text is not None}
+    return {
+        option: _asked_or(text, option, "", partial(read, SIZES[option]))
+        for option, text in given.items()
+    }
+
+
 def at_terminal() -> bool:
     """Whether there is somebody to ask."""
     return sys.stdin.isatty() and sys.stderr.isatty()
@@ -169,7 +218,8 @@ def _rate_or_fit(text: str, nodes: Nodes) -> Rate | FailuresSection | None:
     origin = one_line(found.name)
     written = found.suffix.lower() in MADE
     try:
-        return FailuresSection(_section_of(found) if written else _fitted(found, nodes), origin)
+        text = _section_of(found, nodes) if written else _fitted(found, nodes)
+        return FailuresSection(text, origin)
     except CprsimError as error:
         more = (
             "" if written else f"; {FIT_FIRST.format(log=shlex.quote(str(found)), n=nodes.total)}"
@@ -177,11 +227,12 @@ def _rate_or_fit(text: str, nodes: Nodes) -> Rate | FailuresSection | None:
         raise ParameterError(f"{error}{more}") from None
 
 
-def _section_of(path: Path) -> str:
-    """The section `failures` that a fit saved. Raises CprsimError for anything else."""
+def _section_of(path: Path, nodes: Nodes) -> str:
+    """The section `failures` that a fit saved, scaled to the job. Raises CprsimError if none."""
     from cprsim.errors import ParameterError
+    from cprsim.scenario.answers import for_nodes
     from cprsim.scenario.loading import read_text
-    from cprsim.scenario.yaml_text import read_document
+    from cprsim.scenario.yaml_text import dump_plain, read_document
 
     text = read_text(path)
     found = read_document(text, path).data
@@ -189,7 +240,12 @@ def _section_of(path: Path) -> str:
         raise ParameterError(
             f"{path}: is no section `failures` alone, as `cprsim fit LOG --save FILE` writes it"
         )
-    return text
+    section = found["failures"]
+    scaled, how = for_nodes(section if isinstance(section, dict) else {}, nodes.total)
+    if not how:
+        return text
+    complain(f"note: {path}: {how}")
+    return f"# {how}\n{dump_plain({'failures': scaled})}"
 
 
 def _fitted(log: Path, nodes: Nodes) -> str:
@@ -217,15 +273,17 @@ def _fitted(log: Path, nodes: Nodes) -> str:
 # ----------------------------------------------------------------------------------- the scenario
 
 
-def _checked(answers: Answers, file: Path) -> str:
-    """The text to write, which every command takes. Raises ScenarioError where answers clash."""
+def _checked(answers: Answers, file: Path) -> tuple[str, Scenario]:
+    """The text to write, which every command takes, and what it says.
+
+    Raises ScenarioError where answers clash.
+    """
     from cprsim.scenario.first import first_scenario
     from cprsim.scenario.loading import load_scenario, name_from
     from cprsim.shipping import NAMES_SCHEMA
 
     text = f"{NAMES_SCHEMA}\n{first_scenario(answers, name_from(file))}"
-    load_scenario(file, text=text)
-    return text
+    return text, load_scenario(file, text=text).scenario
 
 
 def _commands(answers: Answers, file: Path) -> list[tuple[str, str]]:

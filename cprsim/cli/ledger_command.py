@@ -10,6 +10,7 @@ import typer
 from cprsim.cli.options import AsJson, settled
 from cprsim.cli.pulse import pulse
 from cprsim.cli.showing import show, write_document
+from cprsim.making.options import SEED, STATE_NODES
 
 Logs = Annotated[
     list[Path],
@@ -31,9 +32,14 @@ SavesEvery = Annotated[
         show_default=False,
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Of the draws of what the logs do not say.", min=0)]
+Seed = Annotated[
+    int, typer.Option(help="Of the draws of what the logs do not say.", min=SEED["ge"])
+]
 StateNodes = Annotated[
-    int, typer.Option(help="Nodes that hold the state of the job.", min=1, max=100_000)
+    int,
+    typer.Option(
+        help="Nodes that hold the state of the job.", min=STATE_NODES["ge"], max=STATE_NODES["le"]
+    ),
 ]
 PageFile = Annotated[
     Path | None,

@@ -26,6 +26,7 @@ from cprsim.cli.options import (
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import say, say_json
 from cprsim.cli.showing import show
+from cprsim.making.options import MEASURED_SEEDS
 
 if TYPE_CHECKING:
     from cprsim.curves import CurveFile
@@ -64,7 +65,10 @@ def measure(
     seeds: Annotated[
         int | None,
         typer.Option(
-            min=3, max=10_000, help="Run so many seeds, whatever precision and time.", metavar="N"
+            min=MEASURED_SEEDS["ge"],
+            max=MEASURED_SEEDS["le"],
+            help="Run so many seeds, whatever precision and time.",
+            metavar="N",
         ),
     ] = None,
     metrics: Annotated[

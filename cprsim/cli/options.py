@@ -12,6 +12,7 @@ import typer
 
 from cprsim.cli import completing
 from cprsim.errors import ParameterError
+from cprsim.making.options import BOOTSTRAP, WORKERS
 
 
 def settled(path: Path | None) -> Path | None:
@@ -80,11 +81,11 @@ SimulationSeed = Annotated[
     int | None, typer.Option(help="Seed of all random numbers, instead of the scenario's.")
 ]
 Bootstrap = Annotated[
-    int, typer.Option(help="Samples behind each p-value; 0 for none.", min=0, max=100_000)
+    int,
+    typer.Option(
+        help="Samples behind each p-value; 0 for none.", min=BOOTSTRAP["ge"], max=BOOTSTRAP["le"]
+    ),
 ]
-
-
-MOST_WORKERS = 1_000
 
 
 class Backend(StrEnum):
@@ -100,8 +101,8 @@ NumberOfWorkers = Annotated[
         "--workers",
         metavar="N",
         help="Processes on this machine; default one per core.",
-        min=1,
-        max=MOST_WORKERS,
+        min=WORKERS["ge"],
+        max=WORKERS["le"],
     ),
 ]
 BackendName = Annotated[

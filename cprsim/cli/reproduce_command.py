@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cprsim.cli import completing
-from cprsim.cli.options import MOST_WORKERS, AsJson, settled
+from cprsim.cli.options import AsJson, settled
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say_json, say_list
+from cprsim.making.options import WORKERS
 
 if TYPE_CHECKING:
     from cprsim.reproduce import Study
@@ -60,8 +61,8 @@ def reproduce(
             "--workers",
             metavar="N",
             help="Processes; one per core unless said.",
-            min=1,
-            max=MOST_WORKERS,
+            min=WORKERS["ge"],
+            max=WORKERS["le"],
         ),
     ] = None,
     clicks: Annotated[

@@ -14,6 +14,7 @@ from cprsim.cli.saying import say, say_json, say_list
 
 if TYPE_CHECKING:
     from cprsim.errors import Problem
+    from cprsim.scenario import LoadedScenario
 
 
 def scenarios(
@@ -100,10 +101,24 @@ def _checked(scenario: Path, overrides: list[str]) -> tuple[str, list[str], list
 
     # finds what only building the parts shows, in a failure trace for example
     experiment = assemble(loaded)
+    _require_files(loaded)
     from cprsim.results.warnings import warnings
 
     strategies = [entry.name for entry in loaded.scenario.recovery]
-    return loaded.scenario.name, strategies, list(warnings(experiment))
+    return loaded.scenario.name, strategies, list(warnings(experiment, loaded.scenario.cluster))
+
+
+def _require_files(loaded: LoadedScenario) -> None:
+    """Raise ScenarioError where a file that other commands read is not there, or no table."""
+    from cprsim.scenario.kernel import ClickFile
+
+    kernel, fleet = loaded.scenario.kernel, loaded.scenario.fleet
+    if kernel is not None and isinstance(kernel.clicks, ClickFile):
+        loaded.input_file(kernel.clicks.file, "kernel.clicks.file", "a click log")
+    if fleet is not None and fleet.table is not None:
+        from cprsim.fleets.population import population_of
+
+        population_of(loaded)
 
 
 def _plain(problem: Problem) -> dict[str, Any]:

@@ -12,19 +12,47 @@ from cprsim.cli.options import RESULTS, AsJson, OutFolder, Overrides, ScenarioFi
 from cprsim.cli.showing import show
 from cprsim.errors import ParameterError
 
+NUMBER = "NUMBER|PERCENT"
+
+
+def _number(text: str) -> float:
+    """``0.0002``, or the same as ``0.02%``. Raises BadParameter for anything else."""
+    said = text.strip()
+    try:
+        return float(f"{said[:-1].strip()}e-2" if said.endswith("%") else said)
+    except ValueError:
+        raise typer.BadParameter(f"{said[:80]!r} is no number, such as 0.0002 or 0.02%") from None
+
 
 def select(
     scenario: ScenarioFile,
     overrides: Overrides = [],  # noqa: B006
     max_auc_loss: Annotated[
-        float | None, typer.Option(help="AUC that may be lost.", show_default=False)
+        float | None,
+        typer.Option(
+            parser=_number,
+            metavar=NUMBER,
+            help="AUC that may be lost: 0.0002 or 0.02%.",
+            show_default=False,
+        ),
     ] = None,
     max_log_loss: Annotated[
-        float | None, typer.Option(help="By what the log-loss may rise.", show_default=False)
+        float | None,
+        typer.Option(
+            parser=_number,
+            metavar=NUMBER,
+            help="By what the log-loss may rise.",
+            show_default=False,
+        ),
     ] = None,
     target_pls: Annotated[
         float | None,
-        typer.Option(help="Portion of samples that may be lost, as in CPR.", show_default=False),
+        typer.Option(
+            parser=_number,
+            metavar=NUMBER,
+            help="Portion of samples that may be lost, as in CPR: 0.05 or 5%.",
+            show_default=False,
+        ),
     ] = None,
     max_loss: Annotated[
         str | None,
@@ -108,7 +136,7 @@ def _limit_by_name(text: str | None) -> dict[str, float] | None:
 
     name, _, most = text.partition("=")
     try:
-        return {Metric(name.strip()).value: float(most)}
-    except ValueError:
+        return {Metric(name.strip()).value: _number(most)}
+    except (ParameterError, typer.BadParameter):
         message = f"--max-loss: {text[:80]!r} is no METRIC=LOSS, such as ne=0.0005"
         raise ParameterError(message) from None

@@ -6,7 +6,14 @@ A file becomes a `StalenessCurve`; which one applies to a scenario is said by it
 
 from __future__ import annotations
 
-from cprsim.curves.choosing import chosen_curve, curve_path, other_inputs, shipped, shipped_names
+from cprsim.curves.choosing import (
+    chosen_curve,
+    curve_path,
+    other_inputs,
+    shipped,
+    shipped_names,
+    stand_ins,
+)
 from cprsim.curves.curve_file import CurveFile, read_curve, write_curve
 from cprsim.curves.identity import identity, kernel_block
 
@@ -20,5 +27,6 @@ __all__ = [
     "read_curve",
     "shipped",
     "shipped_names",
+    "stand_ins",
     "write_curve",
 ]

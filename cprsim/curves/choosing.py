@@ -146,6 +146,16 @@ def shipped_path(name: str) -> Path:
     return FOLDER / f"{name}.json"
 
 
+def stand_ins(loaded: LoadedScenario) -> tuple[StalenessCurve, ...]:
+    """The other shipped curves, where one prices a scenario: which is most like nobody knows."""
+    path, n_samples = curve_path(loaded), loaded.scenario.job.samples
+    if path is None or path.parent != FOLDER:
+        return ()
+    others = (name for name in shipped_names() if name != path.stem)
+    curves = (shipped(name).curve("shipped", ()) for name in others)
+    return tuple(one if n_samples is None else one.at_length(n_samples) for one in curves)
+
+
 @cache
 def shipped(name: str) -> CurveFile:
     """A shipped curve. Raises CurveError where there is none of that name."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from cprsim.curves import chosen_curve
-from cprsim.errors import ParameterError, PolicyError, ScenarioError
+from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
 from cprsim.experiments.listed import JobNow, ListedSystem
 from cprsim.failures.replay import Replay
 from cprsim.failures.several import SeveralSources
@@ -145,7 +145,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     )
     if not with_policies:
         return experiment
-    return replace(experiment, policies=tuple(_policies(loaded, experiment)))
+    return replace(experiment, policies=tuple(policies_of(loaded, experiment)))
 
 
 def _storage(scenario: Scenario) -> Storage | None:
@@ -197,11 +197,20 @@ def _blaming(loaded: LoadedScenario, key: str, written_out: bool = False) -> Ite
 # ----------------------------------------------------------------------------- recovery
 
 
-def _policies(loaded: LoadedScenario, experiment: Experiment) -> Iterator[RecoveryPolicy]:
+def policies_of(loaded: LoadedScenario, experiment: Experiment) -> list[RecoveryPolicy]:
+    """What each entry of `recovery` does. Raises ScenarioError with all entries that can't."""
     planner = Planner(loaded.scenario, experiment)
+    policies: list[RecoveryPolicy] = []
+    problems: list[Problem] = []
     for number, entry in enumerate(loaded.scenario.recovery):
-        with _blaming(loaded, f"recovery.{number}", entry.strategy == written.SYSTEM.name):
-            yield planner.policy(entry)
+        try:
+            with _blaming(loaded, f"recovery.{number}", entry.strategy == written.SYSTEM.name):
+                policies.append(planner.policy(entry))
+        except ScenarioError as error:
+            problems += error.problems
+    if problems:
+        raise ScenarioError(problems)
+    return policies
 
 
 class Planner:

@@ -13,6 +13,8 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.records import Bools, Floats, Ints
 
+ROUNDING_H = 1e-9  # 4 us: what a start and a length since 1970, added up, may be off
+
 
 class Ends(NamedTuple):
     """The end of every outage."""
@@ -33,6 +35,20 @@ def next_failure_h(node: Ints, start_h: Floats) -> Floats:
     next_h = np.empty(len(node))
     next_h[order] = np.repeat(follows_h, np.diff(lasts, prepend=-1))
     return next_h
+
+
+def ends_said(node: Ints, start_h: Floats, end_h: Floats, cause: Ints) -> Floats:
+    """The ends [h], (n,); of a row without one, another's of its node, start and cause."""
+    if not np.isnan(end_h).any():
+        return end_h
+    order = np.lexsort((end_h, cause, start_h, node))  # a NaN after all others like it
+    lasts = end_h[order] > start_h[order]
+    said = order[np.maximum.accumulate(np.where(lasts, np.arange(len(order)), 0))]
+    alike = (node[said] == node[order]) & (start_h[said] == start_h[order])
+    alike &= cause[said] == cause[order]
+    ends_h = end_h.copy()
+    ends_h[order[alike]] = end_h[said[alike]]
+    return ends_h
 
 
 def with_ends(
@@ -93,6 +109,7 @@ class Causes(NamedTuple):
 class Outages:
     """Outages of the nodes of a real cluster, sorted by (start, node).
 
+    Those of a node do not overlap, nor begin together: a node that is down can't fail.
     Time 0 is the start of the observation, which ends at `window_h`. An outage that was under way
     at 0 has a negative start: it is no failure within the window, but its node was down.
     """
@@ -241,11 +258,13 @@ def outages_of(
 ) -> Outages:
     """Outages from columns in any order: those that touch the window ``[0, window_h]``.
 
+    Rows of a node that overlap, or begin together, are one outage (`Outages.merged`).
+
     Parameters
     ----------
     node, start_h, end_h, cause : (n,) columns; an `end_h` of NaN is an outage without an end
     n_nodes, window_h, origin, node_names, notes, window_given : see `Outages`; the notes get what
-        is left out, closed, assumed or part of another outage
+        is left out, closed, assumed or merged
     unended_h : how long outages without an end last, see `with_ends`
 
     Raises
@@ -255,8 +274,9 @@ def outages_of(
     """
     if (end_h < start_h).any():
         raise ParameterError("an outage ends before it begins")
-    ends = with_ends(node, start_h, end_h, window_h, unended_h)
     causes = cause if isinstance(cause, Causes) else Causes.of(cause)
+    end_h = ends_said(node, start_h, end_h, causes.code)
+    ends = with_ends(node, start_h, end_h, window_h, unended_h)
     whole = Outages(
         node=node,
         start_h=start_h,
@@ -274,11 +294,12 @@ def outages_of(
         window_given=window_given,
     )
     kept = (start_h <= window_h) & ((start_h >= 0) | (ends.end_h > 0))
-    outages = _sorted(whole.where(kept))
+    rows = _sorted(whole.where(kept))
+    outages = rows.merged()
     counted = {
         "outage(s) outside the observation left out": int((~kept).sum()),
-        "outage(s) of nodes that were down already, part of the outage under way": (
-            outages.n_outages - int(_merging(outages)[2].sum())
+        "outage(s) of nodes that were down already, merged into the outage under way": (
+            rows.n_outages - outages.n_outages
         ),
     }
     more = tuple(f"{n} {what}" for what, n in counted.items() if n)
@@ -306,9 +327,9 @@ def _merging(outages: Outages) -> tuple[Ints, Floats, Bools]:
     new_node, later = node[1:] != node[:-1], start_h[1:] > start_h[:-1]
     if not (new_node | later).all():  # some of a node begin together
         order = np.lexsort((outages.end_h, ~outages.chosen, outages.start_h, outages.node))
-    up_to_h = running_end(node, outages.end_h[order])
+    up_to_h = _running_end(node, outages.end_h[order])
     begins = np.ones(len(order), dtype=bool)
-    begins[1:] = new_node | ((start_h[1:] >= up_to_h[:-1]) & later)
+    begins[1:] = new_node | ((start_h[1:] >= up_to_h[:-1] - ROUNDING_H) & later)
     return order, up_to_h, begins
 
 
@@ -318,7 +339,7 @@ def by_node(outages: Outages) -> Ints:
     return np.argsort(outages.node.astype(np.uint16) if small else outages.node, kind="stable")
 
 
-def running_end(node: Ints, end_h: Floats) -> Floats:
+def _running_end(node: Ints, end_h: Floats) -> Floats:
     """Until when each node is down, outage after outage, (n,); `node` is sorted.
 
     Each step looks back twice as far; where one changes nothing, none that follows does.

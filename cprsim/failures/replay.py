@@ -160,8 +160,7 @@ class Replay:
 
     def _failures(self) -> FailureTrace:
         """The trace as one replication whose slots are the trace's nodes."""
-        outages = self.outages.merged()
-        outages = outages.where(self._strikes(outages))
+        outages = self.outages.where(self._strikes(self.outages))
         start_h = np.maximum(outages.start_h, 0.0)
         return trace_of(
             outages.window_h,

@@ -8,7 +8,7 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
-from cprsim.failures.outages import Outages, running_end
+from cprsim.failures.outages import Outages, by_node
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.lifetimes import gaps, uptimes
 from cprsim.fitting.likelihood import NotConvergedError
@@ -20,8 +20,7 @@ def coalesced(outages: Outages, within_h: float) -> Outages:
 
     An outage (or an instant) that begins no later than `within_h` after the end of what its node
     had before belongs to that; so do others after it. The first one's start and cause stand for
-    all, of the chosen cause where there is one among those that begin together; the end is the
-    last. How many were merged is noted.
+    all; the end is the last. How many were merged is noted.
 
     Parameters
     ----------
@@ -35,7 +34,7 @@ def coalesced(outages: Outages, within_h: float) -> Outages:
     """
     if not 0 <= within_h < np.inf:
         raise ParameterError(f"a coalescing window is a time from 0 on, not {within_h!r} h")
-    order, begins, up_to_h = _merging(outages, within_h)
+    order, begins = _merging(outages, within_h)
     n_merged = int((~begins).sum())
     note = f"{n_merged} failure(s) within {within_h:.4g} h of one of the same node merged into it"
     noted = replace(outages, notes=(*outages.notes, note))
@@ -45,7 +44,7 @@ def coalesced(outages: Outages, within_h: float) -> Outages:
     lasts = np.append(firsts[1:], outages.n_outages) - 1
     kept = order[firsts]
     end_h, ended, guessed = outages.end_h.copy(), outages.ended.copy(), outages.guessed.copy()
-    end_h[kept] = up_to_h[lasts]
+    end_h[kept] = outages.end_h[order[lasts]]
     ended[kept] = np.logical_and.reduceat(outages.ended[order], firsts)
     guessed[kept] = np.logical_or.reduceat(outages.guessed[order], firsts)
     mask = np.zeros(outages.n_outages, dtype=bool)
@@ -74,7 +73,7 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
         f"it ({by_chance:.3g} would be, came all at random)"
     )
     moved = replace(outages, start_h=start_h[first], notes=(*outages.notes, note))
-    return moved.in_order()
+    return moved.in_order().merged()
 
 
 def first_of_chain(at_h: Floats, within_h: float) -> Ints:
@@ -85,18 +84,17 @@ def first_of_chain(at_h: Floats, within_h: float) -> Ints:
 
 def n_failures(outages: Outages, within_h: float) -> int:
     """Failures of the observation that are left with a window [h]."""
-    order, begins, _ = _merging(outages, within_h)
+    order, begins = _merging(outages, within_h)
     return int((outages.in_window & outages.chosen)[order[begins]].sum())
 
 
-def _merging(outages: Outages, within_h: float) -> tuple[Ints, Bools, np.ndarray]:
-    """Order by node and start; in it, which begin a failure, and until when the node is down."""
-    order = np.lexsort((outages.end_h, ~outages.chosen, outages.start_h, outages.node))
-    node, start_h = outages.node[order], outages.start_h[order]
-    up_to_h = running_end(node, outages.end_h[order])
+def _merging(outages: Outages, within_h: float) -> tuple[Ints, Bools]:
+    """Order by node and start; in it, which begin a failure."""
+    order = by_node(outages)
+    node, start_h, end_h = outages.node[order], outages.start_h[order], outages.end_h[order]
     begins = np.ones(len(order), dtype=bool)
-    begins[1:] = (node[1:] != node[:-1]) | (start_h[1:] - up_to_h[:-1] > within_h)
-    return order, begins, up_to_h
+    begins[1:] = (node[1:] != node[:-1]) | (start_h[1:] - end_h[:-1] > within_h)
+    return order, begins
 
 
 WINDOWS_H = (

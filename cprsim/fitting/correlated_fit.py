@@ -296,10 +296,9 @@ def fit_correlated(outages: Outages) -> CorrelatedFit:
     ParameterError
         where hardly any node failed alone.
     """
-    merged = outages.merged()
-    merged = merged.where(merged.in_window)
-    single, sizes = _alone(merged)
-    singles = uptimes(merged.where(single), FirstUptime.NEW)
+    failures = outages.where(outages.in_window)
+    single, sizes = _alone(failures)
+    singles = uptimes(failures.where(single), FirstUptime.NEW)
     if singles.n_observed < 3:
         raise ParameterError(
             f"only {singles.n_observed} nodes failed alone; three are needed to fit their clocks"

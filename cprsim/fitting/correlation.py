@@ -130,13 +130,12 @@ def portrait(
 
 
 def portrait_of(outages: Outages) -> Portrait:
-    """The statistics of a log's (chosen) failures, overlapping outages of a node being one."""
-    merged = outages.merged()
-    merged = merged.where(merged.in_window & merged.chosen)
+    """The statistics of a log's (chosen) failures."""
+    failures = outages.where(outages.in_window & outages.chosen)
     return portrait(
-        merged.start_h,
-        merged.node,
-        merged.n_nodes,
-        merged.window_h,
+        failures.start_h,
+        failures.node,
+        failures.n_nodes,
+        failures.window_h,
         whole=all(outages.window_given),
     )

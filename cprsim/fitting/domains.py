@@ -115,13 +115,12 @@ def fit_domains(outages: Outages, groups: NodeGroups, within_h: float = 0.0) -> 
         where there are fewer than `FEWEST_SHOCKS` more than chance would make, or domains of one
         node alone.
     """
-    merged = outages.merged()
     sizes_of = np.bincount(groups.code[groups.code >= 0], minlength=len(groups.names))
     several = sizes_of[sizes_of > 1]
     if not len(several):
         raise ParameterError(f"--domain {groups.column}: no domain has two nodes of the log")
-    shocks = _shocks(merged, groups.code, within_h)
-    by_chance = _by_chance(merged, groups.code, sizes_of, shocks.struck, within_h)
+    shocks = _shocks(outages, groups.code, within_h)
+    by_chance = _by_chance(outages, groups.code, sizes_of, shocks.struck, within_h)
     n = len(shocks.sizes)
     if n - by_chance < FEWEST_SHOCKS:
         raise ParameterError(
@@ -132,14 +131,14 @@ def fit_domains(outages: Outages, groups: NodeGroups, within_h: float = 0.0) -> 
     of_domain = sizes_of[shocks.domain]
     struck = _struck(shocks.sizes, of_domain)
     seen = float(p_seen(struck.mean, several).mean())
-    watched_h = len(several) * merged.window_h * seen
+    watched_h = len(several) * outages.window_h * seen
     counted = Estimate.of_count(n)
     rate, low, high = (max(end - by_chance, 0.0) / watched_h for end in counted.triple)
-    n_struck, n_all = int(shocks.struck.sum()), int((merged.in_window & merged.chosen).sum())
+    n_struck, n_all = int(shocks.struck.sum()), int((outages.in_window & outages.chosen).sum())
     return DomainFit(
         groups.column, len(several), int(np.median(several)), within_h, n, n_struck, by_chance,
         Estimate(rate, low, high, n, counted.how), struck, n_struck / n_all,
-        merged.where(~shocks.struck), groups.code,
+        outages.where(~shocks.struck), groups.code,
     )  # fmt: skip
 
 
@@ -234,6 +233,7 @@ def domain_fragment(fitted: DomainFit, alone: TraceFit, origin: str, n_job: int)
             "    reach: rack",
             "    failures:",
             "      kind: job",
+            f"      nodes: {n_job}  # of the job with this rate",
             "      family: exponential",
             f"      mtbf: {fitted.mtbf_of_job_h(n_job):.6g} h",
             "      role: any",

@@ -217,6 +217,7 @@ def job_fragment(fitted: TraceFit, origin: str, n_job_nodes: int | None = None) 
         *_job_support(fitted, judged, share),
         "failures:",
         "  kind: job",
+        f"  nodes: {n_job}  # of the job with this rate",
         *_family_lines(judged.fit, distribution, 1 / share),
         "  role: any",
         "  start: stationary",

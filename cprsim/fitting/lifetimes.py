@@ -200,9 +200,8 @@ def _lives(outages: Outages) -> tuple[Floats, Floats, Floats]:
 def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes:
     """How long each node stayed up, from the end of an outage to the start of the next.
 
-    Overlapping outages of a node are one. A node that is up at the end of the window, or never
-    failed, is censored there. Left out is the up-time after an outage that the node's next failure
-    closed, as the log has no end of it.
+    A node that is up at the end of the window, or never failed, is censored there. Left out is the
+    up-time after an outage that the node's next failure closed, as the log has no end of it.
 
     Where a cause was chosen, an up-time that ends with an outage of another cause is censored
     there: the node would have lived on (competing risks). Assumed: the causes do not depend on each
@@ -217,23 +216,22 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     outages : of some nodes, of which `n_nodes` were observed
     first : whether the first up-time counts as that of a new node, or not at all
     """
-    merged = outages.merged()
-    order = by_node(merged)
+    order = by_node(outages)
     # each up-time begins at 0 or at the end of an outage, and ends at the next outage or never
-    n_each = np.bincount(merged.node, minlength=outages.n_nodes) + 1
+    n_each = np.bincount(outages.node, minlength=outages.n_nodes) + 1
     is_first = np.zeros(n_each.sum(), dtype=bool)
     is_first[np.cumsum(n_each) - n_each] = True
     last = np.append(is_first[1:], True)
     begin_node = np.repeat(np.arange(outages.n_nodes), n_each)
     born_h, enters_h, leaves_h = _lives(outages)
     end_h, begin_h = leaves_h[begin_node], enters_h[begin_node]  # columns of our own
-    begin_h[~is_first] = merged.end_h[order]
-    end_h[~last] = merged.start_h[order]
+    begin_h[~is_first] = outages.end_h[order]
+    end_h[~last] = outages.start_h[order]
     guessed = np.zeros(len(last), dtype=bool)
-    guessed[~is_first] = merged.guessed[order]
+    guessed[~is_first] = outages.guessed[order]
     ended = ~last
-    ended[~last] = merged.chosen[order]
-    del merged, outages, order  # they are long
+    ended[~last] = outages.chosen[order]
+    del outages, order  # they are long
     until_h = leaves_h[begin_node]
     # under way at 0: no up-time before it; down at the end: none after it
     kept = (end_h >= begin_h) & ~(last & (begin_h >= until_h))

@@ -91,15 +91,13 @@ def fit_trace(
             f"nothing can be fitted to this log: its {int(outages.in_window.sum())} failure(s) "
             f"all begin at the same instant; two instants at least are needed"
         )
-    merged = outages.merged()
     observed = observed or observation(outages, first)
     # first what takes the most memory, while little else is held
     course, silent = trend(outages), silences(outages)
-    drawn = portrait_of(merged)
-    correlated, why_not = _correlated(merged)
-    other_ages = _fit_with_other_ages(merged, observed, first)
-    of_uptimes = _subject("uptimes", uptimes(merged, first), n_bootstrap, seed)
-    del merged
+    drawn = portrait_of(outages)
+    correlated, why_not = _correlated(outages)
+    other_ages = _fit_with_other_ages(outages, observed, first)
+    of_uptimes = _subject("uptimes", uptimes(outages, first), n_bootstrap, seed)
     of_gaps = _subject("gaps", gaps(outages), n_bootstrap, seed)
     if of_gaps.ranking is None and of_uptimes.ranking is None:
         raise ParameterError(f"nothing can be fitted to this log: {of_gaps.why_not}")

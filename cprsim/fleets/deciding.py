@@ -82,7 +82,8 @@ def decide(
 
 def _eligible(loaded: LoadedScenario, able: Sequence[Option]) -> list[Option]:
     """The options that leave no shard stale, or whose entry says how much of that is accepted."""
-    accepted = {one.name for one in loaded.scenario.recovery if one.target_pls is not None}
+    entries = loaded.scenario.recovery
+    accepted = {one.name for one in entries if one.target_pls is not None and not one.assumed}
     return [one for one in able if one.strategy in accepted or not one.statistic("pls").mean > 0.0]
 
 

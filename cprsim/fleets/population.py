@@ -249,7 +249,7 @@ def scenario_of(loaded: LoadedScenario, kind: JobsAlike, number: int) -> LoadedS
         key = "cluster.state" if scenario.cluster.workers else "cluster.shard_size"
         changes[key] = f"{kind.shard_bytes!r} B"
     if kind.mtbf_h is not None:
-        changes["failures.mtbf"] = f"{kind.mtbf_h!r} h"
+        changes |= {"failures.mtbf": f"{kind.mtbf_h!r} h", "failures.nodes": None}
     if kind.n_nodes is not None:
         changes |= dict(_roles(loaded, kind.n_nodes))
     changes["fleet"] = None

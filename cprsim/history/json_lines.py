@@ -77,7 +77,7 @@ class Collected:
     notes: list[str] = field(default_factory=list)
 
     def add(self, table: pa.Table, default_job: str) -> None:
-        """Take in some events. A log that names no job is one job, called as its file."""
+        """Take in some events. A log that names no job is one job."""
         table = _of_known_events(table, self.unknown)
         event = self._kinds(table["event"])
         job = self.jobs.of(compute.fill_null(table["job"], default_job))
@@ -96,6 +96,12 @@ class Collected:
                 *(self.words.of(table[name]) for name in NAMES),
             )
         )  # fmt: skip
+
+    def left_out(self, path: Path, line: int) -> None:
+        """Count a line that is no event."""
+        self.damaged += 1
+        if len(self.first_damaged) < SHOWN:
+            self.first_damaged.append(f"{path.name}:{line}")
 
     def _kinds(self, column: Any) -> NDArray[np.int8]:
         coded = column.combine_chunks().dictionary_encode()
@@ -122,8 +128,12 @@ class Collected:
         return tuple(notes)
 
 
-def read_json_lines(path: Path, into: Collected) -> None:
+def read_json_lines(path: Path, into: Collected, job: str) -> None:
     """Events of one file; lines that are none are counted and left out.
+
+    Parameters
+    ----------
+    job : of events that name none
 
     Raises
     ------
@@ -134,7 +144,7 @@ def read_json_lines(path: Path, into: Collected) -> None:
     try:
         for piece in _pieces(path):
             table = _parsed(piece, path, number, into)
-            into.add(table, path.stem)
+            into.add(table, job)
             number += piece.count(b"\n")
     except OSError as error:
         raise TraceError.at(Place(path), f"can't be read: {error.strerror or error}") from error
@@ -175,8 +185,9 @@ def _at_once(piece: bytes, schema: pa.Schema) -> pa.Table | None:
     """Columns of all lines; None where one of them does not fit."""
     options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     try:
+        piece.decode()  # pyarrow takes any bytes for text
         return arrow_json.read_json(io.BytesIO(piece), parse_options=options)
-    except (ArrowInvalid, pa.ArrowNotImplementedError):
+    except (ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
         return None
 
 
@@ -193,9 +204,7 @@ def _line_by_line(piece: bytes, path: Path, first_line: int, into: Collected) ->
             continue
         found = event_of(line)
         if found is None:
-            into.damaged += 1
-            if len(into.first_damaged) < SHOWN:
-                into.first_damaged.append(f"{path.name}:{number}")
+            into.left_out(path, number)
             continue
         for name, values in rows.items():
             values.append(found.get(name))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import count
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,15 +40,14 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     TraceError : a file can't be read, or is of no known kind
     """
     into = Collected()
-    files = [file for path in paths for file in _files(path)]
-    for file in files:
+    for file, job in _named([file for path in paths for file in _files(path)]).items():
         kind = _kind(file)
         if kind == "json":
-            read_json_lines(file, into)
+            read_json_lines(file, into, job)
         elif kind == "torch":
-            _add(torch_events(file), file, into)
+            _add(torch_events(file, into), file, into, job)
         else:
-            _add(attempt_events(file, time_unit), file, into)
+            _add(attempt_events(file, time_unit), file, into, job)
             if NOTE not in into.notes:
                 into.notes.append(NOTE)
     return into.events()
@@ -59,6 +60,18 @@ def _files(path: Path) -> list[Path]:
     if not inside:
         raise TraceError.at(Place(path), "the folder holds no file")
     return inside
+
+
+def _named(files: list[Path]) -> dict[Path, str]:
+    """Each file once, and the job of a log that names none: as much of its path as differs."""
+    names = {file: file.stem for file in {file.absolute(): file for file in files}.values()}
+    for n_parts in count(1):
+        n_called = Counter(names.values())
+        alike = [file for file, name in names.items() if n_called[name] > 1]
+        if not alike:
+            break
+        names |= {file: "/".join(file.absolute().parts[-n_parts:]) for file in alike}
+    return names
 
 
 def _kind(path: Path) -> str:
@@ -83,7 +96,7 @@ def _kind(path: Path) -> str:
     )
 
 
-def _add(events: Iterable[dict[str, Any]], path: Path, into: Collected) -> None:
+def _add(events: Iterable[dict[str, Any]], path: Path, into: Collected, job: str) -> None:
     found = [event_of(json.dumps(event)) for event in events]
     rows = [event for event in found if event is not None]
     if not rows:
@@ -91,7 +104,7 @@ def _add(events: Iterable[dict[str, Any]], path: Path, into: Collected) -> None:
     table = pa.table(
         {name: pa.array([row.get(name) for row in rows], kind) for name, kind in TYPES.items()}
     )
-    into.add(table, path.stem)
+    into.add(table, job)
 
 
 # ------------------------------------------------------------------------------- tables of attempts
@@ -199,16 +212,22 @@ def _texts(rows: pd.DataFrame, name: str) -> list[str]:
 STAMP = re.compile(
     r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:[zZ]|[+-]\d\d:?\d\d)?)[ \t:]+(.*)$"
 )
-AGENT_EVENT = re.compile(r'\{"name": "torchelastic\.worker\.status\.([A-Z_]+)".*\}')
+AGENT_EVENT = re.compile(r'\{"name": "torchelastic\.worker\.status\.([A-Z_]+)"')
 CHECKPOINT = re.compile(r"\{'checkpoint_id': .*'func_name': '(save|async_save|load)'.*\}")
 CLOSING = re.compile(r"Sending process \d+ closing signal|failed \(exitcode: (-?\d+)\)")
 STEP = re.compile(r"(\d+)/?$")
 NS_PER_MS = 1e6
 HINTS = ("torchelastic.worker.status", "'func_name': '")
+NO_EVENT = (  # what comes of text that is none; the last three of `ast.literal_eval`
+    ValueError, TypeError, LookupError, AttributeError, OverflowError,
+    SyntaxError, MemoryError, RecursionError,
+)  # fmt: skip
 
 
-def torch_events(path: Path) -> Iterator[dict[str, Any]]:
+def torch_events(path: Path, into: Collected) -> Iterator[dict[str, Any]]:
     """The events of a job that torchrun ran, under the names of docs/events.md.
+
+    Lines with an event that can't be read are counted and left out.
 
     Raises
     ------
@@ -220,10 +239,13 @@ def torch_events(path: Path) -> Iterator[dict[str, Any]]:
         found = STAMP.match(line)
         said = found[2] if found else line
         if saved := CHECKPOINT.search(said):
-            yield from _of_checkpoint(saved[0], saved[1])
+            try:
+                yield from _of_checkpoint(saved[0], saved[1])
+            except NO_EVENT:
+                into.left_out(path, number)
             continue
-        is_event, closing = AGENT_EVENT.search(said), CLOSING.search(said)
-        if not is_event and not closing:
+        begins, closing = list(AGENT_EVENT.finditer(said)), CLOSING.search(said)
+        if not begins and not closing:
             continue
         if found is None:
             raise TraceError.at(
@@ -231,34 +253,49 @@ def torch_events(path: Path) -> Iterator[dict[str, Any]]:
                 "an event of torchrun without a time stamp before it, as "
                 "`torchrun ... 2>&1 | ts '%Y-%m-%dT%H:%M:%.S'` puts there",
             )
-        at_ns = _ns(found[1])
+        try:
+            at_ns, agents = _ns(found[1]), [_of_agent(said, one) for one in begins]
+        except NO_EVENT:
+            into.left_out(path, number)
+            continue
         if closing and not died:
             died = True
             yield {"time_unix_nano": at_ns, "event": "failure.detected", "attempt": max(attempt, 0)}
-        elif is_event:
-            event = json.loads(is_event[0])
-            restarts = int(event["metadata"].get("agent_restarts") or 0)
-            if is_event[1] == "START" and restarts > attempt:
-                attempt, died = restarts, False
+        for agent in agents:
+            if agent.status == "START" and agent.restarts > attempt:
+                attempt, died = agent.restarts, False
                 yield {"time_unix_nano": at_ns, "event": "job.start", "attempt": attempt}
-            elif is_event[1] == "RENDEZVOUS" and died:
-                took_ns = round(float(event["metadata"].get("duration_ms") or 0) * NS_PER_MS)
+            elif agent.status == "RENDEZVOUS" and died:
                 yield {
-                    "time_unix_nano": at_ns - took_ns,
+                    "time_unix_nano": at_ns - agent.took_ns,
                     "event": "reschedule.start",
                     "attempt": max(attempt, 0),
                 }
-            elif is_event[1] in ("SUCCEEDED", "FAILED") and event["source"] == "AGENT":
-                outcome = "finished" if is_event[1] == "SUCCEEDED" else "failed"
+            elif agent.status in ("SUCCEEDED", "FAILED") and agent.source == "AGENT":
+                outcome = "finished" if agent.status == "SUCCEEDED" else "failed"
                 yield {"time_unix_nano": at_ns, "event": "job.end", "outcome": outcome}
 
 
+class _Agent(NamedTuple):
+    """An event of torchrun's launcher."""
+
+    status: str
+    source: str
+    restarts: int
+    took_ns: int
+
+
+def _of_agent(line: str, begins: re.Match[str]) -> _Agent:
+    """The event that begins there; raises one of `NO_EVENT` where it is none."""
+    event, _ = json.JSONDecoder().raw_decode(line, begins.start())
+    about = event["metadata"]
+    took_ns = round(float(about.get("duration_ms") or 0) * NS_PER_MS)
+    return _Agent(begins[1], event["source"], int(about.get("agent_restarts") or 0), took_ns)
+
+
 def _of_checkpoint(text: str, what: str) -> Iterator[dict[str, Any]]:
-    """A save or load as the first rank logs it."""
-    try:
-        fields = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return
+    """A save or load as the first rank logs it; raises one of `NO_EVENT` where it is none."""
+    fields = ast.literal_eval(text)
     if str(fields.get("global_rank", "0")) != "0" or fields.get("event") not in ("start", "end"):
         return
     event = {"time_unix_nano": int(fields["time"]), "rank": 0}

@@ -11,6 +11,7 @@ from cprsim.curves import chosen_curve, curve_path
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import assemble
 from cprsim.making.deciding import sensitivity_of
+from cprsim.making.options import shortcuts
 from cprsim.making.running import logbook_of, with_numbers
 from cprsim.making.selecting import Load, limit_if_any
 from cprsim.making.watch import Watch
@@ -78,7 +79,7 @@ def _with_replications(load: Load, n: int | None) -> LoadedScenario:
         limit = limit_if_any(loaded)
         experiment = assemble(loaded, with_policies=False)
         n = affordable(experiment, tail=limit is not None and limit.risk is not None)
-    return load([f"simulation.replications={n}"])
+    return load(shortcuts(None, n))
 
 
 def _lineup(loaded: LoadedScenario, *, rules: Rules, today: bool = False) -> Lineup:
@@ -203,7 +204,7 @@ def _compare(
         draw=finish,
         curve_path=curve_path(loaded),
         log_notes=experiment.log_notes,
-        warnings=warnings(experiment),
+        warnings=warnings(experiment, loaded.scenario.cluster),
     )
     return comparison_of(made)
 

@@ -12,6 +12,15 @@ from cprsim.foreign import one_line
 if TYPE_CHECKING:
     from cprsim.results import Result
 
+# Bounds of numbers, for the options of commands and the annotations of functions alike.
+SEED = {"ge": 0}
+STATE_NODES = {"ge": 1, "le": 100_000}
+JOB_NODES = {"ge": 1}
+BOOTSTRAP = {"ge": 0, "le": 100_000}
+DRAWS = {"ge": 2, "le": 400}
+MEASURED_SEEDS = {"ge": 3, "le": 10_000}
+WORKERS = {"ge": 1, "le": 1_000}
+
 MOST_REPLAYED = 10**9  # no simulation has as many replications
 
 
@@ -52,7 +61,7 @@ def shortcuts(seed: int | None, replications: int | None) -> list[str]:
     """What ``--seed`` and ``--replications`` mean as overrides of the scenario."""
     overrides = []
     if seed is not None:
-        overrides.append(f"simulation.seed={seed}")
+        overrides.append(f"--seed simulation.seed={seed}")
     if replications is not None:
-        overrides.append(f"simulation.replications={replications}")
+        overrides.append(f"--replications simulation.replications={replications}")
     return overrides

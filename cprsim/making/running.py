@@ -61,7 +61,7 @@ def simulate_into(
             draw=draw if draws else None,
             curve_path=curve_path(loaded),
             log_notes=experiment.log_notes,
-            warnings=warnings(experiment),
+            warnings=warnings(experiment, loaded.scenario.cluster),
             price=_price(loaded),
         )
 

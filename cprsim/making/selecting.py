@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import relpath
 from pathlib import Path
 
-from cprsim.curves import chosen_curve, shipped_names
-from cprsim.errors import ParameterError, ScenarioError
+from cprsim.curves import chosen_curve, shipped_names, stand_ins
+from cprsim.errors import ParameterError, Problem, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.making.deciding import sensitivity_of
+from cprsim.making.options import shortcuts
 from cprsim.making.watch import Watch
 from cprsim.records import SubSaves
 from cprsim.recovery.systems import SYSTEMS
@@ -18,6 +20,7 @@ from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.money import cheapest_of, prices_of
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.scenario import LoadedScenario
+from cprsim.scenario.yaml_text import dump_plain
 from cprsim.selector.bills import bills_of_selection
 from cprsim.selector.choice import Selection
 from cprsim.selector.deciding import WAYS, loses, ways_of
@@ -52,21 +55,14 @@ def said_of_limits(
     overrides = []
     if any(limit is not None for limit in limits.values()):
         overrides += [
-            f"accuracy.{key}={'null' if limit is None else _flow(limit)}"
+            f"--{key.replace('_', '-')} accuracy.{key}={json.dumps(limit, default=dict)}"
             for key, limit in limits.items()
         ]
     if confidence is not None:
-        overrides.append(f"accuracy.confidence={confidence!r}")
+        overrides.append(f"--confidence accuracy.confidence={confidence}")
     if risk is not None:
-        overrides.append(f"accuracy.risk={risk}")
+        overrides.append(f"--risk accuracy.risk={risk}")
     return overrides
-
-
-def _flow(limit: float | Mapping[str, float]) -> str:
-    """A limit as YAML has it in one line."""
-    if isinstance(limit, Mapping):
-        return "{" + ", ".join(f"{name}: {most!r}" for name, most in limit.items()) + "}"
-    return repr(limit)
 
 
 def said_of_curve(curve: str | None, scenario: Path) -> list[str]:
@@ -75,7 +71,7 @@ def said_of_curve(curve: str | None, scenario: Path) -> list[str]:
         return []
     is_file = curve.lower().endswith((".json", ".csv"))
     named = relpath(curve, scenario.parent) if is_file else curve
-    return [f"accuracy.curve={named}"]
+    return [f"--curve accuracy.curve={named}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +105,7 @@ def asked(load: Load, replications: int | None) -> SelectRequest:
     n = replications
     if n is None:
         n = affordable(experiment, tail=limit.risk is not None)
-    loaded = load([f"simulation.replications={n}"])
+    loaded = load(shortcuts(None, n))
     curve = chosen_curve(loaded)
     if limited and curve is None and limit.quantity != LimitedQuantity.PLS:
         raise _no_curve(loaded)
@@ -123,6 +119,7 @@ def _ways(loaded: LoadedScenario, experiment: Experiment) -> dict[str, Way]:
         ways = ways_of(experiment, {**WAYS, **loaded.scenario.sub_saves_of})
     except ParameterError as error:
         raise ScenarioError.at(loaded.place("recovery"), str(error), key="recovery") from None
+    problems = []
     for number, entry in enumerate(loaded.scenario.recovery):
         if entry.name not in ways or isinstance(ways[entry.name], SubSaves | None):
             continue
@@ -130,7 +127,9 @@ def _ways(loaded: LoadedScenario, experiment: Experiment) -> dict[str, Way]:
             loses(entry.name, ways[entry.name], experiment)
         except ParameterError as error:
             key = f"recovery.{number}"
-            raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
+            problems.append(Problem(loaded.place(key), key, str(error)))
+    if problems:
+        raise ScenarioError(problems)
     return ways
 
 
@@ -230,9 +229,21 @@ def _selection(wanted: SelectRequest, watch: Watch) -> Selection:
     varied = variants(wanted.loaded, experiment.n_replications or 0)
     with watch.counting("candidates simulated") as on_priced:
         selection = select(
-            experiment, wanted.curve, wanted.limit, wanted.ways, on_priced, draws=varied
+            experiment, wanted.curve, wanted.limit, wanted.ways, on_priced, draws=varied,
+            stand_ins=stand_ins(wanted.loaded) if wanted.limit.quantity.metric else (),
+        )  # fmt: skip
+        return replace(
+            selection,
+            accuracy=_accuracy(wanted.loaded) if selection.limited else "",
+            sensitivity=_sensitivity(wanted, selection, on_priced),
         )
-        return replace(selection, sensitivity=_sensitivity(wanted, selection, on_priced))
+
+
+def _accuracy(loaded: LoadedScenario) -> str:
+    """The section `accuracy`, what options say in it, as a scenario says it."""
+    assert loaded.scenario.accuracy is not None, "it has the limit"
+    plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
+    return f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
 
 
 def _sensitivity(

@@ -34,6 +34,7 @@ from cprsim.present.provenance import FOUND_AGAIN, origin, places
 from cprsim.present.run_sentences import (
     accuracy_sentences,
     answer,
+    assumed_limits,
     decisions,
     knows_loss,
     question,
@@ -93,6 +94,7 @@ def run_blocks(result: Result, *, found_again: bool = False) -> list[Block]:
     found_again : nothing was simulated, because the finished folder was there already
     """
     return [
+        *map(Words, [said] if (said := assumed_limits(result)) else []),
         Words([_heading(result)]),
         costs_table(result),
         *money_of(result),
@@ -107,7 +109,7 @@ def document_of_run(result: Result) -> Document:
     return Document(
         title=f"What failures cost: {result.name}",
         question=question(result),
-        answer=answer(result),
+        answer=[*assumed_limits(result), *answer(result)],
         sections=[
             Section("What failures cost, and why", _costs(result)),
             Section("What it costs in all", money_section(result)),

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, isnan
 
+from cprsim.curves import shipped, shipped_names
 from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.records import STOPPED_BEYOND, OnFailure, RecoveryPolicy
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, n_saves_due
 from cprsim.results import FINISHED, Result, differences, records_of
+from cprsim.results.inputs import stored_scenario
 from cprsim.results.words import (
     count,
     ends,
@@ -21,13 +23,13 @@ from cprsim.results.words import (
     with_ends,
     writes_parts_only,
 )
-from cprsim.staleness import strategy_key
+from cprsim.staleness import WHOLE, Metric, strategy_key
 
 FORMULAS = "By the first-order formulas"
 LIMITS = (
     f"{STOPPED_BEYOND:g} times the useful hours, {HARDLY_AFTER:,} failures at over "
-    f"{HARDLY_TIMES:g} times the hours of the work done by then, or {HOPELESS_AFTER:,} failures in "
-    "a row without any"
+    f"{HARDLY_TIMES:g} times the hours of the work done by then, {HOPELESS_AFTER:,} failures in a "
+    "row without any, or at a horizon with none left"
 )
 """When a replication is given up (docs/model.md, section 12)."""
 
@@ -47,6 +49,36 @@ HOW_TO = (
 
 
 # ------------------------------------------------------------------------------ the answer
+
+
+def assumed_limits(result: Result) -> list[str]:
+    """Which limits nobody has accepted yet, and what they cost in accuracy, as far as is known."""
+    entries = stored_scenario(result.path).get("recovery", ())
+    guessed = {one["name"]: one["target_pls"] for one in entries if one.get("assumed")}
+    return [
+        f"The limit of {policy.name} is assumed, nobody gave it: a portion of "
+        f"{guessed[policy.name]:g} of the samples lost (PLS). {_its_price(policy, result)} Write "
+        "the `target_pls` that you accept, without `assumed`."
+        for policy in result.policies
+        if policy.name in guessed and policy.leaves_stale
+    ]
+
+
+def _its_price(policy: RecoveryPolicy, result: Result) -> str:
+    """What a strategy loses: by the curve that applies, or else by the shipped ones."""
+    known = result.spreads()[policy.name]["auc_loss"]
+    if not isnan(known.mean):
+        return f"It costs {with_ends(known.mean, known.low, known.high)} of AUC."
+    rows = result.replications[result.replications["strategy"] == policy.name]
+    responses = (
+        shipped(name).curve("shipped", ()).of(strategy_key(policy) or WHOLE, Metric.AUC)
+        for name in shipped_names()
+    )
+    losses = [float(one.predict(rows["pls_net"].to_numpy())[0].mean()) for one in responses if one]
+    return (
+        f"By the shipped curves, the nearest there are, it costs {min(losses):.2g} to "
+        f"{max(losses):.2g} of AUC; they were measured on small models, not on yours."
+    )
 
 
 def question(result: Result) -> str:

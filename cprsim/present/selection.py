@@ -22,10 +22,13 @@ from cprsim.present.document import (
 from cprsim.present.money import bills_as_json, cheapest, money_table
 from cprsim.present.provenance import FOUND_AGAIN, origin, places
 from cprsim.present.selection_sentences import (
+    alike,
+    by_stand_ins,
     decision,
     drawn,
     flips,
     formula,
+    known,
     left_out,
     sentences,
     warnings,
@@ -73,7 +76,8 @@ def summary(
         f"{count(selection.n_replications, 'replication')}. {asked_of(selection)}"
     ]
     if selection.curve is not None and selection.limited:
-        heading.append(f"Staleness curve: {selection.curve}.")
+        stands_in = " It stands in for your model's." if selection.stand_ins else ""
+        heading.append(f"Staleness curve: {selection.curve}.{stands_in}")
     return [
         Words(heading),
         candidates_table(selection),
@@ -81,7 +85,7 @@ def summary(
         *map(Words, sentences(selection)),
         Words(sensitivity(selection)),
         Words([HOW_TO_RUN]),
-        ListingBlock("", entries_text(selection)),
+        _to_paste(selection),
     ]
 
 
@@ -93,6 +97,13 @@ def entries_text(selection: Selection) -> str:
         for strategy, text in entries(selection).items()
     ]
     return "\n".join(["recovery:", *lines])
+
+
+def _to_paste(selection: Selection) -> ListingBlock:
+    """The same, and the section `accuracy` that asks for it."""
+    return ListingBlock(
+        "For the scenario", f"{selection.accuracy}\n{entries_text(selection)}".strip()
+    )
 
 
 def asked_of(selection: Selection) -> str:
@@ -227,6 +238,7 @@ def document_of_selection(made: Selected) -> Document:
                 *sensitivity(chosen),
                 *drawn(chosen),
                 *left_out(chosen),
+                *known(chosen),
             ]
         )
     ]
@@ -236,13 +248,13 @@ def document_of_selection(made: Selected) -> Document:
             f"How should a job of {hours(chosen.useful_h)} of useful work recover from failures, "
             f"and how often save? {asked_of(chosen)}"
         ),
-        answer=[*decision(chosen), *warnings(chosen)],
+        answer=[*decision(chosen), *alike(chosen), *by_stand_ins(chosen), *warnings(chosen)],
         sections=[
             Section(
                 "What there is to choose from",
                 [_picture(made), candidates_table(chosen), *money(chosen, prices_in(made.path))],
             ),
-            Section("How to run it", [ListingBlock("For the scenario", entries_text(chosen))]),
+            Section("How to run it", [_to_paste(chosen)]),
             Section("What the decision rests on", why),
             *origin(made.manifest, made.path),
         ],

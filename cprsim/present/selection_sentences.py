@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from math import inf, isnan
 
-from cprsim.results.words import hours, percent, suited
+from cprsim.results.words import hours, percent, significant, suited
 from cprsim.selector.choice import Candidate, Flip, Selection
 from cprsim.selector.limit import Limit
 from cprsim.selector.words import quantity_of, saving
+from cprsim.staleness import WHOLE
 
 BEYOND_FRACTION = 0.01  # of the replications: when to warn of what was not measured
 
@@ -16,11 +17,14 @@ def sentences(selection: Selection) -> list[list[str]]:
     """Paragraphs, those with nothing to say left out."""
     paragraphs = [
         decision(selection),
+        alike(selection),
+        by_stand_ins(selection),
         formula(selection),
         flips(selection),
         drawn(selection),
         left_out(selection),
         warnings(selection),
+        known(selection),
     ]
     return [paragraph for paragraph in paragraphs if paragraph]
 
@@ -66,6 +70,50 @@ def _gain(selection: Selection) -> str:
     )
 
 
+def alike(selection: Selection) -> list[str]:
+    """Which strategies are as good, as far as is known, and what plain partial recovery costs."""
+    chosen, best, said = selection.chosen, selection.best, []
+    others = [one for name in selection.alike if (one := best[name]) is not None]
+    if len(others) > 1:
+        names = ", ".join(one.strategy for one in others if one is not chosen)
+        apart = max(abs(_more_points(one, chosen)) for one in others)
+        said.append(
+            f"Not told apart from {chosen.strategy}: {names}. By the curve's 95 % intervals they "
+            f"lose as much, and overheads differ by at most {significant(apart)} percentage "
+            "points: the simplest is taken."
+        )
+    plain = best.get(WHOLE)
+    if chosen.policy.sub_saves is not None and plain is not None:
+        more = significant(_more_points(plain, chosen))
+        said.append(f"partial costs {more} percentage points more, and needs no saver by priority.")
+    return said
+
+
+def _more_points(one: Candidate, other: Candidate) -> float:
+    return 100 * (one.overhead.mean - other.overhead.mean)
+
+
+def by_stand_ins(selection: Selection) -> list[str]:
+    """That a shipped curve is of another model, and what the choice would be by the others."""
+    found = sorted({*selection.stand_ins, selection.chosen.policy.save_interval_h})
+    if not selection.stand_ins:
+        return []
+    over = " to ".join(dict.fromkeys(_drawn_interval(end) for end in (found[0], found[-1])))
+    return [
+        f"The curve is a stand-in: it was measured on a small model, not on yours (`cprsim "
+        f"measure`). Over the {len(selection.stand_ins) + 1} shipped curves the interval of "
+        f"{selection.chosen.strategy} is {over}."
+    ]
+
+
+def known(selection: Selection) -> list[str]:
+    """Among which candidates this is the best."""
+    return [
+        f"Compared: {', '.join(['full', *selection.best])}; of recovery systems those that the "
+        "scenario lists. `cprsim compare-systems` compares every system for the same job."
+    ]
+
+
 def _why_full(selection: Selection) -> str:
     there = [
         one for one in selection.best.values() if one is not None and one.finished_fraction == 1
@@ -84,6 +132,11 @@ def _why_full(selection: Selection) -> str:
         return (
             f"{within} cheapest is {nearest.strategy}, {saving(nearest)}, and it costs "
             f"more: {percent(nearest.overhead.mean)}."
+        )
+    if nearest.pays:
+        return (
+            f"{within} cheapest is {nearest.strategy}, {saving(nearest)}, at "
+            f"{percent(nearest.overhead.mean)}; it costs accuracy that nothing here prices."
         )
     return (
         f"{within} cheapest is {nearest.strategy}, {saving(nearest)}, and it does not "

@@ -145,6 +145,11 @@ def _listed(folder: Path) -> dict[str, Any]:
     }
 
 
+def results_in(folder: Path) -> list[Path]:
+    """The finished results folders within one, sorted."""
+    return [path.parent for path in sorted(folder.glob(f"*/{MANIFEST}"))]
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a finished folder whose files are what it says.
 
@@ -159,7 +164,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         manifest = _whole(read_json(folder / MANIFEST, MOST_BYTES), folder)
         decode(_Entries, manifest)
     except FileNotFoundError:
-        raise ResultError(f"{folder} is no finished result: it has no {MANIFEST}") from None
+        inside = ", ".join(str(one) for one in results_in(folder)[:3])
+        instead = f"; name one in it, such as {inside}" if inside else ""
+        message = f"{folder} is no finished result: it has no {MANIFEST}{instead}"
+        raise ResultError(message) from None
     except OSError as error:
         raise ResultError(f"{folder / MANIFEST} can't be read: {error.strerror or error}") from None
     except CodecError as error:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from cprsim.experiments.assemble import Experiment
 from cprsim.recovery.giving_up import ROUNDING, n_saves_due
 from cprsim.recovery.policy import Policy, WhenBusy
 from cprsim.results.words import hours
+from cprsim.scenario.cluster import ClusterSection
+from cprsim.units import SIZE
+
+MOST_ON_A_NODE = 2.5e12  # bytes: more than the GPUs of a node hold
 
 
-def warnings(experiment: Experiment) -> tuple[str, ...]:
+def warnings(experiment: Experiment, section: ClusterSection | None = None) -> tuple[str, ...]:
     """A sentence for each strategy whose saves go on for longer than its interval.
+
+    And, where the section `cluster` is given, for a state that was meant to be that of all nodes.
 
     A save waits until the one before it is valid, and the job waits with it. Durations that vary
     count by their means, transfers as if nobody else were about. Priority strategies' sub-saves
@@ -17,7 +25,7 @@ def warnings(experiment: Experiment) -> tuple[str, ...]:
     """
     costs, n_servers = experiment.costs, experiment.cluster.n_emb_ps
     behind_h = costs.mean_h(costs.save_background, n_servers)
-    said = []
+    said = [] if section is None else list(_more_than_a_node_holds(section))
     for policy in experiment.policies:
         if policy.system is not None:
             said += _of_system(policy.system)
@@ -32,6 +40,16 @@ def warnings(experiment: Experiment) -> tuple[str, ...]:
                 f"and the job with it. Take an interval of at least {hours(behind_h)}."
             )
     return tuple(said)
+
+
+def _more_than_a_node_holds(section: ClusterSection) -> Iterator[str]:
+    if section.workers > 1 and (section.state_bytes or 0.0) > MOST_ON_A_NODE:
+        whole = SIZE.format(section.state_bytes or 0.0)
+        share = SIZE.format(float(f"{(section.state_bytes or 0.0) / section.workers:.4g}"))
+        yield (
+            f"{section.state_said}: is {whole} the state of all nodes? `cluster.state` is that of "
+            f"one; then write {share}, or times `replicas` where replicas hold it."
+        )
 
 
 def _of_system(system: Policy) -> list[str]:

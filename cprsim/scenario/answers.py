@@ -1,24 +1,35 @@
-"""Four answers about a job, read and checked: what `cprsim init` asks.
+"""Answers about a job, read and checked: what `cprsim init` asks.
 
 Every error is one sentence that names what would be right, so that a terminal can ask again.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.foreign import one_line
 from cprsim.records import MAX_NODES
 from cprsim.scenario.failures import EMB_PS, WORKER
 from cprsim.scenario.quantities import choices
-from cprsim.units import TIME, Quantity
+from cprsim.units import BANDWIDTH, SIZE, TIME, Quantity
 
 UNKNOWN = "unknown"
+ASSUMED = "assumed"
+TIMES_OF_JOB = ("mtbf", "mtbf_95", "ages")  # of a rate, that grow as the job has fewer nodes
+NUMBER = re.compile(r"[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
 PER_NODE = "per node"
 MTBF = Quantity(TIME, "1 s", "100000000 h", "28 h")
+NODES_OF_GPUS = re.compile(r"\s*(?P<nodes>\d{1,9})\s*[x×]\s*(?P<gpus>\d{1,4})\s*", re.ASCII)
+SIZES = {
+    "--state": Quantity(SIZE, "1 B", "1000 PB", "6 TB"),
+    "--storage": Quantity(BANDWIDTH, "1 kbit/s", "1 EB/s", "800 Gbit/s"),
+    "--length": Quantity(TIME, "1 s", "100000 h", "7 d"),
+}
 INTERVAL = Quantity(TIME, "1 s", "100000 h", "30 min")
 SAVE = Quantity(TIME, "100 ms", "10000 h", "2 min")
 
@@ -46,6 +57,7 @@ class Nodes:
     stateful_role: str
     trainers: int = 0
     split_known: bool = True
+    gpus: int | None = None  # of a node, where that was said
 
     @property
     def total(self) -> int:
@@ -85,6 +97,9 @@ class Answers:
     nodes: Nodes
     failures: Rate | FailuresSection | None
     saves: SavesToday = SavesToday()
+    state_bytes: float | None = None  # of the whole model; None of this and the next: not known
+    storage_bytes_per_h: float | None = None
+    useful_h: float | None = None
 
 
 def read_kind(text: str) -> JobKind:
@@ -100,10 +115,12 @@ def read_kind(text: str) -> JobKind:
 def read_nodes(text: str, kind: JobKind) -> Nodes:
     """``12``, or of a recommender ``8+4``: trainers and embedding servers. Raises ParameterError.
 
-    Of a total a third are embedding servers (assumed; the ratio of the scenario `quickstart`).
+    ``128x8`` are 128 nodes of 8 GPUs. Of a total a third are embedding servers (assumed; the ratio
+    of the scenario `quickstart`).
     """
-    parts = [part.strip() for part in text.split("+")]
-    right = "a whole number such as 12" + (
+    of_gpus = NODES_OF_GPUS.fullmatch(text)
+    parts = [part.strip() for part in (of_gpus["nodes"] if of_gpus else text).split("+")]
+    right = "a whole number such as 12, or 128x8 for nodes of 8 GPUs" + (
         ", or trainers + embedding servers such as 8+4" if kind is JobKind.recommender else ""
     )
     if len(parts) > (2 if kind is JobKind.recommender else 1) or not all(
@@ -115,12 +132,13 @@ def read_nodes(text: str, kind: JobKind) -> Nodes:
         raise ParameterError(
             f"{one_line(text)!r}: a job has 1 to {MAX_NODES} nodes that hold state: write {right}"
         )
+    gpus = int(of_gpus["gpus"]) if of_gpus else None
     if kind is JobKind.llm:
-        return Nodes(counts[0], WORKER)
+        return Nodes(counts[0], WORKER, gpus=gpus)
     if len(counts) == 2:
         return Nodes(counts[1], EMB_PS, counts[0])
     servers = max(1, counts[0] // 3)
-    return Nodes(servers, EMB_PS, counts[0] - servers, split_known=False)
+    return Nodes(servers, EMB_PS, counts[0] - servers, split_known=False, gpus=gpus)
 
 
 def read_failures(text: str) -> Rate | Path | None:
@@ -136,12 +154,44 @@ def read_failures(text: str) -> Rate | Path | None:
     per_node = said.lower().endswith(f" {PER_NODE}")
     time = said[: -len(PER_NODE)] if per_node else said
     try:
-        return Rate(_read(MTBF, time), per_node)
+        return Rate(read(MTBF, time), per_node)
     except ParameterError as error:
         raise ParameterError(
             f"{error}; or '1000 d {PER_NODE}', the name of a log, or {UNKNOWN} "
             f"({one_line(text)!r} is no file)"
         ) from None
+
+
+def for_nodes(section: dict[str, Any], n_nodes: int) -> tuple[dict[str, Any], str]:
+    """A section `failures` for a job on so many nodes, and in words from what to what it is scaled.
+
+    Nodes are taken to fail alike and independently: the rate is in proportion to their number.
+    Raises ParameterError where the section does not say of how many nodes its rate is.
+    """
+    known = section.get("nodes")
+    if section.get("kind") not in ("job", "changing") or known == n_nodes:
+        return section, ""  # the others have a clock for each node
+    if not isinstance(known, int) or known < 1:
+        raise ParameterError(
+            "failures.nodes is missing: of how many nodes is this rate? Write for example "
+            f"`nodes: {n_nodes}` below `kind: {section['kind']}`"
+        )
+    factor = {"hazards": n_nodes / known} | dict.fromkeys(TIMES_OF_JOB, known / n_nodes)
+    scaled = {key: _times(value, factor.get(key, 1)) for key, value in section.items()}
+    first = next((key for key in ("mtbf", "hazards") if key in section), "rate")
+    return scaled | {"nodes": n_nodes}, (
+        f"scaled from {known} to {n_nodes} nodes, {first} from {section.get(first)} to "
+        f"{scaled.get(first)} ({ASSUMED}: nodes fail alike and independently)"
+    )
+
+
+def _times(value: Any, factor: float) -> Any:
+    """A quantity, or a list of them, `factor` as large."""
+    if factor == 1:
+        return value
+    if isinstance(value, list):
+        return [_times(one, factor) for one in value]
+    return NUMBER.sub(lambda found: f"{float(found[0]) * factor:.6g}", str(value), count=1)
 
 
 def read_saves(text: str) -> SavesToday:
@@ -158,13 +208,14 @@ def read_saves(text: str) -> SavesToday:
             f"takes, such as '30 min, 2 min', or {UNKNOWN}"
         )
     interval_h, cost_h = (
-        None if part.lower() == UNKNOWN else _read(quantity, part)
+        None if part.lower() == UNKNOWN else read(quantity, part)
         for part, quantity in zip(parts, (INTERVAL, SAVE), strict=True)
     )
     return SavesToday(interval_h, cost_h)
 
 
-def _read(quantity: Quantity, text: str) -> float:
+def read(quantity: Quantity, text: str) -> float:
+    """A quantity as an answer has it. Raises ParameterError."""
     try:
         return quantity.read(text.strip())
     except ParameterError as error:

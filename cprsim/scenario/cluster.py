@@ -21,6 +21,7 @@ from cprsim.scenario.quantities import (
     ShardSize,
 )
 from cprsim.scenario.sync import Sync
+from cprsim.units import SIZE
 
 OtherRole = Annotated[str, Field(pattern=ROLE_NAME)]
 
@@ -200,6 +201,16 @@ class ClusterSection(Model):
         if len({size_bytes for _, size_bytes in kinds}) < 2:
             return ()
         return tuple(size_bytes for n, size_bytes in kinds for _ in range(n))
+
+    @property
+    def state_said(self) -> str:
+        """How much state there is in all and on one node, in words; empty where nobody says."""
+        nodes = self.n_nodes_of[self.state_role]
+        if self.shard_bytes is None:
+            return ""
+        one, whole = (float(f"{size:.3g}") for size in (self.shard_bytes, nodes * self.shard_bytes))
+        each = f"{SIZE.format(one)} on each of {nodes} nodes"
+        return f"state of {SIZE.format(whole)} in all, {each}"
 
     @property
     def accesses(self) -> tuple[float, ...]:

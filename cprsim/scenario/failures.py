@@ -59,6 +59,14 @@ RoleName = Annotated[
 Together = Annotated[
     PositiveCount, Field(description="How many randomly chosen nodes of the role fail together.")
 ]
+NodesOfRate = Annotated[
+    PositiveCount | None,
+    Field(
+        description="Nodes of the job that fails at this rate, as `cprsim fit` writes it: the job "
+        "has so many. Absent: not said.",
+        examples=[16],
+    ),
+]
 InjectedTime = Annotated[float, Quantity(TIME, "0 h", "10000000 h", "10.5 h")]
 Share = Annotated[float, Quantity(SHARE, "0.001 %", "99.999 %", "10 %")]
 Watched = Annotated[float, Quantity(TIME, "0 h", "1000000 h", "349 d")]
@@ -192,6 +200,7 @@ class JobFailures(Lifetime):
     kind: Literal["job"] = Field(description="One clock for the job as a whole.")
     role: RoleName = EMB_PS
     together: Together = 1
+    nodes: NodesOfRate = None
     start: StartName = Start.FRESH
     clock: ClockName = Clock.WALL
 
@@ -264,6 +273,7 @@ class ChangingFailures(Model):
     )
     role: RoleName = EMB_PS
     together: Together = 1
+    nodes: NodesOfRate = None
     clock: ClockName = Clock.WALL
 
     @property

@@ -6,14 +6,28 @@ What was not answered is assumed, and marked so beside the number.
 from __future__ import annotations
 
 from cprsim.failures.presets import FailurePreset, preset
-from cprsim.scenario.answers import Answers, FailuresSection, JobKind, Nodes, Rate, SavesToday
-from cprsim.units import TIME
+from cprsim.scenario.answers import Answers, FailuresSection, JobKind, Nodes, Rate
+from cprsim.units import BANDWIDTH, SIZE, TIME
 
 ASSUMED = "assumed"
 INSTEAD = {JobKind.recommender: "cpr", JobKind.llm: "kokolis-rsc1"}  # rates of others
 WEEK_H = 168.0
 MOST_FAILURES = 1_000  # in the assumed length of the job, so that a run takes seconds
 MOST_SAVES = 10_000
+NODE_STATE_BYTES = {JobKind.recommender: 50e9, JobKind.llm: 100e9}  # where nobody said how much
+SAVE_H = 2 / 60
+GBIT_PER_S = BANDWIDTH.parse("1 Gbit/s")
+SCOPES = (
+    ("process", 0.15, "derived: Llama 3, software and NCCL, 63 of 419"),
+    ("node", 0.76, "derived: the rest"),
+    ("rack", 0.06, "derived: InfiniteHBD's trace, 30 of 529"),
+    ("all", 0.03, "recalled: Blue Waters, 39 of 1,490 outages"),
+)
+"""What failures reach, with shares by publications.
+
+Interruptions of Llama 3 405B (2024, table of causes recalled); faults of several of 400 servers at
+once in the trace of InfiniteHBD; system-wide outages of Blue Waters (Di Martino et al. 2014).
+"""
 COLUMN = 32  # at which comments begin
 
 
@@ -34,7 +48,9 @@ def first_scenario(answers: Answers, name: str) -> str:
         _job(answers),
         _cluster(answers),
         _failures(answers),
-        _costs(answers.saves),
+        *([_scopes()] if answers.nodes.total > 1 else []),
+        _storage(answers),
+        _costs(answers),
         _recovery(answers),
         [_line("simulation: {seed: 1, replications: 200}", "more: narrower intervals, longer")],
     )
@@ -71,7 +87,9 @@ def _head(answers: Answers, name: str) -> list[str]:
 
 
 def useful_h(answers: Answers) -> float:
-    """A week [h]; less where that would be more failures or saves than a first look needs."""
+    """As answered; else a week [h], or less where that has more failures or saves than needed."""
+    if answers.useful_h is not None:
+        return answers.useful_h
     interval_h, failures = answers.saves.interval_h, answers.failures
     bounds = [WEEK_H] if interval_h is None else [WEEK_H, MOST_SAVES * interval_h]
     if isinstance(failures, Rate):
@@ -82,7 +100,8 @@ def useful_h(answers: Answers) -> float:
 
 def _job(answers: Answers) -> list[str]:
     work = f"  useful: {TIME.format(useful_h(answers))}"
-    lines = ["job:", _assumed(work, "useful work at full speed, a time")]
+    mark = "given" if answers.useful_h else ASSUMED
+    lines = ["job:", _line(work, f"{mark}; useful work at full speed, a time")]
     if answers.kind is JobKind.llm:
         lines.append(_assumed("  step: 10 s", "a training step at full speed, a time"))
     return lines
@@ -90,25 +109,60 @@ def _job(answers: Answers) -> list[str]:
 
 def _cluster(answers: Answers) -> list[str]:
     nodes = answers.nodes
+    of_gpus = f" of {nodes.gpus} GPUs" if nodes.gpus else ""
+    node_bytes = float(f"{_state_bytes(answers) / nodes.servers:.4g}")
+    whole = f"{SIZE.format(float(f'{_state_bytes(answers):.4g}'))} in all"
+    size = f"{'given' if answers.state_bytes else ASSUMED}: {whole}"
     if answers.kind is JobKind.llm:
         return [
             "cluster:",
-            _line(f"  workers: {nodes.servers}", "given; nodes, each with its part of the state"),
-            _assumed("  state: 100 GB", "what one node saves: parameters and optimizer, a size"),
+            _line(f"  workers: {nodes.servers}", f"given; nodes{of_gpus}, each with its part"),
+            _line(
+                f"  state: {SIZE.format(node_bytes)}", f"{size}; on one node, with the optimizer's"
+            ),
+            _line("  # replicas: 8", "absent: each part of the state exists once; a count"),
             _assumed("  link: 400 Gbit/s", "of one node to the others, a bandwidth"),
-            *_spares(),
+            *_racks(),
         ]
     mark = "given" if nodes.split_known else f"{ASSUMED}, of {nodes.total} nodes that are given"
     return [
         "cluster:",
         _line(f"  trainers: {nodes.trainers}", f"{mark}; each with the dense model"),
         _line(f"  emb_ps: {nodes.servers}", f"{mark}; embedding servers, each with a shard"),
-        *_spares(),
+        _line(f"  shard_size: {SIZE.format(node_bytes)}", f"{size}; tables on one server, a size"),
+        *_racks(),
     ]
 
 
-def _spares() -> list[str]:
-    return [_line("  # spares: 4", "absent: a replacement is always free; a count")]
+def _state_bytes(answers: Answers) -> float:
+    """Of the whole model."""
+    guess = NODE_STATE_BYTES[answers.kind] * answers.nodes.servers
+    return answers.state_bytes or guess
+
+
+def _racks() -> list[str]:
+    return [
+        _assumed("  rack: 8", "neighbouring nodes that one failure may take, a count"),
+        _line("  # spares: 4", "absent: a replacement is always free; a count"),
+    ]
+
+
+def _scopes() -> list[str]:
+    lines = [f"  - {{name: {name}, share: {share:g}, reach: {name}}}" for name, share, _ in SCOPES]
+    return [
+        "scopes:  # what a failure takes, with its share: by publications, for you to correct",
+        *(f"{line:50}  # {said}" for line, (_, _, said) in zip(lines, SCOPES, strict=True)),
+    ]
+
+
+def _storage(answers: Answers) -> list[str]:
+    """The store's bandwidth; where nobody said it, a save moves the state in the time it takes."""
+    per_h, mark = answers.storage_bytes_per_h, "given"
+    if per_h is None:
+        per_h = _state_bytes(answers) / (answers.saves.cost_h or SAVE_H)
+        mark = f"{ASSUMED}, from the time of a save"
+    text = f"storage: {{bandwidth: {float(f'{per_h / GBIT_PER_S:.3g}'):g} Gbit/s}}"
+    return [_line(text, f"{mark}; shared by all nodes, a bandwidth")]
 
 
 # ------------------------------------------------------------------------------------- failures
@@ -157,14 +211,15 @@ def _roles(nodes: Nodes) -> dict[str, int]:
 # ------------------------------------------------------------------------------ costs, recovery
 
 
-def _costs(saves: SavesToday) -> list[str]:
-    cost = "2 min" if saves.cost_h is None else TIME.format(saves.cost_h)
-    mark = _assumed if saves.cost_h is None else _line
-    given = "" if saves.cost_h is None else "given; "
+def _costs(answers: Answers) -> list[str]:
+    cost_h = answers.saves.cost_h
+    instead = "transfer" if answers.storage_bytes_per_h else TIME.format(SAVE_H)
+    cost, mark = (instead, ASSUMED) if cost_h is None else (TIME.format(cost_h), "given")
+    load = instead if answers.storage_bytes_per_h else cost
     return [
         "costs:",
-        mark(f"  save: {cost}", f"{given}how long a save stalls the job, a time"),
-        _assumed(f"  load: {cost}", "to load a checkpoint, a time: as long as a save"),
+        _line(f"  save: {cost}", f"{mark}; how long a save stalls the job, a time"),
+        _assumed(f"  load: {load}", "to load a checkpoint, a time, or `transfer` over the storage"),
         _assumed("  detect: 1 min", "until a failure is noticed, a time"),
         _assumed("  reschedule: 3 min", "until a replacement runs, a time"),
     ]
@@ -182,8 +237,10 @@ def _recovery(answers: Answers) -> list[str]:
             *lines,
             _line("  - partial", "the failed server alone goes back; it loses samples"),
             "  # as cheap as it gets where this portion of the samples may be lost:",
-            _assumed("  - {strategy: cpr, target_pls: 0.05}", "a share of the samples"),
+            _assumed("  - {strategy: cpr, target_pls: 0.05, assumed: true}", "a share of all"),
         ]
     if answers.nodes.servers > 1:
-        lines.append(_line("  - gemini", "copies in a peer's memory, saved as often as they fit"))
+        odd = answers.nodes.servers % 2
+        gemini = "{strategy: gemini, options: {placement: ring}}" if odd else "gemini"
+        lines.append(_line(f"  - {gemini}", "copies in a peer's memory, as often as they fit"))
     return lines

@@ -88,6 +88,7 @@ def load_scenario(
     *,
     text: str | None = None,
     option: str = "--set",
+    has_lines: bool = True,
 ) -> LoadedScenario:
     """Read and check a scenario.
 
@@ -101,6 +102,7 @@ def load_scenario(
     axes_option : the option of the command line that they come from, for errors
     text : instead of the file's; `path` is where files are that it names, and how errors call it
     option : that overrides come from, for errors
+    has_lines : whether errors name the line
 
     Raises
     ------
@@ -109,7 +111,8 @@ def load_scenario(
     path = Path(path)
     document = read_document(read_text(path) if text is None else text, path)
     data = _mapping(document, path)
-    places = {key_path: Place(path, line) for key_path, line in document.lines.items()}
+    lines = document.lines.items()
+    places = {key_path: Place(path, line if has_lines else None) for key_path, line in lines}
     apply_overrides(data, overrides, places, option)
     apply_axes(data, axes, places, axes_option)
     if data.get("name") is None:

@@ -25,6 +25,7 @@ INSTEAD_OF: dict[KeyPath, tuple[str, ...]] = {
     ("failures", "servers"): ("together",),
     ("simulation", "replications"): ("precision", "at_most"),
     ("simulation", "precision"): ("replications",),
+    ("recovery", "target_pls"): ("assumed",),  # of any entry
 }
 
 
@@ -35,6 +36,8 @@ def apply_overrides(
     option: str = "--set",
 ) -> None:
     """Write each override into `data`, and into `places` that it came from an option.
+
+    One that another option stands for begins with it: ``--seed simulation.seed=3``.
 
     Raises ScenarioError, with all problems at once, for overrides that can't be read or placed.
     """
@@ -79,8 +82,9 @@ def apply_axes(
 def _apply(
     data: dict[str, Plain], override: str, places: dict[KeyPath, Place], option: str
 ) -> None:
-    key, equals, text = override.partition("=")
-    place = Place(f"{option} {one_line(key.strip())}")
+    own, _, assignment = override.partition(" ") if override.startswith("--") else ("", "", "")
+    key, equals, text = (assignment or override).partition("=")
+    place = Place(own if assignment else f"{option} {one_line(key.strip())}")
     if not equals or not key.strip():
         raise ScenarioError.at(Place(f"{option} {one_line(override)}"), EXAMPLE)
     document = read_document(text, place.file)
@@ -100,7 +104,8 @@ def put(
     if not all(parts) or len(parts) > MAX_DEPTH:
         raise ScenarioError.at(place, EXAMPLE)
     section, path = _section(data, parts, places, place)
-    for other in INSTEAD_OF.get(path, ()) if value is not None else ():
+    others = INSTEAD_OF.get(path) or INSTEAD_OF.get((path[0], path[-1]), ())
+    for other in others if value is not None else ():
         if isinstance(section, dict):
             section.pop(other, None)
     section[path[-1]] = value

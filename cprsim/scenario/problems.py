@@ -38,7 +38,7 @@ _PREDICATES: dict[str, str] = {
     "string_too_short": "is empty",
     "string_too_long": "is longer than {max_length} characters",
     "too_short": "is empty: it needs at least {min_length}",
-    "too_long": "has {actual_length} entries; at most {max_length} are possible",
+    "too_long": "has too many entries: at most {max_length}",
 }
 
 

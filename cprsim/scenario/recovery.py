@@ -138,6 +138,12 @@ class RecoverySection(Model):
         description="Portion of lost samples that you accept, a share between 0 and 1.",
         examples=[0.1],
     )
+    assumed: bool | None = Field(
+        None,
+        strict=True,
+        description="Whether `target_pls` is a guess that nobody accepted yet: then what is shown "
+        "begins with that.",
+    )
     options: Annotated[dict[str, Any], WithJsonSchema(options_json_schema())] | None = Field(
         None, description="Of the recovery systems: what each has besides."
     )
@@ -185,7 +191,7 @@ class RecoverySection(Model):
     def problems(self) -> Iterator[tuple[str, str]]:
         """What is given is what the strategy takes."""
         if self.strategy in SYSTEMS:
-            for key in ("interval", "target_pls", "sub_saves"):
+            for key in ("interval", "target_pls", "assumed", "sub_saves"):
                 if getattr(self, key) is not None:
                     yield key, f"system `{self.strategy}` does not take it: see its `options`"
             for key, message in option_problems(self.strategy, self.options):
@@ -207,6 +213,8 @@ class RecoverySection(Model):
         settled = isinstance(self.interval, float) or self.interval == NEVER
         rules = {self.rule} if settled else {strategy.default_interval, self.rule}
         needs = rules & set(NEEDS_TARGET)
+        if self.assumed and self.target_pls is None:
+            yield "assumed", "goes with `target_pls`"
         if not strategy.takes_target_pls:
             if self.target_pls is not None:
                 yield "target_pls", f"strategy `{self.strategy}` does not use it: leave it out"

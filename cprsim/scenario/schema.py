@@ -278,6 +278,14 @@ def _group_fits(
     scenario: Scenario, failures: JobFailures | ChangingFailures | InjectedFailures
 ) -> Found:
     yield from _role_exists(scenario, failures.role, "role")
+    n_job, known = scenario.n_nodes_of[ANY], getattr(failures, "nodes", None)
+    if known not in (None, n_job):
+        yield (
+            "nodes",
+            f"this is the rate of {known} node(s), the job has {n_job}: let `cprsim fit` write it "
+            f"with --job-nodes {n_job}, or multiply all times by {known}/{n_job} (nodes that fail "
+            "alike and independently)",
+        )
     n_nodes = scenario.n_nodes_of.get(failures.role, 0)
     if not n_nodes:
         return

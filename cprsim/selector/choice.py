@@ -88,6 +88,12 @@ class Selection:
     drawn: DrawnDecisions | None = None  # None: the failures' parameters are taken as known
     notes: tuple[str, ...] = ()  # of the curve: what to be careful with
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not know
+    # strategies that can't be told from the recommended one, which is the simplest of them
+    alike: tuple[str, ...] = ()
+    stand_ins: tuple[
+        Endless, ...
+    ] = ()  # its interval by each curve that might hold as well; 0: none
+    accuracy: str = ""  # the section of a scenario that asks the same
     limited: bool = True  # whether anything compared loses samples, so that the limit counts
     front: dict[str, tuple[Candidate, ...]]  # by strategy, from never saving on
     # what would make another one the cheapest; None: no input is said to be unknown

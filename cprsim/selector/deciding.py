@@ -7,7 +7,7 @@ scenario, whatever their distribution, and the limit is held at an upper confide
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -31,21 +31,25 @@ from cprsim.selector.search import (
     most_writes,
 )
 from cprsim.staleness import (
-    TRACKERS,
     WHOLE,
     Prediction,
     StalenessCurve,
     lost_portion,
+    mean_loss,
     nothing_lost,
 )
 
 FEWEST_REPLICATIONS = 100
 
+SIMPLE_FIRST = ("mfu", "ssu", "scar", "round-robin")
+"""Trackers: a counter per row, a list of sampled rows, a second copy of the tables; the control."""
 WAYS: dict[str, SubSaves | None] = {
     WHOLE: None,
-    **{f"cpr-{tracker}": SubSaves(tracker) for tracker in TRACKERS},
+    **{f"cpr-{tracker}": SubSaves(tracker) for tracker in SIMPLE_FIRST},
 }
-"""The strategies that are compared, with the paper's settings of sub-saves."""
+"""The strategies that are compared, the simplest first, with the paper's settings of sub-saves."""
+
+HARDLY_LESS = 0.02  # of the overhead that is removed: no reason to run what is less simple
 
 
 def ways_of(
@@ -140,7 +144,8 @@ def known_ways(
     }
     if not known:
         raise ParameterError(
-            f"curve {curve.name} knows none of {', '.join(ways)} in {metric.value}, as they save"
+            f"curve {curve.name} knows none of {', '.join(ways)} in {metric.value}, as they save; "
+            f"it knows losses of {', '.join(curve.metrics)}"
         )
     return known
 
@@ -189,9 +194,45 @@ def decide(bench: Bench, limit: Limit, worth: float = WORTH_TRYING) -> Decided:
     best = {name: _best(bench, name, limit, full, worth) for name in bench.ways if name != FULL}
     chosen = full
     for one in best.values():
-        if one is not None and surely_cheaper(one, chosen):
+        if one is not None and _is_priced(one, limit) and surely_cheaper(one, chosen):
             chosen = one
     return Decided(full, best, chosen)
+
+
+def _is_priced(one: Priced, limit: Limit) -> bool:
+    """Whether all that a candidate loses of accuracy is in what is held to the limit."""
+    return one.policy.loses_as is None or bool(limit.quantity.metric and one.lost.loss.any())
+
+
+def simplest(bench: Bench, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
+    """The decision for the simplest of those that can't be told from the one that was taken.
+
+    Those are strategies that cost hardly more, and whose loss at the interval of the one that was
+    taken the curve does not tell from its own (the 95 % interval of the difference has 0 in it;
+    errors of two strategies count as independent).
+
+    Returns
+    -------
+    the decision, and the names of all that are alike, the simplest first
+    """
+    taken = decided.chosen
+    if taken.policy.sub_saves is None:
+        return decided, ()
+    alike, plain = [], decided.best.get(WHOLE)
+    hardly = HARDLY_LESS * difference(decided.full, taken).mean
+    if plain is not None:  # what costs more than it is neither simple nor cheap
+        hardly = min(hardly, max(difference(plain, taken).mean, 0.0))
+    for name, one in decided.best.items():
+        if one is None or isinstance(bench.ways[name], ListedSystem):
+            continue
+        lost, own = bench.price(name, [taken.policy.save_interval_h])[0].lost, taken.lost
+        errors = np.hypot(lost.standard_error, own.standard_error)
+        more = mean_loss(lost.loss - own.loss, errors, min(lost.degrees, own.degrees))
+        if more.interval()[0] <= 0 and not difference(one, taken).mean > hardly:
+            alike.append(name)
+    chosen = decided.best[alike[0]]
+    assert chosen is not None, "what is alike has an interval"
+    return replace(decided, chosen=chosen), tuple(alike)
 
 
 def _best(bench: Bench, name: str, limit: Limit, full: Priced, worth: float) -> Priced | None:

@@ -165,10 +165,8 @@ class Bench:
 
     def _priced(self, strategy: str, policy: RecoveryPolicy, one: StrategyOutcome) -> Priced:
         costs, losses, useful_h = one.costs, one.losses, self.experiment.useful_h
-        finished = costs.finished
-        done_h = np.full(len(finished), useful_h)
+        finished, done_h = costs.finished, np.full(len(costs.finished), useful_h)
         if self.experiment.horizon_h is not None:
-            finished = finished & (costs.useful_h > 0.0)
             done_h = np.where(finished, costs.useful_h, useful_h)
         return Priced(
             strategy=strategy,

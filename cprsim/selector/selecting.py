@@ -22,14 +22,15 @@ from cprsim.selector.deciding import (
     difference,
     fit_tails,
     loses,
+    simplest,
 )
 from cprsim.selector.flips import flips
 from cprsim.selector.limit import Limit
 from cprsim.selector.parameters import decide_again
 from cprsim.selector.pricing import FULL, Bench, Priced, Way
-from cprsim.selector.search import fewest, has_interval, keeps, most_writes
+from cprsim.selector.search import best_within, fewest, has_interval, keeps, most_writes
 from cprsim.selector.words import typed
-from cprsim.staleness import WHOLE, Response, StalenessCurve
+from cprsim.staleness import WHOLE, Metric, Response, StalenessCurve
 
 N_FRONT = 24  # candidates of each strategy on the front, besides those of the search
 N_LEVEL = 8  # the same of what loses nothing: its overhead is shown over the interval
@@ -46,6 +47,7 @@ def select(
     *,
     explain: bool = True,
     draws: Sequence[Experiment] = (),
+    stand_ins: Sequence[StalenessCurve] = (),
 ) -> Selection:
     """Choose the interval of each strategy, and the strategy.
 
@@ -60,6 +62,7 @@ def select(
     explain : whether to price the front, and to look for what would flip the decision, too
     draws : the job with other parameters of its failures, where they are not known for sure; see
         `parameters.variants`
+    stand_ins : curves that might hold for the model as well as `curve`
 
     Raises
     ------
@@ -67,8 +70,8 @@ def select(
         that is not fit for use
     """
     bench = bench_of(experiment, curve, limit, ways, on_priced)
-    decided = fit_tails(bench, limit, decide(bench, limit))
-    full = decided.full
+    decided, alike = simplest(bench, fit_tails(bench, limit, decide(bench, limit)))
+    full, chosen = decided.full, decided.chosen
 
     def shown(one: Priced, rule: str = "") -> Candidate:
         return candidate(one, full, limit, rule, bench.ways[one.strategy])
@@ -81,8 +84,14 @@ def select(
         n_replications=len(full.overhead),
         limit=limit,
         curve=None if curve is None else f"{curve.name} ({curve.origin})",
-        recommended=decided.chosen.strategy,
-        fell_back=decided.chosen is full,
+        recommended=chosen.strategy,
+        fell_back=chosen is full,
+        alike=alike,
+        stand_ins=tuple(
+            _interval_by(other, bench, limit, decided)
+            for other in stand_ins
+            if other.of_policy(chosen.policy, limit.quantity.metric or Metric.AUC)
+        ),
         full=shown(full),
         best=best,
         formula=tuple(shown(one, rule) for rule, one in _formula(bench, curve, limit)),
@@ -95,6 +104,14 @@ def select(
     )
 
 
+def _interval_by(curve: StalenessCurve, bench: Bench, limit: Limit, decided: Decided) -> float:
+    """The interval [h] of the chosen strategy by another curve; 0: none keeps the limit."""
+    name = decided.chosen.strategy
+    other = bench_of(bench.experiment, curve, limit, {name: bench.ways[name]}, bench.on_priced)
+    one = best_within(other, name, limit, most_writes(other, name, decided.full))
+    return 0.0 if one is None else one.policy.save_interval_h
+
+
 def _careful(bench: Bench, decided: Decided) -> Iterator[str]:
     """What the overheads do not show, in sentences."""
     horizon_h = bench.experiment.horizon_h
@@ -105,7 +122,10 @@ def _careful(bench: Bench, decided: Decided) -> Iterator[str]:
         )
     for way in bench.ways.values():
         if isinstance(way, ListedSystem) and way.system.not_counted:
-            yield f"{way.name}: {way.system.not_counted}; that is in no number here."
+            yield (
+                f"{way.name}: {way.system.not_counted}; that is in no number here, and it is not "
+                "recommended, whatever its hours."
+            )
     for name, one in decided.best.items():
         if one is not None and one.policy.extra_nodes > 0:
             extra = f"{one.policy.extra_nodes:g}"

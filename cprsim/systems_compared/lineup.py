@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cprsim.errors import ParameterError, ScenarioError
-from cprsim.experiments.assemble import Experiment, Planner
+from cprsim.errors import ParameterError
+from cprsim.experiments.assemble import Experiment, Planner, policies_of
 from cprsim.experiments.listed import ListedSystem
 from cprsim.records import RecoveryPolicy
 from cprsim.recovery import NEVER, STRATEGIES
@@ -104,10 +104,11 @@ def lineup_of(
     ParameterError : a name of `only` is none, or what it names can't run the job
     """
     planner = Planner(loaded.scenario, experiment)
-    entrants = list(_listed(loaded, planner))
-    now = listed = next((one for one in entrants if one.name == TODAY), entrants[0]).name
+    listed = zip(loaded.scenario.recovery, policies_of(loaded, experiment), strict=True)
+    entrants = [Entrant(entry, policy, is_listed=True) for entry, policy in listed]
+    now = first = next((one for one in entrants if one.name == TODAY), entrants[0]).name
     if today and not fixed:
-        entrants, now = _with_today(entrants, listed, planner), TODAY
+        entrants, now = _with_today(entrants, first, planner), TODAY
     names = {entrant.name for entrant in entrants}
     left_out: dict[str, str] = {}
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
@@ -126,7 +127,7 @@ def lineup_of(
                 left_out[name] = str(error)
     if only:
         left_out = _named(only, {one.name for one in entrants}, left_out)
-        entrants = [one for one in entrants if (listed if one.keeps else one.name) in only]
+        entrants = [one for one in entrants if (first if one.keeps else one.name) in only]
     if available:
         papers = [one.name for one in entrants if one.name != now and not _known(one).runs_as]
         left_out |= dict.fromkeys(papers, PAPER)
@@ -167,15 +168,6 @@ def _named(only: Sequence[str], there: set[str], left_out: Mapping[str, str]) ->
             known = ", ".join([*sorted(there), *sorted(left_out)])
             raise ParameterError(f"--only: there is no `{name}`; there are: {known}")
     return {}
-
-
-def _listed(loaded: LoadedScenario, planner: Planner) -> Iterator[Entrant]:
-    for number, entry in enumerate(loaded.scenario.recovery):
-        key = f"recovery.{number}"
-        try:
-            yield Entrant(entry, planner.policy(entry), is_listed=True)
-        except ParameterError as error:
-            raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
 
 
 def _others(loaded: LoadedScenario) -> Iterator[str]:

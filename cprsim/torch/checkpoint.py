@@ -11,6 +11,7 @@ Rows are those of this process's tables; several processes need a folder each.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -165,11 +166,21 @@ class PriorityCheckpoint:
         return n_bytes
 
     def compact(self) -> None:
-        """A new base of what is saved; takes memory for one copy of the tables."""
+        """A new base of what is saved; takes memory for one copy of the tables.
+
+        Where a save since the last base is damaged, every row is saved as it is now.
+
+        Raises CheckpointError where the last base is damaged, or of other tables.
+        """
         base = self._read(self._path(BASE, self._numbers(BASE)[-1]))
         arrays = {name: np.array(one) for name, one in base.items()}
-        for path in self._since_base():
-            self._into(arrays, self._read(path))
+        try:
+            for path in self._since_base():
+                self._into(arrays, self._read(path))
+        except CheckpointError as error:
+            warnings.warn(f"{error}; every row is saved anew", stacklevel=3)
+            self.save_all()
+            return
         self._write(BASE, arrays)
         self._remove_superseded()
 

@@ -31,6 +31,16 @@ failures:
   shocks: {every: 300 h, sizes: {2: 3.0}, nodes: 40}
 # no repair times: there are none
 """
+OF_16_NODES = """\
+failures:
+  kind: job
+  nodes: 16  # of the job with this rate
+  family: weibull
+  mtbf: 33.35 h
+  mtbf_95: [30 h, 37 h]
+  shape: 0.8
+  role: any
+"""
 OPTIONS = {"--over", "--target-pls"}
 UNKNOWN = ("--failures", "unknown", "--saves", "unknown")
 
@@ -67,6 +77,20 @@ def test_what_it_writes_runs(cprsim, kind, saves) -> None:
     assert ("today" in strategies) == (saves != "unknown")
 
 
+def test_it_says_the_state_in_all_and_what_it_guessed(cprsim) -> None:
+    job = ("--kind", "llm", "--nodes", "128x8", "--failures", "8 h", "--saves", "unknown")
+    told = cprsim("init", "told.yaml", *job, "--state", "6 TB", "--length", "30 d").stdout
+    assert (
+        "state of 6 TB in all, 46.9 GB on each of 128 nodes; 30 d of useful work "
+        "(guessed: --storage)"
+    ) in told
+    assert "state of 12.8 TB in all, 100 GB" in cprsim("init", "guessed.yaml", *job).stdout
+    whole = cprsim("validate", "told.yaml", "--set", "cluster.state=6 TB").stdout
+    assert "state of 768 TB in all" in whole
+    assert "then write 46.88 GB" in whole
+    assert "warning" not in cprsim("validate", "told.yaml").stdout
+
+
 def test_the_commands_that_it_names_quote_the_file_and_take_the_scenario(cprsim) -> None:
     made = cprsim("init", "a b.yaml", *RECOMMENDER, "--saves", "1 h, 2 min", "--json")
     named = [one["command"] for one in json.loads(made.stdout)["commands"]]
@@ -100,6 +124,36 @@ def test_a_section_that_fit_saved_is_taken_as_it_is(cprsim, tmp_path) -> None:
     assert load_scenario("mine.yaml").scenario.failures.shape == 0.6
 
 
+@pytest.mark.parametrize(("nodes", "mtbf_h"), [(8, 66.7), (16, 33.35), (64, 8.3375)])
+def test_a_rate_of_so_many_nodes_is_scaled_to_the_job(cprsim, tmp_path, nodes, mtbf_h) -> None:
+    (tmp_path / "failures.yaml").write_text(OF_16_NODES, "utf-8")
+    arguments = ("--kind", "llm", "--nodes", nodes, "--saves", "unknown")
+    called = cprsim("init", "mine.yaml", *arguments, "--failures", "failures.yaml")
+    assert called.exit_code == 0, called.stderr
+    failures = load_scenario("mine.yaml").scenario.failures
+    assert failures.mtbf_h == pytest.approx(mtbf_h)
+    assert failures.mtbf_95_h == pytest.approx((30 * 16 / nodes, 37 * 16 / nodes))
+    assert (failures.shape, failures.nodes) == (0.8, nodes)
+    text, how = (tmp_path / "mine.yaml").read_text("utf-8"), f"scaled from 16 to {nodes} nodes"
+    assert (how in text, how in called.stderr) == (nodes != 16, nodes != 16)
+
+
+def test_hazards_and_pieces_are_scaled_too_and_a_rate_of_unknown_nodes_is_not(
+    cprsim, tmp_path
+) -> None:
+    arguments = ("init", "mine.yaml", "--kind", "llm", "--nodes", 8, "--saves", "unknown")
+    file = tmp_path / "failures.yaml"
+    pieces = "family: piecewise, ages: [0 h, 12 h], hazards: [0.1 failures/h, 2e-2 failures/h]"
+    file.write_text(f"failures: {{kind: job, nodes: 16, {pieces}, role: any}}\n", "utf-8")
+    assert cprsim(*arguments, "--failures", file).exit_code == 0
+    failures = load_scenario("mine.yaml").scenario.failures
+    assert (failures.ages_h, failures.hazards_per_h) == ((0, 24), (0.05, 0.01))
+    file.write_text("failures: {kind: job, family: exponential, mtbf: 9 h}\n", "utf-8")
+    called = cprsim(*arguments, "--force", "--failures", file)
+    assert called.exit_code == 2
+    assert "failures.nodes is missing: of how many nodes is this rate?" in called.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -109,6 +163,7 @@ def test_a_section_that_fit_saved_is_taken_as_it_is(cprsim, tmp_path) -> None:
         (("--kind", "llm", "--nodes", "few", *UNKNOWN), "--nodes: 'few' is no number"),
         ((*RECOMMENDER[:4], "--failures", "28", "--saves", "unknown"), "--failures: '28'"),
         ((*RECOMMENDER, "--saves", "often"), "--saves: 'often'"),
+        ((*RECOMMENDER, "--saves", "unknown", "--state", "6"), "--state: '6' has no unit"),
         ((*RECOMMENDER[:4], "--failures", "small.yaml", "--saves", "unknown"), "small.yaml"),
         (("--kind", "llm", "--nodes", "1", "--failures", "few.csv", "--saves", "unknown"), "few"),
         (("--kind", "llm", "--nodes", "21", "--failures", "log.csv", "--saves", "unknown"),

@@ -51,7 +51,7 @@ def test_fit_says_what_was_closed_and_counted_once(log: Path) -> None:
     arguments = ("fit", log, "--time-unit", "h", "--bootstrap", 0, "--nodes", 2)
     notes = json.loads(call(*arguments, "--json").stdout)["notes"]
     assert CLOSED in notes
-    assert "1 row(s) said twice, counted once" in notes
+    assert "1 outage(s) of nodes that were down already, merged into the outage under way" in notes
     assert f"note: {CLOSED}" in call(*arguments).stdout
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.making import SCENARIOS
+from tests.making import SCENARIOS, small_scenario
 
 
 @pytest.fixture
@@ -35,6 +35,22 @@ def test_validate_names_file_and_line_of_every_problem(cprsim, scenario):
     assert called.exit_code == 2
     lines = called.stderr.splitlines()
     assert [line.split(": ")[0] for line in lines] == [f"{scenario}:2", f"{scenario}:5"]
+
+
+@pytest.mark.parametrize(
+    ("section", "key"),
+    [
+        ("kernel: {clicks: {file: nowhere.txt}}", "kernel.clicks.file"),
+        ("fleet: {table: nowhere.txt}", "fleet.table"),
+    ],
+)
+def test_validate_says_which_file_is_not_there(cprsim, scenario, section, key):
+    text = f"{scenario.read_text()}{section}\n"
+    scenario.write_text(text)
+    called = cprsim("validate", scenario)
+    assert called.exit_code == 2
+    line = len(text.splitlines())
+    assert called.stderr.startswith(f"{scenario}:{line}: {key}: `nowhere.txt` is not there")
 
 
 def test_schema_is_a_json_schema(cprsim):
@@ -163,3 +179,14 @@ def test_validate_tells_scripts_what_is_wrong_and_where(cprsim, scenario):
         (2, "job.useful"),
         (5, "costs.save"),
     ]
+
+
+@pytest.mark.parametrize("command", ["run", "compare-systems", "select"])
+def test_all_entries_that_can_not_serve_the_job_are_told_at_once(cprsim, scenario, command):
+    recovery = "full, gemini, {strategy: hsdp, options: {group: 3}}, varuna"
+    text = small_scenario(recovery).replace("kind: job", "kind: job, role: worker")
+    scenario.write_text(text.replace("trainers: 2, emb_ps: 4", "workers: 16"))
+    called = cprsim(command, scenario)
+    assert called.exit_code == 2
+    keys = [line.split(": ")[1] for line in called.stderr.splitlines()]
+    assert keys == ["recovery.1", "recovery.2", "recovery.3"]

@@ -14,6 +14,7 @@ import typer
 from cprsim.cli.app import app
 from cprsim.making.options import shortcuts
 from cprsim.results import load_result
+from tests.making import small_scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
@@ -217,6 +218,20 @@ def test_accuracy_stands_beside_overhead_and_the_curve_in_the_folder(cprsim, sce
     bad = cprsim("run", scenario, "--set", "accuracy.curve=other.csv")
     assert bad.exit_code == 2
     assert "--set accuracy.curve: accuracy.curve: `other.csv` is not there" in bad.output
+
+
+def test_an_assumed_limit_is_called_one_first_with_what_it_costs(cprsim, scenario) -> None:
+    assumed = small_scenario().replace("target_pls: 0.1", "target_pls: 0.1, assumed: true")
+    scenario.write_text(assumed)
+    first = cprsim("run", scenario).stdout.partition("\n\n")[0]
+    assert first.startswith("The limit of cpr is assumed, nobody gave it: a portion of 0.1 of")
+    assert "By the shipped curves, the nearest there are, it costs 0.00" in first
+    curve = "strategy,pls,loss,standard_error\npartial,0.3,0.003,0.0003\n"
+    (scenario.parent / "mine.csv").write_text(curve)
+    named = ("--set", "accuracy.curve=mine.csv")
+    assert "(PLS). It costs 0.00" in cprsim("run", scenario, *named).stdout.partition("\n\n")[0]
+    given = cprsim("run", scenario, "--set", "recovery.cpr.target_pls=0.1").stdout
+    assert given.startswith("small: 20 h")
 
 
 @pytest.mark.parametrize(

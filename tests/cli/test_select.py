@@ -150,7 +150,13 @@ def test_an_option_takes_the_files_limit_away(select, scenario: Path) -> None:
         (["--max-auc-loss", "0.1", "--confidence", "0.1"], "out of range"),
         (["--max-auc-loss", "0.1", "--risk", "high"], "neither `mean` nor a share of jobs"),
         (["--max-auc-loss", "0.1", "--replications", "5"], "at least"),
+        (["--max-auc-loss", "0.01%%"], "--max-auc-loss': '0.01%%' is no number"),
+        (
+            ["--max-auc-loss", "100%"],
+            "--max-auc-loss: accuracy.max_auc_loss: `1.0` is out of range",
+        ),
         (["--max-log-loss", "0.1"], "knows none of"),
+        (["--max-loss", "recall=0.1"], "it knows losses of auc"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_message_and_nothing_is_written(
@@ -160,6 +166,7 @@ def test_what_is_wrong_is_said_in_one_message_and_nothing_is_written(
     assert result.exit_code == 2
     assert said in result.output
     assert "Traceback" not in result.output
+    assert "--set" not in result.output
     assert not (tmp_path / "results").exists()
 
 
@@ -189,6 +196,45 @@ def test_a_limit_of_any_metric_of_the_curve_is_kept(select, curve: Path) -> None
     assert by_ne["limit"]["quantity"] == "ne"
     assert by_ne["entries"] == by_auc["entries"]
     assert len(by_ne["entries"]) > 2
+
+
+def test_what_is_pasted_gives_the_same_choice_again_and_the_same_order(
+    drawing_cprsim, scenario: Path, undrawn: None
+) -> None:
+    few = ("--replications", 100)
+    limit = ("--max-auc-loss", "0.02%", "--curve", "criteo-kaggle-linear", *few)
+    first = drawing_cprsim("select", scenario, *limit)
+    assert first.exit_code == 0, first.output
+    block = first.stdout[first.stdout.index("accuracy: {") :].split("\n\n")[0]
+    assert "curve: criteo-kaggle-linear, max_auc_loss: 0.0002" in block
+    kept = [one for one in SCENARIO.splitlines() if not one.startswith("recovery")]
+    scenario.write_text("\n".join([*kept, block, ""]), "utf-8")
+    again = drawing_cprsim("select", scenario, *few)
+    assert again.stdout.partition("\nresults ")[0] == first.stdout.partition("\nresults ")[0]
+    chosen = json.loads(drawing_cprsim("select", scenario, *few, "--json").stdout)
+    ran = json.loads(drawing_cprsim("run", scenario, *few, "--json").stdout)
+    by_run = {one["name"]: one["overhead_fraction"]["mean"] for one in ran["strategies"]}
+    by_choice = {name: one["overhead"]["mean"] for name, one in chosen["best"].items()}
+    assert by_run == pytest.approx(by_choice | {"full": chosen["full"]["overhead"]["mean"]})
+
+
+def test_a_shipped_curve_is_called_a_stand_in_with_what_the_others_say(
+    drawing_cprsim, scenario: Path, undrawn: None
+) -> None:
+    limit = ("--max-auc-loss", 0.0005, "--curve", "criteo-kaggle-linear", "--replications", 100)
+    text = drawing_cprsim("select", scenario, *limit).stdout
+    said = json.loads(drawing_cprsim("select", scenario, *limit, "--json").stdout)
+    own = said["best"][said["recommended"]]["interval_h"]
+    assert len(said["stand_ins"]) == 3
+    assert min(said["stand_ins"]) < own
+    assert "It stands in for your model's." in text
+    assert f"the interval of {said['recommended']} is " in text
+
+
+def test_it_says_which_candidates_it_knows(select) -> None:
+    ended = select("--max-auc-loss", 0.0005).stdout
+    assert "Compared: full, partial, cpr-mfu; of recovery systems those that the" in ended
+    assert "`cprsim compare-systems` compares every system" in ended
 
 
 @pytest.mark.parametrize("said", ["ne", "ne=much", "N E=0.1", "ne=-1", "recall=0.1"])

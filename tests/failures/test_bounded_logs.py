@@ -181,7 +181,10 @@ def test_a_log_of_many_pieces_reads_as_one(tmp_path: Path, monkeypatch: pytest.M
     for name in ("node", "start_h", "end_h", "ended", "cause_code"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(pieces, name))
     assert whole.notes == pieces.notes
-    assert "1 row(s) said twice, counted once" in whole.notes
+    assert (
+        "1 outage(s) of nodes that were down already, merged into the outage under way"
+        in whole.notes
+    )
     assert whole.node_names == ("a", "b", "q", "z")
     path.write_text(path.read_text() + "a,soon,,\n")
     with pytest.raises(TraceError, match=r"log.csv:502: start: 'soon' is no ISO 8601"):

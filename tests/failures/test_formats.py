@@ -167,6 +167,19 @@ def test_kubernetes_pairs_leave_out_what_has_no_partner(tmp_path: Path) -> None:
         assert note in outages.notes
 
 
+def test_a_node_that_restarts_while_it_is_not_ready_fails_once(tmp_path: Path) -> None:
+    events = [
+        node_event("a", "NodeNotReady", "2024-05-01T01:00:00"),
+        node_event("a", "Rebooted", "2024-05-01T01:30:00"),
+        node_event("a", "NodeReady", "2024-05-01T02:00:00"),
+        node_event("b", "Rebooted", "2024-05-01T03:00:00"),
+    ]
+    outages = read(kept(tmp_path, "\n".join(json.dumps(event) for event in events)))
+    assert outages.cause == ("NodeNotReady", "Rebooted")
+    what = "outage(s) of nodes that were down already, merged into the outage under way"
+    assert f"1 {what}" in outages.notes
+
+
 def test_xids_of_every_kind_of_kernel_log(tmp_path: Path) -> None:
     tail = "kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"
     text = (

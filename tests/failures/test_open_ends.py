@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -107,7 +108,7 @@ def test_what_is_closed_and_what_stays_open_is_counted(tmp_path: Path) -> None:
     assert outages.end_h.tolist() == [30, 22, 31, 100, 100, 100]
     assert outages.ended.tolist() == [False, True, True, False, False, False]
     assert outages.guessed.tolist() == [True, False, False, False, False, False]
-    assert outages.merged().n_outages == 6
+    assert outages.n_outages == 6
     assert outages.notes == (
         "1 outage(s) without an end, closed by the next failure of the node",
         "3 outage(s) without an end, still under way at the end of the observation",
@@ -119,7 +120,7 @@ def test_a_repair_time_can_be_given_and_does_not_swallow_the_next_failure(tmp_pa
     path.write_text("node,start\na,10\na,11\nb,20\na,40\n")
     outages = read_tidy(path, time_unit="h", period=(0, 100), repair_h=2.0)
     np.testing.assert_allclose(outages.down_h, [1, 2, 2, 2])
-    assert outages.merged().n_outages == 4
+    assert outages.n_outages == 4
     assert repair_times(outages).n == 0  # nobody saw them
     assert "4 outage(s) without an end, taken to last 2 h" in outages.notes
     assert "1 outage(s) without an end, of these cut at the node's next failure" in outages.notes
@@ -135,7 +136,7 @@ def test_outages_that_are_left_out_or_merged_are_counted(tmp_path: Path) -> None
     assert notes == (
         "1 outage(s) from the end of the period on left out",
         "1 outage(s) outside the observation left out",
-        "1 outage(s) of nodes that were down already, part of the outage under way",
+        "1 outage(s) of nodes that were down already, merged into the outage under way",
     )
 
 
@@ -190,12 +191,33 @@ def test_a_window_beyond_the_year_2262_is_refused_or_used_as_any_other(rare: Pat
 # ----------------------------------------------------------------------------- rows said twice
 
 
-def test_rows_are_the_same_only_if_all_their_columns_are(tmp_path: Path) -> None:
+def test_rows_of_a_node_at_one_instant_are_one_failure(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text(
         "node,disk,start,end,note\na,sda,5,6,\na,sdb,5,6,\na,sda,5,6,\na,sda,5,6,x\nb,sda,5,6,\n"
     )
     outages = read_tidy(path, time_unit="h", period=(0, 10))
-    assert outages.n_outages == 4
-    assert "1 row(s) said twice, counted once" in outages.notes
-    assert gaps(outages).n_zero == 3
+    assert outages.n_outages == 2
+    assert (
+        "3 outage(s) of nodes that were down already, merged into the outage under way"
+        in outages.notes
+    )
+    assert gaps(outages).n_zero == 1
+
+
+def test_a_row_with_an_end_and_one_without_are_one_outage_with_that_end(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("node,start,end\na,10,\na,10,12\na,40,\na,60,61\nb,70,71\n")
+    outages = read_tidy(path, time_unit="h", period=(0, 100))
+    assert outages.start_h.tolist() == [10, 40, 60, 70]
+    assert outages.end_h.tolist() == [12, 60, 61, 71]
+    assert outages.guessed.tolist() == [False, True, False, False]
+
+
+def test_an_outage_that_begins_when_one_of_a_given_length_ends_is_a_failure(tmp_path: Path) -> None:
+    """Whatever the sum of a date and a length rounds to."""
+    path = tmp_path / "log.csv"
+    begins = [datetime(2024, 1, 1) + timedelta(minutes=7 * i) for i in range(2000)]
+    rows = "".join(f"a,{at:%Y-%m-%d %H:%M},7 min\n" for at in begins)
+    path.write_text(f"node,start,duration\n{rows}")
+    assert read_tidy(path).n_outages == 2000

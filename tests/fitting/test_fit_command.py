@@ -98,7 +98,7 @@ def test_filters_and_figures(
     assert 10 < said["gaps"]["n_observed"] < 80
     assert len(said["figures"]) == 8 == len(list((tmp_path / "drawn").iterdir()))
     both = call("fit", log, *options, "--cause", "DISK", "--json")
-    assert json.loads(both.stdout)["gaps"]["n_observed"] == 199
+    assert json.loads(both.stdout)["gaps"]["n_observed"] == 194  # of 199: 5 within
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ def test_lanl_from_one_command(failure_logs: Path) -> None:
     file = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
     result = call("fit", file, "--system", 2, "--bootstrap", 0, "--json")
     families = {one["name"]: one for one in json.loads(result.stdout)["gaps"]["families"]}
-    assert f"{families['weibull']['log_likelihood']:.1f}" == "-19126.0"
-    assert f"{families['gamma']['parameters']['shape']['estimate']:.3f}" == "0.638"
+    assert f"{families['weibull']['log_likelihood']:.1f}" == "-19088.7"
+    assert f"{families['gamma']['parameters']['shape']['estimate']:.3f}" == "0.641"
 
 
 @pytest.mark.long

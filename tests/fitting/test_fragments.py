@@ -182,7 +182,7 @@ def test_what_a_log_is_called_stays_within_its_comment(scenario: Run) -> None:
     for write in (fragment, job_fragment):
         text = write(fitted, "a\nfailures: {kind: none}\x1b[2J", None)
         assert text.splitlines()[0] == "# fitted to a?failures: {kind: none}?[2J"
-        scenario(text, 4, 1.0)
+        scenario(text, 12, 1.0)
 
 
 # ------------------------------------------------------------------------------ scaled to a job

@@ -76,8 +76,8 @@ def to_2000(logs: Path) -> str:
 def node_22(logs: Path) -> str:
     outages = lanl(logs, YEARS_2000)
     lifetimes = gaps(outages.where(outages.node == outages.node_names.index("2/22")))
-    one = {1: "one"}.get(lifetimes.n_zero, str(lifetimes.n_zero))
-    return f"{zero_gaps(lifetimes, one)}; Weibull {shape(fit(FAMILIES['weibull'], lifetimes))}"
+    none = {0: "none"}.get(lifetimes.n_zero, str(lifetimes.n_zero))
+    return f"{zero_gaps(lifetimes, none)}; Weibull {shape(fit(FAMILIES['weibull'], lifetimes))}"
 
 
 def all_repairs(logs: Path) -> str:

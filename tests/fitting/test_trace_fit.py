@@ -14,9 +14,10 @@ from cprsim.experiments.assemble import assemble
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import with_mean
 from cprsim.failures.presets import PRESETS, preset
+from cprsim.failures.replay import Replay
 from cprsim.failures.traces import read_infinitehbd
 from cprsim.fitting.fragments import correlated_fragment, fragment, job_fragment
-from cprsim.fitting.trace_fit import TraceFit, fit_trace
+from cprsim.fitting.trace_fit import TraceFit, fit_trace, verdict
 from cprsim.plots.fit import fit_figures
 from cprsim.plots.save import save_figure
 from cprsim.records import Cluster, Holds, Role
@@ -153,6 +154,30 @@ def test_a_log_without_ends_has_no_repairs_but_the_rest(tmp_path: Path) -> None:
     assert "no repair times" in fragment(fitted, "a log without ends")
 
 
+def test_what_befalls_a_node_that_is_down_changes_nothing(tmp_path: Path) -> None:
+    """Neither headline nor gaps nor fragment nor replay: the node had failed already."""
+    rng = np.random.default_rng(5)
+    rows, inside = [], []
+    for node in range(8):
+        at_h = rng.exponential(50.0)
+        while at_h < 3000:
+            rows.append(f"n{node},{at_h},{at_h + 4}")
+            inside += [f"n{node},{at_h + 1},{at_h + 3}", f"n{node},{at_h + 2},{at_h + 2}"]
+            inside.append(f"n{node},{at_h},")
+            at_h += 4 + rng.exponential(50.0)
+    path, said = tmp_path / "log.csv", []
+    for more in ([], inside):
+        path.write_text("\n".join(["node,start,end", *rows, *more]) + "\n")
+        outages = read_tidy(path, time_unit="h", period=(0, 3100), n_nodes=8)
+        fitted = fit_trace(outages, n_bootstrap=0)
+        said.append(
+            (verdict(fitted, 8).mtbf_h, fragment(fitted, "log.csv"), Replay(outages).notes[0])
+        )
+    assert said[0] == said[1]
+    merged = f"{len(inside)} outage(s) of nodes that were down already"
+    assert outages.notes[-1] == f"{merged}, merged into the outage under way"
+
+
 def test_infinitehbd_as_a_whole(failure_logs: Path) -> None:
     outages = read_infinitehbd(failure_logs / "infinitehbd/fault_trace.json", n_nodes=400)
     fitted = fit_trace(outages, n_bootstrap=19)
@@ -162,10 +187,9 @@ def test_infinitehbd_as_a_whole(failure_logs: Path) -> None:
     assert best.p_value > 0.05
     assert {judged.p_value for judged in fitted.gaps.ranking.judged[2:]} == {1 / 20}
     text = job_fragment(fitted, "InfiniteHBD")
-    assert yaml.safe_load(text)["failures"]["shape"] == 0.489519
+    assert yaml.safe_load(text)["failures"]["shape"] == 0.489694
     section = yaml.safe_load(fragment(fitted, "InfiniteHBD"))["failures"]
     assert section["kind"] == "correlated"
-    # as after overlapping outages of a node became one
     assert section["shocks"]["sizes"] == {2: 19, 3: 5, 4: 2, 6: 1, 8: 2}
     assert section["shocks"]["nodes"] == 400
 

@@ -167,7 +167,8 @@ def test_an_unknown_that_can_not_be_is_refused_before_anything_is_simulated(
 def test_stale_shards_are_recommended_where_the_scenario_says_what_it_accepts(
     tmp_path: Path,
 ) -> None:
-    for entry, best in (("{strategy: cpr, target_pls: 0.1}", "cpr"), ("partial", "full")):
+    accepted, guessed = (f"{{strategy: cpr, target_pls: 0.1{s}}}" for s in ("", ", assumed: true"))
+    for entry, best in ((accepted, "cpr"), (guessed, "full"), ("partial", "full")):
         scenario = loaded(tmp_path, KINDS % "", f"recovery=[full, {entry}]")
         options = run_options(scenario, [{}], HERE, PointStore(tmp_path))
         stale = options[1]

@@ -26,7 +26,9 @@ def test_the_fleet_of_the_study_has_the_jobs_that_the_study_draws() -> None:
 
 def test_the_mtbf_of_a_job_falls_as_one_over_its_nodes(tmp_path: Path) -> None:
     fleet = prepared(
-        tmp_path, "{jobs: 40, kinds: 20, vary: {nodes: {family: uniform, low: 3, high: 60}}}"
+        tmp_path,
+        "{jobs: 40, kinds: 20, vary: {nodes: {family: uniform, low: 3, high: 60}}}",
+        "failures.nodes=6",
     )
     for kind in fleet.kinds:
         mtbf_h = kind.experiment.failures.lifetime.mean_h  # type: ignore[union-attr]

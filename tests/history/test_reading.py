@@ -36,6 +36,57 @@ def test_an_event_of_torchrun_without_a_time_stamp_is_refused_with_its_line(tmp_
         read_logs([bare])
 
 
+AT = "2026-11-22T20:11:59.5+00:00"
+START = '{"name": "torchelastic.worker.status.START", "source": "AGENT", "metadata": %s}'
+SAVE = "{'checkpoint_id': '/c/7', 'event': 'start', 'time': %s, 'func_name': 'save'}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"{AT} {START[:60]}",
+        f"{AT} {START % 'null'}",
+        f"{AT} {START.replace('metadata', 'about') % '{}'}",
+        AT + " " + START % '{"agent_restarts": "two"}',
+        AT + " " + START % '{"duration_ms": Infinity}',
+        "2026-13-42T20:11:59 " + START % '{"agent_restarts": 9}',
+        "2026-02-30T20:11:59 Sending process 7 closing signal",
+        SAVE.replace("'time': %s, ", ""),
+        SAVE % "'soon'",
+        SAVE.replace("'start'", "start") % 1,
+        "{'checkpoint_id': 1, 2, 'func_name': 'save'}",
+    ],
+)
+def test_a_damaged_line_of_torchrun_is_counted_and_the_others_read(tmp_path, line) -> None:
+    path = tmp_path / "damaged.log"
+    path.write_text(f"{SAMPLE.read_text('utf-8')}{line}\n", "utf-8")
+    events, whole = read_logs([path]), read_logs([SAMPLE])
+    n_lines = len(SAMPLE.read_text("utf-8").splitlines())
+    note = f"1 line(s) that are no event left out: damaged.log:{n_lines + 1}"
+    assert events.notes == (*whole.notes, note)
+    assert events.n_events == whole.n_events
+
+
+def test_two_events_of_torchrun_in_one_line_are_both_read(tmp_path) -> None:
+    path = tmp_path / "two.log"
+    ends = START.replace("START", "FAILED") % "{}"
+    path.write_text(f"{AT} {START % '{}'} {ends}\n", "utf-8")
+    events = read_logs([path])
+    assert (events.n_events, events.notes) == (2, ())
+
+
+def test_logs_of_one_name_that_name_no_job_are_jobs_of_their_own(tmp_path) -> None:
+    files = [tmp_path / run / "events.jsonl" for run in ("a", "b")]
+    for file in files:
+        file.parent.mkdir()
+        events = told((0, "job.start"), (9, "progress", {"step": 9}), (9, "job.end", {"step": 9}))
+        nameless = [{key: one[key] for key in one if key != "job"} for one in events]
+        write_events(file, nameless)
+    (tmp_path / "a" / "other.jsonl").write_bytes(files[0].read_bytes())
+    jobs = read_logs([*files, tmp_path / "a" / "other.jsonl", files[0]]).jobs
+    assert jobs == ("a/events.jsonl", "b/events.jsonl", "other")
+
+
 ATTEMPTS = """\
 job,start,end,last_step,last_saved_step,cause
 a,2026-01-01T00:00:00,2026-01-01T10:00:00,1000,900,ecc
@@ -83,15 +134,11 @@ def test_damaged_lines_are_counted_and_the_others_read(tmp_path) -> None:
     bad = ['{"time_unix_nano": 1', "null", '{"event": "progress"}', '{"time_unix_nano": true}']
     odd = '{"time_unix_nano": 7000000000, "event": "coffee", "job": "j"}'
     path = tmp_path / "log.jsonl"
-    path.write_text(
-        "\n".join(
-            [good[0], *bad, odd, good[1], '{"cut off'],
-        ),
-        "utf-8",
-    )
+    lines = [good[0], *bad, odd, good[1], '{"cut off', good[1].replace("progress", "pr\xfdgress")]
+    path.write_text("\n".join(lines), "latin-1")
     events = read_logs([path])
     assert events.n_events == 2
-    assert events.notes[0].startswith("5 line(s) that are no event left out: log.jsonl:2")
+    assert events.notes[0].startswith("6 line(s) that are no event left out: log.jsonl:2")
     assert "1 event(s) 'coffee' left out" in events.notes[1]
 
 

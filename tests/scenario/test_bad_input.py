@@ -64,6 +64,9 @@ ONE_WRONG = {
     "instant beyond any wall time": (
         ("count: 5", "clock: wall, at: [60 h, 5000 h]"),
         7, "failures.at.1", "beyond 100 times the job of 50 h"),
+    "a rate of other nodes": (
+        ("kind: injected, count: 5", "kind: job, nodes: 16, family: exponential, mtbf: 9 h"),
+        7, "failures.nodes", "this is the rate of 16 node(s), the job has 38"),
     "no such clock": (
         ("count: 5", "clock: work, count: 5"), 7, "failures.clock", "is not one of"),
     "servers and together": (
@@ -162,6 +165,9 @@ ONE_WRONG = {
     "same name twice": (
         ("- full", "- {strategy: cpr, target_pls: 0.2}"), 15, "recovery.1", "name: cpr-2"),
     "no target": ((", target_pls: 0.1", ""), 15, "recovery.1.target_pls", "is missing"),
+    "assumed without a target": (
+        ("- full", "- {strategy: partial, assumed: true}"),
+        14, "recovery.0.assumed", "goes with `target_pls`"),
     "target in per cent": (("0.1", "10 %"), 15, "recovery.1.target_pls", "is not a number"),
     "target beyond 1": (("0.1", "1.5"), 15, "recovery.1.target_pls", "at most 1"),
     "target without use": (

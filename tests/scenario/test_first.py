@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -33,7 +34,7 @@ failures:
   shocks: {every: 300 h, sizes: {2: 3.0}, nodes: 400}
 # under cluster, with spares: repair: {family: exponential, mean: 2 h}
 """
-NODES = {JobKind.recommender: ("1", "12", "0+3"), JobKind.llm: ("1", "128")}
+NODES = {JobKind.recommender: ("1", "12", "0+3"), JobKind.llm: ("1", "3", "128x8")}
 FAILURES = ("28 h", "1 s", "20 yr per node", "10 min per node", "unknown")
 SAVES = ("unknown", "30 min, 2 min", "unknown, 100 ms", "1 s, unknown")
 CASES = [
@@ -56,7 +57,7 @@ def test_a_first_scenario_of_any_answers_is_valid_and_can_be_assembled() -> None
         loaded = load_scenario(FILE, text=text)
         assert loaded.scenario.name == "first", case
         experiment = assemble(loaded)
-        assert len(experiment.policies) == text.count("\n  - "), case
+        assert len(experiment.policies) == text.partition("\nrecovery:")[2].count("\n  - "), case
 
 
 @pytest.mark.parametrize("kind", JobKind)
@@ -70,12 +71,39 @@ def test_numbers_that_were_given_stand_in_the_scenario(kind) -> None:
     assert today.interval == pytest.approx(TIME.parse("17 min"))
 
 
+@pytest.mark.parametrize("kind", JobKind)
+def test_the_state_in_all_is_dealt_out_and_what_nobody_says_is_guessed(kind) -> None:
+    made = answers(kind, "128x8" if kind is JobKind.llm else "24", "8 h", "30 min, 1 min")
+    told = replace(made, state_bytes=6e12, storage_bytes_per_h=3.6e14, useful_h=240.0)
+    text = first_scenario(told, "x")
+    cluster = load_scenario(FILE, text=text).scenario.cluster
+    n_nodes = 128 if kind is JobKind.llm else 8
+    assert cluster.shard_bytes == pytest.approx(6e12 / n_nodes, rel=1e-3)
+    assert f"state of 6 TB in all, {6e12 / n_nodes / 1e9:.3g} GB on each" in cluster.state_said
+    assert "storage: {bandwidth: 800 Gbit/s}  # given" in text
+    assert "useful: 10 d                  # given" in text
+    assert ("nodes of 8 GPUs" in text) == (kind is JobKind.llm)
+    assert n_assumed(first_scenario(made, "x")) == n_assumed(text) + 3
+
+
+@pytest.mark.parametrize("kind", JobKind)
+def test_a_share_of_the_failures_takes_a_rack_or_the_whole_job(kind) -> None:
+    text = first_scenario(answers(kind, "12", "28 h", "30 min, 2 min"), "x")
+    scenario = load_scenario(FILE, text=text).scenario
+    assert [one.reach for one in scenario.scopes] == ["process", "node", "rack", "all"]
+    assert sum(one.share or 0.0 for one in scenario.scopes) == pytest.approx(1.0)
+    lines = [line for line in text.splitlines() if "share: 0" in line]
+    assert all("derived:" in line or "recalled:" in line for line in lines)
+    alone = load_scenario(FILE, text=first_scenario(answers(kind, "1", "28 h", "unknown"), "x"))
+    assert alone.scenario.scopes == ()
+
+
 def test_whatever_was_not_given_is_marked() -> None:
     known = first_scenario(answers(JobKind.recommender, "8+4", "28 h", "30 min, 2 min"), "x")
     unknown = first_scenario(answers(JobKind.recommender, "12", "unknown", "unknown"), "x")
     assert n_assumed(unknown) == n_assumed(known) + 3  # two roles and the cost of a save
-    assert "recalled" in unknown
-    assert "recalled" not in known
+    assert "cpr (recalled;" in unknown
+    assert "cpr (recalled;" not in known
 
 
 def test_every_line_with_a_number_of_ones_own_to_check_has_a_comment() -> None:

@@ -123,6 +123,18 @@ def test_the_cheapest_that_surely_pays_is_recommended(job: Job) -> None:
     assert found.chosen.benefit.low > 0
 
 
+@pytest.mark.parametrize(("error", "chosen"), [(0.0005, "cpr-mfu"), (0.00001, "cpr-ssu")])
+def test_of_those_that_the_curve_does_not_tell_apart_the_simplest_wins(
+    job: Job, error: float, chosen: str
+) -> None:
+    curve = curve_of(error, partial=0.010, mfu=0.0060, ssu=0.0058)
+    limit = Limit(LimitedQuantity.AUC, 0.05 * 0.01 * job.pls(0))
+    made = select(job.experiment(), curve, limit, explain=False)
+    assert made.best["cpr-ssu"].overhead.mean < made.best["cpr-mfu"].overhead.mean  # type: ignore[union-attr]
+    assert made.recommended == chosen
+    assert made.alike == (("cpr-mfu", "cpr-ssu") if chosen == "cpr-mfu" else ("cpr-ssu",))
+
+
 def test_a_risk_for_single_jobs_is_a_quantile_over_failure_histories(job: Job) -> None:
     mean = select(job.experiment(), curve_of(), auc(TIGHT, confidence=EVEN), explain=False)
     tail = select(

@@ -300,6 +300,19 @@ def test_with_scopes_what_saves_rows_first_is_compared_too(tmp_path) -> None:
     assert list(found.best) == [*WAYS, "ecrec"]
 
 
+def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
+    only = "recovery=[full, {strategy: hsdp, options: {group: 16}}]"
+    loaded = load_scenario(SCENARIOS / "llm.yaml", [only, "cluster.replicas=8"])
+    experiment = assemble(loaded, with_policies=False)
+    made = select(replace(experiment, n_replications=200), None, NO_LIMIT, explain=False)
+    hsdp = made.best["hsdp"]
+    assert hsdp is not None
+    assert hsdp.pays
+    assert made.fell_back
+    assert "it is not recommended, whatever its hours" in made.notes[0]
+    assert "it costs accuracy that nothing here prices" in said(made)
+
+
 def test_what_a_limit_does_not_know_is_said(tmp_path) -> None:
     made = experiment(tmp_path, "full, {strategy: moc, options: {experts: 4}}")
     text = said(select(made, None, NO_LIMIT, explain=False))

@@ -172,6 +172,29 @@ def test_a_damaged_file_is_passed_over_and_named(tmp_path) -> None:
         checkpoint.restore_all()
 
 
+def test_after_a_damaged_file_a_compaction_saves_every_row_anew(tmp_path) -> None:
+    loop = Loop()
+    checkpoint = PriorityCheckpoint(tmp_path, loop.model, loop.optimizers, strategy="partial")
+    for _ in range(2):
+        loop.run(3, checkpoint.step)
+        checkpoint.save()
+    damaged = min(tmp_path.glob("rows-*"))
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+
+    def save_until_compacted() -> None:
+        while damaged.exists():
+            loop.run(3, checkpoint.step)
+            checkpoint.save()
+
+    with pytest.warns(UserWarning, match=rf"{damaged.name}: damaged.*every row is saved anew"):
+        save_until_compacted()
+    saved = loop.weights()
+    loop.run(3, checkpoint.step)
+    assert not checkpoint.restore_all().damaged
+    assert same(loop.weights(), saved)
+    checkpoint.save()
+
+
 def test_a_folder_of_other_tables_is_refused(tmp_path) -> None:
     loop = Loop()
     PriorityCheckpoint(tmp_path, loop.model, loop.optimizers)

@@ -88,15 +88,8 @@ def read_lanl(
         window_h=to_h - from_h,
         origin=written(from_h),
         node_names=tuple(f"{key // SYSTEM_FACTOR}/{key % SYSTEM_FACTOR}" for key in names),
-        notes=_notes(table[mine]),
     )
     return checked(outages, path)
-
-
-def _notes(table: pd.DataFrame) -> tuple[str, ...]:
-    n_twice = int(table.duplicated().sum())
-    what = "record(s) equal another in everything; kept, as in the published counts"
-    return (f"{n_twice} {what}",) if n_twice else ()
 
 
 def _columns(table: pd.DataFrame, path: Path) -> tuple[Floats, dict[str, Ints]]:

@@ -50,7 +50,7 @@ def outages_of_spells(
     Parameters
     ----------
     path : of the file, for messages
-    spells : in any order; those that are equal count once
+    spells : in any order
     asked : the options
     points : whether spells without an end are instants (unless `asked.repair_h` says how long they
         last); otherwise such a node was down until its next failure
@@ -64,16 +64,13 @@ def outages_of_spells(
     """
     if not spells:
         raise trace_error(path, None, "holds no failure of a node")
-    once = {spell._replace(line=0): spell for spell in reversed(spells)}
-    kept = list(once.values())
-    counted = counted + Counter({"event(s) said twice, counted once": len(spells) - len(kept)})
-    start_h = np.array([spell.start_h for spell in kept])
-    end_h = np.array([spell.end_h for spell in kept])
-    _require_order(path, kept)
+    start_h = np.array([spell.start_h for spell in spells])
+    end_h = np.array([spell.end_h for spell in spells])
+    _require_order(path, spells)
     from_h, to_h = _window(path, start_h, end_h, asked, watched)
-    late = start_h >= to_h if asked.period[1] is not None else np.zeros(len(kept), dtype=bool)
+    late = start_h >= to_h if asked.period[1] is not None else np.zeros(len(spells), dtype=bool)
     counted["outage(s) from the end of the period on left out"] += int(late.sum())
-    in_time = [spell for spell, is_late in zip(kept, late.tolist(), strict=True) if not is_late]
+    in_time = [spell for spell, is_late in zip(spells, late.tolist(), strict=True) if not is_late]
     names = sorted({spell.node for spell in in_time} | watched.nodes)
     number = {name: place for place, name in enumerate(names)}
     known_nodes = len(names) if watched.nodes else None

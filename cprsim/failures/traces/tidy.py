@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,38 +92,6 @@ class TextNumbers:
         return place[numbers], tuple(names)
 
 
-def digests(rows: pd.DataFrame) -> Ints:
-    """A number per row that differs where any cell does, (n_rows,); (0,) without a column."""
-    if rows.columns.empty:
-        return np.zeros(0, dtype=np.int64)
-    hashed = pd.util.hash_pandas_object(rows.fillna(""), index=False, categorize=True)
-    return hashed.to_numpy(dtype=np.uint64).view(np.int64)
-
-
-def said_before(columns: Sequence[np.ndarray]) -> Bools:
-    """Which rows equal an earlier one in every column, (n_rows,).
-
-    Parameters
-    ----------
-    columns : (n_rows,) each; a NaN equals a NaN
-    """
-    bits = [np.ascontiguousarray(column).view(np.uint64) for column in columns]
-    mixed = np.zeros(len(bits[0]), dtype=np.uint64)
-    for column in bits:
-        mixed = (mixed ^ (mixed >> np.uint64(29)) ^ column) * np.uint64(0xBF58476D1CE4E5B9)
-    before = np.zeros(len(mixed), dtype=bool)
-    ordered = np.sort(mixed)
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(twice):  # as good as equal: look at the rows themselves
-        alike = np.flatnonzero(np.isin(mixed, twice))
-        alike = alike[np.lexsort([column[alike] for column in bits])]
-        equal = np.ones(len(alike) - 1, dtype=bool)
-        for column in bits:
-            equal &= column[alike[1:]] == column[alike[:-1]]
-        before[alike[1:][equal]] = True
-    return before
-
-
 # --------------------------------------------------------------------------------------- the reader
 
 COLUMNS = ("node", "start", "end", "cause")
@@ -143,7 +111,6 @@ class _LogRows(NamedTuple):
     start_h: Floats
     end_h: Floats  # NaN where there is none
     cause: Ints  # number of a name
-    others: Ints  # differs where any further column does; (0,) where there is none
     state: Ints  # what the row says of its node; (0,) where rows are outages
 
     def taken(self, index: Ints | Bools) -> _LogRows:
@@ -153,7 +120,6 @@ class _LogRows(NamedTuple):
             self.start_h[index],
             self.end_h[index],
             self.cause[index],
-            self.others[index] if len(self.others) else self.others,
             self.state[index] if len(self.state) else self.state,
         )
 
@@ -174,9 +140,9 @@ def read_table(
 
     Returns
     -------
-    Outages of the period. Rows that are equal in every column of the file count once; a time stamp
-    from the year 9999 on is no end. An outage of which no end is known lasts to the next failure of
-    its node at most. What was left out, closed or assumed is counted in the notes.
+    Outages of the period. A time stamp from the year 9999 on is no end. An outage of which no end
+    is known lasts to the next failure of its node at most. What was left out, closed, assumed or
+    merged is counted in the notes.
 
     Raises
     ------
@@ -188,7 +154,6 @@ def read_table(
     nodes, causes = TextNumbers(path, "node"), TextNumbers(path, "cause")
     n_nodes, period, repair_h = asked.n_nodes, asked.period, asked.repair_h
     rows, like, has_ends, counted, notes_of_ends = _read(pieces(path), path, asked, nodes, causes)
-    rows, n_twice = _once(rows)
     rows = _paired(rows, counted, path)
     from_h, to_h = _window(rows, asked, path, like)
     node, node_names = nodes.in_order(rows.node)
@@ -214,7 +179,6 @@ def read_table(
         + alike(node_names)
         + _notes(
             {
-                "row(s) said twice, counted once": n_twice,
                 "outage(s) from the end of the period on left out": n_late,
                 **counted,
             }
@@ -264,14 +228,12 @@ def _read(
         end_h = _ends_h(rows, start.hours, like, asked, path, counted, theirs)
         _check_rows(rows, start.hours, end_h, path)
         cause = rows["cause"].fillna("") if "cause" in rows else pd.Series("", index=rows.index)
-        others = [name for name in table if name not in theirs.values()]
         read.append(
             _LogRows(
                 nodes.numbers(rows["node"].str.strip()),
                 start.hours,
                 end_h,
                 causes.numbers(cause),
-                digests(table[others]),
                 NO_STATES if state is None else states(table[state]),
             )
         )
@@ -410,13 +372,6 @@ def _of_times(like: Times, asked: LogOptions) -> tuple[str, ...]:
     if asked.tz and like.zoned:
         notes.append(f"the time stamps name their zones: --tz {asked.tz} was not needed")
     return tuple(notes)
-
-
-def _once(rows: _LogRows) -> tuple[_LogRows, int]:
-    """The rows without those that say the same as an earlier one, and how many did."""
-    before = said_before([column for column in rows if len(column)])
-    n_twice = int(before.sum())
-    return (rows.taken(~before), n_twice) if n_twice else (rows, 0)
 
 
 def _joined(pieces: list[_LogRows]) -> _LogRows:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
-from cprsim.recovery.elastic_table import elastic_of
+from cprsim.recovery.elastic_table import elastic_of, grows, until_it_grows
 from cprsim.recovery.policy import (
     Capture,
     Medium,
@@ -63,6 +63,7 @@ class VarunaOptions:
         "stalls",
         "the same with one unit missing, with two and so on, instead of one `restart`",
     )
+    grows: float | str = grows("at once", "recalled")
 
 
 def plan(facts: JobFacts, options: VarunaOptions, name: str) -> Policy:
@@ -79,6 +80,7 @@ def plan(facts: JobFacts, options: VarunaOptions, name: str) -> Policy:
         *restarting(facts, options),
         Stage(StageKind.WAIT, blocks=False, each=True),
         Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
+        *until_it_grows(options.grows),
         *growing(facts, options),
     )
     own = options.restart is not None or options.restarts is not None

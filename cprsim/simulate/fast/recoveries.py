@@ -8,7 +8,7 @@ from typing import Any
 from cprsim.compiling import uncounted_part
 from cprsim.records import Floats, Ints
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
-from cprsim.simulate.fast.saves import abandon_saves
+from cprsim.simulate.fast.saves import abandon_saves, make_due
 from cprsim.simulate.fast.state import MOST_RECOVERIES, Drawn
 from cprsim.simulate.job import NOTICE
 from cprsim.simulate.numbers import (
@@ -33,6 +33,7 @@ from cprsim.simulate.transitions import (
     drop_beyond,
     forget_wipes,
     goes_back_to,
+    grows_in_h,
     is_of,
     regroup_h_of,
     reverts_of,
@@ -95,6 +96,10 @@ def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place
     recovery = job.recoveries[place]
     rule = num.rules[recovery.rule]
     while True:
+        if recovery.stage >= 0 and num.stages[rule.first_stage + recovery.stage].copies_again:
+            for n in range(job.n_recent):
+                if slots[slots[n].recent].recovery == place:
+                    slots[slots[n].recent].left = True
         recovery.stage += 1
         if recovery.stage == rule.n_stages:
             end_recovery(job, slots, place)
@@ -118,6 +123,8 @@ def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place
             hours = recovery.replay_h
         elif stage.kind == REGROUP and not stage.has_cost:
             hours = regroup_h_of(num, job, slots)
+        elif stage.kind == WAIT and not isnan(stage.grows_h):
+            hours = grows_in_h(num, job, slots, stage.grows_h, job.now_h)
         elif stage.kind == WAIT:
             if num.n_spares == NONE:
                 continue
@@ -216,9 +223,9 @@ def return_nodes(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> 
         slots[slot].vacant = slots[slot].asked = False
         place = slots[slot].recovery
         recovery = job.recoveries[place]
-        if recovery.kind != WAIT:
-            continue
         stage = num.stages[num.rules[recovery.rule].first_stage + recovery.stage]
+        if recovery.kind != WAIT or not isnan(stage.grows_h):
+            continue
         if not has_to_wait(job, slots, place, stage):
             next_stage(num, job, slots, drawn, row, place)
     refresh(num, job, slots)
@@ -233,7 +240,7 @@ def strike(
     if scope == NOTICE:
         for capture in range(num.n_captures):
             if num.captures[capture].on_notice:
-                job.saves[capture].due_h = job.progress_h
+                make_due(job, capture, job.progress_h, job.progress_h)
         return
     job.n_met += 1
     if job.n_met > HARDLY_AFTER and job.now_h > HARDLY_TIMES * job.frontier_h:
@@ -334,6 +341,12 @@ def strike(
         and (reverts != STRUCK or n_lost > 0)
         and (tried_h > 0.0 or own_h > 0.0 or isnan(own_h) or recovery.shares)
     )
+    for n in range(job.n_recoveries):
+        other = job.recoveries[n]
+        if n != place and other.rule != NONE and other.kind == WAIT:
+            first = num.rules[other.rule].first_stage
+            if not isnan(num.stages[first + other.stage].grows_h):
+                end_recovery(job, slots, n)
     next_stage(num, job, slots, drawn, row, place)
     forget_wipes(num, job, slots, oldest_flush(num, job))
 
