@@ -392,11 +392,12 @@ def test_an_entry_that_is_called_today_is_how_the_job_runs_now(program) -> None:
 
 def test_what_is_missing_is_named_and_what_runs_today(tmp_path, program) -> None:
     names = [word for name in ("full", "gemini", "torchft", "oobleck") for word in ("--only", name)]
-    found = program(*names, text=ONCE_AN_HOUR)
+    text = ONCE_AN_HOUR.replace("4 h}", "4 h}, {strategy: oobleck, options: {grows: at once}}")
+    found = program(*names, text=text)
     runs = {one["name"]: one["runs_as"] for one in found["systems"]}
     assert (runs["oobleck"], runs["torchft"]) == (None, "torchft")
     assert (found["best"], found["best_that_runs"]) == ("oobleck", "gemini")
-    said = shown(tmp_path, ONCE_AN_HOUR, *names)
+    said = shown(tmp_path, text, *names)
     assert "a paper only: nothing that is maintained runs it." in said
     assert "Cheapest that runs today: gemini (runs as HyperPod tiered checkpoints)" in said
     assert "Assumed: 8 replicas of the state, each on 1 workers. Each failure takes one" in said
