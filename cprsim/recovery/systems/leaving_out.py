@@ -72,7 +72,11 @@ class Redundant(LeavingOutOptions):
     """And what computing twice costs."""
 
     tax: float = option(
-        0.0, "number", "hours that computing for the neighbour adds to each hour; no figure known"
+        0.0,
+        "number",
+        "hours that computing for the neighbour adds to each hour; .61 in one case of its artifact "
+        "(published), no figure known for others",
+        unknown=True,
     )
     grows: float | str = grows("at once", "in its simulator as they make a pipeline (published)")
 
@@ -84,7 +88,7 @@ class Experts(LeavingOutOptions):
     reconfigure: float = option(
         RECONFIGURE_H, "time", "stall when nodes leave or come back; 20 to 40 s published"
     )
-    copies: int = option(2, "count", "nodes that hold each expert (assumed)")
+    copies: int | None = option(None, "count", "nodes that hold each expert; needed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,11 @@ def bamboo(facts: JobFacts, options: Redundant, name: str) -> Policy:
 def lazarus(facts: JobFacts, options: Experts, name: str) -> Policy:
     pieces.require_layers(facts, name)
     n, copies = facts.n_nodes, options.copies
+    if copies is None:
+        raise ParameterError(
+            "lazarus copies the experts of a mixture of experts: give `copies`, the nodes that "
+            "hold each expert"
+        )
     if not 2 <= copies <= n or n % copies:
         raise ParameterError(
             f"`copies` of {name} is {copies}; it is 2 at least and divides the {n} nodes of "
@@ -219,7 +228,7 @@ SYSTEMS = (
         "lazarus",
         "several copies of each expert; lost nodes are left out while one copy remains",
         "Lazarus 2024: reconfiguration published, mechanism recalled; copies assumed",
-        "Lazarus", Experts, lazarus,
+        "Lazarus", Experts, lazarus, (("copies", 2),),
     ),
     _system(
         "recycle",

@@ -39,7 +39,7 @@ def after(name: str, slots: object = (0,), scope: int = NODE, **options: object)
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [("bamboo", {}), ("lazarus", {}), ("recycle", {"pipelines": 2})]
+    ("name", "options"), [("bamboo", {}), ("lazarus", {"copies": 2}), ("recycle", {"pipelines": 2})]
 )
 def test_the_step_in_hand_two_reconfigurations_and_speed(
     name: str, options: dict[str, object]
@@ -63,16 +63,18 @@ def test_each_has_its_own_fatal_pairs() -> None:
         "recycle": {(0, 4)},
     }
     for name, pairs in fatal.items():
-        options = {"pipelines": 2} if name == "recycle" else {}
+        options = {"recycle": {"pipelines": 2}, "lazarus": {"copies": 2}}.get(name, {})
         for pair in ((0, 1), (1, 2), (0, 7), (0, 4)):
             found = after(name, pair, RACK, **options)
             assert (found.get("load", 0.0) == approx(LOAD_H)) == (pair in pairs), (name, pair)
 
 
-@pytest.mark.parametrize("name", ["bamboo", "lazarus"])
-def test_a_second_loss_next_to_the_first_is_survived_as_copies_are_made_again(name: str) -> None:
+@pytest.mark.parametrize(("name", "options"), [("bamboo", {}), ("lazarus", {"copies": 2})])
+def test_a_second_loss_next_to_the_first_is_survived_as_copies_are_made_again(
+    name: str, options: dict[str, int]
+) -> None:
     job = replace(facts(), cluster=Cluster((Role("worker", 8, Holds.SHARD),), n_spares=0))
-    policy = planned(name, job, **OPTIONS)
+    policy = planned(name, job, **OPTIONS, **options)
 
     def loads(*struck: tuple[float, tuple[int, ...]]) -> bool:
         return "load" in spent(policy, *((at_h, slots, RACK) for at_h, slots in struck), job=job)
@@ -106,7 +108,7 @@ def test_saves_behind_copies_are_for_racks_and_all_where_these_take_the_copies()
         assert capture.every_h == pytest.approx((2 * SNAPSHOT_H / rates) ** 0.5, rel=0.01), name
     recycle = planned("recycle", job, pipelines=4).captures[0].every_h
     assert recycle == pytest.approx((2 * SNAPSHOT_H / rate) ** 0.5, rel=0.01)
-    lazarus = planned("lazarus", job).captures[0].every_h
+    lazarus = planned("lazarus", job, copies=2).captures[0].every_h
     assert lazarus == pytest.approx((2 * SNAPSHOT_H / (2 * rate)) ** 0.5, rel=0.01)
 
 
@@ -188,6 +190,7 @@ REFUSED = [
     ("recycle", {"pipelines": 1}, "`pipelines` of recycle is 1"),
     ("recycle", {"pipelines": 3}, "`pipelines` of recycle is 3"),
     ("lazarus", {"copies": 3}, "`copies` of lazarus is 3"),
+    ("lazarus", {}, "lazarus copies the experts of a mixture of experts: give `copies`"),
     ("bamboo", {"reconfigure": -1.0}, "`reconfigure` of bamboo is -1"),
 ]
 
