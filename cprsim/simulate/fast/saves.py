@@ -206,7 +206,7 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
             if isnan(stall_h):
                 stall_h = drawn.of_saves[saves.stall_table, number, row]
         own.n_begun += 1
-        completing = is_due(num, own.completes_h, job.progress_h)
+        completing = saves.parts == 1 or is_due(num, own.completes_h, job.progress_h)
         job.stall_due_h, job.stall_completes_h = own.due_h, own.completes_h if completing else inf
         job.stalled_by, job.stall_number = capture, number
         stand_on_grid(num, job, capture, job.progress_h)
