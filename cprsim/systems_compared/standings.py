@@ -93,6 +93,7 @@ def standings(comparison: Comparison) -> list[Standing]:
     able = [
         name for name, one in comparison.beside.items() if may_be_best(accuracy[name], one.unknown)
     ]
+    able.sort(key=lambda name: not comparison.beside[name].runs_as)  # of those that are alike
     best = _best(spreads, able)
     today = comparison.today
     if today and not _finishes(spreads[today]):
@@ -177,7 +178,7 @@ def _best(spreads: Mapping[str, Mapping[str, Estimate]], able: Sequence[str]) ->
     means = {
         name: mean for name in able if not isnan(mean := spreads[name]["overhead_fraction"].mean)
     }
-    return min(means, key=means.__getitem__) if means else None
+    return min(means, key=lambda name: round(means[name], 12)) if means else None
 
 
 def _finishes(summary: Mapping[str, Estimate]) -> bool:

@@ -357,12 +357,12 @@ def shown(folder: Path, text: str, *options: object) -> str:
     return str(result.stdout)
 
 
-ONCE_AN_HOUR = WORKERS.replace("RECOVERY", "{strategy: full, interval: 4 h}").replace("AT", "25 h")
+EACH_4_H = WORKERS.replace("RECOVERY", "{strategy: full, interval: 4 h}").replace("AT", "25 h")
 
 
 def test_how_the_job_runs_now_keeps_its_interval_and_is_compared_with(tmp_path, program) -> None:
     only = ("--only", "full", "--only", "gemini")
-    text = ONCE_AN_HOUR + "prices: {node_hour: 20, currency: USD}\n"
+    text = EACH_4_H + "prices: {node_hour: 20, currency: USD}\n"
     found = program(*only, text=text)
     today, full, gemini = (of(found, name) for name in ("today", "full", "gemini"))
     assert (found["today"], found["best"], today["interval_h"]) == ("today", "gemini", 4.0)
@@ -384,7 +384,7 @@ def test_how_the_job_runs_now_keeps_its_interval_and_is_compared_with(tmp_path, 
 
 
 def test_an_entry_that_is_called_today_is_how_the_job_runs_now(program) -> None:
-    text = ONCE_AN_HOUR.replace("full, interval", "full, name: today, interval")
+    text = EACH_4_H.replace("full, interval", "full, name: today, interval")
     found = program("--only", "today", "--only", "full", text=text)
     assert of(found, "today")["interval_h"] == 4.0
     assert of(found, "full")["interval"] == "found"
@@ -392,7 +392,7 @@ def test_an_entry_that_is_called_today_is_how_the_job_runs_now(program) -> None:
 
 def test_what_is_missing_is_named_and_what_runs_today(tmp_path, program) -> None:
     names = [word for name in ("full", "gemini", "torchft", "oobleck") for word in ("--only", name)]
-    text = ONCE_AN_HOUR.replace("4 h}", "4 h}, {strategy: oobleck, options: {grows: at once}}")
+    text = EACH_4_H.replace("25 h", "39.9 h")  # late: oobleck works on with seven of eight
     found = program(*names, text=text)
     runs = {one["name"]: one["runs_as"] for one in found["systems"]}
     assert (runs["oobleck"], runs["torchft"]) == (None, "torchft")
@@ -402,7 +402,7 @@ def test_what_is_missing_is_named_and_what_runs_today(tmp_path, program) -> None
     assert "Cheapest that runs today: gemini (runs as HyperPod tiered checkpoints)" in said
     assert "Assumed: 8 replicas of the state, each on 1 workers. Each failure takes one" in said
     assert re.search(r"torchft \* +never +at least 0\.0\d+", said)
-    alone = program("--available", text=ONCE_AN_HOUR)
+    alone = program("--available", text=EACH_4_H)
     assert {one["name"] for one in alone["systems"]} == {
         "today",
         "full",
@@ -422,7 +422,7 @@ def test_failures_that_take_several_nodes_are_not_assumed_to_take_one() -> None:
 
 def test_a_tier_is_named_where_several_are_saved_to(tmp_path) -> None:
     entry = "recovery: [{strategy: gemini, options: {remote_every: 5 h}}]"
-    text = re.sub("recovery: .*", entry, ONCE_AN_HOUR)
+    text = re.sub("recovery: .*", entry, EACH_4_H)
     assert "10 s peers, 5 h remote" in shown(tmp_path, text, "--fixed", "--only", "gemini")
     run = call("run", tmp_path / "scenario.yaml", "--out", tmp_path / "results")
     assert "10 s peers, 5 h remote" in run.stdout
