@@ -61,7 +61,7 @@ def test_a_plan_is_a_table_that_waits_for_results(tmp_path: Path) -> None:
     write_plan(path, runs)
     with path.open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 2 * (4 * 9 + 20 + 3 * 2)
+    assert len(rows) == 2 * (4 * 9 + 8 + 2 * 2)
     assert read_runs_or_error(path) == "strategy"  # no run is finished
     for run in runs:
         lost = [(at, net) for at, net, _, _ in run.lost()]
