@@ -19,32 +19,32 @@ def held_out() -> str:
     ]
     for name, metrics in models.items():
         for metric, cells in metrics.items():
-            ratios = [c["predicted"] / c["measured"] for c in cells if told(c)]
+            ratios = [c["predicted"] / c["measured"] for c in cells if _told(c)]
             worst = max(ratios, key=lambda ratio: abs(log(ratio)))
             z = (sum(cell["z"] ** 2 for cell in cells) / len(cells)) ** 0.5
             held = f"{sum(cell['held'] for cell in cells)} of {len(cells)}"
             rows.append(f"| {name} | {metric} | {held} | {z:.2f} | {worst:.2f} |")
-    kinds = list(dict.fromkeys(kind(c) for m in models.values() for c in m["auc"]))
+    kinds = list(dict.fromkeys(_kind(c) for m in models.values() for c in m["auc"]))
     strategies = list(dict.fromkeys(c["strategy"] for m in models.values() for c in m["auc"]))
     rows += ["", f"| AUC lost, measured / predicted, in 0.0001 | {' | '.join(strategies)} |"]
     rows.append("|---" * (1 + len(strategies)) + "|")
     for name, metrics in models.items():
         for one in kinds:
-            cells = [c for c in metrics["auc"] if kind(c) == one]
-            said = " | ".join(shown(cell) for cell in cells)
+            cells = [c for c in metrics["auc"] if _kind(c) == one]
+            said = " | ".join(_shown(cell) for cell in cells)
             rows.append(f"| {name}: {one} | {said} |")
     return "\n".join(["", *rows, ""])
 
 
-def told(cell: dict[str, Any]) -> bool:
+def _told(cell: dict[str, Any]) -> bool:
     """Whether the measured loss is above its own noise."""
     return bool(cell["measured"] > 2 * cell["noise"])
 
 
-def kind(cell: dict[str, Any]) -> str:
+def _kind(cell: dict[str, Any]) -> str:
     return f"{cell['failures']} × {cell['servers']} of 8, saves every {cell['interval']:.0%}"
 
 
-def shown(cell: dict[str, Any]) -> str:
+def _shown(cell: dict[str, Any]) -> str:
     measured, noise, predicted = (1e4 * cell[k] for k in ("measured", "noise", "predicted"))
     return f"{measured:.1f} ± {noise:.1f} / {predicted:.1f}{'' if cell['held'] else ' ✗'}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
 
 import pytest
 
@@ -61,7 +60,7 @@ def test_the_loop_ends_where_our_fork_does(tmp_path) -> None:
 
 def test_a_run_that_is_not_over_has_no_result(tmp_path) -> None:
     trainer = new("sgd")
-    row = plan(replace(DESIGN, histories=()), [1], 4)[0].cells()
+    row = plan(DESIGN, [1], 4)[0].cells()
     injector = FailureInjector(row, trainer.module, trainer.optimizers, 2 * N)
     with pytest.raises(ParameterError, match="stands at sample 0 of 1280"):
         injector.finish(tmp_path / "runs.csv", auc=0.7, twin_auc=0.7)
