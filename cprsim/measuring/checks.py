@@ -90,11 +90,6 @@ class Checks:
     differences: tuple[SlopeDifference, ...]
     held_out: tuple[HeldOut, ...]  # by rising PLS
 
-    @property
-    def n_held(self) -> int:
-        """Kinds of history that the curve was seen to predict."""
-        return sum(one.verdict is Verdict.HOLDS for one in self.held_out)
-
 
 def check(seen: Observed, fitted: Fitted) -> Checks:
     """Hold a fit to what it was not fitted to."""

@@ -12,7 +12,7 @@ from cprsim.curves import CurveFile
 from cprsim.curves.curve_file import UNFIT
 from cprsim.kernel.blas import description
 from cprsim.kernel.trials import Trial, stale_shards, sub_saves_of
-from cprsim.measuring.checks import Checks, SeedMean
+from cprsim.measuring.checks import Checks, SeedMean, Verdict
 from cprsim.measuring.fit import Fitted
 from cprsim.measuring.measure import Measured, MeasureRequest, identity
 from cprsim.measuring.runs import COUNTED_INTERVAL
@@ -160,15 +160,15 @@ def why_unfit(measured: Measured) -> tuple[str, ...]:
             else f"the stand-in has hardly learned (AUC {expected.auc:.3f}, logistic regression "
             f"{expected.logistic_auc:.3f}): more samples, or a higher rate"
         )
-    for metric in (one for one in measured.fitted if one in ALWAYS):
-        checks = measured.checks(metric)
-        if lost := _lost_in_noise(measured, metric):
-            reasons.append(lost)
-        elif not checks.n_held:
-            reasons.append(
-                f"of none of {len(checks.held_out)} kinds of runs held out of the fit can it be "
-                f"told that the curve predicts their loss in {metric.value}: more seeds would tell"
-            )
+    judged = [metric for metric in measured.fitted if metric in ALWAYS]
+    lost = list(filter(None, (_lost_in_noise(measured, metric) for metric in judged)))
+    held_out = [one for metric in judged for one in measured.checks(metric).held_out]
+    if not lost and not any(one.verdict is Verdict.HOLDS for one in held_out):
+        reasons.append(
+            "of no kind of runs held out of the fit can it be told that the curve predicts their "
+            "loss: more seeds would tell"
+        )
+    reasons += lost
     return tuple(reasons)
 
 

@@ -33,6 +33,7 @@ FEWEST_SEEDS = 3  # that can be fitted at all
 AT = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # knots of W over progress
 STEP_SD = 0.7  # of log W from knot to knot, beforehand
 PHI_CENTRE, PHI_SD = -1.4, 1.5  # of the logit of phi: 0.2, and anything from 0.01 to 0.8
+INTERCEPT_SD = 0.02  # of the mean loss, beforehand: who loses few samples loses little
 N_PASSES = 3  # of reweighting: what trials miss grows with what is lost
 MODEL_ERROR = 0.3  # by which a typical loss misses the model: which rows a server holds matters
 MEAN_LOG = 0.635  # mean of -log |z|, z standard normal: (Euler's constant + log 2) / 2
@@ -138,7 +139,7 @@ def fit(seen: Observed, metric: Metric) -> Fitted:
     known = seen.some(~seen.held_out)
     model = _Model(known, metric, seen.strategies)
     found = model.start()
-    errors, noise = np.full(len(model.loss), float(np.std(model.loss)) + TINY), Noise(0.0, 0.0)
+    errors, noise = np.full(len(model.loss), 0.01 * model.typical), Noise(0.0, 0.0)
     for _ in range(N_PASSES):
         found = model.solve(found, errors)
         errors, noise = model.errors(found)
@@ -221,11 +222,15 @@ class _Model:
         """The most probable parameters, errors (n,) of the trials given."""
 
         def residual(found: Floats) -> Floats:
-            log_weight, _, logit, _ = np.split(found, self.ends)
+            log_weight, _, logit, intercept = np.split(found, self.ends)
             beforehand = np.concatenate(
-                [np.diff(log_weight) / STEP_SD, [100 * log_weight.mean()],
-                 (logit - PHI_CENTRE) / PHI_SD]
-            )  # fmt: skip
+                [
+                    np.diff(log_weight) / STEP_SD,
+                    [100 * log_weight.mean()],
+                    (logit - PHI_CENTRE) / PHI_SD,
+                    intercept / INTERCEPT_SD,
+                ]
+            )
             return np.concatenate([(self.predicted(found) - self.loss) / errors, beforehand])
 
         return np.asarray(optimize.least_squares(residual, start, x_scale="jac").x)
