@@ -102,13 +102,14 @@ def judged(folder: Path, metric: Metric) -> list[dict[str, Any]]:
             of_curve = float(jackknife_error(np.array([one[ours].mean() for one in by_each])))
             chance = float((loss - by_all[ours]).std(ddof=1)) / np.sqrt(len(loss))
             off = float(loss.mean() - by_all[ours].mean())
-            error, degrees = pooled((of_curve**2, N_CURVE - 1), (chance**2, len(loss) - 1))
+            error, degrees = pooled((of_curve**2, len(curve.seeds) - 1), (chance**2, len(loss) - 1))
             found.append(
                 {
                     "strategy": strategy,
                     "failures": n_failures,
                     "servers": n_servers,
                     "interval": every,
+                    "seeds_of_curve": len(curve.seeds),
                     "seeds": len(loss),
                     "measured": float(loss.mean()),
                     "noise": float(loss.std(ddof=1)) / float(np.sqrt(len(loss))),

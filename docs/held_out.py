@@ -14,8 +14,8 @@ def held_out() -> str:
     """A row per model and metric, then the cells of AUC."""
     models = json.loads(SUMMARY.read_text("utf-8"))
     rows = [
-        "| model | metric | cells held | rms z | largest predicted over measured |",
-        "|---" * 5 + "|",
+        "| model | seeds: curve, fresh | metric | cells held | rms z | worst ratio |",
+        "|---" * 6 + "|",
     ]
     for name, metrics in models.items():
         for metric, cells in metrics.items():
@@ -23,7 +23,8 @@ def held_out() -> str:
             worst = max(ratios, key=lambda ratio: abs(log(ratio)))
             z = (sum(cell["z"] ** 2 for cell in cells) / len(cells)) ** 0.5
             held = f"{sum(cell['held'] for cell in cells)} of {len(cells)}"
-            rows.append(f"| {name} | {metric} | {held} | {z:.2f} | {worst:.2f} |")
+            seeds = f"{cells[0]['seeds_of_curve']}, {cells[0]['seeds']}"
+            rows.append(f"| {name} | {seeds} | {metric} | {held} | {z:.2f} | {worst:.2f} |")
     kinds = list(dict.fromkeys(_kind(c) for m in models.values() for c in m["auc"]))
     strategies = list(dict.fromkeys(c["strategy"] for m in models.values() for c in m["auc"]))
     rows += ["", f"| AUC lost, measured / predicted, in 0.0001 | {' | '.join(strategies)} |"]

@@ -43,7 +43,7 @@ class CurveFile:
     kernel : the section `kernel` that was measured, without its seed; None in the user's own
     command : that measured it
     manifest : versions, seeds, number of runs: what made it
-    checks : additivity, linearity, differences between strategies: how far it holds
+    checks : held-out runs, linearity, differences between strategies: how far it holds
     unfit : sentences, why nothing should be decided by it; none where it is fit for use
     """
 
