@@ -115,8 +115,8 @@ def judged(folder: Path, metric: Metric) -> list[dict[str, Any]]:
                     "noise": float(loss.std(ddof=1)) / float(np.sqrt(len(loss))),
                     "predicted": float(by_all[ours].mean()),
                     "error_of_prediction": of_curve,
-                    "z": off / error,
-                    "held": abs(off) <= special.stdtrit(degrees, 0.975) * error,
+                    "z": float(off / error),
+                    "held": bool(abs(off) <= special.stdtrit(degrees, 0.975) * error),
                 }
             )
     return found
@@ -144,6 +144,8 @@ def main() -> None:
         runs = folder / "runs" / name.replace(" ", "-").replace(",", "")
         for part in () if asked.no_runs else ("curve", "fresh"):
             run(name, runs, part)
+        if not runs.exists():
+            continue
         models[name] = {metric.value: judged(runs, metric) for metric in ALWAYS}
         for metric, found in models[name].items():
             print(f"{name}, {metric}: {summed_up(found)}", flush=True)
