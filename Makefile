@@ -14,7 +14,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks notebooks-check \
-    site tour oracle torchrec browser wheel bench mutants promise promise-torch coverage fit-coverage \
+    site tour oracle torchrec browser wheel bench mutants promise promise-torch held-out fit-coverage \
     fragment-against-replay rehearse rehearse-ray campaign reproduce clean
 
 help:  ## Show what there is
@@ -121,8 +121,8 @@ promise: $(VENV)/.has-run  ## Hold the selector's intervals to losses measured o
 promise-torch: $(VENV)/.has-oracle  ## The same of a PyTorch model of one's own (says its cost first)
 	@$(BIN)/python benchmarks/promise_torch.py
 
-coverage: $(VENV)/.has-run  ## Hold intervals of measured curves to a curve of 32 other seeds (an hour on one core)
-	@$(BIN)/python benchmarks/coverage_of_curves.py
+held-out: $(VENV)/.has-oracle  ## Hold predicted losses to runs that took no part in a fit (35 CPU minutes; real clicks by CPRSIM_DATA)
+	@$(BIN)/python benchmarks/held_out.py
 
 fit-coverage: $(VENV)/.has-test  ## Coverage of the intervals of fits and rates of their warnings, on simulated fleets (KINDS=families: these alone)
 	@$(BIN)/python -m benchmarks.fit_coverage 400 results/fit-coverage.json $(KINDS)

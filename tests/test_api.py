@@ -99,7 +99,7 @@ MEMBERS = {
     | {"apart", "circle", "failures", "fragment", "job_failures", "mtbf_h", "scopes", "simpler"}
     | {"warnings"},
     "Curve": ANSWER
-    | {"is_fit_for_use", "losses", "read", "save", "strategies", "unfit", "weights"},
+    | {"is_fit_for_use", "loss_of", "losses", "read", "save", "strategies", "unfit", "weights"},
     "Difference": ANSWER | {"is_paired"},
     "SystemsComparison": KEPT | {"best", "cant_be_told", "left_out", "recovery"},
     "MapOfSystems": KEPT | {"axes", "bests"},
