@@ -391,12 +391,10 @@ def regroup_h_of(num: Numbers, copies: Copies, slots: Slots) -> float:
     return float(num.elastic_regroup_h[min(n_units_lost(num, copies, slots), num.n_regroups - 1)])
 
 
-def grows_in_h(num: Numbers, copies: Copies, slots: Slots, every_h: float, now_h: float) -> float:
-    """Hours from a wall hour on until an elastic job takes slots in; at once if it stands still."""
-    if every_h == 0.0 or speed_of(num, copies, slots) == 0.0:
-        return 0.0
-    if every_h == inf:
-        return inf
+def grows_in_h(every_h: float, now_h: float) -> float:
+    """Hours from a wall hour on until a job takes slots in, unless something makes it do so."""
+    if every_h in (0.0, inf):
+        return every_h
     return float(max(0.0, ceil(now_h / every_h * (1.0 - ROUNDING)) * every_h - now_h))
 
 

@@ -218,6 +218,8 @@ class Replication:
         while True:
             self.end_what_ends()
             self.let_the_job_go_on()
+            if self.takes_in():
+                continue
             if self.finished is None and self.is_now(limit_h):
                 self.finished = planned_end and self.progress_h > 0.0  # 6
             if self.finished is not None:
@@ -880,14 +882,22 @@ class Replication:
                 return
 
     def grows_at_h(self, every_h: float) -> float:
-        """5: when the job takes in the slots that wait for it to grow, unless a failure does."""
-        if every_h == 0.0 or self.elastic_speed() == 0.0:
-            return self.now_h
-        if every_h == inf:
-            return inf
+        """5: when the job takes in the slots that wait for it to grow, if nothing else makes it."""
+        if every_h in (0.0, inf):
+            return self.now_h + every_h
         n = whole_multiples(self.now_h, every_h)
         is_now = n * every_h >= self.now_h * (1.0 - ROUNDING)
         return self.now_h if is_now else (n + 1) * every_h
+
+    def takes_in(self) -> bool:
+        """5: as it would stand still at speed 0 without the slots that wait for it to grow."""
+        held = [one for one in self.recoveries if one.stage.grows_h is not None]
+        busy = self.blocking_stages() or self.stalling is not None or self.waits_for_a_commit()
+        if busy or self.finished is not None or self.speed() > 0.0:
+            return False
+        for recovery in held:
+            self.enter_next_stage(recovery)
+        return bool(held)
 
     def leave_behind(self, recovery: Recovery) -> None:
         """5: of a wait for each slot, those without a node are a recovery of their own."""

@@ -293,7 +293,8 @@ def by_hand() -> tuple[Case, ...]:
         roles_one_by_one(),
         *copies_made_again(),
         process_of_a_group_that_lost_two(),
-        as_the_job_grows(),
+        as_the_job_grows(0.0),
+        as_the_job_grows(0.1),
         grids_that_meet(),
         grids_that_meet_at_the_end(),
         *out_of_rhythm(),
@@ -527,9 +528,9 @@ def process_of_a_group_that_lost_two() -> Case:
     return Case.of(with_processes(job), failures, Draws())
 
 
-def as_the_job_grows() -> Case:
-    """At a multiple of 0.1 h, beyond it by rounding."""
-    grow = Stage(StageKind.WAIT, blocks=False, grows_h=0.1)
+def as_the_job_grows(every_h: float) -> Case:
+    """At once, or at a multiple of 0.1 h, beyond it by rounding."""
+    grow = Stage(StageKind.WAIT, blocks=False, grows_h=every_h)
     job = job_of(
         12.0,
         rule("nobody", stage("regroup", 0.1), stage("wait"), grow),

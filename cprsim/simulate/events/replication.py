@@ -165,6 +165,11 @@ class Recovery:
     sharing: Collection[int] = ()  # shards to load over a link that loads share
 
     @property
+    def is_held(self) -> bool:
+        """Whether it waits for the job to take its slots in."""
+        return self.stage.kind == WAIT and not isnan(self.stage.grows_h)
+
+    @property
     def has_load(self) -> bool:
         """Whether a load is before it or under way; one that takes no time is none."""
         takes_time = bool(self.sharing)
@@ -368,7 +373,14 @@ class Replication:
         self._speed = self._speed_now()
         self._rate = transitions.rate(num, self._speed, self._replay_speed, behind)
         if self._rate == 0.0:
-            self._stand_still(num.wait)
+            if held := [one for one in self._recoveries if one.is_held]:
+                for one in held:
+                    if one.alarm is not None:
+                        one.alarm.cancel()
+                    self._enter_next_stage(one)
+                self._plan_next_step()
+            else:
+                self._stand_still(num.wait)
             return
         if self._skip_cycles(behind):
             return
@@ -845,7 +857,7 @@ class Replication:
                 if not other.slots and not (other.of_all and other.has_load):
                     self._stop_recovery(other)
         for other in list(self._recoveries):
-            if other.stage.kind == WAIT and not isnan(other.stage.grows_h):
+            if other.is_held:
                 self._stop_recovery(other)
                 self._come_back(other)
         for other in list(self._recoveries):
@@ -874,9 +886,7 @@ class Replication:
                     self._slots[slot].left = True
             recovery.stage, hours = recovery.ahead.popleft()
             if recovery.stage.kind == WAIT and not isnan(every_h := recovery.stage.grows_h):
-                hours = transitions.grows_in_h(
-                    self._num, self._copies, self._slots, every_h, self._now_h
-                )
+                hours = transitions.grows_in_h(every_h, self._now_h)
                 if hours == 0.0:
                     continue
                 if hours < inf:
@@ -934,7 +944,7 @@ class Replication:
         """A slot has got its node: recoveries that waited for it alone go on."""
         self._settle()
         for recovery in list(self._recoveries):
-            waits = recovery.stage.kind == WAIT and isnan(recovery.stage.grows_h)
+            waits = recovery.stage.kind == WAIT and not recovery.is_held
             if waits and self._goes_on(recovery):
                 self._enter_next_stage(recovery)
         self._plan_next_step()

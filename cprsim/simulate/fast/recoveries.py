@@ -124,7 +124,7 @@ def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place
         elif stage.kind == REGROUP and not stage.has_cost:
             hours = regroup_h_of(num, job, slots)
         elif stage.kind == WAIT and not isnan(stage.grows_h):
-            hours = grows_in_h(num, job, slots, stage.grows_h, job.now_h)
+            hours = grows_in_h(stage.grows_h, job.now_h)
         elif stage.kind == WAIT:
             if num.n_spares == NONE:
                 continue
@@ -156,6 +156,27 @@ def has_to_wait(job: Any, slots: Any, place: int, stage: Any) -> bool:
             slots[slot].recovery = behind
     job.recoveries[place].n_slots -= n_waiting
     return False
+
+
+@uncounted_part
+def is_held(num: Numbers, recovery: Any) -> bool:
+    """Whether a recovery waits for the job to take its slots in."""
+    if recovery.rule == NONE or recovery.kind != WAIT:
+        return False
+    return not isnan(num.stages[num.rules[recovery.rule].first_stage + recovery.stage].grows_h)
+
+
+@uncounted_part
+def takes_in(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> bool:
+    """Whether slots wait for the job to take them in; it does so, as it stands still."""
+    n_held = 0
+    for n in range(job.n_recoveries):
+        if is_held(num, job.recoveries[n]):
+            n_held += 1
+            next_stage(num, job, slots, drawn, row, n)
+    if n_held:
+        refresh(num, job, slots)
+    return n_held > 0
 
 
 @uncounted_part
@@ -224,7 +245,7 @@ def return_nodes(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> 
         place = slots[slot].recovery
         recovery = job.recoveries[place]
         stage = num.stages[num.rules[recovery.rule].first_stage + recovery.stage]
-        if recovery.kind != WAIT or not isnan(stage.grows_h):
+        if recovery.kind != WAIT or is_held(num, recovery):
             continue
         if not has_to_wait(job, slots, place, stage):
             next_stage(num, job, slots, drawn, row, place)
@@ -342,11 +363,8 @@ def strike(
         and (tried_h > 0.0 or own_h > 0.0 or isnan(own_h) or recovery.shares)
     )
     for n in range(job.n_recoveries):
-        other = job.recoveries[n]
-        if n != place and other.rule != NONE and other.kind == WAIT:
-            first = num.rules[other.rule].first_stage
-            if not isnan(num.stages[first + other.stage].grows_h):
-                end_recovery(job, slots, n)
+        if n != place and is_held(num, job.recoveries[n]):
+            end_recovery(job, slots, n)
     next_stage(num, job, slots, drawn, row, place)
     forget_wipes(num, job, slots, oldest_flush(num, job))
 

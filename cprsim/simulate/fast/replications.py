@@ -13,7 +13,7 @@ import numpy as np
 
 from cprsim.compiling import compiled_slowly, uncounted_inlined, uncounted_part
 from cprsim.records import Floats, Ints
-from cprsim.simulate.fast.recoveries import next_stage, refresh, return_nodes, strike
+from cprsim.simulate.fast.recoveries import next_stage, refresh, return_nodes, strike, takes_in
 from cprsim.simulate.fast.saves import (
     begin_saves,
     commit_all_due,
@@ -116,6 +116,8 @@ def plan(
             return
         behind = job.progress_h < job.frontier_h
         per_h = rate(num, job.speed, job.replay_speed, behind) if works else 0.0
+        if works and per_h == 0.0 and takes_in(num, job, slots, drawn, row):
+            continue
 
         ages_by_work = num.clock == PROGRESS and not behind
 

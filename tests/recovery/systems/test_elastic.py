@@ -341,7 +341,7 @@ def test_a_node_that_is_back_is_taken_in_at_once_at_the_next_loss_or_at_a_time()
     assert useful_on("oobleck", grows=3.0, **still) == pytest.approx(8.0 - (2 + 2) / 4)
     assert useful_on("bamboo", backstop=100.0) == pytest.approx(8.0 - 2 / 4)
     assert useful_on("bamboo", backstop=100.0, grows="next loss") == pytest.approx(6.25, abs=0.01)
-    assert useful_on("varuna", every_steps=1, restart=0.0, grows=3.0) == pytest.approx(7.0)
+    assert useful_on("varuna", every=0.01, restart=0.0, grows=3.0) == pytest.approx(7.0)
 
 
 def test_the_next_loss_takes_nodes_in_with_its_own_reconfiguration() -> None:
