@@ -20,7 +20,7 @@ FAILS_BEYOND = 0.2  # of the prediction: what is surely further off is not predi
 POWER = 0.8  # of the test whose smallest detectable difference is named
 
 
-class Verdict(StrEnum):
+class HeldOutVerdict(StrEnum):
     """Whether the curve predicts what held-out histories lose."""
 
     HOLDS = "holds"
@@ -73,12 +73,12 @@ class HeldOut:
     ratio: SeedMean  # of measured over predicted, each seed's by the fit without it
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> HeldOutVerdict:
         """By the 95 % interval of the ratio, which has to exclude none and twice the prediction."""
         low, high = (self.ratio.mean + sign * self.ratio.half_width for sign in (-1, 1))
         if low > 1 + FAILS_BEYOND or high < 1 - FAILS_BEYOND:
-            return Verdict.FAILS
-        return Verdict.HOLDS if low > 0 and high < 2 else Verdict.UNKNOWN
+            return HeldOutVerdict.FAILS
+        return HeldOutVerdict.HOLDS if low > 0 and high < 2 else HeldOutVerdict.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from cprsim.curves import CurveFile
 from cprsim.curves.curve_file import UNFIT
 from cprsim.kernel.blas import description
 from cprsim.kernel.trials import Trial, stale_shards, sub_saves_of
-from cprsim.measuring.checks import Checks, SeedMean, Verdict
+from cprsim.measuring.checks import Checks, HeldOutVerdict, SeedMean
 from cprsim.measuring.fit import Fitted
 from cprsim.measuring.measure import Measured, MeasureRequest, identity
 from cprsim.measuring.runs import COUNTED_INTERVAL
@@ -163,7 +163,7 @@ def why_unfit(measured: Measured) -> tuple[str, ...]:
     judged = [metric for metric in measured.fitted if metric in ALWAYS]
     lost = list(filter(None, (_lost_in_noise(measured, metric) for metric in judged)))
     held_out = [one for metric in judged for one in measured.checks(metric).held_out]
-    if not lost and not any(one.verdict is Verdict.HOLDS for one in held_out):
+    if not lost and not any(one.verdict is HeldOutVerdict.HOLDS for one in held_out):
         reasons.append(
             "of no kind of runs held out of the fit can it be told that the curve predicts their "
             "loss: more seeds would tell"

@@ -12,7 +12,7 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Trial, stale_shards
-from cprsim.measuring.checks import HeldOut, SeedMean, Verdict, check
+from cprsim.measuring.checks import HeldOut, HeldOutVerdict, SeedMean, check
 from cprsim.measuring.curve import loss_of_trial, response_of, why_unfit
 from cprsim.measuring.design import HELD_OUT, Design
 from cprsim.measuring.fit import AT, Fitted, fit
@@ -119,7 +119,7 @@ def test_the_checks_see_what_was_made() -> None:
     assert sorted(one.n_failures for one in checks.held_out) == [3, 3, 6, 6]
     for one in checks.held_out:
         assert one.ratio.mean == pytest.approx(1.0, abs=0.05)
-        assert one.verdict is Verdict.HOLDS
+        assert one.verdict is HeldOutVerdict.HOLDS
 
 
 def test_held_out_histories_do_not_enter_and_are_seen_to_fail() -> None:
@@ -128,7 +128,7 @@ def test_held_out_histories_do_not_enter_and_are_seen_to_fail() -> None:
     spoilt = replace(seen, loss=double)
     found = fit(spoilt, Metric.AUC)
     np.testing.assert_array_equal(fitted_of(6).slopes.by_seed, found.slopes.by_seed)
-    assert {one.verdict for one in check(spoilt, found).held_out} == {Verdict.FAILS}
+    assert {one.verdict for one in check(spoilt, found).held_out} == {HeldOutVerdict.FAILS}
 
 
 def test_the_standard_error_is_that_over_seeds() -> None:
@@ -181,19 +181,19 @@ def test_the_error_of_a_mean_is_the_spread_of_its_replicates() -> None:
 @pytest.mark.parametrize(
     ("mean", "error", "verdict"),
     [
-        (1.05, 0.03, Verdict.HOLDS),
-        (0.9, 0.1, Verdict.HOLDS),
-        (0.7, 0.3, Verdict.HOLDS),
-        (1.05, 0.6, Verdict.UNKNOWN),
-        (1.5, 0.3, Verdict.UNKNOWN),
-        (-261.0, 12_023.0, Verdict.UNKNOWN),
-        (1.5, 0.05, Verdict.FAILS),
-        (0.5, 0.05, Verdict.FAILS),
-        (-0.5, 0.1, Verdict.FAILS),
+        (1.05, 0.03, HeldOutVerdict.HOLDS),
+        (0.9, 0.1, HeldOutVerdict.HOLDS),
+        (0.7, 0.3, HeldOutVerdict.HOLDS),
+        (1.05, 0.6, HeldOutVerdict.UNKNOWN),
+        (1.5, 0.3, HeldOutVerdict.UNKNOWN),
+        (-261.0, 12_023.0, HeldOutVerdict.UNKNOWN),
+        (1.5, 0.05, HeldOutVerdict.FAILS),
+        (0.5, 0.05, HeldOutVerdict.FAILS),
+        (-0.5, 0.1, HeldOutVerdict.FAILS),
     ],
 )
 def test_whether_held_out_runs_are_predicted_may_not_be_told(
-    mean: float, error: float, verdict: Verdict
+    mean: float, error: float, verdict: HeldOutVerdict
 ) -> None:
     assert HeldOut("partial", 6, 0.4, 0.01, SeedMean(mean, error, 16)).verdict is verdict
 
