@@ -17,6 +17,7 @@ from math import hypot
 from pathlib import Path
 
 import yaml
+from cprsim.reproduce.distribution import JOB, N_EMB_PS, FormCosts, Overheads, line_of
 
 from cprsim.experiments.assemble import assemble
 from cprsim.failures.outages import Outages
@@ -25,7 +26,6 @@ from cprsim.fitting.causes import by_cause, fragment_of_all, fragments_by_cause,
 from cprsim.fitting.fragments import fragment, job_fragment
 from cprsim.fitting.rates import fragment_through_window, rates_and_factor
 from cprsim.fitting.trace_fit import TraceFit, fit_trace
-from cprsim.reproduce.distribution import JOB, N_EMB_PS, FormCosts, Overheads, line_of
 from cprsim.reproduce.logs import TITLES, missing
 from cprsim.scenario import load_scenario
 

@@ -71,7 +71,7 @@ def main() -> None:
 def say_cost(console: Console, loaded: LoadedScenario, n_workers: int) -> None:
     """By the time of one run: the curve, and as many histories as there are at most."""
     design, n_servers = Design(), loaded.scenario.cluster.emb_ps
-    trials = [*design.scenes(1, n_servers), *design.checks(1, n_servers)]
+    trials = design.trials(1, n_servers)
     run = own_setting(loaded, 1).trainer()
     began = time.process_time()
     run.run()

@@ -19,7 +19,6 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
 
 import reference  # noqa: E402 (beside this file, which is in no package)
-import sequences  # noqa: E402
 
 OUTSIDE = "repository/"  # where they stand in the site
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
@@ -52,7 +51,7 @@ def _add_linked(page: str, text: str, files: Files, config: Any) -> list[tuple[s
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Links as the site needs them, diagrams as pictures, and nothing of cog."""
+    """Links as the site needs them, and nothing of cog."""
     here = page.file.src_uri
     folder = posixpath.dirname(
         here.removeprefix(OUTSIDE) if here.startswith(OUTSIDE) else f"docs/{here}"
@@ -62,7 +61,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         path = posixpath.normpath(posixpath.join(folder, link[2]))
         return f"{link[1]}{posixpath.relpath(_place(path), posixpath.dirname(here))}{link[3]}"
 
-    return sequences.drawn(LINK.sub(moved, COMMENT.sub("", markdown)))
+    return LINK.sub(moved, COMMENT.sub("", markdown))
 
 
 def _place(path: str) -> str:

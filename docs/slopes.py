@@ -38,7 +38,7 @@ def slopes(curves: Mapping[str, str], metric: str = "auc") -> str:
 
 def _cells(measured: Mapping[str, Any], metric: str, key: str) -> Iterator[str]:
     for checks in measured.values():
-        slope = checks[metric]["slopes_of_single_failures"]
+        slope = checks[metric]["slopes"]
         half_width = stats.t.ppf(0.975, len(slope[key]["by_seed"]) - 1)
         wrote = checks["bytes_written"]["by_strategy"]
         yield f"{slope[key]['mean']:.4f} ± {half_width * slope[key]['standard_error']:.4f}"

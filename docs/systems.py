@@ -228,7 +228,7 @@ def _default(of: Field[Any]) -> str:
         return "–"
     if kind in DIMENSIONS:
         return DIMENSIONS[kind].format(value)
-    return f"`{value}`" if kind == "word" else f"{value:g}"
+    return f"`{value}`" if isinstance(value, str) else f"{value:g}"
 
 
 def _cells(one: dict[str, Any], useful_h: float) -> Iterator[str]:

@@ -73,7 +73,7 @@ SIGNATURES = {
     f"{WORKERS}, {PLACED}) -> Fleet",
     "compare": "(a: Run | str | Path, b: Run | str | Path) -> Difference",
     "compare_systems": f"({SCENARIO}, *, only: Sequence[str] = (), fixed: bool = False, "
-    "map: Mapping[str, str | Sequence[Any]] | None = None, "
+    "available: bool = False, map: Mapping[str, str | Sequence[Any]] | None = None, "
     f"seed: {OPTIONAL}, replications: {OPTIONAL}, {WORKERS}, {PLACED}) -> "
     "SystemsComparison | MapOfSystems",
     "systems": "(scenario: ScenarioLike | None = None, overrides: Overrides = ()) -> Systems",
@@ -99,7 +99,7 @@ MEMBERS = {
     | {"apart", "circle", "failures", "fragment", "job_failures", "mtbf_h", "scopes", "simpler"}
     | {"warnings"},
     "Curve": ANSWER
-    | {"is_fit_for_use", "losses", "read", "save", "strategies", "unfit", "weights"},
+    | {"is_fit_for_use", "loss_of", "losses", "read", "save", "strategies", "unfit", "weights"},
     "Difference": ANSWER | {"is_paired"},
     "SystemsComparison": KEPT | {"best", "cant_be_told", "left_out", "recovery"},
     "MapOfSystems": KEPT | {"axes", "bests"},

@@ -35,6 +35,16 @@ from cprsim.staleness import (
 USEFUL_H = 10.0
 
 
+def quarter(at: float, first: float = 4.0) -> float:
+    """A weight that falls to a quarter (or to 1 / `first`) over the job, with mean 1."""
+    return float(np.log(first) / (1 - 1 / first) * first**-at)
+
+
+def falling(first: float = 4.0) -> Weight:
+    ends = np.array([0.0, 1.0])
+    return Weight(ends, np.array([quarter(at, first) for at in ends]))
+
+
 def losses(*rows: tuple[int, float, float, float, float]) -> ShardLoss:
     """Rows of (replication, progress, since save, since reload, share)."""
     replication, progress, since_save, since_reload, share = zip(*rows, strict=True)
@@ -71,16 +81,15 @@ BENT = Response(
     pls=np.array([0.0, 0.1, 0.3]),
     loss=np.array([0.0, 0.001, 0.005]),
     standard_error=np.array([0.0, 0.0002, 0.0004]),
-    weight=Weight(  # the learning rate falls: late losses count less
-        np.array([0.0, 1.0]), np.array([0.1]), np.array([[1.5], [0.5]])
-    ),
+    weight=falling(),  # the learning rate falls: late losses count less
     degrees=4.0,
 )
 THREE = losses(  # three jobs; the second loses nothing, the third more than was measured
-    (0, 5.0, 4.0, 2.0, 0.25),  # 2/10 * 0.25 * 1.0 = 0.05
-    (0, 10.0, 4.0, 4.0, 0.25),  # 4/10 * 0.25 * 0.5 = 0.05: together 0.1
-    (2, 2.5, 8.0, 8.0, 0.4),  # 8/10 * 0.4 * 1.25 = 0.4
+    (0, 5.0, 4.0, 2.0, 0.25),  # 2/10 * 0.25 = 0.05
+    (0, 10.0, 4.0, 4.0, 0.25),  # 4/10 * 0.25 = 0.1
+    (2, 2.5, 8.0, 8.0, 0.4),  # 8/10 * 0.4 = 0.32
 )
+LOST = 0.05 * quarter(0.5) + 0.1 * quarter(1.0), 0.32 * quarter(0.25)  # by the first and the third
 
 
 # --------------------------------------------------------------------------- by hand
@@ -88,31 +97,35 @@ THREE = losses(  # three jobs; the second loses nothing, the third more than was
 
 def test_weighted_pls_is_net_and_weighs_when_it_was_lost():
     weighted = BENT.weighted_pls(THREE, np.arange(3), USEFUL_H, 2.0)
-    assert weighted == pytest.approx([0.1, 0.0, 0.4])
+    assert weighted == pytest.approx([LOST[0], 0.0, LOST[1]])
 
 
 def test_a_prediction_by_hand():
     found = curve(BENT).predict(policy(), Metric.AUC, THREE, jobs(0, 1, 2), USEFUL_H)
     assert found is not None
     # beyond 0.3 the last line goes on: 0.004 / 0.2 per PLS; the relative error 0.08 stays
-    assert found.loss == pytest.approx([0.001, 0.0, 0.005 + 0.1 * 0.02])
-    assert found.standard_error == pytest.approx([0.0002, 0.0, 0.0004 * 0.4 / 0.3])
+    first, third = 0.01 * LOST[0], 0.005 + (LOST[1] - 0.3) * 0.02
+    assert found.loss == pytest.approx([first, 0.0, third])
+    assert found.standard_error == pytest.approx([0.2 * first, 0.0, 0.0004 * LOST[1] / 0.3])
     assert found.beyond.tolist() == [False, False, True]
     assert found.beyond_fraction == pytest.approx(1 / 3)
-    assert found.mean().mean == pytest.approx(0.008 / 3)
+    assert found.mean().mean == pytest.approx((first + third) / 3)
+
+
+def test_an_intercept_is_lost_by_each_job_that_loses_samples():
+    line = Response.linear("partial", Metric.AUC, (0.01, 0.001), 0.5, intercept=-0.0004)
+    found = curve(line).predict(policy(), Metric.AUC, THREE, jobs(0, 1, 2), USEFUL_H)
+    assert found.loss == pytest.approx([0.0015 - 0.0004, 0.0, 0.0032 - 0.0004])
 
 
 def test_part_of_a_loss_may_go_by_the_interval():
-    weight = Weight(np.array([0.0, 1.0]), np.array([0.1, 0.3]), np.array([[1.0, 2.0], [1.0, 4.0]]))
-    half = Response.linear("mfu", Metric.AUC, (1.0, 0.0), 1.0, weight=weight, interval_share=0.5)
-    one = losses(
-        (0, 5.0, 2.0, 2.0, 0.25)
-    )  # half-way; 0.2 of the job is lost, worth 2 (1, 2 | 1, 4)
-    by_staleness, by_interval = 0.2 * 2.0, 0.3 / 2 * 3.0  # at an interval of 0.3, worth 3
+    half = Response.linear("mfu", Metric.AUC, (1.0, 0), 1.0, weight=falling(), interval_share=0.5)
+    one = losses((0, 5.0, 2.0, 2.0, 0.25))  # half-way; 0.2 of the job is lost
+    worth, by_staleness, by_interval = 0.25 * quarter(0.5), 0.2, 0.3 / 2
     found = half.weighted_pls(one, np.arange(1), USEFUL_H, 3.0)
-    assert found == pytest.approx([0.25 * (0.5 * by_staleness + 0.5 * by_interval)])
-    never_saved = half.weighted_pls(one, np.arange(1), USEFUL_H, np.inf)  # half the job, at 0.3
-    assert never_saved == pytest.approx([0.25 * (0.5 * by_staleness + 0.5 * 0.5 / 2 * 3.0)])
+    assert found == pytest.approx([worth * (0.5 * by_staleness + 0.5 * by_interval)])
+    never_saved = half.weighted_pls(one, np.arange(1), USEFUL_H, np.inf)  # half the job
+    assert never_saved == pytest.approx([worth * (0.5 * by_staleness + 0.5 * 0.5 / 2)])
 
 
 def test_samples_whose_loss_helps_are_not_taken_for_a_gain():
@@ -258,19 +271,18 @@ def test_what_is_no_response_is_refused(changed, message):
 
 
 @pytest.mark.parametrize(
-    ("at", "staleness", "weight", "message"),
+    ("at", "weight", "message"),
     [
-        ([0.0, 2.0], [0.1], [[1.0], [1.0]], "at must ascend within 0 and 1"),
-        ([0.5], [0.2, 0.1], [[1.0, 1.0]], "staleness must ascend"),
-        ([0.0, 1.0], [0.1], [[1.0], [2.0]], "is 1.5, not 1"),
-        ([0.0, 1.0], [0.1], [[np.nan], [1.0]], "finite"),
-        ([0.0, 1.0], [0.1], [[9.3], [-7.3]], "to lose samples is no gain"),
-        ([0.0, 1.0], [0.1], [[1.0, 1.0]], "a row per number"),
+        ([0.0, 2.0], [1.0, 1.0], "at must ascend within 0 and 1"),
+        ([0.0, 1.0], [1.0, 2.0], "is 1.443, not 1"),
+        ([0.0, 1.0], [np.nan, 1.0], "finite"),
+        ([0.0, 1.0], [9.3, -7.3], "above 0"),
+        ([0.0, 1.0], [1.0], "a number for each"),
     ],
 )
-def test_what_is_no_weight_is_refused(at, staleness, weight, message):
+def test_what_is_no_weight_is_refused(at, weight, message):
     with pytest.raises(ParameterError, match=message):
-        Weight(np.array(at), np.array(staleness), np.array(weight))
+        Weight(np.array(at), np.array(weight))
 
 
 # --------------------------------------------------------------------------- for any of them
@@ -295,7 +307,7 @@ responses = st.lists(
         "partial",
         Metric.AUC,
         *(np.concatenate([[0.0], np.cumsum(column)]) for column in zip(*steps, strict=True)),
-        weight=Weight(np.array([0.25, 0.75]), np.array([0.1]), np.array([[1.75], [0.25]])),
+        weight=falling(),
         interval_share=0.25,
     )
 )
@@ -352,29 +364,25 @@ def test_a_straight_response_is_a_slope_everywhere(strategy, slope, error, most,
 # --------------------------------------------------------------------------- replicates
 
 
-def measured_response(*slopes: float, late: float = 0.5) -> Response:
+def measured_response(*slopes: float) -> Response:
     """A line with replicates that disagree on its slope and on how late losses count."""
-
-    def weight(end: float) -> Weight:
-        return Weight(np.array([0.0, 1.0]), np.array([0.1]), np.array([[2.0 - end], [end]]))
-
     mean = float(np.mean(slopes))
     ends = np.array([0.0, 1.0])
     replicates = tuple(
-        Replicate(weight(late + 0.1 * i), 0.0, ends, slope * ends) for i, slope in enumerate(slopes)
+        Replicate(falling(4.0 + i), 0.0, slope, 1e-4) for i, slope in enumerate(slopes)
     )
     line = (ends, mean * ends, 0.1 * mean * ends)
-    return Response("partial", Metric.AUC, *line, weight(late), degrees=2.0, replicates=replicates)
+    return Response("partial", Metric.AUC, *line, falling(), degrees=2.0, replicates=replicates)
 
 
 def test_a_prediction_errs_by_what_its_replicates_differ():
     response = measured_response(0.01, 0.012, 0.014)
     found = curve(response).predict(policy(), Metric.AUC, THREE, jobs(0, 1, 2), USEFUL_H)
-    by_each = np.array([[0.1, 0.0, 0.32 * 1.25], [0, 0, 0], [0, 0, 0]], float)
+    by_each = np.zeros((3, 3))
     for i, slope in enumerate((0.01, 0.012, 0.014)):
-        end = 0.5 + 0.1 * i
-        half, last, quarter = 1.0, end, 2.0 - end + 0.25 * (2 * end - 2.0)
-        by_each[i] = slope * np.array([0.05 * half + 0.1 * last, 0.0, 0.32 * quarter])
+        half, last, early = (quarter(at, 4.0 + i) for at in (0.5, 1.0, 0.25))
+        by_each[i] = slope * np.array([0.05 * half + 0.1 * last, 0.0, 0.32 * early])
+        by_each[i] += [1e-4, 0.0, 1e-4]
     assert found.apart == pytest.approx(by_each)
     assert found.standard_error == pytest.approx(jackknife_error(by_each))
     assert found.error_of_mean() == pytest.approx(jackknife_error(by_each.mean(axis=1)))

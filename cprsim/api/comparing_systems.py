@@ -116,6 +116,7 @@ def compare_systems(
     *,
     only: Sequence[str] = (),
     fixed: bool = False,
+    available: bool = False,
     map: None = None,
     seed: int | None = None,
     replications: int | None = None,
@@ -131,6 +132,7 @@ def compare_systems(
     *,
     only: Sequence[str] = (),
     fixed: bool = False,
+    available: bool = False,
     map: Mapping[str, str | Sequence[Any]],
     seed: int | None = None,
     replications: int | None = None,
@@ -146,6 +148,7 @@ def compare_systems(
     *,
     only: Sequence[str] = (),
     fixed: bool = False,
+    available: bool = False,
     map: Mapping[str, str | Sequence[Any]] | None = None,
     seed: int | None = None,
     replications: int | None = None,
@@ -159,6 +162,7 @@ def compare_systems(
     scenario, overrides : see `cprsim.load`
     only : names of those to compare; none: all
     fixed : keep each at the scenario's interval, or at its default; else each is at its best
+    available : without what a job can't run today
     map : compare at each pair of values of two inputs, ``{"failures.mtbf": ["1 h", "9 h"],
         "cluster.state": "1 GB:1 TB:log4"}``; None: at the scenario's own values
     seed : instead of the scenario's
@@ -173,7 +177,7 @@ def compare_systems(
         job
     """
     started, place = now(), ResultsPlace(folder)
-    rules = Rules(fixed, tuple(only))
+    rules = Rules(fixed, tuple(only), available)
     source = source_of(scenario, overrides).changed(shortcuts(seed, None))
     if map is not None:
         over = source.changed({"sweep.over": dict(map), "sweep.mode": "grid"})

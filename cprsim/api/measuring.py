@@ -74,13 +74,57 @@ class Curve(Answer):
         """
         return self._priced([(one, np.asarray(pls, float)) for one in self._file.responses])
 
+    def loss_of(
+        self, failures: Sequence[tuple[float, int | Sequence[int]]], save_every: float,
+        strategy: str = "partial", n_servers: int = 8,
+    ) -> pd.DataFrame:  # fmt: skip
+        """What given failures of one job cost.
+
+        Parameters
+        ----------
+        failures : of each the share of the job that is done, and which of the servers fail (0 to
+            n_servers - 1) or the number of one that does
+        save_every : interval between saves, as a share of the job
+        strategy : how it saves, one of `strategies`
+        n_servers : over which the embedding tables are dealt out
+
+        Returns
+        -------
+        A row per metric: loss, low, high (95 %).
+
+        Raises
+        ------
+        ParameterError : that was not measured, or such failures can't be
+        """
+        from cprsim.kernel.trials import Saving, ShardFailure, Trial
+        from cprsim.measuring.curve import loss_of_trial
+
+        met = tuple(
+            ShardFailure(at, (which,) if isinstance(which, int) else tuple(which))
+            for at, which in failures
+        )
+        trial = Trial(Saving(strategy, save_every), met)
+        responses = [one for one in self._file.responses if one.strategy == strategy]
+        if not responses or any(not 0 <= i < n_servers for one in met for i in one.servers):
+            raise ParameterError(
+                f"{self.name} holds {', '.join(self.strategies)}, not {strategy}"
+                if not responses
+                else f"servers are 0 to {n_servers - 1}"
+            )
+        rows = []
+        for one in responses:
+            lost = loss_of_trial(one, trial, n_servers)
+            low, high = lost.interval()
+            rows.append({"metric": one.metric.value, "loss": lost.mean, "low": low, "high": high})
+        return table_of(rows)
+
     def weights(self, strategy: str = "partial", metric: str = "auc") -> pd.DataFrame:
         """How much a lost sample counts.
 
         Returns
         -------
-        A row per share of the job that is done at the failure, a column per share of the job that
-        the shard goes back by.
+        The weight at shares of the job that are done at the failure; its logarithm is linear
+        between them.
 
         Raises
         ------
@@ -90,8 +134,7 @@ class Curve(Answer):
 
         for one in self._file.responses:
             if (one.strategy, one.metric.value) == (strategy, metric):
-                weight = one.weight
-                return pd.DataFrame(weight.weight, weight.at, weight.staleness)
+                return pd.DataFrame({"weight": one.weight.weight}, one.weight.at)
         raise ParameterError(f"{metric} of {strategy} was not measured by {self.name}")
 
     @public

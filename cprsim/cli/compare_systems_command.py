@@ -18,6 +18,7 @@ from cprsim.cli.options import (
     ScenarioFile,
     SimulationSeed,
 )
+from cprsim.cli.pulse import pulse
 from cprsim.cli.showing import show
 from cprsim.making.options import shortcuts
 
@@ -56,6 +57,12 @@ def compare_systems(
             show_default=False,
         ),
     ] = [],  # noqa: B006
+    available: Annotated[
+        bool, typer.Option("--available", help="Compare what a job can run today alone.")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show all systems, not the cheapest alone.")
+    ] = False,
     seed: SimulationSeed = None,
     replications: Annotated[
         int | None,
@@ -81,7 +88,7 @@ def compare_systems(
             all_overrides,
             over,
             replications,
-            (fixed, only),
+            (fixed, only, available),
             workers,
             out,
             started,
@@ -94,7 +101,7 @@ def compare_systems(
     from cprsim.present.systems import comparison_as_json, systems_blocks
     from cprsim.scenario import load_scenario
 
-    rules = comparing_systems.Rules(fixed, tuple(only))
+    rules = comparing_systems.Rules(fixed, tuple(only), available)
     asked = comparing_systems.asked(
         lambda more: load_scenario(scenario, [*all_overrides, *more]), replications, rules
     )
@@ -102,7 +109,9 @@ def compare_systems(
     comparison, there = comparing_systems.compare_into(target, asked, ON_STDERR)
     show(
         lambda: comparison_as_json(comparison),
-        lambda: systems_blocks(comparison, found_again=there),
+        lambda: systems_blocks(
+            comparison, found_again=there, everything=everything, verbose=pulse.verbose
+        ),
         as_json=as_json,
     )
 
@@ -112,7 +121,7 @@ def _map(
     overrides: list[str],
     over: list[str],
     replications: int | None,
-    how: tuple[bool, list[str]],
+    how: tuple[bool, list[str], bool],
     workers: int | None,
     out: Path,
     started: datetime,
@@ -130,7 +139,7 @@ def _map(
         grid = [*overrides, *more, "sweep.mode=grid"]
         return load_scenario(scenario, grid, over, axes_option="--map")
 
-    rules = comparing_systems.Rules(how[0], tuple(how[1]))
+    rules = comparing_systems.Rules(how[0], tuple(how[1]), how[2])
     asked = comparing_systems.map_asked(load, replications, rules)
     target = target_of(out, asked.loaded, started, rules.named("systems-map"))
     with telling_what_is_kept() as kept:

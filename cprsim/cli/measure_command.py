@@ -30,6 +30,7 @@ from cprsim.making.options import MEASURED_SEEDS
 
 if TYPE_CHECKING:
     from cprsim.curves import CurveFile
+    from cprsim.measuring.design import Design
     from cprsim.measuring.expectation import Expected
     from cprsim.measuring.measure import Measured, MeasureRequest
     from cprsim.scenario import LoadedScenario
@@ -78,6 +79,14 @@ def measure(
             help="Further metrics that the curve holds, such as ne,calibration; of a trainer of "
             "your own default all.",
             show_default=False,
+        ),
+    ] = None,
+    strategies: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Strategies that are measured, partial among them, such as partial,mfu.",
+            show_default="all",
         ),
     ] = None,
     plan: Annotated[
@@ -139,12 +148,15 @@ def measure(
 
     by = Workers(workers, backend.value, address)
 
+    from cprsim.measuring.design import design_of
+
     loaded = load_scenario(scenario, overrides)
+    design = design_of(strategies)
     if plan is not None:
-        _write_plan(plan, loaded, seeds)
+        _write_plan(plan, design, loaded, seeds)
         return
     if limit is not None:
-        _say_seeds(loaded, (limit, power), pilot, _named(metrics), as_json)
+        _say_seeds(loaded, design, (limit, power), pilot, _named(metrics), as_json)
         return
     from cprsim.measuring.lengths import read_shorter
     from cprsim.measuring.measure import MeasureRequest
@@ -165,6 +177,7 @@ def measure(
         budget_s=_positive("--budget", budget, TIME.parse) * 3600,
         n_seeds=seeds,
         workers=by,
+        design=design,
         metrics=_named(metrics),
     )
     if runs is not None:
@@ -196,20 +209,20 @@ def _named(metrics: str | None) -> tuple[Metric, ...] | None:
     return tuple(Metric(name.strip()) for name in metrics.split(",") if name.strip())
 
 
-def _write_plan(path: Path, loaded: LoadedScenario, seeds: int | None) -> None:
-    from cprsim.measuring.design import Design
+def _write_plan(path: Path, design: Design, loaded: LoadedScenario, seeds: int | None) -> None:
     from cprsim.measuring.elsewhere import plan, write_plan
     from cprsim.staleness import FEWEST_SEEDS_TO_USE
 
     first = 1 if loaded.scenario.kernel is None else loaded.scenario.kernel.seed
     numbers = range(first, first + (seeds or FEWEST_SEEDS_TO_USE))
-    planned = plan(Design(), numbers, loaded.scenario.cluster.emb_ps)
+    planned = plan(design, numbers, loaded.scenario.cluster.emb_ps)
     write_plan(path, planned)
     say(path)
 
 
 def _say_seeds(
     loaded: LoadedScenario,
+    design: Design,
     asked: tuple[float, float],
     pilot: str,
     metrics: tuple[Metric, ...] | None,
@@ -221,7 +234,6 @@ def _say_seeds(
     from cprsim.cli.terminal import Terminal
     from cprsim.curves import read_curve, shipped_names
     from cprsim.curves.choosing import shipped_path
-    from cprsim.measuring.design import Design
     from cprsim.measuring.power import planned
     from cprsim.present.measure import seeds_to_run
     from cprsim.present.terminal import say
@@ -229,7 +241,7 @@ def _say_seeds(
 
     path = shipped_path(pilot) if pilot in shipped_names() else Path(pilot)
     metric = metrics[0] if metrics else Metric.AUC
-    found = planned(read_curve(path), metric, *asked, Design(), loaded.scenario.cluster.emb_ps)
+    found = planned(read_curve(path), metric, *asked, design, loaded.scenario.cluster.emb_ps)
     if as_json:
         say_json({"metric": metric.value, "limit": asked[0], **asdict(found)})
     else:
@@ -357,11 +369,18 @@ def _progress(request: MeasureRequest) -> Iterator[Callable[[int, Measured | Non
     reached = "no slope yet: three seeds are the least"
     if request.n_seeds is not None:
         reached = f"0 of {request.n_seeds} seeds"
+    there = n_finished(request.folder)
+    of_seed = 1 + len(request.design.trials(request.kernel.seed, request.n_servers))
+    total = None if request.n_seeds is None else request.n_seeds * of_seed
 
     def line() -> Text:
-        n_runs = n_finished(request.folder)
-        spent = (monotonic() - began) / 60
-        return Text(f"measuring: {n_runs} runs, {spent:.1f} min; {reached}")
+        n_runs, spent = n_finished(request.folder), (monotonic() - began) / 60
+        runs, left = f"{n_runs:,} runs", ""
+        if total is not None:
+            runs = f"{n_runs:,} of {total:,} runs"
+            if n_runs > there:
+                left = f", about {spent / (n_runs - there) * max(total - n_runs, 0):.1f} min left"
+        return Text(f"measuring: {runs}, {spent:.1f} min{left}; {reached}")
 
     def on_seed(n_complete: int, known: Measured | None) -> None:
         nonlocal reached

@@ -9,6 +9,7 @@ from __future__ import annotations
 from cprsim.curves.choosing import (
     chosen_curve,
     curve_path,
+    fit_curves,
     other_inputs,
     shipped,
     shipped_names,
@@ -21,6 +22,7 @@ __all__ = [
     "CurveFile",
     "chosen_curve",
     "curve_path",
+    "fit_curves",
     "identity",
     "kernel_block",
     "other_inputs",

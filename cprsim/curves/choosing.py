@@ -141,6 +141,11 @@ def shipped_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
 
 
+def fit_curves() -> tuple[CurveFile, ...]:
+    """The shipped curves that are fit for use."""
+    return tuple(one for one in map(shipped, shipped_names()) if not one.unfit)
+
+
 def shipped_path(name: str) -> Path:
     """The file of a shipped curve, whether it is there or not."""
     return FOLDER / f"{name}.json"
@@ -151,8 +156,7 @@ def stand_ins(loaded: LoadedScenario) -> tuple[StalenessCurve, ...]:
     path, n_samples = curve_path(loaded), loaded.scenario.job.samples
     if path is None or path.parent != FOLDER:
         return ()
-    others = (name for name in shipped_names() if name != path.stem)
-    curves = (shipped(name).curve("shipped", ()) for name in others)
+    curves = (one.curve("shipped", ()) for one in fit_curves() if one.name != path.stem)
     return tuple(one if n_samples is None else one.at_length(n_samples) for one in curves)
 
 

@@ -6,7 +6,7 @@ The JSON ends in a digest of all that stands before it, so that no damaged numbe
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from cprsim.codec import canonical_digest, decode, encode, json_text
-from cprsim.curves.first_format import upgraded
 from cprsim.curves.identity import identity
 from cprsim.errors import CurveError, Place
 from cprsim.foreign import UNUSABLE, one_line, read_json
@@ -28,8 +27,7 @@ from cprsim.whole_file import write_whole
 LENGTHS = "lengths"  # in the checks: slopes of shorter runs beside those of the curve
 UNFIT = "unfit"  # in the checks of one metric: why nothing should be decided by it
 KIND = "cprsim staleness curve"
-FORMAT = 2
-FIRST_FORMAT = 1  # without replicates: errors of its weights are not in its files
+FORMAT = 3
 MAX_BYTES = 5_000_000
 FEWEST_SEEDS = 3  # from which errors of two strategies say how they go together
 
@@ -45,7 +43,7 @@ class CurveFile:
     kernel : the section `kernel` that was measured, without its seed; None in the user's own
     command : that measured it
     manifest : versions, seeds, number of runs: what made it
-    checks : additivity, linearity, differences between strategies: how far it holds
+    checks : held-out runs, linearity, differences between strategies: how far it holds
     unfit : sentences, why nothing should be decided by it; none where it is fit for use
     """
 
@@ -147,7 +145,7 @@ def correlations(checks: Mapping[str, Any]) -> dict[tuple[Metric, str, str], flo
 
 def _by_seed(of_metric: Any) -> dict[str, list[float]]:
     """Slopes by strategy, each on the same seeds; none where the file does not have them."""
-    slopes = of_metric.get("slopes_of_single_failures") if isinstance(of_metric, Mapping) else None
+    slopes = of_metric.get("slopes") if isinstance(of_metric, Mapping) else None
     if not isinstance(slopes, Mapping):
         return {}
     by_seed = {
@@ -183,12 +181,9 @@ def read_curve(path: Path | str) -> CurveFile:
         return CurveFile(path.stem, read_own(path))
     plain = _checked(_parsed(path), path)
     try:
-        if plain["format"] == FIRST_FORMAT:
-            plain = upgraded(plain)
-        weights = [_weight(entry) for entry in plain["weights"]]
         return CurveFile(
             name=str(plain["name"]),
-            responses=tuple(_response(entry, weights) for entry in plain["responses"]),
+            responses=tuple(map(_response, plain["responses"])),
             kernel=dict(plain["kernel"]),
             command=str(plain["command"]),
             manifest=dict(plain["manifest"]),
@@ -214,8 +209,6 @@ def write_curve(path: Path, curve: CurveFile) -> None:
 
 def as_json(curve: CurveFile) -> dict[str, Any]:
     """The object that the file holds, its digest last."""
-    weights: list[dict[str, Any]] = []
-    responses = [_response_entry(response, weights) for response in curve.responses]
     plain = {
         "kind": KIND,
         "format": FORMAT,
@@ -225,8 +218,7 @@ def as_json(curve: CurveFile) -> dict[str, Any]:
         "command": curve.command,
         "manifest": curve.manifest,
         "unfit": curve.unfit,
-        "weights": weights,
-        "responses": responses,
+        "responses": list(map(_response_entry, curve.responses)),
         "checks": curve.checks,
     }
     plain = json.loads(json.dumps(plain, allow_nan=False))  # tuples become lists, as when read
@@ -251,12 +243,12 @@ def _checked(plain: Any, path: Path) -> dict[str, Any]:
     """The object, if it is a curve of this version and undamaged."""
     if not isinstance(plain, dict) or plain.get("kind") != KIND:
         raise _error(path, f"is no staleness curve: `cprsim measure` writes `kind: {KIND}` in it")
-    if plain.get("format") not in (FIRST_FORMAT, FORMAT):
+    if plain.get("format") != FORMAT:
         message = (
-            f"has format {one_line(str(plain.get('format')))}; this cprsim reads formats "
-            f"{FIRST_FORMAT} and {FORMAT}"
+            f"has format {one_line(str(plain.get('format')))}, and this cprsim reads format "
+            f"{FORMAT}: it comes from another version; measure again"
         )
-        raise _error(path, f"{message}: it comes from another version")
+        raise _error(path, message)
     rest = {key: value for key, value in plain.items() if key != "digest"}
     try:
         digest = canonical_digest(rest)
@@ -267,8 +259,8 @@ def _checked(plain: Any, path: Path) -> dict[str, Any]:
     return plain
 
 
-def _response_entry(response: Response, weights: list[dict[str, Any]]) -> dict[str, Any]:
-    """The entry of one response; its weights by their number in `weights`, where each is once."""
+def _response_entry(response: Response) -> dict[str, Any]:
+    """The entry of one response."""
     settings = response.settings
     return {
         "strategy": response.strategy,
@@ -276,19 +268,18 @@ def _response_entry(response: Response, weights: list[dict[str, Any]]) -> dict[s
         "pls": response.pls.tolist(),
         "loss": response.loss.tolist(),
         "standard_error": response.standard_error.tolist(),
-        "weight": _number_of(response.weight, weights),
-        "interval_share": response.interval_share,
+        **_weighing(response),
         "degrees": None if isinf(response.degrees) else response.degrees,
         "settings": settings and _settings_entry(settings),
-        "replicates": [
-            {
-                "weight": _number_of(one.weight, weights),
-                "interval_share": one.interval_share,
-                "pls": one.pls.tolist(),
-                "loss": one.loss.tolist(),
-            }
-            for one in response.replicates
-        ],
+        "replicates": [{**_weighing(one), "slope": one.slope} for one in response.replicates],
+    }
+
+
+def _weighing(one: Response | Replicate) -> dict[str, Any]:
+    return {
+        "weight": {"at": one.weight.at.tolist(), "weight": one.weight.weight.tolist()},
+        "interval_share": one.interval_share,
+        "intercept": one.intercept,
     }
 
 
@@ -297,18 +288,16 @@ def _settings_entry(settings: SubSaves) -> dict[str, Any]:
     return {name: value for name, value in encode(settings).items() if name != "bytes_share"}
 
 
-def _number_of(weight: Weight, weights: list[dict[str, Any]]) -> int:
-    entry = {name: getattr(weight, name).tolist() for name in ("at", "staleness", "weight")}
-    if entry not in weights:
-        weights.append(entry)
-    return weights.index(entry)
+def _weighed(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Weight, phi and intercept of a response or a replicate."""
+    return {
+        "weight": Weight(*(np.asarray(entry["weight"][name], float) for name in ("at", "weight"))),
+        "interval_share": float(entry["interval_share"]),
+        "intercept": float(entry["intercept"]),
+    }
 
 
-def _weight(entry: Mapping[str, Any]) -> Weight:
-    return Weight(**{name: np.asarray(of, float) for name, of in entry.items()})
-
-
-def _response(entry: Mapping[str, Any], weights: Sequence[Weight]) -> Response:
+def _response(entry: Mapping[str, Any]) -> Response:
     settings, degrees = entry["settings"], entry["degrees"]
     return Response(
         strategy=str(entry["strategy"]),
@@ -316,18 +305,11 @@ def _response(entry: Mapping[str, Any], weights: Sequence[Weight]) -> Response:
         pls=np.asarray(entry["pls"], float),
         loss=np.asarray(entry["loss"], float),
         standard_error=np.asarray(entry["standard_error"], float),
-        weight=weights[entry["weight"]],
-        interval_share=float(entry["interval_share"]),
+        **_weighed(entry),
         degrees=inf if degrees is None else float(degrees),
         settings=None if settings is None else decode(SubSaves, settings),
         replicates=tuple(
-            Replicate(
-                weights[one["weight"]],
-                float(one["interval_share"]),
-                np.asarray(one["pls"], float),
-                np.asarray(one["loss"], float),
-            )
-            for one in entry["replicates"]
+            Replicate(**_weighed(one), slope=float(one["slope"])) for one in entry["replicates"]
         ),
     )
 

@@ -53,11 +53,13 @@ class Rules:
 
     fixed: bool = False
     only: tuple[str, ...] = ()
+    available: bool = False  # without what a job can't run today
 
     def named(self, kind: str) -> str:
         """What a folder's name says of them."""
         chosen = hashlib.sha256(" ".join(sorted(self.only)).encode()).hexdigest()[:6]
-        return f"{kind}{f'-of-{chosen}' if self.only else ''}{'-fixed' if self.fixed else ''}"
+        words = (f"of-{chosen}" * bool(self.only), "available" * self.available)
+        return "-".join(filter(None, (kind, *words, "fixed" * self.fixed)))
 
 
 def asked(load: Load, replications: int | None, rules: Rules) -> CompareRequest:
@@ -68,7 +70,7 @@ def asked(load: Load, replications: int | None, rules: Rules) -> CompareRequest:
     replications : of each system; None: as many as tell intervals apart
     """
     loaded = _with_replications(load, replications)
-    return CompareRequest(loaded, _lineup(loaded, rules=rules))
+    return CompareRequest(loaded, _lineup(loaded, rules=rules, today=True))
 
 
 def _with_replications(load: Load, n: int | None) -> LoadedScenario:
@@ -80,11 +82,14 @@ def _with_replications(load: Load, n: int | None) -> LoadedScenario:
     return load(shortcuts(None, n))
 
 
-def _lineup(loaded: LoadedScenario, *, rules: Rules) -> Lineup:
+def _lineup(loaded: LoadedScenario, *, rules: Rules, today: bool = False) -> Lineup:
     experiment = assemble(loaded, with_policies=False)
     limit = limit_if_any(loaded)
     curve = chosen_curve(loaded)
-    return lineup_of(loaded, experiment, limit, curve, fixed=rules.fixed, only=rules.only)
+    return lineup_of(
+        loaded, experiment, limit, curve,
+        fixed=rules.fixed, only=rules.only, available=rules.available, today=today,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +178,8 @@ def _compare(
     target: ResultTarget, wanted: CompareRequest, watch: Watch, *, draws: bool
 ) -> Comparison:
     loaded, lineup = wanted.loaded, wanted.lineup
-    with watch.counting("candidates simulated") as on_priced:
-        found, dropped = best_policies(lineup, on_priced)
+    with watch.progress("best interval of systems") as on_progress:
+        found, dropped = best_policies(lineup, on_progress)
     experiment = run_of(lineup, found)
     with watch.progress("simulating") as on_progress:
         outcome = pipeline.simulate(experiment, on_progress=on_progress)

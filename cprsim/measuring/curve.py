@@ -11,13 +11,12 @@ import cprsim
 from cprsim.curves import CurveFile
 from cprsim.curves.curve_file import UNFIT
 from cprsim.kernel.blas import description
-from cprsim.kernel.trials import sub_saves_of
-from cprsim.measuring.checks import Checks, SeedMean
+from cprsim.kernel.trials import Trial, stale_shards, sub_saves_of
+from cprsim.measuring.checks import Checks, HeldOutVerdict, SeedMean
 from cprsim.measuring.fit import Fitted
 from cprsim.measuring.measure import Measured, MeasureRequest, identity
 from cprsim.measuring.runs import COUNTED_INTERVAL
-from cprsim.measuring.shape import AT, STALENESS, Shape
-from cprsim.records import Floats, Ints, ShardLoss
+from cprsim.records import Ints, ShardLoss
 from cprsim.results.manifest import git_state
 from cprsim.staleness import (
     ALWAYS,
@@ -41,9 +40,9 @@ def curve_file(measured: Measured, request: MeasureRequest, name: str, command: 
     return CurveFile(
         name=name,
         responses=tuple(
-            response_of(fitted, strategy, measured.checks(metric).most_weighted_pls)
-            for metric, fitted in measured.fitted.items()
-            for strategy in measured.seen.strategies
+            response_of(fitted, strategy)
+            for fitted in measured.fitted.values()
+            for strategy in fitted.strategies
         ),
         kernel=request.elsewhere or identity(request)["kernel"],
         command=command,
@@ -56,7 +55,7 @@ def curve_file(measured: Measured, request: MeasureRequest, name: str, command: 
 def checks_document(measured: Measured) -> dict[str, Any]:
     """What was checked, of JSON's types, by metric."""
     return {
-        metric.value: _checks(measured.checks(metric), measured.fitted[metric], measured)
+        metric.value: _checks(measured.checks(metric), measured.fitted[metric])
         | _of_further(measured, metric)
         for metric in measured.fitted
     } | {"bytes_written": _bytes_written(measured)}
@@ -68,20 +67,10 @@ def _of_further(measured: Measured, metric: Metric) -> dict[str, Any]:
     return {UNFIT: [reason]} if reason else {}
 
 
-def _checks(checks: Checks, fitted: Fitted, measured: Measured) -> dict[str, Any]:
+def _checks(checks: Checks, fitted: Fitted) -> dict[str, Any]:
     slopes = fitted.slopes
-    took = measured.effort(fitted.metric)
     return {
-        "several_failures": [
-            {
-                "n_failures": one.n_failures,
-                "weighted_pls": one.weighted_pls,
-                "over_sum": one.factor,
-                "standard_error": one.standard_error,
-            }
-            for one in fitted.joint
-        ],
-        "slopes_of_single_failures": {
+        "slopes": {
             key: {
                 "mean": slopes.mean(key),
                 "standard_error": slopes.standard_error(key),
@@ -89,7 +78,7 @@ def _checks(checks: Checks, fitted: Fitted, measured: Measured) -> dict[str, Any
             }
             for column, key in enumerate(slopes.strategies)
         },
-        "intercept": asdict(SeedMean.over(slopes.intercept)),
+        "intercept": asdict(SeedMean.over(fitted.intercept)),
         "noise_of_one_trial": {
             f"failure at {at:.0%}": float(fitted.noise.at(np.array([at]))[0]) for at in NOISE_AT
         },
@@ -105,21 +94,17 @@ def _checks(checks: Checks, fitted: Fitted, measured: Measured) -> dict[str, Any
             }
             for one in checks.differences
         ],
-        "adding_up": [
+        "held_out": [
             {
                 "strategy": one.strategy,
                 "n_failures": one.n_failures,
                 "pls": one.pls,
-                "weighted_pls": one.weighted_pls,
-                "measured_over_sum": asdict(one.measured_over_sum),
-                "measured_over_predicted": asdict(one.measured_over_predicted),
+                "measured": one.measured,
+                "measured_over_predicted": asdict(one.ratio),
                 "verdict": one.verdict.value,
             }
-            for one in checks.adding_up
+            for one in checks.held_out
         ],
-        "verdict": checks.verdict.value,
-        "fails_from_pls": checks.fails_from_pls,
-        "effort": asdict(took),
     }
 
 
@@ -175,8 +160,16 @@ def why_unfit(measured: Measured) -> tuple[str, ...]:
             else f"the stand-in has hardly learned (AUC {expected.auc:.3f}, logistic regression "
             f"{expected.logistic_auc:.3f}): more samples, or a higher rate"
         )
-    lost = (_lost_in_noise(measured, metric) for metric in measured.fitted if metric in ALWAYS)
-    return (*reasons, *filter(None, lost))
+    judged = [metric for metric in measured.fitted if metric in ALWAYS]
+    lost = list(filter(None, (_lost_in_noise(measured, metric) for metric in judged)))
+    held_out = [one for metric in judged for one in measured.checks(metric).held_out]
+    if not lost and not any(one.verdict is HeldOutVerdict.HOLDS for one in held_out):
+        reasons.append(
+            "of no kind of runs held out of the fit can it be told that the curve predicts their "
+            "loss: more seeds would tell"
+        )
+    reasons += lost
+    return tuple(reasons)
 
 
 def _lost_in_noise(measured: Measured, metric: Metric) -> str:
@@ -193,8 +186,7 @@ def _lost_in_noise(measured: Measured, metric: Metric) -> str:
 def typical_loss(measured: Measured, metric: Metric) -> MeanLoss:
     """What a failure of one server of eight at any time costs under plain partial recovery."""
     losses, number = typical_losses()
-    most = measured.checks(metric).most_weighted_pls
-    response = response_of(measured.fitted[metric], WHOLE, most)
+    response = response_of(measured.fitted[metric], WHOLE)
     lost = response.predict_losses(losses, number, 1.0, TYPICAL_INTERVAL)
     return MeanLoss(float(lost.loss.mean()), lost.error_of_mean(), lost.degrees)
 
@@ -208,33 +200,38 @@ def typical_losses() -> tuple[ShardLoss, Ints]:
     return ShardLoss(number, at, np.zeros(N_TIMES, np.int64), stale, stale, share), number
 
 
-def response_of(fitted: Fitted, strategy: str, most: float) -> Response:
-    """One strategy's response, measured up to a weighted PLS of `most`."""
-    pls, loss, error = fitted.monotone_line(strategy, most)
-    return Response(
+def loss_of_trial(response: Response, trial: Trial, n_servers: int) -> MeanLoss:
+    """What the failures of one run of given servers cost by a response."""
+    rows = [(one.at_fraction, one.since_save, one.since_reload) for one in stale_shards(trial)]
+    at, since_save, since_reload = np.array(rows).T
+    none = np.zeros(len(at), np.int64)
+    losses = ShardLoss(none, at, none, since_save, since_reload, np.full(len(at), 1 / n_servers))
+    lost = response.predict_losses(losses, none[:1], 1.0, trial.saving.interval_fraction)
+    return MeanLoss(float(lost.loss[0]), lost.error_of_mean(), lost.degrees)
+
+
+def response_of(fitted: Fitted, strategy: str) -> Response:
+    """One strategy's response. A slope below 0 is cut there, which makes it no surer."""
+    part, most = fitted.parts[strategy], fitted.most_weighted_pls
+    slope = max(part.slope, 0.0), fitted.slopes.standard_error(strategy)
+    return Response.linear(
         strategy,
         fitted.metric,
-        pls,
-        loss,
-        error,
-        weight=_weight(fitted.shape),
-        interval_share=fitted.shape.interval_share[strategy],
+        slope,
+        most,
+        weight=_rounded(part).weight,
+        interval_share=part.interval_share,
+        intercept=part.intercept,
         degrees=fitted.slopes.n_seeds - 1,
         settings=sub_saves_of(strategy),
-        replicates=tuple(_replicate(one, strategy, most) for one in fitted.replicates),
+        replicates=tuple(_rounded(one[strategy]) for one in fitted.without),
     )
 
 
-def _replicate(fitted: Fitted, strategy: str, most: float) -> Replicate:
-    phi = fitted.shape.interval_share[strategy]
-    line = (rounded(numbers) for numbers in fitted.line(strategy, most))
-    return Replicate(_weight(fitted.shape), float(rounded(np.array(phi))), *line)
-
-
-def _weight(shape: Shape) -> Weight:
-    return Weight(AT, STALENESS, rounded(shape.weight))
-
-
-def rounded(numbers: Floats) -> Floats:
+def _rounded(part: Replicate) -> Replicate:
     """With six significant digits: more would only make the file long."""
-    return np.array([float(f"{number:.6g}") for number in numbers.ravel()]).reshape(numbers.shape)
+    phi, slope, intercept, *weight = (
+        float(f"{number:.6g}")
+        for number in (part.interval_share, part.slope, part.intercept, *part.weight.weight)
+    )
+    return Replicate(Weight(part.weight.at, np.array(weight)), phi, slope, intercept)

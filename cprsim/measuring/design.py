@@ -1,9 +1,10 @@
-"""Which trials one seed runs: the same scenes under every strategy, and held-back histories.
+"""Which trials one seed runs: scenes that every strategy meets, and histories held out of the fit.
 
-A scene is one failure at a random instant of the run with saves at a random interval. Instants and
-intervals are stratified, so that few scenes cover the run (a Latin square). Every strategy meets
-the same scenes: their differences are paired. Histories of several failures are held back from the
-fit; they check that losses add up.
+A scene is one, two, four or eight failures, each of one server up to half of them, at random
+instants of a run with saves at a random interval. Numbers, instants and intervals are stratified,
+so that few scenes cover the run. Every strategy meets the same scenes: their differences are
+paired. Histories of three and of six failures take no part in the fit: they say how well it
+predicts.
 """
 
 from __future__ import annotations
@@ -12,22 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cprsim.errors import ParameterError
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
+from cprsim.records import Floats
 from cprsim.staleness import STRATEGIES, WHOLE
 from cprsim.streams import stream
 
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """Several failures of one run, at random instants."""
-
-    n_failures: int
-    servers_share: float  # of the servers, that each failure strikes
-    interval_fraction: float
-
-
-# From PLS 0.02 to 0.4: where losses stop adding up has to show.
-HISTORIES = (History(3, 0.125, 0.1), History(4, 0.25, 0.2), History(8, 0.5, 0.25))
+N_FAILURES = ((1, 1, 2, 4), (1, 1, 2, 8))  # of the scenes of an even seed, and of an odd one
+HELD_OUT = (3, 6)  # failures of a run that takes no part in a fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,67 +30,68 @@ class Design:
     Parameters
     ----------
     strategies : that meet every scene
-    n_scenes : failures that all strategies meet
-    n_more : further scenes of plain partial recovery: they tell W, which all strategies share
+    n_more : further single failures under plain partial recovery: they tell W, which all
+        strategies share
     shortest, longest : T_save of a scene, as shares of the run
-    histories : held back from the fit
-    held_back : strategies that meet the histories
+    held_out : strategies that meet the histories held out
     """
 
     strategies: tuple[str, ...] = STRATEGIES
-    n_scenes: int = 4
-    n_more: int = 20
+    n_more: int = 8
     shortest: float = 0.02
     longest: float = 0.8
-    histories: tuple[History, ...] = HISTORIES
-    held_back: tuple[str, ...] = (WHOLE, "mfu")
+    held_out: tuple[str, ...] = (WHOLE, "mfu")
 
-    def scenes(self, seed: int, n_servers: int) -> list[Trial]:
-        """The trials of one failure, for the fit."""
+    def trials(self, seed: int, n_servers: int) -> list[Trial]:
+        """All of a seed, those held out last."""
         rng = stream(seed, 0, "measuring/scenes")
-        shared = _scenes(self, self.n_scenes, n_servers, rng)
-        more = _scenes(self, self.n_more, n_servers, rng)
+        shared = _scenes(self, N_FAILURES[seed % 2], n_servers, rng)
+        more = _scenes(self, (1,) * self.n_more, n_servers, rng)
+        held_out = _scenes(self, HELD_OUT, n_servers, rng)
         return [
-            *(
-                Trial(Saving(strategy, interval), (failure,))
-                for interval, failure in shared
-                for strategy in self.strategies
-            ),
-            *(Trial(Saving(WHOLE, interval), (failure,)) for interval, failure in more),
-        ]
+            *(Trial(Saving(strategy, every), met) for every, met in shared
+              for strategy in self.strategies),
+            *(Trial(Saving(WHOLE, every), met) for every, met in more),
+            *(Trial(Saving(strategy, every), met) for every, met in held_out
+              for strategy in self.held_out if strategy in self.strategies),
+        ]  # fmt: skip
 
-    def checks(self, seed: int, n_servers: int) -> list[Trial]:
-        """The trials of several failures, held back from the fit."""
-        rng = stream(seed, 0, "measuring/histories")
-        drawn = [(one.interval_fraction, _failures(one, n_servers, rng)) for one in self.histories]
-        return [
-            Trial(Saving(strategy, interval), failures)
-            for interval, failures in drawn
-            for strategy in self.held_back
-        ]
+
+def design_of(strategies: str | None) -> Design:
+    """What every seed runs under some strategies, their names with commas between them.
+
+    Raises ParameterError for a name that is none, or without plain partial recovery.
+    """
+    if strategies is None:
+        return Design()
+    names = tuple(dict.fromkeys(name.strip() for name in strategies.split(",") if name.strip()))
+    unknown = [name for name in names if name not in STRATEGIES]
+    if unknown or WHOLE not in names:
+        wrong = f"`{unknown[0]}` is none" if unknown else f"`{WHOLE}` is missing"
+        raise ParameterError(f"--strategies: {wrong}; known are {', '.join(STRATEGIES)}")
+    return Design(names)
 
 
 def _scenes(
-    design: Design, n: int, n_servers: int, rng: np.random.Generator
-) -> list[tuple[float, ShardFailure]]:
-    """(T_save, failure) of n scenes; half of the servers fail, so that much is lost at once."""
-    at = (np.arange(n) + rng.random(n)) / max(n, 1)
-    share = (rng.permutation(n) + rng.random(n)) / max(n, 1)
-    interval = design.shortest * (design.longest / design.shortest) ** share
-    k = max(1, n_servers // 2)
-    return [
-        (float(interval[i]), ShardFailure(float(at[i]), _servers(k, n_servers, rng)))
-        for i in range(n)
-    ]
+    design: Design, n_failures: tuple[int, ...], n_servers: int, rng: np.random.Generator
+) -> list[tuple[float, tuple[ShardFailure, ...]]]:
+    """(T_save, failures) of some scenes, of so many failures each."""
+    n = len(n_failures)
+    every = design.shortest * (design.longest / design.shortest) ** _stratified(n, rng)
+    together = 1 + (max(1, n_servers // 2) * _stratified(n, rng)).astype(int)
+    first = _stratified(n, rng)
+    found = []
+    for i, times in enumerate(n_failures):
+        at = first[i : i + 1] if times == 1 else np.sort(rng.random(times))
+        found.append((float(every[i]), tuple(_failure(one, together[i], n_servers, rng)
+                                             for one in at.tolist())))  # fmt: skip
+    return found
 
 
-def _failures(
-    history: History, n_servers: int, rng: np.random.Generator
-) -> tuple[ShardFailure, ...]:
-    k = max(1, round(history.servers_share * n_servers))
-    at = np.sort(rng.random(history.n_failures))
-    return tuple(ShardFailure(float(one), _servers(k, n_servers, rng)) for one in at)
+def _failure(at: float, together: int, n_servers: int, rng: np.random.Generator) -> ShardFailure:
+    return ShardFailure(at, tuple(sorted(rng.choice(n_servers, together, replace=False).tolist())))
 
 
-def _servers(k: int, n_servers: int, rng: np.random.Generator) -> tuple[int, ...]:
-    return tuple(sorted(rng.choice(n_servers, k, replace=False).tolist()))
+def _stratified(n: int, rng: np.random.Generator) -> Floats:
+    """(n,) one in each n-th of 0 to 1, in random order."""
+    return np.asarray((rng.permutation(n) + rng.random(n)) / max(n, 1))

@@ -99,7 +99,7 @@ def plan(design: Design, seeds: Sequence[int], n_shards: int) -> list[PlannedRun
             n_shards,
         )
         for seed in seeds
-        for trial in (*design.scenes(seed, n_shards), *design.checks(seed, n_shards))
+        for trial in design.trials(seed, n_shards)
     ]
 
 
@@ -298,18 +298,17 @@ def _whole(text: str, column: str, low: int, high: int) -> int:
 
 
 def _too_little(runs: Sequence[PlannedRun], path: Path) -> Iterator[Problem]:
-    """What can't be fitted: a seed's slopes and intercept need more runs than they are."""
-    single = [run for run in runs if len(run.at) == 1]
-    strategies = {run.strategy for run in single}
+    """What can't be fitted: a seed has to tell of every strategy."""
+    strategies = {run.strategy for run in runs}
     if WHOLE not in strategies:
-        yield Problem(Place(path), "strategy", f"no finished run of one failure is `{WHOLE}`")
+        yield Problem(Place(path), "strategy", f"no finished run is `{WHOLE}`")
     if len({run.n_shards for run in runs}) > 1:
         yield Problem(Place(path), "n_shards", "differs between runs")
     for seed in dict.fromkeys(run.seed for run in runs):
-        ours = [run for run in single if run.seed == seed]
+        ours = [run for run in runs if run.seed == seed]
         if len(ours) < len(strategies) + 2 or {run.strategy for run in ours} != strategies:
             message = (
-                f"seed {seed} has {len(ours)} finished runs of one failure; it takes one of each "
-                f"strategy, and {len(strategies) + 2} at least"
+                f"seed {seed} has {len(ours)} finished runs; it takes one of each strategy, and "
+                f"{len(strategies) + 2} at least"
             )
             yield Problem(Place(path), "seed", message)

@@ -1,23 +1,23 @@
 """From what trials lost to a response of each strategy.
 
-    loss = intercept(seed) + slope(strategy) x weighted PLS
+    loss = intercept + slope(strategy) x sum over stale shards of share x W(t) x age
+    age = (1 - phi(strategy)) s + phi(strategy) T/2
 
-W and phi, which weigh PLS, are estimated jointly from all single failures (`singles`). Then each
-seed gives slopes of its own, and their mean over seeds is the answer.
+t is the share of the run done at the failure, s the shard's net staleness and T the save interval,
+as shares of the run. W says how much a sample counts by when it is lost; its logarithm is linear
+between knots, and it is positive. phi says which part of a strategy's loss goes by the interval
+instead of by the time since the last save: rows that a sub-save did not choose.
 
-Where much is lost, histories of several failures lose more than their failures would one by one:
-the line of loss over PLS bends. Its corners are the kinds of history that were run; the factor at
-each is one for all strategies. A line neither falls nor goes below 0: it is the monotone one that
-comes nearest.
-
-The error of all this together is that of a jackknife: the whole fit, W and phi included, is made
-again without each of the seeds (Tukey 1958), and what a prediction then differs by is its error.
+All is fitted together to all trials of all seeds, single failures and several, by least squares;
+each trial is weighed by how noisy such trials are. Losses of several shards and failures add up:
+terms for those that do not were tried, by strategy and by what else was lost, and predicted held
+out seeds no better. The error of all this together is that of a jackknife: the whole fit is made
+again without each of the seeds (Tukey 1958).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
@@ -25,36 +25,66 @@ from scipy import optimize, stats
 
 from cprsim.errors import ParameterError
 from cprsim.estimate import HIGH
-from cprsim.measuring.observed import Observed
-from cprsim.measuring.shape import TINY, Errors, Noise, Shape, Singles, estimate, estimate_again
+from cprsim.measuring.observed import Observed, StaleShards
 from cprsim.records import Floats
-from cprsim.staleness import Metric, jackknife_error
+from cprsim.staleness import WHOLE, Metric, Replicate, Weight, mean_between
 
 FEWEST_SEEDS = 3  # that can be fitted at all
+AT = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # knots of W over progress
+STEP_SD = 0.7  # of log W from knot to knot, beforehand
+PHI_CENTRE, PHI_SD = -1.4, 1.5  # of the logit of phi: 0.2, and anything from 0.01 to 0.8
+INTERCEPT_SD = 0.02  # of the mean loss, beforehand: who loses few samples loses little
+N_PASSES = 3  # of reweighting: what trials miss grows with what is lost
+MODEL_ERROR = 0.3  # by which a typical loss misses the model: which rows a server holds matters
+MEAN_LOG = 0.635  # mean of -log |z|, z standard normal: (Euler's constant + log 2) / 2
+TINY = 1e-7  # of a loss: nothing finer shows in an AUC of tens of thousands of clicks
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Random deviation of a run from what it should lose: smaller, the later it left its twin.
+
+    Two runs that differ a little drift apart as training goes on; the standard deviation is taken
+    to fall exponentially with the share of the run done at the first failure.
+    """
+
+    log_at_start: float
+    per_progress: float
+
+    @classmethod
+    def of(cls, residual: Floats, at: Floats) -> Noise:
+        """From residuals (n,) of trials that failed first at some shares (Harvey 1976)."""
+        line = stats.linregress(at, np.log(np.abs(residual) + TINY) + MEAN_LOG)
+        return cls(float(line.intercept), float(line.slope))
+
+    def at(self, at: Floats) -> Floats:
+        """(n,) standard deviations."""
+        return np.asarray(np.exp(self.log_at_start + self.per_progress * at))
 
 
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """Slopes of one metric: a row per seed, a column per strategy."""
+    """Slopes of one metric: a row per seed, a column per strategy.
+
+    A seed's slope is what its share in the slope of all would make of it (`by_seed`).
+    """
 
     strategies: tuple[str, ...]
     by_seed: Floats  # (n_seeds, n_strategies)
-    intercept: Floats  # (n_seeds,)
 
     @property
     def n_seeds(self) -> int:
         return len(self.by_seed)
 
+    def of(self, strategy: str) -> Floats:
+        """(n_seeds,) of one strategy."""
+        return np.asarray(self.by_seed[:, self.strategies.index(strategy)])
+
     def mean(self, strategy: str) -> float:
-        return float(self.by_seed[:, self.strategies.index(strategy)].mean())
+        return float(self.of(strategy).mean())
 
     def standard_error(self, strategy: str) -> float:
-        return _standard_error(self.by_seed[:, self.strategies.index(strategy)])
-
-    def difference(self, strategy: str, other: str) -> Floats:
-        """(n_seeds,) one slope less another, seed by seed."""
-        one, another = (self.by_seed[:, self.strategies.index(key)] for key in (strategy, other))
-        return one - another
+        return float(self.of(strategy).std(ddof=1)) / sqrt(self.n_seeds)
 
     def half_width(self, standard_error: float) -> float:
         """Of the 95 % interval that belongs to a standard error over these seeds."""
@@ -62,162 +92,164 @@ class Slopes:
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
-    """What histories of one kind lose, over the sum of what their failures would lose alone."""
-
-    n_failures: int
-    weighted_pls: float  # mean
-    measured: Floats  # (n_seeds,)
-    predicted: Floats  # (n_seeds,) by the seed's slopes of single failures
-
-    @property
-    def factor(self) -> float:
-        """The ratio over all seeds."""
-        return float(self.measured.sum() / self.predicted.sum())
-
-    @property
-    def standard_error(self) -> float:
-        """Of the factor, by the delta method over seeds."""
-        off = self.measured - self.factor * self.predicted
-        return _standard_error(off) / float(self.predicted.mean())
-
-    def without(self, seed: int) -> Joint:
-        """The same, of all seeds but one."""
-        others = np.arange(len(self.measured)) != seed
-        return replace(self, measured=self.measured[others], predicted=self.predicted[others])
-
-
-def factor_at(joint: Sequence[Joint], weighted_pls: Floats) -> Floats:
-    """By how much the losses of jobs with some weighted PLS (n,) exceed the sum of their failures'.
-
-    1 up to the kind of history that loses least: there losses add up; from there on as the line
-    of loss over PLS through the kinds that were measured.
-    """
-    x, factor = _knots(joint)
-    loss = np.interp(weighted_pls, x, x * factor)
-    size = np.maximum(np.abs(weighted_pls), TINY)
-    inside: Floats = np.where(weighted_pls > x[-1], factor[-1], loss / size)
-    return np.where(weighted_pls <= x[min(1, len(x) - 1)], 1.0, inside)
-
-
-def _knots(joint: Sequence[Joint]) -> tuple[Floats, Floats]:
-    """Weighted PLS and factor at the corners of the line of loss."""
-    x = np.array([0.0, *(one.weighted_pls for one in joint)])
-    factor = np.array([1.0, 1.0, *(one.factor for one in joint[1:])])[: len(x)]
-    return x, factor
-
-
-@dataclass(frozen=True, slots=True)
 class Fitted:
     """What was estimated for one metric."""
 
     metric: Metric
-    shape: Shape
-    slopes: Slopes  # of single failures
+    strategies: tuple[str, ...]
+    parts: dict[str, Replicate]  # of each strategy
+    without: tuple[dict[str, Replicate], ...]  # the same without each of the seeds
     noise: Noise
-    joint: tuple[Joint, ...]  # by rising PLS; none where no histories were run
-    replicates: tuple[Fitted, ...] = ()  # the same without each of the seeds
+    most_weighted_pls: float  # of a trial that was fitted
 
-    def line(self, strategy: str, most: float) -> tuple[Floats, Floats]:
-        """Loss over weighted PLS of jobs of any number of failures, as it was seen.
+    @property
+    def slopes(self) -> Slopes:
+        each = [[one[key].slope for key in self.strategies] for one in self.without]
+        whole = np.array([self.parts[key].slope for key in self.strategies])
+        return Slopes(self.strategies, by_seed(whole, np.array(each)))
 
-        Parameters
-        ----------
-        most : weighted PLS at which the line ends
-        """
-        x, factor = _knots(self.joint)
-        x, factor = np.append(x, most), np.append(factor, factor[-1])
-        first = np.concatenate([[True], np.diff(np.maximum.accumulate(x)) > TINY])
-        return x[first], self.slopes.mean(strategy) * factor[first] * x[first]
-
-    def monotone_line(self, strategy: str, most: float) -> tuple[Floats, Floats, Floats]:
-        """Corners, loss and its standard error: the line that neither falls nor goes below 0.
-
-        Notes
-        -----
-        The isotonic regression of the line as it was seen, each corner weighed by how well it is
-        known. The errors are those of the line as seen: to cut a line at 0 makes it no surer.
-        """
-        pls, loss = self.line(strategy, most)
-        others = [np.interp(pls, *one.line(strategy, most)) for one in self.replicates]
-        error = jackknife_error(np.array(others))
-        weights = 1.0 / np.maximum(error[1:], TINY * pls[1:]) ** 2
-        rising = optimize.isotonic_regression(loss[1:], weights=weights).x
-        return pls, np.concatenate([[0.0], np.maximum(rising, 0.0)]), error
+    @property
+    def intercept(self) -> Floats:
+        """(n_seeds,) likewise."""
+        each = np.array([one[WHOLE].intercept for one in self.without])
+        return by_seed(np.array(self.parts[WHOLE].intercept), each)
 
 
-def _standard_error(values: Floats) -> float:
-    return float(values.std(ddof=1)) / sqrt(len(values))
+def by_seed(whole: Floats, without: Floats) -> Floats:
+    """(n_seeds, ...) values whose mean is an estimate, and their spread its jackknife's error."""
+    return np.asarray(whole + (len(without) - 1) * (without.mean(axis=0) - without))
 
 
-def fit(seen: Observed, metric: Metric, shape: Shape | None = None) -> Fitted:
-    """Fit the response of every strategy in one metric.
-
-    Parameters
-    ----------
-    shape : W and phi, where they are known; None: they are estimated
+def fit(seen: Observed, metric: Metric) -> Fitted:
+    """Fit the response of every strategy in one metric, to all trials but those held out.
 
     Raises
     ------
-    ParameterError : fewer than three seeds, whose spread is the only measure of error; or losing
-        samples cost nothing
+    ParameterError : fewer than three seeds, whose spread is the only measure of error; or plain
+        partial recovery is not among the strategies
     """
-    if len(seen.seeds) < FEWEST_SEEDS:
+    n_seeds = len(seen.seeds)
+    if n_seeds < FEWEST_SEEDS:
         raise ParameterError(
-            f"{len(seen.seeds)} complete seeds are too few for a standard error; at least "
+            f"{n_seeds} complete seeds are too few for a standard error; at least "
             f"{FEWEST_SEEDS}: allow more time"
         )
-    singles = Singles.of(seen, metric)
-    known = estimate(singles)
-    whole = _fitted(seen, singles, metric, shape or known.shape, known.errors)
-    replicates = []
-    for seed in range(len(seen.seeds)):
-        rest = seen.without(seed)
-        others = Singles.of(rest, metric)
-        again = shape or estimate_again(singles, others, known, seed)
-        errors = known.errors.of(singles.seed != seed)
-        replicates.append(_fitted(rest, others, metric, again, errors))
-    return replace(whole, replicates=tuple(replicates))
+    if WHOLE not in seen.strategies:
+        raise ParameterError("plain partial recovery has to be among the strategies")
+    known = seen.some(~seen.held_out)
+    model = _Model(known, metric, seen.strategies)
+    found = model.start()
+    errors, noise = np.full(len(model.loss), 0.01 * model.typical), Noise(0.0, 0.0)
+    for _ in range(N_PASSES):
+        found = model.solve(found, errors)
+        errors, noise = model.errors(found)
+    found = model.solve(found, errors)
+    without = []
+    for seed in range(n_seeds):
+        others = known.seed != seed
+        again = _Model(known.some(others), metric, seen.strategies, model.size)
+        without.append(again.parts(again.solve(found, errors[others])))
+    parts = model.parts(found)
+    return Fitted(
+        metric, seen.strategies, parts, tuple(without), noise, float(weighted(known, parts).max())
+    )
 
 
-def _fitted(
-    seen: Observed, singles: Singles, metric: Metric, shape: Shape, errors: Errors
-) -> Fitted:
-    slopes = slopes_of(singles, shape, errors)
-    return Fitted(metric, shape, slopes, errors.noise, _joint(seen, metric, shape, slopes))
+def weighted(seen: Observed, parts: dict[str, Replicate]) -> Floats:
+    """(n,) weighted PLS of every trial."""
+    lost = np.zeros(len(seen.trials))
+    for key in seen.strategies:
+        found = _weighted(seen.shards, parts[key], len(lost))
+        lost = np.where(seen.strategy(key), found, lost)
+    return lost
 
 
-def slopes_of(singles: Singles, shape: Shape, errors: Errors) -> Slopes:
-    """Each seed's own slopes and intercept, given W and phi."""
-    phi = np.array([shape.interval_share[key] for key in singles.strategies])
-    lost = singles.mixed(phi) @ shape.weight.ravel()
-    n = len(singles.strategies)
-    design = np.zeros((len(lost), n + 2))
-    design[np.arange(len(lost)), singles.strategy] = lost
-    design[:, n], design[:, n + 1] = 1.0, singles.loss
-    rows = singles.whitened(design / errors.scale[:, None], errors.correlation)
-    found = [
-        np.linalg.lstsq(rows[ours, :-1], rows[ours, -1])[0]
-        for ours in (singles.seed == seed for seed in range(singles.n_seeds))
-    ]
-    by_seed = np.array(found)
-    return Slopes(singles.strategies, by_seed[:, :n], by_seed[:, n])
+def predicted(seen: Observed, parts: dict[str, Replicate]) -> Floats:
+    """(n,) loss of every trial."""
+    lost = weighted(seen, parts)
+    by_strategy = [seen.strategy(key) * parts[key].along(lost) for key in seen.strategies]
+    return np.asarray(np.sum(by_strategy, axis=0))
 
 
-def _joint(seen: Observed, metric: Metric, shape: Shape, slopes: Slopes) -> tuple[Joint, ...]:
-    """The histories of several failures, one entry per kind, all strategies together."""
-    kinds = sorted({len(trial.failures) for trial in seen.trials} - {1})
-    lost, own = np.zeros(len(seen.trials)), np.zeros(len(seen.trials))
-    for column, key in enumerate(seen.strategies):
-        ours = seen.strategy(key)
-        lost[ours] = shape.weighted_pls(seen.shards, key, len(seen.trials))[ours]
-        own[ours] = slopes.by_seed[seen.seed[ours], column]
-    n_failures = np.array([len(trial.failures) for trial in seen.trials])
-    found = []
-    for kind in kinds:
-        ours = n_failures == kind
-        measured, predicted = np.zeros(len(seen.seeds)), np.zeros(len(seen.seeds))
-        np.add.at(measured, seen.seed[ours], seen.loss[metric][ours])
-        np.add.at(predicted, seen.seed[ours], (own * lost)[ours])
-        found.append(Joint(kind, float(lost[ours].mean()), measured, predicted))
-    return tuple(sorted(found, key=lambda one: one.weighted_pls))
+def _weighted(shards: StaleShards, part: Replicate, n_trials: int) -> Floats:
+    """(n_trials,) of trials that all have one strategy."""
+    phi = part.interval_share
+    old = (1 - phi) * shards.staleness + phi * shards.interval / 2
+    lost = shards.share * old * part.weight.of(shards.at)
+    return np.asarray(np.bincount(shards.trial, lost, n_trials), float)
+
+
+class _Model:
+    """Least squares over logarithms of W, logits of phi, slopes and an intercept."""
+
+    def __init__(
+        self, seen: Observed, metric: Metric, strategies: tuple[str, ...], size: float = 0.0
+    ) -> None:
+        self.seen, self.strategies, self.loss = seen, strategies, seen.loss[metric]
+        shards = seen.shards
+        self.hats = np.stack([np.interp(shards.at, AT, unit) for unit in np.eye(len(AT))], axis=1)
+        self.strategy = np.array([strategies.index(one.saving.strategy) for one in seen.trials])
+        self.first_at = np.array([one.failures[0].at_fraction for one in seen.trials])
+        lost = float(np.bincount(shards.trial, shards.staleness * shards.share).mean())
+        self.typical = float(np.mean(np.abs(self.loss))) + TINY
+        self.size = size or self.typical / max(lost, TINY)  # of a slope
+        n = len(strategies)
+        self.ends = np.cumsum([len(AT), n, n])
+
+    def start(self) -> Floats:
+        """All samples count alike."""
+        n = len(self.strategies)
+        return np.concatenate([np.zeros(len(AT)), np.ones(n), np.full(n, PHI_CENTRE), [0.0]])
+
+    def _split(self, found: Floats) -> tuple[Floats, ...]:
+        """Log W, slopes, phi and intercept."""
+        log_weight, slope, logit, intercept = np.split(found, self.ends)
+        phi = 1 / (1 + np.exp(-logit))
+        phi[self.strategies.index(WHOLE)] = 0.0  # whole saves leave no older row
+        return log_weight, slope * self.size, phi, intercept * self.typical
+
+    def predicted(self, found: Floats) -> Floats:
+        """Losses (n,)."""
+        log_weight, slope, phi, intercept = self._split(found)
+        shards = self.seen.shards
+        share = phi[self.strategy][shards.trial]
+        old = (1 - share) * shards.staleness + share * shards.interval / 2
+        lost = np.exp(self.hats @ log_weight) * shards.share * old
+        by_trial = np.bincount(shards.trial, lost, len(self.loss))
+        return np.asarray(slope[self.strategy] * by_trial + intercept)
+
+    def solve(self, start: Floats, errors: Floats) -> Floats:
+        """The most probable parameters, errors (n,) of the trials given."""
+
+        def residual(found: Floats) -> Floats:
+            log_weight, _, logit, intercept = np.split(found, self.ends)
+            beforehand = np.concatenate(
+                [
+                    np.diff(log_weight) / STEP_SD,
+                    [100 * log_weight.mean()],
+                    (logit - PHI_CENTRE) / PHI_SD,
+                    intercept / INTERCEPT_SD,
+                ]
+            )
+            return np.concatenate([(self.predicted(found) - self.loss) / errors, beforehand])
+
+        return np.asarray(optimize.least_squares(residual, start, x_scale="jac").x)
+
+    def errors(self, found: Floats) -> tuple[Floats, Noise]:
+        """(n,) from what the model misses: noise by time, and a share of the loss."""
+        predicted = self.predicted(found)
+        residual = self.loss - predicted
+        noise = Noise.of(residual, self.first_at)
+        of_model = MODEL_ERROR * np.sqrt(np.abs(predicted) * self.typical)
+        scale = np.hypot(noise.at(self.first_at), of_model)
+        return scale * max(float(np.sqrt(np.mean((residual / scale) ** 2))), TINY), noise
+
+    def parts(self, found: Floats) -> dict[str, Replicate]:
+        """What was found, by strategy; the mean of W over the run is 1."""
+        log_weight, slope, phi, (intercept,) = self._split(found)
+        weight = np.exp(log_weight)
+        mean = mean_between(AT, weight)
+        return {
+            key: Replicate(Weight(AT, weight / mean), phi[i], slope[i] * mean, float(intercept))
+            for i, key in enumerate(self.strategies)
+        }

@@ -82,10 +82,7 @@ def with_lengths(curve: CurveFile, shorter: Sequence[CurveFile]) -> CurveFile:
     three = [*shorter, curve]
     metrics = [one for one in curve.metrics if all(one in other.metrics for other in three)]
     by_seed = {
-        metric.value: [
-            other.checks[metric.value]["slopes_of_single_failures"][WHOLE]["by_seed"]
-            for other in three
-        ]
+        metric.value: [other.checks[metric.value]["slopes"][WHOLE]["by_seed"] for other in three]
         for metric in metrics
     }
     lengths = {"n_samples": [one.n_samples for one in three], "by_seed": by_seed}

@@ -24,10 +24,10 @@ from cprsim.foreign import one_line, read_json
 from cprsim.kernel.blas import one_thread
 from cprsim.kernel.trials import Saving
 from cprsim.measuring.array_pool import SHARE, memory_bytes
-from cprsim.measuring.checks import Checks, MeasuringEffort, check, effort, weighted
+from cprsim.measuring.checks import Checks, check
 from cprsim.measuring.design import Design
 from cprsim.measuring.expectation import Expected
-from cprsim.measuring.fit import FEWEST_SEEDS, Fitted, fit
+from cprsim.measuring.fit import FEWEST_SEEDS, Fitted, fit, weighted
 from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.plugged import PluggedSetting
 from cprsim.measuring.runs import (
@@ -37,6 +37,7 @@ from cprsim.measuring.runs import (
     Where,
     read_seed,
     require_seen,
+    run_as,
     run_seed,
 )
 from cprsim.records import Floats
@@ -139,17 +140,12 @@ class Measured:
         )
 
     def points(self, metric: Metric, strategy: str) -> tuple[Floats, Floats]:
-        """Weighted PLS and loss (each less its seed's intercept) of the single failures."""
-        fitted = self.fitted[metric]
-        some = self.seen.strategy(strategy) & ~self.seen.held_back
-        loss = self.seen.loss[metric] - fitted.slopes.intercept[self.seen.seed]
-        return weighted(self.seen, fitted)[some], loss[some]
+        """Weighted PLS and loss of the trials that were fitted."""
+        some = self.seen.strategy(strategy) & ~self.seen.held_out
+        return weighted(self.seen, self.fitted[metric].parts)[some], self.seen.loss[metric][some]
 
     def checks(self, metric: Metric) -> Checks:
         return check(self.seen, self.fitted[metric])
-
-    def effort(self, metric: Metric) -> MeasuringEffort:
-        return effort(list(self.results), self.seen, self.fitted[metric])
 
 
 OnSeed = Callable[[int, Measured | None], None]  # complete seeds; what they say, where it decides
@@ -236,7 +232,7 @@ def _is_enough(request: MeasureRequest, known: Measured | None) -> bool:
 
 def _task(request: MeasureRequest, seed: int, until: float) -> SeedRuns:
     design, n_servers = request.design, request.n_servers
-    trials = (*design.scenes(seed, n_servers), *design.checks(seed, n_servers))
+    trials = tuple(design.trials(seed, n_servers))
     n_beside = request.workers.n_local if request.workers.backend == "local" else 1
     where = Where(Path.cwd(), n_beside)
     return SeedRuns(request.loaded, seed, trials, request.folder, until, where=where)
@@ -331,9 +327,9 @@ class MemoryOfForks:
 def memory_of_forks(setting: PluggedSetting, request: MeasureRequest) -> MemoryOfForks:
     """One copy for each way of saving of a seed, and one for the fork that runs."""
     design, seed = request.design, request.kernel.seed
-    trials = (*design.scenes(seed, request.n_servers), *design.checks(seed, request.n_servers))
-    savings = {trial.saving for trial in trials}
+    savings = {trial.saving for trial in design.trials(seed, request.n_servers)}
     savings |= {Saving(strategy, COUNTED_INTERVAL) for strategy in STRATEGIES}
+    savings = {run_as(one, setting.shards.layout.n_tables) for one in savings}
     n_workers = request.workers.n_local if request.workers.backend == "local" else 1
     if request.n_seeds is not None:
         n_workers = min(n_workers, request.n_seeds)

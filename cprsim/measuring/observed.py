@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
 
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.trials import Trial, stale_shards
+from cprsim.measuring.design import HELD_OUT
 from cprsim.measuring.runs import SeedResult
 from cprsim.records import Bools, Floats, Ints
 from cprsim.staleness import ALWAYS, Metric
@@ -67,7 +68,7 @@ class Observed:
     seeds: tuple[int, ...]
     trials: tuple[Trial, ...]
     seed: Ints  # (n,) position in `seeds`
-    held_back: Bools  # (n,) several failures: for the checks, not for the fit
+    held_out: Bools  # (n,) for the checks, not for the fit
     loss: dict[Metric, Floats]  # (n,) each
     pls: Floats  # (n,) net
     shards: StaleShards
@@ -80,37 +81,27 @@ class Observed:
         """Trials with what they lost of accuracy and of samples."""
         pls = np.zeros(len(trials))
         np.add.at(pls, shards.trial, shards.staleness * shards.share)
-        held_back = np.array([len(trial.failures) > 1 for trial in trials], bool)
-        return cls(seeds, tuple(trials), np.array(seed, np.int64), held_back, loss, pls, shards)
+        held_out = np.array([len(trial.failures) in HELD_OUT for trial in trials], bool)
+        return cls(seeds, tuple(trials), np.array(seed, np.int64), held_out, loss, pls, shards)
 
     def strategy(self, key: str) -> Bools:
         """Which trials are of a strategy."""
         return np.array([trial.saving.strategy == key for trial in self.trials])
 
-    def of_seeds(self, positions: Sequence[int]) -> Observed:
-        """The trials of some of the seeds alone, by their positions in `seeds`, ascending."""
-        chosen = np.isin(self.seed, positions)
+    def some(self, chosen: Bools) -> Observed:
+        """Some of the trials, a mask (n,); their seeds keep their positions."""
         number = np.cumsum(chosen) - 1
         stale = chosen[self.shards.trial]
-        return Observed(
-            seeds=tuple(self.seeds[i] for i in positions),
+        rest = (getattr(self.shards, name)[stale] for name in StaleShards.__slots__[1:])
+        return replace(
+            self,
             trials=tuple(compress(self.trials, chosen)),
-            seed=np.searchsorted(np.asarray(positions), self.seed[chosen]),
-            held_back=self.held_back[chosen],
+            seed=self.seed[chosen],
+            held_out=self.held_out[chosen],
             loss={metric: loss[chosen] for metric, loss in self.loss.items()},
             pls=self.pls[chosen],
-            shards=StaleShards(
-                number[self.shards.trial[stale]],
-                self.shards.at[stale],
-                self.shards.staleness[stale],
-                self.shards.interval[stale],
-                self.shards.share[stale],
-            ),
+            shards=StaleShards(number[self.shards.trial[stale]], *rest),
         )
-
-    def without(self, seed: int) -> Observed:
-        """The trials of all seeds but the one at a position."""
-        return self.of_seeds([i for i in range(len(self.seeds)) if i != seed])
 
     @property
     def strategies(self) -> tuple[str, ...]:

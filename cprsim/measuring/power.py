@@ -93,6 +93,5 @@ def planned(
         raise ParameterError(f"--power: lies between 0.5 and below 1, as 0.9; not {power:g}")
     spread, n_pilot = spread_of(pilot, metric)
     n_seeds = max(seeds_for(limit, power, spread), FEWEST_SEEDS_TO_USE)
-    trials = (*design.scenes(1, n_servers), *design.checks(1, n_servers))
-    n_runs = n_seeds * (len(trials) + 1)
+    n_runs = n_seeds * (len(design.trials(1, n_servers)) + 1)
     return PlannedSeeds(n_seeds, n_runs, spread, power_of(n_seeds, limit, spread), n_pilot)

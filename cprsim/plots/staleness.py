@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 PANELS = (("equal bytes", ""), ("small tables with every sub-save: more bytes", "+"))
 BELOW_ZERO = (
-    "A point is one trial less what its seed loses at PLS 0: below 0 the noise of training is "
-    "larger than what the failure cost."
+    "A point is one trial: below 0 the noise of training is larger than what its failures cost."
 )
 RECALLED = "paper: correlation about 0.88 (recalled)"
 
@@ -27,8 +26,8 @@ RECALLED = "paper: correlation about 0.88 (recalled)"
 def staleness_figure(measured: Measured, name: str, metric: Metric = Metric.AUC) -> Figure:
     """Loss over weighted PLS, left at equal bytes, right with the small tables saved more often.
 
-    Each point is a trial of one failure less its seed's intercept; a line is a strategy's mean
-    slope, its band the 95 % interval over seeds (of plain partial recovery alone, for clarity).
+    Each point is a trial that was fitted; a line is a strategy's, its band the 95 % interval of its
+    slope (of plain partial recovery alone, for clarity).
     """
     correlation = measured.checks(metric).correlation
     with style():
@@ -60,13 +59,13 @@ def _of(strategy: str, suffix: str) -> bool:
 def _strategy(axes: Axes, measured: Measured, metric: Metric, key: str, number: int) -> None:
     """Draw one strategy."""
     lost, loss = measured.points(metric, key)
-    slopes = measured.fitted[metric].slopes
+    slopes, level = measured.fitted[metric].slopes, measured.fitted[metric].parts[key].intercept
     _, marker, dashes = series_line(number)
     colour = INK if number == 0 else series_line(number - 1).colour  # plain partial recovery: black
     axes.plot(lost, loss, marker, ms=3, mfc="none", mew=0.6, color=colour, alpha=0.7)
     end = np.array([0.0, float(lost.max(initial=0.0))])
-    axes.plot(end, slopes.mean(key) * end, ls=dashes, lw=1.3, color=colour, label=key)
+    axes.plot(end, level + slopes.mean(key) * end, ls=dashes, lw=1.3, color=colour, label=key)
     if key == "partial":
         half = slopes.half_width(slopes.standard_error(key))
         low, high = (slopes.mean(key) + sign * half for sign in (-1, 1))
-        axes.fill_between(end, low * end, high * end, color=INK, alpha=0.12, lw=0)
+        axes.fill_between(end, level + low * end, level + high * end, color=INK, alpha=0.12, lw=0)

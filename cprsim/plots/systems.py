@@ -18,8 +18,8 @@ from cprsim.systems_compared.folder import Comparison
 from cprsim.systems_compared.standings import BEST, ELIGIBLE, TIED, Standing, standings
 from cprsim.systems_compared.words import (
     columns_of_fates,
-    every,
     fate_in_words,
+    interval_of,
     intervals_in_words,
     name_of,
     overhead,
@@ -116,7 +116,7 @@ def _columns(found: Sequence[Standing]) -> list[Column]:
 
     columns: list[Column] = [
         ("%", lambda one: overhead(one).split(" ±")[0].replace(" done", "\ndone")),
-        ("saves\nevery", every),
+        ("saves\nevery", interval_of),
         ("ETTR", mean("ettr")),
         ("ETTR\npaid", mean("ettr_paid")),
         ("memory\n+%", lambda one: percent_number(one.policy.extra_memory_fraction)),

@@ -110,24 +110,30 @@ def _line(response: Response) -> Series:
 
 
 def _histories(checks: Mapping[str, Any], metric: Metric) -> Table | None:
-    """Several failures of one run against the sum of single ones; None where none were run."""
+    """Runs held out of the fit; None where none were run."""
     rows = [
         [
+            one["strategy"],
             count(int(one["n_failures"]), "failure"),
-            f"{one['weighted_pls']:.3f}",
-            f"{one['over_sum']:.2f}",
-            f"{one['standard_error']:.2f}",
+            f"{one['pls']:.3f}",
+            f"{one['measured']:.5f}",
+            f"{one['measured_over_predicted']['mean']:.2f}",
+            f"{one['measured_over_predicted']['standard_error']:.2f}",
+            one["verdict"],
         ]
-        for one in checks.get("several_failures") or []
+        for one in checks.get("held_out") or []
     ]
     if not rows:
         return None
     return Table(
-        f"{_lost(metric).split(',')[0]} in runs of several failures, over the sum of what their "
-        "failures lose one by one; the curve bends by it",
-        row_columns("runs", "weighted PLS", "measured over sum", "standard error"),
+        f"{_lost(metric).split(',')[0]} in runs held out of the fit, over what the other seeds' "
+        "fit predicts",
+        row_columns(
+            "strategy", "failures", "PLS", "measured", "over predicted", "standard error",
+            "prediction",
+        ),
         rows,
-    )
+    )  # fmt: skip
 
 
 def inputs_of_curve(curve: CurveFile) -> dict[str, str]:

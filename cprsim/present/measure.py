@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cprsim.estimate import NO_NUMBER
-from cprsim.measuring.checks import (
-    HOLDS_WITHIN,
-    AdditivityVerdict,
-    Checks,
-    SeedMean,
-    SlopeDifference,
-)
+from cprsim.measuring.checks import FAILS_BEYOND, Checks, SeedMean
 from cprsim.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, typical_loss, why_unfit
 from cprsim.measuring.expectation import FEW_CLICKS, Expected
 from cprsim.measuring.measure import Measured, MemoryOfForks
@@ -20,7 +14,7 @@ from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.measuring.trainer_check import TrainerCheck
 from cprsim.present.document import Block, Column, Table, Words
 from cprsim.results.words import with_ends
-from cprsim.staleness import FEWEST_SEEDS_TO_USE, MORE_BYTES, WHOLE, Metric
+from cprsim.staleness import ALWAYS, FEWEST_SEEDS_TO_USE, WHOLE, Metric
 
 PAPERS_CORRELATION = 0.88  # recalled: of accuracy loss and PLS
 
@@ -139,15 +133,17 @@ def expectation_warnings(expected: Expected) -> list[str]:
 
 
 def measured_blocks(measured: Measured, of_lengths: Sequence[str] = ()) -> list[Block]:
-    """What a terminal shows: the table, what was checked, and what it took.
+    """What a terminal shows: the verdict, the table, and what was checked.
 
     Parameters
     ----------
     of_lengths : sentences on other lengths of training
     """
-    checks = {metric: measured.checks(metric) for metric in measured.fitted}
-    remarks = [*sentences(measured, checks), fitness(why_unfit(measured)), *of_lengths]
-    return [slopes_table(measured), Words(remarks)]
+    return [
+        Words([fitness(why_unfit(measured))]),
+        slopes_table(measured),
+        Words([*sentences(measured), *of_lengths]),
+    ]
 
 
 def slopes_table(measured: Measured) -> Table:
@@ -194,27 +190,19 @@ def bytes_over_partial(measured: Measured) -> dict[str, float]:
     return {strategy: n_bytes / written[WHOLE] for strategy, n_bytes in written.items()}
 
 
-def sentences(measured: Measured, checks: dict[Metric, Checks]) -> list[str]:
+def sentences(measured: Measured) -> list[str]:
     """What has to be said with the numbers."""
-    auc = checks[Metric.AUC]
-    took = measured.effort(Metric.AUC)
+    auc = measured.checks(Metric.AUC)
+    n_runs = sum(len(one.quality) + 1 for one in measured.results)
+    cpu_min = sum(one.cpu_s for one in measured.results) / 60
     return [
-        f"Slopes per weighted PLS: means over {len(measured.seen.seeds)} seeds, ± the half-width "
-        "of the 95 % interval (Student's t), the weights being as fitted. The largest standard "
-        f"error is {measured.widest:.0%} of plain partial recovery's slope. `{MORE_BYTES}`: the "
-        "small tables are saved with every sub-save, at more bytes.",
         f"A failure of {FAILED_FRACTION:.1%} of the servers at any time, with saves every "
-        f"{TYPICAL_INTERVAL:.0%} of the run, costs under plain partial recovery "
-        f"{' and '.join(_typical(measured, metric) for metric in checks)}: that "
-        "of the weights is in it.",
-        f"Correlation of AUC loss with PLS under plain partial recovery: {_pm(auc.correlation)} "
-        f"(paper, recalled: about {PAPERS_CORRELATION}), with weighted PLS "
-        f"{_pm(auc.weighted_correlation)}; ± one standard error over seeds.",
-        *(_ranking(metric, one) for metric, one in checks.items() if one.differences),
-        *(_adding_up(metric, one) for metric, one in checks.items()),
-        f"{took.n_runs} runs, {took.cpu_min:.1f} CPU minutes. A paired difference has 1/"
-        f"{took.variance_ratio:.0f} of an unpaired one's variance: unpaired runs from scratch "
-        f"would have to be {took.n_unpaired:,}.",
+        f"{TYPICAL_INTERVAL:.0%} of the run, costs under partial recovery "
+        f"{' and '.join(_typical(measured, metric) for metric in measured.fitted)}.",
+        *(_held_out(one, measured.checks(one)) for one in measured.fitted if one in ALWAYS),
+        f"Correlation of AUC loss with PLS, single failures, partial: {_pm(auc.correlation)} "
+        f"(paper, recalled: about {PAPERS_CORRELATION}).",
+        f"{len(measured.seen.seeds)} seeds, {n_runs:,} runs, {cpu_min:.1f} CPU minutes.",
     ]
 
 
@@ -224,44 +212,20 @@ def _typical(measured: Measured, metric: Metric) -> str:
 
 
 def _pm(estimate: SeedMean) -> str:
-    return f"{estimate.mean:.3f} ± {estimate.standard_error:.3f}"
+    return f"{estimate.mean:.2f} ± {estimate.standard_error:.2f}"
 
 
-def _ranking(metric: Metric, checks: Checks) -> str:
-    differences = "; ".join(_difference(one) for one in checks.differences)
-    return f"Paired differences of {metric.label} slopes (95 % interval): {differences}."
-
-
-def _difference(one: SlopeDifference) -> str:
-    low = one.difference.mean - one.difference.half_width
-    high = one.difference.mean + one.difference.half_width
-    seen = "" if low > 0 or high < 0 else f", detectable {one.difference.detectable:.4f}"
-    return f"{one.strategy} - {one.other} [{low:+.4f}, {high:+.4f}]{seen}"
-
-
-def _adding_up(metric: Metric, checks: Checks) -> str:
-    histories = "; ".join(
-        f"{one.strategy}, {one.n_failures} failures, PLS {one.pls:.2f}: "
-        f"{_pm(one.measured_over_sum)} ({_pm(one.measured_over_predicted)}), {one.verdict.value}"
-        for one in checks.adding_up
+def _held_out(metric: Metric, checks: Checks) -> str:
+    """How well runs are predicted that took no part in the fit."""
+    kinds = "; ".join(
+        f"{one.strategy}, {one.n_failures} failures: {_pm(one.ratio)} ({one.verdict.value})"
+        for one in checks.held_out
     )
     return (
-        f"Histories of several failures, {metric.loss_label} over the sum of their failures' (in "
-        f"brackets: over what the curve says, as the other seeds bend it; ± one standard error), "
-        f"and whether the curve holds to within {HOLDS_WITHIN:.0%}, by the 95 % interval: "
-        f"{histories or 'none were run'}. {_all_in_all(checks)}"
-    )
-
-
-def _all_in_all(checks: Checks) -> str:
-    if checks.fails_from_pls is not None:
-        return f"The curve does not hold from PLS {checks.fails_from_pls:.2f} on."
-    unknown = [one for one in checks.adding_up if one.verdict is AdditivityVerdict.UNKNOWN]
-    if not unknown and checks.adding_up:
-        return f"The curve holds to within {HOLDS_WITHIN:.0%} at every PLS tried."
-    return (
-        f"Whether the curve holds to within {HOLDS_WITHIN:.0%} cannot be told for {len(unknown)} "
-        f"of {len(checks.adding_up)} kinds: more seeds would tell."
+        f"Runs held out of the fit, measured over predicted {metric.loss_label} "
+        f"(± standard error; holds: not surely off by {FAILS_BEYOND:.0%}, and told from none and "
+        "from twice as much): "
+        f"{kinds or 'none were run'}."
     )
 
 

@@ -14,7 +14,8 @@ from cprsim.results.words import significant
 UNPRICED = "not priced"
 MOST_ACROSS = 6  # strategies side by side; more have a row each
 NO_HOURS = (ACCURACY, SYSTEM, STORAGE_KEPT, STORAGE_WRITTEN, ENERGY)  # parts of a bill
-MONTH = "a month: 730.5 h of useful work"
+WORK = "730.5 h of work"  # useful work of a month; more of the cluster's hours
+MONTH = "730.5 h of useful work, a month's"
 
 
 def unit_of(bills: Bills) -> str:
@@ -49,7 +50,7 @@ def money_table(bills: Bills, of: str = "a job") -> Table:
         return _row_each(bills, of)
     totals = [
         ("total", *(shown(one.job.total_cents, "") for one in found)),
-        ("a month", *(shown(one.month.total_cents, "") for one in found)),
+        (f"per {WORK}", *(shown(one.month.total_cents, "") for one in found)),
         *_energy(found),
     ]
     return Table(
@@ -71,7 +72,8 @@ def _row_each(bills: Bills, of: str) -> Table:
         caption=f"What {of} costs on average, in {unit}, and {MONTH}",
         columns=[
             Column(f"{unit} {of}", is_number=False, brief=f"{unit}\n{of}"),
-            *(Column(name, brief=name.replace(" ", "\n")) for name in ("total", "a month")),
+            Column("total"),
+            Column(f"per {WORK}", brief="per 730.5 h\nof work"),
             *(Column(f"of it {name}", brief=f"of it\n{name}") for name in beside),
         ],
         rows=[
@@ -87,7 +89,7 @@ def month_table(bills: Bills) -> Table:
     total = ("total", *(shown(one.total_cents, "") for one in months))
     return Table(
         caption=f"What {MONTH} costs on average, in {unit}",
-        columns=row_columns(f"{unit} a month", *bills),
+        columns=row_columns(f"{unit} per {WORK}", *bills),
         rows=[*_parts(months), total],
         n_totals=1,
     )
@@ -112,8 +114,8 @@ def _cell(bill: Bill, part: str) -> str:
 
 def _energy(found: list[Billed]) -> list[tuple[str, ...]]:
     rows = {
-        "kWh a month": [one.energy_kwh for one in found],
-        "kg of CO2 a month": [one.carbon_kg for one in found],
+        f"kWh per {WORK}": [one.energy_kwh for one in found],
+        f"kg of CO2 per {WORK}": [one.carbon_kg for one in found],
     }
     return [
         (name, *(significant(value) for value in values if value is not None))
@@ -133,7 +135,7 @@ def money_differences(a: Result, b: Result) -> list[Table]:
         if (of_b := bills[1].get(name)) is not None
         for what, x, y in (
             ("a job", of_a.job.total_cents, of_b.job.total_cents),
-            ("a month", of_a.month.total_cents, of_b.month.total_cents),
+            (f"{WORK}", of_a.month.total_cents, of_b.month.total_cents),
         )
     ]
     unit = unit_of(bills[0])
@@ -161,7 +163,7 @@ def cheapest(bills: Bills, by_overhead: str | None = None) -> str:
     first, *others = sorted(compared, key=lambda name: bills[name].month.total_cents)
     counted = all(ACCURACY in one.job.cents for one in compared.values())
     words = "accuracy counted" if counted else "accuracy not counted"
-    sentence = f"Cheapest in all, {words}: {first}, {_amount(bills[first].month)} a month"
+    sentence = f"Cheapest in all, {words}: {first}, {_amount(bills[first].month)} per {WORK}"
     if by_overhead is not None and by_overhead in others:
         sentence = (
             f"{sentence}. By overhead it is {by_overhead}, {_why_more(bills, by_overhead, first)}"
@@ -186,8 +188,8 @@ def _why_more(bills: Bills, name: str, first: str) -> str:
     part = max(more, key=lambda part: more[part])
     most = shown(more[part], bills[name].month.currency)
     return (
-        f"which costs {_more(bills, name, first)} more a month: the part `{part}` alone costs "
-        f"{most} more"
+        f"which costs {_more(bills, name, first)} more per {WORK}: the part `{part}` alone "
+        f"costs {most} more"
     )
 
 

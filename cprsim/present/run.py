@@ -48,6 +48,7 @@ from cprsim.results.money import bills_in
 from cprsim.results.percentiles import Percentiles, percentiles
 from cprsim.results.words import (
     count,
+    every,
     hours,
     part_label,
     percent,
@@ -296,7 +297,7 @@ def _every(line: StrategyLine) -> str:
         never = policy.on_failure is OnFailure.RESTART
         return policy.interval_rule if never else f"no saves, {policy.interval_rule}"
     if n_saves_due(policy.save_interval_h, useful_h):
-        return f"{hours(policy.save_interval_h)}, {policy.interval_rule}"
+        return f"{every(policy)}, {policy.interval_rule}"
     what = saves(policy, useful_h) if writes_parts_only(policy, useful_h) else "no saves"
     return f"{what} ({hours(policy.save_interval_h)}, {policy.interval_rule})"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, isnan
 
-from cprsim.curves import shipped, shipped_names
+from cprsim.curves import fit_curves
 from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.records import STOPPED_BEYOND, OnFailure, RecoveryPolicy
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, n_saves_due
@@ -28,8 +28,8 @@ from cprsim.staleness import WHOLE, Metric, strategy_key
 FORMULAS = "By the first-order formulas"
 LIMITS = (
     f"{STOPPED_BEYOND:g} times the useful hours, {HARDLY_AFTER:,} failures at over "
-    f"{HARDLY_TIMES:g} times the hours of the work done by then, or {HOPELESS_AFTER:,} failures in "
-    "a row without any"
+    f"{HARDLY_TIMES:g} times the hours of the work done by then, {HOPELESS_AFTER:,} failures in a "
+    "row without any, or at a horizon with none left"
 )
 """When a replication is given up (docs/model.md, section 12)."""
 
@@ -71,8 +71,8 @@ def _its_price(policy: RecoveryPolicy, result: Result) -> str:
         return f"It costs {with_ends(known.mean, known.low, known.high)} of AUC."
     rows = result.replications[result.replications["strategy"] == policy.name]
     responses = (
-        shipped(name).curve("shipped", ()).of(strategy_key(policy) or WHOLE, Metric.AUC)
-        for name in shipped_names()
+        file.curve("shipped", ()).of(strategy_key(policy) or WHOLE, Metric.AUC)
+        for file in fit_curves()
     )
     losses = [float(one.predict(rows["pls_net"].to_numpy())[0].mean()) for one in responses if one]
     return (

@@ -21,7 +21,7 @@ from cprsim.present.document import (
     Words,
     row_columns,
 )
-from cprsim.present.money import MONTH
+from cprsim.present.money import MONTH, WORK
 from cprsim.present.provenance import origin, places
 from cprsim.present.run import loss_column
 from cprsim.prices import ACCURACY, shown
@@ -115,7 +115,11 @@ def _end_columns(end: str, result: SweepResult) -> list[Column]:
         Column("at", is_number=False),
     ]
     unit = result.currency or "cost"
-    money = [] if result.currency is None else [Column(f"{unit} a month", brief=f"{unit}\na month")]
+    money = (
+        []
+        if result.currency is None
+        else [Column(f"{unit} per {WORK}", brief=f"{unit} per\n{WORK}")]
+    )
     return [*columns, *money, *map(loss_column, result.losses)]
 
 
@@ -264,7 +268,7 @@ def _points(result: SweepResult) -> list[Block]:
         + (f"; {unit} for {MONTH}" if costs else ""),
         columns=[
             *row_columns("strategy", *names, "overhead, %", "95 % interval"),
-            *([Column(f"{unit} a month")] if costs else []),
+            *([Column(f"{unit} per {WORK}")] if costs else []),
         ],
         rows=[
             [*_point(row, names), *(_amount(Estimate(cost)) for cost in costs[n : n + 1])]

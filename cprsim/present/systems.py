@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from math import isnan
 from typing import Any
 
@@ -12,6 +13,7 @@ from cprsim.estimate import NO_NUMBER, interval
 from cprsim.plots.systems import systems_figure
 from cprsim.present.document import (
     Block,
+    Cell,
     Column,
     Document,
     ListingBlock,
@@ -20,14 +22,15 @@ from cprsim.present.document import (
     Table,
     Words,
 )
-from cprsim.present.money import bills_as_json, cheapest, money_of, money_section
+from cprsim.present.money import WORK, bills_as_json, cheapest, money_section
 from cprsim.present.provenance import origin
 from cprsim.present.run import places_of_run
 from cprsim.present.sensitivity import sensitivity_sentences
+from cprsim.prices import shown
 from cprsim.recovery.fates import Fate
 from cprsim.results import FINISHED
 from cprsim.results.metrics import parts_among
-from cprsim.results.money import bills_in
+from cprsim.results.money import Bills, bills_in, cheapest_of
 from cprsim.results.words import (
     count,
     hours,
@@ -40,17 +43,20 @@ from cprsim.systems_compared.folder import Comparison
 from cprsim.systems_compared.standings import (
     BEST,
     KEPT,
+    TIED,
     UNPRICED,
     Standing,
+    available,
     bills_that_count,
     standings,
     tied_names,
+    verdict_of,
 )
 from cprsim.systems_compared.words import (
     columns_of_fates,
     difference,
-    every,
     fate_in_words,
+    interval_of,
     intervals_in_words,
     name_of,
     overhead,
@@ -68,35 +74,91 @@ GROUPS = {  # columns of the second table: the parts that each adds up
     "slower": ("degraded", "tax"),
 }
 MEANS = ("ettr", "ettr_paid", "overhead_h", "overhead_node_h", "wall_h", "failures", "saves", "pls")
-TO_RUN = "To run them so, put into the scenario:"
+N_CHEAPEST = 5  # rows that a terminal shows, besides today and what runs today
 
 
-def systems_blocks(comparison: Comparison, *, found_again: bool = False) -> list[Block]:
-    """What a terminal shows.
+def systems_blocks(
+    comparison: Comparison,
+    *,
+    found_again: bool = False,
+    everything: bool = False,
+    verbose: bool = False,
+) -> list[Block]:
+    """What a terminal shows: the answer, one table, what it rests on.
 
     Parameters
     ----------
     found_again : nothing was simulated, because the finished folder was there already
+    everything : all systems, not the cheapest alone
+    verbose : and where the hours go, what a failure takes, and why others were not compared
     """
     result, found = comparison.result, standings(comparison)
-    n = max(one.summary[FINISHED].n for one in found)
-    heading = (
+    bills, picks = bills_in(result), _picks(found)
+    costs = _costs(found, bills)
+    rows = costs.rows if everything or verbose else _cheapest_rows(costs.rows, comparison, picks)
+    names = {name for row in rows for name in _names_in(row)}
+    seen = [one for one in found if name_of(one) in names]
+    run = seen if everything or verbose else [one for one in picks if one.name != comparison.today]
+    remarks = [
         f"{comparison.name}: {hours(result.useful_h)} of useful work on "
-        f"{count(result.n_nodes, 'node')}, {count(n, 'replication')}; "
-        f"{count(len(found), 'system')}, {intervals_in_words(comparison)}. Overhead and what it "
-        "is more than the best's in % of useful time, ± the half-width of the 95 % interval."
-    )
+        f"{count(result.n_nodes, 'node')}, {count(found[0].summary[FINISHED].n, 'replication')}; "
+        f"{intervals_in_words(comparison)}. In % of useful time, ± the half-width of the 95 % "
+        "interval.",
+        *([f"Assumed: {' '.join(comparison.assumed)}"] if comparison.assumed else []),
+        *(careful(comparison, found) if verbose else _accuracy(comparison, seen)),
+        *([] if verbose else result.warnings),
+        *(not_compared(comparison) if verbose else _left_unsaid(comparison, costs, rows)),
+    ]
     return [
-        Words([heading]),
-        *tables_of(found),
-        *money_of(result),
-        Words([*answer(found), *answer_in_money(comparison, found)]),
-        Words(careful(comparison, found)),
-        Words(not_compared(comparison)),
-        Words([TO_RUN]),
-        ListingBlock("For the scenario", entries_text(found)),
+        Words(
+            [
+                *answer(comparison, found),
+                *answer_in_money(comparison, found),
+                *against_today(comparison),
+            ]
+        ),
+        replace(costs, rows=rows),
+        *(tables_of(found, bills)[1:] if verbose else []),
+        *(money_section(result) if verbose else []),
+        Words(remarks),
+        *([Words(["To run it, put into the scenario:"])] if run else []),
+        *([ListingBlock("For the scenario", entries_text(run))] if run else []),
         places_of_run(result, found_again=found_again),
     ]
+
+
+def _picks(found: Sequence[Standing]) -> list[Standing]:
+    """The best, and the cheapest that runs today."""
+    best = next((one for one in found if one.verdict == BEST), None)
+    runs = available(found)
+    return [one for one in (best, runs if runs is not best else None) if one is not None]
+
+
+def _cheapest_rows(
+    rows: Sequence[Sequence[str | Cell]], comparison: Comparison, picks: Sequence[Standing]
+) -> list[Sequence[str | Cell]]:
+    """The cheapest, and wherever they stand today and what is recommended."""
+    always = {comparison.today, *(name_of(one) for one in picks)}
+    others = [row for row in rows if comparison.today not in _names_in(row)][:N_CHEAPEST]
+    return [row for row in rows if row in others or always & set(_names_in(row))]
+
+
+def _names_in(row: Sequence[str | Cell]) -> list[str]:
+    return str(row[0]).split(", ")
+
+
+def _left_unsaid(
+    comparison: Comparison, costs: Table, rows: Sequence[Sequence[str | Cell]]
+) -> Iterator[str]:
+    """What `--all` and `-v` would show."""
+    said = []
+    if len(rows) < len(costs.rows):
+        n = sum(len(_names_in(row)) for row in costs.rows if row not in rows)
+        said.append(f"{count(n, 'system')} that cost more: `--all`")
+    if n := len(comparison.left_out):
+        said.append(f"{count(n, 'system')} not compared: `cprsim -v compare-systems` says why")
+    if said:
+        yield f"{'; '.join(said)}."
 
 
 def document_of_systems(comparison: Comparison) -> Document:
@@ -109,12 +171,17 @@ def document_of_systems(comparison: Comparison) -> Document:
             f"{result.n_nodes} nodes least, {intervals_in_words(comparison)}?"
         ),
         answer=[
-            *answer(found),
+            *answer(comparison, found),
             *answer_in_money(comparison, found),
+            *against_today(comparison),
+            *comparison.assumed,
             *careful(comparison, found),
         ],
         sections=[
-            Section("All that can run the job", [_picture(comparison), *tables_of(found)]),
+            Section(
+                "All that can run the job",
+                [_picture(comparison), *tables_of(found, bills_in(result))],
+            ),
             Section("What it costs in all", money_section(result)),
             Section("What can't run it", [Words(not_compared(comparison))]),
             Section("How to run them", [ListingBlock("For the scenario", entries_text(found))]),
@@ -142,43 +209,75 @@ def entries_text(found: Sequence[Standing]) -> str:
 # --------------------------------------------------------------------------- tables
 
 
-def tables_of(found: Sequence[Standing]) -> list[Table]:
-    """Costs, where the hours go, what is survived: a row per system."""
-    tables = (_costs(found), _hours(found), _survived(found))
+def tables_of(found: Sequence[Standing], bills: Bills) -> list[Table]:
+    """Costs, where the hours go, what is survived: a row per system, or several that are alike."""
+    tables = (_costs(found, bills), _hours(found), _survived(found))
     return [table for table in tables if table.columns[1:]]
 
 
 def _table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A table with headings in several lines on a terminal."""
+    """A table with headings in several lines on a terminal; one row for systems that are alike."""
     columns = [
         Column(heading.replace("\n", " "), is_number=place > 0, brief=heading)
         for place, heading in enumerate(headings)
     ]
-    return Table(caption, columns, rows)
+    names: dict[tuple[str, ...], list[str]] = {}
+    for name, *cells in rows:
+        names.setdefault(tuple(cells), []).append(name)
+    return Table(caption, columns, [(", ".join(of), *cells) for cells, of in names.items()])
 
 
-def _costs(found: Sequence[Standing]) -> Table:
-    """What each costs and takes; what none takes has no column."""
-    heading = ("system", "saves\nevery", "overhead\n%", "more than\nthe best", "ETTR")
-    beside: dict[str, Callable[[Standing], str]] = {}
+def _costs(found: Sequence[Standing], bills: Bills) -> Table:
+    """What each costs; on a page what it takes too, where any takes it."""
+    number, words, page = {"is_number": True}, {"is_number": False}, {"in_full": True}
+    columns: dict[str, tuple[Callable[[Standing], str], dict[str, bool]]] = {
+        "saves\nevery": (interval_of, words),
+        "overhead\n%": (overhead, number),
+        "more than\nthe best": (difference, number),
+        "ETTR": (partial(_fixed, quantity="ettr"), page),
+    }
     if any(_fixed(one, "ettr_paid") != _fixed(one, "ettr") for one in found):
-        beside["ETTR\npaid"] = lambda one: _fixed(one, "ettr_paid")
+        columns["ETTR\npaid"] = partial(_fixed, quantity="ettr_paid"), page
     if any(one.accuracy not in (KEPT, UNPRICED) for one in found):
-        beside["AUC lost\n×10⁻⁴"] = _accuracy_lost
+        columns["AUC lost\n×10⁻⁴"] = _accuracy_lost, number
     if any(one.policy.extra_memory_fraction for one in found):
-        beside["memory\n%"] = lambda one: percent_number(one.policy.extra_memory_fraction)
+        columns["memory\n%"] = lambda one: percent_number(one.policy.extra_memory_fraction), page
     if any(one.policy.extra_nodes for one in found):
-        beside["extra\nnodes"] = lambda one: significant(one.policy.extra_nodes)
-    cells = [(*_cost(one), *(cell(one) for cell in beside.values())) for one in found]
-    caption = (
+        columns["extra\nnodes"] = lambda one: significant(one.policy.extra_nodes), page
+    if bills:
+        unit = next(iter(bills.values())).job.currency or "cost"
+        columns[f"{unit} for\n730.5 h\nof work"] = partial(_month, bills), number
+    alike: dict[tuple[str, ...], list[Standing]] = {}
+    for one in found:
+        alike.setdefault(tuple(cell(one) for cell, _ in columns.values()), []).append(one)
+    return Table(
         "What each costs and takes; ± the half-width of the 95 % interval, of paired differences "
-        "where it is more than the best"
+        "where it is more than the best",
+        [
+            Column("system", is_number=False),
+            *(
+                Column(heading.replace("\n", " "), brief=heading, **how)
+                for heading, (_, how) in columns.items()
+            ),
+            Column("runs as", is_number=False),
+        ],
+        [
+            (
+                ", ".join(map(name_of, some)),
+                *cells,
+                ", ".join(dict.fromkeys(filter(None, (one.beside.runs_as for one in some))))
+                or NO_NUMBER,
+            )
+            for cells, some in alike.items()
+        ],
     )
-    return _table(caption, (*heading, *beside), cells)
 
 
-def _cost(one: Standing) -> tuple[str, ...]:
-    return name_of(one), every(one), overhead(one), difference(one), _fixed(one, "ettr")
+def _month(bills: Bills, one: Standing) -> str:
+    if one.name not in bills:
+        return NO_NUMBER
+    amount = f"{bills[one.name].month.total_cents / 100:,.0f}"
+    return f"≥ {amount}" if one.beside.unknown else amount
 
 
 def _accuracy_lost(one: Standing) -> str:
@@ -248,23 +347,81 @@ def _gbit_s(bytes_per_h: float | None) -> str:
 # --------------------------------------------------------------------------- sentences
 
 
-def answer(found: Sequence[Standing]) -> list[str]:
-    """Which system, and which can't be told from it."""
-    best = next((one for one in found if one.verdict == BEST), None)
-    if best is None:
+def answer(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
+    """Which system, which that runs today, and which can't be told from it."""
+    picks = _picks(found)
+    if not picks:
         return ["No system that keeps the job's accuracy lets all jobs finish."]
-    sentences = [f"Cheapest: {best.name}, {overhead(best)} % of useful time."]
-    if tied := tied_names(found):
+    best, *runs = picks
+    sentence = f"Cheapest: {best.name}{_as(best)}, {overhead(best)} % of useful time"
+    if not best.beside.runs_as:
+        sentence += ", a paper only: nothing that is maintained runs it"
+    sentences = [f"{sentence}."]
+    sentences += [
+        f"Cheapest that runs today: {one.name}{_as(one)}, {overhead(one)} %." for one in runs
+    ]
+    if tied := [name for name in tied_names(found) if name != comparison.today]:
         sentences.append(
-            f"It can't be told from it: {', '.join(tied)} (the 95 % interval of the paired "
-            "difference holds 0)."
+            f"Not distinguished from {best.name}: {_few(tied)} (the 95 % interval of the paired "
+            "difference contains 0)."
+        )
+    lower = [one for one in found if one.beside.unknown and one.overhead.mean < best.overhead.mean]
+    if lower:
+        missing = [
+            f"{one.name} {overhead(one)} % (`{'`, `'.join(one.beside.unknown)}`)" for one in lower
+        ]
+        sentences.append(
+            f"May cost less, no source has a figure: {_few(missing)}. Give it in the `options` of "
+            "the entry."
         )
     return sentences
+
+
+def _as(one: Standing) -> str:
+    return f" (runs as {one.beside.runs_as})" if one.beside.runs_as else ""
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - N_CHEAPEST} more" if len(names) > N_CHEAPEST else ""
+    return ", ".join(names[:N_CHEAPEST]) + more
+
+
+def against_today(comparison: Comparison) -> list[str]:
+    """What the best, and the cheapest that runs today, save against how the job runs now."""
+    found, bills = standings(comparison), bills_in(comparison.result)
+    now = next((one for one in found if one.name == comparison.today), None)
+    if now is None:
+        return []
+    how = f"today ({now.beside.strategy}, every {interval_of(now)}: {overhead(now)} %)"
+    saved = [
+        f"{one.name} {_saved(comparison, one, now, bills)}"
+        for one in _picks(found)
+        if one.than_today is not None
+    ]
+    if now.verdict == BEST:
+        return [f"Nothing costs less than {how}."]
+    return [f"Against {how}: {'; '.join(saved)}."] if saved else []
+
+
+def _saved(comparison: Comparison, one: Standing, now: Standing, bills: Bills) -> str:
+    assert one.than_today is not None, "both finish"
+    less, half = -one.than_today.mean, one.than_today.half_width
+    if verdict_of(one.than_today) == TIED:
+        return "is not distinguished from it"
+    useful_h = comparison.result.useful_h
+    words = f"saves {with_interval(less * useful_h, half * useful_h)} h a job"
+    if {one.name, now.name} <= set(bills):
+        months = [bills[name].month for name in (now.name, one.name)]
+        cents = months[0].total_cents - months[1].total_cents
+        words += f" and {shown(cents, months[0].currency)} per {WORK}"
+    return words
 
 
 def answer_in_money(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
     """Which system of those that may be the best is the cheapest in all; what would change that."""
     bills = bills_that_count(found, bills_in(comparison.result))
+    if bills and cheapest_of(bills) != comparison.today:  # `against_today` has that
+        bills = {name: bill for name, bill in bills.items() if name != comparison.today}
     best = next((one.name for one in found if one.verdict == BEST), None)
     sentences = [cheapest(bills, best)] if bills else []
     unsure = comparison.sensitivity
@@ -274,12 +431,13 @@ def answer_in_money(comparison: Comparison, found: Sequence[Standing]) -> list[s
 def careful(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
     """What the hours do not show."""
     sentences = [*_accuracy(comparison, found)]
-    bare = [one.name for one in found if one.beside.how == FOUND and every(one) == "never"]
+    bare = [one.name for one in found if one.beside.how == FOUND and interval_of(one) == "never"]
     if bare:
         n = max(one.summary[FINISHED].n for one in found)
         sentences.append(
-            f"Never saving is the best interval of {', '.join(bare)}: in {n:,} simulated jobs what "
-            "their saves are for hardly comes. Such a loss is of all that was done."
+            f"For {', '.join(bare)}, never saving is cheapest: the failures that their saves "
+            f"protect against hardly occurred in {n:,} simulated jobs. Such a failure takes all "
+            "that was done."
         )
     if any(one.beside.traffic.storage_bytes_per_h is not None for one in found):
         sentences.append(
@@ -290,18 +448,13 @@ def careful(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
 
 
 def _accuracy(comparison: Comparison, found: Sequence[Standing]) -> Iterator[str]:
-    unpriced = [one for one in found if one.accuracy == UNPRICED]
-    if unpriced:
-        yield (
-            f"* Accuracy is lost and not priced under {', '.join(one.name for one in unpriced)}: "
-            "not taken for the best, whatever the hours."
-        )
     by_words: dict[str, list[str]] = {}
-    for one in unpriced:
-        by_words.setdefault(one.beside.not_counted, []).append(one.name)
+    for one in found:
+        if one.accuracy == UNPRICED:
+            words = one.beside.not_counted or "what stale shards cost in accuracy is not priced"
+            by_words.setdefault(words, []).append(one.name)
     for words, names in by_words.items():
-        if words:
-            yield f"{', '.join(names)}: {words}; that is in no number here."
+        yield f"* {', '.join(names)}: {words}; not taken as the cheapest."
     for one in found:
         if one.accuracy == "priced":
             loss = one.summary["auc_loss"]
@@ -344,13 +497,16 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
         "fixed": comparison.fixed,
         "limit": comparison.limit,
         "best": next((one.name for one in found if one.verdict == BEST), None),
+        "best_that_runs": (runs := available(found)) and runs.name,
+        "today": comparison.today or None,
         "cant_be_told": tied_names(found),
         "systems": [_system(one) for one in found],
         "left_out": dict(comparison.left_out),
         "assumed": list(comparison.assumed),
         "said": [
-            *answer(found),
+            *answer(comparison, found),
             *answer_in_money(comparison, found),
+            *against_today(comparison),
             *careful(comparison, found),
         ],
         **bills_as_json(bills_in(result)),
@@ -371,9 +527,11 @@ def _system(one: Standing) -> dict[str, Any]:
         "overhead_fraction": interval(one.overhead),
         "parts": {name: interval(one.summary[name]) for name in parts_among(one.summary)},
         "more_than_best": one.more and interval(one.more),
+        "more_than_today": one.than_today and interval(one.than_today),
         "verdict": one.verdict,
         **{name: finite_or_none(one.summary[name].mean) for name in MEANS},
         "unknown": list(beside.unknown),
+        "runs_as": beside.runs_as or None,
         "accuracy": one.accuracy,
         "auc_loss": None if one.accuracy == UNPRICED else interval(one.summary["auc_loss"]),
         "extra_nodes": policy.extra_nodes,

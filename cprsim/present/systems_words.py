@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from math import inf
 from typing import Any
 
 from rich.console import Console
@@ -223,6 +224,10 @@ def stages_in_words(rule: Rule) -> str:
 def _stage(stage: Stage) -> str:
     cost = "" if stage.cost is None else f" {hours(stage.cost.mean_h)}"
     each = ", each slot for its own node," if stage.each else ""
+    if stage.grows_h is not None:
+        each = " for the next loss" if stage.grows_h == inf else " for the job to grow"
+    elif stage.copies_again:
+        each = " with all copies made again"
     beside = "" if stage.blocks else " while the job goes on"
     return f"{stage.kind.value}{cost}{each}{beside}"
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
+from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.recovery.legal import MOST_UNITS
-from cprsim.recovery.policy import Elastic
-from cprsim.recovery.system import JobFacts
+from cprsim.recovery.policy import GROWTH_H, Elastic, Stage, StageKind
+from cprsim.recovery.system import JobFacts, option
 
 
 def elastic_of(
@@ -60,3 +61,17 @@ def _check(throughput: Sequence[float], n_units: int, wanted_by: str) -> None:
                 f"{wanted_by}: `throughput` is {here} without {fewer} units and {throughput[0]} "
                 "with all: begin with the number for all units"
             )
+
+
+def grows(default: str, source: str) -> Any:
+    """An option: when the job takes in nodes that are back."""
+    words = (
+        "when nodes that are back are taken in: `at once`, at the `next loss` or every such time"
+    )
+    return option(default, "growth", f"{words}; {source}")
+
+
+def until_it_grows(when: float | str) -> tuple[Stage, ...]:
+    """What slots whose nodes are back wait for."""
+    grows_h = GROWTH_H[when] if isinstance(when, str) else when
+    return (Stage(StageKind.WAIT, blocks=False, grows_h=grows_h),) if grows_h else ()

@@ -186,9 +186,10 @@ def _of_rule(policy: Policy, rule: Rule, scopes: set[str], cluster: Cluster) -> 
     kinds = [stage.kind for stage in rule.stages]
     if StageKind.REPLAY in kinds and rule.reverts is not Reverts.STRUCK:
         yield "replays, which goes with taking the struck shards back"
-    if cluster.n_spares is not None and StageKind.WAIT not in kinds:
+    for_nodes = [s.kind is StageKind.WAIT and s.grows_h is None for s in rule.stages]
+    if cluster.n_spares is not None and not any(for_nodes):
         yield "never waits for a node, where spares are finite"
-    for stage in rule.stages:
+    for n, stage in enumerate(rule.stages):
         free = {StageKind.DETECT, StageKind.LOAD, StageKind.REPLAY, StageKind.WAIT}
         if policy.elastic is not None and policy.elastic.regroup_h:
             free.add(StageKind.REGROUP)
@@ -198,8 +199,14 @@ def _of_rule(policy: Policy, rule: Rule, scopes: set[str], cluster: Cluster) -> 
             yield "has a wait with a cost: it takes as long as nodes are missing"
         if stage.each and stage.kind is not StageKind.WAIT:
             yield f"has a stage `{stage.kind.value}` for each slot: only waits are"
-        if stage.each and rule.reverts in (Reverts.STRUCK, Reverts.SHARDS):
+        alone = rule.reverts in (Reverts.STRUCK, Reverts.SHARDS)
+        if stage.each and alone:
             yield "waits for each slot, and takes shards back: those are loaded together"
+        if stage.grows_h is not None:
+            if stage.kind is not StageKind.WAIT or stage.blocks or stage.each or alone:
+                yield "has a stage with `grows`: only waits that do not block, for all slots, have"
+            if policy.elastic is None or not any(for_nodes[:n]) or not stage.grows_h >= 0.0:
+                yield "has a wait with `grows`, a time, without an elastic role or a wait for nodes"
         if stage.each and any(isinstance(tiers[name].load, Storage) for name in rule.sources):
             yield "waits for each slot, and loads over a shared link: write the load as a time"
 

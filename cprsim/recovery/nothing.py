@@ -19,4 +19,5 @@ STRATEGY = Strategy(
     default_interval=None,
     takes_target_pls=False,
     plan=plan,
+    runs_as="any trainer",
 )

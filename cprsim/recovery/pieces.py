@@ -6,11 +6,13 @@ where it is kept is called persisting it. Costs that vary are taken at their mea
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil, comb
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
+from cprsim.recovery.elastic_table import until_it_grows
 from cprsim.recovery.intervals import young_h
 from cprsim.recovery.policy import (
     Capture,
@@ -41,14 +43,15 @@ def restart(facts: JobFacts, *more: Stage, reschedule: Duration | None = None) -
     )
 
 
-def left_out(facts: JobFacts, reconfigure_h: float) -> tuple[Stage, ...]:
-    """The others reconfigure and go on; so they do once more for each node that comes back."""
+def left_out(facts: JobFacts, reconfigure_h: float, grows: float | str) -> tuple[Stage, ...]:
+    """The others reconfigure, make copies again and go on; and again to take nodes in."""
     reconfigure = Stage(StageKind.REGROUP, Constant(reconfigure_h))
     return (
         Stage(StageKind.DETECT),
-        reconfigure,
+        replace(reconfigure, copies_again=True),
         Stage(StageKind.WAIT, blocks=False, each=True),
         Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
+        *until_it_grows(grows),
         reconfigure,
     )
 

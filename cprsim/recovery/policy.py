@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
+from math import inf
 
 from cprsim.records import Duration, Reliability, Storage
 
@@ -193,6 +194,10 @@ class StageKind(StrEnum):
 
 
 STAGE_ORDER = tuple(StageKind)
+GROWTH_H = {
+    "at once": 0.0,
+    "next loss": inf,
+}  # when a job takes slots in, besides each so many hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,13 +207,16 @@ class Stage:
     Without `cost`, detection takes what the scope says, a load what the source says, a replay what
     was lost over the rule's replay speed, a wait as long as nodes are missing, and a regrouping
     what `Elastic` says. Slots go on from a wait for `each` as they get their nodes; from another
-    as the last one does.
+    as the last one does. A wait with `grows` is not for nodes but for the job to take slots in:
+    at the next multiple of so many hours, or at the next failure.
     """
 
     kind: StageKind
     cost: Duration | None = None
     blocks: bool = True  # the job stands still meanwhile
     each: bool = False  # of a wait: no slot waits for the node of another
+    grows_h: float | None = None  # of a wait; `GROWTH_H` has words
+    copies_again: bool = False  # as it ends, the other slots hold all copies of live tiers again
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ Kind = Literal[
     "table",
     "stalls",
     "times",
+    "growth",
     "word",
     "records",
 ]
@@ -69,9 +70,14 @@ class JobFacts:
         return 0.0 if self.save_background is None else self.save_background.mean_h
 
     @property
+    def detected_h(self) -> float:
+        """The longest detection of all scopes."""
+        return max(scope.detect.mean_h for scope in self.scopes)
+
+    @property
     def replaced_h(self) -> float:
-        """From a failure until its node is replaced: the longest detection of all scopes."""
-        return max(scope.detect.mean_h for scope in self.scopes) + self.reschedule.mean_h
+        """From a failure until its node is replaced."""
+        return self.detected_h + self.reschedule.mean_h
 
     def failures_per_h(self, scope: Scope) -> float:
         """How often failures of one scope strike [1/h]; 0 where nothing fails."""

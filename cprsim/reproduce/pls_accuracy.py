@@ -40,7 +40,7 @@ STRATEGIES = ("partial", "ssu", "mfu", "scar", "round-robin")
 N_SERVERS = 8
 # (failures, servers that fail together, T_save over the job): PLS from about 0.01 to 0.3
 HISTORIES = ((1, 1, 0.2), (2, 1, 0.8), (4, 2, 0.2), (8, 4, 0.15))
-ANEW = Design(STRATEGIES, histories=(), held_back=())
+ANEW = Design(STRATEGIES)
 CORRELATION = about(0.88, "", Mark.RECALLED)
 LINEAR = words("accuracy loss grows linearly with PLS", Mark.RECALLED)
 ORDER = words("steepest for whole saves, flattest for SCAR and MFU, SSU close", Mark.RECALLED)
@@ -202,35 +202,29 @@ TARGETS: list[Target[PlsRuns]] = [
 ]
 
 
-def _slope_of(response: Response) -> tuple[float, float]:
-    """A response's slope where losses add up, with its standard error."""
-    first = float(response.pls[1])
-    return float(response.loss[1]) / first, float(response.standard_error[1]) / first
-
-
 def over_shipped(results: Sequence[SeedResult], strategy: str, response: Response) -> StudyEstimate:
-    """AUC that single failures lost over what the shipped slope says, by the shipped weights.
+    """AUC that the trials of a measurement lost over what the shipped response says.
 
-    Mean over seeds of the ratio of sums; the error of the slope is in the interval.
+    Mean over seeds of the ratio of sums; the error of the response's slope is in the interval.
     """
-    slope, error = _slope_of(response)
-    ratios = np.array([_lost(one, strategy, response) for one in results]) / slope
+    ratios = np.array([_over_said(one, strategy, response) for one in results])
     mean, n = float(ratios.mean()), len(ratios)
-    deviation = float(np.hypot(ratios.std(ddof=1) / sqrt(n), mean * error / slope))
+    of_slope = float(response.standard_error[-1] / response.loss[-1])
+    deviation = float(np.hypot(ratios.std(ddof=1) / sqrt(n), mean * of_slope))
     return StudyEstimate.around(mean, float(stats.t.ppf(HIGH, n - 1)) * deviation)
 
 
-def _lost(one: SeedResult, strategy: str, response: Response) -> float:
-    """AUC lost per weighted PLS in one seed's trials of a strategy, all together."""
+def _over_said(one: SeedResult, strategy: str, response: Response) -> float:
+    """AUC lost over that predicted in one seed's trials of a strategy, all together."""
     assert one.twin is not None, "a measured seed is complete"
-    lost, weighted = 0.0, 0.0
+    lost, said = 0.0, 0.0
     for trial, quality in one.quality.items():
         if trial.saving.strategy == strategy:
             stale = [(at.at_fraction, at.since_save, at.since_reload) for at in stale_shards(trial)]
             run = {"stale": stale, "interval": trial.saving.interval_fraction}
             lost += one.twin.quality.auc - quality.auc
-            weighted += float(_weighted(run, response)[0])
-    return lost / weighted
+            said += float(response.predict(_weighted(run, response))[0][0])
+    return lost / said
 
 
 def _over_prediction(trials: Sequence[Mapping[str, Any]], response: Response) -> float:
@@ -259,7 +253,14 @@ def _listings(runs: PlsRuns) -> list[Listing]:
 
     def shipped(strategy: str) -> str:
         response = runs.response(strategy)
-        return "" if response is None else _with_error(*_slope_of(response))
+        if response is None:
+            return ""
+        return _with_error(
+            *(
+                float(one[-1]) / response.most_pls
+                for one in (response.loss, response.standard_error)
+            )
+        )
 
     return [
         Listing.of(

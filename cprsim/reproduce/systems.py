@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from heapq import heapify, heappop, heappush
 from itertools import combinations
 from math import ceil, comb, inf, sqrt
 from pathlib import Path
@@ -64,15 +65,17 @@ from cprsim.reproduce.logs import DATA
 from cprsim.reproduce.simulated import simulate_cases
 from cprsim.reproduce.study import Part, Study, Work
 from cprsim.reproduce.summary import Listing
-from cprsim.reproduce.systems_claims import AVAILABILITY, ELASTIC, GAPS_MIN, TARGETS
+from cprsim.reproduce.systems_claims import AVAILABILITY, BAMBOO, ELASTIC, GAPS_MIN, TARGETS
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures, ScopedStrikes
 from cprsim.streams import stream
 
 GOODPUT = "goodput.yaml"
-TABLE = "elastic/bert-large-throughput.csv"
-ARTIFACT = "throughput"
+FILES = {
+    "throughput": "elastic/bert-large-throughput.csv",
+    "spot nodes": "elastic/gcp-spot-trace.csv",
+}  # of Oobleck's artifact
 SEED = 17
 FloatsOf = npt.NDArray[np.floating[Any]]
 Estimates = dict[str, StudyEstimate]  # by the target's name
@@ -527,13 +530,14 @@ BATCH = 8192
 VARUNA_STALL_S = 15.8
 
 
-def elastic(table: Path) -> Estimates:
-    """Samples per second of Oobleck and Varuna on the course of their artifact."""
+def elastic(table: Path, trace: Path) -> Estimates:
+    """Samples per second of Oobleck and Varuna on the courses of their artifact."""
     with table.open(encoding="utf-8") as lines:
         rows = sorted(csv.DictReader(lines), key=lambda row: -int(row["nodes"]))
     rows = rows[: MOST - FEWEST + 1]
     restarts = tuple((float(row["varuna_restart_s"]) - VARUNA_STALL_S) / 3600.0 for row in rows[1:])
-    estimates: Estimates = {}
+    spot = _on_spot_nodes(trace, tuple(float(row["oobleck_samples_per_s"]) for row in rows))
+    estimates: Estimates = {"oobleck gcp": exactly(spot)}
     for name, more in (("oobleck", {}), ("varuna", {"restarts": restarts})):
         speeds = tuple(float(row[f"{name}_samples_per_s"]) for row in rows)
         for gap, minutes in GAPS_MIN.items():
@@ -546,13 +550,7 @@ def _samples_per_s(
 ) -> float:
     """One node leaves every gap, and the course ends as the 15th does."""
     window_h = (MOST - FEWEST) * gap_h
-    still = Constant(0.0)
-    job = facts(
-        MOST, useful_h=window_h, scopes=(Scope("node", Reach.NODE, still),), reschedule=still,
-        load=still, save_stall=Constant(VARUNA_STALL_S / 3600.0), save_background=None,
-        step_h=BATCH / speeds[0] / 3600.0,
-        cluster=Cluster((Role("node", MOST, Holds.SHARD),), n_spares=0),
-    )  # fmt: skip
+    job = _elastic_job(MOST, window_h, BATCH / speeds[0] / 3600.0)
     policy = planned(name, job, throughput=speeds, **more)
     failures = tuple(
         ScopedFailure((k + 1) * gap_h, (k,), 0, (inf,)) for k in range(MOST - FEWEST - 1)
@@ -562,11 +560,131 @@ def _samples_per_s(
     return float(costs.useful_h[0] * speeds[0] / costs.wall_h[0])
 
 
+def _elastic_job(n_nodes: int, useful_h: float, step_h: float) -> JobFacts:
+    """Failures are noticed at once, and nodes go to work as they come."""
+    still = Constant(0.0)
+    return facts(
+        n_nodes, useful_h=useful_h, scopes=(Scope("node", Reach.NODE, still),), reschedule=still,
+        load=still, save_stall=Constant(VARUNA_STALL_S / 3600.0), save_background=None,
+        step_h=step_h, cluster=Cluster((Role("node", n_nodes, Holds.SHARD),), n_spares=0),
+    )  # fmt: skip
+
+
+# --------------------------------------------------------------------------- spot nodes
+
+READY_H = 45.0 / 3600.0  # from an instance's coming until it works, in both simulators
+Instances = Iterable[tuple[float, bool, Any]]  # hour, whether it comes (else it goes), and name
+
+
+def _on_spot_nodes(trace: Path, speeds: tuple[float, ...]) -> float:
+    """Samples per second of Oobleck; on fewer nodes than its table knows as on the fewest."""
+    with trace.open(encoding="utf-8") as lines:
+        came = [(float(ms) / 3.6e6, what == "add", name) for ms, what, name in csv.reader(lines)]
+    began_h, failures = absences(came, MOST, 1)
+    window_h = came[-1][0] - began_h
+    job = _elastic_job(MOST, window_h, BATCH / speeds[0] / 3600.0)
+    policy = planned("oobleck", job, throughput=(*speeds, *[speeds[-1]] * FEWEST)[:MOST])
+    simulated = job_of(job, policy, Clock.WALL, horizon_h=window_h)
+    costs = ran(simulated, GivenFailures((failures,)))
+    return float(costs.useful_h[0] * speeds[0] / costs.wall_h[0])
+
+
+def absences(
+    instances: Instances, n_nodes: int, n_needed: int
+) -> tuple[float, tuple[ScopedFailure, ...]]:
+    """When so many instances work for the first time, and what a job that begins then loses.
+
+    Nodes that are not there yet are lost at its beginning.
+    """
+    absent = dict.fromkeys(range(n_nodes), 0.0)  # slots; the first to be lost gets the first node
+    there: dict[Any, tuple[float, int, float]] = {}
+    gaps = []  # lost at, slot, back at
+    for at_h, comes, name in instances:
+        if comes:
+            _, slot = min((lost_h, slot) for slot, lost_h in absent.items())
+            there[name] = absent.pop(slot), slot, at_h + READY_H
+        else:
+            lost_h, slot, back_h = there.pop(name)
+            if back_h < at_h:  # else it never worked
+                gaps.append((lost_h, slot, back_h))
+                lost_h = at_h
+            absent[slot] = lost_h
+    gaps += [*there.values(), *((lost_h, slot, inf) for slot, lost_h in absent.items())]
+    began_h = sorted(back_h for lost_h, _, back_h in gaps if lost_h == 0.0)[n_needed - 1]
+    lost: dict[float, dict[int, float]] = {}
+    for lost_h, slot, back_h in sorted(gaps, key=lambda gap: gap[1]):
+        if back_h > began_h:
+            at_h = max(0.0, lost_h - began_h)
+            lost.setdefault(at_h, {})[slot] = back_h - began_h - at_h
+    return began_h, tuple(
+        ScopedFailure(at_h, tuple(slots), 0, tuple(slots.values()))
+        for at_h, slots in sorted(lost.items())
+    )
+
+
+def bamboo(work: Work) -> Estimates:
+    """Samples per second of Bamboo on the spot market of its own simulator.
+
+    Published, in that simulator's code: 48 nodes as pipelines of 12 stages, the time of a step by
+    pipelines, half as much again while one node computes two stages, 20 s for a reconfiguration,
+    22,194 steps. It loses nothing where copies are lost; here saves each 6 min cost nothing
+    (assumed). It makes a pipeline of 12 nodes that wait; here each is taken in as it comes.
+    """
+    steps, batch = 22_194, 264
+    step_s = (1.45, 1.5 * 1.45, *[1.805] * 11, *[2.39] * 12, *[4.31] * 12)  # by nodes missing
+    job = _elastic_job(48, steps * step_s[0] / 3600.0, step_s[0] / 3600.0)
+    job = replace(job, save_stall=Constant(0.0))
+    policy = planned(
+        "bamboo", job, throughput=tuple(batch / s for s in step_s), reconfigure=20.0 / 3600.0,
+        backstop=0.1,
+    )  # fmt: skip
+    simulated = job_of(job, policy, Clock.WALL)
+    estimates = {}
+    for p in BAMBOO:
+        rng = stream(SEED, 0, f"bamboo/{p}")
+        courses = [absences(market(p, 48, rng), 48, 12)[1] for _ in range(work.pick(40, 200, 1000))]
+        wall_h = ran(simulated, GivenFailures(tuple(courses))).wall_h
+        per_s = steps * batch / 3600.0 / wall_h
+        half = Z_95 * float(per_s.std(ddof=1)) / sqrt(len(per_s))
+        estimates[f"bamboo {p:g}"] = StudyEstimate.around(float(per_s.mean()), half)
+    return estimates
+
+
+def market(p: float, n_nodes: int, rng: np.random.Generator) -> Iterator[tuple[float, bool, int]]:
+    """Spot instances of Bamboo's simulator, for three days.
+
+    In each hour each of them goes with a chance p; each that is missing, or goes, comes with a
+    chance that is drawn for each hour of the day; both at any instant of the hour.
+    """
+    p_comes = rng.random(24)
+    n_seen = int(rng.binomial(n_nodes, p_comes[0]))
+    there = dict.fromkeys(range(n_seen))
+    yield from ((0.0, True, name) for name in there)
+    for hour in range(72):
+        going = [(hour + rng.random(), False, name) for name in there if rng.random() < p]
+        n_asked = rng.binomial(n_nodes - len(there) + len(going), p_comes[hour % 24])
+        events = [*going, *((hour + rng.random(), True, -1) for _ in range(n_asked))]
+        heapify(events)
+        while events:
+            at_h, comes, name = heappop(events)
+            if not comes:
+                del there[name]
+            elif len(there) == n_nodes:
+                continue
+            else:
+                name, n_seen = n_seen, n_seen + 1
+                there[name] = None
+                goes_h = hour + rng.random()
+                if goes_h > at_h and rng.random() < p:
+                    heappush(events, (goes_h, False, name))
+            yield at_h, comes, name
+
+
 # --------------------------------------------------------------------------- the study
 
 PARTS = (
     by_rule, gemini_survives, gemini_wasted, pccheck, ecrec, moc, swift, just_in_time, hsdp, spare,
-    levels,
+    levels, bamboo,
 )  # fmt: skip
 
 
@@ -575,9 +693,8 @@ def numbers(work: Work) -> Estimates:
     parts = [
         Part(part.__name__, partial(_plain, partial(part, work)), (GOODPUT,)) for part in PARTS
     ]
-    table = artifact().get(ARTIFACT)
-    if table is not None:
-        parts.append(Part("elastic", partial(_plain, partial(elastic, table))))
+    if files := tuple(artifact().values()):
+        parts.append(Part("elastic", partial(_plain, partial(elastic, *files))))
     estimates = goodput(work)
     for outcome in work.each(parts):
         estimates |= {name: StudyEstimate(*ends) for name, ends in outcome.items()}
@@ -608,18 +725,18 @@ def _mu(n_groups: int) -> float:
 
 
 def artifact() -> Mapping[str, Path]:
-    """The artifact's table, where the user has it."""
-    folder = os.environ.get(DATA)
-    path = Path(folder) / TABLE if folder else None
-    return {ARTIFACT: path} if path is not None and path.is_file() else {}
+    """The artifact's files, where the user has them."""
+    folder = Path(os.environ.get(DATA, ""))
+    paths = {name: folder / file for name, file in FILES.items()}
+    return paths if all(path.is_file() for path in paths.values()) else {}
 
 
 def _without_table(estimates: Mapping[str, StudyEstimate]) -> str:
     if estimates.keys() & ELASTIC.keys():
         return ""
     return (
-        f"Oobleck and Varuna are left out: {DATA} names no folder with {TABLE}, the table of "
-        "Oobleck's public artifact."
+        f"Oobleck and Varuna are left out: {DATA} names no folder with "
+        f"{' and '.join(FILES.values())}, of Oobleck's public artifact."
     )
 
 
@@ -645,6 +762,9 @@ STUDY = Study(
         "are means of 20 seeds, the same for each variant, that drew a failure each 14.0 h of "
         "uptime where its rates say 14.8 h: all four lie low together, by 1.3 standard errors. "
         "Over 4,000 seeds its rules agree with ours.",
+        "Bamboo: nodes come and go, steps take and reconfigurations stall as in its public "
+        "simulator (published), which loses no work where both copies are lost: here saves each "
+        "6 min cost nothing (assumed). Nodes are taken in one by one, there in pipelines of 12.",
         _without_table,
     ),
     inputs=(GOODPUT,),

@@ -17,7 +17,7 @@ class WorkStretch(NamedTuple):
     from_h: float  # wall time: work stops, as nodes leave or come back
     to_h: float  # it stops next, or ends
     still_h: float  # of these, until it goes on
-    useful_h: float  # first-time work: hours at full speed
+    useful_h: float  # first-time work that lasts: hours at full speed
 
     @property
     def speed(self) -> float:
@@ -35,7 +35,8 @@ def paces(events: pd.DataFrame) -> list[WorkStretch]:
     """
     at_h = events["at_h"].to_numpy(dtype=float)
     works = np.isin(events["activity"].to_numpy(dtype=object), WORKS)
-    frontier_h = np.maximum.accumulate(events["progress_h"].to_numpy(dtype=float))
+    progress_h = events["progress_h"].to_numpy(dtype=float)
+    frontier_h = np.minimum(np.maximum.accumulate(progress_h), progress_h[-1])
     stops = np.flatnonzero(~works & np.append(True, works[:-1]))
     places = np.unique([0, *stops, len(at_h) - 1])
     still_h = np.where(works[:-1], 0.0, np.diff(at_h))

@@ -160,6 +160,15 @@ def saves(policy: RecoveryPolicy, useful_h: float) -> str:
     return f"{hours(interval_h)}: no saves"
 
 
+def every(policy: RecoveryPolicy) -> str:
+    """Its interval; with their tiers where several differ: ``10 s peers, 3 h remote``."""
+    captures = () if policy.system is None else policy.system.captures
+    tiers = {one.tier: one.every_h for one in captures if one.every_h is not None}
+    if len(set(tiers.values())) < 2:
+        return hours(policy.save_interval_h)
+    return ", ".join(f"{hours(every_h)} {tier}" for tier, every_h in tiers.items())
+
+
 def writes_parts_only(policy: RecoveryPolicy, useful_h: float) -> bool:
     """Whether a priority strategy's interval is at least the job, but not that of its sub-saves."""
     interval_h, parts = policy.save_interval_h, policy.sub_saves

@@ -18,6 +18,7 @@ from pydantic import Field as SchemaField
 
 from cprsim.records import Duration, OverLink
 from cprsim.recovery.policy import (
+    GROWTH_H,
     OWN,
     Capture,
     Elastic,
@@ -54,13 +55,17 @@ Cost = Annotated[
 ]
 
 
-def _every_written_as(value: Any) -> str:
-    return "as:rule" if value == YOUNG else "as:time"
+def _written_as(value: Any) -> str:
+    return "as:rule" if value in (YOUNG, *GROWTH_H) else "as:time"
 
 
 Every = Annotated[
     Annotated[EVERY_H, Tag("as:time")] | Annotated[Literal["young"], Tag("as:rule")],
-    Discriminator(_every_written_as),
+    Discriminator(_written_as),
+]
+Growth = Annotated[
+    Annotated[TIME_H, Tag("as:time")] | Annotated[Literal["at once", "next loss"], Tag("as:rule")],
+    Discriminator(_written_as),
 ]
 
 
@@ -100,6 +105,8 @@ def field_type(record: type[Any], name: str) -> Any:
     kinds = _members(get_type_hints(record)[name])
     if record is Capture and name == "every_h":
         kind: Any = Every
+    elif name == "grows_h":
+        kind = Growth
     elif Duration in kinds:
         kind = Cost
     elif set(_members(Placement)) <= set(kinds):
@@ -190,8 +197,8 @@ def _value(hint: Any, written_as: Any) -> Any:
         return tuple(_value(get_args(kinds[0])[0], one) for one in written_as)
     if is_dataclass(kinds[0]):
         return record_of(kinds[0], written_as)  # type: ignore[arg-type]
-    if float in kinds and written_as == YOUNG:
-        return written.YOUNG_H
+    if float in kinds and isinstance(written_as, str):
+        return written.YOUNG_H if written_as == YOUNG else GROWTH_H[written_as]
     return kinds[0](written_as) if issubclass(kinds[0], Enum) else written_as
 
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError, create_model
 from pydantic.json_schema import WithJsonSchema
 
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario.policy import field_type, record_of
+from cprsim.scenario.policy import Growth, field_type, record_of
 from cprsim.scenario.problems import keys_of, section_at
 from cprsim.scenario.quantities import TAG, UNKNOWN_KEY, Bandwidth, Model
 from cprsim.units import SIZE, TIME, Quantity
@@ -53,6 +53,7 @@ _TYPES: dict[str, Any] = {
         tuple[_TIME, ...], SchemaField(min_length=1, max_length=4096), _or_file("string")
     ],
     "times": Annotated[tuple[_TIME, ...], SchemaField(min_length=1, max_length=4096)],
+    "growth": Growth,
     "word": Annotated[str, SchemaField(strict=True, max_length=60)],
 }
 

@@ -102,6 +102,11 @@ class Bench:
         """The interval between whole saves [h] at which a strategy has so many writes."""
         return interval_with(n_writes, self.experiment.useful_h, tail, self.part(strategy))
 
+    @property
+    def n_looked_at(self) -> int:
+        """Strategies of which a candidate was simulated."""
+        return len({strategy for strategy, _ in self._known})
+
     def part(self, strategy: str) -> float:
         """A write's share of a whole save, and of the interval between whole saves."""
         return part_of(self.ways[strategy])
@@ -160,10 +165,8 @@ class Bench:
 
     def _priced(self, strategy: str, policy: RecoveryPolicy, one: StrategyOutcome) -> Priced:
         costs, losses, useful_h = one.costs, one.losses, self.experiment.useful_h
-        finished = costs.finished
-        done_h = np.full(len(finished), useful_h)
+        finished, done_h = costs.finished, np.full(len(costs.finished), useful_h)
         if self.experiment.horizon_h is not None:
-            finished = finished & (costs.useful_h > 0.0)
             done_h = np.where(finished, costs.useful_h, useful_h)
         return Priced(
             strategy=strategy,

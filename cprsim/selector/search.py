@@ -19,7 +19,7 @@ from cprsim.recovery.intervals import young_h
 from cprsim.selector.limit import Limit
 from cprsim.selector.pricing import FULL, Bench, Priced, Way
 
-FREE_WRITES = 1000  # the most tried where nothing bounds writes that cost nothing
+FREE_WRITES = 1000  # tried at first where a write costs nothing: more are always better
 MOST_WRITES = 100_000  # that are ever tried
 STEPS = (0.7, 1.0, 1.4)  # of Young's number of saves: where to look first
 SYSTEM_STEPS = (0.35, 1.0, 1.4)  # the same of recovery systems, which need rather fewer
@@ -127,8 +127,15 @@ def _fewest_that_help(bench: Bench, strategy: str) -> Priced:
 
     Where none are: as the scenario says, as nothing simulated tells how often.
     """
-    most = most_taken(bench, strategy) if bench.saves(strategy)[0] > 0 else FREE_WRITES
-    enough = bench.with_writes(strategy, [most])[0]
+    most = most_taken(bench, strategy)
+    enough, more = bench.with_writes(
+        strategy, [min(FREE_WRITES, most), min(10 * FREE_WRITES, most)]
+    )
+    while WORTH_A_SAVE * more.mean_overhead < enough.mean_overhead or not enough.finished:
+        enough, n = more, min(10 * more.n_writes, most)
+        if n == enough.n_writes:
+            break
+        more = bench.with_writes(strategy, [n])[0]
     enough_overhead = WORTH_A_SAVE * enough.mean_overhead
     too_few = -1  # not known yet
     while enough.finished and enough.n_writes > CLOSE * (too_few + 1):

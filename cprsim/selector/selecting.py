@@ -197,7 +197,7 @@ def target_pls(response: Response, loss: float) -> float:
         predicted, _ = response.predict(np.array([pls]))
         return float(predicted[0]) - loss
 
-    if loss <= 0:
+    if loss <= max(response.intercept, 0.0):
         return 0.0
     return float(optimize.brentq(excess, 0.0, 1.0)) if excess(1.0) > 0 else 1.0
 

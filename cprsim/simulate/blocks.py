@@ -159,7 +159,7 @@ def run_block(
 
     Notes
     -----
-    Replications in which a failure falls within a billionth of the job of another instant, so that
+    Replications in which a failure falls within 1e-11 of the job of another instant, so that
     rounding decides which comes first, and those in which loads over a shared link overlap, or very
     many recoveries do, are left to SimPy. Its rows are the same up to rounding.
     """

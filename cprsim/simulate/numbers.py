@@ -43,7 +43,7 @@ NONE = -1
     INTRICATE,  # for the loop of the common case
 ) = range(9)  # fmt: skip
 
-NEAR = 1e-9  # of the job: instants nearer than that may change places by rounding
+NEAR = 1e-11  # of the job: instants nearer than that are one, as they may differ by rounding
 OF_JOB = 4  # columns of hours before those of the parts: wall, useful, and stale in two ways
 
 # Members of the records, by number
@@ -118,6 +118,8 @@ STAGE = np.dtype(
         ("has_cost", "?"),
         ("blocks", "?"),
         ("each", "?"),
+        ("grows_h", "f8"),  # of a wait for the job to take slots in, else NaN
+        ("copies_again", "?"),
     ],
     align=True,
 )
@@ -302,6 +304,7 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
             STAGE_ORDER.index(stage.kind), parts.index(stage.kind.value),
             *fixed(of_failures, f"stage/{r}/{s}", stage.cost),
             stage.cost is not None, stage.blocks, stage.each,
+            nan if stage.grows_h is None else stage.grows_h, stage.copies_again,
         )
         for r, rule in enumerate(policy.rules)
         for s, stage in enumerate(rule.stages)

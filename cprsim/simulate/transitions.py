@@ -54,6 +54,7 @@ SLOT = [
     ("is_recent", "?"),
     ("struck", "i8"),  # the nth slot that the latest failure strikes
     ("recent", "i8"),  # the nth slot of which something may be missing
+    ("left", "?"),  # the live tiers: other slots hold all copies
 ]
 """What is known of each slot of the job."""
 
@@ -78,7 +79,7 @@ class SlotsAsObjects(dict[int, SimpleNamespace]):
 
     def __missing__(self, slot: int) -> SimpleNamespace:
         found = self[slot] = SimpleNamespace(
-            wiped=[0] * N_LEVELS, recovery=NONE, is_recent=False, struck=0, recent=0
+            wiped=[0] * N_LEVELS, recovery=NONE, is_recent=False, struck=0, recent=0, left=False
         )
         return found
 
@@ -90,7 +91,7 @@ def begin(num: Numbers, copies: Copies, slots: Slots) -> None:
     """Stand at the start of a job: outside tiers hold the content 0."""
     for n in range(copies.n_recent):
         slot = slots[n].recent
-        slots[slot].is_recent = False
+        slots[slot].is_recent = slots[slot].left = False
         for level in range(N_LEVELS):
             slots[slot].wiped[level] = 0
     copies.n_recent = 0
@@ -141,6 +142,7 @@ def wipe(copies: Copies, slots: Slots, slot: int, level: int) -> None:
 def come_back(copies: Copies, slots: Slots, slot: int) -> None:
     """A slot's recovery has ended: what is written from here on is there."""
     copies.latest += 1
+    slots[slot].left = False
     for level in range(N_LEVELS):
         if slots[slot].wiped[level] == WITHOUT:
             slots[slot].wiped[level] = copies.latest
@@ -172,31 +174,51 @@ def is_of(num: Numbers, tier: int, slot: int) -> bool:
     return bool(first <= slot < first + num.tiers[tier].size)
 
 
-def group_of(num: Numbers, tier: int, slot: int) -> int:
-    """The group of a slot of the tier's role."""
+def group_of(num: Numbers, copies: Copies, slots: Slots, tier: int, slot: int, n_left: int) -> int:
+    """The group of a slot of the tier's role, of those that are there without `n_left` of them."""
     place = slot - num.tiers[tier].first
+    if n_left:
+        for n in range(copies.n_recent):
+            other = slots[n].recent
+            place -= slots[other].left and num.tiers[tier].first <= other < slot
+    n_groups = max(1, (num.tiers[tier].size - n_left) // num.tiers[tier].group)
     if num.tiers[tier].stride > 1:
-        return int(place % num.tiers[tier].stride)
-    return int(place // num.tiers[tier].group)
+        return int(place % n_groups)
+    return int(min(place // num.tiers[tier].group, n_groups - 1))
 
 
 def shard_is_there(
-    num: Numbers, copies: Copies, slots: Slots, tier: int, order: int, slot: int
+    num: Numbers, copies: Copies, slots: Slots, tier: int, order: int, slot: int, n_left: int
 ) -> bool:
-    """Whether the shard of a slot can be had from what was written to a tier at `order`."""
+    """Whether the shard of a slot can be had from what was written to a tier at `order`.
+
+    Parameters
+    ----------
+    n_left : slots that have left the tier, whose shards are others' by now
+    """
     level, copied = num.tiers[tier].level, num.tiers[tier].copies
     first, size = num.tiers[tier].first, num.tiers[tier].size
+    if n_left and slots[slot].left:
+        return True
     if copied:
-        for ahead in range(copied):
-            if slots[first + (slot - first + ahead) % size].wiped[level] <= order:
+        n_lost = ahead = 0
+        while n_lost < copied:
+            other = first + (slot - first + ahead) % size
+            if slots[other].wiped[level] <= order:
                 return True
+            n_lost += not (n_left and slots[other].left)
+            ahead += 1
         return False
-    group, n_missing = group_of(num, tier, slot), 0
+    group, n_missing = group_of(num, copies, slots, tier, slot, n_left), 0
     for n in range(copies.n_recent):
         other = slots[n].recent
-        if is_of(num, tier, other) and group_of(num, tier, other) == group:
-            n_missing += slots[other].wiped[level] > order
-    return bool(n_missing <= num.tiers[tier].tolerates)
+        if (
+            is_of(num, tier, other)
+            and slots[other].wiped[level] > order
+            and not (n_left and slots[other].left)
+        ):
+            n_missing += group_of(num, copies, slots, tier, other, n_left) == group
+    return bool(n_missing <= min(num.tiers[tier].tolerates, size - n_left - 1))
 
 
 def survives(
@@ -206,20 +228,20 @@ def survives(
     level = num.tiers[tier].level
     if level == OUTSIDE:
         return True
-    if only_struck:
-        for n in range(copies.n_struck):
-            slot = slots[n].struck
-            if is_of(num, tier, slot) and not shard_is_there(num, copies, slots, tier, order, slot):
-                return False
-        return True
-    first, size = num.tiers[tier].first, num.tiers[tier].size
-    for n in range(copies.n_recent):
-        holder = slots[n].recent
-        if is_of(num, tier, holder) and slots[holder].wiped[level] > order:
-            for behind in range(max(1, num.tiers[tier].copies)):
-                slot = first + (holder - first - behind) % size
-                if not shard_is_there(num, copies, slots, tier, order, slot):
-                    return False
+    n_left = 0
+    if order == LIVE:
+        for n in range(copies.n_recent):
+            n_left += slots[slots[n].recent].left and is_of(num, tier, slots[n].recent)
+    if n_left == num.tiers[tier].size:
+        return False
+    for n in range(copies.n_struck if only_struck else copies.n_recent):
+        slot = slots[n].struck if only_struck else slots[n].recent
+        if (
+            is_of(num, tier, slot)
+            and (only_struck or slots[slot].wiped[level] > order)
+            and not shard_is_there(num, copies, slots, tier, order, slot, n_left)
+        ):
+            return False
     return True
 
 
@@ -369,6 +391,13 @@ def regroup_h_of(num: Numbers, copies: Copies, slots: Slots) -> float:
     return float(num.elastic_regroup_h[min(n_units_lost(num, copies, slots), num.n_regroups - 1)])
 
 
+def grows_in_h(every_h: float, now_h: float) -> float:
+    """Hours from a wall hour on until a job takes slots in, unless something makes it do so."""
+    if every_h in (0.0, inf):
+        return every_h
+    return float(max(0.0, ceil(now_h / every_h * (1.0 - ROUNDING)) * every_h - now_h))
+
+
 def n_units_lost(num: Numbers, copies: Copies, slots: Slots) -> int:
     """Units of an elastic job that have a slot in a recovery."""
     n_lost = 0
@@ -401,7 +430,8 @@ def due_after(num: Numbers, capture: int, progress_h: float) -> float:
     number = floor(progress_h / saves.every_h * (1.0 + ROUNDING)) + 1
     if number > saves.n_due:
         return inf
-    return float(min(number * saves.every_h, num.useful_h))
+    due_h = number * saves.every_h
+    return float(due_h if due_h < (1.0 - ROUNDING) * num.useful_h else num.useful_h)
 
 
 def is_due(num: Numbers, due_h: float, progress_h: float) -> bool:

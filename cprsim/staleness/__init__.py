@@ -1,9 +1,8 @@
 """What stale shards cost in accuracy: measured responses, and what they predict for failures.
 
 A shard that goes back to an old save loses samples. Training was measured to lose accuracy nearly
-in proportion to them, one loss adding to the next; when in the run they are lost, and how old what
-is reloaded is, weighs too. So a response per strategy and metric is enough to price any failures
-(docs/staleness.md says how far).
+in proportion to them, one loss adding to the next; when in the run they are lost weighs too. So a
+response per strategy and metric is enough to price any failures (docs/staleness.md says how far).
 
     curve: the responses of one model ──> response: loss over weighted PLS of one strategy
         ──> expected: mean losses with both kinds of noise
@@ -25,11 +24,12 @@ from cprsim.staleness.metric import ALWAYS, Metric
 from cprsim.staleness.response import (
     BY_PLS,
     COUNTED,
-    WEIGHED_AT,
     WEIGHT_TOLERANCE,
     Replicate,
     Response,
     Weight,
+    between,
+    mean_between,
 )
 from cprsim.staleness.strategies import (
     MORE_BYTES,
@@ -48,7 +48,6 @@ __all__ = [
     "MORE_BYTES",
     "STRATEGIES",
     "TRACKERS",
-    "WEIGHED_AT",
     "WEIGHT_TOLERANCE",
     "WHOLE",
     "LengthLaw",
@@ -59,8 +58,10 @@ __all__ = [
     "Response",
     "StalenessCurve",
     "Weight",
+    "between",
     "jackknife_error",
     "lost_portion",
+    "mean_between",
     "mean_loss",
     "nothing_lost",
     "pooled",

@@ -17,7 +17,7 @@ SAME_LENGTH = 0.01  # by which lengths of training may differ and count as one
 HOW_LENGTHS = (
     "measure longer runs, or give the job's length as `useful` alone to price it as those measured"
 )
-FEWEST_SEEDS_TO_USE = 8  # of a curve to decide by: benchmarks/coverage_of_curves.py
+FEWEST_SEEDS_TO_USE = 8  # of a curve to decide by: benchmarks/held_out.py
 
 
 @dataclass(frozen=True, slots=True, eq=False)

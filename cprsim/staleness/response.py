@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, product
+from itertools import pairwise
 from math import inf
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,10 +16,8 @@ from cprsim.staleness.expected import Prediction, jackknife_error
 from cprsim.staleness.metric import Metric
 from cprsim.staleness.strategies import STRATEGIES
 
-WEIGHED_AT = (
-    0.1  # staleness, as a share of the job, at which the mean of a weight over the job is 1
-)
-WEIGHT_TOLERANCE = 1e-3  # by which that mean may miss 1, as files round
+WEIGHT_TOLERANCE = 1e-3  # by which the mean of a weight may miss 1, as files round
+N_MEAN = 2000  # instants of the job over which that mean is taken
 BY_PLS = "pls"
 COUNTED: Mapping[str, Callable[[CostBreakdown, float], Floats]] = {
     "failures": lambda costs, useful_h: costs.n_failures.astype(float),
@@ -32,15 +30,14 @@ hours that it lacks in speed as a share of useful time."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weight:
-    """How much a lost sample counts, by when it is lost and how old the reloaded shard is.
+    """How much a lost sample counts, by how much of the job is done when it is lost.
 
-    Bilinear between the knots, level beyond them. The default: all samples count alike.
+    Its logarithm is linear between the knots, level beyond them. The default: all count alike.
 
     Parameters
     ----------
     at : (m,) ascending shares of the job that are done at the failure
-    staleness : (n,) ascending work that the shard goes back by, as shares of the job
-    weight : (m, n) none negative; its mean over the job at a staleness of 0.1 is 1
+    weight : (m,) positive; its mean over the job is 1
 
     Raises
     ------
@@ -48,79 +45,57 @@ class Weight:
     """
 
     at: Floats = field(default_factory=lambda: np.zeros(1))
-    staleness: Floats = field(default_factory=lambda: np.full(1, WEIGHED_AT))
-    weight: Floats = field(default_factory=lambda: np.ones((1, 1)))
+    weight: Floats = field(default_factory=lambda: np.ones(1))
 
     def __post_init__(self) -> None:
-        at, staleness, weight = self.at, self.staleness, self.weight
-        if not len(at) or not len(staleness) or weight.shape != (len(at), len(staleness)):
-            raise ParameterError("weight needs a row per number of `at`, a column per `staleness`")
-        checks = {
-            "not every number is finite": bool(np.isfinite(weight).all()),
-            "one is negative: to lose samples is no gain": bool((weight >= 0).all()),
-            "at must ascend within 0 and 1": _ascend_within(at),
-            "staleness must ascend within 0 and 1": _ascend_within(staleness),
-        }
-        for message, holds in checks.items():
-            if not holds:
-                raise ParameterError(f"weight: {message}")
-        ends = np.array([0.0, *at, 1.0])
-        mean = float(np.trapezoid(self.of(ends, np.full_like(ends, WEIGHED_AT)), ends))
-        if abs(mean - 1.0) > WEIGHT_TOLERANCE:
-            raise ParameterError(
-                f"weight: its mean over the job at a staleness of {WEIGHED_AT} is {mean:.4g}, not 1"
-            )
+        at, weight = self.at, self.weight
+        if not len(at) or weight.shape != at.shape:
+            raise ParameterError("weight needs a number for each of `at`")
+        if not (np.isfinite(weight).all() and (weight > 0).all()):
+            raise ParameterError("weight: every number is finite and above 0")
+        if not (at[0] >= 0 and at[-1] <= 1 and _ascends(at)):
+            raise ParameterError("weight: at must ascend within 0 and 1")
+        if abs(self.mean() - 1.0) > WEIGHT_TOLERANCE:
+            raise ParameterError(f"weight: its mean over the job is {self.mean():.4g}, not 1")
 
-    def of(self, at: Floats, staleness: Floats) -> Floats:
-        """The weight at each of some failures, all (n_asked,)."""
-        weights = np.zeros(len(at))
-        for knot, factor in self._near(at, staleness):
-            weights += factor * self.weight.ravel()[knot]
-        return weights
+    def of(self, at: Floats) -> Floats:
+        """The weight at each of some failures, (n,)."""
+        return between(at, self.at, self.weight)
 
-    def factors(self, at: Floats, staleness: Floats, lost: Floats, row: Ints, n: int) -> Floats:
-        """(n, n_knots) factors of the weights in weighted sums of losses.
-
-        Parameters
-        ----------
-        at, staleness, lost : (n_asked,) of each loss
-        row : (n_asked,) the sum that it belongs to, of `n`
-        """
-        n_knots = self.weight.size
-        summed = np.zeros(n * n_knots)
-        for knot, factor in self._near(at, staleness):
-            summed += np.bincount(row * n_knots + knot, factor * lost, n * n_knots)
-        return summed.reshape(n, n_knots)
-
-    def _near(self, at: Floats, staleness: Floats) -> Iterator[tuple[Ints, Floats]]:
-        """The knots around each failure and how much each counts, corner by corner."""
-        rows, columns = _between(at, self.at), _between(staleness, self.staleness)
-        for (i, of_i), (j, of_j) in product(rows, columns):
-            yield i * len(self.staleness) + j, of_i * of_j
+    def mean(self) -> float:
+        """Over the job."""
+        return mean_between(self.at, self.weight)
 
 
-def _between(asked: Floats, known: Floats) -> list[tuple[Ints, Floats]]:
-    """The knots on both sides of each number, and the share of each."""
-    if len(known) == 1:
-        return [(np.zeros(len(asked), np.int64), np.ones(len(asked)))]
-    place = np.interp(asked, known, np.arange(len(known)))
-    left = np.minimum(place.astype(np.int64), len(known) - 2)
-    return [(left, 1.0 - (place - left)), (left + 1, place - left)]
+def between(at: Floats, knots: Floats, weight: Floats) -> Floats:
+    """(n,) weights at some shares of the job, linear in their logarithm between knots."""
+    return np.asarray(np.exp(np.interp(at, knots, np.log(weight))))
+
+
+def mean_between(knots: Floats, weight: Floats) -> float:
+    """The mean of such weights over the job."""
+    return float(between((np.arange(N_MEAN) + 0.5) / N_MEAN, knots, weight).mean())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replicate:
     """A response as it would be without one of the seeds that it was measured on."""
 
-    weight: Weight  # its knots are those of the response
+    weight: Weight
     interval_share: float
-    pls: Floats  # (n,) the first 0
-    loss: Floats  # (n,) as it was seen: it may fall, or lie below 0
+    slope: float  # loss per weighted PLS: it may be negative
+    intercept: float
+
+    def along(self, weighted_pls: Floats) -> Floats:
+        """Loss at some weighted PLS (n,)."""
+        return np.asarray(self.slope * weighted_pls + self.intercept * (weighted_pls > 0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Response:
     """How much one strategy's stale shards cost in one metric, as measured; or a system's state.
+
+        loss = intercept + line(weighted PLS)     of a job that loses samples; else 0
 
     The error of a prediction is that of a jackknife where there are replicates: what it differs by
     as each seed is left out, weight and all. Else it is that of the line alone.
@@ -136,6 +111,8 @@ class Response:
     weight : how much a sample counts by when it is lost
     interval_share : phi, the share of the loss that goes by the save interval and not by the time
         since the last save: of priority saving, whose rows may be older than the last save
+    intercept : of the line: what losing any samples costs; negative where few cost less than their
+        share of many
     degrees : of freedom of the standard errors; infinite where they are known
     settings : at which priority saving was measured; None: not said, or there is none
     replicates : the same without each of the seeds; none where only the errors are known
@@ -153,6 +130,7 @@ class Response:
     standard_error: Floats
     weight: Weight = field(default_factory=Weight)
     interval_share: float = 0.0
+    intercept: float = 0.0
     degrees: float = inf
     settings: SubSaves | None = None
     replicates: tuple[Replicate, ...] = ()
@@ -164,21 +142,12 @@ class Response:
 
     @classmethod
     def linear(
-        cls,
-        strategy: str,
-        metric: Metric,
-        slope: tuple[float, float],
-        most_pls: float,
-        *,
-        weight: Weight | None = None,
-        interval_share: float = 0.0,
-        degrees: float = inf,
-        settings: SubSaves | None = None,
-    ) -> Self:
+        cls, strategy: str, metric: Metric, slope: tuple[float, float], most_pls: float,
+        **others: Any,
+    ) -> Self:  # fmt: skip
         """A loss in proportion to PLS; `slope` is the estimate and its standard error."""
         ends = np.array([0.0, most_pls])
-        line = (ends, slope[0] * ends, slope[1] * ends)
-        return cls(strategy, metric, *line, weight or Weight(), interval_share, degrees, settings)
+        return cls(strategy, metric, ends, slope[0] * ends, slope[1] * ends, **others)
 
     def scaled(self, factor: float, without_each: Floats) -> Self:
         """Every loss times a factor that is known as the replicates know it.
@@ -188,15 +157,14 @@ class Response:
         without_each : (n_replicates,) the factor without each of the seeds
         """
         of_factor = self.loss * float(jackknife_error(without_each))
+        each = zip(self.replicates, without_each.tolist(), strict=bool(self.replicates))
         return replace(
             self,
             loss=factor * self.loss,
             standard_error=np.hypot(factor * self.standard_error, of_factor),
+            intercept=factor * self.intercept,
             replicates=tuple(
-                replace(one, loss=each * one.loss)
-                for one, each in zip(
-                    self.replicates, without_each.tolist(), strict=bool(self.replicates)
-                )
+                replace(one, slope=by * one.slope, intercept=by * one.intercept) for one, by in each
             ),
         )
 
@@ -221,36 +189,24 @@ class Response:
         -----
         With t the share of the job done, s the net staleness (nothing is lost twice) and T the
         interval, but no more than t, all as shares of the job, and W the weight:
-        sum of ``share * ((1 - phi) * s * W(t, s) + phi * T/2 * W(t, T))``.
+        sum of ``share * W(t) * ((1 - phi) * s + phi * T/2)``.
         """
-        since, whole = self._factors(losses, replications, useful_h, interval_h)
-        return _weighted(since, whole, self)
-
-    def _factors(
-        self, losses: ShardLoss, replications: Ints, useful_h: float, interval_h: float
-    ) -> tuple[Floats, Floats | None]:
-        """Factors of the weights by the time since the save and by the interval, if it counts."""
-        at, stale = losses.progress_h / useful_h, losses.since_reload_h / useful_h
-        row, n = np.searchsorted(replications, losses.replication), len(replications)
-        since = self.weight.factors(at, stale, losses.share * stale, row, n)
-        if not self.interval_share and not any(one.interval_share for one in self.replicates):
-            return since, None
-        interval = np.minimum(interval_h / useful_h, at)
-        return since, self.weight.factors(at, interval, losses.share * interval / 2.0, row, n)
+        return _weighted(self, losses, replications, useful_h, interval_h)
 
     def predict(self, weighted_pls: Floats) -> tuple[Floats, Floats]:
         """Loss and its standard error at some weighted PLS, both (n,), weights taken as known.
 
         Notes
         -----
-        Between two points the standard error is interpolated like the loss: right where points err
-        together, as those of one slope do, and too large where they err apart. Beyond the last
-        point goes on the steeper of the last line and the line from 0 to the last point, and the
-        relative error stays.
+        Without replicates the standard error is interpolated like the loss: right where points err
+        together, and too large where they err apart. Beyond the last point goes on the steeper of
+        the last line and the line from 0 to the last point, and the relative error stays.
         """
+        loss = self._along(weighted_pls)
+        if self.replicates:
+            return loss, jackknife_error(np.array([r.along(weighted_pls) for r in self.replicates]))
         error = np.interp(weighted_pls, self.pls, self.standard_error)
-        beyond = np.maximum(weighted_pls / self.pls[-1] - 1.0, 0.0)
-        return _along(self, weighted_pls), error * (1.0 + beyond)
+        return loss, error * (1.0 + np.maximum(weighted_pls / self.pls[-1] - 1.0, 0.0))
 
     def predict_counted(self, costs: CostBreakdown, useful_h: float) -> Prediction:
         """What replications lose by what is counted of each, one of `COUNTED`."""
@@ -261,30 +217,35 @@ class Response:
         self, losses: ShardLoss, replications: Ints, useful_h: float, interval_h: float
     ) -> Prediction:
         """What some losses cost each replication; parameters as those of `weighted_pls`."""
-        since, whole = self._factors(losses, replications, useful_h, interval_h)
-        lost = _weighted(since, whole, self)
-        loss, error = self.predict(lost)
-        apart = np.zeros((0, len(loss)))
-        if self.replicates:
-            apart = np.array([_along(one, _weighted(since, whole, one)) for one in self.replicates])
-            error = jackknife_error(apart)
-        return Prediction(loss, error, lost > self.most_pls, self.degrees, apart)
+        asked = (losses, replications, useful_h, interval_h)
+        lost = _weighted(self, *asked)
+        beyond = lost > self.most_pls
+        if not self.replicates:
+            return Prediction(*self.predict(lost), beyond, self.degrees)
+        apart = np.array([one.along(_weighted(one, *asked)) for one in self.replicates])
+        return Prediction(self._along(lost), jackknife_error(apart), beyond, self.degrees, apart)
+
+    def _along(self, weighted_pls: Floats) -> Floats:
+        """Loss at some weighted PLS (n,); beyond the end along the steeper of two lines."""
+        pls, loss = self.pls, self.loss
+        last = (loss[-1] - loss[-2]) / (pls[-1] - pls[-2])
+        beyond = np.maximum(weighted_pls - pls[-1], 0.0) * max(last, loss[-1] / pls[-1])
+        on_line = np.interp(weighted_pls, pls, loss) + beyond
+        return np.asarray(on_line + self.intercept * (weighted_pls > 0))
 
 
-def _weighted(since: Floats, whole: Floats | None, one: Response | Replicate) -> Floats:
-    """Weighted PLS (n,) by the weights and the phi of one response."""
-    weight, phi = one.weight.weight.ravel(), one.interval_share
-    lost: Floats = (1.0 - phi) * (since @ weight)
-    return lost if whole is None else lost + phi * (whole @ weight)
-
-
-def _along(line: Response | Replicate, weighted_pls: Floats) -> Floats:
-    """Loss at some weighted PLS (n,); beyond the end along the steeper of two lines."""
-    pls, loss = line.pls, line.loss
-    last = (loss[-1] - loss[-2]) / (pls[-1] - pls[-2])
-    steepest = max(last, loss[-1] / pls[-1])
-    beyond = np.maximum(weighted_pls - pls[-1], 0.0)
-    return np.asarray(np.interp(weighted_pls, pls, loss) + steepest * beyond)
+def _weighted(
+    one: Response | Replicate, losses: ShardLoss, replications: Ints, useful_h: float,
+    interval_h: float,
+) -> Floats:  # fmt: skip
+    """Weighted PLS (n,) by the weight and the phi of one response."""
+    at, phi = losses.progress_h / useful_h, one.interval_share
+    old = (1.0 - phi) * losses.since_reload_h / useful_h
+    if phi:
+        old = old + phi * np.minimum(interval_h / useful_h, at) / 2.0
+    row = np.searchsorted(replications, losses.replication)
+    lost = losses.share * old * one.weight.of(at)
+    return np.asarray(np.bincount(row, lost, len(replications)), float)
 
 
 def _wrong(response: Response) -> list[str]:
@@ -294,7 +255,7 @@ def _wrong(response: Response) -> list[str]:
         return [f"there is no such strategy; known are {', '.join(STRATEGIES)}"]
     if not len(pls) == len(loss) == len(error) >= 2:
         return ["pls, loss and standard_error need equally many numbers, at least 2"]
-    if not all(np.isfinite(numbers).all() for numbers in (pls, loss, error)):
+    if not all(np.isfinite(numbers).all() for numbers in (pls, loss, error, response.intercept)):
         return ["not every number is finite"]
     checks = {
         "pls must ascend from 0": pls[0] == 0 and _ascends(pls),
@@ -305,18 +266,9 @@ def _wrong(response: Response) -> list[str]:
         "interval_share must lie between 0 and 1": 0 <= response.interval_share <= 1,
         "degrees of freedom must be positive": response.degrees > 0,
         "replicates are none, or at least 2": len(response.replicates) != 1,
-        "replicates have knots of their own": all(
-            np.array_equal(one.weight.at, response.weight.at)
-            and np.array_equal(one.weight.staleness, response.weight.staleness)
-            for one in response.replicates
-        ),
     }
     return [message for message, holds in checks.items() if not holds]
 
 
 def _ascends(numbers: Floats) -> bool:
     return all(first < second for first, second in pairwise(numbers.tolist()))
-
-
-def _ascend_within(shares: Floats) -> bool:
-    return bool(shares[0] >= 0 and shares[-1] <= 1) and _ascends(shares)

@@ -43,7 +43,7 @@ class Found:
 
 
 def best_policies(
-    lineup: Lineup, on_priced: Callable[[], None] = lambda: None
+    lineup: Lineup, on_progress: Callable[[int, int], None] = lambda done, total: None
 ) -> tuple[list[Found], dict[str, str]]:
     """All that can run the job, each at its best, and why others are left out after all.
 
@@ -52,7 +52,7 @@ def best_policies(
 
     Parameters
     ----------
-    on_priced : called after each simulation of a candidate
+    on_progress : called with the systems at whose intervals it looks or has looked, and all
 
     Raises
     ------
@@ -64,7 +64,10 @@ def best_policies(
     if FULL in ways:
         raise ParameterError("a recovery system has the name `full`: give it another `name`")
     limit = lineup.limit or NO_LIMIT
-    bench = bench_of(lineup.experiment, lineup.curve, limit, ways, on_priced)
+    bench = bench_of(
+        lineup.experiment, lineup.curve, limit, ways,
+        lambda: on_progress(bench.n_looked_at, len(bench.ways)),
+    )  # fmt: skip
     decided = fit_tails(bench, limit, decide(bench, limit))
     found, left_out = [], {}
     for one in lineup.entrants:
@@ -78,6 +81,8 @@ def best_policies(
 
 def _is_searched(one: Entrant, lineup: Lineup) -> bool:
     """Whether the selector looks for an interval."""
+    if one.keeps:
+        return False
     if one.is_system:
         assert one.policy is not None, "a system's entry says all"
         return not one.policy.leaves_stale or lineup.limit is not None
@@ -96,7 +101,7 @@ def _one(
     one: Entrant, lineup: Lineup, bench: Bench, decided: Decided, searched: bool
 ) -> Found | str:
     """An entrant at its best, or why it is left out."""
-    if one.entry.strategy == FULL:
+    if one.entry.strategy == FULL and not one.keeps:
         return _full(one, lineup.experiment, bench, decided)
     if not searched:
         return _as_it_is(one)

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from cprsim.codec import FieldMark, Key
 from cprsim.records import Cluster
+from cprsim.recovery import STRATEGIES
 from cprsim.recovery.classic import as_system
 from cprsim.recovery.fates import Fate, fates, strikes_of
 from cprsim.recovery.policy import Capture, Groups, Outside, Policy, Ring
@@ -51,6 +52,7 @@ class Beside:
     fates: Annotated[Mapping[str, Fate], Key("after")]
     traffic: Traffic
     unknown: tuple[str, ...] = ()  # its options that no source has a figure for: see `option`
+    runs_as: str = ""  # what a job can run today; empty: a paper only
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class Comparison:
     left_out: Mapping[str, str]  # why, by name
     assumed: tuple[str, ...]  # of the job, where the scenario does not say, in sentences
     result: Annotated[Result, FieldMark.NOT_STORED]
+    today: str = ""  # how the job runs now, at its own interval; empty: it is not compared
     # what would make another system the cheapest; None: no input is said to be unknown
     sensitivity: Annotated[Sensitivity | None, FieldMark.OMIT_NONE] = None
 
@@ -92,7 +95,9 @@ def compared(
     beside = {one.name: _beside(one, lineup, scenario.cluster.shard_bytes) for one in found}
     reasons = {**lineup.left_out, **left_out}
     assumed = tuple(assumptions(scenario))
-    return Comparison(scenario.name, lineup.fixed, limit, beside, reasons, assumed, result)
+    return Comparison(
+        scenario.name, lineup.fixed, limit, beside, reasons, assumed, result, lineup.today
+    )
 
 
 def assumptions(scenario: Scenario) -> Iterator[str]:
@@ -103,7 +108,9 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
     elif cluster.workers:
         nodes = cluster.workers // cluster.replicas
         yield f"{cluster.replicas} replicas of the state, each on {nodes} workers."
-    if not scenario.scopes:
+    failures = scenario.failures
+    alone = getattr(failures, "n_together", None) or getattr(failures, "together", 1)
+    if not scenario.scopes and alone == 1 and failures.kind != "trace":
         yield "Each failure takes one node (no `scopes`): no failure strikes all copies at once."
     if cluster.spares is None:
         yield "A spare node is always free (no `cluster.spares`)."
@@ -119,6 +126,7 @@ def _beside(one: Found, lineup: Lineup, state_bytes: float | None) -> Beside:
     experiment, policy = lineup.experiment, policy_of(one, lineup)
     strikes = list(strikes_of(experiment.cluster, experiment.scopes, lineup.rack))
     system = SYSTEMS.get(one.strategy)
+    known = system or STRATEGIES[one.strategy]
     return Beside(
         strategy=one.strategy,
         how=one.how,
@@ -128,6 +136,7 @@ def _beside(one: Found, lineup: Lineup, state_bytes: float | None) -> Beside:
         fates=fates(policy, experiment.cluster, strikes, experiment.useful_h),
         traffic=traffic_of(policy, experiment.cluster, state_bytes, experiment.useful_h),
         unknown=lineup.unknown(one.name),
+        runs_as=known.runs_as,
     )
 
 

@@ -10,6 +10,8 @@ from cprsim.experiments.assemble import Experiment, Planner, policies_of
 from cprsim.experiments.listed import ListedSystem
 from cprsim.records import RecoveryPolicy
 from cprsim.recovery import NEVER, STRATEGIES
+from cprsim.recovery.strategy import Strategy
+from cprsim.recovery.system import System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.failures import EMB_PS
@@ -21,6 +23,8 @@ from cprsim.staleness import StalenessCurve
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
 NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.emb_ps`"
 ALIAS = "a second name of another system"
+PAPER = "a paper only: nothing that is maintained runs it (`--available`)"
+TODAY = "today"  # the name of how the job runs now
 NO_TARGET = "needs `target_pls`, the portion of lost samples that you accept: list it with one"
 
 
@@ -34,6 +38,7 @@ class Entrant:
     entry: RecoverySection
     policy: RecoveryPolicy | None
     is_listed: bool  # by the scenario
+    keeps: bool = False  # its interval: it is how the job runs now
 
     @property
     def name(self) -> str:
@@ -54,6 +59,7 @@ class Lineup:
     left_out : why not, by the name of what can't run the job
     limit : what may be lost of accuracy; None: the scenario says none
     fixed : whether each keeps the interval of its entry, or its default
+    today : the name of how the job runs now; empty: it is not compared
     """
 
     experiment: Experiment
@@ -63,6 +69,7 @@ class Lineup:
     curve: StalenessCurve | None = None
     fixed: bool = False
     rack: int | None = None
+    today: str = ""
 
     def unknown(self, name: str) -> tuple[str, ...]:
         """Options of a system that neither the scenario nor a source has a figure for."""
@@ -79,6 +86,8 @@ def lineup_of(
     *,
     fixed: bool = False,
     only: Sequence[str] = (),
+    available: bool = False,
+    today: bool = True,
 ) -> Lineup:
     """Who can run a job.
 
@@ -86,6 +95,8 @@ def lineup_of(
     ----------
     experiment : what `assemble` makes of the scenario, without policies
     only : names of those to compare; empty: all
+    available : without what a job can't run today
+    today : with how the job runs now at its own interval: the entry called so, else the first
 
     Raises
     ------
@@ -95,6 +106,9 @@ def lineup_of(
     planner = Planner(loaded.scenario, experiment)
     listed = zip(loaded.scenario.recovery, policies_of(loaded, experiment), strict=True)
     entrants = [Entrant(entry, policy, is_listed=True) for entry, policy in listed]
+    now = first = next((one for one in entrants if one.name == TODAY), entrants[0]).name
+    if today and not fixed:
+        entrants, now = _with_today(entrants, first, planner), TODAY
     names = {entrant.name for entrant in entrants}
     left_out: dict[str, str] = {}
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
@@ -113,13 +127,36 @@ def lineup_of(
                 left_out[name] = str(error)
     if only:
         left_out = _named(only, {one.name for one in entrants}, left_out)
-        entrants = [one for one in entrants if one.name in only]
+        entrants = [one for one in entrants if (first if one.keeps else one.name) in only]
+    if available:
+        papers = [one.name for one in entrants if one.name != now and not _known(one).runs_as]
+        left_out |= dict.fromkeys(papers, PAPER)
+        entrants = [one for one in entrants if one.name not in papers]
     systems = tuple(ListedSystem(loaded.scenario, one.entry) for one in entrants if one.is_system)
     experiment = replace(experiment, systems=systems)
     return Lineup(
         experiment, tuple(_in_order(entrants)), left_out, limit, curve, fixed,
-        loaded.scenario.cluster.rack,
+        loaded.scenario.cluster.rack, now if any(one.name == now for one in entrants) else "",
     )  # fmt: skip
+
+
+def _with_today(entrants: Sequence[Entrant], now: str, planner: Planner) -> list[Entrant]:
+    """The entries, and before them how the job runs now, as it is.
+
+    An entry that is called so is one of its strategy at the best interval besides.
+    """
+    its = next(one for one in entrants if one.name == now).entry
+    strategy = its.model_copy(update={"name": its.strategy})
+    kept = its.model_copy(update={"name": TODAY})
+    others = [one for one in entrants if one.name != TODAY]
+    if now == TODAY and all(one.name != its.strategy for one in others):
+        others.insert(0, Entrant(strategy, planner.policy(strategy), is_listed=True))
+    return [Entrant(kept, planner.policy(kept), is_listed=True, keeps=True), *others]
+
+
+def _known(one: Entrant) -> System | Strategy:
+    """What is known of its strategy or system."""
+    return SYSTEMS.get(one.entry.strategy) or STRATEGIES[one.entry.strategy]
 
 
 def _named(only: Sequence[str], there: set[str], left_out: Mapping[str, str]) -> dict[str, str]:

@@ -137,9 +137,8 @@ def body_of(lineup: Lineup) -> Body:
     finished: dict[str, float] = {}
     for strategy in outcome.strategies:
         costs, name = strategy.costs, strategy.policy.name
-        works = costs.finished & (costs.useful_h > 0.0)
-        overheads[name] = costs.wall_h / np.where(works, costs.useful_h, np.nan) - 1.0
-        finished[name] = float(works.mean())
+        overheads[name] = costs.wall_h / np.where(costs.finished, costs.useful_h, np.nan) - 1.0
+        finished[name] = float(costs.finished.mean())
     accuracy = {one.name: _accuracy(one, lineup) for one in found}
     done = [one for one in found if isclose(finished[one.name], 1.0)]
     unknown = {one.name: lineup.unknown(one.name) for one in found}

@@ -33,6 +33,8 @@ class Standing:
         for the best itself, and where not all jobs finish
     verdict : `best`; `more` or `less` where the interval of `more` lies above or below 0; `can't
         be told` where it holds 0; `unfinished`; `no best`: there is none that keeps accuracy
+    than_today : the same against how the job runs now; None for that itself, and where not all
+        jobs of both finish
     accuracy : `kept`; `not priced`: it loses some, and nothing says how much; `priced`: see
         `auc_loss`; `within the limit`: what is limited is not AUC
     """
@@ -43,6 +45,7 @@ class Standing:
     more: Estimate | None
     verdict: str
     accuracy: str
+    than_today: Estimate | None = None
 
     @property
     def name(self) -> str:
@@ -90,7 +93,11 @@ def standings(comparison: Comparison) -> list[Standing]:
     able = [
         name for name, one in comparison.beside.items() if may_be_best(accuracy[name], one.unknown)
     ]
+    able.sort(key=lambda name: not comparison.beside[name].runs_as)  # of those that are alike
     best = _best(spreads, able)
+    today = comparison.today
+    if today and not _finishes(spreads[today]):
+        today = ""
     found = [
         Standing(
             policy,
@@ -98,6 +105,9 @@ def standings(comparison: Comparison) -> list[Standing]:
             spreads[policy.name],
             *against(overheads, policy.name, best, finishes=_finishes(spreads[policy.name])),
             accuracy[policy.name],
+            paired(overheads[policy.name], overheads[today])
+            if today not in ("", policy.name) and _finishes(spreads[policy.name])
+            else None,
         )
         for policy in result.policies
     ]
@@ -153,6 +163,12 @@ def accuracy_of(
     return "priced" if priced else UNPRICED
 
 
+def available(found: Sequence[Standing]) -> Standing | None:
+    """The cheapest of those that may be the best and that a job can run today."""
+    able = (one for one in found if one.may_be_best and one.finishes and one.beside.runs_as)
+    return next(able, None)
+
+
 def tied_names(found: Sequence[Standing]) -> list[str]:
     """Systems that can't be told from the best, of those whose accuracy is kept."""
     return [one.name for one in found if one.verdict == TIED and one.may_be_best]
@@ -162,7 +178,7 @@ def _best(spreads: Mapping[str, Mapping[str, Estimate]], able: Sequence[str]) ->
     means = {
         name: mean for name in able if not isnan(mean := spreads[name]["overhead_fraction"].mean)
     }
-    return min(means, key=means.__getitem__) if means else None
+    return min(means, key=lambda name: round(means[name], 12)) if means else None
 
 
 def _finishes(summary: Mapping[str, Estimate]) -> bool:

@@ -8,7 +8,7 @@ from math import inf
 from cprsim.estimate import NO_NUMBER
 from cprsim.recovery.fates import Fate, LossKind
 from cprsim.results.metrics import FINISHED
-from cprsim.results.words import hours, percent, with_interval
+from cprsim.results.words import every, hours, percent, with_interval
 from cprsim.systems_compared.folder import Comparison
 from cprsim.systems_compared.standings import BEST, LESS, MORE, TIED, UNPRICED, Standing
 
@@ -18,22 +18,27 @@ def name_of(one: Standing) -> str:
     return one.name + (" *" if one.accuracy == UNPRICED else "")
 
 
-def every(one: Standing) -> str:
+def interval_of(one: Standing) -> str:
     """How often it saves; ``never`` where the interval is as long as the job."""
     interval_h = one.policy.save_interval_h
     useful_h = one.summary["wall_h"].mean / (1.0 + one.overhead.mean) if one.finishes else inf
-    return "never" if interval_h >= useful_h * (1 - 1e-9) else hours(interval_h)
+    return "never" if interval_h >= useful_h * (1 - 1e-9) else every(one.policy)
 
 
 def overhead(one: Standing) -> str:
     """The overhead in percent; where not all finish, how many do."""
     if not one.finishes:
         return f"{percent(one.summary[FINISHED].mean)} done"
-    return with_interval(100 * one.overhead.mean, 100 * one.overhead.half_width)
+    of_all = with_interval(100 * one.overhead.mean, 100 * one.overhead.half_width)
+    return f"at least {of_all.split(' ±')[0]}" if one.beside.unknown else of_all
 
 
 def difference(one: Standing) -> str:
     """What it costs more than the best, or that it can't be told."""
+    if one.beside.unknown:
+        return NO_NUMBER
+    if one.more is not None and one.more.low == one.more.high == 0:
+        return BEST  # the same in each job
     if one.verdict in (MORE, LESS) and one.more is not None:
         return with_interval(100 * one.more.mean, 100 * one.more.half_width)
     return one.verdict if one.verdict in (BEST, TIED) else NO_NUMBER
@@ -63,4 +68,5 @@ def intervals_in_words(comparison: Comparison) -> str:
     """How the intervals came about."""
     if comparison.fixed:
         return "each at the scenario's interval or its default"
-    return "each at its best interval"
+    kept = f", {comparison.today} at its own" if comparison.today else ""
+    return f"each at its best interval{kept}"

@@ -114,7 +114,7 @@ class Epochs:
         self.batches, self.epochs = batches, epochs
         sizes = getattr(batches, "sizes", None)
         if sizes is None:
-            sizes = np.array([samples_of(batch) for batch in batches])
+            sizes = np.array([samples_of(batches[number]) for number in range(len(batches))])
         self.sizes = np.tile(np.asarray(sizes, np.int64), epochs)
 
     def __len__(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
@@ -209,9 +210,11 @@ def write_dense(tensors: Sequence[Any], blob: bytes) -> None:
 
 
 def _repeat() -> None:
-    """Ask for what repeats; where PyTorch has no such algorithm, it warns and goes on."""
+    """Ask for what repeats; where PyTorch has none, `measure` says what that costs."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
+    warnings.filterwarnings("ignore", ".*does not have a deterministic implementation")
+    torch.sparse.check_sparse_tensor_invariants.disable()  # as is the default, which it warns of
     torch.backends.cudnn.benchmark = False
     torch.set_num_threads(1)
 

@@ -15,10 +15,17 @@ from cprsim.codec import canonical_digest
 from cprsim.curves import CurveFile, read_curve, write_curve
 from cprsim.errors import CurveError
 from cprsim.records import SmallTables, SubSaves
-from cprsim.staleness import ALWAYS, STRATEGIES, Metric, Replicate, Response, Weight
+from cprsim.staleness import ALWAYS, STRATEGIES, Metric, Replicate, Response, Weight, mean_between
 from tests.generated import sub_saves
 
-WEIGHT = Weight(np.array([0.2, 0.8]), np.array([0.1, 0.4]), np.array([[1.5, 1.2], [0.5, 0.1]]))
+
+def weight(end: float) -> Weight:
+    """One that ends at a multiple of its start."""
+    ends, rising = np.array([0.0, 1.0]), np.array([1.0, end])
+    return Weight(ends, rising / mean_between(ends, rising))
+
+
+WEIGHT = weight(0.3)
 METRICS = (*ALWAYS, Metric.NE, Metric("recall-loss@10"))
 PLAIN = Response.linear("partial", Metric.AUC, (0.02, 0.001), 0.3, weight=WEIGHT, degrees=7)
 FRESH = Response(
@@ -106,8 +113,11 @@ def test_the_identity_is_of_the_kernel_whatever_the_order_of_its_keys():
         ('{\n "kind": ', r"x.json:2: is damaged, or no JSON"),
         ("[1, 2]", "is no staleness curve: `cprsim measure` writes"),
         ('{"kind": "something else"}', "is no staleness curve"),
-        ('{"kind": "cprsim staleness curve", "format": 3}', "has format 3; this cprsim reads"),
-        ('{"kind": "cprsim staleness curve", "format": 1, "a": NaN}', "is damaged or was changed"),
+        (
+            '{"kind": "cprsim staleness curve", "format": 2}',
+            "has format 2, and this cprsim reads format 3",
+        ),
+        ('{"kind": "cprsim staleness curve", "format": 3, "a": NaN}', "is damaged or was changed"),
         ("[" * 100_000, "x.json"),
     ],
 )
@@ -165,7 +175,6 @@ def test_a_curve_that_can_not_be_written_leaves_nothing(tmp_path):
 # --------------------------------------------------------------------------- replicates, fitness
 
 finite = st.floats(-1.0, 1.0, allow_nan=False)
-LEVEL = np.array([0.1, 0.4])
 
 
 @st.composite
@@ -177,13 +186,9 @@ def measured_responses(draw) -> Response:
     steps = draw(st.lists(st.floats(0, 0.01), min_size=len(pls) - 1, max_size=len(pls) - 1))
     loss = np.concatenate([[0.0], np.cumsum(steps)])
 
-    def weight() -> Weight:
-        low = draw(st.floats(0, 2))
-        return Weight(np.array([0.0, 1.0]), LEVEL, np.array([[low, 1.0], [2.0 - low, 0.0]]))
-
     def replicate() -> Replicate:
-        seen = draw(st.lists(finite, min_size=len(pls) - 1, max_size=len(pls) - 1))
-        return Replicate(weight(), draw(st.floats(0, 1)), pls, np.array([0.0, *seen]))
+        phi = draw(st.floats(0, 1))
+        return Replicate(weight(draw(st.floats(0.01, 9))), phi, draw(finite), draw(finite))
 
     return Response(
         "mfu",
@@ -191,8 +196,9 @@ def measured_responses(draw) -> Response:
         pls,
         loss,
         np.concatenate([[0.0], np.full(len(pls) - 1, draw(st.floats(1e-9, 1.0)))]),
-        weight(),
+        weight(draw(st.floats(0.01, 9))),
         draw(st.floats(0, 1)),
+        draw(finite),
         degrees=draw(st.sampled_from([2.0, 15.0, inf])),
         replicates=tuple(replicate() for _ in range(draw(st.sampled_from([0, 2, 3])))),
     )
@@ -213,35 +219,6 @@ def test_what_is_read_back_equals_what_was_written(tmp_path, response, unfit):
     assert len(read.replicates) == len(response.replicates)
     for one, other in zip((read, *read.replicates), (response, *response.replicates), strict=True):
         np.testing.assert_array_equal(one.weight.weight, other.weight.weight)
-        np.testing.assert_array_equal(one.loss, other.loss)
         assert one.interval_share == other.interval_share
-
-
-def first_format(path, **changed):
-    """The file of an earlier version, whose weights and lines nothing bounded."""
-    line = {
-        "pls": [0.0, 0.1, 0.2],
-        "loss": [0.0, 0.004, -0.0004],
-        "standard_error": [0, 1e-3, 1e-3],
-    }
-    grid = {"at": [0.0, 1.0], "staleness": [0.1, 0.5], "weight": [[13.6, 1.0], [-11.6, -7.3]]}
-    rest = {"interval_share": 0.0, "degrees": 2, "settings": None}
-    entry = {"strategy": "partial", "metric": "auc", **line, "weight": grid, **rest}
-    plain = {
-        "kind": "cprsim staleness curve", "format": 1, "name": "old", "kernel": {"samples": 1},
-        "command": "cprsim measure old.yaml", "manifest": {"seeds": [1, 2, 3]},
-        "responses": [entry], "checks": {}, **changed,
-    }  # fmt: skip
-    path.write_text(json.dumps(plain | {"digest": canonical_digest(plain)}))
-    return path
-
-
-def test_a_file_of_the_first_format_is_read_with_weights_that_are_not_negative(tmp_path):
-    found = read_curve(first_format(tmp_path / "old.json"))
-    (response,) = found.responses
-    assert (response.weight.weight >= 0).all()
-    assert (np.diff(response.loss) >= 0).all()
-    assert response.standard_error[1] > 1e-3  # wider, by what its weights add
-    assert any("3 seeds by an earlier version" in one for one in found.unfit)
-    many = first_format(tmp_path / "many.json", manifest={"seeds": list(range(16))})
-    assert read_curve(many).unfit == ()
+        assert one.intercept == other.intercept
+    assert [one.slope for one in read.replicates] == [one.slope for one in response.replicates]

@@ -29,7 +29,7 @@ def test_points_in_any_order_make_a_response_that_begins_at_nothing(tmp_path):
     assert response.pls.tolist() == [0.0, 0.1, 0.4]
     assert response.loss.tolist() == [0.0, 0.001, 0.005]
     assert response.standard_error.tolist() == [0.0, 5e-5, 1e-4]
-    assert response.weight.of(np.array([0.3]), np.array([0.2])) == pytest.approx([1.0])
+    assert response.weight.of(np.array([0.3])) == pytest.approx([1.0])
     assert found.identity is None
     assert found.name == "mine"
 

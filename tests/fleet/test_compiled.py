@@ -60,6 +60,16 @@ def test_jobs_of_many_failures_have_more_drawn_for_them(tmp_path: Path) -> None:
     require_same(compiled, run_history(fleet, 0, simpy_alone=True))
 
 
+def test_work_that_is_lost_at_a_horizon_is_not_done(tmp_path: Path) -> None:
+    """Where all start again at a failure, some have no work done at the horizon."""
+    fleet = prepared(
+        tmp_path, "{jobs: 30, spares: 6}", "job.horizon=9 h", "failures.mtbf=1 h", "recovery=[none]"
+    )
+    compiled = run_history(fleet, 0, compiled_alone=True)
+    require_same(compiled, run_history(fleet, 0, simpy_alone=True))
+    assert 0 < np.count_nonzero(compiled.finished) < fleet.n_jobs
+
+
 def test_what_the_loop_does_not_take_simpy_does_and_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,7 +85,7 @@ def test_many_strategies_have_a_row_each_the_cheapest_first() -> None:
     table = money_table(bills)
     assert [row[0] for row in table.rows] == ["x6", "x5", "x4", "x3", "x2", "x1", "x0", "stale"]
     names = [column.heading for column in table.columns[1:]]
-    assert names == ["total", "a month", "of it storage kept", "of it storage written",
+    assert names == ["total", "per 730.5 h of work", "of it storage kept", "of it storage written",
                      "of it energy"]  # fmt: skip
     total = Decimal(str(table.rows[0][1]).replace(",", ""))
     assert int(100 * total) == bills["x6"].job.total_cents

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.measuring.design import Design, History
+from cprsim.measuring.design import Design
 from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.scenario import load_scenario
 from cprsim.workers import HERE
@@ -25,12 +25,10 @@ simulation: {seed: 1, replications: 100}
 """
 DESIGN = Design(
     strategies=("partial", "mfu"),
-    n_scenes=4,
-    n_more=4,
+    n_more=2,
     shortest=0.6,
-    histories=(History(3, 0.25, 0.2),),
 )
-RUNS_PER_SEED = 4 * 2 + 4 + 2 + 1  # scenes, more of partial, histories, the twin
+RUNS_PER_SEED = 4 * 2 + 2 + 2 * 2 + 1  # scenes, more of partial, histories held out, the twin
 
 
 def request_in(folder: Path, scenario: Path, **more: object) -> MeasureRequest:

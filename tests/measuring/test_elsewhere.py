@@ -61,7 +61,7 @@ def test_a_plan_is_a_table_that_waits_for_results(tmp_path: Path) -> None:
     write_plan(path, runs)
     with path.open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 2 * (4 * 9 + 20 + 3 * 2)
+    assert len(rows) == 2 * (4 * 9 + 8 + 2 * 2)
     assert read_runs_or_error(path) == "strategy"  # no run is finished
     for run in runs:
         lost = [(at, net) for at, net, _, _ in run.lost()]
@@ -88,7 +88,7 @@ def read_runs_or_error(path: Path) -> str:
         ("1,partial,0.2,0.5,1,0.1,4,0.7,,,", "twin_auc", "is not a number"),
         ("1,partial,0.2,0.5,1,0.1,4,70,0.8,,", "auc", "between 0 and 1"),
         ("x,partial,0.2,0.5,1,0.1,4,0.7,0.8,,", "seed", "no whole number"),
-        ("1,partial,0.2,0.5,1,0.1,4,0.7,0.8,,", "seed", "1 finished runs .* 3 at least"),
+        ("1,partial,0.2,0.5,1,0.1,4,0.7,0.8,,", "seed", "1 finished runs; .* 3 at least"),
     ],
 )
 def test_a_wrong_row_is_named(row: str, column: str, message: str, tmp_path: Path) -> None:

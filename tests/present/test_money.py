@@ -88,7 +88,7 @@ def test_the_parts_are_the_total_in_a_run_and_its_page(scenario: Path) -> None:
         assert one.carbon_kg == pytest.approx(0.4 * one.energy_kwh)
     page = call("report", said["results"])
     assert page.exit_code == 0, page.output
-    assert "kg of CO2 a month" in Path("report.html").read_text("utf-8")
+    assert "kg of CO2 per 730.5" in Path("report.html").read_text("utf-8")
     both = said_by("compare", said["results"], said["results"])
     for letter in "ab":
         assert both["money"][letter] == said["money"]

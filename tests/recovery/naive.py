@@ -45,6 +45,7 @@ HARDLY_AFTER = 5000
 HARDLY_TIMES = 10.0
 
 ROUNDING = 1e-9  # how far from a whole multiple still counts as one
+AT_ONCE = 1e-11  # of the job: instants no further apart are one
 
 
 def run(
@@ -69,6 +70,14 @@ class Content:
 
 
 @dataclass(eq=False)
+class Due:
+    """A save that is due, or was as one began that stands for it."""
+
+    since_h: float  # of progress
+    completes: bool
+
+
+@dataclass(eq=False)
 class Save:
     """A save under way, in the stall or in the background."""
 
@@ -77,15 +86,8 @@ class Save:
     content_h: float
     ends_at_h: float  # the stall, or the background
     completes: bool = True  # a content: 3.2
+    stands_for: list[Due] = field(default_factory=list)  # 3.8
     on: set[int] = field(default_factory=set)  # of a flush: slots that have what it copies
-
-
-@dataclass(eq=False)
-class Again:
-    """A save that is due off the grid: tried again, or on notice."""
-
-    since_h: float  # of progress
-    completes: bool
 
 
 @dataclass(eq=False)
@@ -98,6 +100,8 @@ class Planned:
     link: Storage | None = None  # of a load that shares its bandwidth: that has no hours
     by_units: bool = False  # what it takes hangs on the units that are missing then
     each: bool = False  # of a wait: each slot for its own node
+    grows_h: float | None = None  # of a wait for the job, not for nodes
+    copies_again: bool = False
 
     @property
     def takes_time(self) -> bool:
@@ -123,7 +127,7 @@ class Recovery:
 
     @property
     def waits(self) -> bool:
-        return self.stage.kind is StageKind.WAIT
+        return self.stage.kind is StageKind.WAIT and self.stage.grows_h is None
 
     @property
     def has_a_load(self) -> bool:
@@ -173,9 +177,10 @@ class Replication:
     finished: bool | None = None
     stalling: Save | None = None
     background: list[Save] = field(default_factory=list)
-    again: dict[int, Again] = field(default_factory=dict)  # captures that are due off the grid
+    again: dict[int, list[Due]] = field(default_factory=dict)  # by capture, off the grid
     recoveries: list[Recovery] = field(default_factory=list)
     without: dict[int, Level] = field(default_factory=dict)  # slot: the most lasting level, 2.2
+    left: set[int] = field(default_factory=set)  # slots that have left the live tiers, 2.6
     vacant: set[int] = field(default_factory=set)  # slots that lost their node and have no other
     queue: list[int] = field(default_factory=list)  # those of them that asked, in that order
     repaired_at_h: list[float] = field(default_factory=list)
@@ -213,8 +218,10 @@ class Replication:
         while True:
             self.end_what_ends()
             self.let_the_job_go_on()
-            if self.finished is None and self.now_h >= limit_h:
-                self.finished = planned_end
+            if self.takes_in():
+                continue
+            if self.finished is None and self.is_now(limit_h):
+                self.finished = planned_end and self.progress_h > 0.0  # 6
             if self.finished is not None:
                 return self.outcome()
             if fails_now:  # 5: what ends at an instant ends before a failure of that instant
@@ -225,15 +232,26 @@ class Replication:
             works_to_h, work_ends_at_h = self.stretch_of_work()
             fails_at_h = self.next_failure_at_h()
             until_h = min(limit_h, work_ends_at_h, fails_at_h, *self.ends_of_what_goes_on())
-            fails_now = until_h == fails_at_h
-            self.pass_hours(until_h, works_to_h if until_h == work_ends_at_h else None)
+            fails_now = fails_at_h <= until_h + self.at_once_h
+            is_there = work_ends_at_h <= until_h + self.at_once_h
+            self.pass_hours(until_h, works_to_h if is_there else None)
+
+    @property
+    def at_once_h(self) -> float:
+        return AT_ONCE * self.job.useful_h
+
+    def is_now(self, at_h: float) -> bool:
+        """Whether an instant has come: the page's 5, what ends at an instant."""
+        return at_h <= self.now_h + self.at_once_h
 
     def outcome(self) -> ReplicationOutcome:
         assert self.finished is not None
+        useful_h = self.progress_h if self.finished else self.frontier_h
+        self.book("lost", self.frontier_h - useful_h)  # 1: for good
         return ReplicationOutcome(
             self.finished,
             self.now_h,
-            self.frontier_h,
+            useful_h,
             tuple(self.hours[part] for part in self.job.policy.parts),
             self.n_failures,
             self.n_saves,
@@ -256,16 +274,16 @@ class Replication:
 
     def end_one(self) -> bool:
         for save in self.background:
-            if save.ends_at_h <= self.now_h:
+            if self.is_now(save.ends_at_h):
                 self.background.remove(save)
                 self.commit(save)
                 return True
-        if self.stalling is not None and self.stalling.ends_at_h <= self.now_h:
+        if self.stalling is not None and self.is_now(self.stalling.ends_at_h):
             save, self.stalling = self.stalling, None
             self.go_to_background(save)
             return True
         for at_h in self.repaired_at_h:
-            if at_h <= self.now_h:
+            if self.is_now(at_h):
                 self.repaired_at_h.remove(at_h)
                 assert self.n_pooled is not None
                 self.n_pooled += 1
@@ -277,7 +295,7 @@ class Replication:
             has_ended = (
                 recovery.slots.isdisjoint(self.vacant)  # a wait: each slot has its node
                 if recovery.at >= 0 and recovery.waits
-                else max(self.ends_of(recovery, per_h)) <= self.now_h
+                else self.is_now(max(self.ends_of(recovery, per_h)))
             )
             if has_ended:
                 self.enter_next_stage(recovery)
@@ -352,7 +370,7 @@ class Replication:
         """Book the hours from now on; `worked_to_h`: the stretch of work ends with them."""
         hours = until_h - self.now_h
         blocking = self.blocking_stages()
-        if blocking:  # 4.7. Reading: also while a save stalls the job
+        if blocking:  # 4.7
             least = min(blocking, key=STAGE_ORDER.index)
             self.book(least.value, hours)
         elif self.stalling is not None or self.waits_for_a_commit():
@@ -394,10 +412,26 @@ class Replication:
         """2.3: whether these shards are there, of a content of which these slots have copies."""
         if isinstance(tier.placement, Outside):
             return True
-        return all(self.shard_survives(tier, on, shard) for shard in shards)
-
-    def shard_survives(self, tier: Tier, on: set[int], shard: int) -> bool:
         slots = self.role_slots[tier.role]
+        return all(self.shard_survives(tier, slots, on, shard) for shard in shards)
+
+    def live_survives(self, tier: Tier, shards: Sequence[int]) -> bool:
+        """2.6: the same of a tier that some slots have left."""
+        if isinstance(tier.placement, Outside):
+            return True
+        there = [slot for slot in self.role_slots[tier.role] if slot not in self.left]
+        place, size = tier.placement, len(there)
+        if isinstance(place, Ring):
+            place = Ring(min(place.copies, max(1, size)))
+        elif size < place.size:
+            place = replace(place, size=max(1, size), tolerates=min(place.tolerates, size - 1))
+        smaller, on = replace(tier, placement=place), self.live_copies(tier)
+        return size > 0 and all(
+            self.shard_survives(smaller, there, on, shard) for shard in shards if shard in there
+        )
+
+    def shard_survives(self, tier: Tier, slots: list[int], on: set[int], shard: int) -> bool:
+        """Of a tier that lies on these slots."""
         place = slots.index(shard)
         if isinstance(tier.placement, Ring):
             holders = [slots[(place + k) % len(slots)] for k in range(tier.placement.copies)]
@@ -407,7 +441,8 @@ class Replication:
         if tier.placement.strided:
             members = [slot for k, slot in enumerate(slots) if k % n_groups == place % n_groups]
         else:
-            members = [slot for k, slot in enumerate(slots) if k // size == place // size]
+            groups = [min(k // size, n_groups - 1) for k in range(len(slots))]
+            members = [slots[k] for k in range(len(slots)) if groups[k] == groups[place]]
         return len([slot for slot in members if slot not in on]) <= tier.placement.tolerates
 
     def live_copies(self, tier: Tier) -> set[int]:
@@ -432,14 +467,14 @@ class Replication:
         due_h = (whole_multiples(self.progress_h, every_h) + 1) * every_h
         if due_h > useful_h * (1.0 + ROUNDING):
             return inf
-        return min(due_h, useful_h)
+        return useful_h if due_h > useful_h * (1.0 - ROUNDING) else due_h
 
     def captures_due(self) -> list[int]:
         """3.1: in the policy's order."""
         return [
             number
             for number, due_h in self.due_h.items()
-            if self.has_reached(due_h) or number in self.again
+            if self.has_reached(due_h) or self.again.get(number)
         ]
 
     def let_the_job_go_on(self) -> None:
@@ -476,14 +511,13 @@ class Replication:
     def n_in_background(self, capture: int) -> int:
         return len([save for save in self.background if save.capture == capture])
 
-    def would_complete(self, number: int) -> bool:
-        """3.2 and 3.8: whether the save that is due completes a content."""
-        capture = self.job.policy.captures[number]
-        if number in self.again and self.again[number].completes:
-            return True
-        if capture.every_h is None or not self.has_reached(self.due_h[number]):
-            return False  # what is due is tried again, and none on the grid beside it
-        return round(self.due_h[number] / capture.every_h) % capture.parts == 0
+    def all_due(self, number: int) -> list[Due]:
+        """3.8: what one save of a capture would stand for."""
+        found, capture = [*self.again.get(number, [])], self.job.policy.captures[number]
+        due_h = self.due_h[number]
+        if capture.every_h is not None and self.has_reached(due_h):
+            found.append(Due(due_h, round(due_h / capture.every_h) % capture.parts == 0))
+        return found
 
     def no_longer_due(self, number: int) -> None:
         every_h = self.job.policy.captures[number].every_h
@@ -492,10 +526,11 @@ class Replication:
 
     def begin_save(self, number: int) -> None:
         """3.2: it holds the progress at its start."""
-        completes = self.would_complete(number)
+        stands_for = self.all_due(number)
         self.no_longer_due(number)
         save = self.new_save(number, self.progress_h)
-        save.completes = completes
+        save.stands_for = stands_for
+        save.completes = any(one.completes for one in stands_for)  # 3.2 and 3.8
         capture = self.job.policy.captures[number]
         save.ends_at_h = self.now_h + self.cost_h(
             capture.stall, f"stall/{capture.tier}", save.number
@@ -559,7 +594,7 @@ class Replication:
         if failure.scope == NOTICE:
             for number, capture in enumerate(self.job.policy.captures):
                 if capture.on_notice:
-                    self.again[number] = Again(self.progress_h, True)
+                    self.again.setdefault(number, []).append(Due(self.progress_h, True))
             return
         self.n_met += 1
         if self.hardly_gets_further():
@@ -645,7 +680,7 @@ class Replication:
 
     def needed_survives(self, rule: Rule, tier: Tier, struck: set[int]) -> bool:
         shards = self.shards_needed(rule, tier, struck)
-        return self.survives(tier, self.live_copies(tier), shards)
+        return self.live_survives(tier, shards)
 
     def surviving(self, rule: Rule, struck: set[int]) -> list[tuple[Content, Tier]]:
         """Contents that survive, in the order in which they are tried."""
@@ -676,7 +711,7 @@ class Replication:
         rule = self.job.policy.rules[choice.rule]
         if choice.reverts is Reverts.ALL:
             self.roll_back(self.goes_back_to_h(choice))
-            self.replay_speed = rule.replay_speed  # Reading: also where it goes back by nothing
+            self.replay_speed = rule.replay_speed
         elif choice.source is not None:
             replays = any(stage.kind is StageKind.REPLAY for stage in rule.stages)
             for slot in self.role_slots[choice.source.role]:
@@ -699,10 +734,8 @@ class Replication:
     def roll_back(self, to_h: float) -> None:
         self.progress_h = to_h
         self.drop_beyond(to_h)
-        # 3.8. Reading: a save that is due again is undone with the progress at which it became so
-        for number, again in list(self.again.items()):
-            if again.since_h > to_h:
-                del self.again[number]
+        for number, again in self.again.items():  # 3.8
+            self.again[number] = [one for one in again if self.has_reached(one.since_h)]
         for number, due_h in self.due_h.items():
             if not self.has_reached(due_h):
                 every_h = self.job.policy.captures[number].every_h
@@ -717,12 +750,9 @@ class Replication:
         self.stalling = None
         self.background = [save for save in self.background if self.outlives(save)]
         for save in under_way:
-            abandoned = save not in self.background
-            undone = save.content_h > self.progress_h
-            if abandoned and save.capture in self.due_h and not undone:
-                before = self.again.get(save.capture)
-                completes = save.completes or (before is not None and before.completes)
-                self.again[save.capture] = Again(self.progress_h, completes)
+            if save not in self.background:
+                again = [one for one in save.stands_for if self.has_reached(one.since_h)]
+                self.again.setdefault(save.capture, []).extend(again)
 
     def outlives(self, save: Save) -> bool:
         """3.7: a flush goes on while what it copies is there, on all shards."""
@@ -748,6 +778,9 @@ class Replication:
                 old.slots -= struck
                 if not old.slots and not (old.of_all and old.has_a_load):
                     self.recoveries.remove(old)
+        for old in list(self.recoveries):
+            if old.at >= 0 and old.stage.grows_h is not None:
+                self.end_recovery(old)
         self.recoveries.append(
             Recovery(
                 choice.reverts is Reverts.ALL,
@@ -797,17 +830,34 @@ class Replication:
                 lost_h = 0.0 if nobody_goes_back else progress_h - choice.content_h
                 hours = lost_h / rule.replay_speed
             by_units = stage.kind is StageKind.REGROUP and stage.cost is None
-            planned.append(Planned(stage.kind, stage.blocks, hours, link, by_units, stage.each))
+            planned.append(
+                Planned(
+                    stage.kind,
+                    stage.blocks,
+                    hours,
+                    link,
+                    by_units,
+                    stage.each,
+                    stage.grows_h,
+                    stage.copies_again,
+                )
+            )
         return planned
 
     def enter_next_stage(self, recovery: Recovery) -> None:
         """Go on to the next stage that takes time, or end."""
         while True:
+            if recovery.at >= 0 and recovery.stage.copies_again:
+                self.left |= recovery.slots
             recovery.at += 1
             if recovery.at == len(recovery.stages):
                 self.end_recovery(recovery)
                 return
-            if recovery.waits:
+            if recovery.stage.grows_h is not None:
+                recovery.ends_at_h = self.grows_at_h(recovery.stage.grows_h)
+                if recovery.ends_at_h > self.now_h:
+                    return
+            elif recovery.waits:
                 self.ask_for_nodes(recovery)
                 self.leave_behind(recovery)
                 if not recovery.slots.isdisjoint(self.vacant):
@@ -830,6 +880,24 @@ class Replication:
                     recovery.ends_at_h = inf
                     recovery.left_bytes = self.bytes_to_load(recovery, recovery.stage.link)
                 return
+
+    def grows_at_h(self, every_h: float) -> float:
+        """5: when the job takes in the slots that wait for it to grow, if nothing else makes it."""
+        if every_h in (0.0, inf):
+            return self.now_h + every_h
+        n = whole_multiples(self.now_h, every_h)
+        is_now = n * every_h >= self.now_h * (1.0 - ROUNDING)
+        return self.now_h if is_now else (n + 1) * every_h
+
+    def takes_in(self) -> bool:
+        """5: as it would stand still at speed 0 without the slots that wait for it to grow."""
+        held = [one for one in self.recoveries if one.stage.grows_h is not None]
+        busy = self.blocking_stages() or self.stalling is not None or self.waits_for_a_commit()
+        if busy or self.finished is not None or self.speed() > 0.0:
+            return False
+        for recovery in held:
+            self.enter_next_stage(recovery)
+        return bool(held)
 
     def leave_behind(self, recovery: Recovery) -> None:
         """5: of a wait for each slot, those without a node are a recovery of their own."""
@@ -894,7 +962,7 @@ class Replication:
             if recovery.link is None:
                 continue
             for shard, left in list(recovery.left_bytes.items()):
-                if self.now_h + left / per_h <= until_h:
+                if self.now_h + left / per_h <= until_h + self.at_once_h:
                     del recovery.left_bytes[shard]
                 else:
                     recovery.left_bytes[shard] = left - per_h * (until_h - self.now_h)
@@ -904,6 +972,7 @@ class Replication:
         self.recoveries.remove(recovery)
         for slot in recovery.slots:
             self.without.pop(slot, None)
+            self.left.discard(slot)
 
     def ask_for_nodes(self, recovery: Recovery) -> None:
         for slot in sorted(recovery.slots & self.vacant):

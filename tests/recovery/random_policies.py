@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from math import inf
 from typing import Any, TypeVar
 from zlib import crc32
 
@@ -382,7 +383,37 @@ def with_more(dice: Dice, job: SimulatedJob) -> SimulatedJob:
         job = with_shared_loads(dice, job)
     if job.policy.elastic is not None and dice.chance(0.5):
         job = with_regroup_by_units(dice, job)
-    return with_waits_for_each(dice, job) if dice.chance(0.5) else job
+    job = with_waits_for_each(dice, job) if dice.chance(0.5) else job
+    job = with_copies_again(dice, job) if dice.chance(0.5) else job
+    return with_waits_to_grow(dice, job) if job.policy.elastic is not None else job
+
+
+def with_copies_again(dice: Dice, job: SimulatedJob) -> SimulatedJob:
+    """Some stages after which the other slots hold all copies again."""
+    rules = tuple(
+        replace(
+            rule,
+            stages=tuple(replace(one, copies_again=dice.chance(0.3)) for one in rule.stages),
+        )
+        for rule in job.policy.rules
+    )
+    return with_policy(job, rules=rules)
+
+
+def with_waits_to_grow(dice: Dice, job: SimulatedJob) -> SimulatedJob:
+    """Slots that have their nodes and wait for the job to take them in, where that is allowed."""
+
+    def waiting(rule: Rule) -> Rule:
+        for_nodes = [n for n, one in enumerate(rule.stages) if one.kind is StageKind.WAIT]
+        alone = rule.reverts in (Reverts.STRUCK, Reverts.SHARDS)
+        if not for_nodes or alone or dice.chance(0.3):
+            return rule
+        every_h = job.useful_h * dice.between(0.01, 0.2)
+        wait = Stage(StageKind.WAIT, blocks=False, grows_h=dice.one_of([0.0, inf, inf, every_h]))
+        n = dice.whole(for_nodes[0] + 1, len(rule.stages))
+        return replace(rule, stages=(*rule.stages[:n], wait, *rule.stages[n:]))
+
+    return with_policy(job, rules=tuple(waiting(rule) for rule in job.policy.rules))
 
 
 def with_waits_for_each(dice: Dice, job: SimulatedJob) -> SimulatedJob:
@@ -695,6 +726,9 @@ def kinds_of_rules(policy: Policy) -> set[str]:
             "stops nothing": rule.stops_nothing,
             "replay speed": rule.replay_speed > 1.0,
             "wait for each": any(stage.each for stage in rule.stages),
+            "copies again": any(stage.copies_again for stage in rule.stages),
+            "wait to grow": any(stage.grows_h is not None for stage in rule.stages),
+            "grows at the next loss": any(stage.grows_h == inf for stage in rule.stages),
             "slower meanwhile": rule.speed_meanwhile < 1.0 and not all(blocks),
         }
         found |= {name for name, there in named.items() if there}

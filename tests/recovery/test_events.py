@@ -134,6 +134,56 @@ def told(played: Played, since_h: float = 0.0) -> list[str]:
     ]
 
 
+def struck_twice(capture: Capture, at_h: float, again_h: float, step_h: float) -> list[str]:
+    """A failure stops the job for an hour; so does the next, and takes work. Saves since then."""
+    stops = rule("nobody", stage("reschedule", 1.0), scopes=("nobody",))
+    back = rule("all", stage("reschedule", 1.0), to=To.STEP_BEFORE)
+    job = job_of(20.0, stops, back, tiers=(remote(),), captures=(capture,), step_h=step_h)
+    played = run(job, failure(at_h, 0, scope=NOBODY), failure(again_h, 1))
+    return [line for line in told(played, since_h=again_h) if "started" in line]
+
+
+@pytest.mark.parametrize(
+    ("again_h", "step_h", "begins"),
+    [
+        (12.5, 1.5, "13.5"),  # back to 10.5 h before the save is tried again
+        (14.0, 1.5, "15"),  # back to 11.5 h: what the second try held, 12 h, is undone
+        (12.5, 2.5, "14"),  # back to 9.5 h, and at 10 h it is due on the grid
+    ],
+)
+def test_a_save_stays_due_until_it_commits_or_the_work_before_it_is_undone(
+    again_h: float, step_h: float, begins: str
+) -> None:
+    """That of 10 h, struck at 12 h; the next on the grid is due at 20 h."""
+    begun = struck_twice(saves("remote", 10.0, 0.0, 4.0), 12.0, again_h, step_h)
+    assert begun[0] == f"{begins} save started remote"
+
+
+def test_a_stall_runs_on_while_a_recovery_blocks_the_job() -> None:
+    stops = rule("nobody", stage("detect", 0.5, blocks=False), stage("reschedule", 2.0))
+    job = job_of(8.0, stops, AGAIN, tiers=(remote(),), captures=(saves("remote", 4.0, 1.0),))
+    played = run(job, failure(3.75, 0))
+    assert "5 save committed remote" in told(played)  # begun at 4, and blocked from 4.25
+    assert parts(job, played.outcome) == {"save": 0.25 + 1.0, "reschedule": 2.0}
+
+
+def test_the_replay_speed_is_that_of_the_last_rule_that_reverts_all_moved_or_not() -> None:
+    """Back from 6 h to 4 h at speed 1, then to where it is, at speed 2."""
+    slow = rule("all", stage("reschedule", 1.0), sources=("remote",), scopes=("all",))
+    fast = replace(slow, scopes=("struck",), replay_speed=2.0)
+    captures = (saves("remote", 4.0),)
+    job = job_of(8.0, slow, fast, AGAIN, tiers=(remote(),), captures=captures)
+    played = run(job, failure(6.0, 0), failure(6.5, 1, scope=STRUCK))
+    assert parts(job, played.outcome) == {"lost": 1.0, "reschedule": 1.5}
+
+
+def test_of_parts_that_are_due_again_those_not_undone_say_whether_one_completes() -> None:
+    """Those of 2 h and of 4 h, the last of a content, struck at 5 h; back to 3.5 h."""
+    capture = replace(saves("remote", 2.0, 0.0, 4.0), parts=2, in_flight=2)
+    begun = struck_twice(capture, 5.0, 5.5, 1.5)
+    assert begun[:2] == ["6.5 part started remote", "7 save started remote"]
+
+
 def parts(job: SimulatedJob, outcome: ReplicationOutcome) -> dict[str, float]:
     """Where the hours went, those parts left out that took none."""
     named = zip(job.policy.parts, outcome.hours, strict=True)
@@ -1141,14 +1191,48 @@ def test_at_its_horizon_a_job_has_finished_with_the_work_that_it_has_done() -> N
     assert outcome.n_failures == 0
 
 
+def test_work_that_is_lost_for_good_is_not_done() -> None:
+    """Back from 6 to the content 4 at 6.5; 1.5 h of 2 are done again at the horizon."""
+    job = job_of(
+        20.0,
+        rule("all", stage("reschedule", 1.0), sources=("remote",)),
+        AGAIN,
+        tiers=(remote(),),
+        captures=(saves("remote", 4.0, 0.5),),
+        horizon_h=9.0,
+    )
+    outcome = run(job, failure(6.5, 0)).outcome
+    assert (outcome.finished, outcome.wall_h, outcome.useful_h) == (True, 9.0, 5.5)
+    assert parts(job, outcome) == {"lost": 2.0, "save": 0.5, "reschedule": 1.0}
+
+
+def test_a_job_whose_work_is_all_lost_at_its_horizon_has_not_finished() -> None:
+    outcome = run(job_of(20.0, AGAIN, horizon_h=9.0), failure(8.0, 0)).outcome
+    assert (outcome.finished, outcome.wall_h, outcome.useful_h) == (False, 9.0, 8.0)
+
+
 def test_a_save_that_commits_as_the_job_ends_counts_whatever_rounding_makes_of_it() -> None:
-    assert 0.2 + 0.1 > 0.3  # when it commits, and when the job ends: no case for the naive one
+    assert 0.2 + 0.1 > 0.3  # when it commits, and when the job ends
     job = job_of(0.3, AGAIN, tiers=(remote(),), captures=(saves("remote", 0.2, 0.0, 0.1),))
-    played = run_events(job, iter(()), Draws())
+    played = run(job)
     assert told(played)[-2:] == ["0.3 save committed remote", "0.3 finished"]
     assert played.outcome.n_saves == 1
     status, *_, (_, n_saves) = by_fast.run(job, (), RandomDraws(0, 1.0))
     assert (status, n_saves) == (FINISHED, 1)
+
+
+@pytest.mark.parametrize(
+    ("stall_h", "behind_h", "period_h", "lost_h"), [(0.1, 0.0, 1.2, 0.0), (0.0, 0.2, 1.1, 0.2)]
+)
+@pytest.mark.parametrize("nth", [1, 2, 3, 12])
+def test_a_save_that_commits_as_a_failure_strikes_is_there_whatever_rounding_makes_of_it(
+    stall_h: float, behind_h: float, period_h: float, lost_h: float, nth: int
+) -> None:
+    """So 1.1 h + 0.1 h are more than 1.2 h."""
+    captures = (saves("remote", 1.1, stall_h, behind_h),)
+    job = job_of(22.0, rule("all", sources=("remote",)), tiers=(remote(),), captures=captures)
+    played = run(job, failure(round(nth * period_h + behind_h, 3), 0))
+    assert parts(job, played.outcome).get("lost", 0.0) == pytest.approx(lost_h)
 
 
 def test_tax_is_on_top_of_useful_and_of_lost_work() -> None:

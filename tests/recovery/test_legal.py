@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pytest
@@ -68,7 +69,17 @@ def stretched(speed: tuple[float, ...], **changes: Any) -> Policy:
     return replace(LEGAL, elastic=Elastic("worker", speed, **changes))
 
 
+def grown(*stages: Stage, elastic: bool = True, **changes: Any) -> Policy:
+    policy = stretched((1.0, 0.5)) if elastic else LEGAL
+    rule = replace(BACK, stages=stages, **changes)
+    return replace(policy, rules=(rule, BACK))
+
+
+GROW = Stage(StageKind.WAIT, blocks=False, grows_h=inf)
+
 ALLOWED = {
+    "a wait to grow": grown(WAIT, GROW),
+    "copies made again": ruled(stages=(replace(LOAD, copies_again=True), WAIT)),
     "all of it": LEGAL,
     "as many copies as nodes": near_is(placement=Ring(NODES)),
     "a group that tolerates all but one": near_is(placement=Groups(4, 3)),
@@ -87,6 +98,14 @@ ALLOWED = {
 }
 
 REFUSED = [
+    (grown(GROW, LOAD), "never waits for a node"),
+    (grown(GROW, WAIT), "without an elastic role or a wait for nodes"),
+    (grown(WAIT, GROW, elastic=False), "without an elastic role or a wait for nodes"),
+    (grown(WAIT, replace(GROW, grows_h=-1.0)), "a wait with `grows`, a time"),
+    (grown(WAIT, replace(GROW, blocks=True)), "only waits that do not block"),
+    (grown(WAIT, replace(GROW, each=True)), "only waits that do not block"),
+    (grown(WAIT, replace(LOAD, blocks=False, grows_h=0.0)), "only waits that do not block"),
+    (grown(WAIT, GROW, reverts=Reverts.STRUCK), "only waits that do not block"),
     (replace(LEGAL, tiers=(*LEGAL.tiers, LIVE)), "there are two tiers `live`"),
     (near_is(role="nobody"), "role `nobody`, which the cluster does not have"),
     (near_is(placement=Outside()), "`near`: remote copies lie outside"),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import zip_longest
+from itertools import combinations, product, zip_longest
 from math import isclose, nan
 from signal import ITIMER_VIRTUAL, SIGVTALRM, setitimer, signal
 from types import ModuleType
@@ -29,8 +29,11 @@ from cprsim.recovery.policy import (
     Medium,
     Outside,
     Reach,
+    Ring,
     Rule,
     Scope,
+    Stage,
+    StageKind,
     Tax,
     Tier,
     To,
@@ -78,8 +81,9 @@ PROCESS = 4  # a scope beside those of `test_events`, that wipes nothing but the
 
 ORDER = "copies.latest += 1"
 OLDEST = "num.tiers[tier].level != OUTSIDE and copies.n_kept[tier]"
-LACKS = "is_of(num, tier, holder) and slots[holder].wiped[level] > order"
-HOLDERS = "max(1, num.tiers[tier].copies)"
+LACKS = "only_struck or slots[slot].wiped[level] > order"
+THERE = "shard_is_there(num, copies, slots, tier, order, slot, n_left)"
+GROWS_H = "ceil(now_h / every_h * (1.0 - ROUNDING)) * every_h - now_h"
 SAME_UNIT = (
     "slots[slot].recovery != NONE and 0 <= other < num.elastic_size"
     " and (other // num.unit == place // num.unit)"
@@ -97,8 +101,12 @@ EQUIVALENT = {
     ("begin", "copies.n_recent = 0", "pass"),
     ("begin", "copies.n_recent = 0", "copies.n_recent = 1"),
     ("begin", "copies.n_recent = 0", "copies.n_recent = -1"),
-    ("begin", "slots[slot].is_recent = False", "pass"),
-    ("begin", "slots[slot].is_recent = False", "slots[slot].is_recent = True"),
+    ("begin", "slots[slot].is_recent = slots[slot].left = False", "pass"),
+    (
+        "begin",
+        "slots[slot].is_recent = slots[slot].left = False",
+        "slots[slot].is_recent = slots[slot].left = True",
+    ),
     ("begin", "slots[slot].wiped[level] = 0", "pass"),
     ("begin", "slots[slot].wiped[level] = 0", "slots[slot].wiped[level] = 1"),
     ("begin", "slots[slot].wiped[level] = 0", "slots[slot].wiped[level] = -1"),
@@ -119,13 +127,9 @@ EQUIVALENT = {
     ("keep", ORDER, "copies.latest += 2"),
     ("keep", ORDER, "copies.latest += 0"),
     ("come_back", ORDER, "copies.latest += 2"),
-    (
-        "shard_is_there",
-        "slots[first + (slot - first + ahead) % size].wiped[level] <= order",
-        "slots[first + (slot - first + ahead) % size].wiped[level] < order",
-    ),
+    ("shard_is_there", "slots[other].wiped[level] <= order", "slots[other].wiped[level] < order"),
     ("shard_is_there", "slots[other].wiped[level] > order", "slots[other].wiped[level] >= order"),
-    ("survives", "slots[holder].wiped[level] > order", "slots[holder].wiped[level] >= order"),
+    ("survives", "slots[slot].wiped[level] > order", "slots[slot].wiped[level] >= order"),
     # The first place is written once more, by what is overwritten next.
     ("keep", "range(last, 0, -1)", "range(last, -1, -1)"),
     # To know of more wipes than are needed takes time alone: these leave `oldest` as it is or
@@ -138,25 +142,30 @@ EQUIVALENT = {
     # Groups by any other numbers are the same groups.
     (
         "group_of",
-        "return int(place % num.tiers[tier].stride)",
-        "return int(place % num.tiers[tier].stride) + 1",
+        "return int(place % n_groups)",
+        "return int(place % n_groups) + 1",
     ),
     (
         "group_of",
-        "return int(place // num.tiers[tier].group)",
-        "return int(place // num.tiers[tier].group) + 1",
+        "return int(min(place // num.tiers[tier].group, n_groups - 1))",
+        "return int(min(place // num.tiers[tier].group, n_groups - 1)) + 1",
     ),
+    # A slot of a group is there itself.
+    (
+        "group_of",
+        "num.tiers[tier].first <= other < slot",
+        "num.tiers[tier].first <= other <= slot",
+    ),
+    # Slots that have left a tier are never up in it, as they are out of their groups.
+    ("shard_is_there", "n_left and slots[other].left", "slots[other].left"),
     # A shard of which no copy is there lacks the copy on its own slot, and that of a slot in a
     # group is there where its group is: to ask for the shards of a holder's own slot is enough.
     # To ask for others as well, or where nothing is missing, takes time alone.
-    ("survives", LACKS, "is_of(num, tier, holder) or slots[holder].wiped[level] > order"),
-    ("survives", LACKS, "is_of(num, tier, holder)"),
-    ("survives", LACKS, "slots[holder].wiped[level] > order"),
-    ("survives", HOLDERS, "1"),
-    ("survives", HOLDERS, "max(2, num.tiers[tier].copies)"),
-    ("survives", "(holder - first - behind) % size", "holder - first - behind"),
-    ("survives", "holder - first - behind", "holder - first"),
-    ("survives", "holder - first - behind", "holder - first + behind"),
+    (
+        "survives",
+        f"is_of(num, tier, slot) and ({LACKS}) and (not {THERE})",
+        f"is_of(num, tier, slot) and (not {THERE})",
+    ),
     # No content is negative.
     ("newest", "-1.0", "-2.0"),
     # Nobody reads the content where the rule loads from none.
@@ -180,6 +189,10 @@ EQUIVALENT = {
     ("regroup_h_of", "return 0.0", "return 1.0"),
     ("regroup_h_of", "return 0.0", "return -1.0"),
     ("due_after", "return inf", "return inf + 1"),
+    ("grows_in_h", "return inf", "return inf + 1"),
+    # A wait that ends by rounding before now ends now.
+    ("grows_in_h", f"max(0.0, {GROWS_H})", GROWS_H),
+    ("grows_in_h", f"max(0.0, {GROWS_H})", f"max(-1.0, {GROWS_H})"),
     # Those in flight are no more than fit behind.
     ("cycles_to_skip", "number - n_behind - 1", "number - n_behind"),
     ("cycles_to_skip", "number - n_behind - 1", "number - n_behind - 0"),
@@ -249,7 +262,7 @@ class Case:
 
 SEEDS = {
     "steady": (*range(43), 70, 78, 107),
-    "random": range(12),
+    "random": (*range(12), 1012, 1013, 1028, 1044),
     "together": (5, 6, 9, 15, 29, 39),
     "often": range(0, 15, 3),
     "corrupt": (0, 4, 20, 29, 35, 69, 75, 95, 111),
@@ -278,6 +291,10 @@ def by_hand() -> tuple[Case, ...]:
         regrouping_takes(1.0),
         regrouping_takes(1.0, 0.25, 0.5),
         roles_one_by_one(),
+        *copies_made_again(),
+        process_of_a_group_that_lost_two(),
+        as_the_job_grows(0.0),
+        as_the_job_grows(0.1),
         grids_that_meet(),
         grids_that_meet_at_the_end(),
         *out_of_rhythm(),
@@ -495,6 +512,66 @@ def roles_one_by_one() -> Case:
     )
     struck = [(0,), (1,), (2,), (5,), (6,), (7,), (0, 7), (1, 2), (5, 6), (1, 5, 6), (2, 5)]
     return Case.of(job, [failure(3.125 * n, *one) for n, one in enumerate(struck, 1)], Draws())
+
+
+def process_of_a_group_that_lost_two() -> Case:
+    """Its own memory is there, but its group is not."""
+    job = job_of(
+        12.0,
+        rule("nobody", stage("rebuild", 4.0, blocks=False), scopes=("nobody",)),
+        rule("struck", stage("load", 0.5), sources=("peers",)),
+        AGAIN,
+        tiers=(PARITY,),
+        captures=(saves("peers", 2.0),),
+    )
+    failures = [failure(3.0, 1, 2, scope=NOBODY), failure(3.5, 0, scope=PROCESS)]
+    return Case.of(with_processes(job), failures, Draws())
+
+
+def as_the_job_grows(every_h: float) -> Case:
+    """At once, or at a multiple of 0.1 h, beyond it by rounding."""
+    grow = Stage(StageKind.WAIT, blocks=False, grows_h=every_h)
+    job = job_of(
+        12.0,
+        rule("nobody", stage("regroup", 0.1), stage("wait"), grow),
+        AGAIN,
+        elastic=Elastic("state", (1.0, 0.5)),
+    )
+    return Case.of(job, [failure(0.2, 1)], Draws())
+
+
+def copies_made_again() -> Iterator[Case]:
+    """Some slots leave the copies, and others are struck, which are not the first of all."""
+    places = (
+        Ring(2), Ring(3), Groups(2, 1), Groups(4, 1), Groups(8, 6),
+        Groups(2, 1, strided=True), Groups(4, 1, strided=True),
+    )  # fmt: skip
+    leaving = [(1,), (4,), (8,), (1, 2), (2, 5), (0, 3), (3, 9), tuple(range(1, 7)), range(1, 9)]
+    roles = (
+        Role("first", 1, Holds.NOTHING), replace(STATE, n_nodes=8), Role("last", 1, Holds.NOTHING)
+    )  # fmt: skip
+    for place in places:
+        again = replace(stage("regroup", 0.25), copies_again=True)
+        job = job_of(
+            3000.0,
+            rule("nobody", again, stage("rebuild", 5.0, blocks=False), scopes=("nobody",)),
+            rule("nobody", stage("regroup", 0.5), needs=("live",)),
+            AGAIN,
+            tiers=(Tier("live", Medium.DEVICE, place, "state"),),
+            roles=roles,
+            horizon_h=3000.0,
+        )
+        pairs = [(a, b) for a, b in combinations(range(1, 9), 2) if b - a in (1, 2, 3, 4, 7)]
+        struck = [*pairs, (1, 3, 5), (3, 6, 7), (7, 8)]
+        failures = [
+            one
+            for n, (some, others) in enumerate(product(leaving, struck))
+            for one in (
+                failure(10.0 * n + 1.0, *some, scope=NOBODY),
+                failure(10.0 * n + 2.0, *others),
+            )
+        ]
+        yield Case.of(job, failures, Draws())
 
 
 def out_of_rhythm() -> Iterator[Case]:

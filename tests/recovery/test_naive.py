@@ -7,7 +7,7 @@ All numbers are sums of powers of 2, so that hours are exact.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import isnan
+from math import inf, isnan
 from typing import Any
 
 import pytest
@@ -940,8 +940,8 @@ def test_uptime_goes_on_while_the_job_stands_still_with_nobody_in_its_way() -> N
 def test_a_horizon_ends_the_job_and_its_work_counts() -> None:
     ran = run(job_of(AGAIN, horizon_h=7.0), failure(3.0, 0))
     assert ran.outcome.finished
-    assert (ran.wall_h, ran.outcome.useful_h) == (7.0, 3.0)  # going on at 5, where 2 h are lost
-    assert ran.parts == {"lost": 2.0, "reschedule": 2.0}
+    assert (ran.wall_h, ran.outcome.useful_h) == (7.0, 2.0)  # going on at 5; 1 h is lost for good
+    assert ran.parts == {"lost": 3.0, "reschedule": 2.0}
     assert run(job_of(AGAIN, horizon_h=16.0), failure(3.0, 0)).wall_h == 15.0
 
 
@@ -1022,3 +1022,63 @@ def test_every_hour_of_a_random_job_is_booked_once(first: int) -> None:
         outcome = naive.run(job, failures, draws)
         assert min(outcome.hours, default=0.0) >= 0.0, seed
         assert abs(outcome.useful_h + sum(outcome.hours) - outcome.wall_h) < 1e-6, seed
+
+
+# --------------------------------------------------------------------------- copies made again
+
+
+def after_two(placement: Ring | Groups, n_nodes: int, *second: int) -> bool:
+    """Whether a job outlives node 0, and then others, copies having been made again."""
+    again = replace(stage("detect"), copies_again=True)
+    live = Tier("live", Medium.DEVICE, placement, "state")
+    job = job_of(
+        Rule(Reverts.NOBODY, (again, stage("rebuild", 8.0, blocks=False)), needs=("live",)),
+        from_start(stage("detect")),
+        tiers=(live,),
+        roles=(Role("state", n_nodes, Holds.SHARD),),
+    )
+    outcome = naive.run(job, [failure(1.0, 0), failure(2.0, *second)], Draws())
+    return outcome.hours[job.policy.parts.index("lost")] == 0.0
+
+
+def test_others_hold_all_copies_again_in_a_smaller_ring_or_in_groups_of_their_own() -> None:
+    assert after_two(Ring(2), 4, 1)
+    assert not after_two(Ring(2), 4, 1, 3)  # neighbours by now
+    assert after_two(Ring(3), 3, 1)
+    assert not after_two(Ring(3), 3, 1, 2)  # all that are left
+    pairs = Groups(2, 1)  # of 6 nodes: 1 and 2, 3 to 5
+    assert not after_two(pairs, 6, 1, 2)
+    assert after_two(pairs, 6, 2, 3)
+    assert not after_two(pairs, 6, 4, 5)
+    strided = Groups(2, 1, strided=True)  # 1, 3 and 5; 2 and 4
+    assert after_two(strided, 6, 1, 4)
+    assert not after_two(strided, 6, 1, 5)
+    whole = Groups(3, 2)  # of 3 nodes: two are left, of which one may go
+    assert after_two(whole, 3, 1)
+    assert not after_two(whole, 3, 1, 2)
+
+
+# --------------------------------------------------------------------------- waits to grow
+
+
+def hours_with_one_missing(grows_h: float, *failures: ScopedFailure) -> float:
+    """Half the speed while a node is missing: of 10 h of work, the hours that this takes more."""
+    grow = Stage(StageKind.WAIT, blocks=False, grows_h=grows_h)
+    job = job_of(
+        nobody(stage("detect", 0.0), stage("wait", blocks=False), grow),
+        from_start(stage("detect")),
+        spares=0,
+        elastic=Elastic("state", (1.0, 0.5)),
+    )
+    return naive.run(job, list(failures), Draws()).wall_h - 10.0
+
+
+def test_slots_wait_for_the_job_to_take_them_in() -> None:
+    lost = failure(1.0, 0)  # back at 2
+    assert hours_with_one_missing(0.0, lost) == 0.5
+    assert hours_with_one_missing(2.0, lost) == 0.5
+    assert hours_with_one_missing(1.5, lost) == 1.0
+    assert hours_with_one_missing(inf, lost) == 9.0  # never
+    assert hours_with_one_missing(inf, lost, failure(4.0, 1)) == 9.0  # one is, the other isn't
+    # one at once, as the job stands still without both; .125 h of work from 1 to 1.25, none to 2
+    assert hours_with_one_missing(inf, lost, failure(1.25, 1)) == 0.125 + 0.75 + 8.875

@@ -277,7 +277,7 @@ def seeded(by_seed=BY_SEED):
         )
         for name, values in slopes.items()
     )  # fmt: skip
-    checks = {"auc": {"slopes_of_single_failures": {k: {"by_seed": v} for k, v in by_seed.items()}}}
+    checks = {"auc": {"slopes": {k: {"by_seed": v} for k, v in by_seed.items()}}}
     return CurveFile("seeded", responses, kernel={"samples": 1}, command="made", checks=checks)
 
 

@@ -30,7 +30,7 @@ def test_in_a_curve(tmp_path, key) -> None:
     del plain["digest"]
     response = plain["responses"][0]
     if key == "weight":
-        plain["weights"][0]["weight"][0][0] = ENDLESS
+        response["weight"]["weight"][0] = ENDLESS
     else:
         response[key] = [ENDLESS] * len(response["pls"]) if key == "loss" else ENDLESS
     path = tmp_path / "curve.json"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,9 @@ def section(record: Any) -> dict[str, Any]:
         is_time = one.name.endswith("_h") and isinstance(value, float)
         is_times = one.name == "regroup_h"
         key = one.name.removesuffix("_h")
-        if is_times:
+        if value == inf:
+            written_as[key] = "next loss"
+        elif is_times:
             written_as[key] = [f"{hours!r} h" for hours in value]
         else:
             written_as[key] = f"{value!r} h" if is_time else as_written(value)

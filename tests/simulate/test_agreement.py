@@ -7,9 +7,11 @@ that have no common divisor, so that all pairs of neighbouring factors meet.
 from __future__ import annotations
 
 from math import inf
+from pathlib import Path
 
 import pytest
 
+from cprsim.experiments import pipeline
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import with_mean
@@ -17,9 +19,20 @@ from cprsim.failures.injected import Injected
 from cprsim.failures.sources import FailureSource, Start
 from cprsim.records import Clock, Cluster, OnFailure, Storage, Transfer
 from cprsim.simulate.engines import FAST
+from tests.making import maker
 from tests.simulate.agreeing import assert_both_agree
 from tests.simulate.building import FULL, NONE, PARTIAL, JobSetting, policy, setting
 
+LONG = """\
+name: long
+job: {useful: 1296 h, step: 10 s}
+cluster: {workers: 64, state: 3 GB, link: 400 Gbit/s}
+failures: {kind: job, family: exponential, mtbf: 3 h, role: worker}
+scopes: [{name: node, share: 1, reach: node, detect: 1 min}]
+costs: {save: 10 s, load: 20 s, reschedule: 4 min}
+recovery: [{strategy: gemini, options: {remote_every: 3 h}}]
+simulation: {seed: 1, replications: 20}
+"""
 N_SCENARIOS, N_REPLICATIONS = 66, 1000
 USEFUL_H = 6.0
 
@@ -110,3 +123,18 @@ def test_rows_agree_at_given_instants_of_a_clock(clock: Clock, how: OnFailure) -
     rows = assert_both_agree(job, policy(how, 0.8), failures, 3)
     assert rows.engines == {FAST}
     assert rows.costs.n_failures.tolist() == [3, 3, 3]
+
+
+def test_a_long_job_that_saves_each_step_is_not_left_to_simpy(tmp_path: Path) -> None:
+    """400 failures among 1.4 million instants: within 1e-9 of the job two of three would meet."""
+    make = maker(tmp_path, LONG)
+    experiment = make()
+    (policy,) = experiment.policies
+    engine = pipeline.engine_of(policy, experiment)
+    block = next(pipeline.blocks_of(experiment, range(20)))
+    rows = engine.run(block, range(20))
+    assert rows.engines == {FAST}
+    (slow,) = pipeline.simulate(
+        make("simulation.engine=simpy", "simulation.replications=2")
+    ).strategies
+    assert rows.costs.wall_h[:2] == pytest.approx(slow.costs.wall_h, rel=1e-9)

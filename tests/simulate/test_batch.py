@@ -15,9 +15,11 @@ from cprsim.failures.distributions import Constant, with_mean
 from cprsim.records import Clock, RecoveryPolicy, Storage, SubSaves, Transfer
 from cprsim.recovery.policy import Reach, Scope, Stage, StageKind, Tax
 from cprsim.simulate import blocks
+from cprsim.simulate.blocks import BlockDraws
 from cprsim.simulate.engines import FAST
 from cprsim.simulate.fast.params import params_of
-from cprsim.simulate.job import SimulatedJob
+from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from cprsim.simulate.strikes import GivenFailures
 from tests.simulate.agreeing import CLOSE, assert_same, compiled_ways
 from tests.simulate.building import FULL, NONE, PARTIAL, JobSetting, policy, ran, simulated
 from tests.simulate.building import setting as make
@@ -190,6 +192,17 @@ def test_all_rows_of_a_common_job_are_done_abreast() -> None:
     )
     rows = ran(setting, strategy_of(0), failures, range(failures.n_replications))
     assert rows.engines == {FAST}
+
+
+@pytest.mark.parametrize("how", [FULL, PARTIAL])
+def test_a_save_that_commits_as_a_failure_strikes_is_there(how: Any) -> None:
+    """At 2.4 h, but for rounding; the job is at 2.2 h."""
+    one = simulated(make(4.4, save_h=0.1, detect_h=0.3), policy(how, 1.1))
+    assert params_of(one) is not None
+    failing = GivenFailures(((ScopedFailure(2.4, (0,), 0, (1.0,)),),))
+    found = blocks.run_block(one, failing, BlockDraws(one, 0, 0, 1, range(1)), range(1))
+    assert found.costs.wall_h == pytest.approx([4.4 + 4 * 0.1 + 0.3])
+    assert found.stale_h == pytest.approx([0.0])
 
 
 def test_a_save_that_commits_where_the_draws_end_is_no_doubt(

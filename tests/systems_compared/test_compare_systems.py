@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from io import StringIO
@@ -14,13 +15,16 @@ import pytest
 from rich.console import Console
 
 from cprsim.present.kinds import KINDS, kind_of
-from cprsim.present.systems import document_of_systems, systems_blocks, tables_of
+from cprsim.present.systems import _costs, document_of_systems, systems_blocks
 from cprsim.present.terminal import show
 from cprsim.recovery import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.systems_compared.folder import load_comparison
+from cprsim.scenario import load_scenario
+from cprsim.systems_compared.best import best_policies
+from cprsim.systems_compared.folder import assumptions, load_comparison
+from cprsim.systems_compared.lineup import lineup_of
 from cprsim.systems_compared.standings import paired, verdict_of
-from tests.making import call
+from tests.making import SCENARIOS, call, maker
 
 WORKERS = """\
 name: workers
@@ -84,7 +88,7 @@ def of(found: Any, name: str) -> Any:
 def test_where_nothing_fails_what_costs_nothing_all_the_time_is_best(program) -> None:
     found = program(text=SERVERS.replace("mtbf: 5 h", "mtbf: 90000 h"))
     assert of(found, "none")["overhead_fraction"]["mean"] < 0.002
-    assert found["best"] in ("none", "full")
+    assert found["best"] in ("none", "full", "today")
     # full recovery at its best never saves, and is `none` then
     assert of(found, "full")["interval_h"] is None or found["best"] == "none"
 
@@ -106,7 +110,7 @@ def test_one_failure_costs_each_what_its_rules_say(program) -> None:
     assert best == min(one["overhead_fraction"]["mean"] for one in kept)
     # steps are on smaller batches while a group is missing
     assert (hsdp["accuracy"], hsdp["auc_loss"]) == ("not priced", None)
-    assert any(said.startswith("torchft, hsdp: what smaller batches") for said in found["said"])
+    assert any(said.startswith("* torchft, hsdp: what smaller batches") for said in found["said"])
     assert found["left_out"]["ecrm"] == "a second name of another system"
     more = none["more_than_best"]
     assert more["mean"] == pytest.approx(none["overhead_fraction"]["mean"] - best)
@@ -189,8 +193,8 @@ def test_with_a_curve_the_accuracy_that_is_lost_has_a_column(tmp_path) -> None:
     partial = next(line.split() for line in said.splitlines() if line.startswith("partial"))
     assert "AUC lost" in said
     assert "*" not in said
-    assert float(partial[-3]) > 0.0  # 0.69 ± 0.19
-    assert partial[-2] == "±"
+    assert float(partial[-4]) > 0.0  # 0.69 ± 0.19
+    assert partial[-3] == "±"
 
 
 def test_a_system_whose_loss_of_accuracy_nobody_says_is_not_the_cheapest_in_money(
@@ -235,7 +239,7 @@ def test_who_can_not_run_the_job_is_named_with_the_reason(servers) -> None:
     assert "job.step" in found["left_out"]["oobleck"]
     assert "`experts`" in found["left_out"]["moc"]
     named = {one["name"] for one in found["systems"]} | set(found["left_out"])
-    assert named == {*STRATEGIES, *FEW}
+    assert named == {*STRATEGIES, *FEW, "today"}
 
 
 def test_the_same_command_finds_the_finished_result(servers, monkeypatch) -> None:
@@ -244,7 +248,10 @@ def test_the_same_command_finds_the_finished_result(servers, monkeypatch) -> Non
     assert json.loads(call(*command, "--json").stdout) == found
     told = call(*command)
     assert "found again, nothing was simulated" in told.stdout
-    assert "Not compared: cpr, cpr-scar" in told.stdout
+    n = len(found["left_out"])
+    assert f"{n} systems not compared: `cprsim -v compare-systems` says why." in told.stdout
+    assert "Not compared" not in told.stdout
+    assert "Not compared: cpr, cpr-scar" in call("-v", *command).stdout
 
 
 def test_entries_run_what_was_compared(servers, tmp_path) -> None:
@@ -261,20 +268,19 @@ def test_entries_run_what_was_compared(servers, tmp_path) -> None:
 
 @pytest.mark.parametrize("longer", ["", "-of-a-long-name"])
 def test_the_table_fits_a_terminal_of_80_columns(servers, monkeypatch, longer) -> None:
-    def renamed(found: Any) -> list[Any]:
-        return [
-            replace(table, rows=[(f"{name}{longer}", *rest) for name, *rest in table.rows])
-            for table in tables_of(found)
-        ]
+    def renamed(found: Any, bills: Any) -> Any:
+        table = _costs(found, bills)
+        return replace(table, rows=[(f"{name}{longer}", *rest) for name, *rest in table.rows])
 
-    monkeypatch.setattr("cprsim.present.systems.tables_of", renamed)
+    monkeypatch.setattr("cprsim.present.systems._costs", renamed)
     folder, _, _ = servers
     (path,) = [one for one in folder.iterdir() if one.is_dir()]
     console = Console(file=StringIO(), width=80, force_terminal=True, color_system=None)
     show(console, systems_blocks(load_comparison(path)))
     assert isinstance(console.file, StringIO)
-    table = console.file.getvalue().split("\nCheapest")[0]
-    assert max(map(len, table.splitlines())) <= 80
+    shown = console.file.getvalue().split("\nTo run it")[0]
+    assert max(map(len, shown.splitlines())) <= 80
+    assert shown.count("\n───") == 1, "one table"
 
 
 def test_report_plot_and_compare_read_the_folder(servers, tmp_path) -> None:
@@ -339,3 +345,110 @@ def test_the_example_of_a_spot_market_runs(tmp_path) -> None:
     assert full["verdict"] == "more"
     assert oobleck["parts"]["wait"]["mean"] == 0.0
     assert oobleck["parts"]["degraded"]["mean"] > 0.05
+
+
+def shown(folder: Path, text: str, *options: object) -> str:
+    """What a terminal shows, wrapped lines joined."""
+    path = folder / "scenario.yaml"
+    path.write_text(text, "utf-8")
+    asked = ("compare-systems", path, "--replications", 100, "--out", folder / "results")
+    result = call(*asked, *options)
+    assert result.exit_code == 0, result.output
+    return str(result.stdout)
+
+
+EACH_4_H = WORKERS.replace("RECOVERY", "{strategy: full, interval: 4 h}").replace("AT", "25 h")
+
+
+def test_how_the_job_runs_now_keeps_its_interval_and_is_compared_with(tmp_path, program) -> None:
+    only = ("--only", "full", "--only", "gemini")
+    text = EACH_4_H + "prices: {node_hour: 20, currency: USD}\n"
+    found = program(*only, text=text)
+    today, full, gemini = (of(found, name) for name in ("today", "full", "gemini"))
+    assert (found["today"], found["best"], today["interval_h"]) == ("today", "gemini", 4.0)
+    assert full["interval_h"] != 4.0
+    assert full["overhead_fraction"]["mean"] < today["overhead_fraction"]["mean"]
+    # 10 saves of 2 min, and 1 h since the last one; a restart of 5.5 min
+    assert today["overhead_fraction"]["mean"] == pytest.approx((10 * 2 + 60 + 5.5) / 2400)
+    less_h = 40 * -gemini["more_than_today"]["mean"]
+    months = [found["money"]["costs"][name]["month"] for name in ("today", "gemini")]
+    dollars = (months[0]["total_cents"] - months[1]["total_cents"]) / 100
+    # 8 nodes at 20 USD, and as many jobs as do 730.5 h of work
+    assert dollars == pytest.approx(8 * 20 * less_h * 730.5 / 40, rel=1e-3)
+    said = shown(tmp_path, text, *only).splitlines()
+    (line,) = (one for one in said if one.startswith("Against today"))
+    assert line.startswith("Against today (full, every 4 h: 3.56")
+    assert f" and {dollars:,.2f} USD per 730.5 h of work" in line
+    assert said[said.index(line) + 1] == "", "the last line of the answer"
+    assert "a month" not in "".join(said)
+
+
+def test_an_entry_that_is_called_today_is_how_the_job_runs_now(program) -> None:
+    text = EACH_4_H.replace("full, interval", "full, name: today, interval")
+    found = program("--only", "today", "--only", "full", text=text)
+    assert of(found, "today")["interval_h"] == 4.0
+    assert of(found, "full")["interval"] == "found"
+
+
+def test_what_is_missing_is_named_and_what_runs_today(tmp_path, program) -> None:
+    names = [word for name in ("full", "gemini", "torchft", "oobleck") for word in ("--only", name)]
+    text = EACH_4_H.replace("4 h}", "4 h}, {strategy: oobleck, options: {grows: at once}}")
+    found = program(*names, text=text)
+    runs = {one["name"]: one["runs_as"] for one in found["systems"]}
+    assert (runs["oobleck"], runs["torchft"]) == (None, "torchft")
+    assert (found["best"], found["best_that_runs"]) == ("oobleck", "gemini")
+    said = shown(tmp_path, text, *names)
+    assert "a paper only: nothing that is maintained runs it." in said
+    assert "Cheapest that runs today: gemini (runs as HyperPod tiered checkpoints)" in said
+    assert "Assumed: 8 replicas of the state, each on 1 workers. Each failure takes one" in said
+    assert re.search(r"torchft \* +never +at least 0\.0\d+", said)
+    alone = program("--available", text=EACH_4_H)
+    assert {one["name"] for one in alone["systems"]} == {
+        "none",
+        "today",
+        "full",
+        "gemini",
+        "hsdp",
+        "torchft",
+    }
+    assert alone["left_out"]["oobleck"].startswith("a paper only")
+
+
+def test_failures_that_take_several_nodes_are_not_assumed_to_take_one() -> None:
+    loaded = load_scenario(SCENARIOS / "production.yaml")  # four servers each time
+    assert not any("one node" in one for one in assumptions(loaded.scenario))
+    alone = load_scenario(SCENARIOS / "production.yaml", ["failures.together=1"])
+    assert any("one node" in one for one in assumptions(alone.scenario))
+
+
+def test_a_tier_is_named_where_several_are_saved_to(tmp_path) -> None:
+    entry = "recovery: [{strategy: gemini, options: {remote_every: 5 h}}]"
+    text = re.sub("recovery: .*", entry, EACH_4_H)
+    assert "10 s peers, 5 h remote" in shown(tmp_path, text, "--fixed", "--only", "gemini")
+    run = call("run", tmp_path / "scenario.yaml", "--out", tmp_path / "results")
+    assert "10 s peers, 5 h remote" in run.stdout
+
+
+def test_systems_that_are_alike_are_one_row_and_all_are_shown_where_asked(tmp_path) -> None:
+    text = WORKERS.replace("RECOVERY", "full").replace("AT", "25 h")
+    entries = ", ".join(f"{{strategy: full, name: f{n}, interval: {n} h}}" for n in range(1, 9))
+    text = text.replace("[full]", f"[{entries}, {{strategy: full, name: same, interval: 5 h}}]")
+    only = [word for n in range(1, 9) for word in ("--only", f"f{n}")]
+    said = shown(tmp_path, text, "--fixed", *only, "--only", "same")
+    rows = [line for line in said.splitlines() if re.match(r"(f\d|same)\b.*torch", line)]
+    assert rows[0].startswith(("f5, same", "same, f5"))
+    assert len(rows) == 6  # the five cheapest, and the first entry, which is how the job runs now
+    assert "2 systems that cost more: `--all`." in said
+    everything = shown(tmp_path, text, "--fixed", "--all", *only, "--only", "same")
+    assert "`--all`" not in everything
+
+
+def test_the_bar_knows_how_many_systems_there_are(tmp_path) -> None:
+    text = WORKERS.replace("AT", "25 h").replace("RECOVERY", "full")
+    experiment = maker(tmp_path, text)
+    loaded = load_scenario(tmp_path / "scenario.yaml", ["simulation.replications=100"])
+    made = lineup_of(loaded, experiment(), only=("full", "gemini"), today=False)
+    told: list[tuple[int, int]] = []
+    best_policies(made, lambda done, total: told.append((done, total)))
+    assert {total for _, total in told} == {2}
+    assert told[-1] == (2, 2)

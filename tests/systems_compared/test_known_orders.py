@@ -54,12 +54,13 @@ BY_HAND = [
         "oobleck": young(6 * MINUTE, 20, 12 * MINUTE),
         "full": young(6 * MINUTE, 20, 12 * MINUTE),
     }),
-    # oobleck: detection, 2 x 2 s of reconfiguration, half a step, 10 min at 15/16 of the speed;
-    # hsdp: a stall of 3 min, 10 min at 15/16
+    # hsdp: a stall of 3 min, 10 min at 15/16 of the speed; oobleck: detection, 2 s of
+    # reconfiguration, half a step, and 15/16 up to the next loss, which takes the node in.
+    # hsdp costs accuracy, which is not priced: the best is the next
     (REPLICAS, {
-        "oobleck": (MINUTE + 4.5 / 3600 + 10 * MINUTE / 16) / 4,
-        "hsdp": (3 * MINUTE + 10 * MINUTE / 16) / 4,
         "flashrecovery": (MINUTE + 10 * MINUTE + 0.5 / 3600) / 4,
+        "hsdp": (3 * MINUTE + 10 * MINUTE / 16) / 4,
+        "oobleck": (MINUTE + 2.5 / 3600) / 4 + 1 / 15,
         "full": young(MINUTE, 4, 12 * MINUTE),
     }),
     # memory outlives the processes: a step or two are lost from copies of each step (8 s of 10),
@@ -83,6 +84,7 @@ def test_the_order_is_that_of_arithmetic(
     asked = ("compare-systems", path, *only, "--replications", 400, "--json")
     found = json.loads(call(*asked, "--out", tmp_path / "results").stdout)
     overheads = {one["name"]: one["overhead_fraction"] for one in found["systems"]}
+    overheads.pop("today", None)
     assert found["best"] == next(iter(by_hand))
     assert sorted(overheads, key=lambda name: overheads[name]["mean"]) == sorted(
         by_hand, key=lambda name: by_hand[name] + overheads[name]["mean"] * 1e-9

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
 
 import pytest
 
@@ -12,17 +11,14 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: make orac
 from cprsim.errors import ParameterError
 from cprsim.kernel.shards import Shards
 from cprsim.measuring.array_pool import ArrayPool
-from cprsim.measuring.design import Design, History
+from cprsim.measuring.design import Design
 from cprsim.measuring.elsewhere import plan, write_plan
 from cprsim.measuring.plugged import PluggedSetting, layout_of
 from cprsim.measuring.runs import forked
 from cprsim.torch import FailureInjector
 from tests.torch.test_trainer import N, loss_of, new
 
-DESIGN = Design(
-    strategies=("partial", "mfu", "scar", "ssu"), n_scenes=1, n_more=1, shortest=0.1,
-    histories=(History(3, 0.5, 0.2), History(2, 1.0, 0.3)),
-)  # fmt: skip
+DESIGN = Design(strategies=("partial", "mfu", "scar", "ssu"), n_more=1, shortest=0.1)
 
 
 def loop_of_ones_own(row, path) -> float:
@@ -51,7 +47,7 @@ def test_the_loop_ends_where_our_fork_does(tmp_path) -> None:
         rows = list(csv.DictReader(file))
     own = new("adagrad", batch=40)
     setting = PluggedSetting(own, Shards(layout_of(own), 4), 1, ArrayPool(), own.get_state())
-    trials = [*DESIGN.scenes(1, 4), *DESIGN.checks(1, 4)]
+    trials = DESIGN.trials(1, 4)
     twin, found = forked(setting, trials)
     ended = [loop_of_ones_own(row, tmp_path / "runs.csv") for row in rows]
     assert ended == pytest.approx([found[trial].auc for trial in trials], abs=1e-9)
@@ -64,7 +60,7 @@ def test_the_loop_ends_where_our_fork_does(tmp_path) -> None:
 
 def test_a_run_that_is_not_over_has_no_result(tmp_path) -> None:
     trainer = new("sgd")
-    row = plan(replace(DESIGN, histories=()), [1], 4)[0].cells()
+    row = plan(DESIGN, [1], 4)[0].cells()
     injector = FailureInjector(row, trainer.module, trainer.optimizers, 2 * N)
     with pytest.raises(ParameterError, match="stands at sample 0 of 1280"):
         injector.finish(tmp_path / "runs.csv", auc=0.7, twin_auc=0.7)

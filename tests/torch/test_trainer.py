@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: make orac
 from cprsim.errors import ParameterError
 from cprsim.measuring.protocol import Predictions
 from cprsim.torch import DataLoaderBatches, RowWiseAdagrad, TensorBatches, Trainer
+from cprsim.torch.batches import Epochs
 from cprsim.torch.tables import Accesses, tables_of
 
 torch.sparse.check_sparse_tensor_invariants.disable()  # else PyTorch's own Adagrad warns
@@ -252,3 +253,24 @@ def test_the_data_has_a_digest_whatever_holds_it() -> None:
         assert data_of(one) == data_of(one)
     assert data_of(loader(label)) != data_of(loader(label + 1))
     assert data_of(DataLoaderBatches(loader(label), 1)) == data_of(loader(label))
+
+
+class Sliced:
+    """Batches as slices, which are empty beyond the last: iterating over them never ends."""
+
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, number: int) -> torch.Tensor:
+        assert number < len(self), "it was iterated over"
+        return torch.arange(25)[number * 10 : (number + 1) * 10]
+
+
+def test_batches_that_are_slices_are_counted_by_their_length() -> None:
+    epochs = Epochs(Sliced(), 2)
+    assert epochs.sizes.tolist() == [10, 10, 5, 10, 10, 5]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_trainer_brings_no_warning_of_its_own() -> None:
+    run(new("adagrad", sparse=True), 0, 100)

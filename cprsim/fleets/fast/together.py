@@ -31,7 +31,14 @@ from cprsim.recovery.legal import MOST_IN_FLIGHT
 from cprsim.simulate import transitions
 from cprsim.simulate.fast import recoveries, replications, saves, skipping, state
 from cprsim.simulate.fast.recoveries import refresh, return_nodes, strike
-from cprsim.simulate.fast.replications import fastest_of, pass_to, plan, settle, start
+from cprsim.simulate.fast.replications import (
+    fastest_of,
+    lose_for_good,
+    pass_to,
+    plan,
+    settle,
+    start,
+)
 from cprsim.simulate.fast.state import JOB, MOST_PARTS, Drawn
 from cprsim.simulate.numbers import (
     FINISHED,
@@ -40,7 +47,6 @@ from cprsim.simulate.numbers import (
     LOAD,
     LOSS,
     MOST_CAPTURES,
-    NEAR,
     NONE,
     WANTS_COSTS,
     WANTS_FAILURES,
@@ -51,6 +57,7 @@ from cprsim.simulate.transitions import rate_of_each
 
 depends(Path(__file__).parent, transitions, recoveries, replications, saves, skipping, state)
 
+NEAR = 1e-9  # of a job: a fleet's clock goes on over many jobs, so that more of it is rounded
 SAVES, NODES, STAGES, STEPS, FAILURES = (n << 50 for n in (1, 2, 3, 4, 6))  # as events.alarms
 
 # Places of a job among the alarms: itself, its stalling save, saves in flight, loads
@@ -388,6 +395,7 @@ def end_job(jobs: Jobs, on: Running, place: int) -> None:
     on.places[pool.n_left].left = place
     pool.n_left += 1
     pool.n_ended += 1
+    lose_for_good(num, job)
     planned.place, planned.status = NONE, job.status
     planned.wall_h, planned.useful_h, planned.stale_h = job.now_h, job.frontier_h, job.stale_h
     planned.n_failures, planned.n_saves = job.n_failures, job.n_saves

@@ -4,14 +4,16 @@ Bamboo computes each pipeline stage on its neighbour too, in the pipeline's bubb
 takes over, and two neighbours lost are fatal. Lazarus keeps several copies of each expert, placed
 so that few sets of nodes hold all of one. ReCycle sends the micro-batches of a lost node to its
 peers of the same stage in other pipelines. Each retries the step in hand, goes on at the speed of
-those that are left, and takes nodes in again as they come back; where the copies are lost too, the
-job goes back to its last save (Thorpe et al. 2023, NSDI; Lazarus 2024; Gandhi et al. 2024, SOSP:
-mechanisms recalled).
+those that are left, and takes nodes in again as they come back. After the reconfiguration those
+that are left hold all copies again; where copies are lost before that, they go back to the last
+save, and go on likewise (Thorpe et al. 2023, NSDI; Lazarus 2024; Gandhi et al. 2024, SOSP:
+mechanisms recalled; that ReCycle spreads failures over stages is published).
 
 Assumptions: saves are the job's own, at Young's interval for the losses that copies do not outlive
-unless `backstop` says otherwise. Taking nodes in again takes what leaving them out does. Without a
-table of throughput speed is in proportion to the nodes left; ReCycle's is that of its slowest
-stage, a bound that fills no bubbles, averaged over where nodes are missing.
+unless `backstop` says otherwise. Copies are made again in the reconfiguration, at no further cost.
+Taking nodes in again takes what leaving them out does. Without a table of throughput speed is in
+proportion to the nodes left; ReCycle's is that of its slowest stage, a bound that fills no bubbles,
+averaged over where nodes are missing.
 
 Not modelled: pipeline bubbles; placement of experts by load; migration of layers between nodes;
 nodes that are added beyond those that the job began with.
@@ -20,14 +22,14 @@ nodes that are added beyond those that the job began with.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import comb
 from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.recovery import pieces
-from cprsim.recovery.elastic_table import elastic_of
+from cprsim.recovery.elastic_table import elastic_of, grows
 from cprsim.recovery.policy import (
     Elastic,
     Groups,
@@ -62,6 +64,7 @@ class LeavingOutOptions:
     backstop: float | None = option(
         None, "time", "progress between saves; default: Young's for losses of all copies"
     )
+    grows: float | str = grows("at once", "recalled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,13 @@ class Redundant(LeavingOutOptions):
     """And what computing twice costs."""
 
     tax: float = option(
-        0.0, "number", "hours that computing for the neighbour adds to each hour; no figure known"
+        0.0,
+        "number",
+        "hours that computing for the neighbour adds to each hour; .61 in one case of its artifact "
+        "(published), no figure known for others",
+        unknown=True,
     )
+    grows: float | str = grows("at once", "in its simulator as they make a pipeline (published)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +88,7 @@ class Experts(LeavingOutOptions):
     reconfigure: float = option(
         RECONFIGURE_H, "time", "stall when nodes leave or come back; 20 to 40 s published"
     )
-    copies: int = option(2, "count", "nodes that hold each expert (assumed)")
+    copies: int | None = option(None, "count", "nodes that hold each expert; needed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +110,11 @@ def bamboo(facts: JobFacts, options: Redundant, name: str) -> Policy:
 def lazarus(facts: JobFacts, options: Experts, name: str) -> Policy:
     pieces.require_layers(facts, name)
     n, copies = facts.n_nodes, options.copies
+    if copies is None:
+        raise ParameterError(
+            "lazarus copies the experts of a mixture of experts: give `copies`, the nodes that "
+            "hold each expert"
+        )
     if not 2 <= copies <= n or n % copies:
         raise ParameterError(
             f"`copies` of {name} is {copies}; it is 2 at least and divides the {n} nodes of "
@@ -134,16 +147,19 @@ def _policy(
     step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
     pieces.require_not_negative(name, reconfigure=options.reconfigure)
     pieces.require_positive(name, backstop=options.backstop)
-    left_out = pieces.left_out(facts, options.reconfigure)
+    left_out = pieces.left_out(facts, options.reconfigure, options.grows)
     group = place if isinstance(place, Groups) else Groups(3, 1)  # of a ring both neighbours matter
+    down_h = facts.detected_h + options.reconfigure  # until copies are made again
     every_h = pieces.backstop_h(
-        facts, options.backstop, group, facts.replaced_h, neighbours=not group.strided
+        facts, options.backstop, group, down_h, neighbours=not group.strided
     )
+    detect, _, *taken_in = left_out
+    restarted = (detect, taken_in[-1], replace(pieces.LOAD, copies_again=True), *taken_in)
     return Policy(
         name,
         rules=(
             Rule(Reverts.ALL, left_out, To.STEP_BEGUN, needs=(COPIES,)),
-            pieces.back_to_remote(facts),
+            Rule(Reverts.ALL, restarted, sources=(pieces.REMOTE,)),
         ),
         tiers=(Tier(COPIES, Medium.DEVICE, place, facts.role), pieces.remote_tier(facts)),
         captures=(pieces.remote_saves(facts, every_h),),
@@ -212,7 +228,7 @@ SYSTEMS = (
         "lazarus",
         "several copies of each expert; lost nodes are left out while one copy remains",
         "Lazarus 2024: reconfiguration published, mechanism recalled; copies assumed",
-        "Lazarus", Experts, lazarus,
+        "Lazarus", Experts, lazarus, (("copies", 2),),
     ),
     _system(
         "recycle",

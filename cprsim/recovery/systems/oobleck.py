@@ -10,9 +10,10 @@ are of the public artifact, which was executed.
 Assumptions: the state is lost where all pipelines lose the same part of it at once. With fewer
 units than the table of throughput knows the job stands still until one is back, and loses nothing.
 Where all are lost, the job goes back to the remote storage, if it is saved to it, else to its
-start. A node takes its time to be replaced while the others work. One that comes back stalls them
-for a reconfiguration, between two steps; if another is lost in the middle of it, it waits for that
-one too.
+start. A node takes its time to be replaced while the others work. One that comes back stands by
+until the next loss, whose reconfiguration takes it in, as in the artifact; a job that stands still
+takes it in at once. With another `grows` it stalls the others for a reconfiguration of its own; if
+another is lost in the middle of it, it waits for that one too.
 
 Not modelled: the planning of pipeline templates, whose result is the table of throughput.
 """
@@ -22,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cprsim.recovery import pieces
-from cprsim.recovery.elastic_table import elastic_of
+from cprsim.recovery.elastic_table import elastic_of, grows
 from cprsim.recovery.policy import (
     Capture,
     Groups,
@@ -54,6 +55,7 @@ class OobleckOptions:
         "data-parallel pipelines, each with the whole state; default: the job's `cluster.replicas`",
     )
     reconfigure: float = option(RECONFIGURE_H, "time", "stall when nodes leave or come back")
+    grows: float | str = grows("next loss", "so the executed artifact does")
     every: float | None = option(
         None,
         "time",
@@ -66,7 +68,7 @@ def plan(facts: JobFacts, options: OobleckOptions, name: str) -> Policy:
     elastic = elastic_of(facts, options.throughput, options.unit_nodes, "oobleck")
     pieces.require_positive("oobleck", every=options.every)
     pieces.require_not_negative("oobleck", reconfigure=options.reconfigure)
-    left_out = pieces.left_out(facts, options.reconfigure)
+    left_out = pieces.left_out(facts, options.reconfigure, options.grows)
     n = pieces.n_pipelines(facts, options.pipelines, name)
     pipelines = Tier("pipelines", Medium.DEVICE, Groups(n, n - 1, strided=True), facts.role)
     retry = Rule(Reverts.ALL, left_out, To.STEP_BEGUN, needs=("pipelines",))

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
-from cprsim.recovery.elastic_table import elastic_of
+from cprsim.recovery.elastic_table import elastic_of, grows, until_it_grows
 from cprsim.recovery.policy import (
     Groups,
     Medium,
@@ -51,6 +51,7 @@ class ParcaeOptions:
     every: float | None = option(
         None, "time", "progress between saves; default: Young's for what is not announced"
     )
+    grows: float | str = grows("at once", "recalled")
 
 
 def plan(facts: JobFacts, options: ParcaeOptions, name: str) -> Policy:
@@ -69,6 +70,7 @@ def plan(facts: JobFacts, options: ParcaeOptions, name: str) -> Policy:
         moved,
         Stage(StageKind.WAIT, blocks=False, each=True),
         Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
+        *until_it_grows(options.grows),
         moved,  # they come back
     )
     names = tuple(one.name for one in in_time)

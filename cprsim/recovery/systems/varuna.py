@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
-from cprsim.recovery.elastic_table import elastic_of
+from cprsim.recovery.elastic_table import elastic_of, grows, until_it_grows
 from cprsim.recovery.policy import (
     Capture,
     Medium,
@@ -50,7 +50,9 @@ class VarunaOptions:
         "samples per time with all units, with one fewer, and so on; default: in proportion",
     )
     unit_nodes: int = option(1, "count", "nodes that are left out together")
-    every_steps: int = option(10, "count", "steps between saves")
+    every: float | None = option(
+        None, "time", "progress between saves, a step at least; default: 10 steps"
+    )
     restart: float | None = option(
         None,
         "time",
@@ -61,13 +63,13 @@ class VarunaOptions:
         "stalls",
         "the same with one unit missing, with two and so on, instead of one `restart`",
     )
+    grows: float | str = grows("at once", "recalled")
 
 
 def plan(facts: JobFacts, options: VarunaOptions, name: str) -> Policy:
     step_h = facts.needed("step_h", "varuna, which saves after whole steps,")
     elastic = elastic_of(facts, options.throughput, options.unit_nodes, "varuna")
-    if options.every_steps < 1:
-        raise ParameterError(f"`every_steps` of varuna is {options.every_steps}; at least 1")
+    pieces.require_positive("varuna", every=options.every)
     pieces.require_not_negative("varuna", restart=options.restart)
     if options.restarts is not None:
         if options.restart is not None:
@@ -78,6 +80,7 @@ def plan(facts: JobFacts, options: VarunaOptions, name: str) -> Policy:
         *restarting(facts, options),
         Stage(StageKind.WAIT, blocks=False, each=True),
         Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
+        *until_it_grows(options.grows),
         *growing(facts, options),
     )
     own = options.restart is not None or options.restarts is not None
@@ -89,7 +92,7 @@ def plan(facts: JobFacts, options: VarunaOptions, name: str) -> Policy:
         captures=(
             Capture(
                 "remote",
-                options.every_steps * step_h,
+                10 * step_h if options.every is None else max(options.every, step_h),
                 stall=facts.save_stall,
                 background=facts.save_background,
             ),
@@ -123,6 +126,7 @@ SYSTEM = System(
     "the executed artifact of Oobleck",
     options=VarunaOptions,
     plan=plan,
+    interval="every",
     family=Family.ELASTIC,
     cited="EuroSys'22",
     mark=Provenance.RECALLED,

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf, isnan
 from typing import Any, NamedTuple, Protocol
 
@@ -144,7 +144,8 @@ class Save:
     capture: int
     number: int  # of those of its capture that began
     content_h: float
-    completes: bool = True  # a content; else it is a part of one
+    due_h: float  # progress from which what it stands for is due ...
+    completes_h: float  # ... and what of that completes a content; infinite: it is a part of one
     copied: int = NONE  # of a flush: the order in which what it copies was written
     alarm: Pending = field(init=False)  # the end of the stall, then the commit
 
@@ -162,6 +163,11 @@ class Recovery:
     alarm: Alarm | None = None  # of the end of that; None while it waits, or shares a link
     loading: set[int] | None = None  # shards to load, where later failures may take them over
     sharing: Collection[int] = ()  # shards to load over a link that loads share
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it waits for the job to take its slots in."""
+        return self.stage.kind == WAIT and not isnan(self.stage.grows_h)
 
     @property
     def has_load(self) -> bool:
@@ -257,7 +263,7 @@ class Replication:
         within: Surroundings | None = None,
     ) -> None:
         num = self._num = _numbers(job) if within is None else within.num
-        self._job, self._draws = job, draws
+        self._job, self._draws, self._near_h = job, draws, NEAR * num.useful_h
         self._tiers = _tiers_of(job)
         self._env = simpy.Environment() if within is None else within.env
         self._began_at_h = float(self._env.now)
@@ -286,7 +292,7 @@ class Replication:
         # Saves, by capture
         captures = range(num.n_captures)
         self._due_h = [inf for _ in captures]
-        self._due_completes = [True for _ in captures]
+        self._completes_h = [inf for _ in captures]  # of what is due, as of a save
         self._stand_on_grid(captures)
         self._n_begun = [0 for _ in captures]
         self._in_flight: list[list[Save]] = [[] for _ in captures]
@@ -311,7 +317,8 @@ class Replication:
         self._skips = skips
         self._n_named = 0  # entries whose part has been noted
         self._outcome: ReplicationOutcome | None = None
-        self._last = Alarm(self._env, num.end_h, END, lambda: self._end(bool(num.end_is_planned)))
+        end = partial(self._end, bool(num.end_is_planned))
+        self._last = Alarm(self._env, num.end_h, END, end, self._near_h)
 
     def run(self) -> Played:
         self._log(What.STARTED)
@@ -324,6 +331,10 @@ class Replication:
         """Wall time since the start of the job."""
         return float(self._env.now) - self._began_at_h
 
+    def _is_now(self, at_h: float) -> bool:
+        """Whether an instant to come is this one, but for rounding."""
+        return bool(0.0 < at_h - self._env.now < self._near_h)
+
     # ----------------------------------------------------------------- what the job does
 
     def _take_step(self) -> None:
@@ -331,6 +342,9 @@ class Replication:
         self._settle()
         num = self._num
         some = self._recoveries
+        if some and (later_h := [h for h in self._stages_end_at_h() if self._is_now(h)]):
+            self._step = Alarm(self._env, max(later_h) - self._env.now, JOB, self._take_step)
+            return
         if some and (blocking := [one.stage for one in some if one.stage.blocks]):
             self._blocked = True
             self._stand_still(min(blocking, key=lambda stage: int(stage.kind)).part)
@@ -359,7 +373,14 @@ class Replication:
         self._speed = self._speed_now()
         self._rate = transitions.rate(num, self._speed, self._replay_speed, behind)
         if self._rate == 0.0:
-            self._stand_still(num.wait)
+            if held := [one for one in self._recoveries if one.is_held]:
+                for one in held:
+                    if one.alarm is not None:
+                        one.alarm.cancel()
+                    self._enter_next_stage(one)
+                self._plan_next_step()
+            else:
+                self._stand_still(num.wait)
             return
         if self._skip_cycles(behind):
             return
@@ -438,12 +459,13 @@ class Replication:
         num, saves, due_h = self._num, self._num.captures[capture], self._due_h[capture]
         work_h = n * saves.every_h / self._rate
         hours = work_h + n * saves.stall_h
-        number = transitions.number_of(num, capture, due_h) + n
-        self._due_h[capture] = min(number * saves.every_h, num.useful_h)
+        self._due_h[capture] = transitions.due_after(num, capture, due_h + (n - 1) * saves.every_h)
+        if self._completes_h[capture] < inf:
+            self._completes_h[capture] = self._due_h[capture]
         self._log(What.CYCLES_SKIPPED, n)
         self._book_work(self._due_h[capture] - (due_h - self._progress_h), work_h)
         self._hours[num.save] += n * saves.stall_h
-        first = number - n - len(self._in_flight[capture])
+        first = transitions.number_of(num, capture, due_h) - len(self._in_flight[capture])
         transitions.keep_latest(num, self._copies, capture, first, first + n - 1)
         along = transitions.flushes_go_along(num, capture, self._rate)
         for other, of in enumerate(num.captures[: num.n_captures]):
@@ -456,6 +478,8 @@ class Replication:
                 save.alarm.cancel()
                 save.number += n // nth
                 save.content_h += n * saves.every_h
+                save.due_h += n * saves.every_h
+                save.completes_h += n * saves.every_h
                 self._set_alarm(save, save.alarm.at_h + hours - self._env.now, self._on_commit)
         self._step = Alarm(self._env, hours, JOB, self._take_step)
         self._run_clock(0.0 if num.clock == PROGRESS else 1.0)  # that of work has been moved on
@@ -474,8 +498,7 @@ class Replication:
         if until_progress_h < due_h + 2.0 * num.captures[capture].every_h:
             return 0
         along = transitions.flushes_go_along(num, capture, self._rate)
-        ends = [self._began_at_h + num.end_h, self._spares.next_at_h, self._link.next_at_h]
-        ends += [one.alarm.at_h for one in self._recoveries if one.alarm is not None]
+        ends = [self._began_at_h + num.end_h, *self._stages_end_at_h()]
         for other, in_flight in enumerate(self._in_flight):
             if other != capture and not (along and num.captures[other].after == capture):
                 ends += [save.alarm.at_h for save in in_flight]
@@ -486,7 +509,7 @@ class Replication:
             commits_in_h = save.alarm.at_h - self._env.now
             if not transitions.is_in_rhythm(
                 num, capture, due_h, within_h, self._rate, nth,
-                save.content_h, save.completes, commits_in_h,
+                save.content_h, save.completes_h < inf, commits_in_h,
             ):  # fmt: skip
                 return 0
         saves = num.captures[capture]
@@ -514,15 +537,18 @@ class Replication:
             if not transitions.is_due(self._num, due_h, self._progress_h):
                 continue
             saves = self._num.captures[capture]
-            is_full = len(self._in_flight[capture]) >= saves.in_flight
-            if is_full and not saves.skips:
+            in_flight = self._in_flight[capture]
+            is_full = len(in_flight) >= saves.in_flight
+            if is_full and (
+                not saves.skips or any(self._is_now(one.alarm.at_h) for one in in_flight)
+            ):
                 return True
-            completing = self._due_completes[capture]
+            completes_h = self._completes_h[capture]
             self._stand_on_grid([capture])
             if is_full:
                 self._log(What.SAVE_LEFT_OUT, self._tier_of(capture))
                 continue
-            save = self._begin_save(capture, self._progress_h, completing)
+            save = self._begin_save(capture, self._progress_h, due_h, completes_h)
             stall_h = self._cost_h(saves.stall_h, f"stall/{self._tier_of(capture)}", save.number)
             if stall_h > 0.0:
                 self._stalling = save
@@ -547,10 +573,16 @@ class Replication:
         for capture in captures:
             due_h = transitions.due_after(num, capture, self._progress_h)
             self._due_h[capture] = due_h
-            self._due_completes[capture] = transitions.completes(num, capture, due_h)
+            self._completes_h[capture] = (
+                due_h if transitions.completes(num, capture, due_h) else inf
+            )
 
-    def _begin_save(self, capture: int, content_h: float, completing: bool = True) -> Save:
-        save = Save(capture, self._n_begun[capture], content_h, completing)
+    def _begin_save(
+        self, capture: int, content_h: float, due_h: float = 0.0, completes_h: float = 0.0
+    ) -> Save:
+        completing = transitions.is_due(self._num, completes_h, content_h)
+        completes_h = completes_h if completing else inf
+        save = Save(capture, self._n_begun[capture], content_h, due_h, completes_h)
         self._n_begun[capture] += 1
         what = What.SAVE_STARTED if completing else What.PART_STARTED
         self._log(what, self._tier_of(capture))
@@ -582,7 +614,7 @@ class Replication:
 
     def _commit(self, save: Save) -> None:
         num, saves, name = self._num, self._num.captures[save.capture], self._tier_of(save.capture)
-        if not save.completes:
+        if save.completes_h == inf:
             self._log(What.PART_COMMITTED, name)
             return
         p_corrupt, corrupt = num.tiers[saves.tier].p_corrupt, False
@@ -607,7 +639,7 @@ class Replication:
                     self._log(What.SAVE_LEFT_OUT, self._tier_of(flush))
 
     def _abandon_saves(self) -> None:
-        """Abandon what is under way; it is due again at once if what it holds is not undone."""
+        """Abandon what is under way; what it stands for is due again, unless that is undone."""
         under_way = [save for in_flight in self._in_flight for save in in_flight]
         if self._stalling is not None:
             under_way.append(self._stalling)
@@ -619,15 +651,14 @@ class Replication:
             if save in self._in_flight[save.capture]:
                 self._in_flight[save.capture].remove(save)
             self._log(What.SAVE_ABANDONED, self._tier_of(save.capture))
-            if save.content_h <= self._progress_h and save.copied == NONE:
-                self._try_again(save)
+            is_due = transitions.is_due(self._num, save.due_h, self._progress_h)
+            if is_due and save.copied == NONE:
+                self._make_due(save.capture, save.due_h, save.completes_h)
 
-    def _try_again(self, save: Save) -> None:
-        """It is due as the job goes on: one save, also if the next one is due by then."""
-        is_due = transitions.is_due(self._num, self._due_h[save.capture], self._progress_h)
-        is_due_completing = is_due and self._due_completes[save.capture]
-        self._due_completes[save.capture] = save.completes or is_due_completing
-        self._due_h[save.capture] = self._progress_h
+    def _make_due(self, capture: int, due_h: float, completes_h: float) -> None:
+        """A save is due as the job goes on: one, also if others of its capture are by then."""
+        self._due_h[capture] = min(self._due_h[capture], due_h)
+        self._completes_h[capture] = min(self._completes_h[capture], completes_h)
 
     def _outlives(self, save: Save) -> bool:
         """Whether a save is a flush of something that is still there."""
@@ -664,7 +695,7 @@ class Replication:
         self._clock_per_h = per_h
         if self._failure is not None and per_h > 0.0:
             delay_h = max(0.0, self._failure.at_h - self._age_h) / per_h
-            self._failure_alarm = Alarm(self._env, delay_h, FAILURES, self._fail)
+            self._failure_alarm = Alarm(self._env, delay_h, FAILURES, self._fail, self._near_h)
 
     def _fail(self) -> None:
         """A failure strikes."""
@@ -693,7 +724,7 @@ class Replication:
         self._log(What.ANNOUNCED)
         for capture, saves in enumerate(self._num.captures[: len(self._due_h)]):
             if saves.on_notice:
-                self._due_h[capture] = self._progress_h
+                self._make_due(capture, self._progress_h, self._progress_h)
         self._plan_next_step()
 
     def _strike(self, failure: ScopedFailure, struck: list[int]) -> None:
@@ -826,6 +857,10 @@ class Replication:
                 if not other.slots and not (other.of_all and other.has_load):
                     self._stop_recovery(other)
         for other in list(self._recoveries):
+            if other.is_held:
+                self._stop_recovery(other)
+                self._come_back(other)
+        for other in list(self._recoveries):
             if recovery.loading and other.loading:
                 taken = other.loading & recovery.loading
                 other.loading -= taken
@@ -846,8 +881,17 @@ class Replication:
         """Go on to the next stage that takes time, or end."""
         recovery.alarm = None
         while recovery.ahead:
+            if recovery.stage is not None and recovery.stage.copies_again:
+                for slot in recovery.slots:
+                    self._slots[slot].left = True
             recovery.stage, hours = recovery.ahead.popleft()
-            if recovery.stage.kind == WAIT:
+            if recovery.stage.kind == WAIT and not isnan(every_h := recovery.stage.grows_h):
+                hours = transitions.grows_in_h(every_h, self._now_h)
+                if hours == 0.0:
+                    continue
+                if hours < inf:
+                    self._end_stage_in(recovery, hours)
+            elif recovery.stage.kind == WAIT:
                 self._spares.ask(recovery.slots)
                 if self._goes_on(recovery):
                     continue
@@ -868,11 +912,20 @@ class Replication:
             self._log(What.STAGE, STAGE_ORDER[recovery.stage.kind].value)
             return
         self._recoveries.remove(recovery)
+        self._come_back(recovery)
+
+    def _come_back(self, recovery: Recovery) -> None:
+        """The slots of a recovery that has ended are up."""
         was_waited_for = recovery.stage is None or recovery.stage.blocks
         for slot in sorted(recovery.slots):
             self._slots[slot].recovery = NONE
             transitions.come_back(self._copies, self._slots, slot)
             self._log(What.BACK if was_waited_for else What.REPLACED, slot)
+
+    def _stages_end_at_h(self) -> list[float]:
+        """When stages of recoveries end, or when the first one may that others decide of."""
+        ends = [one.alarm.at_h for one in self._recoveries if one.alarm is not None]
+        return [self._spares.next_at_h, self._link.next_at_h, *ends]
 
     def _end_stage_in(self, recovery: Recovery, hours: float) -> None:
         def over() -> None:
@@ -880,7 +933,7 @@ class Replication:
             self._enter_next_stage(recovery)
             self._go_on()
 
-        recovery.alarm = Alarm(self._env, hours, STAGES, over)
+        recovery.alarm = Alarm(self._env, hours, STAGES, over, self._near_h)
 
     def _on_stage_over(self, recovery: Recovery) -> None:
         self._settle()
@@ -891,7 +944,8 @@ class Replication:
         """A slot has got its node: recoveries that waited for it alone go on."""
         self._settle()
         for recovery in list(self._recoveries):
-            if recovery.stage.kind == WAIT and self._goes_on(recovery):
+            waits = recovery.stage.kind == WAIT and not recovery.is_held
+            if waits and self._goes_on(recovery):
                 self._enter_next_stage(recovery)
         self._plan_next_step()
 
@@ -910,10 +964,13 @@ class Replication:
 
     def _end(self, finished: bool) -> None:
         self._settle()
-        near_h = NEAR * self._num.useful_h
         for save in [one for in_flight in self._in_flight for one in in_flight]:
-            if finished and save.alarm.at_h - self._env.now < near_h:  # the same instant
+            if finished and self._is_now(save.alarm.at_h):
                 self._commit(save)
+        finished = finished and self._progress_h > 0.0
+        if finished and self._progress_h < self._frontier_h:
+            self._hours[self._num.lost] += self._frontier_h - self._progress_h  # for good
+            self._frontier_h = self._progress_h
         self._outcome = ReplicationOutcome(
             finished,
             self._now_h,

@@ -8,7 +8,7 @@ from typing import Any
 from cprsim.compiling import uncounted_part
 from cprsim.records import Floats, Ints
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
-from cprsim.simulate.fast.saves import abandon_saves
+from cprsim.simulate.fast.saves import abandon_saves, make_due
 from cprsim.simulate.fast.state import MOST_RECOVERIES, Drawn
 from cprsim.simulate.job import NOTICE
 from cprsim.simulate.numbers import (
@@ -33,6 +33,7 @@ from cprsim.simulate.transitions import (
     drop_beyond,
     forget_wipes,
     goes_back_to,
+    grows_in_h,
     is_of,
     regroup_h_of,
     reverts_of,
@@ -95,6 +96,10 @@ def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place
     recovery = job.recoveries[place]
     rule = num.rules[recovery.rule]
     while True:
+        if recovery.stage >= 0 and num.stages[rule.first_stage + recovery.stage].copies_again:
+            for n in range(job.n_recent):
+                if slots[slots[n].recent].recovery == place:
+                    slots[slots[n].recent].left = True
         recovery.stage += 1
         if recovery.stage == rule.n_stages:
             end_recovery(job, slots, place)
@@ -118,6 +123,8 @@ def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place
             hours = recovery.replay_h
         elif stage.kind == REGROUP and not stage.has_cost:
             hours = regroup_h_of(num, job, slots)
+        elif stage.kind == WAIT and not isnan(stage.grows_h):
+            hours = grows_in_h(stage.grows_h, job.now_h)
         elif stage.kind == WAIT:
             if num.n_spares == NONE:
                 continue
@@ -149,6 +156,27 @@ def has_to_wait(job: Any, slots: Any, place: int, stage: Any) -> bool:
             slots[slot].recovery = behind
     job.recoveries[place].n_slots -= n_waiting
     return False
+
+
+@uncounted_part
+def is_held(num: Numbers, recovery: Any) -> bool:
+    """Whether a recovery waits for the job to take its slots in."""
+    if recovery.rule == NONE or recovery.kind != WAIT:
+        return False
+    return not isnan(num.stages[num.rules[recovery.rule].first_stage + recovery.stage].grows_h)
+
+
+@uncounted_part
+def takes_in(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> bool:
+    """Whether slots wait for the job to take them in; it does so, as it stands still."""
+    n_held = 0
+    for n in range(job.n_recoveries):
+        if is_held(num, job.recoveries[n]):
+            n_held += 1
+            next_stage(num, job, slots, drawn, row, n)
+    if n_held:
+        refresh(num, job, slots)
+    return n_held > 0
 
 
 @uncounted_part
@@ -216,9 +244,9 @@ def return_nodes(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> 
         slots[slot].vacant = slots[slot].asked = False
         place = slots[slot].recovery
         recovery = job.recoveries[place]
-        if recovery.kind != WAIT:
-            continue
         stage = num.stages[num.rules[recovery.rule].first_stage + recovery.stage]
+        if recovery.kind != WAIT or is_held(num, recovery):
+            continue
         if not has_to_wait(job, slots, place, stage):
             next_stage(num, job, slots, drawn, row, place)
     refresh(num, job, slots)
@@ -233,7 +261,7 @@ def strike(
     if scope == NOTICE:
         for capture in range(num.n_captures):
             if num.captures[capture].on_notice:
-                job.saves[capture].due_h = job.progress_h
+                make_due(job, capture, job.progress_h, job.progress_h)
         return
     job.n_met += 1
     if job.n_met > HARDLY_AFTER and job.now_h > HARDLY_TIMES * job.frontier_h:
@@ -334,6 +362,9 @@ def strike(
         and (reverts != STRUCK or n_lost > 0)
         and (tried_h > 0.0 or own_h > 0.0 or isnan(own_h) or recovery.shares)
     )
+    for n in range(job.n_recoveries):
+        if n != place and is_held(num, job.recoveries[n]):
+            end_recovery(job, slots, n)
     next_stage(num, job, slots, drawn, row, place)
     forget_wipes(num, job, slots, oldest_flush(num, job))
 

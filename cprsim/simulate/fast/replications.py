@@ -13,7 +13,7 @@ import numpy as np
 
 from cprsim.compiling import compiled_slowly, uncounted_inlined, uncounted_part
 from cprsim.records import Floats, Ints
-from cprsim.simulate.fast.recoveries import next_stage, refresh, return_nodes, strike
+from cprsim.simulate.fast.recoveries import next_stage, refresh, return_nodes, strike, takes_in
 from cprsim.simulate.fast.saves import (
     begin_saves,
     commit_all_due,
@@ -112,10 +112,12 @@ def plan(
                     return
                 works = False
         if job.now_h >= num.end_h:
-            job.status = FINISHED if num.end_is_planned else STOPPED
+            job.status = FINISHED if num.end_is_planned and job.progress_h > 0.0 else STOPPED
             return
         behind = job.progress_h < job.frontier_h
         per_h = rate(num, job.speed, job.replay_speed, behind) if works else 0.0
+        if works and per_h == 0.0 and takes_in(num, job, slots, drawn, row):
+            continue
 
         ages_by_work = num.clock == PROGRESS and not behind
 
@@ -195,18 +197,27 @@ def pass_to(num: Numbers, job: Any, to_h: float) -> None:
 def settle(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, flight_h: float = -inf
 ) -> None:
-    """End whatever ends at this instant; no save commits before `flight_h`."""
-    if flight_h <= job.now_h:
-        commit_all_due(num, job, slots, drawn, row, job.now_h)
+    """End whatever ends at this instant, but for rounding; no save commits before `flight_h`."""
+    now_h = job.now_h + NEAR * num.useful_h
+    if flight_h <= now_h:
+        commit_all_due(num, job, slots, drawn, row, now_h)
     changed = False
     for n in range(job.n_recoveries):
-        if job.recoveries[n].rule != NONE and job.recoveries[n].ends_at_h <= job.now_h:
+        if job.recoveries[n].rule != NONE and job.recoveries[n].ends_at_h <= now_h:
             next_stage(num, job, slots, drawn, row, n)
             changed = True
     if changed:
         refresh(num, job, slots)
-    if job.stalled_by != NONE and job.stall_ends_at_h <= job.now_h:
+    if job.stalled_by != NONE and job.stall_ends_at_h <= now_h:
         end_stall(num, job, slots, drawn, row)
+
+
+@uncounted_part
+def lose_for_good(num: Numbers, job: Any) -> None:
+    """First-time work that a job has not done again by its horizon is lost."""
+    if job.status == FINISHED and job.progress_h < job.frontier_h:
+        job.hours[num.lost] += job.frontier_h - job.progress_h
+        job.frontier_h = job.progress_h
 
 
 @uncounted_inlined
@@ -278,6 +289,7 @@ def run(
                 refresh(num, job, slots)
                 chunk, failure = known_from(strikes, row, chunk, failure + 1)
                 fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
+        lose_for_good(num, job)
         for part in range(num.n_parts):
             hours[OF_JOB + part, row] = job.hours[part]
         hours[0, row] = job.now_h

@@ -24,16 +24,15 @@ def stand_on_grid(num: Numbers, job: Any, capture: int, progress_h: float) -> No
     """The next save of a capture is that which the grid has beyond some progress."""
     saves = job.saves[capture]
     saves.due_h = due_after(num, capture, progress_h)
-    saves.completes = completes(num, capture, saves.due_h)
+    saves.completes_h = saves.due_h if completes(num, capture, saves.due_h) else inf
 
 
 @uncounted_part
-def try_again(num: Numbers, job: Any, capture: int, completing: bool) -> None:
-    """An abandoned save is due as the job goes on: one save, also if the next is due by then."""
+def make_due(job: Any, capture: int, due_h: float, completes_h: float) -> None:
+    """A save is due as the job goes on: one, also if others of its capture are by then."""
     saves = job.saves[capture]
-    on_grid = is_due(num, saves.due_h, job.progress_h)
-    saves.completes = completing or (on_grid and saves.completes)
-    saves.due_h = job.progress_h
+    saves.due_h = min(saves.due_h, due_h)
+    saves.completes_h = min(saves.completes_h, completes_h)
 
 
 @uncounted_part
@@ -79,18 +78,19 @@ def begin_flush(
             job.status = WANTS_SAVES
             return
         background_h = drawn.of_saves[table, number, row]
-    add_flight(job, capture, content_h, job.now_h + background_h, number, True)
+    add_flight(job, capture, content_h, job.now_h + background_h, number, 0.0, 0.0)
 
 
 @uncounted_part
 def add_flight(
-    job: Any, capture: int, content_h: float, at_h: float, number: int, completing: bool
-) -> None:
+    job: Any, capture: int, content_h: float, at_h: float, number: int,
+    due_h: float, completes_h: float,
+) -> None:  # fmt: skip
     """A save goes on in the background, and commits at an instant."""
     saves = job.saves[capture]
     flight = job.flights[capture][saves.n_in_flight]
     flight.content_h, flight.at_h, flight.number = content_h, at_h, number
-    flight.completes, flight.begun_h = completing, job.now_h
+    flight.due_h, flight.completes_h, flight.begun_h = due_h, completes_h, job.now_h
     flight.order = job.latest
     saves.n_in_flight += 1
 
@@ -102,7 +102,8 @@ def remove_flight(job: Any, capture: int, place: int) -> None:
     for n in range(place, last):
         here, after = job.flights[capture][n], job.flights[capture][n + 1]
         here.content_h, here.begun_h, here.at_h = after.content_h, after.begun_h, after.at_h
-        here.number, here.order, here.completes = after.number, after.order, after.completes
+        here.number, here.order = after.number, after.order
+        here.due_h, here.completes_h = after.due_h, after.completes_h
     job.saves[capture].n_in_flight = last
 
 
@@ -124,7 +125,7 @@ def commit_all_due(
         if at_h > until_h:
             return
         flight = job.flights[found][place]
-        content_h, number, completing = flight.content_h, flight.number, flight.completes
+        content_h, number, completing = flight.content_h, flight.number, flight.completes_h < inf
         remove_flight(job, found, place)
         commit(num, job, slots, drawn, row, found, content_h, number, completing)
         if job.waits_for == found:
@@ -134,16 +135,19 @@ def commit_all_due(
 @uncounted_part
 def end_stall(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
     """A save has stalled the job long enough: it goes on in the background, or commits."""
-    capture, number, completing = job.stalled_by, job.stall_number, job.stall_completes
+    capture, number, content_h = job.stalled_by, job.stall_number, job.stall_content_h
     job.stalled_by = NONE
     background_h = num.captures[capture].background_h
     if isnan(background_h):
         background_h = drawn.of_saves[num.captures[capture].background_table, number, row]
     if background_h > 0.0:
-        at_h = job.now_h + background_h
-        add_flight(job, capture, job.stall_content_h, at_h, number, completing)
+        add_flight(
+            job, capture, content_h, job.now_h + background_h, number,
+            job.stall_due_h, job.stall_completes_h,
+        )  # fmt: skip
     else:
-        commit(num, job, slots, drawn, row, capture, job.stall_content_h, number, completing)
+        completing = job.stall_completes_h < inf
+        commit(num, job, slots, drawn, row, capture, content_h, number, completing)
 
 
 @uncounted_part
@@ -202,7 +206,9 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
             if isnan(stall_h):
                 stall_h = drawn.of_saves[saves.stall_table, number, row]
         own.n_begun += 1
-        job.stalled_by, job.stall_number, job.stall_completes = capture, number, own.completes
+        completing = saves.parts == 1 or is_due(num, own.completes_h, job.progress_h)
+        job.stall_due_h, job.stall_completes_h = own.due_h, own.completes_h if completing else inf
+        job.stalled_by, job.stall_number = capture, number
         stand_on_grid(num, job, capture, job.progress_h)
         job.stall_content_h = job.progress_h
         job.stall_ends_at_h = job.now_h + stall_h
@@ -219,8 +225,8 @@ def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool) -> None
             if not is_due(num, job.saves[capture].due_h, job.progress_h):
                 stand_on_grid(num, job, capture, job.progress_h)
     if job.stalled_by != NONE:
-        if job.stall_content_h <= job.progress_h:
-            try_again(num, job, job.stalled_by, job.stall_completes)
+        if is_due(num, job.stall_due_h, job.progress_h):
+            make_due(job, job.stalled_by, job.stall_due_h, job.stall_completes_h)
         job.stalled_by = NONE
     job.waits_for = NONE
     for capture in range(num.n_captures):
@@ -233,6 +239,6 @@ def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool) -> None
                 and survives(num, job, slots, num.captures[after].tier, flight.order, False)
             ):
                 continue
-            if after == NONE and flight.content_h <= job.progress_h:
-                try_again(num, job, capture, flight.completes)
+            if after == NONE and is_due(num, flight.due_h, job.progress_h):
+                make_due(job, capture, flight.due_h, flight.completes_h)
             remove_flight(job, capture, n)

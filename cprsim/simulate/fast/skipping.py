@@ -6,10 +6,10 @@ from math import inf
 from typing import Any
 
 from cprsim.compiling import uncounted_part
+from cprsim.simulate.fast.saves import stand_on_grid
 from cprsim.simulate.numbers import NONE, Numbers
 from cprsim.simulate.transitions import (
     cycles_to_skip,
-    due_after,
     flushes_go_along,
     is_in_rhythm,
     keep_latest,
@@ -81,7 +81,7 @@ def are_in_rhythm(num: Numbers, job: Any, capture: int, within_h: float, per_h: 
         flight = job.flights[capture][n]
         if not is_in_rhythm(
             num, capture, job.saves[capture].due_h, within_h, per_h, n_in_flight - n,
-            flight.content_h, flight.completes, flight.at_h - job.now_h,
+            flight.content_h, flight.completes_h < inf, flight.at_h - job.now_h,
         ):  # fmt: skip
             return False
     if not flushes_go_along(num, capture, per_h):
@@ -106,7 +106,7 @@ def skip(num: Numbers, job: Any, capture: int, n: int, per_h: float) -> None:
     passed_h = worked_h + n * stall_h
     before_h = job.progress_h
     due_h = job.saves[capture].due_h
-    job.saves[capture].due_h = due_after(num, capture, due_h + (n - 1) * every_h)
+    stand_on_grid(num, job, capture, due_h + (n - 1) * every_h)
     job.progress_h += job.saves[capture].due_h - due_h
     job.now_h += passed_h
     book(num, job, before_h, worked_h)
@@ -121,10 +121,13 @@ def skip(num: Numbers, job: Any, capture: int, n: int, per_h: float) -> None:
         job.saves[other].n_begun += n // nth
         job.n_saves += n // nth // num.captures[other].parts
         for k in range(job.saves[other].n_in_flight):
-            job.flights[other][k].content_h += n * every_h
-            job.flights[other][k].begun_h += passed_h
-            job.flights[other][k].at_h += passed_h
-            job.flights[other][k].number += n // nth
+            flight = job.flights[other][k]
+            flight.content_h += n * every_h
+            flight.due_h += n * every_h
+            flight.completes_h += n * every_h
+            flight.begun_h += passed_h
+            flight.at_h += passed_h
+            flight.number += n // nth
 
 
 @uncounted_part

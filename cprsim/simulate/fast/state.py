@@ -8,31 +8,33 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cprsim.compiling import shared
+from cprsim.compiling import depends, shared
 from cprsim.records import Floats, Ints
 from cprsim.recovery.legal import MOST_IN_FLIGHT
 from cprsim.recovery.policy import PARTS_IN_ORDER
-from cprsim.simulate import transitions
+from cprsim.simulate import numbers, transitions
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.numbers import MOST_CAPTURES, NONE, link_of
 from cprsim.simulate.transitions import COPIES, SLOT
 
 shared(transitions, Path(__file__).parent)
+depends(Path(__file__).parent, numbers)
 
 MOST_RECOVERIES = 64
 MOST_PARTS = len(PARTS_IN_ORDER)
 
 SAVES = np.dtype(
-    [("due_h", "f8"), ("n_begun", "i8"), ("n_in_flight", "i8"), ("completes", "?")], align=True
+    [("due_h", "f8"), ("completes_h", "f8"), ("n_begun", "i8"), ("n_in_flight", "i8")], align=True
 )
 FLIGHT = np.dtype(
     [
         ("content_h", "f8"),
+        ("due_h", "f8"),  # progress from which what it stands for is due ...
+        ("completes_h", "f8"),  # ... and what of that completes a content; infinite: nothing
         ("begun_h", "f8"),  # instant at which it left the stall
         ("at_h", "f8"),  # instant at which it commits
         ("number", "i8"),
         ("order", "i8"),
-        ("completes", "?"),
     ],
     align=True,
 )
@@ -93,7 +95,8 @@ JOB = np.dtype(
         ("stall_ends_at_h", "f8"),
         ("stall_content_h", "f8"),
         ("stall_number", "i8"),
-        ("stall_completes", "?"),
+        ("stall_due_h", "f8"),
+        ("stall_completes_h", "f8"),
         ("stalled_by", "i8"),  # capture
         ("waits_for", "i8"),  # capture
         ("n_failures", "i8"),

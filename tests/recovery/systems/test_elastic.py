@@ -242,14 +242,15 @@ def test_oobleck_without_any_node_left_goes_back_to_a_save_or_the_start(
 
 def test_a_process_that_fails_leaves_oobleck_no_slower() -> None:
     facts = facts_of(0.25, n_nodes=4, scopes=(PROCESS,))
-    policy = oobleck.plan(facts, oobleck.OobleckOptions(reconfigure=0.25), "oobleck")
+    options = oobleck.OobleckOptions(reconfigure=0.25, grows="at once")
+    policy = oobleck.plan(facts, options, "oobleck")
     costs = ran(facts, policy, [ScopedFailure(1.125, (2,), 0, (inf,))], 4.0, (PROCESS,)).costs
     assert costs.useful_h[0] == pytest.approx(4.0 - 0.125 - 2 * 0.25)
 
 
 def test_varuna_goes_back_to_its_last_save() -> None:
     facts = facts_of(0.125, n_nodes=4, save_stall=Constant(0.25))
-    options = varuna.VarunaOptions(throughput=(8.0, 4.0), every_steps=8, restart=0.5)
+    options = varuna.VarunaOptions(throughput=(8.0, 4.0), every=8 * 0.125, restart=0.5)
     policy = varuna.plan(facts, options, "varuna")
     costs = ran(facts, policy, [ScopedFailure(2.0, (3,), 0, (inf,))], 6.0).costs
     hours = dict(zip(costs.parts, costs.hours[0], strict=True))
@@ -284,7 +285,7 @@ BAD_FOR_BOTH: list[tuple[dict[str, Any], str]] = [
 BAD_FOR_ONE: list[tuple[str, dict[str, Any], str]] = [
     ("oobleck", {"reconfigure": -1.0}, "negative"),
     ("oobleck", {"every": 0.0}, "positive"),
-    ("varuna", {"every_steps": 0}, "at least 1"),
+    ("varuna", {"every": 0.0}, "positive"),
     ("varuna", {"restart": -1.0}, "negative"),
 ]
 
@@ -309,7 +310,9 @@ def test_an_elastic_system_needs_the_time_of_a_step(system: str) -> None:
 def test_nodes_that_leave_together_are_taken_back_one_by_one() -> None:
     # as on a spot market: one node leaves, two leave at once; each comes back on its own
     facts = facts_of(0.25, n_nodes=4)
-    options = oobleck.OobleckOptions(throughput=(8.0, 6.0, 4.0, 2.0), reconfigure=0.25)
+    options = oobleck.OobleckOptions(
+        throughput=(8.0, 6.0, 4.0, 2.0), reconfigure=0.25, grows="at once"
+    )
     policy = oobleck.plan(facts, options, "oobleck")
     failures = [ScopedFailure(1.0, (0,), 0, (2.0,)), ScopedFailure(2.0, (1, 2), 0, (1.5, 3.0))]
     costs = ran(facts, policy, failures, 6.0).costs
@@ -320,3 +323,43 @@ def test_nodes_that_leave_together_are_taken_back_one_by_one() -> None:
     assert hours["regroup"] == pytest.approx(5 * 0.25)
     assert hours["lost"] == pytest.approx(0.0625)
     assert costs.useful_h[0] == pytest.approx(1.5 + 0.75 / 4 + 0.25 / 2 + 1.25 * 0.75 + 0.75)
+
+
+def useful_on(name: str, **options: Any) -> float:
+    """Of 8 h in which one of four nodes is lost at 1 h, another at 4 h, each back 1 h later."""
+    facts = facts_of(0.25, n_nodes=4, save_stall=Constant(0.0))
+    policy = SYSTEMS[name].plan(facts, SYSTEMS[name].options(**options), name)
+    failures = [ScopedFailure(1.0, (0,), 0, (1.0,)), ScopedFailure(4.0, (1,), 0, (1.0,))]
+    return float(ran(facts, policy, failures, 8.0).costs.useful_h[0])
+
+
+def test_a_node_that_is_back_is_taken_in_at_once_at_the_next_loss_or_at_a_time() -> None:
+    # 3/4 of the speed while one node is missing; no reconfiguration takes time, no step is in hand
+    still = {"reconfigure": 0.0}
+    assert useful_on("oobleck", grows="at once", **still) == pytest.approx(8.0 - 2 / 4)
+    assert useful_on("oobleck", **still) == pytest.approx(8.0 - 7 / 4, abs=0.01)  # never both
+    assert useful_on("oobleck", grows=3.0, **still) == pytest.approx(8.0 - (2 + 2) / 4)
+    assert useful_on("bamboo", backstop=100.0) == pytest.approx(8.0 - 2 / 4)
+    assert useful_on("bamboo", backstop=100.0, grows="next loss") == pytest.approx(6.25, abs=0.01)
+    assert useful_on("varuna", every=0.01, restart=0.0, grows=3.0) == pytest.approx(7.0)
+
+
+def test_the_next_loss_takes_nodes_in_with_its_own_reconfiguration() -> None:
+    facts = facts_of(0.25, n_nodes=4)
+    options = oobleck.OobleckOptions(throughput=(8.0, 6.0, 4.0), reconfigure=0.25)
+    policy = oobleck.plan(facts, options, "oobleck")
+    # 1 h; a reconfiguration; 1.75 h at 6/8 (.0625 h of a step are lost); another, after which one
+    # is missing still; 2.75 h at 6/8, though the second node is back as well
+    failures = [ScopedFailure(1.0, (0,), 0, (0.5,)), ScopedFailure(3.0, (1,), 0, (0.5,))]
+    costs = ran(facts, policy, failures, 6.0).costs
+    hours = dict(zip(costs.parts, costs.hours[0], strict=True))
+    assert hours["regroup"] == pytest.approx(0.5)
+    assert costs.useful_h[0] == pytest.approx(1.0 + 0.75 * 4.5 - hours["lost"])
+
+
+def test_a_job_that_stands_still_takes_a_node_in_at_once() -> None:
+    facts = facts_of(0.25, n_nodes=2)
+    options = oobleck.OobleckOptions(throughput=(1.0,), reconfigure=0.0)
+    policy = oobleck.plan(facts, options, "oobleck")
+    costs = ran(facts, policy, [ScopedFailure(1.0, (1,), 0, (2.0,))], 6.0).costs
+    assert costs.useful_h[0] == pytest.approx(4.0)

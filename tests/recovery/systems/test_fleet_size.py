@@ -18,7 +18,7 @@ cluster: {workers: 4, replicas: 4, spares: 0}
 failures: {kind: trace, file: counts.csv, format: counts, time_unit: h, begins: first}
 costs: {save: 10 s, load: 0 s, detect: 0 s, reschedule: 0 s}
 recovery:
-  - {strategy: oobleck, options: {throughput: table.csv, reconfigure: 15 min}}
+  - {strategy: oobleck, options: {throughput: table.csv, reconfigure: 15 min, grows: at once}}
 simulation: {replications: 4}
 """
 COUNTS = "time,nodes\n0,3\n2,4\n5,1\n6,2\n9,4\n10,4\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from math import sqrt
 
@@ -9,6 +10,7 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
+from cprsim.records import Cluster, Holds, Role
 from cprsim.recovery.systems.leaving_out import recycled_speeds
 from tests.recovery.systems.by_hand import (
     COPY_H,
@@ -37,7 +39,7 @@ def after(name: str, slots: object = (0,), scope: int = NODE, **options: object)
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [("bamboo", {}), ("lazarus", {}), ("recycle", {"pipelines": 2})]
+    ("name", "options"), [("bamboo", {}), ("lazarus", {"copies": 2}), ("recycle", {"pipelines": 2})]
 )
 def test_the_step_in_hand_two_reconfigurations_and_speed(
     name: str, options: dict[str, object]
@@ -61,10 +63,40 @@ def test_each_has_its_own_fatal_pairs() -> None:
         "recycle": {(0, 4)},
     }
     for name, pairs in fatal.items():
-        options = {"pipelines": 2} if name == "recycle" else {}
+        options = {"recycle": {"pipelines": 2}, "lazarus": {"copies": 2}}.get(name, {})
         for pair in ((0, 1), (1, 2), (0, 7), (0, 4)):
             found = after(name, pair, RACK, **options)
             assert (found.get("load", 0.0) == approx(LOAD_H)) == (pair in pairs), (name, pair)
+
+
+@pytest.mark.parametrize(("name", "options"), [("bamboo", {}), ("lazarus", {"copies": 2})])
+def test_a_second_loss_next_to_the_first_is_survived_as_copies_are_made_again(
+    name: str, options: dict[str, int]
+) -> None:
+    job = replace(facts(), cluster=Cluster((Role("worker", 8, Holds.SHARD),), n_spares=0))
+    policy = planned(name, job, **OPTIONS, **options)
+
+    def loads(*struck: tuple[float, tuple[int, ...]]) -> bool:
+        return "load" in spent(policy, *((at_h, slots, RACK) for at_h, slots in struck), job=job)
+
+    assert not loads((2.0, (2,)), (4.0, (3,)))
+    assert not loads((2.0, (3,)), (4.0, (2,)), (5.0, (4,)))
+    assert loads((2.0, (2,)), (2.125, (3,)))  # before that
+    assert loads((2.0, (2,)), (4.0, (0, 1)))
+    neighbours = (1, 3)  # of the smaller ring; groups are 0 and 1, 3 and 4, 5 to 7
+    assert loads((2.0, (2,)), (4.0, neighbours)) == (name == "bamboo")
+    assert loads((2.0, (2,)), (4.0, (3, 4)))
+    assert loads((2.0, (2,)), (4.0, (0, 1, 3, 4, 5, 6, 7)))
+
+
+def test_nodes_that_are_left_go_on_from_a_save_where_the_copies_are_lost() -> None:
+    # with 2 of 8 nodes missing for 8 h, and until their processes are started
+    cluster = Cluster((Role("worker", 8, Holds.SHARD),), n_spares=0)
+    job = facts(cluster=cluster, save_stall=Constant(0.0), save_background=None)
+    policy = planned("bamboo", job, reconfigure=0.0, backstop=0.5)
+    found = spent(policy, (4.0, (2, 3), RACK), job=job)
+    assert found["degraded"] == approx((8.0 + RESCHEDULE_H - DETECT_H - LOAD_H) * 2 / 8)
+    assert "wait" not in found
 
 
 def test_saves_behind_copies_are_for_racks_and_all_where_these_take_the_copies() -> None:
@@ -76,7 +108,7 @@ def test_saves_behind_copies_are_for_racks_and_all_where_these_take_the_copies()
         assert capture.every_h == pytest.approx((2 * SNAPSHOT_H / rates) ** 0.5, rel=0.01), name
     recycle = planned("recycle", job, pipelines=4).captures[0].every_h
     assert recycle == pytest.approx((2 * SNAPSHOT_H / rate) ** 0.5, rel=0.01)
-    lazarus = planned("lazarus", job).captures[0].every_h
+    lazarus = planned("lazarus", job, copies=2).captures[0].every_h
     assert lazarus == pytest.approx((2 * SNAPSHOT_H / (2 * rate)) ** 0.5, rel=0.01)
 
 
@@ -158,6 +190,7 @@ REFUSED = [
     ("recycle", {"pipelines": 1}, "`pipelines` of recycle is 1"),
     ("recycle", {"pipelines": 3}, "`pipelines` of recycle is 3"),
     ("lazarus", {"copies": 3}, "`copies` of lazarus is 3"),
+    ("lazarus", {}, "lazarus copies the experts of a mixture of experts: give `copies`"),
     ("bamboo", {"reconfigure": -1.0}, "`reconfigure` of bamboo is -1"),
 ]
 

@@ -1,0 +1,144 @@
+"""What values are kept as: plain data, short, and the same on another processor.
+
+A column of numbers is kept as their mean with weights near 1 that depend on the place: where one of
+n numbers changes by n * 1e-8 of it, or two change places, the mean shows it. Means are compared to
+1e-9. A hash of digits would move where the last bit of another processor's logarithm pushes one of
+100,000 numbers over the edge of its last digit, however few digits are kept. In longer data, whose
+numbers are of all sizes, the mean is that of their logarithms, and the rest is hashed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from math import asinh, fsum, isclose, isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tests.making import SCENARIOS
+
+Golden = Iterator[tuple[str, Any]]
+RELATIVE, NOTHING = 1e-9, 1e-12
+NO_DATA = "CPRSIM_DATA" not in os.environ
+"""Then nothing is there whose name begins with `data`."""
+
+
+def shipped() -> dict[Path, str]:
+    """The scenarios that can be read here, each with how its names begin."""
+    named = {
+        path: "data " * ("CPRSIM_DATA" in path.read_text("utf-8"))
+        for path in sorted(SCENARIOS.glob("*.yaml"))
+    }
+    return {path: name for path, name in named.items() if not (name and NO_DATA)}
+
+
+def plain(value: Any) -> Any:
+    """Records as mappings of what differs from the default, numbers with 12 digits."""
+    if is_dataclass(value) and not isinstance(value, type):
+        kept = {
+            one.name: found
+            for one in fields(value)
+            if repr(found := getattr(value, one.name)) != repr(one.default)
+        }
+        return {"is": type(value).__name__, **plain(kept)}
+    if isinstance(value, Enum):
+        return plain(value.value) if isinstance(value.value, str) else value.name.lower()
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray | pd.Series):
+        return plain(value.tolist())
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return [plain(one) for one in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, Path):
+        return value.name
+    return rounded(value) if isinstance(value, float) else value
+
+
+def rounded(number: float, digits: int = 12) -> float | str:
+    """The number with so many digits; what is none as text, which JSON has."""
+    return float(f"{number:.{digits}g}") if isfinite(number) else str(number)
+
+
+def digest(value: Any) -> list[Any]:
+    """In short: a hash of all but the numbers, how many these are, and the mean of their sizes."""
+    numbers: list[float] = []
+    words = json.dumps(_without_numbers(plain(value), numbers), sort_keys=True)
+    return [
+        hashlib.sha256(words.encode()).hexdigest()[:10],
+        len(numbers),
+        mean([asinh(1e6 * one) for one in numbers]),
+    ]
+
+
+def _without_numbers(value: Any, numbers: list[float]) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_numbers(value[key], numbers) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_without_numbers(one, numbers) for one in value]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        numbers.append(value)
+        return 0
+    return value
+
+
+def mean(numbers: Collection[float]) -> float:
+    """Their mean, with weights from 0.9 to 1.1."""
+    weighted = (x * (0.9 + 0.2 * (i * 0.6180339887498949 % 1.0)) for i, x in enumerate(numbers))
+    return float(rounded(fsum(weighted) / max(len(numbers), 1)))
+
+
+def table(frame: pd.DataFrame) -> dict[str, Any]:
+    """Mean of each column of numbers, and how many are none; those of zeros alone are left out."""
+    found = {}
+    for name, column in frame.items():
+        if column.dtype.kind in "biuf":
+            values = column.to_numpy(float)
+            known = values[np.isfinite(values)]
+            if (abs(known) > NOTHING).any():
+                n_none = len(values) - len(known)
+                found[str(name)] = [mean(known), n_none] if n_none else mean(known)
+    return found
+
+
+def numbers_in(value: Any) -> list[float]:
+    """All numbers of plain data but truths and zeros, sorted, with 9 digits."""
+    found: list[float] = []
+    _without_numbers(plain(value), found)
+    return sorted(float(rounded(float(one), 9)) for one in found if abs(one) > NOTHING)
+
+
+def differences(stored: Any, found: Any, at: str = "", relative: float = RELATIVE) -> list[str]:
+    """What differs, with where it stands; of a list that is another one, what is gone and new."""
+    if isinstance(stored, dict) and isinstance(found, dict):
+        return [
+            one
+            for key in sorted({*stored, *found})
+            for one in differences(stored.get(key), found.get(key), f"{at}/{key}", relative)
+        ]
+    if isinstance(stored, list) and isinstance(found, list):
+        if len(stored) == len(found):
+            pairs = enumerate(zip(stored, found, strict=True))
+            wrong = [one for n, pair in pairs for one in differences(*pair, f"{at}/{n}", relative)]
+            if len(wrong) < 3:
+                return wrong
+        count = Counter(map(str, stored)), Counter(map(str, found))
+        gone, new = sorted(count[0] - count[1]), sorted(count[1] - count[0])
+        return [f"{at}: {len(gone)} gone {gone[:5]}, {len(new)} new {new[:5]}"]
+    return [] if _is_same(stored, found, relative) else [f"{at}: {stored!r} -> {found!r}"]
+
+
+def _is_same(stored: Any, found: Any, relative: float) -> bool:
+    both = (stored, found)
+    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in both):
+        return isclose(stored, found, rel_tol=relative, abs_tol=NOTHING)
+    return bool(stored == found)
