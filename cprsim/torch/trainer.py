@@ -214,7 +214,8 @@ def _repeat() -> None:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
     warnings.filterwarnings("ignore", ".*does not have a deterministic implementation")
-    torch.sparse.check_sparse_tensor_invariants.disable()  # as is the default, which it warns of
+    invariants: Any = torch.sparse.check_sparse_tensor_invariants
+    invariants.disable()  # as is the default, which PyTorch warns of
     torch.backends.cudnn.benchmark = False
     torch.set_num_threads(1)
 
