@@ -27,7 +27,7 @@ SETTINGS = settings(
 
 @st.composite
 def damaged(draw: st.DrawFn, files: list[Path]) -> tuple[str, str]:
-    """The name of a file, and its text with a few lines dropped, said twice, or with junk in them."""
+    """A file name, and its text with a few lines dropped, repeated, cut or with junk in them."""
     path = draw(st.sampled_from(files))
     lines = path.read_text("utf-8").splitlines()
     for _ in range(draw(st.integers(1, 4))):
