@@ -66,8 +66,10 @@ bench: $(VENV)/.has-run  ## Measure the simulator's speed
 rehearse: $(VENV)/.has-run  ## Run a scenario on real processes beside its prediction (about 3 minutes)
 	@$(BIN)/cprsim rehearse scenarios/rehearsal.yaml --strategies full,partial,cpr,cpr-mfu \
 	    --set job.useful='20 s' --set kernel.samples=66000
-campaign promise: %: $(VENV)/.has-run  ## Long measurements that resume: rehearsals of ten failure traces; the selector's promise
-	@$(BIN)/python -m benchmarks.$@
+campaign: $(VENV)/.has-run  ## Rehearse ten failure traces and one run of 20 minutes (up to 3 hours; resumes)
+	@$(BIN)/python -m benchmarks.campaign
+promise: $(VENV)/.has-run  ## Compare the selector's intervals with losses measured on fresh data (up to 90 minutes)
+	@$(BIN)/python benchmarks/promise.py
 promise-torch: $(VENV)/.has-oracle  ## The promise for a PyTorch model
 	@$(BIN)/python benchmarks/promise_torch.py
 held-out: $(VENV)/.has-oracle  ## Compare predicted losses with runs that took no part in a fit (CPRSIM_DATA: real clicks too)

@@ -202,7 +202,7 @@ def test_the_makefile_has_every_target_that_the_documents_name() -> None:
 def test_ci_runs_the_commands_that_contributing_names() -> None:
     script = ROOT / ".ci" / "run"
     commands = re.findall(r"^make [a-z]+$", script.read_text("utf-8"), re.MULTILINE)
-    assert commands == ["make demo", "make check", "make oracle", "make browser"]
+    assert commands == ["make demo", "make check", "make oracle"]
     assert all(command in contributing() for command in commands)
     assert os.access(script, os.X_OK)
 
@@ -215,12 +215,7 @@ def test_every_dependency_is_pinned_at_a_version_that_it_allows() -> None:
     extras = project["optional-dependencies"]
     wanted = map(
         Requirement,
-        project["dependencies"]
-        + extras["dev"]
-        + extras["notebooks"]
-        + extras["site"]
-        + extras["browser"]
-        + extras["ray"],
+        project["dependencies"] + extras["dev"] + extras["notebooks"] + extras["site"],
     )
     pinned = dict(
         line.split("==")

@@ -156,7 +156,7 @@ class Pages:
 
 
 def sketch(figure, name, label) -> Markup:
-    return Markup('<svg id="{}" aria-label="{}"></svg>').format(name, label)
+    return Markup('<svg aria-label="{}"></svg>').format(label)
 
 
 @pytest.fixture(scope="session")

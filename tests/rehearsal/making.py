@@ -12,7 +12,7 @@ from cprsim.kernel.training import TrainingPlan
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, fresh_model, image_bytes
-from cprsim.rehearsal.nodes import JobNodes
+from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, SaveBehind, Speeds, saves_due
 from cprsim.rehearsal.prediction import FoldedRun, folded
 from cprsim.rehearsal.supervisor import FinishedRun, Supervisor
@@ -77,7 +77,7 @@ def orders(
     )
 
 
-def run(placement: JobNodes, what: Material, todo: Orders, name: str) -> FinishedRun:
+def run(placement: ForkServer, what: Material, todo: Orders, name: str) -> FinishedRun:
     """Run orders on real processes."""
     store = placement.folder / f"run-{name}"
     return Supervisor(placement, what, todo, store, fresh_model(what)).run()
