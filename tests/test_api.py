@@ -411,6 +411,8 @@ def test_a_curve_and_a_limit_make_a_selection(tmp_path: Path) -> None:
     curve = cprsim.read(path)
     assert isinstance(curve, cprsim.Curve)
     assert curve.losses([0.15])["loss"].item() == pytest.approx(0.015)
+    with pytest.raises(cprsim.CprsimError, match="pls: 'x' should be numbers"):
+        curve.losses("x")
     assert curve.weights().shape == (1, 1)
     chosen = cprsim.select(small_scenario(), max_auc_loss=0.002, curve=curve, replications=100)
     best = chosen.table[chosen.table["part"] == "best"].set_index("strategy")

@@ -71,8 +71,16 @@ class Curve(Answer):
         Returns
         -------
         A row per strategy, metric and portion: loss, low, high (95 %).
+
+        Raises
+        ------
+        ParameterError : portions that are no numbers
         """
-        return self._priced([(one, np.asarray(pls, float)) for one in self._file.responses])
+        try:
+            portions = np.atleast_1d(np.asarray(pls, float))
+        except (TypeError, ValueError):
+            raise ParameterError(f"pls: {pls!r} should be numbers, such as [0.05, 0.1]") from None
+        return self._priced([(one, portions) for one in self._file.responses])
 
     def loss_of(
         self, failures: Sequence[tuple[float, int | Sequence[int]]], save_every: float,
