@@ -30,9 +30,8 @@ test-long: $(VENV)/.has-test  ## Run the tests that take their time: damaged inp
 test-rehearsal: $(VENV)/.has-test  ## Run the long tests of rehearsals (5 minutes on an idle machine; not part of check)
 	@$(BIN)/pytest -q -m long tests/rehearsal
 check: $(VENV)/.has-check  ## Everything that has to hold before a commit
-	@$(MAKE) --no-print-directory --jobs=$(CORES) --output-sync style types layers site
-	@$(MAKE) --no-print-directory test test-long docs-check notebooks-check
-	@echo "make check: all good"
+	@printf '%s\n' style types layers site | xargs -n 1 -P $(CORES) .ci/stage
+	@printf '%s\n' test test-long docs-check notebooks-check | xargs -n 1 .ci/stage
 style: $(VENV)/.has-test
 	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ."; exit 1; }
 	@$(BIN)/ruff check --quiet .
