@@ -171,8 +171,7 @@ def test_what_a_format_says_is_read_not_inferred(tmp_path: Path) -> None:
 
 def test_a_period_beyond_what_the_file_holds_is_not_called_given() -> None:
     from cprsim.failures.outages import outages_of
-    from cprsim.fitting.lifetimes import FirstUptime
-    from cprsim.making.fit_log import observation_of
+    from cprsim.making.fit_log import log_asked, observation_of
 
     at_h = np.array([0.0, 5.0])
     outages = outages_of(
@@ -180,9 +179,8 @@ def test_a_period_beyond_what_the_file_holds_is_not_called_given() -> None:
         origin="2000-01-02T00:00:00",
     )  # fmt: skip
     said = observation_of(
-        outages, FirstUptime.NEW, form="lanl", nodes=None, node=None,
-        period=("2000-01-01", "2000-01-04"), age=None, cause=None,
-    )  # fmt: skip
+        outages, log_asked(Path("log"), period=("2000-01-01", "2000-01-04")), "lanl"
+    )
     assert said.begins.origin == "inferred: what the file holds within --from 2000-01-01"
     assert said.ends.origin == "given: --to"
     assert (said.ends.value, said.n_nodes.origin) == ("2000-01-04T00:00:00", "read: column nodes")
