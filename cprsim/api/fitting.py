@@ -22,7 +22,7 @@ from cprsim.making.options import BOOTSTRAP, JOB_NODES, SEED
 from cprsim.plots.fit import fit_figures
 from cprsim.present.document import Document
 from cprsim.present.fit import FitReport, document_of_fit
-from cprsim.present.fit_json import causes_as_json, domains_as_json, groups_as_json
+from cprsim.present.fit_json import causes_as_json, groups_as_json
 from cprsim.scenario.yaml_text import read_document
 
 if TYPE_CHECKING:
@@ -65,13 +65,13 @@ class Fit(Answer):
     def fragment(self) -> str:
         """The section `failures` of a scenario as YAML, each number with its interval.
 
-        By cause and by domain a source for each; by another column a document for each group.
+        By cause a source for each; by another column a document for each group.
         """
         return self._report.to_save or self._report.text
 
     @property
     def apart(self) -> pd.DataFrame:
-        """A row per cause or group, or one of the shocks of domains; empty where not asked for.
+        """A row per cause or group; empty where not asked for.
 
         Columns: those of ``cprsim fit --json``, ``_estimate``, ``_low`` and ``_high`` behind a
         number's name.
@@ -81,7 +81,6 @@ class Fit(Answer):
         apart = self._report.apart
         rows = causes_as_json(apart.causes, apart.cause_fragments)
         rows += [] if apart.groups is None else groups_as_json(apart.groups)["groups"]
-        rows += [] if apart.domains is None else [domains_as_json(apart.domains)]
         return pd.json_normalize(rows, sep="_")
 
     @property
@@ -99,7 +98,7 @@ class Fit(Answer):
 
     @property
     def scopes(self) -> list[dict[str, Any]]:
-        """The section `scopes` beside it: by cause and by domain, else empty."""
+        """The section `scopes` beside it: by cause, else empty."""
         return _sections(self._whole).get("scopes") or []
 
     @property
@@ -166,7 +165,6 @@ def fit(
     coalesce: str | None = None,
     together: str | None = None,
     by: str | None = None,
-    domain: str | None = None,
     reach: Mapping[str, str] | None = None,
     cause: str | None = None,
     node: str | None = None,
@@ -193,7 +191,6 @@ def fit(
     coalesce : failures of one node within so long of each other are one, ``"10 min"``
     together : failures of nodes within so long of the one before are one event, ``"1 min"``
     by : ``"cause"``: a fit for each; or a column: a fit for each group of nodes
-    domain : a column of racks, switches or chassis, which have shocks of their own
     reach : by cause: what each kills, ``{"power": "rack"}``; default: a node
     cause, node : these alone
     age : of the nodes when the log begins
@@ -218,7 +215,7 @@ def fit(
         coalesce=coalesce, together=together, cause=cause, node=node, age=age,
     )  # fmt: skip
     to_make = FitAsked(
-        by=by, domain=domain, reach=reach or {}, now=now,
+        by=by, reach=reach or {}, now=now,
         through_window=through_window, job_nodes=job_nodes, bootstrap=bootstrap, seed=seed,
         circle=circle,
     )  # fmt: skip

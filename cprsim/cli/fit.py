@@ -116,15 +116,6 @@ def fit(
             show_default=False,
         ),
     ] = None,
-    domain: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="A column that names each node's rack, switch or chassis: their own shocks, and "
-            "a fragment with a source for them.",
-            show_default=False,
-        ),
-    ] = None,
     reach: Annotated[
         list[str] | None,
         typer.Option(
@@ -139,15 +130,6 @@ def fit(
             "--since-last",
             metavar="RESULT",
             help="What an earlier fit printed with --json: has the rate changed since?",
-            show_default=False,
-        ),
-    ] = None,
-    anonymize: Annotated[
-        Path | None,
-        typer.Option(
-            "--anonymize",
-            metavar="OUT",
-            help="Write the log to a new file without names and dates, for the same fit.",
             show_default=False,
         ),
     ] = None,
@@ -236,7 +218,6 @@ def fit(
     from dataclasses import replace
 
     from cprsim.errors import ParameterError
-    from cprsim.failures.outages import anonymous_rows, how_to_fit
     from cprsim.fitting.since_last import compared, read_before
     from cprsim.making.fit_log import (
         FitAsked,
@@ -248,16 +229,14 @@ def fit(
     from cprsim.present.fit import FitReport, blocks_of_fit, document_of_fit, since_sentences
     from cprsim.present.fit_json import (
         causes_as_json,
-        domains_as_json,
         fit_as_json,
         groups_as_json,
         since_as_json,
     )
     from cprsim.whole_file import require_new, write_new
 
-    for new in (save, anonymize):
-        if new is not None:
-            require_new(new)
+    if save is not None:
+        require_new(save)
     before = None if since_last is None else read_before(since_last)
     n_nodes, node_file = nodes_option(nodes)
     columns_ours = column_names(columns or [])
@@ -277,15 +256,12 @@ def fit(
         age=age and age.value,
     )
     to_make = FitAsked(
-        by=by, domain=domain, reach=_by_cause_said(reach or []), now=now,
+        by=by, reach=_by_cause_said(reach or []), now=now,
         through_window=through_window, job_nodes=job_nodes, bootstrap=bootstrap, seed=seed,
         circle=circle,
     )  # fmt: skip
     pulse.doing("reading the log")
     log = read_to_fit(asked)
-    if anonymize is not None:
-        write_new(anonymize, "\n".join(anonymous_rows(log.as_read)) + "\n")
-        complain(f"same fit: cprsim fit {anonymize} {how_to_fit(log.as_read)}")
     pulse.doing("fitting")
     fitted, apart = to_make.of(log)
     report = FitReport.of(
@@ -310,7 +286,6 @@ def fit(
             each = causes_as_json(apart.causes, apart.cause_fragments)
             more = {"causes": each, "fragment_of_causes": apart.fragment_of_causes}
         more |= {"by_group": groups_as_json(apart.groups)} if apart.groups else {}
-        more |= {"domains": domains_as_json(apart.domains)} if apart.domains else {}
         more |= {"since_last": since_as_json(since)} if since else {}
         return {**fit_as_json(report, figures), **more}
 

@@ -1,4 +1,4 @@
-"""A log taken apart: by cause, by groups of nodes, or by domains."""
+"""A log taken apart: by cause, or by groups of nodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from cprsim.fitting.by_group import ByGroup
 from cprsim.fitting.causes import CauseFragment, OfCause
-from cprsim.fitting.domains import ByDomain
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +16,6 @@ class TakenApart:
     cause_fragments: tuple[CauseFragment, ...] = ()  # of each alone
     fragment_of_causes: str | None = None  # with a source for each
     groups: ByGroup | None = None
-    domains: ByDomain | None = None
 
 
 WHOLE = TakenApart()

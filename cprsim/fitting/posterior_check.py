@@ -1,7 +1,7 @@
 """Whether logs simulated from a fit look like the log.
 
-Nodes that differ, shocks of random nodes and of domains, and, where asked for, a rate that changes
-along the log and at random.
+Nodes that differ, shocks of random nodes, and, where asked for, a rate that changes along the log
+and at random.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE
 from cprsim.failures.outages import Outages
 from cprsim.failures.random_factor import CourseExpectation, RandomFactor
-from cprsim.fitting.coalescing import first_of_chain
 from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.fitting.correlation import Portrait, portrait, portrait_of
-from cprsim.fitting.domains import DomainFit
 from cprsim.fitting.random_rate import smoothed
 from cprsim.records import Cluster, Floats, Holds, Ints, Role
 from cprsim.streams import stream
@@ -53,18 +51,16 @@ class Compared:
 
 def check_by_simulation(
     outages: Outages, fitted: CorrelatedFit, *, n: int = N_SIMULATED, seed: int = 0,
-    domains: DomainFit | None = None, course: RateCourse | None = None,
-    factor: RandomFactor | None = None,
+    course: RateCourse | None = None, factor: RandomFactor | None = None,
 ) -> tuple[Compared, ...]:  # fmt: skip
     """Simulate the whole cluster from its fit, and hold the trace's statistics beside it.
 
     Parameters
     ----------
-    outages : the trace, those near in time brought together where the domains' fit has them so
-    fitted : what was fitted to it; with domains, to failures of nodes alone
+    outages : the trace
+    fitted : what was fitted to it
     n : simulated traces, each of the trace's nodes and length
     seed : of the simulation
-    domains : their shocks come on top
     course : a rate that changes; `fitted` is then of the trace made even, see `made_even`
     factor : random, on the rate of the course; needs one
 
@@ -76,7 +72,6 @@ def check_by_simulation(
     """
     real = portrait_of(outages)
     expected = _expected_failures(fitted)
-    expected += 0.0 if domains is None else domains.failures_of_shocks
     if not n * expected <= MOST_FAILURES:
         n = int(MOST_FAILURES / expected) if expected > 0 else 0
     if n < FEWEST_SIMULATED:
@@ -85,23 +80,18 @@ def check_by_simulation(
             f"needed; at most {MOST_FAILURES:.3g} failures in all are simulated"
         )
     if course is not None and factor is not None:
-        own = _drawn_at_random_pace(fitted, n, seed, course, factor, _lives(outages))
+        drawn = _drawn_at_random_pace(fitted, n, seed, course, factor, _lives(outages))
     else:
-        own = _own(fitted, n, seed, course)
-    drawn = _with_domains(own, fitted, n, seed, domains)
-    simulated = list(_portraits(drawn, fitted, n, domains, whole=all(outages.window_given)))
+        drawn = _own(fitted, n, seed, course)
+    simulated = list(_portraits(drawn, fitted, n, whole=all(outages.window_given)))
     if len(simulated) < FEWEST_SIMULATED:
         raise ParameterError(
             f"only {len(simulated)} of {n} simulated logs have two failures, as the log itself has"
         )
-    rows = [
+    return tuple(
         _compared(name, getattr(real, name), [getattr(one, name) for one in simulated])
         for name in (field.name for field in fields(Portrait))
-    ]
-    if domains is not None:
-        shares = domains.shares_in_shocks(*drawn, n).tolist()
-        rows.append(_compared("share_in_domain_shocks", domains.share_of_failures, shares))
-    return tuple(rows)
+    )
 
 
 def made_even(outages: Outages, course: RateCourse) -> Outages:
@@ -158,28 +148,14 @@ def _own(fitted: CorrelatedFit, n: int, seed: int, course: RateCourse | None) ->
     return replication, at_h, node
 
 
-def _with_domains(
-    own: Drawn, fitted: CorrelatedFit, n: int, seed: int, domains: DomainFit | None
-) -> Drawn:
-    if domains is None:
-        return own
-    struck = domains.draw(n, stream(seed, 0, "fit/domains"))
-    replication, at_h, node = (np.concatenate(pair) for pair in zip(own, struck, strict=True))
-    return _in_order_and_there(replication, at_h, node, fitted.lives)
-
-
-def _portraits(
-    drawn: Drawn, fitted: CorrelatedFit, n: int, domains: DomainFit | None, *, whole: bool
-) -> Iterator[Portrait]:
+def _portraits(drawn: Drawn, fitted: CorrelatedFit, n: int, *, whole: bool) -> Iterator[Portrait]:
     """Statistics of simulated traces, each watched from its beginning on; see `portrait`."""
     replication, at_h, node = drawn
-    within_h = 0.0 if domains is None else domains.within_h
     borders = np.searchsorted(replication, np.arange(n + 1))
     for first, last in pairwise(borders.tolist()):
         if last - first >= 2:
             rows = slice(first, last)
-            together = at_h[rows][first_of_chain(at_h[rows], within_h)]
-            yield portrait(together, node[rows], fitted.n_nodes, fitted.watched_h, whole=whole)
+            yield portrait(at_h[rows], node[rows], fitted.n_nodes, fitted.watched_h, whole=whole)
 
 
 def _drawn(fitted: CorrelatedFit, n: int, seed: int) -> Drawn:

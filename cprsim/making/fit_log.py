@@ -125,7 +125,6 @@ class FitAsked:
     Parameters
     ----------
     by : ``cause``, or a column of groups of nodes
-    domain : a column of racks, switches or chassis
     reach : of ``by cause``: what each cause kills
     now : a fragment for what comes after the log
     through_window : a fragment, and a circle, with the rate as it changes along the log
@@ -140,7 +139,6 @@ class FitAsked:
     """
 
     by: str | None = None
-    domain: str | None = None
     reach: Mapping[str, str] = field(default_factory=dict)
     now: bool = False
     through_window: bool = False
@@ -153,13 +151,11 @@ class FitAsked:
         """Raise ParameterError for what does not go together."""
         from cprsim.errors import ParameterError
 
-        if self.by is not None and self.domain is not None:
-            raise ParameterError("--by and --domain: each writes a fragment; give one of them")
         if self.now and self.through_window:
             raise ParameterError("--now and --through-window: each is a fragment; give one of them")
         for option, is_so in (("--now", self.now), ("--through-window", self.through_window)):
-            if is_so and (self.by is not None or self.domain is not None):
-                message = "goes without --by and --domain, which take the whole window"
+            if is_so and self.by is not None:
+                message = "goes without --by, which takes the whole window"
                 raise ParameterError(f"{option}: {message}")
         if self.reach and self.by != "cause":
             raise ParameterError("--reach: goes with --by cause")
@@ -169,7 +165,6 @@ class FitAsked:
         from cprsim.errors import ParameterError
         from cprsim.fitting.apart import WHOLE, TakenApart
         from cprsim.fitting.by_group import ByGroup
-        from cprsim.fitting.domains import ByDomain, fit_domains
         from cprsim.fitting.fragments import nodes_of_job
 
         if self.by == "cause" and log.asked.cause is not None:
@@ -182,11 +177,7 @@ class FitAsked:
         if self.by is not None:
             groups = ByGroup.of(fitted, log.groups(self.by), log.asked.first, name)
             return fitted, TakenApart(groups=groups)
-        if self.domain is None:
-            return fitted, WHOLE
-        found = fit_domains(log.apart, log.groups(self.domain), log.within_h)
-        domains = ByDomain.of(found, name, n_job, fitted.observation)
-        return fitted, TakenApart(domains=domains)
+        return fitted, WHOLE
 
     def _causes(self, log: LogRead, fitted: TraceFit, name: str, n_job: int) -> TakenApart:
         from cprsim.fitting.apart import TakenApart

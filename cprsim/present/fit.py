@@ -15,7 +15,6 @@ from cprsim.fitting.by_group import ByGroup, OfGroup
 from cprsim.fitting.causes import AGES_H, RESTART_H, SAVE_H, OfCause
 from cprsim.fitting.correlated_fit import FrailtyFit
 from cprsim.fitting.correlation import WORST_FRACTION
-from cprsim.fitting.domains import ByDomain
 from cprsim.fitting.families import Fit
 from cprsim.fitting.fragments import fragment, job_fragment, nodes_of_job
 from cprsim.fitting.goodness import P_REJECTED, Judged, Ranking
@@ -111,7 +110,7 @@ class FitReport:
             if course is not None and written is not None:
                 written = "\n".join([*_not_in_it(course, random), written])
         circle, why_no_circle = _circle(
-            fitted, circle_seed, apart.domains, course if through_window else None, random
+            fitted, circle_seed, course if through_window else None, random
         )
         verdicts = verdict(fitted, n_job)
         return cls(
@@ -130,8 +129,6 @@ class FitReport:
         """What a file gets: the fragment of what was asked for; of groups, that of each."""
         if self.apart.causes:
             return self.apart.fragment_of_causes
-        if self.apart.domains is not None:
-            return self.apart.domains.fragment
         if self.apart.groups is not None:
             return "---\n".join(self.apart.groups.fragments)
         return self.fragment
@@ -207,9 +204,6 @@ def document_of_fit(report: FitReport) -> Document:
             Section("For the scenario", _fragment_blocks(report)),
             Section("Causes", _cause_blocks(report) if report.apart.causes else []),
             Section("Groups", _group_blocks(report.apart.groups) if report.apart.groups else []),
-            Section(
-                "Domains", _domain_blocks(report.apart.domains) if report.apart.domains else []
-            ),
         ],
     )
 
@@ -244,26 +238,21 @@ def _fragment_blocks(report: FitReport) -> list[Block]:
 def _circle(
     fitted: TraceFit,
     seed: int | None,
-    domains: ByDomain | None,
     course: Rates | None,
     random: RandomRate | None,
 ) -> tuple[tuple[Compared, ...], str]:
     """The log beside its simulation, or why it can't be simulated."""
     if seed is None:
         return (), ""
-    alone = fitted if domains is None else domains.alone
-    if alone is None:
-        return (), f"failures of nodes alone could not be fitted: {domains and domains.why_not}"
-    if alone.correlated is None:
-        why_not = alone.why_not_correlated
+    if fitted.correlated is None:
+        why_not = fitted.why_not_correlated
         return (), f"nodes that differ could not be fitted to this log: {why_not}"
     try:
         if course is not None:
             factor = None if random is None else random.factor
             found = check_through_window(fitted.outages, course.course, seed=seed, factor=factor)
             return found, ""
-        shocks = None if domains is None else domains.fitted
-        return check_by_simulation(fitted.outages, alone.correlated, seed=seed, domains=shocks), ""
+        return check_by_simulation(fitted.outages, fitted.correlated, seed=seed), ""
     except (CprsimError, ArithmeticError, ValueError) as error:
         return (), f"the fit can't be simulated: {error}"
 
@@ -425,11 +414,10 @@ def _circle_blocks(report: FitReport) -> list[Block]:
         return [Words([f"no circle: {report.why_no_circle}"])]
     if not report.circle:
         return []
-    cause, domains = report.fitted.observation.cause, report.apart.domains
+    cause = report.fitted.observation.cause
     words = {
         "simulated: this cause alone, whose clocks no other cause's repair renews":
             cause is not None,
-        "simulated: nodes alone, and the shocks of domains besides": domains is not None,
         "simulated: the rate as it changes along the log": report.through_window,
         "simulated: a random factor on the rate": report.through_window
             and report.random is not None and report.random.is_claimed,
@@ -490,7 +478,7 @@ def _fit_line(one: OfCause) -> str:
     return f"{one_line(one.name)}: weibull: {_intervals(one.uptimes)}; {shares}"
 
 
-# --------------------------------------------------------------------------- groups and domains
+# --------------------------------------------------------------------------------------- groups
 
 
 def _group_blocks(found: ByGroup) -> list[Block]:
@@ -523,21 +511,6 @@ def _group_cells(one: OfGroup) -> list[str]:
     shape = NO_NUMBER if one.uptimes is None else _in_brackets(one.uptimes.parameters[0])
     rate = _in_brackets(one.rate_per_h, MONTH_H)
     return [one_line(one.name, 30), str(one.n_nodes), str(one.n_failures), rate, shape, ratio]
-
-
-def _domain_blocks(found: ByDomain) -> list[Block]:
-    """What shocks of racks and switches do, and the fragment with a source for them."""
-    one = found.fitted
-    return [
-        Words([
-            f"{one.n_shocks} shocks of {one.n_domains} domains by {one_line(one.column)} (chance "
-            f"makes {one.by_chance:.3g}), within {one.within_h:.3g} h: {one.share_of_failures:.1%} "
-            "of the failures.",
-            f"Each domain has {_in_brackets(one.rate_per_h, MONTH_H)} per 30 days; a shock strikes "
-            f"{_in_brackets(one.struck, 100.0)} % of its nodes. With 95 % intervals.",
-        ]),
-        ListingBlock("A source for nodes alone, and one for racks", found.text),
-    ]  # fmt: skip
 
 
 def since_sentences(since: Since) -> list[str]:

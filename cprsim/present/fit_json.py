@@ -10,7 +10,6 @@ from cprsim.estimate import Estimate, interval
 from cprsim.fitting.by_group import ByGroup
 from cprsim.fitting.causes import AGES_H, CauseFragment, OfCause
 from cprsim.fitting.correlation import WORST_FRACTION
-from cprsim.fitting.domains import ByDomain
 from cprsim.fitting.families import Fit
 from cprsim.fitting.goodness import Judged
 from cprsim.fitting.lifetimes import Lifetimes
@@ -233,23 +232,6 @@ def groups_as_json(found: ByGroup) -> dict[str, Any]:
             }
             for one, text in zip(found.groups, found.fragments, strict=True)
         ],
-    }
-
-
-def domains_as_json(found: ByDomain) -> dict[str, Any]:
-    """The same for scripts."""
-    one = found.fitted
-    return {
-        "column": one.column,
-        "domains": one.n_domains,
-        "nodes_each": one.n_nodes_each,
-        "within_h": one.within_h,
-        "shocks": one.n_shocks,
-        "by_chance": one.by_chance,
-        "share_of_failures": one.share_of_failures,
-        "rate_per_h": _plain(one.rate_per_h),
-        "struck": _plain(one.struck),
-        "fragment": found.text,
     }
 
 

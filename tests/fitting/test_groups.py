@@ -1,4 +1,4 @@
-"""Groups of nodes and domains: truths that are found, fragments that run, what can't be said."""
+"""Groups of nodes: truths that are found, what can't be said."""
 
 from __future__ import annotations
 
@@ -8,18 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.experiments.assemble import assemble
 from cprsim.failures.outages import NodeGroups, Outages, outages_of
-from cprsim.failures.several import SeveralSources
 from cprsim.fitting.by_group import hazard_ratios
 from cprsim.fitting.coalescing import brought_together
-from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.correlation import togetherness
-from cprsim.fitting.domains import fit_domains
 from cprsim.fitting.lifetimes import lifetimes_of, uptimes
-from cprsim.fitting.posterior_check import check_by_simulation
-from cprsim.scenario import load_scenario
-from tests.fitting.test_causes import REST
 from tests.making import call
 
 WINDOW_H = 4000.0
@@ -112,28 +105,6 @@ def test_the_command_fits_each_group_and_writes_its_fragment(tmp_path: Path) -> 
     assert "ratio of hazards" in shown.stdout
 
 
-def test_shocks_of_racks_are_found_and_their_fragment_runs(tmp_path: Path) -> None:
-    log, groups = racks(2)
-    path, made = written(tmp_path / "log.csv", log, groups), tmp_path / "made.yaml"
-    asked = ("fit", path, *OPTIONS, "--domain", "rack", "--together", "2 min", "--job-nodes", 30)
-    said = json.loads(call(*asked, "--save", made, "--json").stdout)["domains"]
-    assert (said["domains"], said["nodes_each"]) == (20, N_EACH)
-    assert said["rate_per_h"]["low"] < 1 / EVERY_H < said["rate_per_h"]["high"]
-    assert said["struck"]["low"] < STRUCK < said["struck"]["high"]
-    scenario = tmp_path / "scenario.yaml"
-    rest = REST.replace("emb_ps: 10}", f"emb_ps: 10, rack: {N_EACH}}}")
-    scenario.write_text(rest + made.read_text())
-    experiment = assemble(load_scenario(scenario))
-    assert [(one.name, one.reach.name) for one in experiment.scopes] == [
-        ("node", "NODE"), ("rack", "RACK"),
-    ]  # fmt: skip
-    assert isinstance(experiment.failures, SeveralSources)
-    of_nodes, of_racks = experiment.failures.rates_per_h(experiment.cluster, 50.0)
-    assert of_racks == pytest.approx(5 * said["rate_per_h"]["estimate"], rel=1e-4)
-    n_job = experiment.cluster.n_nodes
-    assert of_nodes == pytest.approx(n_job / 1000, rel=0.25)
-
-
 def test_failures_near_in_time_are_one_event() -> None:
     log, _ = racks(3)
     assert togetherness(log).larger.size == 0
@@ -143,37 +114,10 @@ def test_failures_near_in_time_are_one_event() -> None:
     assert near.n_outages == log.n_outages
 
 
-def test_racks_without_shocks_are_not_given_any() -> None:
-    log, _ = batches(4)
-    of = NodeGroups("rack", np.arange(90) // 6, tuple(f"r{k:02d}" for k in range(15)))
-    with pytest.raises(Exception, match="where chance makes"):
-        fit_domains(log, of, WITHIN_H)
-
-
-def test_the_circle_has_the_shocks_of_racks(tmp_path: Path) -> None:
-    log, groups = racks(2)
-    path = written(tmp_path / "log.csv", log, groups)
-    asked = ("fit", path, *OPTIONS, "--domain", "rack", "--together", "2 min", "--circle")
-    rows = json.loads(call(*asked, "--json").stdout)["circle"]
-    assert {row["name"]: row["inside"] for row in rows} == dict.fromkeys(
-        ("mean_gap_h", "share_of_zero_gaps", "weekly_dispersion", "concentration",
-         "share_in_domain_shocks"), True,
-    )  # fmt: skip
-    assert "nodes alone, and the shocks of domains besides" in call(*asked).stdout
-    found = fit_domains(log, groups, WITHIN_H)
-    alone = fit_correlated(found.alone)
-    without = check_by_simulation(brought_together(log, WITHIN_H), alone, n=100)
-    assert [row.name for row in without if not row.inside][:2] == [
-        "mean_gap_h", "share_of_zero_gaps",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
         (("--by", "bach"), "log.csv:1: bach: there is no column 'bach'; did you mean 'batch'?"),
-        (("--by", "batch", "--domain", "batch"), "each writes a fragment; give one of them"),
-        (("--domain", "batch"), "where chance makes"),
         (("--together", "soon"), "--together: 'soon'"),
         (("--by", "start"), "the node was said to be in another group"),
     ],

@@ -164,6 +164,6 @@ def test_what_can_not_be_said_of_rates(tmp_path: Path) -> None:
     assert "30 are needed to tell how their rate changes" in call(*asked).stdout
     refused = call(*asked, "--by", "cause")
     assert refused.exit_code == 2
-    assert "--now: goes without --by and --domain" in refused.stderr
+    assert "--now: goes without --by" in refused.stderr
     both = call(*asked, "--through-window")
     assert (both.exit_code, "give one of them" in both.stderr) == (2, True)

@@ -11,7 +11,6 @@ import pytest
 from scipy import stats
 
 from cprsim.errors import ParameterError
-from cprsim.failures.outages import anonymous_rows
 from cprsim.fitting.rate_change import change, p_values, power
 from cprsim.fitting.trace_fit import fit_trace, verdict
 from tests.fitting.logs import log_of, write_log
@@ -104,38 +103,3 @@ def test_what_is_no_earlier_result_is_refused(tmp_path: Path) -> None:
         shown = call("fit", log, "--time-unit", "h", "--since-last", tmp_path / "result.json")
         assert shown.exit_code == 2
         assert "is no result of a fit" in shown.stderr
-
-
-def test_an_anonymous_log_gives_the_same_fit_and_names_nobody(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text(
-        "node,start,end,cause\n"
-        + "".join(
-            f"secret{k % 5},2024-05-{1 + k // 2:02d}T{k % 2 * 7:02d}:{k:02d}:00,"
-            + ("," if k == 9 else f"2024-05-{1 + k // 2:02d}T{k % 2 * 7 + 1:02d}:{k:02d}:00,")
-            + f"by alice {k % 2}\n"
-            for k in range(40)
-        )
-    )
-    out = tmp_path / "shared.csv"
-    first = call("fit", path, "--nodes", 9, "--bootstrap", 9, "--anonymize", out, "--json")
-    assert first.exit_code == 0, first.output
-    text = out.read_text()
-    assert "secret" not in text
-    assert "alice" not in text
-    assert "2024" not in text
-    assert "same fit: cprsim fit" in first.stderr
-    options = first.stderr.split("shared.csv ")[1].split()
-    second = call("fit", out, *options, "--bootstrap", 9, "--json")
-    one, other = json.loads(first.stdout), json.loads(second.stdout)
-    for subject in ("gaps", "uptimes", "repairs"):
-        for mine, theirs in zip(one[subject]["families"], other[subject]["families"], strict=True):
-            assert mine["name"] == theirs["name"]
-            assert mine["log_likelihood"] == pytest.approx(theirs["log_likelihood"], abs=1e-6)
-    assert one["exposure"] == pytest.approx(other["exposure"])
-    assert call("fit", path, "--anonymize", out).exit_code == 2  # it is there already
-
-
-def test_points_without_ends_stay_points() -> None:
-    log = poisson_log(1, 0.05, 500.0)
-    assert next(anonymous_rows(log)) == "node,start,end,cause"
