@@ -20,10 +20,9 @@ import numpy as np
 
 from benchmarks.coverage_of_intervals import Row, band, keep, kept
 from cprsim.errors import ParameterError
-from cprsim.failures.outages import NodeGroups, Outages, with_lives
+from cprsim.failures.outages import Outages, with_lives
 from cprsim.fitting.by_group import hazard_ratios
 from cprsim.fitting.coalescing import coalesced
-from cprsim.fitting.domains import fit_domains
 from cprsim.fitting.families import WEIBULL, Fit, fit
 from cprsim.fitting.goodness import rank
 from cprsim.fitting.lifetimes import gaps, uptimes
@@ -36,7 +35,7 @@ from cprsim.records import Floats
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of
 from tests.fitting.test_coalescing import bursts
 from tests.fitting.test_competing_causes import competing
-from tests.fitting.test_groups import EVERY_H, STRUCK, WITHIN_H, batches, racks
+from tests.fitting.test_groups import batches
 from tests.fitting.test_lives import fleet
 from tests.fitting.test_random_rate import LASTS_H, VARIANCE, wandering
 from tests.fitting.test_rates import SLOPE, now_per_h, ramp, step
@@ -82,28 +81,6 @@ def grouped(seed: int) -> Iterator[Held]:
     (ratio,) = hazard_ratios(times, groups.code[times.unit], 2)
     if ratio is not None:
         yield "batches: ratio of hazards", 2.0, ratio.low, ratio.high
-
-
-def domains(seed: int) -> Iterator[Seen]:
-    """Racks with shocks of their own, whose nodes fail within two minutes."""
-    log, groups = racks(seed)
-    found = fit_domains(log, groups, WITHIN_H)
-    rate, struck = found.rate_per_h, found.struck
-    yield "racks: shocks of one per hour", 1 / EVERY_H, rate.low, rate.high
-    yield "racks: share that a shock strikes", STRUCK, struck.low, struck.high
-    lifetimes = fit(WEIBULL, uptimes(found.alone))
-    yield "racks: mean of nodes alone", 1000.0, lifetimes.mean.low, lifetimes.mean.high
-    yield "shocks of domains: racks with some", _has_shocks(log, groups)
-    none = NodeGroups("rack", np.arange(90) // 6, tuple(f"r{k:02d}" for k in range(15)))
-    yield "shocks of domains: racks without any", _has_shocks(batches(seed)[0], none)
-
-
-def _has_shocks(log: Outages, groups: NodeGroups) -> bool:
-    try:
-        fit_domains(log, groups, WITHIN_H)
-    except ParameterError:
-        return False
-    return True
 
 
 COURSES: dict[str, tuple[Callable[[Floats], Floats], str]] = {  # and the model that is true
@@ -221,7 +198,7 @@ def since(seed: int) -> Iterator[Seen]:
 
 
 KINDS: tuple[Callable[[int], Iterator[Seen]], ...] = (  # those that take longest last
-    changing, causes, repeats, grouped, domains, courses, factors, unwatched, since, ages, unequal,
+    changing, causes, repeats, grouped, courses, factors, unwatched, since, ages, unequal,
     families,
 )  # fmt: skip
 AT_ONCE = 20  # seeds between two writings of the journal
