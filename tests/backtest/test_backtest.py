@@ -17,13 +17,13 @@ from cprsim.backtesting.facts import AS_IT_RAN, Listed, clock_of, facts_of, goin
 from cprsim.backtesting.replaying import BacktestedLogs, advice, backtests, bills, money_draws
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import replay, simulate
-from cprsim.history.exporting import exported, write_events
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
 from cprsim.present.backtest import backtest_as_json, backtest_blocks
 from cprsim.present.ledger import ledger_blocks
 from cprsim.present.terminal import show
 from cprsim.records import Clock
+from tests.history.exporting import exported, write_events
 from tests.history.making import ledger_of, told
 from tests.making import call, maker
 
