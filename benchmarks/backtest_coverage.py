@@ -25,11 +25,11 @@ from cprsim.backtesting.facts import AS_IT_RAN
 from cprsim.backtesting.replaying import backtests
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import replay, simulate
-from cprsim.history.exporting import exported, write_events
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
 from cprsim.scenario import load_scenario
 from tests.history.damage import damaged
+from tests.history.exporting import exported, write_events
 
 MTBF_H, USEFUL_H, NODES = 5.0, 150.0, 8
 OTHERS = {

@@ -28,11 +28,11 @@ from benchmarks.coverage_of_intervals import Row, coverage, keep, kept
 from cprsim.backtesting.calibrating import FEW_TO_PREDICT, predict
 from cprsim.backtesting.facts import experiment_of
 from cprsim.experiments.pipeline import replay, simulate
-from cprsim.history.exporting import exported, write_events
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
 from cprsim.records import EventKind, EventLog
 from tests.history.damage import damaged
+from tests.history.exporting import exported, write_events
 
 JOBS, NODES = 5, 8
 FAILURES = 150  # expected in a half

@@ -23,12 +23,12 @@ import numpy as np
 from benchmarks.coverage_of_intervals import coverage, keep, kept
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import replay
-from cprsim.history.exporting import exported, write_events
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
 from cprsim.records import Activity, EventLog
 from cprsim.scenario import load_scenario
 from tests.history.damage import damaged
+from tests.history.exporting import exported, write_events
 
 PARTS = ("useful", "lost", "save", "detect", "reschedule", "load")
 EXACT_H = 3e-7  # 1 ms

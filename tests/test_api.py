@@ -21,8 +21,8 @@ import cprsim
 from cprsim import events
 from cprsim.curves import read_curve
 from cprsim.errors import ParameterError, ResultError, ScenarioError, TraceError
-from cprsim.history.exporting import write_events
 from cprsim.measuring.measure import MeasureRequest
+from tests.history.exporting import write_events
 from tests.history.making import told
 from tests.making import call, small_scenario
 from tests.measuring.conftest import DESIGN
