@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import cycle
 from math import ceil, inf, isclose, isfinite, isnan
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TypeVar
 
 import numpy as np
 
@@ -30,12 +29,12 @@ from cprsim.records import (
     Transfer,
 )
 from cprsim.recovery import STRATEGIES
-from cprsim.results.money import JobPrices, prices_of
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.streams import stream
 from cprsim.units import TIME
 
 AS_IT_RAN = "as it ran"
+PATH = Path("backtest.yaml")  # what errors call a scenario that is no file
 STALLS = ("detect", "wait", "reschedule", "load", "regroup", "replay", "rebuild")
 KINDS = ("detect", "reschedule", "load")  # of costs, in order; other stages count as rescheduling
 LEAST_H = 1e-9
@@ -270,14 +269,13 @@ def clock_of(job: JobLedger) -> tuple[Clock, str]:
     )
 
 
-def scenario_text(facts: LoggedJob, recovery: Sequence[str], n_nodes: int, factors: Factors) -> str:
+def scenario_text(facts: LoggedJob, recovery: Sequence[str], n_nodes: int) -> str:
     """The job as a scenario, with the system that ran it as the first of its recoveries."""
     needs_servers = facts.reloads or any(
         name in STRATEGIES and name not in ("none", "full") for name in map(_strategy, recovery)
     )
     role = "emb_ps" if needs_servers else "workers"
     ran = "partial" if facts.reloads else "full"
-    interval = "never" if not isfinite(facts.interval_h) else f"{facts.interval_h!r} h"
     entries = "".join(f"\n  - {one}" for one in recovery)
     return f"""\
 name: backtest
@@ -289,32 +287,28 @@ failures:
   role: {"emb_ps" if needs_servers else "worker"}
   at: {_instants(facts)}
 costs:
-  save: {_time(facts.save_h * factors.save)}
-  load: {_time(facts.load_h * factors.load)}
-  detect: {_time(facts.detect_h * factors.detect)}
-  reschedule: {_time(facts.reschedule_h * factors.reschedule)}
+  save: {time_text(facts.save_h)}
+  load: {time_text(facts.load_h)}
+  detect: {time_text(facts.detect_h)}
+  reschedule: {time_text(facts.reschedule_h)}
 recovery:
-  - {{strategy: {ran}, name: {AS_IT_RAN}, interval: {interval}}}{entries}
+  - {{strategy: {ran}, name: {AS_IT_RAN}, interval: {interval_text(facts.interval_h)}}}{entries}
 simulation: {{seed: 1, replications: 1}}
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Factors:
-    """By what costs are multiplied, to see which would change the advice."""
-
-    save: float = 1.0
-    load: float = 1.0
-    detect: float = 1.0
-    reschedule: float = 1.0
 
 
 def _strategy(entry: str) -> str:
     return entry.strip().strip("{}").removeprefix("strategy:").split(",")[0].strip()
 
 
-def _time(hours: float) -> str:
+def time_text(hours: float) -> str:
+    """A cost as a scenario has it."""
     return f"{hours!r} h" if hours > LEAST_H else "0 s"
+
+
+def interval_text(hours: float) -> str:
+    """An interval of saves as a scenario has it."""
+    return f"{hours!r} h" if isfinite(hours) else "never"
 
 
 def _instants(facts: LoggedJob) -> str:
@@ -332,35 +326,34 @@ def apart(at_h: Floats) -> Floats:
 
 def experiment_of(text: str, overrides: Sequence[str]) -> Experiment:
     """The scenario as records. Raises ParameterError where it makes no sense, with its message."""
-    return _made_of(text, overrides, assemble)
+    return assembled(scenario_of(text, overrides))
 
 
-def prices_of_job(text: str, overrides: Sequence[str]) -> JobPrices | None:
-    """The prices that the overrides give a job; None: none. Raises ParameterError as above."""
-    return _made_of(text, overrides, lambda loaded: prices_of(loaded.scenario))
+def scenario_of(text: str, overrides: Sequence[str]) -> LoadedScenario:
+    """The scenario; files are named relative to where the user is. Raises as `experiment_of`."""
+    with _as_scenario():
+        return load_scenario(PATH, overrides, text=text)
 
 
-Made = TypeVar("Made")
+def changed(loaded: LoadedScenario, key: str, to: str) -> LoadedScenario:
+    """The scenario with another value of a key, unless an override says that one."""
+    place = loaded.place(key)
+    return loaded.varied({key: to}, loaded.place) if place.file == PATH else loaded
 
 
-def _made_of(text: str, overrides: Sequence[str], make: Callable[[LoadedScenario], Made]) -> Made:
-    with TemporaryDirectory(prefix="cprsim-") as folder:
-        path = Path(folder) / "backtest.yaml"
-        path.write_text(text, "utf-8")
-        try:
-            return make(load_scenario(path, [_from_here(one) for one in overrides]))
-        except ScenarioError as error:
-            problems = "\n".join(f"{one.key}: {one.message}" for one in error.problems)
-            raise ParameterError(
-                f"as a scenario, the job can't be simulated: {problems}"
-            ) from error
+def assembled(loaded: LoadedScenario) -> Experiment:
+    """As `assemble`, but raises as `experiment_of`."""
+    with _as_scenario():
+        return assemble(loaded)
 
 
-def _from_here(override: str) -> str:
-    """A curve's file is named relative to where the user is."""
-    key, _, file = override.partition("=")
-    is_file = key.strip() == "accuracy.curve" and Path(file.strip()).is_file()
-    return f"{key}={Path(file.strip()).absolute()}" if is_file else override
+@contextmanager
+def _as_scenario() -> Iterator[None]:
+    try:
+        yield
+    except ScenarioError as error:
+        problems = "\n".join(f"{one.key}: {one.message}" for one in error.problems)
+        raise ParameterError(f"as a scenario, the job can't be simulated: {problems}") from error
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from cprsim.history.stretches import (
     points_of,
     silences_s,
 )
-from cprsim.history.table import Events, corrected
+from cprsim.history.table import Events
 from cprsim.records import PARTS, Floats
 from cprsim.streams import stream
 
@@ -87,20 +87,14 @@ def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[J
     n_draws : of what the logs do not say
     seed : of these
     """
-    courses, moved = [], []
-    for job, steps, others in events.each():
-        straight, n_moved = corrected(others)
-        courses.append(course_of(job, steps, straight, events))
-        moved.append(n_moved)
+    courses = [course_of(job, steps, others, events) for job, steps, others in events.each()]
     of_all = Usual.of([one for course in courses for one in course.incidents])
     found = []
-    for number, (course, n_moved) in enumerate(zip(courses, moved, strict=True)):
+    for number, course in enumerate(courses):
         own = Usual.of(course.incidents)
         usual = own if len(own.took_s) >= FEW_INCIDENTS else of_all
         rng = stream(seed, number, "ledger")
-        one = _Booking(course, usual, own, n_draws, rng).ledger()
-        one.inferred["clocks"] += n_moved
-        found.append(one)
+        found.append(_Booking(course, usual, own, n_draws, rng).ledger())
     return tuple(found)
 
 
@@ -112,7 +106,6 @@ INFERRED = {
     "half_saves": "saves without their start or end",
     "intervals": "save intervals that nothing but the saved steps shows",
     "ends": "job without an end: cut at its last event",
-    "clocks": "nodes whose clock was put right",
 }
 """What a ledger counts as inferred."""
 

@@ -229,7 +229,7 @@ def _job(one: Backtest) -> dict[str, Any]:
             "reschedule": facts.reschedule_h,
         },
         "observed_h": interval(one.observed_h),
-        "observed_parts_h": one.observed_parts_h,
+        "observed_parts_h": {name: of.mean for name, of in one.ledger.parts.items() if of.mean > 0},
         "systems": [
             {
                 "name": each.system,

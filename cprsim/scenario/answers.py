@@ -169,7 +169,7 @@ def for_nodes(section: dict[str, Any], n_nodes: int) -> tuple[dict[str, Any], st
     Raises ParameterError where the section does not say of how many nodes its rate is.
     """
     known = section.get("nodes")
-    if section.get("kind") not in ("job", "changing") or known == n_nodes:
+    if section.get("kind") != "job" or known == n_nodes:
         return section, ""  # the others have a clock for each node
     if not isinstance(known, int) or known < 1:
         raise ParameterError(

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cprsim.errors import TraceError
-from cprsim.history.exporting import write_events
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
+from tests.history.exporting import write_events
 from tests.history.making import told
 
 SAMPLE = Path(__file__).parent / "samples" / "torchrun.log"
