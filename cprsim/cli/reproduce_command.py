@@ -28,7 +28,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help="Results to make (see --list); default: all but promise.",
+            help="Results to make (see --list); default: all.",
         ),
     ] = None,
     list_them: Annotated[
@@ -88,8 +88,6 @@ def reproduce(
         return
     effort = Effort.QUICK if quick else Effort.LARGE if large else Effort.FULL
     wanted = [STUDIES[name] for name in names or STUDIES]
-    if names is None:
-        wanted = [study for study in wanted if not study.by_name_only]
     request = Request(effort, _folder_of(scenarios), out, Workers(n_workers), clicks)
     _make(wanted, request, keep=keep, as_json=as_json)
 

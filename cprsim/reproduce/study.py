@@ -58,7 +58,6 @@ class Study(Generic[N]):
     more_inputs : further files, by name, that are there only at run time (logs of the user)
     timed : holds times of this machine, which differ from run to run
     trains : trains the stand-in, on the user's clicks where there are some
-    by_name_only : takes so long that it is made only where it is named
     """
 
     name: str
@@ -75,7 +74,6 @@ class Study(Generic[N]):
     more_inputs: Callable[[], Mapping[str, Path]] = dict
     timed: bool = False
     trains: bool = False
-    by_name_only: bool = False
 
     def make(self, work: Work) -> Summary:
         """Do the work, and say what came of it."""
