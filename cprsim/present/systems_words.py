@@ -81,9 +81,8 @@ def _table(family: str, entries: list[ListedPolicy]) -> Table:
 
 def _mechanism(entry: ListedPolicy) -> str:
     known = ", ".join(word for word in (entry.cited, entry.mark) if word)
-    alias = f" Alias of {entry.alias_of}." if entry.alias_of else ""
     today = f" Runs as {entry.runs_as}." if entry.runs_as else ""
-    return f"{entry.summary}{f' ({known})' if known else ''}.{alias}{today}"
+    return f"{entry.summary}{f' ({known})' if known else ''}.{today}"
 
 
 def _worked_out(entry: ListedPolicy) -> tuple[str, str]:
@@ -103,8 +102,6 @@ def explained(entry: ListedPolicy, asked: ListedJob) -> list[str]:
         f"Source: {entry.source or 'none; it is a limit of the others'}.",
         f"What a job can run today: {entry.runs_as or 'nothing that is maintained'}.",
     ]
-    if entry.alias_of:
-        lines.append(f"Alias of `{entry.alias_of}`: no number of this model tells them apart.")
     lines += [""]
     if entry.policy is None:
         lines += [f"It can't serve {asked.words}: {entry.refused}."]

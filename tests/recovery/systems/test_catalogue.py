@@ -32,7 +32,6 @@ from cprsim.simulate.strikes import GivenFailures
 from tests.recovery.systems.by_hand import spent
 
 JOB = replace(example_job(), useful_h=5.0, step_h=0.0625)
-REAL = {name: one for name, one in SYSTEMS.items() if not one.alias_of}
 SHORT_STEPS = replace(JOB, step_h=2.0**-9)  # in which no snapshot is hidden whole
 AT_H = 4.4  # all tiers have been saved to by then
 
@@ -42,7 +41,7 @@ def policy_of(name: str, job: JobFacts = JOB) -> Policy:
     return system.plan(job, options_of(name, dict(system.needs)), "this")
 
 
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("name", SYSTEMS)
 def test_the_listed_rule_is_the_one_that_the_engine_takes(name: str) -> None:
     policy = policy_of(name)
     rules = tuple(shown(rule, n) for n, rule in enumerate(policy.rules, 1))
@@ -70,9 +69,9 @@ def detected_h(policy: Policy, case: Case) -> float:
 
 
 def test_no_two_systems_of_a_family_have_the_same_rules() -> None:
-    policies = {name: policy_of(name, SHORT_STEPS) for name in REAL}
-    for one, other in combinations(REAL, 2):
-        if REAL[one].family is REAL[other].family:
+    policies = {name: policy_of(name, SHORT_STEPS) for name in SYSTEMS}
+    for one, other in combinations(SYSTEMS, 2):
+        if SYSTEMS[one].family is SYSTEMS[other].family:
             assert policies[one] != policies[other], (one, other)
 
 
@@ -99,21 +98,12 @@ def fates(name: str) -> tuple[Floats, Tax]:
 
 
 def test_an_event_list_or_what_it_takes_tells_each_system_from_all_of_its_family() -> None:
-    found = {name: fates(name) for name in REAL}
-    for one, other in combinations(REAL, 2):
-        if REAL[one].family is REAL[other].family:
+    found = {name: fates(name) for name in SYSTEMS}
+    for one, other in combinations(SYSTEMS, 2):
+        if SYSTEMS[one].family is SYSTEMS[other].family:
             (hours, takes), (others, other_takes) = found[one], found[other]
             told = takes != other_takes or not np.allclose(hours, others, rtol=0.0, atol=1e-6)
             assert told, (one, other)
-
-
-def test_an_alias_has_the_rules_and_options_of_what_it_is_an_alias_of() -> None:
-    aliases = {name: one.alias_of for name, one in SYSTEMS.items() if one.alias_of}
-    assert set(aliases) >= {"bytecheckpoint", "torchsnapshot", "flowcheck", "tranlogs", "ecrm"}
-    for name, other in aliases.items():
-        assert not SYSTEMS[other].alias_of
-        assert policy_of(name) == policy_of(other)
-        assert SYSTEMS[name].options is SYSTEMS[other].options
 
 
 def test_every_system_says_where_it_comes_from_and_how_that_is_known() -> None:
@@ -132,7 +122,7 @@ def test_what_quantised_left_out_or_stale_state_costs_in_accuracy_is_not_priced(
     said = {name: one.not_counted for name, one in SYSTEMS.items() if one.not_counted}
     assert set(said) == set(INEXACT)
     assert all("in accuracy is not priced" in words for words in said.values())
-    stale = {name for name in REAL if policy_of(name).leaves_stale}  # a curve can price these
+    stale = {name for name in SYSTEMS if policy_of(name).leaves_stale}  # a curve can price these
     assert stale == set()
     for word in ("quantised", "lossy", "threshold", "stale", "approximated"):
         named = {name for name, one in SYSTEMS.items() if word in one.summary.lower()}
