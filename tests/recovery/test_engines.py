@@ -468,10 +468,11 @@ def test_the_compiled_engine_skips_cycles_of_jobs_that_save_often(
         skip_as_it_is(num, job, capture, n, per_h)
 
     skip_as_it_is = replications.skip
-    monkeypatch.setattr(replications, "skip", skip)
     for seed in range(12):
         job, failures, draws = case(seed)
-        seen = by_fast.run(job, failures[:20], draws, Interpreted)
+        with monkeypatch.context() as patch:
+            patch.setattr(replications, "skip", skip)
+            seen = by_fast.run(job, failures[:20], draws, Interpreted)
         for ours, theirs in zip(seen, by_fast.run(job, failures[:20], draws), strict=True):
             assert np.array_equal(ours, theirs), seed
     assert len(skipped) >= 3
