@@ -100,7 +100,7 @@ def systems() -> str:
             f"`{one.name}`",
             _mechanism(one),
             ", ".join(one.needs),
-            after_failures(one.outcomes),
+            after_failures(one),
             one.runs_as,
         )
         for one in _listed()

@@ -15,7 +15,6 @@ from cprsim.present.document import Table as DocumentTable
 from cprsim.present.systems_listing import ListedJob, ListedPolicy, after_failures
 from cprsim.present.terminal import plain_table
 from cprsim.records import Storage
-from cprsim.recovery.catalogue import CASES
 from cprsim.recovery.policy import (
     Capture,
     Outside,
@@ -29,6 +28,7 @@ from cprsim.recovery.policy import (
     WhenBusy,
 )
 from cprsim.results.words import count, hours, percent, significant
+from cprsim.systems_compared.after import CASES
 from cprsim.units import BANDWIDTH, SIZE, TIME
 
 UP_TO = (
@@ -88,7 +88,7 @@ def _mechanism(entry: ListedPolicy) -> str:
 def _worked_out(entry: ListedPolicy) -> tuple[str, str]:
     if entry.policy is None:
         return "can't serve this job", ""
-    return after_failures(entry.outcomes), ", ".join(entry.needs)
+    return after_failures(entry), ", ".join(entry.needs)
 
 
 # --------------------------------------------------------------------------- one system
@@ -131,9 +131,8 @@ def _policy(policy: Policy, entry: ListedPolicy) -> Iterator[str]:
 
 
 def _outcome(entry: ListedPolicy, case: str) -> str:
-    found = entry.outcomes[case]
-    from_where = f", from `{found.source.name}`" if found.source is not None else ""
-    return f"{found.back.value}{from_where}"
+    tier = entry.outcomes[case].tier
+    return entry.goes_back_to[case] + (f", from `{tier}`" if tier else "")
 
 
 def _tier(tier: Tier, policy: Policy) -> str:
