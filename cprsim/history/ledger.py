@@ -87,7 +87,7 @@ def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[J
     n_draws : of what the logs do not say
     seed : of these
     """
-    courses = [course_of(job, steps, others, events) for job, steps, others in events.each()]
+    courses = [course_of(*one) for one in events.each()]
     of_all = Usual.of([one for course in courses for one in course.incidents])
     found = []
     for number, course in enumerate(courses):

@@ -7,7 +7,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from itertools import count
 from math import isfinite
 from pathlib import Path
@@ -20,7 +19,7 @@ import pyarrow as pa
 from cprsim.errors import Place, TraceError
 from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
 from cprsim.failures.traces.times import read_times
-from cprsim.history.json_lines import TYPES, Collected, event_of, read_json_lines
+from cprsim.history.json_lines import SCHEMA, Collected, event_of, in_types, read_json_lines
 from cprsim.history.table import Events
 from cprsim.records import Floats
 
@@ -97,14 +96,10 @@ def _kind(path: Path) -> str:
 
 
 def _add(events: Iterable[dict[str, Any]], path: Path, into: Collected, job: str) -> None:
-    found = [event_of(json.dumps(event)) for event in events]
-    rows = [event for event in found if event is not None]
+    rows = [event for event in map(in_types, events) if event is not None]
     if not rows:
         raise TraceError.at(Place(path), "holds no event of a job")
-    table = pa.table(
-        {name: pa.array([row.get(name) for row in rows], kind) for name, kind in TYPES.items()}
-    )
-    into.add(table, job)
+    into.add(pa.Table.from_pylist(rows, SCHEMA), job)
 
 
 # ------------------------------------------------------------------------------- tables of attempts
@@ -312,11 +307,4 @@ def _of_checkpoint(text: str, what: str) -> Iterator[dict[str, Any]]:
 
 def _ns(stamp: str) -> int:
     """Nanoseconds since 1970 of a time stamp; one without a zone counts as UTC."""
-    whole, _, fraction = re.sub(r"[zZ]|[+-]\d\d:?\d\d$", "", stamp).replace(",", ".").partition(".")
-    zone = re.search(r"([+-])(\d\d):?(\d\d)$", stamp[19:])
-    at = datetime.fromisoformat(whole).replace(tzinfo=UTC)
-    seconds = int(at.timestamp())
-    if zone:
-        offset_s = (int(zone[2]) * 60 + int(zone[3])) * 60
-        seconds -= offset_s if zone[1] == "+" else -offset_s
-    return seconds * 10**9 + int(fraction.ljust(9, "0") or 0)
+    return int(pd.Timestamp(stamp.replace(",", ".")).as_unit("ns").value)
