@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 from pydantic import Field as SchemaField
 from pydantic import ValidationError, create_model
-from pydantic.json_schema import WithJsonSchema
 
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.policy import Growth, field_type, record_of
@@ -19,24 +18,8 @@ from cprsim.units import SIZE, TIME, Quantity
 
 RECORDS = "records"  # kind of an option that is records of a policy
 _TIME = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s")]
+_TIMES = Annotated[tuple[_TIME, ...], SchemaField(min_length=1, max_length=4096)]
 _TIME_OR_STEPS = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s", in_steps=True)]
-_FILE = (
-    {"type": "string", "pattern": r"\.csv$"},
-    {
-        "type": "object",
-        "properties": {"file": {"type": "string"}, "column": {"type": "string"}},
-        "required": ["file"],
-        "additionalProperties": False,
-    },
-)
-
-
-def _or_file(item: str) -> WithJsonSchema:
-    """A list, or a file, which is read, and its values put in its place: `option_tables`."""
-    listed = {"type": "array", "items": {"type": item}, "minItems": 1, "maxItems": 4096}
-    return WithJsonSchema({"anyOf": [listed, *_FILE]})
-
-
 _TYPES: dict[str, Any] = {
     "time": _TIME_OR_STEPS,
     "size": Annotated[float, Quantity(SIZE, "0 B", "1000 PB", "50 GB")],
@@ -44,15 +27,9 @@ _TYPES: dict[str, Any] = {
     "count": Annotated[int, SchemaField(strict=True, ge=0, le=10**9)],
     "share": Annotated[float, SchemaField(strict=True, ge=0, le=1)],
     "number": Annotated[float, SchemaField(strict=True)],
-    "table": Annotated[
-        tuple[float, ...],
-        SchemaField(min_length=1, max_length=4096),
-        _or_file("number"),
-    ],
-    "stalls": Annotated[
-        tuple[_TIME, ...], SchemaField(min_length=1, max_length=4096), _or_file("string")
-    ],
-    "times": Annotated[tuple[_TIME, ...], SchemaField(min_length=1, max_length=4096)],
+    "table": Annotated[tuple[float, ...], SchemaField(min_length=1, max_length=4096)],
+    "stalls": _TIMES,
+    "times": _TIMES,
     "growth": Growth,
     "word": Annotated[str, SchemaField(strict=True, max_length=60)],
 }
