@@ -11,10 +11,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from cprsim.errors import ParameterError, Place, Problem, ScenarioError
+from cprsim.errors import Place, Problem, ScenarioError
 from cprsim.foreign import one_line
 from cprsim.scenario.overrides import apply_axes, apply_overrides, put
-from cprsim.scenario.problems import in_order, problems_of, shown
+from cprsim.scenario.problems import in_order, problems_of
+from cprsim.scenario.quantities import shown
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.steps import with_times
 from cprsim.scenario.traces import SOURCES, TraceFailures
@@ -182,7 +183,7 @@ def _validated(
     try:
         scenario = Scenario.model_validate(with_times(data))
     except ValidationError as error:
-        by_schema = problems_of(error, Scenario, data, lambda path: nearest(places, path))
+        by_schema = problems_of(error, data, lambda path: nearest(places, path))
         raise ScenarioError(in_order([*problems, *by_schema])) from None
     if problems:
         raise ScenarioError(problems)

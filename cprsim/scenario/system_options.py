@@ -12,8 +12,8 @@ from pydantic import ValidationError, create_model
 
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.policy import Growth, field_type, record_of
-from cprsim.scenario.problems import keys_of, section_at
-from cprsim.scenario.quantities import TAG, UNKNOWN_KEY, Bandwidth, Model
+from cprsim.scenario.problems import written_path
+from cprsim.scenario.quantities import Bandwidth, Model
 from cprsim.units import SIZE, TIME, Quantity
 
 RECORDS = "records"  # kind of an option that is records of a policy
@@ -65,20 +65,8 @@ def option_problems(system: str, written: dict[str, Any] | None) -> Iterator[tup
     try:
         options_model(system).model_validate(written or {})
     except ValidationError as error:
-        for details in error.errors(include_url=False):
-            path = [part for part in details["loc"] if not str(part).startswith(TAG)]
-            key = ".".join(map(str, path))
-            section = section_at(options_model(system), details["loc"][:-1])
-            known = ", ".join(one.name for one in keys_of(section))
-            if details["type"] in UNKNOWN_KEY and len(path) > 1:
-                yield key, f"unknown key; there are: {known}"
-            elif details["type"] in UNKNOWN_KEY:
-                yield key, f"system `{system}` has no such option; it has: {known}"
-            elif details["type"] == "value_error":
-                yield key, f"`{details['input']}` {details['ctx']['error']}"
-            else:
-                message = details["msg"]
-                yield key, f"`{details['input']}` is wrong: {message[:1].lower()}{message[1:]}"
+        for one in error.errors(include_url=False):
+            yield ".".join(map(str, written_path(one["loc"], written))), one["msg"]
 
 
 def options_json_schema() -> dict[str, Any]:
