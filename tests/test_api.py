@@ -224,7 +224,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (
         "select",
         {"scenario": "quickstart", "max_loss": {"auc": 0.1, "ne": 0.1}},
-        "max_loss: .* has too many entries: at most 1",
+        "max_loss: .* should have at most 1 item",
     ),
     ("fleet", {"scenario": "planning", "workers": 0}, "workers: 0 should be greater than or"),
     (
