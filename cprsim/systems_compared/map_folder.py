@@ -81,18 +81,7 @@ def write_map(
     bodies: Sequence[Body],
     draw: Callable[[SystemsMap], object],
 ) -> SystemsMap:
-    """Write a map into its folder, whole or not at all.
-
-    Parameters
-    ----------
-    name : of the scenario
-    fixed : whether systems keep the intervals of their entries
-    points, bodies : (n_points,) each point and its numbers
-
-    Raises
-    ------
-    ResultError : it can't be written; nothing is left behind
-    """
+    """Write a map into its folder, whole or not at all."""
     experiment = points[0].lineup.experiment
     first, second = map(_map_axis, axes)
     with new_folder(target) as folder:

@@ -57,16 +57,7 @@ def axes_of(loaded: LoadedScenario) -> tuple[Axis, ...]:
 def points_of(
     loaded: LoadedScenario, axes: Sequence[Axis], lineup_of: Callable[[LoadedScenario], Lineup]
 ) -> tuple[MapPoint, ...]:
-    """The points, the last axis fastest; all are known to be possible.
-
-    Parameters
-    ----------
-    lineup_of : who can run the job of a scenario
-
-    Raises
-    ------
-    ScenarioError : values that make no scenario, where the axis stands
-    """
+    """The points, the last axis fastest; all are known to be possible."""
     made = []
     for where in product(*(range(len(axis)) for axis in axes)):
         varied = varied_at(loaded, axes, where, _changes)
@@ -125,9 +116,7 @@ def _bodies_of(lineup: Lineup) -> list[Body]:
 def body_of(lineup: Lineup) -> Body:
     """A comparison as what is kept of a point.
 
-    Returns
-    -------
-    best: the name of the best, None where there is none; systems: of each name, strategy,
+    Returns best: the name of the best, None where there is none; systems: of each name, strategy,
     interval_h, accuracy, finished_fraction, overhead and what it is more than the best's (mean,
     low, high; shares of useful time), verdict; left_out: reasons by name.
     """
