@@ -22,7 +22,7 @@ from cprsim.fitting.causes import taken_apart
 from cprsim.fitting.coalescing import brought_together, coalesced
 from cprsim.fitting.fragments import nodes_of_job
 from cprsim.fitting.lifetimes import FirstUptime
-from cprsim.fitting.observation import Observation, Source, observation
+from cprsim.fitting.observation import Observation, Origin, Source, observation
 from cprsim.fitting.report import FitReport, report_of
 from cprsim.fitting.trace_fit import TraceFit, fit_trace
 from cprsim.foreign import one_line
@@ -219,21 +219,23 @@ def with_node_lives(outages: Outages, asked: LogAsked, form: str) -> Outages:
     return with_lives(outages, lanl_lives(asked.log, asked.reader.system, outages))
 
 
+READ: dict[str, dict[str, Origin]] = {  # what logs of a format say of their observation
+    "lanl": {"n_nodes": (Source.READ, "column nodes")},
+    "infinitehbd": {"begins": (Source.READ, "the zero of the file's times")},
+    "prometheus": {
+        "n_nodes": (Source.READ, "a series for each node"),
+        "begins": (Source.READ, "the first sample"),
+        "ends": (Source.READ, "the last sample"),
+    },
+}
+
+
 def observation_of(outages: Outages, asked: LogAsked, form: str) -> Observation:
     """The observation of a log, each fact with its origin."""
-    known: dict[str, tuple[Source, str]] = {}
-    if form == "lanl":
-        known["n_nodes"] = Source.READ, "column nodes"
-    if form == "infinitehbd":
-        known["begins"] = Source.READ, "the zero of the file's times"
-    if form == "prometheus":
-        known["n_nodes"] = Source.READ, "a series for each node"
-        known["begins"] = Source.READ, "the first sample"
-        known["ends"] = Source.READ, "the last sample"
-    lives = asked.node_file or (asked.node_dates and "--node-dates")
-    if lives:
-        origin = (Source.READ, f"the nodes' own dates ({one_line(str(lives))})")
-        known["n_nodes"] = known["ages"] = origin
+    known = dict(READ.get(form, {}))
+    if lives := asked.node_file or (asked.node_dates and "--node-dates"):
+        known["n_nodes"] = Source.READ, f"the nodes' own dates ({one_line(str(lives))})"
+        known["ages"] = known["n_nodes"]
     if asked.reader.n_nodes is not None:
         known["n_nodes"] = Source.GIVEN, "--nodes"
     if asked.node is not None:
@@ -242,12 +244,12 @@ def observation_of(outages: Outages, asked: LogAsked, form: str) -> Observation:
         known["ages"] = Source.GIVEN, "--age"
     inferred = observation(outages, asked.first)
     ends = (("begins", "--from", inferred.begins), ("ends", "--to", inferred.ends))
-    for given, (name, option, fact) in zip(asked.reader.period, ends, strict=True):
-        if given is not None and _is_at(str(given), str(fact.value)):
+    for end, (name, option, fact) in zip(asked.reader.period, ends, strict=True):
+        if end is not None and _is_at(str(end), str(fact.value)):
             known[name] = Source.GIVEN, option
-        elif given is not None:
-            known[name] = Source.INFERRED, f"what the file holds within {option} {given}"
-    return observation(outages, asked.first, cause=asked.cause, **known)
+        elif end is not None:
+            known[name] = Source.INFERRED, f"what the file holds within {option} {end}"
+    return observation(outages, asked.first, known, asked.cause)
 
 
 def _is_at(given: str, window_end: str) -> bool:
