@@ -285,9 +285,9 @@ def with_node_lives(
     """
     from cprsim.errors import ParameterError
     from cprsim.failures.outages import with_lives
-    from cprsim.failures.traces.lanl import lanl_lives
+    from cprsim.failures.traces.formats import FORMATS
+    from cprsim.failures.traces.formats.lanl import lanl_lives
     from cprsim.failures.traces.node_file import lives_in_log, read_nodes
-    from cprsim.failures.traces.node_groups import TABLES
 
     if node_file is not None and dates:
         raise ParameterError("--node-dates: the nodes' dates are in the file of --nodes already")
@@ -295,8 +295,8 @@ def with_node_lives(
         return with_lives(outages, read_nodes(node_file, outages, asked))
     if not dates:
         return outages
-    if form in TABLES:
-        return with_lives(outages, lives_in_log(trace, TABLES[form](trace), outages, asked))
+    if (pieces := FORMATS[form].pieces) is not None:
+        return with_lives(outages, lives_in_log(trace, pieces(trace), outages, asked))
     if form != "lanl" or asked.system is None:
         raise ParameterError("--node-dates: belongs to tables and to format `lanl` with --system")
     return with_lives(outages, lanl_lives(trace, asked.system, outages))

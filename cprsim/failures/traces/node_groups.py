@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -11,14 +10,9 @@ import pandas as pd
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import NodeGroups, Outages
-from cprsim.failures.traces.formats.jsonl import json_line_pieces
-from cprsim.failures.traces.formats.parquet import parquet_pieces
-from cprsim.failures.traces.reading import FIRST_ROW, csv_pieces, trace_error
-
-Pieces = Callable[[Path], Iterator[pd.DataFrame]]
-TABLES: dict[str, Pieces] = {
-    "tidy": csv_pieces, "jsonl": json_line_pieces, "parquet": parquet_pieces
-}  # fmt: skip
+from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.formats import FORMATS
+from cprsim.failures.traces.reading import FIRST_ROW
 
 
 def read_groups(
@@ -40,12 +34,12 @@ def read_groups(
     TraceError
         for a column that is not there, or a node that is said to be in two groups.
     """
-    if form not in TABLES:
+    if (pieces := FORMATS[form].pieces) is None:
         raise ParameterError(
             f"a log of format {form} has no column {column!r}: --nodes FILE names each node's "
             f"(a table with node,{column})"
         )
-    pairs = pd.concat(_pairs(piece, path, column, node_column) for piece in TABLES[form](path))
+    pairs = pd.concat(_pairs(piece, path, column, node_column) for piece in pieces(path))
     pairs = pairs[(pairs != "").all(axis=1)].drop_duplicates()
     if len(twice := pairs[pairs["node"].duplicated()]):
         message = "the node was said to be in another group by an earlier row"
