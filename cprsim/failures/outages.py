@@ -360,15 +360,6 @@ def _any_of(flags: Bools, firsts: Ints, lasts: Ints) -> Bools:
     return np.asarray(up[lasts + 1] > up[firsts], dtype=bool)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeGroups:
-    """What each node belongs to: its batch, model, cage, rack."""
-
-    column: str  # what the file calls it
-    code: Ints  # (n_nodes,) place in `names`, -1 for nodes of which nothing is said
-    names: tuple[str, ...]
-
-
 # ------------------------------------------------------------------------ nodes that join and leave
 
 

@@ -6,7 +6,7 @@ it, a report may draw the same data in another way. Nothing here knows matplotli
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -63,6 +63,6 @@ class Chart:
     panels: tuple[Panel, ...]
 
 
-def floats(values: Sequence[float]) -> tuple[float, ...]:
+def floats(values: Iterable[float]) -> tuple[float, ...]:
     """Numbers of any kind, also NumPy's, as plain floats."""
     return tuple(float(value) for value in values)

@@ -455,7 +455,6 @@ def _exceedance(overhead: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]
 STUDY = Study(
     name="fleet",
     shows="overhead of a fleet of 17,000 jobs by percentile, machine-years lost",
-    module=__name__,
     title="A fleet under full recovery, and under CPR",
     question=lambda runs: (
         f"What do failures cost {runs.fixed.n_jobs:,} jobs of different length and size in "

@@ -131,7 +131,7 @@ def test_the_hazard_of_exponential_times_is_flat() -> None:
 
 
 def test_jobs_of_more_nodes_fail_earlier(tmp_path: Path) -> None:
-    work = Work(failure_analysis.STUDY, Effort.QUICK, SCENARIOS, tmp_path, "of the test")
+    work = Work(failure_analysis.STUDY, Effort.QUICK, SCENARIOS, tmp_path)
     drawn = failure_analysis._times(work, 1, 900)
     few, many = (np.mean(drawn["hours"][first : first + 300]) for first in (0, 600))
     assert len(drawn["hours"]) == len(drawn["seen"]) == 900
@@ -182,7 +182,7 @@ def test_trackers_take_the_memory_that_the_paper_counts() -> None:
 
 
 def test_a_trial_loses_what_was_done_since_its_save(tmp_path: Path) -> None:
-    work = Work(accuracy.STUDY, Effort.QUICK, SCENARIOS, tmp_path, "of the test")
+    work = Work(accuracy.STUDY, Effort.QUICK, SCENARIOS, tmp_path)
     setting = trained.setting_of(work, "criteo-kaggle.yaml", 1, 2560)
     trial = Trial(Saving("partial", 0.5), (ShardFailure(0.4, (0, 1)),))
     found = trained.lost_by(setting, [trial])
