@@ -6,7 +6,6 @@ was March 2002.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -135,10 +134,7 @@ def _causes(table: pd.DataFrame) -> tuple[str, ...]:
 # ----------------------------------------------------------------------------------- dates of nodes
 
 DATES = ("node install", "node prod", "node decom")
-UNDATED = {"current", "before tracking", ""}
-MONTH = re.compile(
-    r"(?:(?P<name>[A-Z][a-z]{2})-(?P<year>\d\d)|(?P<digit>\d)-(?P<month>[A-Z][a-z]{2}))"
-)
+UNDATED = ("current", "before tracking", "")
 
 
 def lanl_lives(path: Path, system: int, outages: Outages) -> NodeLives:
@@ -161,44 +157,30 @@ def lanl_lives(path: Path, system: int, outages: Outages) -> NodeLives:
     """
     table = read_csv(path)
     _require(table, DATES, path)
-    mine = table[table["System"] == str(system)]
-    names = [f"{system}/{number}" for number in mine["nodenumz"].fillna("0")]
-    first = ~pd.Series(names).duplicated().to_numpy()
-    rows, names = mine[first], np.array(names)[first].tolist()
+    mine = table[table["System"] == str(system)].fillna({"nodenumz": "0"})
+    rows = mine.drop_duplicates("nodenumz")
     zero_h = origin_h(outages)
     installed, production, gone = (
-        np.array([_month_h(cell, end=column == DATES[2]) for cell in rows[column].fillna("")])
+        _months_h(rows[column].fillna(""), path, end=column == DATES[2]) - zero_h
         for column in DATES
     )
-    for column, months in zip(DATES, (installed, production, gone), strict=True):
-        no_row_where(months == np.inf, rows, path, column, "{value} is no month such as Nov-96")
-    enters_h = np.where(np.isnan(production), -np.inf, production - zero_h)
-    born_h = np.where(np.isnan(installed), enters_h, installed - zero_h)
-    leaves_h = np.where(np.isnan(gone), np.inf, gone - zero_h)
+    enters_h = np.where(np.isnan(production), -np.inf, production)
+    born_h = np.where(np.isnan(installed), enters_h, installed)
+    leaves_h = np.where(np.isnan(gone), np.inf, gone)
     enters_h = np.maximum(enters_h, 0.0)
     born_h = np.where(np.isfinite(born_h), born_h, 0.0)  # before tracking: new as the log begins
-    return and_silent_ones(NodeLives(tuple(names), born_h, enters_h, leaves_h), outages.n_nodes)
+    names = tuple(f"{system}/{number}" for number in rows["nodenumz"])
+    return and_silent_ones(NodeLives(names, born_h, enters_h, leaves_h), outages.n_nodes)
 
 
-def _month_h(cell: str, *, end: bool) -> float:
-    """A month's begin or end [h since 1970]; NaN where there is no date, inf for what is none."""
-    text = cell.strip()
-    if text in UNDATED:
-        return np.nan
-    found = MONTH.fullmatch(text)
-    if found is None:
-        return np.inf
-    year = 2000 + int(found["digit"]) if found["digit"] else _century(int(found["year"]))
-    stamp = pd.to_datetime(
-        f"{found['name'] or found['month']} {year}", format="%b %Y", errors="coerce", utc=True
-    )
-    if pd.isna(stamp):
-        return np.inf
-    return float((stamp + pd.DateOffset(months=1) if end else stamp).value / 3.6e12)
-
-
-def _century(year: int) -> int:
-    return 1900 + year if year >= 70 else 2000 + year
+def _months_h(cells: pd.Series[str], path: Path, *, end: bool) -> Floats:
+    """Each month's begin or end [h since 1970], (n,); NaN where there is no date."""
+    text = cells.str.strip()
+    turned = text.str.replace(r"^(\d)-(\w{3})$", r"\2-0\1", regex=True)
+    months = pd.to_datetime(turned, format="%b-%y", errors="coerce")
+    bad = (months.isna() & ~text.isin(UNDATED)).to_numpy(dtype=bool)
+    no_row_where(bad, cells, path, str(cells.name), "{value} is no month such as Nov-96")
+    return hours_since_1970(months + pd.DateOffset(months=1) if end else months)
 
 
 def _read(path: Path, asked: LogOptions) -> Outages:
