@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cprsim.results import Result
 
 BAR_WIDTH = 0.58
-N_WIDE_ENOUGH_IN = 4.6  # inches that the texts need however few bars there are
+LEAST_WIDTH_IN = 4.6  # that the texts need however few bars there are
 
 
 def overhead_figure(result: Result) -> Figure:
@@ -32,7 +32,8 @@ def overhead_figure(result: Result) -> Figure:
     totals = [one["overhead_fraction"].mean for one in spreads]
     parts = [part for part in stacked(result.parts) if any(one[part].mean > 0 for one in spreads)]
     with style():
-        figure = Figure(figsize=_size_in(len(spreads)), layout="constrained")
+        width_in = max(LEAST_WIDTH_IN, 1.15 * len(spreads)) + 2.4
+        figure = Figure(figsize=(width_in, 4.6), layout="constrained")
         axes = figure.add_subplot()
         top = axis_top(totals)
         for x, quantities in enumerate(spreads):
@@ -40,15 +41,11 @@ def overhead_figure(result: Result) -> Figure:
                 _unfinished(axes, x, top, quantities[FINISHED].mean)
             else:
                 _bar(axes, x, quantities, parts, top)
-        _dress(axes, result, top, fold_at=16)
+        _dress(axes, result, top)
         n = max(one[FINISHED].n for one in spreads)
         _title(axes, result, n, cut=any(total > top for total in totals))
         _legend(axes, parts)
     return figure
-
-
-def _size_in(n_bars: int) -> tuple[float, float]:
-    return max(N_WIDE_ENOUGH_IN, 1.15 * n_bars) + 2.4, 4.6
 
 
 def _bar(
@@ -100,10 +97,9 @@ def _unfinished(axes: Axes, x: int, top: float, share: float) -> None:
     axes.text(x, 0.03 * top, text, ha="center", va="bottom", color=FAINT, style="italic")
 
 
-def _dress(axes: Axes, result: Result, top: float, fold_at: int) -> None:
+def _dress(axes: Axes, result: Result, top: float) -> None:
     labels = [
-        "\n".join(fold(words, fold_at) for words in _below(policy, result))
-        for policy in result.policies
+        "\n".join(fold(words, 16) for words in _below(policy, result)) for policy in result.policies
     ]
     axes.set_xticks(range(len(labels)), labels)
     axes.tick_params(axis="x", length=0, pad=6)
