@@ -48,7 +48,7 @@ HELD_TO = {  # by the file of `recovery/systems/`: the tests and what they hold 
 }
 LITERATURE = {  # names of papers and products: what each is here, or why it is nothing
     "CPR (SCAR, MFU, SSU)": ("full", "partial", "cpr", "cpr-scar", "cpr-mfu", "cpr-ssu"),
-    "ECRM, ECRec": ("ecrm", "ecrec"),
+    "ECRec": ("ecrec",),
     "Check-N-Run": ("check-n-run",),
     "SSDC": ("ssdc",),
     "IncrCP": ("incrcp",),
@@ -57,8 +57,6 @@ LITERATURE = {  # names of papers and products: what each is here, or why it is 
     "PyTorch DCP async": ("async",),
     "DataStates-LLM": ("datastates",),
     "FastPersist": ("fastpersist",),
-    "ByteCheckpoint": ("bytecheckpoint",),
-    "TorchSnapshot": ("torchsnapshot",),
     "Portus": ("portus",),
     "ParaCkpt": ("paracckpt",),
     "CheckBullet": ("checkbullet",),
@@ -73,12 +71,12 @@ LITERATURE = {  # names of papers and products: what each is here, or why it is 
     "SCR, FTI, VeloC": ("scr", "fti", "veloc"),
     "just-in-time checkpoints": ("just-in-time",),
     "notice, preemption, spot nodes": ("on-notice", "parcae"),
-    "FlowCheck, Checkmate": ("flowcheck", "checkmate"),
+    "Checkmate": ("checkmate",),
     "AdaCheck": ("adacheck",),
     "FFTrainer": ("fftrainer",),
     "FlashRecovery": ("flashrecovery",),
     "MoC-System": ("moc",),
-    "Swift, TranLogs": ("swift", "swift-undo", "tranlogs"),
+    "Swift": ("swift", "swift-undo"),
     "FT-HSDP": ("hsdp",),
     "torchft": ("torchft",),
     "Lazarus": ("lazarus",),
@@ -102,7 +100,7 @@ def systems() -> str:
             f"`{one.name}`",
             _mechanism(one),
             ", ".join(one.needs),
-            after_failures(one.outcomes),
+            after_failures(one),
             one.runs_as,
         )
         for one in _listed()
@@ -126,12 +124,7 @@ def literature() -> str:
 
 
 def _here(names: tuple[str, ...]) -> str:
-    known = dict(_known())
-    aliases = {name: known[name].alias_of for name in names if name in known}
-    return ", ".join(
-        f"`{name}`" + (f" (alias of `{aliases[name]}`)" if aliases.get(name) else "")
-        for name in names
-    )
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def sections() -> str:
@@ -148,8 +141,7 @@ def _section(module: str, entries: list[ListedPolicy]) -> Iterator[str]:
     """What the systems of one file do, by their records, and what is said of all of them."""
     for one in entries:
         yield f"**`{one.name}`**: {_mechanism(one)}"
-        if not one.alias_of:
-            yield "\n".join(_rules(one))
+        yield "\n".join(_rules(one))
     first = entries[0]
     if first.assumptions:
         yield f"Assumed: {first.assumptions}"
@@ -171,8 +163,7 @@ def _rules(one: ListedPolicy) -> Iterator[str]:
 
 def _mechanism(one: ListedPolicy) -> str:
     known = f" ({', '.join(word for word in (one.cited, one.mark) if word)})" if one.cited else ""
-    alias = f" Alias of `{one.alias_of}`." if one.alias_of else ""
-    return f"{one.summary}{known}.{alias}"
+    return f"{one.summary}{known}."
 
 
 def _listed() -> list[ListedPolicy]:

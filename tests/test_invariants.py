@@ -88,7 +88,7 @@ def test_engines_stop_a_job_that_comes_back_to_the_same_instant_at_the_same_fail
 def test_the_scenarios_cover_what_they_should(tmp_path: Path) -> None:
     trees = [drawn(number) for number in range(N_SCENARIOS)]
     assert {tree["failures"]["kind"] for tree in trees} == {
-        "job", "node", "correlated", "changing", "injected", "trace"
+        "job", "node", "correlated", "injected", "trace"
     }  # fmt: skip
     assert {tree["failures"].get("clock") for tree in trees} >= {"progress", "uptime", "wall"}
     strategies = [entry["strategy"] for tree in trees for entry in tree["recovery"]]
@@ -196,7 +196,7 @@ def failures(random: Random, tree: Section, useful_h: float) -> Section:
     start = random.choice(["fresh", "stationary"])
     role = random.choice([*nodes, "any"])
     together = random.randint(1, n_nodes if role == "any" else nodes[role])
-    kind = random.choice(["job", "job", "node", "correlated", "changing", "injected", "trace"])
+    kind = random.choice(["job", "job", "node", "correlated", "injected", "trace"])
     if kind == "job":
         lived = lifetime(random, mtbf_h)
         return {"kind": kind, **lived, "role": role, "together": together, "clock": clock,
@@ -216,17 +216,6 @@ def failures(random: Random, tree: Section, useful_h: float) -> Section:
             watched = n_nodes + random.choice([0, 3])
             section["shocks"] = {"every": f"{mtbf_h * 3} h", "sizes": {1: 2.0, watched: 1.0},
                                  "nodes": watched}  # fmt: skip
-        return section
-    if kind == "changing":
-        borders = ["0 h", f"{useful_h / 3} h", f"{useful_h} h"]
-        mtbf = [
-            f"{mtbf_h * random.choice([0.5, 1.0, 2.0])} h" for _ in range(random.choice([2, 3]))
-        ]
-        section = {"kind": kind, "borders": borders, "mtbf": mtbf, "role": role,
-                   "together": together, "clock": clock,
-                   "begins": random.choice(["random", "first"])}  # fmt: skip
-        if len(mtbf) == 2:
-            section["factor"] = {"variance": 0.5, "lasts": f"{mtbf_h * 2} h"}
         return section
     if kind == "injected":
         return injected(random, role, together, useful_h)

@@ -199,10 +199,25 @@ class CauseFragment:
     text: str | None
     why_not: str
 
-    @property
-    def said(self) -> str:
-        """The fragment, or why there is none."""
-        return self.text or f"# {one_line(self.cause)}: no fragment: {self.why_not}\n"
+
+@dataclass(frozen=True, slots=True)
+class ByCause:
+    """The causes of a log, and the fragments of each alone and of all together."""
+
+    causes: tuple[OfCause, ...]  # the one to fix first on top
+    fragments: tuple[CauseFragment, ...]
+    fragment: str | None  # with a source for each
+
+
+def taken_apart(
+    outages: Outages, n_job: int, first: FirstUptime, origin: str, observed: Observation,
+    reach: Mapping[str, str],
+) -> ByCause:  # fmt: skip
+    """The log by cause; parameters and errors as in `by_cause` and `reaches_of`."""
+    causes = by_cause(outages, n_job, first)
+    reaches = reaches_of(causes, reach)
+    written = fragments_by_cause(causes, origin, n_job, observed)
+    return ByCause(causes, written, fragment_of_all(written, reaches))
 
 
 def fragments_by_cause(
@@ -263,7 +278,12 @@ def fragment_of_all(written: tuple[CauseFragment, ...], reach: Mapping[str, str]
         else:
             comments = (line for line in its if line.startswith("#"))
             lines += [*comments, *_as_scope(name, reach[one.cause], its)]
-    return "\n".join([*lines, *(one.said.rstrip() for one in written if one.text is None)]) + "\n"
+    none = [
+        f"# {one_line(one.cause)}: no fragment: {one.why_not}"
+        for one in written
+        if one.text is None
+    ]
+    return "\n".join([*lines, *none]) + "\n"
 
 
 def _as_scope(name: str, reach: str, lines: list[str]) -> list[str]:

@@ -43,6 +43,10 @@ class FrailtyFit:
         """Akaike's criterion: smaller is better."""
         return 2 * len(self.parameters) - 2 * self.log_likelihood
 
+    def extrapolates(self, window_h: float) -> bool:
+        """Whether the mean lies beyond what a log of so many hours watched."""
+        return self.lifetime.mean_h > window_h
+
     def by_lemons(self) -> FrailtyFit | None:
         """The same fit, said so that lemons have the factor 1; None where there are none.
 

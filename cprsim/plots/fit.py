@@ -1,8 +1,8 @@
-"""Figures of a fit: survival, hazard, quantiles, failures over time, coalescing windows."""
+"""Figures of a fit: survival, hazard, quantiles, failures over time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from math import ceil, sqrt
 from typing import Any
@@ -11,8 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.estimate import ROUNDED_Z_95, Estimate
-from cprsim.fitting.coalescing import ByWindow
+from cprsim.estimate import ROUNDED_Z_95
 from cprsim.fitting.goodness import Judged, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.trace_fit import Subject, TraceFit
@@ -32,7 +31,6 @@ MOST_POINTS = 5_000  # that are drawn one by one; more become a map of cells
 CELLS = 360, 150  # of that map, over time and over nodes
 MOST_STEPS = 400  # of the survival curve
 N_QUANTILES = 80  # that are drawn for each family
-SHORTEST_MIN = 0.1  # where a window of zero is drawn
 
 
 def fit_figures(fitted: TraceFit) -> dict[str, Draw]:
@@ -198,44 +196,3 @@ def _line(one: Judged) -> dict[str, Any]:
         "linewidth": 1.2,
         "label": label,
     }
-
-
-def coalescing_figure(windows: Sequence[ByWindow]) -> Figure:
-    """Number of failures, and Weibull shapes with 95 % intervals, over the window."""
-    within_min = np.maximum([one.within_h * 60 for one in windows], SHORTEST_MIN)
-    with style():
-        figure = Figure(figsize=(9, 4.0), layout="constrained")
-        counts, shapes = figure.subplots(1, 2)
-        counts.step(
-            within_min, [one.n_failures for one in windows], where="post", color=INK, marker="o",
-            markersize=3,
-        )  # fmt: skip
-        counts.set_ylim(bottom=0)
-        counts.set_ylabel("failures that are left")
-        _shape_line(shapes, within_min, [one.uptime_shape for one in windows], "up-times", 0)
-        _shape_line(shapes, within_min, [one.gap_shape for one in windows], "gaps", 1)
-        shapes.axhline(1.0, color=INK, linewidth=0.6)
-        shapes.set_ylabel("Weibull shape (1: exponential)")
-        shapes.legend(fontsize=7)
-        for axes in (counts, shapes):
-            axes.set_xscale("log")
-            axes.yaxis.grid(True)
-            axes.set_xlabel(f"coalescing window [min]; 0 is drawn at {SHORTEST_MIN:g}")
-        caption = "failures of one node within the window of each other count as one; bars: 95 %"
-        title_figure(figure, "Coalescing windows", caption)
-    return figure
-
-
-def _shape_line(
-    axes: Axes, within_min: np.ndarray, shapes: list[Estimate | None], label: str, number: int
-) -> None:
-    known = [(x, one) for x, one in zip(within_min, shapes, strict=True) if one is not None]
-    if not known:
-        return
-    at = np.array([one.mean for _, one in known])
-    apart = np.array([[one.mean - one.low, one.high - one.mean] for _, one in known]).T
-    line = series_line(number)
-    axes.errorbar(
-        [x for x, _ in known], at, yerr=apart, color=line.colour, linestyle=line.dashes,
-        marker=line.marker, markersize=3, linewidth=1.0, elinewidth=0.7, label=label,
-    )  # fmt: skip

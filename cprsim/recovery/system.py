@@ -197,7 +197,6 @@ class System:
     cited : the paper or code, in few words
     mark : how its mechanism is known
     assumed : what is assumed of it, in sentences; nothing: what its module says
-    alias_of : the system that it is, under another name; it is listed with that one
     needs : options that have no default, as a scenario writes them, for the listing's own job
     runs_as : a maintained implementation that a job can run today; empty: a paper only
     """
@@ -213,7 +212,6 @@ class System:
     cited: str = ""
     mark: Provenance | None = None
     assumed: str = ""
-    alias_of: str = ""
     needs: tuple[tuple[str, Any], ...] = ()
     runs_as: str = ""
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from cprsim.errors import ParameterError, Place, Problem, ScenarioError
+from cprsim.errors import Place, Problem, ScenarioError
 from cprsim.foreign import one_line
-from cprsim.scenario.option_tables import file_of, tables_in, values_from, with_values
 from cprsim.scenario.overrides import apply_axes, apply_overrides, put
-from cprsim.scenario.problems import in_order, problems_of, shown
+from cprsim.scenario.problems import in_order, problems_of
+from cprsim.scenario.quantities import shown
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.steps import with_times
 from cprsim.scenario.traces import SOURCES, TraceFailures
@@ -53,7 +53,7 @@ class LoadedScenario:
         places = dict(self.places)
         for key, value in changes.items():
             put(data, key, value, places, place(key))
-        scenario = _complete(data, self.path, places, [])
+        scenario = _validated(data, places, [])
         trace_path = _trace_path(scenario, self.path, places)
         return LoadedScenario(scenario, self.path, trace_path, places, data)
 
@@ -115,7 +115,7 @@ def load_scenario(
     apply_axes(data, axes, places)
     if data.get("name") is None:
         data["name"] = name_from(path)
-    scenario = _complete(data, path, places, document.problems)
+    scenario = _validated(data, places, document.problems)
     loaded = LoadedScenario(scenario, path, _trace_path(scenario, path, places), places, data)
     unknown_values(loaded)
     return loaded
@@ -174,31 +174,6 @@ def _mapping(document: YamlDocument, path: Path) -> dict[str, Plain]:
     return document.data
 
 
-def _complete(
-    data: dict[str, Plain], path: Path, places: Mapping[KeyPath, Place], problems: list[Problem]
-) -> Scenario:
-    """The scenario, with the numbers of tables that it names files for.
-
-    Raises ScenarioError, with all that is wrong outside these files, or what is wrong with one.
-    """
-    tables = tables_in(data)
-    if not tables:
-        return _validated(data, places, problems)
-    scenario = _validated(
-        with_values(data, tables, lambda one: [1.0] if one.is_relative else None), places, problems
-    )
-    values: dict[str, list[Plain]] = {}
-    for table in tables:
-        place = nearest(places, ("recovery", table.entry, "options", *table.path))
-        try:
-            file, column, nodes = file_of(table.written)
-            table_path = input_file(file, path, place, table.key, "a table by nodes")
-            values[table.key] = list(values_from(table_path, column, nodes, scenario, table))
-        except ParameterError as error:
-            raise ScenarioError.at(place, str(error), table.key) from None
-    return _validated(with_values(data, tables, lambda table: values[table.key]), places, [])
-
-
 def _validated(
     data: dict[str, Plain], places: Mapping[KeyPath, Place], problems: list[Problem]
 ) -> Scenario:
@@ -206,7 +181,7 @@ def _validated(
     try:
         scenario = Scenario.model_validate(with_times(data))
     except ValidationError as error:
-        by_schema = problems_of(error, Scenario, data, lambda path: nearest(places, path))
+        by_schema = problems_of(error, data, lambda path: nearest(places, path))
         raise ScenarioError(in_order([*problems, *by_schema])) from None
     if problems:
         raise ScenarioError(problems)

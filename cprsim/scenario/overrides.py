@@ -7,8 +7,8 @@ from typing import Any
 
 from cprsim.errors import Place, Problem, ScenarioError
 from cprsim.foreign import one_line
-from cprsim.scenario.problems import shown
-from cprsim.scenario.yaml_text import MAX_DEPTH, KeyPath, Plain, entry_number, read_document
+from cprsim.scenario.quantities import shown
+from cprsim.scenario.yaml_text import KeyPath, Plain, as_written, read_document
 
 EXAMPLE = 'write KEY=VALUE, for example --set costs.save="90 s" or recovery.cpr.target_pls=0.05'
 
@@ -101,7 +101,7 @@ def put(
     Raises ScenarioError where the key has no place.
     """
     parts = key.split(".")
-    if not all(parts) or len(parts) > MAX_DEPTH:
+    if not all(parts):
         raise ScenarioError.at(place, EXAMPLE)
     section, path = _section(data, parts, places, place)
     others = INSTEAD_OF.get(path) or INSTEAD_OF.get((path[0], path[-1]), ())
@@ -142,8 +142,8 @@ def _step(section: Any, parts: list[str], place: Place) -> tuple[int, str | int]
             place,
             f"{shown(parts[0])} has no place: what holds it is {shown(section)}, not a section",
         )
-    number = entry_number(parts[0])
-    if number is not None and number < len(section):
+    number = as_written(parts[0])
+    if isinstance(number, int) and number < len(section):
         return 1, number
     names = [_name(entry) for entry in section]
     for n_used in range(len(parts), 0, -1):  # a name may hold dots

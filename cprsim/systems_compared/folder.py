@@ -15,13 +15,13 @@ from cprsim.codec import FieldMark, Key
 from cprsim.records import Cluster
 from cprsim.recovery import STRATEGIES
 from cprsim.recovery.classic import as_system
-from cprsim.recovery.fates import Fate, fates, strikes_of
-from cprsim.recovery.policy import Capture, Groups, Outside, Policy, Ring
+from cprsim.recovery.policy import Groups, Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import read_record
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.scenario.schema import Scenario
+from cprsim.systems_compared.after import Fate, content_every_h, fates, strikes_of
 from cprsim.systems_compared.best import Found
 from cprsim.systems_compared.lineup import Lineup
 
@@ -176,22 +176,13 @@ def traffic_of(
         return Traffic(None, None)
     storage = peers = 0.0
     for capture in policy.captures:
-        per_h = _saves_per_h(policy, capture, useful_h) * state_bytes / capture.parts
+        per_h = state_bytes / content_every_h(policy, capture, useful_h)
         tier = policy.tier(capture.tier)
         if isinstance(tier.placement, Outside):
             storage += per_h * len(cluster.slots(tier.role))
         else:
             peers += per_h * _sent(tier.placement)
     return Traffic(storage, peers)
-
-
-def _saves_per_h(policy: Policy, capture: Capture, useful_h: float) -> float:
-    followed = policy.followed_by(capture)
-    if followed is not None:
-        return _saves_per_h(policy, followed, useful_h) / capture.every_nth
-    if capture.every_h is None or capture.every_h >= useful_h:
-        return 0.0
-    return 1.0 / capture.every_h
 
 
 def _sent(place: Ring | Groups) -> float:

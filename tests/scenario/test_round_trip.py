@@ -81,17 +81,6 @@ failures = st.one_of(
         shape=st.floats(0.1, 100),
     ),
     section(
-        {
-            "begins": st.sampled_from(["random", "first"]),
-            "role": roles,
-            "clock": clocks,
-            "factor": section({}, variance=st.floats(1e-6, 100), lasts=quantity(5, 500, "h", "d")),
-        },
-        kind=st.just("changing"),
-        borders=st.just(["0 h", "0.5 d", "40 h"]),
-        mtbf=st.lists(quantity(5, 500, "h", "d"), min_size=2, max_size=3),
-    ),
-    section(
         {"role": roles, "together": together, "clock": clocks},
         kind=st.just("injected"),
         count=st.integers(1, 99),

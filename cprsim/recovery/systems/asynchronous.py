@@ -269,24 +269,3 @@ SYSTEMS: tuple[System, ...] = (
         not_counted="what lossy saves cost in accuracy is not priced",
     ),
 )  # fmt: skip
-
-_SAME = "no more than the times of `costs` and of the options tells it from async"
-SYSTEMS += tuple(
-    System(
-        name=name, summary=f"async, {how}", source=source, options=WholeSaveOptions,
-        plan=planned(AsynchronousPreset()), interval="every", family=BEHIND, cited=cited,
-        mark=mark, alias_of="async",
-        assumed=f"Assumed: {_SAME}.",
-    )
-    for name, how, source, cited, mark in (
-        (
-            "bytecheckpoint", "in several pipelined stages of host memory",
-            "ByteCheckpoint: 9.23 x faster saves and 7.0 x faster loads published",
-            "ByteCheckpoint", Provenance.PUBLISHED,
-        ),
-        (
-            "torchsnapshot", "in pieces, as host memory allows",
-            "TorchSnapshot: mechanism recalled", "TorchSnapshot", Provenance.RECALLED,
-        ),
-    )
-)  # fmt: skip

@@ -16,7 +16,7 @@ Not modelled: rows that are asked for before they are rebuilt; what encoding tak
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
@@ -125,14 +125,4 @@ SYSTEM = System(
     family=Family.PARITY,
     cited="PVLDB'23",
     mark=Provenance.PUBLISHED,
-)
-SYSTEMS = (
-    replace(
-        SYSTEM,
-        name="ecrm",
-        summary="ecrec, as its preprint calls it",
-        source="Liu et al. 2021",
-        cited="preprint",
-        alias_of="ecrec",
-    ),
 )

@@ -144,13 +144,6 @@ SYSTEMS = (
         mark=Provenance.RECALLED, needs=(("shadow_nodes", 4),),
     ),
     System(
-        name="flowcheck",
-        summary="checkmate, from traffic that the switches mirror",
-        source="FlowCheck: mechanism recalled",
-        options=Shadowed, plan=shadowed, family=Family.EACH_STEP, cited="FlowCheck",
-        mark=Provenance.RECALLED, needs=(("shadow_nodes", 4),), alias_of="checkmate",
-    ),
-    System(
         name="flashrecovery",
         runs_as="HyperPod checkpointless",
         summary="saves nothing: a lost node is replaced and copies from a replica",

@@ -87,13 +87,6 @@ SYSTEMS = (
         cited="PPoPP'23", mark=Provenance.RECALLED,
     ),
     System(
-        name="tranlogs",
-        summary="swift, with logs of transfers between stages",
-        source="TranLogs: mechanism recalled",
-        options=ReplayOptions, plan=replayed, interval="every", family=Family.REPLAY,
-        cited="TranLogs", mark=Provenance.RECALLED, alias_of="swift",
-    ),
-    System(
         name="swift-undo",
         summary="the half-applied update is undone; the lost node copies from a replica",
         source="Swift (Zhong et al. 2023, PPoPP): mechanism recalled",

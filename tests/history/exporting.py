@@ -1,9 +1,9 @@
-"""The event log of a simulated job as a real job would have written it (docs/events.md)."""
+"""The event log of a simulated job as a real job would have written it: the ledger's truth."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,10 @@ import numpy as np
 
 from cprsim.events import STAGES
 from cprsim.records import Activity, EventKind, EventLog
-from cprsim.whole_file import whole_file
 
 NS_PER_H = 3600e9
 SECONDS_PER_H = 3600.0
-BEGINS_NS = 1_700_000_000 * 10**9  # an instant to count from, unless said
+BEGINS_NS = 1_700_000_000 * 10**9
 WORKING = (Activity.USEFUL, Activity.LOST)
 PLAIN = {
     EventKind.SAVE_DUE: "save.wait",
@@ -45,19 +44,9 @@ def exported(
     *,
     step_s: float = 1.0,
     progress_every_h: float | None = None,
-    begins_ns: int = BEGINS_NS,
     says_step_seconds: bool = True,
 ) -> Iterator[dict[str, Any]]:
-    """The events of one replication, in order.
-
-    Parameters
-    ----------
-    log : of one replication
-    step_s : of training in a step [s]
-    progress_every_h : hours between `progress` events; None: none but where the job has caught up
-    begins_ns : when the job began [ns since 1970]
-    says_step_seconds : whether the first event says how long a step takes
-    """
+    """The events of one replication, in order; `progress` every so many hours."""
     per_h = SECONDS_PER_H / step_s
     part = "start"
     for place in range(len(log.at_h)):
@@ -73,13 +62,13 @@ def exported(
             if log.slot[place] >= 0:
                 event["rank"] = int(log.slot[place])
             yield {
-                "time_unix_nano": begins_ns + round(at_h * NS_PER_H),
+                "time_unix_nano": BEGINS_NS + round(at_h * NS_PER_H),
                 "job": job,
                 "step": round(progress_h * per_h, 9),
                 **event,
             }
         if progress_every_h and activity in WORKING and place + 1 < len(log.at_h):
-            yield from _steps(log, place, progress_every_h, per_h, job, begins_ns)
+            yield from _steps(log, place, progress_every_h, per_h, job)
 
 
 def _events(kind: EventKind, activity: Activity, part: str) -> Iterator[dict[str, Any]]:
@@ -122,7 +111,7 @@ def _part_after(event: str, part: str) -> str:
 
 
 def _steps(
-    log: EventLog, place: int, every_h: float, per_h: float, job: str, begins_ns: int
+    log: EventLog, place: int, every_h: float, per_h: float, job: str
 ) -> Iterator[dict[str, Any]]:
     """Steps reached within a stretch of work, at the whole multiples of `every_h` of wall time."""
     first_h, last_h = float(log.at_h[place]), float(log.at_h[place + 1])
@@ -133,14 +122,12 @@ def _steps(
     reached_h = before_h + (after_h - before_h) * (at_h - first_h) / (last_h - first_h)
     for one_h, done_h in zip(at_h.tolist(), reached_h.tolist(), strict=True):
         yield {
-            "time_unix_nano": begins_ns + round(one_h * NS_PER_H),
+            "time_unix_nano": BEGINS_NS + round(one_h * NS_PER_H),
             "event": "progress",
             "job": job,
             "step": round(done_h * per_h, 9),
         }
 
 
-def write_events(path: Path, events: Iterator[dict[str, Any]] | list[dict[str, Any]]) -> None:
-    """Write events as JSON lines, the whole file or none of it."""
-    with whole_file(path) as file:
-        file.writelines(json.dumps(event, separators=(",", ":")) + "\n" for event in events)
+def write_events(path: Path, events: Iterable[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(event) + "\n" for event in events), "utf-8")
