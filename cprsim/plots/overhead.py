@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cprsim.results import Result
 
 BAR_WIDTH = 0.58
+NOTE = {"boxstyle": "round,pad=0.18", "facecolor": "white", "edgecolor": "none", "alpha": 0.92}
 LEAST_WIDTH_IN = 4.6  # that the texts need however few bars there are
 
 
@@ -38,13 +39,16 @@ def overhead_figure(result: Result) -> Figure:
         top = axis_top(totals)
         for x, quantities in enumerate(spreads):
             if isnan(totals[x]):
-                _unfinished(axes, x, top, quantities[FINISHED].mean)
+                share = quantities[FINISHED].mean
+                text = f"only {percent(share)}\nfinished" if share else "no replication\nfinished"
+                axes.text(x, 0.03 * top, text, ha="center", color=FAINT, style="italic")
             else:
                 _bar(axes, x, quantities, parts, top)
         _dress(axes, result, top)
         n = max(one[FINISHED].n for one in spreads)
         _title(axes, result, n, cut=any(total > top for total in totals))
-        _legend(axes, parts)
+        handles = [look_of(part).patch() for part in reversed(parts)]  # in the order of the stack
+        axes.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure
 
 
@@ -60,7 +64,10 @@ def _bar(
             axes.bar(x, height, BAR_WIDTH, bottom, **look_of(part).fill())
             visible = min(bottom + height, top) - bottom
             if visible > 0.055 * top:
-                _note(axes, x, bottom + visible / 2, percent(height))
+                axes.text(
+                    x, bottom + visible / 2, percent(height), ha="center", va="center",
+                    fontsize=7.5, bbox=NOTE,
+                )  # fmt: skip
             bottom += height  # but for NaN: a part that only other systems have
     if bottom > top:
         _cut(axes, x, top, bottom)
@@ -71,11 +78,6 @@ def _bar(
         percent(bottom), (x, bottom + half), (0, 4), textcoords="offset points",
         ha="center", va="bottom", fontweight="bold",
     )  # fmt: skip
-
-
-def _note(axes: Axes, x: float, y: float, text: str) -> None:
-    box = {"boxstyle": "round,pad=0.18", "facecolor": "white", "edgecolor": "none", "alpha": 0.92}
-    axes.text(x, y, text, ha="center", va="center", fontsize=7.5, bbox=box)
 
 
 def _cut(axes: Axes, x: int, top: float, total: float) -> None:
@@ -90,11 +92,6 @@ def _cut(axes: Axes, x: int, top: float, total: float) -> None:
         f"{percent(total)} \N{UPWARDS ARROW}", (x, top), (0, 4), textcoords="offset points",
         ha="center", va="bottom", fontweight="bold",
     )  # fmt: skip
-
-
-def _unfinished(axes: Axes, x: int, top: float, share: float) -> None:
-    text = "no replication\nfinished" if share == 0 else f"only {percent(share)}\nfinished"
-    axes.text(x, 0.03 * top, text, ha="center", va="bottom", color=FAINT, style="italic")
 
 
 def _dress(axes: Axes, result: Result, top: float) -> None:
@@ -128,8 +125,3 @@ def _title(axes: Axes, result: Result, n: int, *, cut: bool) -> None:
     )
     room_points = 18 if cut else 4
     title_axes(axes, f"What failures cost: {result.name}", caption, room_points=room_points)
-
-
-def _legend(axes: Axes, parts: list[str]) -> None:
-    handles = [look_of(part).patch() for part in reversed(parts)]  # in the order of the stack
-    axes.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5))
