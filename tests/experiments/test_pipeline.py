@@ -104,7 +104,7 @@ def test_the_engine_does_not_change_the_rows(make: Make, what: str) -> None:
     }.get(what, ())
     fast, simpy = (
         pipeline.simulate(make(ENGINE_OVERRIDES[what].format(engine), *changed))
-        for engine in ("fast", "simpy")
+        for engine in ("auto", "simpy")
     )
     for ours, theirs in zip(fast.strategies, simpy.strategies, strict=True):
         assert ours.gave_up == theirs.gave_up
@@ -116,7 +116,7 @@ def test_priority_saving_runs_on_both_engines(make: Make) -> None:
     mfu = "recovery=[{strategy: cpr-mfu, target_pls: 0.1}]"
     fast, simpy = (
         pipeline.simulate(make(f"simulation={{seed: 5, replications: 200, engine: {name}}}", mfu))
-        for name in ("fast", "simpy")
+        for name in ("auto", "simpy")
     )
     assert_same(fast.strategies[0].costs, simpy.strategies[0].costs)
     assert_same(fast.strategies[0].losses, simpy.strategies[0].losses)
@@ -135,7 +135,7 @@ def test_priority_saving_with_finite_spares_and_shared_loads_runs_on_both_engine
         pipeline.simulate(
             make(f"simulation={{seed: 5, replications: 200, engine: {name}}}", *changes)
         )
-        for name in ("fast", "simpy")
+        for name in ("auto", "simpy")
     )
     assert fast.strategies[0].policy.sub_saves is not None
     assert_same(fast.strategies[0].costs, simpy.strategies[0].costs)
@@ -148,7 +148,7 @@ def test_finite_spares_run_on_both_engines(make: Make) -> None:
         pipeline.simulate(
             make(override, f"simulation={{seed: 5, replications: 60, engine: {name}}}")
         )
-        for name in ("fast", "simpy")
+        for name in ("auto", "simpy")
     )
     for ours, theirs in zip(fast.strategies, simpy.strategies, strict=True):
         assert_same(ours.costs, theirs.costs)
