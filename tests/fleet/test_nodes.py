@@ -37,7 +37,12 @@ def queue_jobs(
 
     def starts(number: int) -> None:
         start_h[number] = env.now
-        Alarm(env, wall_h[number], JOB, lambda: pool.leave(n_nodes[number]))
+        Alarm(
+            env,
+            wall_h[number],
+            JOB,
+            lambda: pool.leave(n_nodes[number], NodesOfJob(pool, lambda: None)),
+        )
 
     for number, at in enumerate(at_h):
         arrives = partial(pool.arrive, n_nodes[number], partial(starts, number))
@@ -64,7 +69,7 @@ def test_a_job_that_fits_waits_for_one_that_came_before_it() -> None:
 def lacking(n_spares: int, rate: float, hours: float, seed: int) -> float:
     """Mean slots without a node, of slots that fail by Poisson, each once; repairs take 1 h."""
     env, rng = simpy.Environment(), np.random.default_rng(seed)
-    nodes = NodesOfJob(NodePool(env, None, n_spares), env, lambda: None)
+    nodes = NodesOfJob(NodePool(env, None, n_spares), lambda: None)
     at_h = np.cumsum(rng.exponential(1 / rate, int(rate * hours)))
     repair_h = rng.exponential(1.0, len(at_h))
 
@@ -95,7 +100,7 @@ def test_nodes_are_neither_made_nor_lost() -> None:
     """A job ends while a node is in repair that nobody replaced: the pool has it again later."""
     env = simpy.Environment()
     pool = NodePool(env, 4, 0)
-    nodes = NodesOfJob(pool, env, lambda: None)
+    nodes = NodesOfJob(pool, lambda: None)
     pool.arrive(4, lambda: None)
     nodes.lose(2, 5.0)
     nodes.ask([2])
