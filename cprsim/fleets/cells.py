@@ -101,14 +101,15 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
         "pls": jobs.pls.mean(),
     }
     totals = jobs[["wall_h", "written_bytes"]].groupby(jobs.kind).sum()
-    parts = hours.assign(**{USEFUL: jobs.useful_h})[[USEFUL, *hours]].groupby(jobs.kind).sum()
+    by_part = {USEFUL: jobs.useful_h, **{str(part): column for part, column in hours.items()}}
+    sums = {part: column.groupby(jobs.kind).sum().tolist() for part, column in by_part.items()}
     return FleetCell(
         finished=float(jobs.finished.mean()),
         statistics={name: float(statistics[name]) for name in STATISTICS},
         n_jobs=tuple(kind.n_jobs for kind in fleet.kinds),
         means={str(name): tuple(of) for name, of in each.groupby(jobs.kind).mean().items()},
         usage=tuple(
-            _usage(kind, strategy, dict(zip(parts, parts.loc[n].tolist(), strict=True)), *total)
+            _usage(kind, strategy, {part: of[n] for part, of in sums.items()}, *total)
             for n, (kind, total) in enumerate(zip(fleet.kinds, totals.to_numpy(), strict=True))
         ),
         spare_h=(section.spares or 0) * window_h,

@@ -56,9 +56,9 @@ class PreparedFleet:
         if self.population.arrive_h is not None:
             arrive_h = self.population.arrive_h
         elif self.section.arrivals == "even":  # in random order
-            arrive_h = rng.permutation(n) * (self.section.window_h / n)
+            arrive_h = np.asarray(rng.permutation(n) * (self.section.window_h / n))
         elif self.section.arrivals == "random":
-            arrive_h = rng.random(n) * self.section.window_h
+            arrive_h = np.asarray(rng.random(n) * self.section.window_h)
         jobs = {
             "arrive_h": arrive_h,
             "kind": np.repeat(np.arange(len(n_jobs)), n_jobs),
