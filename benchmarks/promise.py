@@ -244,7 +244,7 @@ def beside_grid(job: Job) -> list[dict[str, Any]]:
     and by their mean: the distance to this one is the price of the curve's uncertainty. Measured
     losses are the curve's times the pooled ratio of measured to predicted.
     """
-    fresh = replace(job.experiment, seed=FRESH_SEED, n_replications=N_GRID, precision_fraction=None)
+    fresh = fresh_of(job, N_GRID)
     bench = bench_of(fresh, job.curve, limit_of(0.0), {name: WAYS[name] for name in STRATEGIES})
     grid = np.geomspace(fresh.useful_h / FINEST, fresh.useful_h, N_INTERVALS, endpoint=False)
     rows = []

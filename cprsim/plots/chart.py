@@ -15,7 +15,7 @@ Kind = Literal["line", "points", "steps", "stack", "paper"]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Values over x, with their 95 % intervals where there is noise.
+    """Values over x, with their 95 % intervals where there is noise; one label is one look.
 
     x are numbers, or names of categories (then all series of the panel share them). Parts that are
     stacked on each other (`stack`) come from the bottom to the top; only the last of them has an
