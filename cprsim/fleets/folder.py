@@ -47,6 +47,10 @@ class FleetResult:
         """Whether anything has a price."""
         return self.currency is not None
 
+    def parts(self, one: Option) -> Mapping[str, float]:
+        """What an option costs per month: cents, or node-hours where nothing has a price."""
+        return one.cents if self.has_money else one.node_h
+
 
 def write_fleet(
     target: ResultTarget,
