@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import exp, factorial, sqrt
+from pathlib import Path
 from statistics import fmean, stdev
 
 import numpy as np
 import pytest
 import simpy
 
+from cprsim.fleets.course import run_history
 from cprsim.fleets.nodes import NodePool, NodesOfJob
 from cprsim.simulate.events.alarms import FAILURES, JOB, Alarm
+from tests.fleet.making import prepared
 
 N_RUNS, N_JOBS, WARM = 16, 1500, 300
 
@@ -94,6 +97,18 @@ def test_slots_wait_as_long_as_more_nodes_are_in_repair_than_there_are_spares() 
     p = [exp(-rate) * rate**k / factorial(k) for k in range(60)]
     expected = sum((k - spares) * p[k] for k in range(spares, 60))
     within_4_errors([lacking(spares, rate, 250.0, seed) for seed in range(N_RUNS)], expected)
+
+
+def test_of_two_jobs_that_fail_at_once_one_gets_the_spare_and_the_other_waits(
+    tmp_path: Path,
+) -> None:
+    """The first node back is sound again 3 h later."""
+    fleet = prepared(
+        tmp_path, "{jobs: 2, kinds: 1, arrivals: together, spares: 1}",
+        "failures={kind: injected, at: [5 h], role: emb_ps}", "cluster.repair=3 h",
+        "costs.detect=0 s", "costs.reschedule=0 s",
+    )  # fmt: skip
+    assert sorted(run_history(fleet, 0).hours["wait"]) == pytest.approx([0.0, 3.0])
 
 
 def test_nodes_are_neither_made_nor_lost() -> None:
