@@ -46,7 +46,6 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
-from cprsim.recovery.elastic_table import elastic_of, until_it_grows
 from cprsim.recovery.intervals import young_h
 from cprsim.recovery.options import EVERY, Option
 from cprsim.recovery.policy import (
@@ -63,7 +62,7 @@ from cprsim.recovery.policy import (
     WhenBusy,
 )
 from cprsim.recovery.system import Family, JobFacts, Provenance, System, options
-from cprsim.recovery.systems.node_copies import standbys
+from cprsim.recovery.systems.node_copies import standbys_of
 from cprsim.units import TIME
 
 BESIDES = Option(
@@ -124,7 +123,7 @@ def parcae(facts: JobFacts, o: Any, name: str) -> Policy:
         moved,
         Stage(StageKind.WAIT, blocks=False, each=True),
         Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
-        *until_it_grows(o.grows),
+        *pieces.until_it_grows(o.grows),
         moved,  # they come back
     )
     names = tuple(one.name for one in in_time)
@@ -137,7 +136,7 @@ def parcae(facts: JobFacts, o: Any, name: str) -> Policy:
         Rule(Reverts.NOBODY, stages, scopes=names, needs=("others",)),
         Tier("others", Medium.DEVICE, others, facts.role),
         every_h,
-        elastic=elastic_of(facts, o.throughput, 1, name),
+        elastic=pieces.elastic_of(facts, o.throughput, 1, name),
     )
 
 
@@ -177,16 +176,8 @@ def trainmover(facts: JobFacts, o: Any, name: str) -> Policy:
         rules=(announced, unforeseen) if known else (unforeseen,),
         tiers=(*((others,) if known else ()), pieces.remote_tier(facts)),
         captures=(pieces.remote_saves(facts, every_h),),
-        tax=Tax(nodes=_more_nodes(facts)),
+        tax=Tax(nodes=standbys_of(facts, ENOUGH, at_least=1)),
     )
-
-
-def _more_nodes(facts: JobFacts) -> float:
-    """Standbys besides the job's spares; one at least."""
-    if facts.cluster.n_spares is not None:
-        return 0.0
-    lost_per_h = sum(facts.failures_per_h(one) for one in facts.scopes if one.needs_node)
-    return float(max(1, standbys(lost_per_h * facts.reschedule.mean_h, ENOUGH)))
 
 
 SYSTEMS = (

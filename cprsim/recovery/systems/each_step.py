@@ -69,9 +69,7 @@ from cprsim.recovery.systems import gemini
 
 
 def just_in_time(facts: JobFacts, o: Any, name: str) -> Policy:
-    step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
-    n_groups = pieces.n_replicas(facts, o.group, name)
-    pieces.require_positive(name, backstop=o.backstop)
+    """Those that are left save; all load that and retry the step."""
     save_h = facts.save_stall.mean_h + facts.background_h
     after = (
         Stage(StageKind.DETECT),
@@ -80,11 +78,20 @@ def just_in_time(facts: JobFacts, o: Any, name: str) -> Policy:
         Stage(StageKind.RESCHEDULE, facts.reschedule),
         Stage(StageKind.LOAD, facts.load),
     )
-    down_h = save_h + facts.reschedule.mean_h + facts.load.mean_h
-    down_h += max(scope.detect.mean_h for scope in facts.scopes)
+    down_h = save_h + facts.reschedule.mean_h + facts.load.mean_h + facts.detected_h
+    return _retrying(facts, o, name, after, down_h)
+
+
+def _retrying(
+    facts: JobFacts, o: Any, name: str, stages: tuple[Stage, ...], down_h: float
+) -> Policy:
+    """As long as each shard has a replica left the step in hand is retried."""
+    step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
+    n_groups = pieces.n_replicas(facts, o.group, name)
+    pieces.require_positive(name, backstop=o.backstop)
     groups = Groups(n_groups, n_groups - 1)
     every_h = pieces.backstop_h(facts, o.backstop, groups, down_h, neighbours=False)
-    retry = pieces.retry("replicas", after)
+    retry = pieces.retry("replicas", stages)
     return pieces.backed(
         name, facts, retry, pieces.replicas(facts, n_groups), every_h, step_h=step_h
     )
@@ -124,18 +131,9 @@ def shadowed(facts: JobFacts, o: Any, name: str) -> Policy:
 
 def replicated(facts: JobFacts, o: Any, name: str) -> Policy:
     """A node that replaces a lost one copies from a replica; the others wait for it."""
-    step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
-    n_groups = pieces.n_replicas(facts, o.group, name)
-    pieces.require_positive(name, backstop=o.backstop)
     copy = facts.to_peer(name)
-    down_h = facts.replaced_h + copy.mean_h
-    groups = Groups(n_groups, n_groups - 1)
-    every_h = pieces.backstop_h(facts, o.backstop, groups, down_h, neighbours=False)
     stages = pieces.restart(facts, Stage(StageKind.LOAD, copy))
-    retry = pieces.retry("replicas", stages)
-    return pieces.backed(
-        name, facts, retry, pieces.replicas(facts, n_groups), every_h, step_h=step_h
-    )
+    return _retrying(facts, o, name, stages, facts.replaced_h + copy.mean_h)
 
 
 def unique_part(facts: JobFacts, o: Any, name: str) -> Policy:

@@ -81,11 +81,9 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
-from cprsim.recovery.elastic_table import elastic_of, until_it_grows
 from cprsim.recovery.legal import MOST_UNITS
 from cprsim.recovery.options import EVERY, GROWS, Option
 from cprsim.recovery.policy import (
-    Capture,
     Elastic,
     Groups,
     Medium,
@@ -114,7 +112,7 @@ COPIES_NEEDED = Option(None, "count", "nodes that hold each expert; needed")
 def bamboo(facts: JobFacts, o: Any, name: str) -> Policy:
     pieces.require_layers(facts, name)
     pieces.require_not_negative(name, tax=o.tax)
-    elastic = elastic_of(facts, o.throughput, 1, name)
+    elastic = pieces.elastic_of(facts, o.throughput, 1, name)
     return _policy(facts, o, name, Ring(2), elastic, Tax(compute=o.tax, memory=1.0))
 
 
@@ -131,7 +129,7 @@ def lazarus(facts: JobFacts, o: Any, name: str) -> Policy:
             f"`copies` of {name} is {copies}; it is 2 at least and divides the {n} nodes of "
             f"`{facts.role}`"
         )
-    elastic = elastic_of(facts, o.throughput, 1, name)
+    elastic = pieces.elastic_of(facts, o.throughput, 1, name)
     tax = Tax(memory=copies - 1.0)
     return _policy(facts, o, name, Groups(copies, copies - 1), elastic, tax)
 
@@ -139,7 +137,7 @@ def lazarus(facts: JobFacts, o: Any, name: str) -> Policy:
 def recycle(facts: JobFacts, o: Any, name: str) -> Policy:
     n_pipelines = pieces.n_pipelines(facts, o.pipelines, name)
     n_stages = facts.n_nodes // n_pipelines
-    elastic = elastic_of(facts, o.throughput, 1, name)
+    elastic = pieces.elastic_of(facts, o.throughput, 1, name)
     if o.throughput is None:
         elastic = Elastic(facts.role, recycled_speeds(n_pipelines, n_stages))
     peers = Groups(n_pipelines, n_pipelines - 1, strided=True)
@@ -229,7 +227,7 @@ OOBLECK = {
 
 def oobleck(facts: JobFacts, o: Any, name: str) -> Policy:
     step_h = facts.needed("step_h", "oobleck, which retries the step in hand,")
-    elastic = elastic_of(facts, o.throughput, o.unit_nodes, "oobleck")
+    elastic = pieces.elastic_of(facts, o.throughput, o.unit_nodes, "oobleck")
     pieces.require_positive("oobleck", every=o.every)
     pieces.require_not_negative("oobleck", reconfigure=o.reconfigure)
     left_out = pieces.left_out(facts, o.reconfigure, o.grows)
@@ -239,16 +237,7 @@ def oobleck(facts: JobFacts, o: Any, name: str) -> Policy:
     if o.every is None:
         rules = (retry, Rule(Reverts.ALL, pieces.restart(facts), To.START))
         return Policy(name, rules, (pipelines,), elastic=elastic, step_h=step_h)
-    return Policy(
-        name,
-        rules=(retry, pieces.back_to_remote(facts)),
-        tiers=(pipelines, pieces.remote_tier(facts)),
-        captures=(
-            Capture("remote", o.every, stall=facts.save_stall, background=facts.save_background),
-        ),
-        elastic=elastic,
-        step_h=step_h,
-    )
+    return pieces.backed(name, facts, retry, pipelines, o.every, elastic=elastic, step_h=step_h)
 
 
 STACKS = {
@@ -311,7 +300,7 @@ RESTARTING = {
 
 def varuna(facts: JobFacts, o: Any, name: str) -> Policy:
     step_h = facts.needed("step_h", "varuna, which saves after whole steps,")
-    elastic = elastic_of(facts, o.throughput, o.unit_nodes, "varuna")
+    elastic = pieces.elastic_of(facts, o.throughput, o.unit_nodes, "varuna")
     pieces.require_positive("varuna", every=o.every)
     pieces.require_not_negative("varuna", restart=o.restart)
     if o.restarts is not None:
@@ -323,7 +312,7 @@ def varuna(facts: JobFacts, o: Any, name: str) -> Policy:
         *restarting(facts, o),
         Stage(StageKind.WAIT, blocks=False, each=True),
         Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
-        *until_it_grows(o.grows),
+        *pieces.until_it_grows(o.grows),
         *growing(facts, o),
     )
     own = o.restart is not None or o.restarts is not None
@@ -333,12 +322,7 @@ def varuna(facts: JobFacts, o: Any, name: str) -> Policy:
         rules=(Rule(Reverts.ALL, stages, sources=("remote",)),),
         tiers=(Tier("remote", Medium.REMOTE, Outside(), facts.role, load),),
         captures=(
-            Capture(
-                "remote",
-                10 * step_h if o.every is None else max(o.every, step_h),
-                stall=facts.save_stall,
-                background=facts.save_background,
-            ),
+            pieces.remote_saves(facts, 10 * step_h if o.every is None else max(o.every, step_h)),
         ),
         elastic=elastic,
         step_h=step_h,
