@@ -1,4 +1,4 @@
-"""The naive interpreter does what `docs/recovery.md` says, with hours worked out by hand.
+"""The naive interpreter, and SimPy, do what `docs/recovery.md` says, with hours by hand.
 
 Jobs have 10 h of work on the slots 0 to 3, and failures on the wall clock, unless said otherwise.
 All numbers are sums of powers of 2, so that hours are exact.
@@ -37,6 +37,7 @@ from cprsim.recovery.policy import (
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from tests.recovery import naive
 from tests.recovery.random_policies import random_case
+from tests.recovery.test_events import differences
 
 PROCESS, NODE, EVERYTHING = range(3)
 SCOPES = (
@@ -163,6 +164,8 @@ class Ran:
 
 
 def run(job: SimulatedJob, *failures: ScopedFailure, draws: Draws | None = None) -> Ran:
+    """By the naive interpreter; SimPy has to agree."""
+    assert differences(job, list(failures), draws or Draws()) == []
     return Ran(naive.run(job, failures, draws or Draws()), job)
 
 
