@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from matplotlib.figure import Figure
 
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble
@@ -15,11 +14,11 @@ from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import with_mean
 from cprsim.failures.presets import PRESETS, preset
 from cprsim.failures.replay import Replay
-from cprsim.failures.traces import read_infinitehbd
+from cprsim.failures.traces import read_infinitehbd, read_lanl
+from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.fragments import correlated_fragment, fragment, job_fragment
+from cprsim.fitting.lifetimes import gaps
 from cprsim.fitting.trace_fit import TraceFit, fit_trace, verdict
-from cprsim.plots.fit import fit_figures
-from cprsim.plots.save import save_figure
 from cprsim.records import Cluster, Holds, Role
 from cprsim.scenario import load_scenario
 from tests.failures.tidy import read_tidy
@@ -100,33 +99,17 @@ def test_groups_repairs_and_trend_are_reported(fitted: TraceFit) -> None:
     assert fitted.correlated.shocks.sizes == (2,)
 
 
-@pytest.mark.long
-def test_figures_of_a_fit_are_drawn_the_same_each_time(fitted: TraceFit, tmp_path: Path) -> None:
-    figures = fit_figures(fitted)
-    assert list(figures) == ["gaps", "uptimes", "repairs", "failures"]
-    assert all(isinstance(draw(), Figure) for draw in figures.values())
-    drawn = [
-        save_figure(fit_figures(fitted)["gaps"](), tmp_path / name, ("svg",))[0].read_bytes()
-        for name in ("a", "b")
-    ]
-    assert drawn[0] == drawn[1]
-
-
-def test_one_node_only(tmp_path: Path) -> None:
-    rng = np.random.default_rng(2)
-    starts = np.cumsum(rng.exponential(50.0, 30))
-    outages = read_tidy(log(tmp_path, [("a", s, s + 1) for s in starts]), time_unit="h")
-    fitted = fit_trace(outages, n_bootstrap=0)
-    assert fitted.uptimes.ranking is not None
-    assert fitted.uptimes.ranking.best.fit.mean.low < 50 < fitted.uptimes.ranking.best.fit.mean.high
-
-
-def test_three_failures_only(tmp_path: Path) -> None:
-    rows = [("a", 0.0, 1.0), ("b", 30.0, 31.0), ("a", 90.0, 95.0)]
-    fitted = fit_trace(read_tidy(log(tmp_path, rows), time_unit="h"), n_bootstrap=0)
-    assert fitted.gaps.ranking is not None
-    by_name = {judged.fit.family: judged.fit for judged in fitted.gaps.ranking.judged}
-    mean = by_name["exponential"].mean
+def test_logs_of_one_node_and_of_three_failures(tmp_path: Path) -> None:
+    starts = np.cumsum(np.random.default_rng(2).exponential(50.0, 30))
+    for rows in (
+        [("a", s, s + 1) for s in starts],
+        [("a", 0.0, 1.0), ("b", 30.0, 31.0), ("a", 90.0, 95.0)],
+    ):
+        fitted = fit_trace(read_tidy(log(tmp_path, rows), time_unit="h"), n_bootstrap=0)
+        assert fitted.gaps.ranking is not None
+        by_name = {judged.fit.family: judged.fit for judged in fitted.gaps.ranking.judged}
+        mean = by_name["exponential"].mean
+        assert mean.low < 50 < mean.high
     assert mean.high / mean.low > 10
     assert any("only 2 gaps" in warning for warning in fitted.warnings)
 
@@ -194,28 +177,18 @@ def test_infinitehbd_as_a_whole(failure_logs: Path) -> None:
     assert section["shocks"]["nodes"] == 400
 
 
-@pytest.mark.parametrize("one", PRESETS, ids=lambda one: one.name)
-def test_presets_are_simulable_and_say_where_they_come_from(one: object) -> None:
-    named = preset(one.name)  # type: ignore[attr-defined]
-    assert named is one
-    assert named.distribution.mean_h == pytest.approx(named.mean_h)
-    assert named.source
-    assert named.note
-
-
-def test_presets_have_the_rates_of_their_sources() -> None:
-    # 6.50 failures per 1000 node-days
-    assert preset("kokolis-rsc1").mean_h == pytest.approx(24_000 / 6.5)
+def test_presets_are_simulable_and_say_where_they_come_from() -> None:
+    for one in PRESETS:
+        assert preset(one.name).distribution.mean_h == pytest.approx(one.mean_h)
+        assert one.source
+        assert one.note
+    assert preset("kokolis-rsc1").mean_h == pytest.approx(24_000 / 6.5)  # 6.50 in 1000 node-days
     assert preset("llama3").mean_h == pytest.approx(3.093, abs=1e-3)
     with pytest.raises(ParameterError, match="there is no preset 'crp'; there are cpr-frequent"):
         preset("crp")
 
 
 def test_fitted_presets_are_what_the_logs_say(failure_logs: Path) -> None:
-    from cprsim.failures.traces import read_lanl
-    from cprsim.fitting.families import FAMILIES, fit
-    from cprsim.fitting.lifetimes import gaps
-
     hbd = read_infinitehbd(failure_logs / "infinitehbd/fault_trace.json", n_nodes=400)
     file = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
     lanl = read_lanl(file, system=2, period=("2000-01-01", "2006-01-01"))

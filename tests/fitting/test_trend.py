@@ -146,8 +146,3 @@ def test_a_log_of_a_few_failures_tells_nothing() -> None:
     found = trend(log_of(np.array([1.0, 5.0, 8.0]), 10.0))
     assert np.isnan(found.p_value)
     assert not found.differs
-
-
-def test_the_same_log_gets_the_same_answer() -> None:
-    at_h = poisson(np.random.default_rng(6), 100)
-    assert trend(log_of(at_h, WINDOW_H)) == trend(log_of(at_h, WINDOW_H))
