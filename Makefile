@@ -68,7 +68,7 @@ campaign: $(VENV)/.has-run  ## Rehearse ten failure traces and one run of 20 min
 promise: $(VENV)/.has-run  ## Compare the selector's intervals with losses measured on fresh data (up to 90 minutes)
 	@$(BIN)/python benchmarks/promise.py
 promise-torch: $(VENV)/.has-oracle  ## The promise for a PyTorch model
-	@$(BIN)/python benchmarks/promise_torch.py
+	@$(BIN)/python benchmarks/promise.py --torch
 held-out: $(VENV)/.has-oracle  ## Compare predicted losses with runs that took no part in a fit (CPRSIM_DATA: real clicks too)
 	@$(BIN)/python benchmarks/held_out.py
 coverage: $(VENV)/.has-test  ## How often intervals hold the truth and warnings come (CASES='fits ledger': these alone)

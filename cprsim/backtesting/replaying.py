@@ -128,13 +128,7 @@ def backtest_logs(
     events: Events, recovery: Sequence[str], *,
     saves_every: str | None, n_nodes: int, overrides: Sequence[str], n_draws: int, seed: int,
 ) -> BacktestedLogs:  # fmt: skip
-    """Replay the failures of all jobs of the logs. Raises as `backtests` does.
-
-    Parameters
-    ----------
-    recovery : strategies or systems, as `entries_of` takes them
-    saves_every : work between saves, where the logs do not tell it; see `facts.saving_every`
-    """
+    """Replay the failures of all jobs of the logs. Raises as `backtests` does."""
     jobs, entries = saving_every(ledgers(events, seed=seed), saves_every), entries_of(recovery)
     found, left_out = backtests(
         jobs, entries, n_nodes=n_nodes, overrides=overrides, n_draws=n_draws, seed=seed
@@ -144,10 +138,7 @@ def backtest_logs(
 
 
 def entries_of(recovery: Sequence[str]) -> list[str]:
-    """Entries of a scenario: names apart by commas, or mappings as they stand.
-
-    Raises ParameterError where there is none.
-    """
+    """Entries of a scenario: names apart by commas, or mappings as they stand."""
     entries: list[str] = []
     for one in recovery:
         if one.lstrip().startswith("{"):
@@ -165,15 +156,7 @@ def backtests(
 ) -> tuple[tuple[Backtest, ...], tuple[str, ...]]:  # fmt: skip
     """Replay each job's failures; jobs by hours saved, and why some were left out.
 
-    Parameters
-    ----------
-    recovery : entries of a scenario's `recovery`
-    n_nodes : that hold the state
-    overrides : of the scenario that each job becomes, ``KEY=VALUE``
-
-    Raises
-    ------
-    ParameterError : no job can be replayed
+    Raises ParameterError where none is left.
     """
     found, left_out = [], []
     for number, job in enumerate(jobs):
@@ -259,18 +242,11 @@ def _use(one: Backtest, system: Replayed) -> JobUse:
 
 @dataclass(frozen=True, slots=True)
 class MoneyDraws:
-    """All jobs in money, in each joint draw of what their logs do not say.
+    """All jobs in money, in each joint draw of what their logs do not say."""
 
-    Parameters
-    ----------
-    best : the cheapest by the bills
-    saved : what it saves beside what ran, in cents; None where that has no bill
-    cheapest_in : of each system, in how many draws it is the cheapest
-    """
-
-    best: str
-    saved: Estimate | None
-    cheapest_in: Mapping[str, int]
+    best: str  # the cheapest by the bills
+    saved: Estimate | None  # beside what ran [cents]; None where that has no bill
+    cheapest_in: Mapping[str, int]  # draws, by system
     n_draws: int
 
 
@@ -354,8 +330,8 @@ def _winner(tried: Sequence[Backtest], cost: str, times: float, seed: int) -> st
     """The system that is cheapest where a cost is so many times larger."""
     totals: dict[str, float] = defaultdict(float)
     for one in tried:
-        hours = getattr(one.facts, f"{cost}_h")
-        loaded = changed(one.scenario, f"costs.{cost}", time_text(hours * times))
+        hours = time_text(one.facts.costs_h[cost] * times)
+        loaded = changed(one.scenario, f"costs.{cost}", hours)
         rng = stream(seed, 0, "backtest/reversal")
         first = np.zeros(1, dtype=np.int64)
         for system in _simulated(loaded, one.facts, one.ledger, first, rng, own_costs=False):
@@ -364,7 +340,7 @@ def _winner(tried: Sequence[Backtest], cost: str, times: float, seed: int) -> st
 
 
 def _words(tried: Sequence[Backtest], cost: str, times: float, winner: str) -> str:
-    now_h = float(np.mean([getattr(one.facts, f"{cost}_h") for one in tried]))
+    now_h = float(np.mean([one.facts.costs_h[cost] for one in tried]))
     how = f"{times:.3g} times as long" if times > 1 else f"{1 / times:.3g} times shorter"
     more = f"{now_h * times * 3600:.4g} s instead of {now_h * 3600:.4g} s"
     return f"a {cost} {how} ({more}) would make {winner} the cheapest"

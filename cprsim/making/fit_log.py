@@ -14,9 +14,8 @@ from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages, with_lives
 from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.formats import FORMATS, guess, read_log
-from cprsim.failures.traces.lanl import lanl_lives
+from cprsim.failures.traces.formats.lanl import lanl_lives
 from cprsim.failures.traces.node_file import lives_in_log, read_nodes
-from cprsim.failures.traces.node_groups import TABLES
 from cprsim.failures.traces.times import require_zone
 from cprsim.fitting.causes import taken_apart
 from cprsim.fitting.coalescing import brought_together, coalesced
@@ -211,8 +210,8 @@ def with_node_lives(outages: Outages, asked: LogAsked, form: str) -> Outages:
         return with_lives(outages, read_nodes(asked.node_file, outages, asked.reader))
     if not asked.node_dates:
         return outages
-    if form in TABLES:
-        table = TABLES[form](asked.log)
+    if (pieces := FORMATS[form].pieces) is not None:
+        table = pieces(asked.log)
         return with_lives(outages, lives_in_log(asked.log, table, outages, asked.reader))
     if form != "lanl" or asked.reader.system is None:
         raise ParameterError("--node-dates: belongs to tables and to format `lanl` with --system")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from math import ceil, sqrt
 from typing import Any
@@ -27,8 +26,7 @@ TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repa
 
 N_AGES = 200
 LEAST_DOT, MOST_DOT = 2.0, 5.0  # points across: smaller where there are many
-MOST_POINTS = 5_000  # that are drawn one by one; more become a map of cells
-CELLS = 360, 150  # of that map, over time and over nodes
+MOST_VECTORS = 5_000  # failures of an SVG, beyond which it holds them as an image
 MOST_STEPS = 400  # of the survival curve
 N_QUANTILES = 80  # that are drawn for each family
 
@@ -47,19 +45,13 @@ def fit_figures(fitted: TraceFit) -> dict[str, Draw]:
 
 
 def subject_figure(subject: Subject) -> Figure:
-    """Survival with its fits, hazard over age, and quantiles: side by side, or in a column."""
+    """Survival with its fits, hazard over age, and quantiles, side by side."""
     if subject.ranking is None:
         raise ValueError(f"{subject.name} were not fitted")
     judged, lifetimes = subject.ranking.judged, subject.lifetimes
     with style():
-        size, grid = ((10.4, 4.0), (1, 3))
-        figure = Figure(figsize=size, layout="constrained")
-        panels: tuple[Callable[[Axes, Lifetimes, tuple[Judged, ...]], None], ...] = (
-            _survival,
-            _hazard,
-            _quantiles,
-        )
-        for axes, draw in zip(figure.subplots(*grid), panels, strict=True):
+        figure = Figure(figsize=(10.4, 4.0), layout="constrained")
+        for axes, draw in zip(figure.subplots(1, 3), PANELS, strict=True):
             draw(axes, lifetimes, judged)
         censored = lifetimes.n - lifetimes.n_observed
         caption = (
@@ -81,34 +73,20 @@ def nodes_figure(fitted: TraceFit) -> Figure:
         figure = Figure(figsize=(9, 4.5), layout="constrained")
         axes = figure.subplots()
         n_failed = max(int((counts > 0).sum()), 1)
-        many = outages.n_outages > MOST_POINTS
-        (_map if many else _dots)(axes, outages.start_h / 24, place[outages.node], n_failed)
+        size = float(np.clip(80 / sqrt(max(outages.n_outages, 1)), LEAST_DOT, MOST_DOT))
+        axes.plot(
+            outages.start_h / 24, place[outages.node], "o", markersize=size, color=INK, alpha=0.6,
+            markeredgewidth=0, rasterized=outages.n_outages > MOST_VECTORS,
+        )  # fmt: skip
         axes.set_xlabel(f"days since the start of the observation ({outages.origin})")
         axes.set_ylabel("node, by number of failures")
         axes.set_ylim(n_failed + 0.5, 0.5)
         never = int((counts == 0).sum())
         caption = (
-            f"{outages.n_outages:,} failures{', darker where there are more' if many else ''}; "
-            f"{never:,} of {outages.n_nodes:,} nodes never failed"
+            f"{outages.n_outages:,} failures; {never:,} of {outages.n_nodes:,} nodes never failed"
         )
         title_axes(axes, "Failures over time", caption)
     return figure
-
-
-def _dots(axes: Axes, day: Floats, place: Ints, n_failed: int) -> None:
-    size = float(np.clip(80 / sqrt(max(len(day), 1)), LEAST_DOT, MOST_DOT))
-    axes.plot(day, place, "o", markersize=size, color=INK, alpha=0.6, markeredgewidth=0)
-
-
-def _map(axes: Axes, day: Floats, place: Ints, n_failed: int) -> None:
-    """How many failures each cell of time and nodes holds, as an image of a few kilobytes."""
-    cells = CELLS[0], min(CELLS[1], n_failed)
-    within = (float(day.min()), float(day.max())), (0.5, n_failed + 0.5)
-    counts, _, _ = np.histogram2d(day, place, cells, within)
-    axes.imshow(
-        np.sqrt(counts.T), cmap="Greys", vmin=0, aspect="auto", interpolation="nearest",
-        extent=(*within[0], within[1][1], within[1][0]),
-    )  # fmt: skip
 
 
 def _survival(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> None:
@@ -196,3 +174,6 @@ def _line(one: Judged) -> dict[str, Any]:
         "linewidth": 1.2,
         "label": label,
     }
+
+
+PANELS = (_survival, _hazard, _quantiles)

@@ -16,7 +16,7 @@ from cprsim.failures.injected import Injected
 from cprsim.failures.sources import Start
 from cprsim.records import MAX_NODES, Clock, Cluster
 from cprsim.scenario.distributions import Lifetime, Mtbf95, Spread95, intervals_agree
-from cprsim.scenario.quantities import Model, Mtbf, NodeCount, PositiveCount
+from cprsim.scenario.quantities import NO_KIND, Model, Mtbf, NodeCount, PositiveCount
 from cprsim.scenario.traces import TraceFailures
 from cprsim.units import SHARE, TIME, Quantity
 
@@ -380,5 +380,9 @@ Failures = Annotated[
     | Annotated[CorrelatedFailures, Tag("as:correlated")]
     | Annotated[InjectedFailures, Tag("as:injected")]
     | Annotated[TraceFailures, Tag("as:trace")],
-    Discriminator(_kind, custom_error_type="kind", custom_error_message="no such kind"),
+    Discriminator(
+        _kind,
+        custom_error_type=NO_KIND,
+        custom_error_message=f"is no kind of failures. Known: {', '.join(KINDS)}",
+    ),
 ]
