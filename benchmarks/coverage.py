@@ -2,9 +2,8 @@
 
     python -m benchmarks.coverage [CASE ...] [--n N] [--journal FILE]
 
-Each case of `CASES` draws data with a seed and says of each interval whether it holds the truth, of
-each warning whether it came. Beside the shares stands the 99.9 % binomial band of right intervals.
-A run that was stopped goes on where its journal ends.
+Each case draws data with a seed, and says of each interval whether it holds the truth (beside the
+band of 99.9 % for right ones), of each warning whether it came; it goes on where a journal ends.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ from cprsim.records import Activity, EventLog
 from cprsim.scenario import load_scenario
 from cprsim.whole_file import write_whole
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of
+from tests.fitting.test_causes import competing
 from tests.fitting.test_circle import simulated
 from tests.fitting.test_coalescing import bursts
-from tests.fitting.test_competing_causes import competing
 from tests.fitting.test_lives import fleet
 from tests.fitting.test_trend import TRENDS
 from tests.fitting.test_trend import WINDOW_H as TREND_WINDOW_H
@@ -119,8 +118,8 @@ def trends(seed: int, _: Path) -> Iterator[Seen]:
 
 def circle(seed: int, _: Path) -> Iterator[Seen]:
     """60 nodes with lemons and shocks, simulated, fitted, and simulated again from the fit."""
-    log = simulated(seed)
-    for one in check_by_simulation(log, fit_correlated(log), n=100, seed=seed):
+    fitted = fit_correlated(log := simulated(seed))
+    for one in check_by_simulation(log, fitted, n=100, seed=seed):
         yield f"{one.name} lies outside", one.inside is False
 
 
@@ -207,8 +206,8 @@ def backtest(seed: int, folder: Path) -> Iterator[Seen]:
 def calibration(seed: int, folder: Path) -> Iterator[Seen]:
     """The later half of the logs of five jobs predicted from the earlier one, of 150 failures."""
     rng = np.random.default_rng([21, seed])
-    mtbf_h = float(rng.uniform(3.0, 10.0))
-    shape, strategy = float(rng.choice([0.7, 1.0, 1.4])), str(rng.choice(["full", "partial"]))
+    mtbf_h, shape = float(rng.uniform(3.0, 10.0)), float(rng.choice([0.7, 1.0, 1.4]))
+    strategy = str(rng.choice(["full", "partial"]))
     every_h, *costs = (
         float(rng.uniform(*ends)) for ends in ((0.5, 3), (0.5, 4), (1, 10), (0.5, 5), (1, 10))
     )
@@ -216,8 +215,9 @@ def calibration(seed: int, folder: Path) -> Iterator[Seen]:
     def jobs(hours: float, n: int, number: int) -> Experiment:
         return _experiment(
             f"job: {{useful: {2 * hours} h, horizon: {hours} h, step: 6 s}}\n"
-            f"cluster: {{emb_ps: 8}}\nfailures: {{kind: job, role: emb_ps, family: weibull, mtbf: {mtbf_h} h, "
-            f"shape: {shape}}}\nsimulation: {{seed: {number}, replications: {n}}}\n"
+            "cluster: {emb_ps: 8}\nfailures: {kind: job, role: emb_ps, family: weibull, "
+            f"mtbf: {mtbf_h} h, shape: {shape}}}\n"
+            f"simulation: {{seed: {number}, replications: {n}}}\n"
             f"recovery: [{{strategy: {strategy}, name: ran, interval: {every_h} h}}]",
             *costs,
         )

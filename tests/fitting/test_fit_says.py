@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from math import exp, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from cprsim.fitting import goodness
 from cprsim.fitting.correlated_fit import fit_frailty
 from cprsim.fitting.goodness import P_REJECTED, rank
 from cprsim.fitting.lifetimes import lifetimes_of
-from cprsim.fitting.trace_fit import fit_trace, verdict
+from cprsim.fitting.trace_fit import fit_trace
 from tests.fitting.logs import gaps_on_random_nodes, log_of, write_log
 from tests.making import call
 
@@ -164,46 +163,8 @@ def test_ages_that_matter_and_are_not_known_are_warned_of(tmp_path: Path) -> Non
     for age in ("new", "unknown"):  # then they are known
         notes = json.loads(call("fit", log, *window, "--age", age, "--json").stdout)["notes"]
         assert not [note for note in notes if "ages" in note]
-
-
-def test_ages_that_do_not_matter_are_not() -> None:
     warned = sum(
         any("ages" in warning for warning in fit_trace(outages, n_bootstrap=0).warnings)
         for outages in (worn_and_replaced(seed, shape=1.0) for seed in range(10))
     )
-    assert warned <= 1
-
-
-# ------------------------------------------------------------------------------------ the verdict
-
-
-def poisson_log(seed: int, rate_per_h: float, window_h: float, n_nodes: int = 20):  # type: ignore[no-untyped-def]
-    rng = np.random.default_rng(seed)
-    at_h = np.sort(rng.random(rng.poisson(rate_per_h * window_h)) * window_h)
-    node = rng.integers(n_nodes, size=len(at_h))
-    return log_of(at_h, window_h, node, n_nodes, 1e-3, given=True)
-
-
-def test_the_verdict_is_the_jobs_share_of_the_failures_with_an_interval() -> None:
-    log = poisson_log(1, 0.05, 4000.0)
-    said = verdict(fit_trace(log, n_bootstrap=0), 5)
-    n = log.n_outages
-    assert said.mtbf_h.mean == pytest.approx(4000 / n * 20 / 5)
-    assert said.mtbf_h.low <= said.mtbf_h.mean * exp(-1.96 / sqrt(n)) * 1.001
-    assert said.mtbf_h.low < 80 < said.mtbf_h.high
-    assert said.sentences[0].startswith("A job on 5 of the 20 nodes meets a failure every ")
-    assert f"from {n} failures" in said.sentences[1]
-
-
-def test_the_verdict_opens_the_output_and_names_what_does_not_fit(tmp_path: Path) -> None:
-    log = write_log(tmp_path / "log.csv", poisson_log(2, 0.05, 2000.0))
-    shown = call("fit", log, "--time-unit", "h", "--bootstrap", 0)
-    assert shown.stdout.startswith("A job on 20 of the 20 nodes meets a failure every ")
-    third = shown.stdout.splitlines()[2]
-    assert (
-        "does not say how many nodes there are, when it begins and when it ends: that is inferred"
-        in third
-    )
-    said = json.loads(call("fit", log, "--time-unit", "h", "--bootstrap", 0, "--json").stdout)
-    assert said["verdict"]["sentences"][2] == third
-    assert said["verdict"]["low_h"] < said["verdict"]["mtbf_of_job_h"] < said["verdict"]["high_h"]
+    assert warned <= 1  # where they do not matter

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from math import exp, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,8 @@ from cprsim.fitting.trace_fit import TraceFit, fit_trace, verdict
 from cprsim.records import Cluster, Holds, Role
 from cprsim.scenario import load_scenario
 from tests.failures.tidy import read_tidy
+from tests.fitting.logs import log_of, write_log
+from tests.making import call
 
 
 def log(folder: Path, rows: list[tuple[str, float, float]]) -> Path:
@@ -77,18 +81,6 @@ def test_the_correlated_fragment_is_the_fit_in_a_scenario(fitted: TraceFit, tmp_
     assert read.watched_h == pytest.approx(meant.watched_h, rel=1e-4)
 
 
-def test_piecewise_gaps_can_be_written(tmp_path: Path) -> None:
-    rng = np.random.default_rng(5)
-    late = rng.exponential(40.0, 300) + 30  # nothing for 30 h: no smooth family has that
-    starts = np.cumsum(np.where(rng.random(300) < 0.5, rng.exponential(1.0, 300), late))
-    rows = [("a", float(at), float(at)) for at in starts]
-    fitted = fit_trace(read_tidy(log(tmp_path, rows), time_unit="h"), n_bootstrap=0)
-    section = yaml.safe_load(fragment(fitted, "a log"))["failures"]
-    assert section["family"] == "piecewise"
-    assert section["ages"][0] == "0 h"
-    assert len(section["ages"]) == len(section["hazards"]) == 5
-
-
 def test_groups_repairs_and_trend_are_reported(fitted: TraceFit) -> None:
     assert fitted.together.larger.tolist() == [2] * 10
     assert fitted.repairs.ranking is not None
@@ -114,15 +106,12 @@ def test_logs_of_one_node_and_of_three_failures(tmp_path: Path) -> None:
     assert any("only 2 gaps" in warning for warning in fitted.warnings)
 
 
-def test_zero_gaps_only(tmp_path: Path) -> None:
+def test_what_is_all_the_same_is_said(tmp_path: Path) -> None:
     rows = [(name, 5.0, 6.0) for name in "abcd"]
     outages = read_tidy(log(tmp_path, rows), time_unit="h", period=(5, 105))
     with pytest.raises(ParameterError, match=r"its 4 failure\(s\) all begin at the same"):
         fit_trace(outages, n_bootstrap=0)
-
-
-def test_repairs_that_differ_by_rounding_alone(tmp_path: Path) -> None:
-    rows = [(f"n{i % 5}", i * 1.37, i * 1.37 + 1) for i in range(200)]
+    rows = [(f"n{i % 5}", i * 1.37, i * 1.37 + 1) for i in range(200)]  # but for rounding
     fitted = fit_trace(read_tidy(log(tmp_path, rows), time_unit="h"), n_bootstrap=0)
     assert fitted.repairs.ranking is not None
     assert "piecewise" in [name for name, _ in fitted.repairs.ranking.failed]
@@ -159,6 +148,38 @@ def test_what_befalls_a_node_that_is_down_changes_nothing(tmp_path: Path) -> Non
     assert said[0] == said[1]
     merged = f"{len(inside)} outage(s) of nodes that were down already"
     assert outages.notes[-1] == f"{merged}, merged into the outage under way"
+
+
+def poisson_log(seed: int, rate_per_h: float, window_h: float, n_nodes: int = 20):  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(seed)
+    at_h = np.sort(rng.random(rng.poisson(rate_per_h * window_h)) * window_h)
+    node = rng.integers(n_nodes, size=len(at_h))
+    return log_of(at_h, window_h, node, n_nodes, 1e-3, given=True)
+
+
+def test_the_verdict_is_the_jobs_share_of_the_failures_with_an_interval() -> None:
+    log = poisson_log(1, 0.05, 4000.0)
+    said = verdict(fit_trace(log, n_bootstrap=0), 5)
+    n = log.n_outages
+    assert said.mtbf_h.mean == pytest.approx(4000 / n * 20 / 5)
+    assert said.mtbf_h.low <= said.mtbf_h.mean * exp(-1.96 / sqrt(n)) * 1.001
+    assert said.mtbf_h.low < 80 < said.mtbf_h.high
+    assert said.sentences[0].startswith("A job on 5 of the 20 nodes meets a failure every ")
+    assert f"from {n} failures" in said.sentences[1]
+
+
+def test_the_verdict_opens_the_output_and_names_what_does_not_fit(tmp_path: Path) -> None:
+    path = write_log(tmp_path / "log.csv", poisson_log(2, 0.05, 2000.0))
+    shown = call("fit", path, "--time-unit", "h", "--bootstrap", 0)
+    assert shown.stdout.startswith("A job on 20 of the 20 nodes meets a failure every ")
+    third = shown.stdout.splitlines()[2]
+    assert (
+        "does not say how many nodes there are, when it begins and when it ends: that is inferred"
+        in third
+    )
+    said = json.loads(call("fit", path, "--time-unit", "h", "--bootstrap", 0, "--json").stdout)
+    assert said["verdict"]["sentences"][2] == third
+    assert said["verdict"]["low_h"] < said["verdict"]["mtbf_of_job_h"] < said["verdict"]["high_h"]
 
 
 def test_infinitehbd_as_a_whole(failure_logs: Path) -> None:
