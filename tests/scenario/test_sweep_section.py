@@ -118,14 +118,14 @@ def test_a_resolved_scenario_keeps_its_sweep(tmp_path: Path) -> None:
     [
         ("  over: {costs.load: 1 min:2 min}\n", "18: sweep.over.costs.load: `1 min:2 min` is no"),
         ("  over: {costs.load: [1 min, 1 min]}\n", "18: sweep.over.costs.load: `['1 min', '1 min"),
-        ("  over: {}\n", "18: sweep.over: `{}` is empty"),
+        ("  over: {}\n", "18: sweep.over: `{}` dictionary should"),
         ("  over: {costs: [1, 2]}\n", "18: sweep.over.costs: is no key that can be varied"),
         ("  over: {costs.load: [[1]]}\n", "18: sweep.over.costs.load.0"),
         (
             "  over: {a.b: 1:400:lin400, a.c: 1:400:lin400}\n",
             "18: sweep.over: makes 160,000 points",
         ),
-        ("  mode: all\n  over: {costs.load: [1 min]}\n", "18: sweep.mode: `all` is not one of"),
+        ("  mode: all\n  over: {costs.load: [1 min]}\n", "18: sweep.mode: `all` should be 'grid'"),
         ("  mode: grid\n", "17: sweep.over: is missing"),
     ],
 )
