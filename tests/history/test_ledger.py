@@ -89,6 +89,8 @@ def test_a_job_by_hand(tmp_path) -> None:
         "load": 40, "lost": 120,
     }  # fmt: skip
     assert seconds(found) == pytest.approx(by_hand, abs=1e-6)
+    odd = [(*one[:2], {**dict(*one[2:]), "part": "coffee"}) for one in BY_HAND]  # none of ours
+    assert seconds(ledger_of(tmp_path, told(*odd))) == seconds(found)
     (incident,) = found.incidents
     assert (incident.node, 3600 * incident.hours.mean) == ("n7", pytest.approx(210))
     assert sum(found.inferred.values()) == 0
