@@ -115,7 +115,7 @@ def test_keys_of_a_tidy_trace_that_make_no_sense(log: Path, keys: str, complaint
         (["--column", "start=end"], "end: the column 'end' stands for 'start' already"),
         (["--column", "end=until", "--column", "end=end"], "'end' is given two names"),
         (["--from", "2262-04-12"], "period: '2262-04-12' is no finite number"),
-        (["--nodes", "1000000000000"], "1,000,000,000,000 nodes are more than"),
+        (["--nodes", "1000000000000"], "1,000,000,000,000 nodes can't be observed"),
         (["--nodes", "0"], "0 nodes can't be observed"),
         (["--repair", "soon"], "--repair: 'soon' is not a time"),
         (["--repair", "-1 h"], "--repair: '-1 h' is no time from 0 on"),
@@ -146,7 +146,7 @@ def test_a_file_that_is_no_log_and_records_without_a_system_are_told_so(tmp_path
     readme.write_text("# A project\n\nIt says, at length, what it is.\n")
     result = call("fit", readme)
     assert result.exit_code == 2
-    assert "README.md:1: is no table, or one below a comment: let the header" in result.stderr
+    assert "README.md:1: node: there is no column 'node' among the 1 of the header" in result.stderr
     records = tmp_path / "records.csv"
     records.write_text("System,nodes,nodenumz,Prob Started,Down Time\n2,5,0,6/21/2005 10:54,6\n")
     result = call("fit", records)
