@@ -26,25 +26,26 @@ from cprsim.units import BANDWIDTH, SIZE, TIME
 
 DIMENSIONS = {"time": TIME, "size": SIZE, "bandwidth": BANDWIDTH}
 HELD_TO = {  # by the file of `recovery/systems/`: the tests and what they hold it to
-    "asynchronous": "`test_asynchronous.py`: the age of the newest content in closed form, "
-    "CheckFreq's rule and each system's costs by hand.",
+    "asynchronous": "`test_asynchronous.py`: CheckFreq's rule and each system's costs by hand.",
     "node_copies": "`test_node_copies.py`: where each loads from after failures of each kind.",
     "deltas": "`test_deltas.py`: the re-base rule, sizes and bits exactly.",
     "levels": "`test_levels.py`: the nearest level that survives, the intervals in closed form.",
-    "just_in_time": "`test_per_step.py`: cases by hand, the break-even in closed form.",
+    "just_in_time": "`test_per_step.py`: cases by hand; its break-even in the study.",
     "per_step": "`test_per_step.py`: cases by hand.",
-    "replay": "`test_per_step.py`: half an interval over the speed of a replay, cases by hand.",
+    "replay": "`test_per_step.py`: cases by hand; half an interval over its speed in the study.",
     "torchft": "`test_leaving_out.py`: cases by hand, beside `hsdp`.",
     "leaving_out": "`test_leaving_out.py`: cases by hand, speeds by counting.",
-    "ecrec": "`test_ecrec.py`: the closed form within 4 standard errors, its limits.",
-    "gemini": "`test_gemini.py`: the published probabilities exactly and simulated.",
-    "hsdp": "`test_hsdp.py`: effective time on each clock.",
-    "moc": "`test_moc.py`: bytes, overhead and staleness in closed form.",
+    "ecrec": "`test_ecrec.py`: cases by hand; its closed form in the study.",
+    "gemini": "`test_gemini.py`: cases by hand; the published probabilities in the study.",
+    "hsdp": "`test_hsdp.py`: cases by hand; effective time on each clock in the study.",
+    "moc": "`test_moc.py`: bytes and staleness in closed form; its overhead in the study.",
     "prm": "`test_readers.py`: cases by hand.",
-    "on_notice": "`../test_notice.py`: cases by hand.",
-    "spare": "`test_leaving_out.py`: cases by hand; `test_survival.py`: failures until a loss.",
-    "oobleck": "`test_elastic.py`: throughput of the executed artifact.",
-    "varuna": "`test_elastic.py`: throughput of the executed artifact.",
+    "on_notice": "`test_announced.py` and `../test_notice.py`: cases by hand.",
+    "parcae": "`test_announced.py`: cases by hand.",
+    "trainmover": "`test_announced.py`: cases by hand.",
+    "spare": "`test_leaving_out.py`: cases by hand; failures until a loss in the study.",
+    "oobleck": "`test_elastic.py`: cases by hand; the executed artifact's throughput in the study.",
+    "varuna": "`test_elastic.py`: cases by hand; the executed artifact's throughput in the study.",
 }
 LITERATURE = {  # names of papers and products: what each is here, or why it is nothing
     "CPR (SCAR, MFU, SSU)": ("full", "partial", "cpr", "cpr-scar", "cpr-mfu", "cpr-ssu"),

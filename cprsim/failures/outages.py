@@ -180,19 +180,15 @@ class Outages:
             near = get_close_matches(name, self.node_names, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ParameterError(f"the log names no node {name!r}{hint}")
-        return self.of_nodes(np.arange(self.n_nodes) == self.node_names.index(name))
-
-    def of_nodes(self, mask: Bools) -> Outages:
-        """The outages of those nodes that `mask` (n_nodes,) keeps, which are numbered anew."""
-        number = np.cumsum(mask) - 1
-        chosen = self.where(mask[self.node])
-        named = mask[: len(self.node_names)]
+        place = self.node_names.index(name)
+        chosen = self.where(self.node == place)
+        one = slice(place, place + 1)
         return replace(
             chosen,
-            node=number[chosen.node],
-            n_nodes=int(mask.sum()),
-            node_names=tuple(np.array(self.node_names, dtype=object)[named].tolist()),
-            lives=self.lives and (self.lives[0][mask], self.lives[1][mask], self.lives[2][mask]),
+            node=np.zeros_like(chosen.node),
+            n_nodes=1,
+            node_names=(name,),
+            lives=self.lives and (self.lives[0][one], self.lives[1][one], self.lives[2][one]),
         )
 
     def choosing(self, text: str) -> Outages:
@@ -358,15 +354,6 @@ def _any_of(flags: Bools, firsts: Ints, lasts: Ints) -> Bools:
     """Whether a flag is up anywhere from each first to its last, (n_groups,)."""
     up = np.append(0, np.cumsum(flags))
     return np.asarray(up[lasts + 1] > up[firsts], dtype=bool)
-
-
-@dataclass(frozen=True, slots=True)
-class NodeGroups:
-    """What each node belongs to: its batch, model, cage, rack."""
-
-    column: str  # what the file calls it
-    code: Ints  # (n_nodes,) place in `names`, -1 for nodes of which nothing is said
-    names: tuple[str, ...]
 
 
 # ------------------------------------------------------------------------ nodes that join and leave

@@ -8,7 +8,6 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages, by_node
-from cprsim.records import Bools, Ints
 
 
 def coalesced(outages: Outages, within_h: float) -> Outages:
@@ -30,7 +29,10 @@ def coalesced(outages: Outages, within_h: float) -> Outages:
     """
     if not 0 <= within_h < np.inf:
         raise ParameterError(f"a coalescing window is a time from 0 on, not {within_h!r} h")
-    order, begins = _merging(outages, within_h)
+    order = by_node(outages)
+    node, start_h, end_h = outages.node[order], outages.start_h[order], outages.end_h[order]
+    begins = np.ones(len(order), dtype=bool)
+    begins[1:] = (node[1:] != node[:-1]) | (start_h[1:] - end_h[:-1] > within_h)
     n_merged = int((~begins).sum())
     note = f"{n_merged} failure(s) within {within_h:.4g} h of one of the same node merged into it"
     noted = replace(outages, notes=(*outages.notes, note))
@@ -71,12 +73,3 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
     )
     moved = replace(outages, start_h=start_h[first], notes=(*outages.notes, note))
     return moved.in_order().merged()
-
-
-def _merging(outages: Outages, within_h: float) -> tuple[Ints, Bools]:
-    """Order by node and start; in it, which begin a failure."""
-    order = by_node(outages)
-    node, start_h, end_h = outages.node[order], outages.start_h[order], outages.end_h[order]
-    begins = np.ones(len(order), dtype=bool)
-    begins[1:] = (node[1:] != node[:-1]) | (start_h[1:] - end_h[:-1] > within_h)
-    return order, begins

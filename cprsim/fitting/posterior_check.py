@@ -68,8 +68,7 @@ def check_by_simulation(
             f"each simulated log has {expected:.3g} failures, and {FEWEST_SIMULATED} such logs are "
             f"needed; at most {MOST_FAILURES:.3g} failures in all are simulated"
         )
-    draw = _drawn if fitted.lives is None else _drawn_with_lives
-    drawn = draw(fitted, n, seed)
+    drawn = _drawn(fitted, n, seed)
     simulated = list(_portraits(drawn, fitted, n, whole=all(outages.window_given)))
     if len(simulated) < FEWEST_SIMULATED:
         raise ParameterError(
@@ -104,26 +103,17 @@ def _portraits(drawn: Drawn, fitted: CorrelatedFit, n: int, *, whole: bool) -> I
 
 
 def _drawn(fitted: CorrelatedFit, n: int, seed: int) -> Drawn:
+    """Simulated traces; where nodes join and leave, their clocks begin where each was new."""
     source = fitted.source(watched=False)
-    return _failures(source, fitted.n_nodes, fitted.watched_h, n, seed)
-
-
-def _failures(source: CorrelatedNodes, n_nodes: int, until_h: float, n: int, seed: int) -> Drawn:
-    cluster = Cluster((Role("node", n_nodes, Holds.NOTHING),))
-    trace = next(source.draw(cluster, seed, 0, n, [until_h]))
-    sizes = np.diff(trace.first_slot)
-    return np.repeat(trace.replication, sizes), np.repeat(trace.at_h, sizes), trace.slot
-
-
-def _drawn_with_lives(fitted: CorrelatedFit, n: int, seed: int) -> Drawn:
-    """As `_drawn`: clocks begin where a node was new, shocks strike those that are there."""
-    assert fitted.lives is not None
+    if fitted.lives is None:
+        return _failures(source, fitted.n_nodes, fitted.watched_h, n, seed)
     born_h, enters_h, leaves_h = fitted.lives
-    alone = replace(fitted.source(watched=False), shocks=None)
+    alone = replace(source, shocks=None)
     replication, age_h, node = _failures(alone, fitted.n_nodes, _oldest_h(fitted.lives), n, seed)
     at_h = age_h + born_h[node]
     if fitted.shocks is not None:
-        struck = _struck_alone(fitted, n, seed)
+        shocks = replace(source, lifetime=Weibull(1.0, NEVER_H), frailty=ALIKE)
+        struck = _failures(shocks, fitted.n_nodes, fitted.watched_h, n, seed + 1)
         replication = np.append(replication, struck[0])
         at_h, node = np.append(at_h, struck[1]), np.append(node, struck[2])
     there = np.flatnonzero((at_h >= enters_h[node]) & (at_h < leaves_h[node]))
@@ -131,11 +121,11 @@ def _drawn_with_lives(fitted: CorrelatedFit, n: int, seed: int) -> Drawn:
     return replication[there], at_h[there], node[there]
 
 
-def _struck_alone(fitted: CorrelatedFit, n: int, seed: int) -> Drawn:
-    """The failures of shocks alone."""
-    none = Weibull(1.0, NEVER_H)
-    source = replace(fitted.source(watched=False), lifetime=none, frailty=ALIKE)
-    return _failures(source, fitted.n_nodes, fitted.watched_h, n, seed + 1)
+def _failures(source: CorrelatedNodes, n_nodes: int, until_h: float, n: int, seed: int) -> Drawn:
+    cluster = Cluster((Role("node", n_nodes, Holds.NOTHING),))
+    trace = next(source.draw(cluster, seed, 0, n, [until_h]))
+    sizes = np.diff(trace.first_slot)
+    return np.repeat(trace.replication, sizes), np.repeat(trace.at_h, sizes), trace.slot
 
 
 def _oldest_h(lives: tuple[Floats, Floats, Floats]) -> float:

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from math import nan
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +19,6 @@ from cprsim.prices import (
     Prices,
     Usage,
     bill_of,
-    carbon_kg,
     energy_kwh,
     node_hour_price,
     watts_of,
@@ -74,48 +75,47 @@ class FleetCell:
 
 def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
     """What a history comes to."""
-    (jobs, hours), section = history, fleet.section
-    within = np.clip(section.window_h - jobs.start_h, 0.0, jobs.wall_h)  # hours in the window
-    useful_h = float((jobs.n_nodes * within * jobs.useful_h / jobs.wall_h).sum())
-    n_ended = (jobs.finished & (jobs.start_h + jobs.wall_h <= section.window_h)).sum()
+    (jobs, hours), section, window_h = history, fleet.section, fleet.section.window_h
+    within = np.clip(window_h - jobs.start_h, 0.0, jobs.wall_h)  # hours in the window
+    useful_h = (jobs.n_nodes * within * jobs.useful_h / jobs.wall_h).sum()
+    n_ended = (jobs.finished & (jobs.start_h + jobs.wall_h <= window_h)).sum()
     each = jobs[["overhead", "queued_h"]].assign(wait_h=hours.get("wait", 0.0))
-    statistics = {
+    statistics: Mapping[Any, Any] = {
         **each.mean(),
         **jobs.overhead.quantile(list(QUANTILES.values())).set_axis(list(QUANTILES)),
         "machine_years": (jobs.n_nodes * (jobs.wall_h - jobs.useful_h)).sum() / HOURS_PER_YEAR,
-        "jobs_per_month": n_ended * HOURS_PER_MONTH / section.window_h,
-        "utilisation": useful_h / ((section.nodes or np.nan) * section.window_h),
-        "busy_nodes": (jobs.n_nodes * within).sum() / section.window_h,
+        "jobs_per_month": n_ended * HOURS_PER_MONTH / window_h,
+        "utilisation": useful_h / ((section.nodes or nan) * window_h),
+        "busy_nodes": (jobs.n_nodes * within).sum() / window_h,
         "pls": jobs.pls.mean(),
     }
-    summed = jobs[["wall_h", "written_bytes"]].assign(**{USEFUL: jobs.useful_h}).join(hours)
-    of_kinds = summed.groupby(jobs.kind).sum()
+    totals = jobs[["wall_h", "written_bytes"]].groupby(jobs.kind).sum()
+    parts = hours.assign(**{USEFUL: jobs.useful_h})[[USEFUL, *hours]].groupby(jobs.kind).sum()
     return FleetCell(
         finished=float(jobs.finished.mean()),
         statistics={name: float(statistics[name]) for name in STATISTICS},
         n_jobs=tuple(kind.n_jobs for kind in fleet.kinds),
-        means={name: tuple(of) for name, of in each.groupby(jobs.kind).mean().items()},
+        means={str(name): tuple(of) for name, of in each.groupby(jobs.kind).mean().items()},
         usage=tuple(
-            _usage(kind, strategy, sums)
-            for kind, sums in zip(fleet.kinds, of_kinds.to_dict("records"), strict=True)
+            _usage(kind, strategy, dict(zip(parts, parts.loc[n].tolist(), strict=True)), *total)
+            for n, (kind, total) in enumerate(zip(fleet.kinds, totals.to_numpy(), strict=True))
         ),
-        spare_h=(section.spares or 0) * section.window_h,
-        window_h=section.window_h,
+        spare_h=(section.spares or 0) * window_h,
+        window_h=window_h,
     )
 
 
-def _usage(kind: KindOfJob, strategy: int, sums: dict[str, float]) -> Usage:
+def _usage(
+    kind: KindOfJob, strategy: int, hours: Mapping[str, float], wall_h: float, written: float
+) -> Usage:
     """What the jobs of a kind use: nodes by part and role, and the storage."""
-    policy, wall_h = kind.experiment.policies[strategy], sums.pop("wall_h")
-    written_gb = sums.pop("written_bytes") / GB
-    node_h = {
-        part: {role: n * hours for role, n in kind.nodes_by_role.items()}
-        for part, hours in sums.items()
-    }
+    policy = kind.experiment.policies[strategy]
+    roles = {role.name: role.n_nodes for role in kind.experiment.cluster.roles}
+    node_h = {part: {role: n * h for role, n in roles.items()} for part, h in hours.items()}
     if policy.extra_nodes:
-        node_h[SYSTEM] = {SYSTEM: policy.extra_nodes * wall_h}
+        node_h[SYSTEM] = {SYSTEM: policy.extra_nodes * float(wall_h)}
     keeps_gb = kind.state_bytes / GB if policy.save_interval_h < kind.experiment.useful_h else 0.0
-    return Usage(node_h, keeps_gb * wall_h / HOURS_PER_MONTH, written_gb)
+    return Usage(node_h, keeps_gb * float(wall_h) / HOURS_PER_MONTH, float(written) / GB)
 
 
 def _sum_of(usages: Sequence[Usage], spare_h: float = 0.0, factor: float = 1.0) -> Usage:
@@ -144,8 +144,8 @@ class PricedCell:
     bill: Bill | None  # per month, to the cent
     cost: float  # per month: cents, or node-hours where nothing has a price
     cost_by_kind: Floats  # (n_kinds,) likewise, without the spares, which belong to no kind
-    energy_kwh: float | None = None  # per month
-    carbon_kg: float | None = None  # per month
+    energy_kwh: float = nan  # per month
+    carbon_kg: float = nan  # per month
 
 
 def priced(cell: FleetCell, prices: Prices | None) -> PricedCell:
@@ -157,8 +157,10 @@ def priced(cell: FleetCell, prices: Prices | None) -> PricedCell:
     prices = with_spares(prices, used)
     bill = bill_of(prices, used)
     by_kind = np.array([_cents(prices, usage) for usage in cell.usage]) / cell.months
-    drawn = energy_kwh(prices, used) if prices.watts else None
-    return PricedCell(bill, float(bill.total_cents), by_kind, drawn, carbon_kg(prices, used))
+    drawn = energy_kwh(prices, used) if prices.watts else nan
+    carbon = nan if prices.carbon_kg_per_kwh is None else prices.carbon_kg_per_kwh
+    carbon *= energy_kwh(prices, used)
+    return PricedCell(bill, float(bill.total_cents), by_kind, drawn, carbon)
 
 
 def _node_h(usage: Usage) -> float:

@@ -36,10 +36,6 @@ class KindOfJob:
     def n_nodes(self) -> int:
         return self.experiment.cluster.n_nodes
 
-    @property
-    def nodes_by_role(self) -> dict[str, int]:
-        return {role.name: role.n_nodes for role in self.experiment.cluster.roles}
-
 
 @dataclass(frozen=True, slots=True)
 class PreparedFleet:

@@ -119,11 +119,11 @@ def contenders(
 def _are_neighbours(one: Option, other: Option, axes: Sequence[OptionAxis]) -> bool:
     if one.strategy != other.strategy or not (one.where and other.where):
         return False
-    places = [
-        [axis.values.written.index(option.where[axis.key]) for axis in axes]
+    mine, others = (
+        np.array([axis.values.written.index(option.where[axis.key]) for axis in axes])
         for option in (one, other)
-    ]
-    return sum(abs(a - b) for a, b in zip(*places, strict=True)) == 1
+    )
+    return int(abs(mine - others).sum()) == 1
 
 
 def unknown_of(loaded: LoadedScenario, axes: Sequence[OptionAxis]) -> dict[str, Values]:

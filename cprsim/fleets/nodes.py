@@ -36,9 +36,9 @@ class NodePool:
         self._n_slots = 0  # of the running jobs
         self._n_owed = 0  # to be scrapped: their jobs ended without them, and took no other
         self._slots: deque[tuple[NodesOfJob, int]] = deque()  # that wait
-        self._jobs: deque[tuple[int, Callable[[], None]]] = deque()  # that wait to start
+        self._jobs: deque[tuple[int, Callable[[], object]]] = deque()  # that wait to start
 
-    def arrive(self, n_nodes: int, start: Callable[[], None]) -> None:
+    def arrive(self, n_nodes: int, start: Callable[[], object]) -> None:
         """A job arrives; `start` is called as soon as it has its nodes."""
         if self._n_nodes is None:
             start()

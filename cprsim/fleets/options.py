@@ -106,8 +106,8 @@ def option_of(
         cost=float(sum(cents.values())) if cents else float(np.mean([one.cost for one in costs])),
         node_h=_mean_by_part(node_h),
         cents=cents,
-        energy_kwh=_mean([one.energy_kwh for one in costs]),
-        carbon_kg=_mean([one.carbon_kg for one in costs]),
+        energy_kwh=float(np.mean([one.energy_kwh for one in costs])),
+        carbon_kg=float(np.mean([one.carbon_kg for one in costs])),
         cells=cells,
         priced=costs,
     )
@@ -116,11 +116,6 @@ def option_of(
 def _mean_by_part(some: Sequence[Mapping[str, float]]) -> dict[str, float]:
     parts = dict.fromkeys(part for one in some for part in one)
     return {part: sum(one.get(part, 0.0) for one in some) / len(some) for part in parts}
-
-
-def _mean(values: Sequence[float | None]) -> float:
-    there = [value for value in values if value is not None]
-    return sum(there) / len(there) if there else nan
 
 
 def _statistic(cells: Sequence[FleetCell], name: str) -> Estimate:

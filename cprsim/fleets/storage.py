@@ -45,7 +45,9 @@ class Flows:
     @property
     def at_h(self) -> float:
         """When they end, if nobody else begins or ends before."""
-        return self.storage.ends_h(self)
+        if self.alarm is not None:
+            return self.alarm.at_h
+        return inf if self.ends_at_bytes is None else self.storage.at_h(self.ends_at_bytes)
 
     def cancel(self) -> None:
         """Stop them."""
@@ -101,13 +103,9 @@ class SharedStorage:
         if changed:
             self._balance(changed)
 
-    def ends_h(self, flows: Flows) -> float:
-        """When flows end, if nobody else begins or ends before."""
-        if flows.alarm is not None:
-            return flows.alarm.at_h
-        if flows.ends_at_bytes is None:
-            return inf
-        return self._read_at_h + (flows.ends_at_bytes - self._odometer_bytes) / self._level
+    def at_h(self, odometer_bytes: float) -> float:
+        """When the odometer comes to this, if the level stays."""
+        return self._read_at_h + (odometer_bytes - self._odometer_bytes) / self._level
 
     def _advance(self) -> None:
         """Read the odometer."""
@@ -236,7 +234,8 @@ class LinkOfJob:
 
     def stop(self, load: Any) -> None:
         """Stop a load, if it is under way."""
-        self._divide(0, {part: one.n for part, one in self._loads.items() if part[0] is load})
+        if parts := {part: one.n for part, one in self._loads.items() if part[0] is load}:
+            self._divide(0, parts)
 
     def _over(self, part: Part) -> None:
         self._divide(0, {part: self._loads[part].n})
@@ -247,7 +246,7 @@ class LinkOfJob:
             self._on_end(load)
 
     def _divide(self, n_more: int, dropped: Mapping[Part, int]) -> float:
-        """Divide the job's bandwidth among its loads, without the dropped, and so many shards more."""
+        """Have a job's loads, some shards more and the dropped no more, divide its bandwidth."""
         for part in [one for one, n in dropped.items() if n == self._loads[one].n]:
             self._storage.stop(self._loads.pop(part))
         n_now = {flows: flows.n - dropped.get(part, 0) for part, flows in self._loads.items()}

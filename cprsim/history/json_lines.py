@@ -100,13 +100,7 @@ class Collected:
 def read_json_lines(path: Path, into: Collected, job: str) -> None:
     """Events of one file; lines that are none are counted and left out.
 
-    Parameters
-    ----------
-    job : of events that name none
-
-    Raises
-    ------
-    TraceError : the file can't be read, or holds no event at all
+    Raises TraceError: the file can't be read, or holds no event at all.
     """
     n_before = into.n_events
     number = 1

@@ -12,19 +12,11 @@ NS_PER_S = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """What was read.
-
-    Parameters
-    ----------
-    steps : `progress` that says no more than a step: job, time_ns, step, attempt
-    others : all other events, as `docs/events.md` has their fields; numbers that one does not say
-        are NaN (attempts -1, instants 0), words empty
-    notes : what was left out or assumed
-    """
+    """What was read; numbers that an event does not say are NaN (attempts -1, instants 0)."""
 
     jobs: tuple[str, ...]
-    steps: pd.DataFrame
-    others: pd.DataFrame
+    steps: pd.DataFrame  # `progress` that says no more than a step: job, time_ns, step, attempt
+    others: pd.DataFrame  # all other events, with all fields that are read
     notes: tuple[str, ...] = ()
 
     @property

@@ -14,15 +14,14 @@ from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages, with_lives
 from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.formats import FORMATS, guess, read_log
-from cprsim.failures.traces.lanl import lanl_lives
+from cprsim.failures.traces.formats.lanl import lanl_lives
 from cprsim.failures.traces.node_file import lives_in_log, read_nodes
-from cprsim.failures.traces.node_groups import TABLES
 from cprsim.failures.traces.times import require_zone
 from cprsim.fitting.causes import taken_apart
 from cprsim.fitting.coalescing import brought_together, coalesced
 from cprsim.fitting.fragments import nodes_of_job
 from cprsim.fitting.lifetimes import FirstUptime
-from cprsim.fitting.observation import Observation, Source, observation
+from cprsim.fitting.observation import Observation, Origin, Source, observation
 from cprsim.fitting.report import FitReport, report_of
 from cprsim.fitting.trace_fit import TraceFit, fit_trace
 from cprsim.foreign import one_line
@@ -211,29 +210,31 @@ def with_node_lives(outages: Outages, asked: LogAsked, form: str) -> Outages:
         return with_lives(outages, read_nodes(asked.node_file, outages, asked.reader))
     if not asked.node_dates:
         return outages
-    if form in TABLES:
-        table = TABLES[form](asked.log)
+    if (pieces := FORMATS[form].pieces) is not None:
+        table = pieces(asked.log)
         return with_lives(outages, lives_in_log(asked.log, table, outages, asked.reader))
     if form != "lanl" or asked.reader.system is None:
         raise ParameterError("--node-dates: belongs to tables and to format `lanl` with --system")
     return with_lives(outages, lanl_lives(asked.log, asked.reader.system, outages))
 
 
+READ: dict[str, dict[str, Origin]] = {  # what logs of a format say of their observation
+    "lanl": {"n_nodes": (Source.READ, "column nodes")},
+    "infinitehbd": {"begins": (Source.READ, "the zero of the file's times")},
+    "prometheus": {
+        "n_nodes": (Source.READ, "a series for each node"),
+        "begins": (Source.READ, "the first sample"),
+        "ends": (Source.READ, "the last sample"),
+    },
+}
+
+
 def observation_of(outages: Outages, asked: LogAsked, form: str) -> Observation:
     """The observation of a log, each fact with its origin."""
-    known: dict[str, tuple[Source, str]] = {}
-    if form == "lanl":
-        known["n_nodes"] = Source.READ, "column nodes"
-    if form == "infinitehbd":
-        known["begins"] = Source.READ, "the zero of the file's times"
-    if form == "prometheus":
-        known["n_nodes"] = Source.READ, "a series for each node"
-        known["begins"] = Source.READ, "the first sample"
-        known["ends"] = Source.READ, "the last sample"
-    lives = asked.node_file or (asked.node_dates and "--node-dates")
-    if lives:
-        origin = (Source.READ, f"the nodes' own dates ({one_line(str(lives))})")
-        known["n_nodes"] = known["ages"] = origin
+    known = dict(READ.get(form, {}))
+    if lives := asked.node_file or (asked.node_dates and "--node-dates"):
+        known["n_nodes"] = Source.READ, f"the nodes' own dates ({one_line(str(lives))})"
+        known["ages"] = known["n_nodes"]
     if asked.reader.n_nodes is not None:
         known["n_nodes"] = Source.GIVEN, "--nodes"
     if asked.node is not None:
@@ -242,12 +243,12 @@ def observation_of(outages: Outages, asked: LogAsked, form: str) -> Observation:
         known["ages"] = Source.GIVEN, "--age"
     inferred = observation(outages, asked.first)
     ends = (("begins", "--from", inferred.begins), ("ends", "--to", inferred.ends))
-    for given, (name, option, fact) in zip(asked.reader.period, ends, strict=True):
-        if given is not None and _is_at(str(given), str(fact.value)):
+    for end, (name, option, fact) in zip(asked.reader.period, ends, strict=True):
+        if end is not None and _is_at(str(end), str(fact.value)):
             known[name] = Source.GIVEN, option
-        elif given is not None:
-            known[name] = Source.INFERRED, f"what the file holds within {option} {given}"
-    return observation(outages, asked.first, cause=asked.cause, **known)
+        elif end is not None:
+            known[name] = Source.INFERRED, f"what the file holds within {option} {end}"
+    return observation(outages, asked.first, known, asked.cause)
 
 
 def _is_at(given: str, window_end: str) -> bool:

@@ -180,7 +180,7 @@ def causes_as_json(found: ByCause) -> list[dict[str, Any]]:
             "uptimes": one.uptimes and _uptimes_object(one.uptimes),
             "not_fitted": one.why_not or None,
             "cumulative_incidence": {f"{age_h:g} h": one.incidence.at(age_h) for age_h in AGES_H},
-            "fragment": each.text or f"# no fragment: {each.why_not}\n",
+            "fragment": each if isinstance(each, str) else f"# no fragment: {each}\n",
         }
         for one, each in zip(found.causes, found.fragments, strict=True)
     ]

@@ -137,31 +137,24 @@ def read_text(path: Path) -> str:
     """The text of a scenario file. Raises ScenarioError where it can't be one."""
     place = Place(path)
     try:
-        if path.is_dir():
-            raise ScenarioError.at(place, "is a directory, not a scenario file")
         if path.exists() and not path.is_file():
             raise ScenarioError.at(place, "is not a regular file")
-        size = path.stat().st_size
-        if size > MAX_BYTES:
+        if (size := path.stat().st_size) > MAX_BYTES:
             raise ScenarioError.at(
                 place, f"has {size} bytes; a scenario has at most {MAX_BYTES}. Is it a trace?"
             )
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1).decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        raise ScenarioError.at(place, f"there is no such file{_no_name(path)}") from None
+        message = "there is no such file"
+        if not path.suffix and len(path.parts) == 1:  # it could have been a name
+            message += ", nor a scenario of that name that comes with cprsim: `cprsim scenarios` "
+            message += "lists these"
+        raise ScenarioError.at(place, message) from None
     except UnicodeDecodeError as error:
         raise ScenarioError.at(place, f"is not UTF-8 text (byte {error.start})") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or error
         raise ScenarioError.at(place, f"cannot be read: {reason}") from None
-
-
-def _no_name(path: Path) -> str:
-    """What to say besides where a path could have been the name of a shipped scenario."""
-    if path.suffix or len(path.parts) != 1:
-        return ""
-    return ", nor a scenario of that name that comes with cprsim: `cprsim scenarios` lists these"
 
 
 def _mapping(document: YamlDocument, path: Path) -> dict[str, Plain]:
@@ -205,26 +198,19 @@ def input_file(file: str, scenario: Path, place: Place, key: str, source: str) -
     source : what the file is and where it comes from, for the error
     """
     for variable in _VARIABLE.findall(file):
+        if variable.startswith(OURS) and os.environ.get(variable):
+            continue
+        message = (
+            f"the environment variable {one_line(variable)} is not set: let it name the folder "
+            f"with the data ({shown(file)} is {source})"
+        )
         if not variable.startswith(OURS):
             message = f"{shown(f'${{{variable}}}')} is not replaced: a scenario may ask for "
             message += f"environment variables whose names begin with {OURS} only"
-            raise ScenarioError.at(place, message, key)
-        if not os.environ.get(variable):
-            message = (
-                f"the environment variable {one_line(variable)} is not set: let it name the folder "
-            )
-            message += f"with the data ({shown(file)} is {source})"
-            raise ScenarioError.at(place, message, key)
+        raise ScenarioError.at(place, message, key)
     named = scenario.parent / _VARIABLE.sub(lambda match: os.environ[match[1]], file)
     path = Path(os.path.normpath(named))  # as people write it, without `..` in its middle
-    if not _is_file(path):
+    if not os.path.isfile(path):
         message = f"{shown(file)} is not there, or no file ({path}). It is {source}"
         raise ScenarioError.at(place, message, key)
     return path
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # such as a name that is too long
-        return False

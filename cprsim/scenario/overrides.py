@@ -43,8 +43,16 @@ def apply_overrides(
     """
     problems: list[Problem] = []
     for override in overrides:
+        own, _, assignment = override.partition(" ") if override.startswith("--") else ("",) * 3
+        key, equals, text = (assignment or override).partition("=")
+        place = Place(own if assignment else f"{option} {one_line(key.strip())}")
         try:
-            _apply(data, override, places, option)
+            if not equals or not key.strip():
+                raise ScenarioError.at(Place(f"{option} {one_line(override)}"), EXAMPLE)
+            document = read_document(text, place.file)
+            if document.problems:
+                raise ScenarioError(document.problems)
+            put(data, key.strip(), document.data, places, place)
         except ScenarioError as error:
             problems += error.problems
     if problems:
@@ -77,20 +85,6 @@ def apply_axes(
     data["sweep"] = {**(section if isinstance(section, dict) else {}), "over": over}
     places.setdefault(("sweep",), Place(option))
     places["sweep", "over"] = Place(option)
-
-
-def _apply(
-    data: dict[str, Plain], override: str, places: dict[KeyPath, Place], option: str
-) -> None:
-    own, _, assignment = override.partition(" ") if override.startswith("--") else ("", "", "")
-    key, equals, text = (assignment or override).partition("=")
-    place = Place(own if assignment else f"{option} {one_line(key.strip())}")
-    if not equals or not key.strip():
-        raise ScenarioError.at(Place(f"{option} {one_line(override)}"), EXAMPLE)
-    document = read_document(text, place.file)
-    if document.problems:
-        raise ScenarioError(document.problems)
-    put(data, key.strip(), document.data, places, place)
 
 
 def put(

@@ -211,7 +211,7 @@ class TraceFailures(Model):
     def _read(self, path: Path) -> Outages:
         from cprsim.failures.traces.asked import LogOptions  # pandas comes: most need none
         from cprsim.failures.traces.formats import FORMATS
-        from cprsim.failures.traces.lanl import lanl_lives
+        from cprsim.failures.traces.formats.lanl import lanl_lives
         from cprsim.failures.traces.node_file import lives_in_log
         from cprsim.failures.traces.reading import csv_pieces
 

@@ -73,9 +73,7 @@ def rules_taken(
 ) -> Iterator[tuple[Rule | None, Tier | None]]:
     """Of each place, the rule that is taken and its source; no rule: all start again.
 
-    Parameters
-    ----------
-    kept_every_h : progress between contents of each tier that has some: the less, the newer [h]
+    The more often a tier has a new content, the newer is its latest.
     """
     rules = [one for one in policy.rules if not one.scopes or strike.scope.name in one.scopes]
     of_kind = replace(policy, rules=tuple(replace(rule, scopes=()) for rule in rules))
@@ -105,12 +103,7 @@ def rules_taken(
 def fates(
     policy: Policy, cluster: Cluster, strikes: Iterable[Strike], useful_h: float
 ) -> dict[str, Fate]:
-    """The worst fate by kind of failure.
-
-    Parameters
-    ----------
-    useful_h : work of the job [h]: an interval as long is no save
-    """
+    """The worst fate by kind of failure."""
     every_h = {one.tier: content_every_h(policy, one, useful_h) for one in policy.captures}
     every_h = {tier: hours for tier, hours in every_h.items() if hours < useful_h}
 

@@ -83,12 +83,7 @@ def compared(
     found: Sequence[Found],
     left_out: Mapping[str, str],
 ) -> Comparison:
-    """The comparison whose run is `result`.
-
-    Parameters
-    ----------
-    left_out : reasons by name, of what the line-up has but nobody ran
-    """
+    """The comparison whose run is `result`."""
     limit = None
     if lineup.limit is not None:
         limit = {"quantity": lineup.limit.quantity.value, "most": lineup.limit.most}
@@ -117,12 +112,7 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
 
 
 def _beside(one: Found, lineup: Lineup, state_bytes: float | None) -> Beside:
-    """What is known of one system besides its run.
-
-    Parameters
-    ----------
-    state_bytes : of one node of the role whose state is saved, where the scenario says it
-    """
+    """What is known of one system besides its run."""
     experiment, policy = lineup.experiment, policy_of(one, lineup)
     strikes = list(strikes_of(experiment.cluster, experiment.scopes, lineup.rack))
     system = SYSTEMS.get(one.strategy)
@@ -165,13 +155,7 @@ def comparison_of(result: Result) -> Comparison:
 def traffic_of(
     policy: Policy, cluster: Cluster, state_bytes: float | None, useful_h: float
 ) -> Traffic:
-    """The bytes that the saves of a policy move.
-
-    Parameters
-    ----------
-    state_bytes : of one node of the role whose state is saved; None: not known
-    useful_h : work of the job [h]: an interval as long is no save
-    """
+    """The bytes that the saves of a policy move."""
     if state_bytes is None:
         return Traffic(None, None)
     storage = peers = 0.0

@@ -88,20 +88,7 @@ def lineup_of(
     available: bool = False,
     today: bool = True,
 ) -> Lineup:
-    """Who can run a job.
-
-    Parameters
-    ----------
-    experiment : what `assemble` makes of the scenario, without policies
-    only : names of those to compare; empty: all
-    available : without what a job can't run today
-    today : with how the job runs now at its own interval: the entry called so, else the first
-
-    Raises
-    ------
-    ScenarioError : what the scenario itself lists can't run, or two have one name
-    ParameterError : a name of `only` is none, or what it names can't run the job
-    """
+    """Who can run a job."""
     planner = Planner(loaded.scenario, experiment)
     listed = zip(loaded.scenario.recovery, policies_of(loaded, experiment), strict=True)
     entrants = [Entrant(entry, policy, is_listed=True) for entry, policy in listed]

@@ -12,7 +12,7 @@ from cprsim.errors import ParameterError, TraceError
 from cprsim.failures.outages import NodeLives, Outages, outages_of, with_lives
 from cprsim.failures.traces import read_lanl
 from cprsim.failures.traces.asked import LogOptions
-from cprsim.failures.traces.lanl import lanl_lives
+from cprsim.failures.traces.formats.lanl import lanl_lives
 from cprsim.failures.traces.node_file import read_nodes
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.lifetimes import FirstUptime, uptimes

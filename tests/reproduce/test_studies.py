@@ -105,8 +105,8 @@ def test_the_statistics_of_a_fleet() -> None:
     assert worst(0.05)(jobs)[0] == 98.0
     assert percentile(0.9)(jobs)[0] == pytest.approx(90.1)
     part = {name: jobs.reshape(10, 10) / 400 for name in fleet.PARTS}
-    overhead = {"full": sum(part.values())}
-    whole = FleetCosts(overhead, {"full": part}, {"full": 10 * jobs.reshape(10, 10)}, jobs, 8766)
+    costs = {"overhead": sum(part.values()), "lost_node_h": 10 * jobs.reshape(10, 10), **part}
+    whole = FleetCosts({"full": costs}, 8766)
     assert sum(whole.split("full", 0.0, 1.0).values()) == pytest.approx(50.5)
     assert sum(whole.split("full", 0.95, 1.0).values()) == pytest.approx(98.0)
     assert whole.machine_years("full").mean == pytest.approx(505.0)

@@ -92,12 +92,6 @@ NOISY = {"gemini wasted simulated", "levels simulated", "spare mu 3",
          *(name for name in TARGETS if name.startswith("goodput"))}  # fmt: skip
 
 
-def test_the_count_of_lost_sets_is_by_hand() -> None:
-    # of the 6 pairs of 4 machines 2 are a group, 4 are neighbours in a ring
-    assert systems.counted(4, 2, "groups") == pytest.approx(4 / 6)
-    assert systems.counted(4, 2, "ring") == pytest.approx(2 / 6)
-
-
 def test_without_the_artifact_s_table_two_systems_are_left_out(monkeypatch) -> None:
     monkeypatch.delenv("CPRSIM_DATA", raising=False)
     assert systems.artifact() == {}

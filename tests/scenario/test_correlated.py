@@ -73,7 +73,7 @@ WRONG = {
     "bare rate": (("every: 280 h", "every: 280"), LINE["every"], "failures.shocks.every", "unit"),
     "no number of nodes": (
         ("{2: 20", "{two: 20"), LINE["sizes"], "failures.shocks.sizes.two", "valid integer"),
-    "shock of nobody": (("{2: 20", "{0: 20"), LINE["sizes"], "failures.shocks.sizes.0", "equal to 1"),
+    "shock of nobody": (("{2: 20", "{0: 20"), LINE["sizes"], "failures.shocks.sizes.0", "than"),
     "never seen": (("2: 20", "2: 0"), LINE["sizes"], "failures.shocks.sizes.2", "greater than 0"),
     "shock of more than all": (
         ("8: 5", "401: 5"), LINE["sizes"], "failures.shocks.sizes.401", "only 400 nodes"),

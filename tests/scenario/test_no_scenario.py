@@ -50,7 +50,7 @@ def test_what_is_no_scenario_says_so(
 
 def test_paths_that_are_no_file(tmp_path: Path) -> None:
     assert "no such file" in problems(tmp_path / "none.yaml")[0].message
-    assert "is a directory" in problems(tmp_path)[0].message
+    assert "not a regular file" in problems(tmp_path)[0].message
     assert "not a regular file" in problems(Path(os.devnull))[0].message
     assert "cannot be read" in problems(tmp_path / ("x" * 5000))[0].message
 

@@ -100,7 +100,7 @@ def test_one_way_to_say_a_thing_replaces_the_other(
         ("costs.sav=5 s", "--set costs.sav: costs.sav:", "`save`"),
         ("cots.save=5 s", "--set cots.save: cots:", "`costs`"),
         ("costs.load.mean=5 s", "--set costs.load.mean:", "not a section"),
-        ("recovery.cpr.target_pls=2", "--set recovery.cpr.target_pls: recovery.1.", "or equal to 1"),
+        ("recovery.cpr.target_pls=2", "--set recovery.cpr.target_pls: recovery.1.", "equal to 1"),
         ("recovery.loose.target_pls=2", "--set recovery.loose.target_pls:", "full, cpr"),
         ("recovery.7.target_pls=2", "--set recovery.7.target_pls:", "0 to 1"),
         ("failures.together=19", "--set failures.together: failures.together:", "has 18"),

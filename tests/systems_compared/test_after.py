@@ -27,7 +27,7 @@ from cprsim.recovery.policy import (
     Tier,
 )
 from cprsim.recovery.system import JobFacts
-from cprsim.recovery.systems import SYSTEMS, gemini, hsdp, oobleck, replay
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.system_options import options_of
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
@@ -46,7 +46,7 @@ from cprsim.systems_compared.after import (
     outcomes,
     strikes_of,
 )
-from tests.recovery.systems.by_hand import every_system_s_job, spent
+from tests.recovery.systems.by_hand import every_system_s_job, planned, spent
 
 JOB = replace(every_system_s_job(), useful_h=5.0, step_h=0.0625)
 SHORT_STEPS = replace(JOB, step_h=2.0**-9)  # in which no snapshot is hidden whole
@@ -223,23 +223,19 @@ def after(policy: Policy) -> dict[str, Fate]:
     return fates(policy, CLUSTER, strikes_of(CLUSTER, (PROCESS, NODE), RACK), USEFUL_H)
 
 
-def plans() -> dict[str, tuple[Any, Any]]:
-    return {
-        "gemini": (gemini.plan, gemini.GeminiOptions(every=0.5, remote_every=4.0)),
-        "ring": (
-            gemini.plan,
-            gemini.GeminiOptions(every=0.5, remote_every=4.0, placement="ring", copies=3),
-        ),
-        "hsdp": (hsdp.plan, hsdp.HsdpOptions(group=2, backstop=5.0)),
-        "oobleck": (oobleck.plan, oobleck.OobleckOptions(pipelines=N)),
-        "swift": (replay.replayed, replay.ReplayOptions(every=4.0)),
-    }
+OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "gemini": ("gemini", {"every": 0.5, "remote_every": 4.0}),
+    "ring": ("gemini", {"every": 0.5, "remote_every": 4.0, "placement": "ring", "copies": 3}),
+    "hsdp": ("hsdp", {"group": 2, "backstop": 5.0}),
+    "hsdp of two": ("hsdp", {"group": 4, "backstop": 5.0}),
+    "oobleck": ("oobleck", {"pipelines": N}),
+    "swift": ("swift", {"every": 4.0}),
+}
 
 
 def made(name: str) -> Policy:
-    plan, options = plans()[name]
-    policy: Policy = plan(small(), options, name)
-    return policy
+    system, options = OPTIONS[name]
+    return planned(system, small(), **options)
 
 
 SAVE = LossKind.SAVE
@@ -260,8 +256,7 @@ def test_a_system_loses_what_its_mechanism_says(name: str) -> None:
 
 
 def test_two_groups_of_two_replicas_die_with_a_pair_that_lies_apart() -> None:
-    policy = hsdp.plan(small(), hsdp.HsdpOptions(group=4, backstop=5.0), "hsdp")
-    assert after(policy)[TWO_NODES] == Fate(SAVE, 5.0, "remote")
+    assert after(made("hsdp of two"))[TWO_NODES] == Fate(SAVE, 5.0, "remote")
 
 
 def test_a_job_is_asked_about_kinds_of_failures_that_it_does_not_name() -> None:

@@ -1,4 +1,4 @@
-"""A trace of how many nodes there were under Oobleck, from the scenario to its speed over time, by hand."""
+"""A log of how many nodes there were under Oobleck, from scenario to speed over time, by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ SCENARIO = """\
 job: {useful: 1000 h, horizon: 10 h, step: 15 min}
 cluster: {workers: 4, replicas: 4, spares: 0}
 failures:
-  {kind: trace, file: log.csv, format: tidy, time_unit: h, begins: first, nodes: 4, period: {from: 0, to: 10}}
+  {kind: trace, file: log.csv, format: tidy, time_unit: h, begins: first, nodes: 4,
+   period: {from: 0, to: 10}}
 costs: {save: 10 s, load: 0 s, detect: 0 s, reschedule: 0 s}
 recovery:
   - {strategy: oobleck, options: {throughput: [8, 6, 4, 2], reconfigure: 15 min, grows: at once}}
