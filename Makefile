@@ -15,7 +15,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks notebooks-check \
-    site oracle torchrec wheel bench promise promise-torch held-out fit-coverage fragment-against-replay rehearse campaign \
+    site oracle torchrec wheel bench promise promise-torch held-out coverage rehearse campaign \
     reproduce clean
 
 help:  ## Show what there is
@@ -68,13 +68,11 @@ campaign: $(VENV)/.has-run  ## Rehearse ten failure traces and one run of 20 min
 promise: $(VENV)/.has-run  ## Compare the selector's intervals with losses measured on fresh data (up to 90 minutes)
 	@$(BIN)/python benchmarks/promise.py
 promise-torch: $(VENV)/.has-oracle  ## The promise for a PyTorch model
-	@$(BIN)/python benchmarks/promise_torch.py
+	@$(BIN)/python benchmarks/promise.py --torch
 held-out: $(VENV)/.has-oracle  ## Compare predicted losses with runs that took no part in a fit (CPRSIM_DATA: real clicks too)
 	@$(BIN)/python benchmarks/held_out.py
-fit-coverage: $(VENV)/.has-test  ## Coverage of the intervals of fits and rates of their warnings (KINDS=families: these alone)
-	@$(BIN)/python -m benchmarks.fit_coverage 400 results/fit-coverage.json $(KINDS)
-fragment-against-replay: $(VENV)/.has-run  ## Compare fragments of fits with replays of their logs (needs CPRSIM_DATA)
-	@$(BIN)/python -m benchmarks.fragment_against_replay
+coverage: $(VENV)/.has-test  ## How often intervals hold the truth and warnings come (CASES='fits ledger': these alone)
+	@$(BIN)/python -m benchmarks.coverage $(CASES) --journal results/coverage.json
 reproduce: $(VENV)/.has-run  ## Make the paper's results again and keep them in results/reproduction
 	@$(BIN)/cprsim reproduce --keep
 clean:  ## Remove the virtual environment and every cache; results stay

@@ -26,29 +26,30 @@ from cprsim.units import BANDWIDTH, SIZE, TIME
 
 DIMENSIONS = {"time": TIME, "size": SIZE, "bandwidth": BANDWIDTH}
 HELD_TO = {  # by the file of `recovery/systems/`: the tests and what they hold it to
-    "asynchronous": "`test_asynchronous.py`: the age of the newest content in closed form, "
-    "CheckFreq's rule and each system's costs by hand.",
+    "asynchronous": "`test_asynchronous.py`: CheckFreq's rule and each system's costs by hand.",
     "node_copies": "`test_node_copies.py`: where each loads from after failures of each kind.",
     "deltas": "`test_deltas.py`: the re-base rule, sizes and bits exactly.",
     "levels": "`test_levels.py`: the nearest level that survives, the intervals in closed form.",
-    "just_in_time": "`test_per_step.py`: cases by hand, the break-even in closed form.",
+    "just_in_time": "`test_per_step.py`: cases by hand; its break-even in the study.",
     "per_step": "`test_per_step.py`: cases by hand.",
-    "replay": "`test_per_step.py`: half an interval over the speed of a replay, cases by hand.",
+    "replay": "`test_per_step.py`: cases by hand; half an interval over its speed in the study.",
     "torchft": "`test_leaving_out.py`: cases by hand, beside `hsdp`.",
     "leaving_out": "`test_leaving_out.py`: cases by hand, speeds by counting.",
-    "ecrec": "`test_ecrec.py`: the closed form within 4 standard errors, its limits.",
-    "gemini": "`test_gemini.py`: the published probabilities exactly and simulated.",
-    "hsdp": "`test_hsdp.py`: effective time on each clock.",
-    "moc": "`test_moc.py`: bytes, overhead and staleness in closed form.",
+    "ecrec": "`test_ecrec.py`: cases by hand; its closed form in the study.",
+    "gemini": "`test_gemini.py`: cases by hand; the published probabilities in the study.",
+    "hsdp": "`test_hsdp.py`: cases by hand; effective time on each clock in the study.",
+    "moc": "`test_moc.py`: bytes and staleness in closed form; its overhead in the study.",
     "prm": "`test_readers.py`: cases by hand.",
-    "on_notice": "`../test_notice.py`: cases by hand.",
-    "spare": "`test_leaving_out.py`: cases by hand; `test_survival.py`: failures until a loss.",
-    "oobleck": "`test_elastic.py`: throughput of the executed artifact.",
-    "varuna": "`test_elastic.py`: throughput of the executed artifact.",
+    "on_notice": "`test_announced.py` and `../test_notice.py`: cases by hand.",
+    "parcae": "`test_announced.py`: cases by hand.",
+    "trainmover": "`test_announced.py`: cases by hand.",
+    "spare": "`test_leaving_out.py`: cases by hand; failures until a loss in the study.",
+    "oobleck": "`test_elastic.py`: cases by hand; the executed artifact's throughput in the study.",
+    "varuna": "`test_elastic.py`: cases by hand; the executed artifact's throughput in the study.",
 }
 LITERATURE = {  # names of papers and products: what each is here, or why it is nothing
     "CPR (SCAR, MFU, SSU)": ("full", "partial", "cpr", "cpr-scar", "cpr-mfu", "cpr-ssu"),
-    "ECRM, ECRec": ("ecrm", "ecrec"),
+    "ECRec": ("ecrec",),
     "Check-N-Run": ("check-n-run",),
     "SSDC": ("ssdc",),
     "IncrCP": ("incrcp",),
@@ -57,8 +58,6 @@ LITERATURE = {  # names of papers and products: what each is here, or why it is 
     "PyTorch DCP async": ("async",),
     "DataStates-LLM": ("datastates",),
     "FastPersist": ("fastpersist",),
-    "ByteCheckpoint": ("bytecheckpoint",),
-    "TorchSnapshot": ("torchsnapshot",),
     "Portus": ("portus",),
     "ParaCkpt": ("paracckpt",),
     "CheckBullet": ("checkbullet",),
@@ -73,12 +72,12 @@ LITERATURE = {  # names of papers and products: what each is here, or why it is 
     "SCR, FTI, VeloC": ("scr", "fti", "veloc"),
     "just-in-time checkpoints": ("just-in-time",),
     "notice, preemption, spot nodes": ("on-notice", "parcae"),
-    "FlowCheck, Checkmate": ("flowcheck", "checkmate"),
+    "Checkmate": ("checkmate",),
     "AdaCheck": ("adacheck",),
     "FFTrainer": ("fftrainer",),
     "FlashRecovery": ("flashrecovery",),
     "MoC-System": ("moc",),
-    "Swift, TranLogs": ("swift", "swift-undo", "tranlogs"),
+    "Swift": ("swift", "swift-undo"),
     "FT-HSDP": ("hsdp",),
     "torchft": ("torchft",),
     "Lazarus": ("lazarus",),
@@ -102,7 +101,7 @@ def systems() -> str:
             f"`{one.name}`",
             _mechanism(one),
             ", ".join(one.needs),
-            after_failures(one.outcomes),
+            after_failures(one),
             one.runs_as,
         )
         for one in _listed()
@@ -126,12 +125,7 @@ def literature() -> str:
 
 
 def _here(names: tuple[str, ...]) -> str:
-    known = dict(_known())
-    aliases = {name: known[name].alias_of for name in names if name in known}
-    return ", ".join(
-        f"`{name}`" + (f" (alias of `{aliases[name]}`)" if aliases.get(name) else "")
-        for name in names
-    )
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def sections() -> str:
@@ -148,8 +142,7 @@ def _section(module: str, entries: list[ListedPolicy]) -> Iterator[str]:
     """What the systems of one file do, by their records, and what is said of all of them."""
     for one in entries:
         yield f"**`{one.name}`**: {_mechanism(one)}"
-        if not one.alias_of:
-            yield "\n".join(_rules(one))
+        yield "\n".join(_rules(one))
     first = entries[0]
     if first.assumptions:
         yield f"Assumed: {first.assumptions}"
@@ -171,8 +164,7 @@ def _rules(one: ListedPolicy) -> Iterator[str]:
 
 def _mechanism(one: ListedPolicy) -> str:
     known = f" ({', '.join(word for word in (one.cited, one.mark) if word)})" if one.cited else ""
-    alias = f" Alias of `{one.alias_of}`." if one.alias_of else ""
-    return f"{one.summary}{known}.{alias}"
+    return f"{one.summary}{known}."
 
 
 def _listed() -> list[ListedPolicy]:

@@ -42,10 +42,10 @@ class Systems(Answer):
     def table(self) -> pd.DataFrame:
         """A row per system.
 
-        Columns: name, family, alias_of, summary, source, mark, needs, what a failure of each size
+        Columns: name, family, summary, source, mark, needs, what a failure of each size
         takes the job back to (`after_process`, `after_node`, ...), cannot_serve (why; else empty).
         """
-        kept = ("name", "family", "alias_of", "summary", "source", "mark")
+        kept = ("name", "family", "summary", "source", "mark")
         rows = []
         for entry in map(plain_entry, self._entries):
             after = {f"after_{case}": back for case, back in entry["goes_back_to"].items()}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
-from math import ceil, inf, sqrt
+from math import ceil, sqrt
 
 import numpy as np
 
 from cprsim.budget import how_to_raise, megabytes, memory_bytes
+from cprsim.compiling import always
 from cprsim.errors import BudgetError, TooManyReplicationsError
 from cprsim.estimate import ROUNDED_Z_95
 from cprsim.experiments.assemble import Experiment
@@ -26,6 +27,7 @@ from cprsim.records import (
     stacked,
 )
 from cprsim.recovery.classic import as_system
+from cprsim.simulate.blocks import pays
 from cprsim.simulate.engines import Block, Engine, Rows, joined
 from cprsim.staleness import StalenessCurve
 
@@ -38,7 +40,6 @@ ROW_BYTES = 700  # of a replication under one strategy, until its results are wr
 LOSS_BYTES = 300  # of a shard that went back, in the same way
 ROWS_SHARE = 0.8  # of the budget, for all these
 KEPT_SHARE = 0.2  # of the budget, for the failures of blocks that are not in work
-BY_FAR = 2  # the first look, at few replications, may overestimate so many times
 MARGIN = 1.02  # of the replications that it should take, so that few looks are in vain
 
 
@@ -174,22 +175,20 @@ def failures_key(experiment: Experiment) -> Hashable:
     return source, experiment.cluster, experiment.seed, experiment.useful_h
 
 
-def compile_engine(experiment: Experiment, n_alike: float = inf) -> None:
-    """Compile the fast engine if it never was here, and pays: seconds that workers would all spend.
+def compile_engine(experiment: Experiment, n_alike: float = 1.0) -> None:
+    """Compile the loop if it never was here, and pays: seconds that workers would all spend.
 
     Parameters
     ----------
     n_alike : experiments that each worker has to run
     """
-    engines = [engine_of(policy, experiment, keep_losses=False) for policy in experiment.policies]
-    n = min(STEP, n_at_most(experiment))
-    block = next(blocks_of(experiment, range(n)))
-    before_s = sum(loop.interpreted_s for loop in {engine.loop for engine in engines})
-    for engine in engines:
-        engine.run(block, range(block.failures.n_replications))
-    took_s = sum(loop.interpreted_s for loop in {engine.loop for engine in engines}) - before_s
-    more_s = took_s / n * n_at_most(experiment) * n_alike / BY_FAR
-    engines[0].compile_now(more_s)
+    n = n_at_most(experiment) * len(experiment.policies) * n_alike
+    if experiment.engine != "simpy" and pays(n):
+        block = next(blocks_of(experiment, range(1)))
+        block.failures.strikes(1)
+        with always(machine_code=True):
+            for policy in experiment.policies:
+                engine_of(policy, experiment, keep_losses=False).run(block, range(1))
 
 
 def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> dict[str, EventLog]:
@@ -267,8 +266,6 @@ class _Course:
     def __init__(self, experiment: Experiment, keep_losses: bool) -> None:
         self.experiment = experiment
         self.runs = [_Run(policy, experiment, keep_losses) for policy in experiment.policies]
-        loops = [run.engine.loop for run in self.runs]
-        self._interpreted_s = {loop: loop.interpreted_s for loop in loops}  # before
         self._n_at_once: int | None = None  # replications whose failures fit; None for all so far
         self._block: Block | None = None  # the one in work, where all fit
         self.n_done = 0
@@ -285,20 +282,11 @@ class _Course:
             look_at = min(self._next_look(), last)
             for begin, end in self._stretches(look_at):
                 rows = self._rows(number, failures, range(begin, end))
-                if not self.n_done:
-                    self._compile_for_much(end)
                 self.n_done = end
                 if end == look_at:
                     self._look()
                 yield Batch(range(begin, end), rows)
         self._block = None
-
-    def _compile_for_much(self, n_done: int) -> None:
-        """Compile now what the first replications say that it would take far too long without."""
-        for engine in (run.engine for run in self.runs):
-            took_s = engine.loop.interpreted_s - self._interpreted_s[engine.loop]
-            left_s = took_s / n_done * (self.n_wanted - n_done)
-            engine.compile_now(left_s / BY_FAR)
 
     def _rows(
         self, number: int, failures: BlockFailures, replications: range

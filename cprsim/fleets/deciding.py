@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -26,7 +25,7 @@ from cprsim.workers import Workers
 
 @dataclass(frozen=True, slots=True)
 class FleetDecision:
-    """The cheapest option, beside the present one.
+    """The cheapest option, and the present one.
 
     Parameters
     ----------
@@ -66,16 +65,32 @@ def decide(
         raise ParameterError("under no option do all jobs of the fleet finish: nothing to decide")
     counted = _eligible(loaded, able) or able
     best, present = min(counted, key=lambda one: one.cost), options[0]
-    unknown = unknown_of(loaded, axes)
     few = contenders(counted, best, present, axes)
-    lab = _OptionTrials(
-        loaded, counted, few, partial(_simulated, loaded, workers, store, on_progress)
-    )
+    names = [entry.name for entry in loaded.scenario.recovery]
+
+    def costs(all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
+        """Cost of options under each of some changes: of all where prices alone change."""
+        if only_prices(all_changes):
+            scenarios = [varied(loaded, changes, SECTION) for changes in all_changes]
+            prices = [prices_of(scenario) for scenario in scenarios]
+            return {
+                one.name: np.array(
+                    [np.mean([priced(cell, p).cost for cell in one.cells]) for p in prices]
+                )
+                for one in counted
+            }
+        points = [{**one.where, **changes} for changes in all_changes for one in few]
+        numbers = [[names.index(one.strategy)] for _ in all_changes for one in few]
+        ran = run_options(loaded, points, workers, store, SECTION, on_progress, numbers)
+        found = [one.cost if one.finished else np.inf for one in ran]
+        table = np.array(found).reshape(len(all_changes), len(few))
+        return {one.name: table[:, place] for place, one in enumerate(few)}
+
     return FleetDecision(
         best=best.name,
         present=present.name,
         saves=saving(present, best) if present.finished else Estimate(float("nan")),
-        sensitivity=sensitivity(loaded, best.name, lab.costs, unknown),
+        sensitivity=sensitivity(loaded, best.name, costs, unknown_of(loaded, axes)),
         n_left_out=len(options) - len(able),
     )
 
@@ -84,7 +99,7 @@ def _eligible(loaded: LoadedScenario, able: Sequence[Option]) -> list[Option]:
     """The options that leave no shard stale, or whose entry says how much of that is accepted."""
     entries = loaded.scenario.recovery
     accepted = {one.name for one in entries if one.target_pls is not None and not one.assumed}
-    return [one for one in able if one.strategy in accepted or not one.statistic("pls").mean > 0.0]
+    return [one for one in able if one.strategy in accepted or not one.statistics["pls"].mean > 0.0]
 
 
 def contenders(
@@ -96,23 +111,19 @@ def contenders(
     """
     cheapest = sorted(able, key=lambda one: one.cost)
     firsts = {one.strategy: one for one in reversed(cheapest)}
-    beside = [one for one in cheapest if _are_neighbours(one, best, axes)]
-    found = {one.name: one for one in (best, present, *firsts.values(), *beside) if one in able}
+    near = [one for one in cheapest if _are_neighbours(one, best, axes)]
+    found = {one.name: one for one in (best, present, *firsts.values(), *near) if one in able}
     return list(found.values())[:MOST_CONTENDERS]
 
 
 def _are_neighbours(one: Option, other: Option, axes: Sequence[OptionAxis]) -> bool:
     if one.strategy != other.strategy or not (one.where and other.where):
         return False
-    steps = [
-        abs(axis.values.written.index(one.where[axis.key])
-            - axis.values.written.index(other.where[axis.key]))
-        for axis in axes
-    ]  # fmt: skip
-    return sum(steps) == 1
-
-
-# ------------------------------------------------------------------------------ what is unknown
+    mine, others = (
+        np.array([axis.values.written.index(option.where[axis.key]) for axis in axes])
+        for option in (one, other)
+    )
+    return int(abs(mine - others).sum()) == 1
 
 
 def unknown_of(loaded: LoadedScenario, axes: Sequence[OptionAxis]) -> dict[str, Values]:
@@ -121,58 +132,11 @@ def unknown_of(loaded: LoadedScenario, axes: Sequence[OptionAxis]) -> dict[str, 
     Raises ScenarioError where one is an option, or its ends make no scenario.
     """
     found = unknown_values(loaded)
-    for key in found:
-        if key in [axis.key for axis in axes]:
+    for axis in axes:
+        if axis.key in found:
             message = "is varied by --over: what is chosen is not unknown"
-            raise ScenarioError.at(loaded.place(SECTION), message, key=f"{SECTION}.{key}")
+            raise ScenarioError.at(loaded.place(SECTION), message, key=f"{SECTION}.{axis.key}")
     return found
-
-
-Simulate = Callable[[Sequence[Mapping[str, Plain]], Sequence[Sequence[int]]], list[Option]]
-"""Options at some points, each under some strategies."""
-
-
-def _simulated(
-    loaded: LoadedScenario,
-    workers: Workers,
-    store: PointStore,
-    on_progress: Callable[[int, int], None] | None,
-    points: Sequence[Mapping[str, Plain]],
-    strategies: Sequence[Sequence[int]],
-) -> list[Option]:
-    return run_options(loaded, points, workers, store, SECTION, on_progress, strategies)
-
-
-@dataclass(frozen=True, slots=True)
-class _OptionTrials:
-    """Finds out what options cost if inputs were otherwise."""
-
-    loaded: LoadedScenario
-    able: Sequence[Option]
-    few: Sequence[Option]  # that are tried where prices alone do not tell
-    simulate: Simulate
-
-    def costs(self, all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
-        """Cost of each option under each of some changes, (n_changes,); by simulation if need be.
-
-        Where prices alone change, all options are priced anew; else the few are simulated.
-        """
-        if only_prices(all_changes):
-            scenarios = [varied(self.loaded, changes, SECTION) for changes in all_changes]
-            prices = [prices_of(scenario) for scenario in scenarios]
-            return {
-                one.name: np.array(
-                    [np.mean([priced(cell, p).cost for cell in one.cells]) for p in prices]
-                )
-                for one in self.able
-            }
-        names = [entry.name for entry in self.loaded.scenario.recovery]
-        points = [{**one.where, **changes} for changes in all_changes for one in self.few]
-        numbers = [[names.index(one.strategy)] for _ in all_changes for one in self.few]
-        ran = self.simulate(points, numbers)
-        costs = np.array([one.cost if one.finished else np.inf for one in ran])
-        table = costs.reshape(len(all_changes), len(self.few))
-        return {one.name: table[:, place] for place, one in enumerate(self.few)}
 
 
 # ------------------------------------------------------------------------------ how many spares
@@ -190,23 +154,20 @@ class Knee:
 
 def knees(options: Sequence[Option], axes: Sequence[OptionAxis]) -> tuple[Knee, ...]:
     """The knee of each strategy's curve of spares, where spares are what is varied alone."""
-    if len(axes) != 1 or axes[0].key != "fleet.spares":
+    key = "fleet.spares"
+    if [axis.key for axis in axes] != [key]:
         return ()
-    numbers = axes[0].values.numbers or ()
+    most = max(axes[0].values.numbers or ())
     found = []
     for strategy in dict.fromkeys(one.strategy for one in options):
-        mine = [one for one in options if one.strategy == strategy and one.where]
-        curve = sorted(zip(mine, (_spares(one) for one in mine), strict=True), key=lambda p: p[1])
-        able = [(one, n) for one, n in curve if one.finished]
+        able = {
+            float(one.where[key]): one
+            for one in options
+            if one.strategy == strategy and one.where and one.finished
+        }
         if not able:
             continue
-        cheapest = min(able, key=lambda pair: pair[0].cost)[1]
-        free = [n for one, n in able if one.statistic("wait_h").mean == 0.0]
-        found.append(Knee(strategy, cheapest, min(free, default=None), cheapest == max(numbers)))
+        cheapest = min(sorted(able), key=lambda n: able[n].cost)
+        free = [n for n, one in able.items() if one.statistics["wait_h"].mean == 0.0]
+        found.append(Knee(strategy, cheapest, min(free, default=None), cheapest == most))
     return tuple(found)
-
-
-def _spares(one: Option) -> float:
-    value = one.where["fleet.spares"]
-    assert isinstance(value, int | float)
-    return float(value)

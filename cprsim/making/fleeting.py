@@ -101,15 +101,7 @@ def fleet_into(
             options = run_options(loaded, points, workers, store, option, on_progress)
         with watch.progress("unknown inputs") as on_progress:
             decision = decide(loaded, options, axes, workers, store, on_progress)
-        return write_fleet(
-            target,
-            loaded,
-            axes,
-            options,
-            decision,
-            knees(options, axes),
-            draw if draws else lambda result: None,
-        )
+        return write_fleet(target, loaded, axes, options, decision, knees(options, axes), draw)
 
     points = _points(loaded, axes, option)
     unknown_of(loaded, axes)

@@ -9,7 +9,8 @@ from typing import Any
 from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.fleets.cells import STATISTICS, USEFUL
 from cprsim.fleets.deciding import Knee
-from cprsim.fleets.folder import ABOUT, FleetResult, OptionRow
+from cprsim.fleets.folder import ABOUT, FleetResult
+from cprsim.fleets.options import Option
 from cprsim.plots.chart import Chart
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.fleet import fleet_charts, shown_options
@@ -120,7 +121,7 @@ def _options(result: FleetResult, most: int | None = None) -> Table:
     )
 
 
-def _statistics(one: OptionRow) -> list[Cell]:
+def _statistics(one: Option) -> list[Cell]:
     cells = [_statistic(name, one.statistics[name]) for name in STATISTICS]
     if one.finished:
         return cells
@@ -139,11 +140,11 @@ def _statistic(name: str, interval: Estimate) -> Cell:
     return Cell(text, brief(interval.mean))
 
 
-def _in_order(result: FleetResult) -> list[OptionRow]:
+def _in_order(result: FleetResult) -> list[Option]:
     """Strategy by strategy, along the axes; the scenario's own values first if no axis has them."""
     along = {key: list(values) for key, values in result.axes.items()}
 
-    def place(one: OptionRow) -> tuple[int, ...]:
+    def place(one: Option) -> tuple[int, ...]:
         return tuple(values.index(one.where[key]) if one.where else -1
                      for key, values in along.items())  # fmt: skip
 
@@ -174,7 +175,7 @@ def _cost_rows(result: FleetResult) -> list[tuple[str, ...]]:
     return [*rows, ("per job", *each)]
 
 
-def _parts(result: FleetResult, one: OptionRow) -> dict[str, float]:
+def _parts(result: FleetResult, one: Option) -> dict[str, float]:
     return dict(one.cents if result.has_money else one.node_h)
 
 
@@ -264,11 +265,11 @@ def recommendation(result: FleetResult) -> list[str]:
     return [*sentences, *sensitivity_sentences(decision.sensitivity)]
 
 
-def _pls(one: OptionRow) -> str:
+def _pls(one: Option) -> str:
     return f"a job's PLS is {significant(100 * one.statistics['pls'].mean)} % on average"
 
 
-def _total(result: FleetResult, one: OptionRow) -> str:
+def _total(result: FleetResult, one: Option) -> str:
     if result.has_money:
         return shown(one.cost, result.currency or "")
     return f"{significant(one.cost)} node-hours"

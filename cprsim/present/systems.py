@@ -27,7 +27,6 @@ from cprsim.present.provenance import origin
 from cprsim.present.run import places_of_run
 from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.prices import shown
-from cprsim.recovery.fates import Fate
 from cprsim.results import FINISHED
 from cprsim.results.metrics import parts_among
 from cprsim.results.money import Bills, bills_in, cheapest_of
@@ -38,6 +37,7 @@ from cprsim.results.words import (
     significant,
     with_interval,
 )
+from cprsim.systems_compared.after import Fate
 from cprsim.systems_compared.best import FOUND
 from cprsim.systems_compared.folder import Comparison
 from cprsim.systems_compared.standings import (

@@ -5,33 +5,61 @@ Both follow from the policy that a system makes of a job: of a scenario's, or of
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from itertools import groupby
 from typing import Any
 
 from cprsim.codec import encode
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.listed import ListedSystem
+from cprsim.failures.distributions import Constant
 from cprsim.records import Cluster, Costs, ExpectedFailures
 from cprsim.recovery import STRATEGIES, Planning
-from cprsim.recovery.catalogue import CASES, Back, FailureOutcome, example_job, needs, outcomes
 from cprsim.recovery.classic import as_system
-from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Policy
 from cprsim.recovery.system import Family, System
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.scenario.quantities import choices
 from cprsim.scenario.recovery import RecoverySection
-from cprsim.scenario.system_options import options_of
+from cprsim.systems_compared.after import Fate, goes_back_to, needs, outcomes
 
 MADE_UP = (
     "a made-up job of 200 h on 40 nodes of 100 GB and 4 readers, links of 400 Gbit/s, a storage of "
     "800 Gbit/s, steps of 10 s, a failure each 8 h"
 )
+MADE_UP_SCENARIO = """
+name: made-up
+job: {useful: 200 h, step: 10 s}
+cluster:
+  workers: 40
+  replicas: 40
+  others: {reader: 4}
+  state: 100 GB
+  link: 400 Gbit/s
+  rack: 4
+storage: {bandwidth: 800 Gbit/s}
+failures: {kind: job, family: exponential, mtbf: 8 h, role: any}
+scopes:
+  - {name: process, reach: process, share: 0.6, detect: 1 min}
+  - {name: restart, reach: node, needs_node: false, share: 0.1, detect: 3 min}
+  - {name: node, reach: node, share: 0.27, detect: 3 min, notice: 2 min}
+  - {name: rack, reach: rack, share: 0.02, detect: 3 min}
+  - {name: all, reach: all, share: 0.01, detect: 3 min}
+costs: {save: {stall: 10 s, background: 40 s}, load: 40 s, detect: 3 min, reschedule: 4 min}
+recovery: [full]
+"""
 NO_SYSTEMS = {  # names of the literature that are no system here, and what they are
     "hybrid DRAM and PMem": "a tier of an entry `policy`, `medium: pmem`; by itself `pmem`",
+    "ByteCheckpoint": "runs as `async`; its faster saves (9.23 x) and loads (7.0 x, published) "
+    "are `costs`",
+    "TorchSnapshot": "runs as `async`, in pieces, as host memory allows (recalled)",
+    "ECRM": "the preprint's name of `ecrec`",
+    "FlowCheck": "runs as `checkmate`, from traffic that the switches mirror (recalled)",
+    "TranLogs": "runs as `swift`, with logs of transfers between stages (recalled)",
     "RecShard": "uneven shards and look-ups, `cluster.shards`",
     "MegaScale": "saves as those of `async`; its diagnosis is a short `detect` of a scope, one "
     "reader per replica group a short `load` (recalled)",
@@ -68,7 +96,6 @@ class ListedPolicy:
     source: str
     cited: str
     mark: str
-    alias_of: str
     runs_as: str
     assumptions: str
     not_modelled: str
@@ -76,23 +103,26 @@ class ListedPolicy:
     options: tuple[dict[str, Any], ...]
     policy: Policy | None  # None: it can't serve the job
     refused: str
-    outcomes: dict[str, FailureOutcome]
+    outcomes: dict[str, Fate]
     needs: tuple[str, ...]
+
+    @property
+    def goes_back_to(self) -> dict[str, str]:
+        """What a job goes back to after each of `CASES`, by its name."""
+        if self.policy is None:
+            return {}
+        return {name: goes_back_to(self.policy, fate) for name, fate in self.outcomes.items()}
 
 
 def made_up_job() -> ListedJob:
-    """The job of the listing where no scenario is given."""
-    facts = example_job()
-
-    def policy_of(name: str) -> Policy:
-        if name in STRATEGIES:
-            return _strategy(name, facts.cluster)
-        system = SYSTEMS[name]
-        policy = system.plan(facts, options_of(name, dict(system.needs)), name)
-        require_legal(policy, facts.cluster, facts.scopes)
-        return policy
-
-    return ListedJob(MADE_UP, facts.cluster, facts.role, policy_of)
+    """The job of the listing where no scenario is given; systems have the options they need."""
+    entries = [
+        {"strategy": name, "options": dict(system.needs)}
+        for name, system in SYSTEMS.items()
+        if system.needs
+    ]
+    loaded = load_scenario("made up", [f"recovery={json.dumps(entries)}"], text=MADE_UP_SCENARIO)
+    return replace(scenario_job(loaded), words=MADE_UP)
 
 
 def scenario_job(loaded: LoadedScenario) -> ListedJob:
@@ -113,32 +143,25 @@ def scenario_job(loaded: LoadedScenario) -> ListedJob:
 
 
 def _strategy(name: str, cluster: Cluster) -> Policy:
-    """A strategy of the paper as rules; saves each hour stand for any interval."""
-    facts = example_job()
-    costs = Costs(facts.save_stall, facts.load, facts.scopes[0].detect, facts.reschedule)
+    """A strategy of the paper as rules, at the costs of the made-up job."""
+    save, load, detect, reschedule = (Constant(s / 3600.0) for s in (10.0, 40.0, 60.0, 240.0))
     known = Planning(
-        useful_h=facts.useful_h, n_emb_ps=facts.n_nodes, save_cost_h=facts.save_stall.mean_h,
-        restart_h=facts.reschedule.mean_h, full_load_h=facts.load.mean_h,
-        partial_load_h=facts.load.mean_h,
-        failures=ExpectedFailures(facts.mtbf_h, facts.mtbf_h, 1.0),
+        useful_h=200.0, n_emb_ps=40, save_cost_h=save.mean_h, restart_h=reschedule.mean_h,
+        full_load_h=load.mean_h, partial_load_h=load.mean_h,
+        failures=ExpectedFailures(8.0, 8.0, 1.0),
     )  # fmt: skip
     strategy = STRATEGIES[name]
     takes = 0.1 if strategy.takes_target_pls else None
     planned = strategy.plan(name, known.with_options(None, takes))
-    return as_system(planned, costs, cluster)
+    return as_system(planned, Costs(save, load, detect, reschedule), cluster)
 
 
 def listing(asked: ListedJob) -> list[ListedPolicy]:
-    """All systems and the strategies that differ in kind, by family, aliases behind their own."""
+    """All systems and the strategies that differ in kind, by family."""
     order = list(Family)
     found = [_of_strategy(name, asked) for name in FEW_STRATEGIES]
-    known = list(SYSTEMS)
-
-    def place(name: str) -> tuple[int, int, bool]:
-        one = SYSTEMS[name]
-        return order.index(one.family), known.index(one.alias_of or name), bool(one.alias_of)
-
-    return found + [_of_system(SYSTEMS[name], asked) for name in sorted(known, key=place)]
+    systems = sorted(SYSTEMS.values(), key=lambda one: order.index(one.family))
+    return found + [_of_system(one, asked) for one in systems]
 
 
 def elsewhere(name: str) -> str | None:
@@ -167,7 +190,6 @@ def _of_system(system: System, asked: ListedJob) -> ListedPolicy:
         source=system.source,
         cited=system.cited,
         mark="" if system.mark is None else system.mark.value,
-        alias_of=system.alias_of,
         runs_as=system.runs_as,
         assumptions=system.assumptions,
         not_modelled=system.not_modelled,
@@ -189,7 +211,6 @@ def _of_strategy(name: str, asked: ListedJob) -> ListedPolicy:
         source="Maeng et al. 2021 (MLSys)" if of_paper else "",
         cited="MLSys'21" if of_paper else "",
         mark="published" if of_paper else "",
-        alias_of="",
         runs_as=STRATEGIES[name].runs_as,
         assumptions="",
         not_modelled="",
@@ -211,8 +232,8 @@ def _policy(name: str, asked: ListedJob) -> tuple[Policy | None, str]:
 def _worked_out(policy: Policy | None, asked: ListedJob) -> dict[str, Any]:
     if policy is None:
         return {"outcomes": {}, "needs": ()}
-    found = outcomes(policy, asked.cluster, asked.role)
-    return {"outcomes": found, "needs": needs(policy, found)}
+    job = asked.cluster, asked.role
+    return {"outcomes": outcomes(policy, *job), "needs": needs(policy, *job)}
 
 
 def _options(system: System) -> Iterator[dict[str, Any]]:
@@ -225,19 +246,13 @@ def _options(system: System) -> Iterator[dict[str, Any]]:
         }
 
 
-def after_failures(found: dict[str, FailureOutcome]) -> str:
+def after_failures(entry: ListedPolicy) -> str:
     """What a job goes back to, by how much fails: ``memory up to node, then remote``."""
-    runs: list[tuple[Back, str]] = []
-    for case in CASES:
-        back = found[case.name].back
-        if runs and runs[-1][0] is back:
-            runs[-1] = (back, case.name)
-        else:
-            runs.append((back, case.name))
-    *before, (last, _) = runs
+    runs = [list(run) for _, run in groupby(entry.goes_back_to.items(), key=lambda one: one[1])]
+    *before, last = [(back, name) for *_, (name, back) in runs]
     if not before:
-        return last.value
-    return ", ".join(f"{back.value} up to {name}" for back, name in before) + f", then {last.value}"
+        return last[0]
+    return ", ".join(f"{back} up to {name}" for back, name in before) + f", then {last[0]}"
 
 
 def plain_entry(entry: ListedPolicy) -> dict[str, Any]:
@@ -245,14 +260,13 @@ def plain_entry(entry: ListedPolicy) -> dict[str, Any]:
     return {
         "name": entry.name,
         "family": entry.family.value,
-        "alias_of": entry.alias_of or None,
         "runs_as": entry.runs_as or None,
         "summary": entry.summary,
         "source": entry.source,
         "cited": entry.cited,
         "mark": entry.mark or None,
         "needs": list(entry.needs),
-        "goes_back_to": {name: one.back.value for name, one in entry.outcomes.items()},
+        "goes_back_to": entry.goes_back_to,
         "assumed": entry.assumptions,
         "not_modelled": entry.not_modelled or None,
         "not_counted": entry.not_counted or None,

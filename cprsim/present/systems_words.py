@@ -15,7 +15,6 @@ from cprsim.present.document import Table as DocumentTable
 from cprsim.present.systems_listing import ListedJob, ListedPolicy, after_failures
 from cprsim.present.terminal import plain_table
 from cprsim.records import Storage
-from cprsim.recovery.catalogue import CASES
 from cprsim.recovery.policy import (
     Capture,
     Outside,
@@ -29,6 +28,7 @@ from cprsim.recovery.policy import (
     WhenBusy,
 )
 from cprsim.results.words import count, hours, percent, significant
+from cprsim.systems_compared.after import CASES
 from cprsim.units import BANDWIDTH, SIZE, TIME
 
 UP_TO = (
@@ -81,15 +81,14 @@ def _table(family: str, entries: list[ListedPolicy]) -> Table:
 
 def _mechanism(entry: ListedPolicy) -> str:
     known = ", ".join(word for word in (entry.cited, entry.mark) if word)
-    alias = f" Alias of {entry.alias_of}." if entry.alias_of else ""
     today = f" Runs as {entry.runs_as}." if entry.runs_as else ""
-    return f"{entry.summary}{f' ({known})' if known else ''}.{alias}{today}"
+    return f"{entry.summary}{f' ({known})' if known else ''}.{today}"
 
 
 def _worked_out(entry: ListedPolicy) -> tuple[str, str]:
     if entry.policy is None:
         return "can't serve this job", ""
-    return after_failures(entry.outcomes), ", ".join(entry.needs)
+    return after_failures(entry), ", ".join(entry.needs)
 
 
 # --------------------------------------------------------------------------- one system
@@ -103,8 +102,6 @@ def explained(entry: ListedPolicy, asked: ListedJob) -> list[str]:
         f"Source: {entry.source or 'none; it is a limit of the others'}.",
         f"What a job can run today: {entry.runs_as or 'nothing that is maintained'}.",
     ]
-    if entry.alias_of:
-        lines.append(f"Alias of `{entry.alias_of}`: no number of this model tells them apart.")
     lines += [""]
     if entry.policy is None:
         lines += [f"It can't serve {asked.words}: {entry.refused}."]
@@ -134,9 +131,8 @@ def _policy(policy: Policy, entry: ListedPolicy) -> Iterator[str]:
 
 
 def _outcome(entry: ListedPolicy, case: str) -> str:
-    found = entry.outcomes[case]
-    from_where = f", from `{found.source.name}`" if found.source is not None else ""
-    return f"{found.back.value}{from_where}"
+    tier = entry.outcomes[case].tier
+    return entry.goes_back_to[case] + (f", from `{tier}`" if tier else "")
 
 
 def _tier(tier: Tier, policy: Policy) -> str:

@@ -59,8 +59,6 @@ def draw_names(scopes: tuple[Scope, ...], n_rules: int) -> tuple[tuple[str, str]
 def as_system(policy: RecoveryPolicy, costs: Costs, cluster: Cluster) -> Policy:
     """A strategy as a recovery system.
 
-    Notes
-    -----
     Partial recovery takes the struck shards back, unless the dense model is lost with the last
     trainer: then all shards go back with it. Trainers that stay in step go on without a lost one,
     at the speed of those that are left.

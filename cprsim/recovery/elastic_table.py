@@ -8,30 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.recovery.legal import MOST_UNITS
 from cprsim.recovery.policy import GROWTH_H, Elastic, Stage, StageKind
-from cprsim.recovery.system import JobFacts, option
+from cprsim.recovery.system import JobFacts
 
 
 def elastic_of(
     facts: JobFacts, throughput: Sequence[float] | None, unit_nodes: int, wanted_by: str
 ) -> Elastic:
-    """How fast a job works without some units of the role whose state is saved.
-
-    Parameters
-    ----------
-    throughput : samples per time with all units, with one fewer, and so on; None: in proportion
-        to the units that are left, an assumption (derived)
-    unit_nodes : neighbouring nodes that are missed as a whole if one of them is lost
-
-    Raises
-    ------
-    ParameterError
-        the units do not divide the nodes, or the table makes no sense for so many
-    """
+    """How fast a job works without some units of the role whose state is saved."""
     if unit_nodes < 1 or facts.n_nodes % unit_nodes:
         raise ParameterError(
             f"{wanted_by}: units of {unit_nodes} nodes do not divide the {facts.n_nodes} nodes of "
@@ -61,14 +48,6 @@ def _check(throughput: Sequence[float], n_units: int, wanted_by: str) -> None:
                 f"{wanted_by}: `throughput` is {here} without {fewer} units and {throughput[0]} "
                 "with all: begin with the number for all units"
             )
-
-
-def grows(default: str, source: str) -> Any:
-    """An option: when the job takes in nodes that are back."""
-    words = (
-        "when nodes that are back are taken in: `at once`, at the `next loss` or every such time"
-    )
-    return option(default, "growth", f"{words}; {source}")
 
 
 def until_it_grows(when: float | str) -> tuple[Stage, ...]:

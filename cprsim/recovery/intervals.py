@@ -15,13 +15,6 @@ from cprsim.errors import ParameterError
 def young_h(save_cost_h: float, mtbf_h: float) -> float:
     """Interval between saves that minimises the first-order overhead of full recovery [h].
 
-    Parameters
-    ----------
-    save_cost_h : stall of one save [h], not negative
-    mtbf_h : mean time between failures of the job [h], positive; may be infinite
-
-    Notes
-    -----
     ``sqrt(2 O_save T_fail)``; holds for ``O_save << T_fail``. Source: Young 1974.
     """
     _require_costs(save_cost_h, mtbf_h)
@@ -31,8 +24,6 @@ def young_h(save_cost_h: float, mtbf_h: float) -> float:
 def daly_h(save_cost_h: float, mtbf_h: float) -> float:
     """Daly's higher-order interval between saves for full recovery [h].
 
-    Notes
-    -----
     With ``x = sqrt(O_save / (2 T_fail))``:
     ``sqrt(2 O_save T_fail) (1 + x/3 + x^2/9) - O_save`` for ``O_save < 2 T_fail``, else ``T_fail``.
     Exponential failures on the uptime clock. Source: Daly 2006, equation 37.
@@ -49,16 +40,6 @@ def daly_h(save_cost_h: float, mtbf_h: float) -> float:
 def cpr_h(target_pls: float, n_emb_ps: int, mtbf_shard_h: float, n_together: float = 1.0) -> float:
     """CPR's interval between saves for partial recovery [h].
 
-    Parameters
-    ----------
-    target_pls : portion of lost samples that the user accepts, between 0 and 1
-    n_emb_ps : embedding parameter servers, at least 1
-    mtbf_shard_h : mean time between failures that lose a shard [h]
-    n_together : servers that such a failure takes together. The default of 1 is the published,
-        undivided form, whose PLS comes out `n_together` times the target.
-
-    Notes
-    -----
     ``2 PLS N_emb T_fail / k``. Source: Maeng et al. 2021, facts in docs/model.md.
     """
     if not 0.0 <= target_pls <= 1.0:
@@ -73,8 +54,6 @@ def expected_pls(
 ) -> float:
     """Expected portion of lost samples of a job under partial recovery.
 
-    Notes
-    -----
     ``k T_save / (2 T_fail N_emb)``. Exact for Poisson failures on the progress clock when the job
     is a whole number of intervals and saves keep their cadence. Source: Maeng et al. 2021.
     """
@@ -88,8 +67,6 @@ def full_overhead_fraction(
 ) -> float:
     """First-order overhead of full recovery, as a share of useful time.
 
-    Notes
-    -----
     ``O_save / T_save + (R + T_save / 2) / T_fail`` with R = load + detection + rescheduling.
     Source: Maeng et al. 2021.
     """
@@ -102,8 +79,6 @@ def partial_overhead_fraction(
 ) -> float:
     """First-order overhead of partial recovery, as a share of useful time.
 
-    Notes
-    -----
     ``O_save / T_save + R / T_fail``: it only falls with the interval, so that accuracy has to
     bound it. Source: Maeng et al. 2021.
     """

@@ -6,8 +6,10 @@ where it is kept is called persisting it. Costs that vary are taken at their mea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil, comb
+from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
@@ -15,16 +17,22 @@ from cprsim.records import Duration
 from cprsim.recovery.elastic_table import until_it_grows
 from cprsim.recovery.intervals import young_h
 from cprsim.recovery.policy import (
+    OWN,
     Capture,
     Groups,
+    Level,
     Medium,
     Outside,
+    Policy,
     Reach,
     Reverts,
+    Ring,
     Rule,
+    Scope,
     Stage,
     StageKind,
     Tier,
+    To,
 )
 from cprsim.recovery.system import JobFacts
 
@@ -66,6 +74,24 @@ def back_to_remote(facts: JobFacts, reschedule: Duration | None = None) -> Rule:
     return Rule(Reverts.ALL, restart(facts, LOAD, reschedule=reschedule), sources=(REMOTE,))
 
 
+def retry(live: str, stages: tuple[Stage, ...]) -> Rule:
+    """As long as a live tier is there all retry the step in hand."""
+    return Rule(Reverts.ALL, stages, To.STEP_BEGUN, needs=(live,))
+
+
+def backed(
+    name: str, facts: JobFacts, rule: Rule, live: Tier, every_h: float, **more: Any
+) -> Policy:
+    """A rule that needs a live tier, and beyond it the job's own saves at this interval."""
+    return Policy(
+        name,
+        rules=(rule, back_to_remote(facts)),
+        tiers=(live, remote_tier(facts)),
+        captures=(remote_saves(facts, every_h),),
+        **more,
+    )
+
+
 def remote_saves(facts: JobFacts, every_h: float) -> Capture:
     """The job's own saves, at this interval."""
     return Capture(
@@ -75,14 +101,7 @@ def remote_saves(facts: JobFacts, every_h: float) -> Capture:
 
 
 def snapshot_h(facts: JobFacts, given_h: float | None, wanted_by: str) -> float:
-    """How long a copy of a node's state to its host memory takes [h].
-
-    Raises
-    ------
-    ParameterError
-        neither the option nor the job says it: a save without a background says only how long all
-        of it takes
-    """
+    """How long a copy of a node's state to its host memory takes [h]."""
     if given_h is not None:
         return given_h
     if facts.save_background is None:
@@ -105,13 +124,6 @@ def interval_h(
 ) -> float:
     """Progress between saves: the one given, else Young's, no shorter than a save is written [h].
 
-    Parameters
-    ----------
-    stall_h : what a save stalls the job for
-    behind_h : the hours after which there is room for the next save
-
-    Notes
-    -----
     A save that stalls nobody is made in each step, or as often as there is room.
     """
     if given_h is not None:
@@ -132,14 +144,7 @@ def own_interval_h(facts: JobFacts, given_h: float | None, wanted_by: str) -> fl
 def backstop_h(
     facts: JobFacts, given_h: float | None, group: Groups, down_h: float, *, neighbours: bool
 ) -> float:
-    """Progress between the saves that stand behind copies: the one given, else Young's [h].
-
-    Parameters
-    ----------
-    group : of nodes, and how many of it the copies can spare
-    down_h : how long a lost node, or what is counted as one, is missing
-    neighbours : whether copies lie on neighbouring nodes, which a rack takes together
-    """
+    """Progress between the saves that stand behind copies: the one given, else Young's [h]."""
     if given_h is not None:
         return given_h
     every_h = for_losses_beyond_h(facts, group, down_h)
@@ -149,8 +154,6 @@ def backstop_h(
 def for_losses_beyond_h(facts: JobFacts, group: Groups, down_h: float) -> float:
     """Young's interval for the failures that strike a group with all down that it can spare [h].
 
-    Notes
-    -----
     Each of the others is down for a share ``q = down_h lambda/n`` of the time, n all nodes of the
     job, so that ``C(size - 1, tolerates) q^tolerates`` of the failures of the role meet that many.
     First order in q. Saves without a stall follow one another. Source: derived here.
@@ -169,13 +172,6 @@ def for_losses_beyond_h(facts: JobFacts, group: Groups, down_h: float) -> float:
 def for_whole_losses_h(facts: JobFacts, every_h: float, *, neighbours: bool) -> float:
     """An interval of saves behind copies, for failures that strike all copies at once too [h].
 
-    Parameters
-    ----------
-    every_h : Young's for the other losses; as long as the job where there are none
-    neighbours : whether copies lie on neighbouring nodes, which a rack takes together
-
-    Notes
-    -----
     Young's interval for the sum of both rates: ``1/w^2 = 1/every^2 + lambda/(2 s)``, lambda the
     rate of such failures. Copies that lie far apart are taken to outlive a rack. Source: derived
     here.
@@ -195,6 +191,42 @@ def nth_that_fits(behind_h: float, every_h: float) -> int:
     return max(1, ceil(behind_h / every_h - ROUNDING))
 
 
+def nearest_failures_per_h(facts: JobFacts, tiers: Sequence[Tier]) -> list[float]:
+    """Rate of the failures for which each tier is the nearest that survives [1/h]."""
+    rates = [0.0] * len(tiers)
+    for scope in facts.scopes:
+        nearest = next((n for n, tier in enumerate(tiers) if outlives(tier, scope)), None)
+        if nearest is None:
+            continue
+        rates[nearest] += facts.failures_per_h(scope)
+        if nearest + 1 < len(tiers) and scope.wipes is Level.DISK:
+            both = facts.failures_per_h(scope) * p_another_is_down(facts, tiers[nearest])
+            rates[nearest] -= both
+            rates[nearest + 1] += both
+    return rates
+
+
+def outlives(tier: Tier, scope: Scope) -> bool:
+    """Whether a tier survives a failure of this scope that strikes no node that others' need."""
+    if tier.medium.level > scope.wipes:
+        return True
+    if scope.reach is Reach.ALL or tier.placement == OWN:
+        return False
+    return scope.reach < Reach.RACK or isinstance(tier.placement, Groups)
+
+
+def p_another_is_down(facts: JobFacts, tier: Tier) -> float:
+    """Probability that as many holders of a struck shard are down already as it can spare.
+
+    First order in the share of the time that a node is down. Source: derived here.
+    """
+    q = min(1.0, facts.replaced_h / (facts.mtbf_h * facts.cluster.n_nodes))
+    place = tier.placement
+    if isinstance(place, Groups):
+        return min(1.0, comb(place.size - 1, place.tolerates) * q**place.tolerates)
+    return min(1.0, 2.0 * q) if isinstance(place, Ring) and place.copies > 1 else 0.0
+
+
 def require_layers(facts: JobFacts, wanted_by: str) -> None:
     """Raise ParameterError for a role whose nodes can't compute for each other."""
     if facts.is_emb_ps:
@@ -202,12 +234,7 @@ def require_layers(facts: JobFacts, wanted_by: str) -> None:
 
 
 def replicas_of_job(facts: JobFacts, wanted_by: str, option: str = "") -> int:
-    """Replicas of the state that the job has; raises ParameterError where it has one.
-
-    Parameters
-    ----------
-    option : by which an entry says them instead
-    """
+    """Replicas of the state that the job has; raises ParameterError where it has one."""
     require_layers(facts, wanted_by)
     if facts.replicas == 1:
         listed = f", or list {wanted_by} with {option}" if option else ""
@@ -219,13 +246,7 @@ def replicas_of_job(facts: JobFacts, wanted_by: str, option: str = "") -> int:
 
 
 def n_replicas(facts: JobFacts, group: int | None, wanted_by: str) -> int:
-    """Replicas of the state: of `group` nodes each, by default those of the job.
-
-    Raises
-    ------
-    ParameterError
-        the state exists once, the groups do not divide the nodes, or one does not cover the state
-    """
+    """Replicas of the state: of `group` nodes each, by default those of the job."""
     n = facts.n_nodes
     if group is None:
         return replicas_of_job(facts, wanted_by, "`group`, the nodes of a replica")
@@ -243,13 +264,7 @@ def n_replicas(facts: JobFacts, group: int | None, wanted_by: str) -> int:
 
 
 def n_pipelines(facts: JobFacts, given: int | None, wanted_by: str) -> int:
-    """Pipelines with the whole state each, by default one for each replica of the job.
-
-    Raises
-    ------
-    ParameterError
-        the state exists once, or the pipelines do not divide the nodes
-    """
+    """Pipelines with the whole state each, by default one for each replica of the job."""
     n = replicas_of_job(facts, wanted_by, "`pipelines`") if given is None else given
     if n < 2 or facts.n_nodes % n:
         raise ParameterError(

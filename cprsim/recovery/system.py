@@ -13,27 +13,15 @@ from enum import StrEnum
 from importlib import import_module
 from inspect import getdoc
 from math import inf
-from typing import Any, Literal
+from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Cluster, Duration
+from cprsim.recovery.options import option, options
 from cprsim.recovery.policy import Policy, Scope, StageKind
 
-Kind = Literal[
-    "time",
-    "size",
-    "bandwidth",
-    "count",
-    "share",
-    "number",
-    "table",
-    "stalls",
-    "times",
-    "growth",
-    "word",
-    "records",
-]
+__all__ = ["Family", "JobFacts", "Provenance", "System", "noticed_after", "option", "options"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +78,7 @@ class JobFacts:
         return replace(self, mtbf_h=1.0 / per_h if per_h else inf)
 
     def needed(self, name: str, wanted_by: str) -> float:
-        """A fact that a system can't do without.
-
-        Raises
-        ------
-        ParameterError
-            the job does not say it
-        """
+        """A fact that a system can't do without."""
         value: float | None = getattr(self, name)
         if value is None:
             raise ParameterError(f"{wanted_by} needs {WORDS[name]}")
@@ -145,16 +127,6 @@ def noticed_after(policy: Policy, detect: Duration) -> Policy:
     return replace(policy, rules=tuple(rules))
 
 
-def option(default: Any, kind: Kind, words: str, *, unknown: bool = False) -> Any:
-    """A field of a system's options: its default (None: follows from the job) and what it means.
-
-    Parameters
-    ----------
-    unknown : no source has a figure; the default is the cheapest that it can be
-    """
-    return field(default=default, metadata={"kind": kind, "words": words, "unknown": unknown})
-
-
 class Family(StrEnum):
     """What recovery systems have in common, in the order in which they are listed."""
 
@@ -187,7 +159,7 @@ class System:
 
     Parameters
     ----------
-    options : a frozen dataclass whose fields are made by `option`
+    options : a frozen dataclass whose fields are made by `option`, as `options` makes one
     plan : what is known of the job, the options and the entry's name to a policy; raises
         ParameterError where the system can't serve this job
     source : where the mechanism is described, for tables and documents
@@ -197,7 +169,6 @@ class System:
     cited : the paper or code, in few words
     mark : how its mechanism is known
     assumed : what is assumed of it, in sentences; nothing: what its module says
-    alias_of : the system that it is, under another name; it is listed with that one
     needs : options that have no default, as a scenario writes them, for the listing's own job
     runs_as : a maintained implementation that a job can run today; empty: a paper only
     """
@@ -213,7 +184,6 @@ class System:
     cited: str = ""
     mark: Provenance | None = None
     assumed: str = ""
-    alias_of: str = ""
     needs: tuple[tuple[str, Any], ...] = ()
     runs_as: str = ""
 

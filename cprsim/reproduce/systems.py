@@ -1,7 +1,7 @@
 """Recovery systems of the literature, each held to its own numbers.
 
 The statements and their tolerances stand in `systems_claims`, which was written first. Each part
-here gives an estimate by the target's name: closed forms, and jobs of simple numbers that are
+here gives an estimate by the target's name: formulas of papers, and jobs of simple numbers that are
 simulated under one policy and failures of their own.
 """
 
@@ -13,30 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heapify, heappop, heappush
-from itertools import combinations
-from math import ceil, comb, inf, sqrt
+from math import ceil, comb, gamma, inf, sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cprsim.analytic.nested_levels import nested_uptime_h
-from cprsim.analytic.survival import (
-    failures_to_loss_of_many,
-    failures_to_loss_random,
-    p_groups_survive,
-    p_ring_survives,
-)
-from cprsim.analytic.systems import (
-    break_even_failures_per_h,
-    consecutive_store_fraction,
-    erasure_coded_overhead_fraction,
-    increments_before_whole,
-    intermittent_save_fraction,
-    pccheck_charge_h,
-)
-from cprsim.analytic.tiers import least_tier_overhead_fraction, optimal_tier_intervals_h
 from cprsim.estimate import Z_95
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Ints, Role
@@ -59,6 +42,7 @@ from cprsim.recovery.policy import (
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.recovery.systems.asynchronous import checkfreq_steps
+from cprsim.recovery.systems.deltas import increments_before_whole, mean_fractions
 from cprsim.recovery.systems.moc import expert_staleness, portion_of_lost_tokens, save_fraction
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.logs import DATA
@@ -213,27 +197,22 @@ def over(estimate: StudyEstimate, by: float) -> StudyEstimate:
 
 
 def gemini_survives(work: Work) -> Estimates:
-    """Whether hosts' memory survives: closed form, count of all sets, and simulated jobs."""
+    """Whether hosts' memory survives: its formula, and simulated jobs."""
     n_drawn = work.pick(4_000, 20_000, 100_000)
     cases = [("groups", 16, k) for k in (2, 3, 4)] + [("groups", 1000, k) for k in (2, 3)]
     estimates: Estimates = {}
     for place, n, k in [*cases, *(("ring", 16, k) for k in (2, 3, 4))]:
-        closed = p_groups_survive if place == "groups" else p_ring_survives
-        p = closed(n, 2, k)
         what = f"gemini {place} {n} {k}"
-        estimates[f"{what} exact"] = exactly(p)
-        if n <= 16:
-            estimates[f"{what} counted"] = exactly(counted(n, k, place) - p)
+        if place == "groups":
+            estimates[f"{what} exact"] = exactly(p_groups_survive(n, 2, k))
         estimates[f"{what} simulated"] = _memory_survives(place, n, k, n_drawn)
     return estimates
 
 
-def counted(n: int, k: int, place: str) -> float:
-    """Share of the sets of k lost machines of n in which none of two holders are both."""
-    starts = range(0, n, 2) if place == "groups" else range(n)
-    pairs = [{start, (start + 1) % n} for start in starts]
-    survive = sum(not any(pair <= {*lost} for pair in pairs) for lost in combinations(range(n), k))
-    return survive / comb(n, k)
+def p_groups_survive(n: int, m: int, k: int) -> float:
+    """Probability that k random machines of n hold no group of m whole: inclusion and exclusion."""
+    terms = ((-1) ** j * comb(n // m, j) * comb(n - j * m, k - j * m) for j in range(k // m + 1))
+    return sum(terms) / comb(n, k)
 
 
 def _memory_survives(place: str, n: int, k: int, n_drawn: int) -> StudyEstimate:
@@ -282,7 +261,7 @@ def pccheck(work: Work) -> Estimates:
     simulated = job_of(job, planned("pccheck", job, **times), Clock.PROGRESS)
     failures = poisson(simulated, (0.05,), work.pick(500, 2_000, 8_000), 400.0, "pccheck")
     costs = ran(simulated, failures)
-    charged = pccheck_charge_h(every_h, 1, 0.0, write_h, 2)
+    charged = every_h / 2.0 + min(write_h, 2 * every_h) / 2.0  # by its code (published)
     beyond = costs.hours_of("lost") - charged * costs.n_failures
     half = 0.5 * write_h * costs.n_failures
     full = job_of(
@@ -299,13 +278,16 @@ def by_rule(work: Work) -> Estimates:
     """What needs no simulation: rules and sizes."""
     steps = checkfreq_steps(1.0, 10.5, 0.6)
     period = increments_before_whole(0.26, 0.28) + 1
+    size, _ = mean_fractions("intermittent", 0.26, 0.28, period)
     numbers = {
         "checkfreq steps": float(steps),
         "check-n-run period": float(period),
-        "check-n-run size": intermittent_save_fraction(0.26, 0.28),
-        "check-n-run consecutive": consecutive_store_fraction(11, 0.26),
+        "check-n-run size": size,
+        "check-n-run consecutive": 1.0 + 11 * 0.26,
         "moc bytes": save_fraction(64, 8, 0.86),
-        "levels formula": least_tier_overhead_fraction(*LEVELS),
+        "levels formula": sum(
+            sqrt(2.0 * stall_h * rate) for stall_h, rate in zip(*LEVELS, strict=True)
+        ),
     }
     return {name: exactly(value) for name, value in numbers.items()}
 
@@ -321,7 +303,7 @@ def ecrec(work: Work) -> Estimates:
     rate = 1 / 500.0
     failures = poisson(simulated, (rate,), work.pick(4_000, 20_000, 100_000), 1000.0, "ecrec")
     costs = ran(simulated, failures)
-    closed = erasure_coded_overhead_fraction(rate, 0.05, DETECT_H, RESCHEDULE_H, 1.0, 0.9)
+    closed = 0.05 + rate * (DETECT_H + RESCHEDULE_H + 1.0 * (1.0 - 0.9))
     overhead = mean_of(costs.wall_h / job.useful_h - 1.0)
     alone = 100 * (float(ran(simulated, GivenFailures(((),))).wall_h[0]) / job.useful_h - 1.0)
     return {"ecrec": over(overhead, closed), "ecrec no failures": exactly(alone)}
@@ -377,8 +359,7 @@ def just_in_time(work: Work) -> Estimates:
     """Saving after the failure over saving periodically, at the rate where both cost as much."""
     job = facts()
     after_h = STALL_H + 0.5 + STEP_H / 2.0  # what just-in-time takes more
-    recovery_h = DETECT_H + RESCHEDULE_H + LOAD_H
-    rate = break_even_failures_per_h(STALL_H, recovery_h + after_h, recovery_h)
+    rate = 2.0 * STALL_H / after_h**2
     every_h = sqrt(2.0 * STALL_H / rate)
     job = replace(job, useful_h=100 * every_h, step_h=STEP_H)
     saves = Capture(pieces.REMOTE, every_h, stall=Constant(STALL_H))
@@ -440,10 +421,12 @@ def spare(work: Work) -> Estimates:
         holders = _distinct(rng, n, n, copies)
         fails_as = 1 + rng.permutation(n)  # group -> which failure takes it
         counts.append(float(fails_as[holders].max(axis=1).min()))
-    formula = failures_to_loss_of_many(n, copies, n)
-    exact = failures_to_loss_random(n, copies, n)
-    mean = mean_of(np.array(counts))
-    return {"spare mu 3": over(mean, formula), "spare mu 3 exact": over(mean, exact)}
+    return {"spare mu 3": over(mean_of(np.array(counts)), mu(n, copies))}
+
+
+def mu(n_groups: int, copies: int) -> float:
+    """Mean number of failures until a shard is lost (SPARe, recalled): a limit of many groups."""
+    return gamma(1.0 / copies) / copies * n_groups ** (1.0 - 1.0 / copies)
 
 
 def _distinct(rng: np.random.Generator, rows: int, below: int, each: int) -> Ints:
@@ -463,34 +446,16 @@ LEVELS = ((5 / 3600, 300 / 3600), (1 / 5, 1 / 100))  # stalls [h], failures per 
 
 
 def levels(work: Work) -> Estimates:
-    """Two levels at their optimal intervals, beside the formula and the linear system."""
+    """Two levels at their optimal intervals."""
     stalls_h, rates = LEVELS
-    job, policy, exact = _two_levels(stalls_h)
-    simulated = job_of(job, policy, Clock.UPTIME)
-    n = work.pick(2_000, 30_000, 100_000)
-    failures = poisson(simulated, rates, n, 1.5 * job.useful_h, "levels")
-    overhead = mean_of(ran(simulated, failures).wall_h / job.useful_h - 1.0)
-    formula = least_tier_overhead_fraction(stalls_h, rates)
-    _, _, of_quarter = _two_levels((stalls_h[0] / 4, stalls_h[1] / 4))
-    gap = (exact - formula) / (of_quarter - formula / 2.0)
-    return {
-        "levels simulated": overhead,
-        "levels system": over(overhead, exact),
-        "levels gap": exactly(gap),
-    }
-
-
-def _two_levels(stalls_h: tuple[float, float]) -> tuple[JobFacts, Policy, float]:
-    """A job that saves on two levels, and its overhead on uptime by the linear system."""
-    _, rates = LEVELS
-    near_h, far_h = optimal_tier_intervals_h(stalls_h, rates)
+    near_h, far_h = (sqrt(2.0 * stall_h / rate) for stall_h, rate in zip(*LEVELS, strict=True))
     nth = ceil(far_h / near_h - 0.5)
-    every_h = float(far_h) / nth
+    every_h = far_h / nth
     scopes = (
         Scope("process", Reach.PROCESS, Constant(0.0), needs_node=False),
         Scope("node", Reach.NODE, Constant(0.0)),
     )
-    job = facts(4, useful_h=12 * float(far_h), scopes=scopes)
+    job = facts(4, useful_h=12 * far_h, scopes=scopes)
     names = ("memory", "remote")
     policy = Policy(
         "levels",
@@ -504,8 +469,10 @@ def _two_levels(stalls_h: tuple[float, float]) -> tuple[JobFacts, Policy, float]
             for name, times, stall_h in zip(names, (1, nth), stalls_h, strict=True)
         ),
     )
-    system_h = nested_uptime_h(job.useful_h, every_h, (1, nth), stalls_h, (0.0, 0.0), rates)
-    return job, policy, system_h / job.useful_h
+    simulated = job_of(job, policy, Clock.UPTIME)
+    n = work.pick(2_000, 30_000, 100_000)
+    failures = poisson(simulated, rates, n, 1.5 * job.useful_h, "levels")
+    return {"levels simulated": mean_of(ran(simulated, failures).wall_h / job.useful_h - 1.0)}
 
 
 # --------------------------------------------------------------------------- fleets
@@ -709,7 +676,7 @@ def _plain(part: Callable[[], Estimates]) -> dict[str, tuple[float, float, float
 def _availabilities() -> Listing:
     """What SPARe says of itself, beside which nothing of ours can stand."""
     rows = tuple(
-        (n, f"{replicated} %", f"{spare} %", f"{_mu(int(n)):.1f}")
+        (n, f"{replicated} %", f"{spare} %", f"{mu(int(n), 3):.1f}")
         for n, (replicated, spare) in AVAILABILITY.items()
     )
     return Listing(
@@ -718,10 +685,6 @@ def _availabilities() -> Listing:
         ("groups", "replication, r = 3", "SPARe", "failures until a loss, r = 3 (derived)"),
         rows,
     )
-
-
-def _mu(n_groups: int) -> float:
-    return failures_to_loss_of_many(n_groups, 3, n_groups)
 
 
 def artifact() -> Mapping[str, Path]:
@@ -743,7 +706,6 @@ def _without_table(estimates: Mapping[str, StudyEstimate]) -> str:
 STUDY = Study(
     name="systems",
     shows="recovery systems of the literature, each held to its own numbers",
-    module=__name__,
     title="Recovery systems of the literature",
     question="Does each system do here what its paper says of it, or what arithmetic says of it?",
     numbers=numbers,

@@ -84,7 +84,6 @@ def load_scenario(
     path: str | Path,
     overrides: Sequence[str] = (),
     axes: Sequence[str] = (),
-    axes_option: str = "--over",
     *,
     text: str | None = None,
     option: str = "--set",
@@ -99,7 +98,6 @@ def load_scenario(
         `recovery` go by name or number
     axes : ``KEY=VALUES`` texts such as ``costs.save=30 s:10 min:log12``: what a sweep varies,
         instead of what the file says
-    axes_option : the option of the command line that they come from, for errors
     text : instead of the file's; `path` is where files are that it names, and how errors call it
     option : that overrides come from, for errors
     has_lines : whether errors name the line
@@ -114,7 +112,7 @@ def load_scenario(
     lines = document.lines.items()
     places = {key_path: Place(path, line if has_lines else None) for key_path, line in lines}
     apply_overrides(data, overrides, places, option)
-    apply_axes(data, axes, places, axes_option)
+    apply_axes(data, axes, places)
     if data.get("name") is None:
         data["name"] = name_from(path)
     scenario = _validated(data, places, document.problems)

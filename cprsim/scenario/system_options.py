@@ -73,11 +73,10 @@ def options_json_schema() -> dict[str, Any]:
     """For editors: the options of all systems, each with the systems that have it."""
     found: dict[str, dict[str, Any]] = {}
     meant: dict[str, dict[str, list[str]]] = {}  # by option and by what it means: the systems
-    for name, system in SYSTEMS.items():
+    for name in SYSTEMS:
         schema = _inlined(options_model(name).model_json_schema())
         for key, value in schema["properties"].items():
-            if not system.alias_of:
-                meant.setdefault(key, {}).setdefault(value.get("description", ""), []).append(name)
+            meant.setdefault(key, {}).setdefault(value.get("description", ""), []).append(name)
             found.setdefault(
                 key,
                 {part: text for part, text in value.items() if part not in ("title", "default")},

@@ -49,14 +49,6 @@ def best_policies(
 
     Without a limit on what accuracy may be lost, what leaves shards stale would never save: it
     keeps the interval that its entry says. So does CPR, whose interval is its formula's.
-
-    Parameters
-    ----------
-    on_progress : called with the systems at whose intervals it looks or has looked, and all
-
-    Raises
-    ------
-    ParameterError : too few replications, a limit without a curve, or names that clash
     """
     if lineup.fixed:
         return [_as_it_is(one) for one in lineup.entrants], {}

@@ -15,13 +15,13 @@ from cprsim.codec import FieldMark, Key
 from cprsim.records import Cluster
 from cprsim.recovery import STRATEGIES
 from cprsim.recovery.classic import as_system
-from cprsim.recovery.fates import Fate, fates, strikes_of
-from cprsim.recovery.policy import Capture, Groups, Outside, Policy, Ring
+from cprsim.recovery.policy import Groups, Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import read_record
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.scenario.schema import Scenario
+from cprsim.systems_compared.after import Fate, content_every_h, fates, strikes_of
 from cprsim.systems_compared.best import Found
 from cprsim.systems_compared.lineup import Lineup
 
@@ -83,12 +83,7 @@ def compared(
     found: Sequence[Found],
     left_out: Mapping[str, str],
 ) -> Comparison:
-    """The comparison whose run is `result`.
-
-    Parameters
-    ----------
-    left_out : reasons by name, of what the line-up has but nobody ran
-    """
+    """The comparison whose run is `result`."""
     limit = None
     if lineup.limit is not None:
         limit = {"quantity": lineup.limit.quantity.value, "most": lineup.limit.most}
@@ -117,12 +112,7 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
 
 
 def _beside(one: Found, lineup: Lineup, state_bytes: float | None) -> Beside:
-    """What is known of one system besides its run.
-
-    Parameters
-    ----------
-    state_bytes : of one node of the role whose state is saved, where the scenario says it
-    """
+    """What is known of one system besides its run."""
     experiment, policy = lineup.experiment, policy_of(one, lineup)
     strikes = list(strikes_of(experiment.cluster, experiment.scopes, lineup.rack))
     system = SYSTEMS.get(one.strategy)
@@ -165,33 +155,18 @@ def comparison_of(result: Result) -> Comparison:
 def traffic_of(
     policy: Policy, cluster: Cluster, state_bytes: float | None, useful_h: float
 ) -> Traffic:
-    """The bytes that the saves of a policy move.
-
-    Parameters
-    ----------
-    state_bytes : of one node of the role whose state is saved; None: not known
-    useful_h : work of the job [h]: an interval as long is no save
-    """
+    """The bytes that the saves of a policy move."""
     if state_bytes is None:
         return Traffic(None, None)
     storage = peers = 0.0
     for capture in policy.captures:
-        per_h = _saves_per_h(policy, capture, useful_h) * state_bytes / capture.parts
+        per_h = state_bytes / content_every_h(policy, capture, useful_h)
         tier = policy.tier(capture.tier)
         if isinstance(tier.placement, Outside):
             storage += per_h * len(cluster.slots(tier.role))
         else:
             peers += per_h * _sent(tier.placement)
     return Traffic(storage, peers)
-
-
-def _saves_per_h(policy: Policy, capture: Capture, useful_h: float) -> float:
-    followed = policy.followed_by(capture)
-    if followed is not None:
-        return _saves_per_h(policy, followed, useful_h) / capture.every_nth
-    if capture.every_h is None or capture.every_h >= useful_h:
-        return 0.0
-    return 1.0 / capture.every_h
 
 
 def _sent(place: Ring | Groups) -> float:

@@ -22,7 +22,6 @@ from cprsim.staleness import StalenessCurve
 
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
 NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.emb_ps`"
-ALIAS = "a second name of another system"
 PAPER = "a paper only: nothing that is maintained runs it (`--available`)"
 TODAY = "today"  # the name of how the job runs now
 NO_TARGET = "needs `target_pls`, the portion of lost samples that you accept: list it with one"
@@ -89,20 +88,7 @@ def lineup_of(
     available: bool = False,
     today: bool = True,
 ) -> Lineup:
-    """Who can run a job.
-
-    Parameters
-    ----------
-    experiment : what `assemble` makes of the scenario, without policies
-    only : names of those to compare; empty: all
-    available : without what a job can't run today
-    today : with how the job runs now at its own interval: the entry called so, else the first
-
-    Raises
-    ------
-    ScenarioError : what the scenario itself lists can't run, or two have one name
-    ParameterError : a name of `only` is none, or what it names can't run the job
-    """
+    """Who can run a job."""
     planner = Planner(loaded.scenario, experiment)
     listed = zip(loaded.scenario.recovery, policies_of(loaded, experiment), strict=True)
     entrants = [Entrant(entry, policy, is_listed=True) for entry, policy in listed]
@@ -117,7 +103,7 @@ def lineup_of(
             left_out[name] = "another entry of the scenario has its name"
         elif name in WAYS and limit is not None and has_servers and not fixed:
             entrants.append(Entrant(_entry(name, interval=NEVER), None, is_listed=False))
-        elif (why := _why_not(name, has_servers, only)) is not None:
+        elif (why := _why_not(name, has_servers)) is not None:
             left_out[name] = why
         else:
             try:
@@ -180,14 +166,9 @@ def _entry(strategy: str, **fields: str) -> RecoverySection:
     return RecoverySection.model_validate({"strategy": strategy, **fields})
 
 
-def _why_not(name: str, has_servers: bool, only: Sequence[str]) -> str | None:
-    """Why a strategy, as it is without options, is not compared; None: nothing is known.
-
-    An alias costs what it is an alias of; it is compared where its name is in `only`.
-    """
-    if name in SYSTEMS:
-        return ALIAS if SYSTEMS[name].alias_of and name not in only else None
-    if name in WITHOUT_SHARDS:
+def _why_not(name: str, has_servers: bool) -> str | None:
+    """Why a strategy, as it is without options, is not compared; None: nothing is known."""
+    if name in SYSTEMS or name in WITHOUT_SHARDS:
         return None
     if not has_servers:
         return NO_SERVERS

@@ -148,14 +148,7 @@ def _overheads(comparison: Comparison) -> dict[str, Floats]:
 def accuracy_of(
     stale: bool, not_counted: str, how: str, *, limited: bool, priced: bool = False
 ) -> str:
-    """What becomes of accuracy: see `Standing`.
-
-    Parameters
-    ----------
-    stale, not_counted, how : see `folder.Beside`
-    limited : whether what may be lost is limited
-    priced : whether a curve says what is lost
-    """
+    """What becomes of accuracy: see `Standing`."""
     if not (stale or not_counted):
         return KEPT
     if limited and how == FOUND and not not_counted:
@@ -188,14 +181,7 @@ def _finishes(summary: Mapping[str, Estimate]) -> bool:
 def against(
     overheads: Mapping[str, Floats], name: str, best: str | None, *, finishes: bool
 ) -> tuple[Estimate | None, str]:
-    """The paired difference to the best, and what it says.
-
-    Parameters
-    ----------
-    overheads : of each system, (n,), replication by replication
-    best : of those whose accuracy is kept; None: there is none
-    finishes : whether all replications of this one do
-    """
+    """The paired difference to the best, and what it says."""
     if not finishes:
         return None, UNFINISHED
     if best is None:
@@ -207,12 +193,7 @@ def against(
 
 
 def paired(a: Floats, b: Floats) -> Estimate:
-    """Mean of a less b, replication by replication, with its 95 % interval.
-
-    Parameters
-    ----------
-    a, b : (n,) overheads as shares of useful time, which rounding alone does not tell apart
-    """
+    """Mean of a less b, replication by replication, with its 95 % interval."""
     values = a - b
     return Estimate.of_mean(np.where(np.abs(values) <= ROUNDING * (1.0 + np.abs(b)), 0.0, values))
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import inf
 
 from cprsim.estimate import NO_NUMBER
-from cprsim.recovery.fates import Fate, LossKind
 from cprsim.results.metrics import FINISHED
 from cprsim.results.words import every, hours, percent, with_interval
+from cprsim.systems_compared.after import Fate, LossKind
 from cprsim.systems_compared.folder import Comparison
 from cprsim.systems_compared.standings import BEST, LESS, MORE, TIED, UNPRICED, Standing
 

@@ -17,13 +17,13 @@ from cprsim.backtesting.facts import AS_IT_RAN, Listed, clock_of, facts_of, goin
 from cprsim.backtesting.replaying import BacktestedLogs, advice, backtests, bills, money_draws
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import replay, simulate
-from cprsim.history.exporting import exported, write_events
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
 from cprsim.present.backtest import backtest_as_json, backtest_blocks
 from cprsim.present.ledger import ledger_blocks
 from cprsim.present.terminal import show
 from cprsim.records import Clock
+from tests.history.exporting import exported, write_events
 from tests.history.making import ledger_of, told
 from tests.making import call, maker
 
@@ -101,10 +101,10 @@ def test_another_system_costs_what_it_costs_on_the_same_failures(
 
 
 def test_jobs_come_by_hours_saved_and_the_advice_is_the_cheapest(replayed) -> None:
-    jobs, _, found = replayed
+    _, _, found = replayed
     best = [max(one.saved_h(name).mean() for name in ("slower", "partial")) for one in found]
     assert best == sorted(best, reverse=True)
-    advised = advice(found[:1], jobs, OTHERS, n_nodes=8)
+    advised = advice(found[:1])
     assert advised.system == "partial"
     assert advised.saved_h.mean > 0
     assert advised.reversed_by
@@ -194,7 +194,7 @@ def test_joint_draws_are_told_in_money_and_beside_the_hours(histories) -> None:
     assert dict(drawn.cheapest_in) == dict(by_hours)
     if drawn.best == "slower":
         assert drawn.saved.mean == pytest.approx(100 * 2 * 8 * saved_h.mean(), abs=2)
-    advised = advice(found, jobs, OTHERS[:1], n_nodes=8, overrides=said)
+    advised = advice(found)
     plain = backtest_as_json(BacktestedLogs(found, advised, ()))["money"]
     assert plain["n_draws"] == sum(plain["cheapest_in"].values()) == 20
     out = StringIO()
@@ -292,7 +292,7 @@ def test_tables_fit_a_terminal_of_80_columns(made_up_year) -> None:
     events = read_logs([made_up_year / "job-00.jsonl", made_up_year / "job-01.jsonl"])
     jobs = ledgers(events, n_draws=5)
     found, left_out = backtests(jobs, OTHERS, n_nodes=8, n_draws=2)
-    advised = advice(found, jobs, OTHERS, n_nodes=8)
+    advised = advice(found)
     for blocks in (
         ledger_blocks(jobs, events.notes),
         backtest_blocks(BacktestedLogs(found, advised, left_out)),

@@ -74,20 +74,6 @@ def test_fit_as_one_object(log: Path, options: list[str]) -> None:
     assert call("fit", log, *options, "--json", "--nodes", 10).stdout == result.stdout
 
 
-def test_the_circle_is_shown(log: Path, options: list[str]) -> None:
-    result = call("fit", log, *options, "--circle")
-    assert result.exit_code == 0, result.output
-    assert "share_of_zero_gaps" in result.stdout
-    rows = json.loads(call("fit", log, *options, "--circle", "--json").stdout)["circle"]
-    assert [row["name"] for row in rows] == [
-        "mean_gap_h",
-        "share_of_zero_gaps",
-        "weekly_dispersion",
-        "concentration",
-    ]
-    assert all(row["inside"] == (row["low"] <= row["trace"] <= row["high"]) for row in rows)
-
-
 def test_filters_and_figures(
     log: Path, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

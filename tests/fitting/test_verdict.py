@@ -1,4 +1,4 @@
-"""The verdict, whether a rate has changed, and logs without names: by hand and with known truth."""
+"""The verdict: by hand and with known truth."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from cprsim.errors import ParameterError
-from cprsim.failures.outages import anonymous_rows
-from cprsim.fitting.rate_change import change, p_values, power
 from cprsim.fitting.trace_fit import fit_trace, verdict
 from tests.fitting.logs import log_of, write_log
 from tests.making import call
@@ -48,94 +44,3 @@ def test_the_verdict_opens_the_output_and_names_what_does_not_fit(tmp_path: Path
     said = json.loads(call("fit", log, "--time-unit", "h", "--bootstrap", 0, "--json").stdout)
     assert said["verdict"]["sentences"][2] == third
     assert said["verdict"]["low_h"] < said["verdict"]["mtbf_of_job_h"] < said["verdict"]["high_h"]
-
-
-def test_two_rates_are_compared_by_the_exact_conditional_test() -> None:
-    one = change(10, 1000.0, 20, 1000.0)
-    # by hand: 20 or more, or 10 or fewer, heads of 30 fair coins
-    assert one.p_value == pytest.approx(2 * stats.binom.cdf(10, 30, 0.5))
-    assert one.ratio.mean == pytest.approx(2)
-    # Clopper and Pearson 1934: the bounds are quantiles of beta distributions
-    low = stats.beta.ppf(0.025, 20, 11)
-    assert one.ratio.low == pytest.approx(low / (1 - low))
-    assert change(5, 100.0, 50, 1000.0).ratio.mean == pytest.approx(1.0)
-    assert change(0, 100.0, 3, 100.0).ratio.mean == np.inf
-    with pytest.raises(ParameterError, match="no failure before or since"):
-        change(0, 1.0, 0, 1.0)
-
-
-def test_the_power_is_the_share_of_simulated_logs_that_are_noticed() -> None:
-    rng = np.random.default_rng(5)
-    since = rng.poisson(2 * 30.0, 400)
-    noticed = (p_values(30, since, 0.5) < 0.05).mean()
-    told = power(30, 30.0, 0.5, 2.0)
-    assert abs(noticed - told) < 4 * sqrt(told * (1 - told) / 400)
-    assert power(30, 30.0, 0.5, 1.0) < 0.05 + 0.25  # the numbers before are as they were
-    least = change(30, 1000.0, 30, 1000.0).least_noticed
-    assert power(30, 30.0, 0.5, least) >= 0.8 > power(30, 30.0, 0.5, least / 1.06)
-
-
-@pytest.mark.parametrize(("factor", "changed"), [(1.0, False), (3.0, True)])
-def test_the_command_says_whether_the_rate_has_changed(
-    tmp_path: Path, factor: float, changed: bool
-) -> None:
-    first = write_log(tmp_path / "first.csv", poisson_log(5, 0.05, 4000.0))
-    options = ("--time-unit", "h", "--bootstrap", 0, "--nodes", 20, "--from", 0)
-    result = tmp_path / "result.json"
-    result.write_text(call("fit", first, *options, "--to", 4000, "--json").stdout)
-    later = poisson_log(6, 0.05 * factor, 2000.0)
-    rows = [f"n{node},{at + 4000!r},{at + 4000.001!r}," for node, at in
-            zip(later.node.tolist(), later.start_h.tolist(), strict=True)]  # fmt: skip
-    (tmp_path / "both.csv").write_text(first.read_text() + "\n".join(rows) + "\n")
-    arguments = ("fit", tmp_path / "both.csv", *options, "--to", 6000, "--since-last", result)
-    said = json.loads(call(*arguments, "--json").stdout)["since_last"]
-    assert said["since"] == "4000 h"
-    assert said["plain"]["n_since"] == len(rows)
-    best = said["allowing_for_bunching"] or said["plain"]
-    assert best["is_change"] is changed
-    words = "the rate of failures has changed" if changed else "has not visibly changed"
-    assert words in call(*arguments).stdout.splitlines()[3]
-
-
-def test_what_is_no_earlier_result_is_refused(tmp_path: Path) -> None:
-    log = write_log(tmp_path / "log.csv", poisson_log(2, 0.05, 1000.0))
-    for text in ("[]", "{}", "nonsense"):
-        (tmp_path / "result.json").write_text(text)
-        shown = call("fit", log, "--time-unit", "h", "--since-last", tmp_path / "result.json")
-        assert shown.exit_code == 2
-        assert "is no result of a fit" in shown.stderr
-
-
-def test_an_anonymous_log_gives_the_same_fit_and_names_nobody(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text(
-        "node,start,end,cause\n"
-        + "".join(
-            f"secret{k % 5},2024-05-{1 + k // 2:02d}T{k % 2 * 7:02d}:{k:02d}:00,"
-            + ("," if k == 9 else f"2024-05-{1 + k // 2:02d}T{k % 2 * 7 + 1:02d}:{k:02d}:00,")
-            + f"by alice {k % 2}\n"
-            for k in range(40)
-        )
-    )
-    out = tmp_path / "shared.csv"
-    first = call("fit", path, "--nodes", 9, "--bootstrap", 9, "--anonymize", out, "--json")
-    assert first.exit_code == 0, first.output
-    text = out.read_text()
-    assert "secret" not in text
-    assert "alice" not in text
-    assert "2024" not in text
-    assert "same fit: cprsim fit" in first.stderr
-    options = first.stderr.split("shared.csv ")[1].split()
-    second = call("fit", out, *options, "--bootstrap", 9, "--json")
-    one, other = json.loads(first.stdout), json.loads(second.stdout)
-    for subject in ("gaps", "uptimes", "repairs"):
-        for mine, theirs in zip(one[subject]["families"], other[subject]["families"], strict=True):
-            assert mine["name"] == theirs["name"]
-            assert mine["log_likelihood"] == pytest.approx(theirs["log_likelihood"], abs=1e-6)
-    assert one["exposure"] == pytest.approx(other["exposure"])
-    assert call("fit", path, "--anonymize", out).exit_code == 2  # it is there already
-
-
-def test_points_without_ends_stay_points() -> None:
-    log = poisson_log(1, 0.05, 500.0)
-    assert next(anonymous_rows(log)) == "node,start,end,cause"

@@ -51,7 +51,6 @@ NEEDED: dict[str, dict[str, Any]] = {
     "fastpersist": {"disk": "10 GB/s"},
     "pmem": {"disk": "10 GB/s"},
     "checkmate": {"shadow_nodes": 4},
-    "flowcheck": {"shadow_nodes": 4},
     "prm": {"rebuild": "9 min"},
 }
 OTHER: dict[str, Sequence[Any]] = {

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from cprsim.experiments.pipeline import replay, simulate
-from cprsim.history.exporting import exported
 from cprsim.history.ledger import LEDGER_PARTS
 from tests.history.damage import damaged
+from tests.history.exporting import exported
 from tests.history.making import ledger_of, told
 from tests.making import maker, small_scenario
 
@@ -131,20 +131,6 @@ def test_a_job_without_an_end_is_cut_at_its_last_event_and_that_is_counted(tmp_p
     assert not found.ended
     assert found.inferred["ends"] == 1
     assert seconds(found)["useful"] == pytest.approx(300, abs=1e-6)
-
-
-def test_a_clock_that_is_off_is_put_right_by_the_order_of_events(tmp_path) -> None:
-    """The launcher's clock is 100 s ahead of that of the node that tells the failure late."""
-    events = []
-    for event in told(*BY_HAND):
-        mine = event["event"] == "failure"
-        event = {**event, "node": "a" if mine else "b"}
-        event["time_unix_nano"] += (100 * 10**9) if mine else 0
-        events.append(event)
-    found = ledger_of(tmp_path, events)
-    assert found.inferred["clocks"] == 1
-    assert 3600 * found.wall_h == pytest.approx(540)
-    assert 3600 * found.parts["detect"].mean <= 10.0
 
 
 def test_accounts_close_whatever_is_missing(tmp_path) -> None:

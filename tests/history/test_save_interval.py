@@ -13,9 +13,9 @@ from cprsim.backtesting.facts import AS_IT_RAN, interval_h, saving_every
 from cprsim.backtesting.replaying import backtests
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import replay
-from cprsim.history.exporting import exported
 from cprsim.history.ledger import JobLedger, ledgers
 from cprsim.history.reading import read_logs
+from tests.history.exporting import exported
 from tests.making import call, maker
 
 TEXT = """\

@@ -36,15 +36,16 @@ from cprsim.recovery.policy import (
     To,
     WhenBusy,
 )
-from cprsim.simulate import blocks, transitions
+from cprsim.simulate import blocks
 from cprsim.simulate.blocks import BlockDraws, SystemRan
 from cprsim.simulate.events.replication import What
 from cprsim.simulate.events.replication import run as run_events
+from cprsim.simulate.fast import replications
+from cprsim.simulate.fast.loops import Interpreted
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import FINISHED, LEFT, LOSS, link_of
 from cprsim.simulate.strikes import GivenFailures
 from tests.recovery import by_fast, naive
-from tests.recovery.mutants import as_python, loops_of
 from tests.recovery.random_policies import (
     READERS,
     STATE,
@@ -457,20 +458,21 @@ def test_simpy_skips_cycles_of_jobs_that_save_often(case: Callable[[int], Case])
 
 @pytest.mark.parametrize("case", [often, steady])
 def test_the_compiled_engine_skips_cycles_of_jobs_that_save_often(
-    case: Callable[[int], Case],
+    case: Callable[[int], Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Seen as it runs as plain Python, which changes nothing."""
-    engine = as_python(transitions)
+    """Seen as it is interpreted, which changes nothing."""
     skipped: Counter[int] = Counter()
 
     def skip(num: object, job: object, capture: int, n: int, per_h: float) -> None:
         skipped[seed] += n
         skip_as_it_is(num, job, capture, n, per_h)
 
-    skip_as_it_is, engine.skip = engine.skip, skip
+    skip_as_it_is = replications.skip
     for seed in range(12):
         job, failures, draws = case(seed)
-        seen = by_fast.run(job, failures[:20], draws, loops_of(engine))
+        with monkeypatch.context() as patch:
+            patch.setattr(replications, "skip", skip)
+            seen = by_fast.run(job, failures[:20], draws, Interpreted)
         for ours, theirs in zip(seen, by_fast.run(job, failures[:20], draws), strict=True):
             assert np.array_equal(ours, theirs), seed
     assert len(skipped) >= 3

@@ -60,7 +60,7 @@ ONE_WRONG = {
         ("kind: injected", "kind: injcted"), 7, "failures.kind", "`injcted` is no kind"),
     "no kind": (
         ("kind: injected, ", ""), 7, "failures.kind",
-        "job, node, correlated, changing, injected, trace"),
+        "job, node, correlated, injected, trace"),
     "key of another kind": (("count: 5", "count: 5, mtbf: 3 h"), 7, "failures.mtbf", "unknown key"),
     "family without shape": (
         ("kind: injected, count: 5", "kind: job, family: gamma, mtbf: 9 h"),

@@ -15,12 +15,12 @@ from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
 from cprsim.failures.distributions import Constant
 from cprsim.records import Duration, Storage
-from cprsim.recovery.catalogue import example_job
 from cprsim.recovery.policy import Capture, Groups, Outside, Policy, Ring
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario import load_scenario
 from cprsim.scenario.system_options import options_of
+from tests.recovery.systems.by_hand import every_system_s_job
 
 SECONDS = 3600.0
 
@@ -63,7 +63,7 @@ def section(record: Any) -> dict[str, Any]:
 def policies() -> list[tuple[str, JobFacts, Policy]]:
     found = []
     for name, system in SYSTEMS.items():
-        facts = example_job()
+        facts = every_system_s_job()
         try:
             options = options_of(name, dict(system.needs))
             found.append((name, facts, system.plan(facts, options, name)))

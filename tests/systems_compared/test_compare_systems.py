@@ -48,7 +48,6 @@ simulation: {seed: 1, replications: 100}
 
 FEW = (
     "ecrec",
-    "ecrm",
     "gemini",
     "hsdp",
     "moc",
@@ -111,7 +110,6 @@ def test_one_failure_costs_each_what_its_rules_say(program) -> None:
     # steps are on smaller batches while a group is missing
     assert (hsdp["accuracy"], hsdp["auc_loss"]) == ("not priced", None)
     assert any(said.startswith("* torchft, hsdp: what smaller batches") for said in found["said"])
-    assert found["left_out"]["ecrm"] == "a second name of another system"
     more = none["more_than_best"]
     assert more["mean"] == pytest.approx(none["overhead_fraction"]["mean"] - best)
     assert more["low"] == more["high"] == more["mean"]

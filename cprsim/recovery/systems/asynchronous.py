@@ -16,164 +16,81 @@ loads that read each part once and share it; saves that adapt to the storage's l
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, inf
+from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
+from cprsim.recovery.options import Option
 from cprsim.recovery.policy import Capture, Policy, Tax
-from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, options
 
 BUDGET = 0.05  # of the time, that CheckFreq's saves may stall: its code (published); .035 the paper
 MORE_STEPS = 2  # between saves, while they stall more than that (code, published)
 
 
 @dataclass(frozen=True, slots=True)
-class AsynchronousOptions:
-    """How often it saves, and what of a snapshot training hides."""
-
-    every: float | None = option(
-        None, "time", "progress between saves; default: Young's, no shorter than one is written"
-    )
-    window: float | None = option(
-        None, "time", "of training that hides a snapshot; default: a step, where any does"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class WholeSaveOptions(AsynchronousOptions):
-    """And what a whole save takes."""
-
-    snapshot: float | None = option(
-        None, "time", "of a copy to host memory; default: the stall of the job's saves"
-    )
-    persist: float | None = option(
-        None, "time", "of writing a whole save; default: the background of the job's saves"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class InFlight(WholeSaveOptions):
-    """And how many are on their way at once."""
-
-    in_flight: int = option(2, "count", "saves on their way at once; 2 to 4 (published)")
-
-
-@dataclass(frozen=True, slots=True)
-class Smaller(WholeSaveOptions):
-    """And how small saves are."""
-
-    size: float = option(1.0, "share", "bytes of a save, as a share of the state's")
-
-
-@dataclass(frozen=True, slots=True)
-class ByThirty(Smaller):
-    """Of the state's bytes 70 % less."""
-
-    size: float = option(0.3, "share", "bytes of a save, as a share of the state's (published)")
-
-
-@dataclass(frozen=True, slots=True)
-class ByTwentyEight(Smaller):
-    """A 28th of the state's bytes."""
-
-    size: float = option(1 / 28, "share", "bytes of a save, as a share of the state's (published)")
-
-
-@dataclass(frozen=True, slots=True)
-class Paths(AsynchronousOptions):
-    """And over what saves are written."""
-
-    snapshot: float | None = option(
-        None, "time", "of a copy to host memory; default: the stall of the job's saves"
-    )
-    other_paths: float | None = option(
-        None, "bandwidth", "of all paths together besides the remote storage's; needed"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Direct(AsynchronousOptions):
-    """And what a transfer takes."""
-
-    transfer: float | None = option(
-        None, "time", "of a node's state to the server; default: by the node's own link"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class AsynchronousPreset:
-    """What tells one of them from another.
+class Behind:
+    """What tells one of them from another: how it hides snapshots, and over what it writes.
 
     Parameters
     ----------
     hidden_steps : of training, that hide a snapshot if the user says nothing
+    tuned : the interval is CheckFreq's
+    direct : from the device to a server, by each node's own link
     """
 
     hidden_steps: float = 0.0
-    tuned: bool = False  # the interval is CheckFreq's
+    tuned: bool = False
+    direct: bool = False
 
+    def plan(self, facts: JobFacts, o: Any, name: str) -> Policy:
+        copy_h, write_h = self.times_h(facts, o, name)
+        stall_h = max(0.0, copy_h - self._window_h(facts, o))
+        size, n = getattr(o, "size", 1.0), getattr(o, "in_flight", 1)
+        pieces.require_positive(name, size=size, in_flight=n)
+        behind_h = copy_h - stall_h + size * write_h
+        if self.tuned and o.every is None:
+            step_h = facts.needed("step_h", f"{name} without `every`")
+            every_h = step_h * checkfreq_steps(step_h, stall_h + behind_h, stall_h)
+        else:
+            every_h = pieces.interval_h(facts, o.every, stall_h, behind_h / n, name)
+        load = Constant(copy_h) if self.direct else facts.load
+        capture = Capture(
+            pieces.REMOTE, every_h, stall=Constant(stall_h), background=Constant(behind_h),
+            in_flight=n,
+        )  # fmt: skip
+        load = load if size == 1.0 else Constant(size * load.mean_h)
+        return Policy(
+            name,
+            rules=(pieces.back_to_remote(facts),),
+            tiers=(pieces.remote_tier(facts, load),),
+            captures=(capture,),
+            tax=Tax(memory=0.0 if self.direct else float(n)),
+        )
 
-def planned(preset: AsynchronousPreset) -> Callable[[JobFacts, AsynchronousOptions, str], Policy]:
-    """What a system of this table does in a job."""
+    def times_h(self, facts: JobFacts, o: Any, name: str) -> tuple[float, float]:
+        """A snapshot, and persisting it behind the job [h]."""
+        if self.direct:
+            return (facts.to_peer(name).mean_h if o.transfer is None else o.transfer), 0.0
+        copy_h = pieces.snapshot_h(facts, o.snapshot, name)
+        if not hasattr(o, "other_paths"):
+            return copy_h, pieces.persist_h(facts, o.persist)
+        if o.other_paths is None:
+            raise ParameterError(
+                f"{name} writes over several paths: give `other_paths`, a bandwidth"
+            )
+        all_paths = o.other_paths + facts.needed("remote_bytes_per_h", name)
+        return copy_h, facts.all_bytes(name) / all_paths
 
-    def plan(facts: JobFacts, options: AsynchronousOptions, name: str) -> Policy:
-        return _policy(preset, facts, options, name)
-
-    plan.__module__ = __name__
-    return plan
-
-
-def _policy(
-    preset: AsynchronousPreset, facts: JobFacts, options: AsynchronousOptions, name: str
-) -> Policy:
-    copy_h, write_h = times_h(facts, options, name)
-    stall_h = max(0.0, copy_h - _window_h(preset, facts, options))
-    size, n = getattr(options, "size", 1.0), getattr(options, "in_flight", 1)
-    pieces.require_positive(name, size=size, in_flight=n)
-    behind_h = copy_h - stall_h + size * write_h
-    if preset.tuned and options.every is None:
-        step_h = facts.needed("step_h", f"{name} without `every`")
-        every_h = step_h * checkfreq_steps(step_h, stall_h + behind_h, stall_h)
-    else:
-        every_h = pieces.interval_h(facts, options.every, stall_h, behind_h / n, name)
-    direct = isinstance(options, Direct)
-    load = Constant(copy_h) if direct else facts.load
-    capture = Capture(
-        pieces.REMOTE, every_h, stall=Constant(stall_h), background=Constant(behind_h), in_flight=n
-    )
-    return Policy(
-        name,
-        rules=(pieces.back_to_remote(facts),),
-        tiers=(pieces.remote_tier(facts, load if size == 1.0 else Constant(size * load.mean_h)),),
-        captures=(capture,),
-        tax=Tax(memory=0.0 if direct else float(n)),
-    )
-
-
-def times_h(facts: JobFacts, options: AsynchronousOptions, name: str) -> tuple[float, float]:
-    """A snapshot, and persisting it behind the job [h]."""
-    if isinstance(options, Direct):
-        given_h = options.transfer
-        return (facts.to_peer(name).mean_h if given_h is None else given_h), 0.0
-    assert isinstance(options, WholeSaveOptions | Paths)
-    copy_h = pieces.snapshot_h(facts, options.snapshot, name)
-    if isinstance(options, WholeSaveOptions):
-        return copy_h, pieces.persist_h(facts, options.persist)
-    if options.other_paths is None:
-        raise ParameterError(f"{name} writes over several paths: give `other_paths`, a bandwidth")
-    all_paths = options.other_paths + facts.needed("remote_bytes_per_h", name)
-    return copy_h, facts.all_bytes(name) / all_paths
-
-
-def _window_h(preset: AsynchronousPreset, facts: JobFacts, options: AsynchronousOptions) -> float:
-    if options.window is not None:
-        return options.window
-    if preset.hidden_steps in (0.0, inf):
-        return preset.hidden_steps
-    return preset.hidden_steps * facts.needed("step_h", "a snapshot that training hides")
+    def _window_h(self, facts: JobFacts, o: Any) -> float:
+        if o.window is not None:
+            return float(o.window)
+        if self.hidden_steps in (0.0, inf):
+            return self.hidden_steps
+        return self.hidden_steps * facts.needed("step_h", "a snapshot that training hides")
 
 
 def checkfreq_steps(
@@ -181,20 +98,6 @@ def checkfreq_steps(
 ) -> int:
     """Steps between saves as CheckFreq chooses them.
 
-    Parameters
-    ----------
-    step_h : time of a training step, t [h]
-    save_h : from the start of a save to its commit, t_f [h]
-    stall_h : of that, what training waits for, the overhead [h]
-    budget_fraction : most that saves may stall, as a share of the hours of training
-
-    Raises
-    ------
-    ParameterError
-        the step takes no time
-
-    Notes
-    -----
     ``k = max(1, ceil((t_f - overhead)/t))``, then two steps more as long as ``overhead/(k t)``
     exceeds the budget: 5 % in the code, 3.5 % in the paper (Mohan et al. 2021; rule and 5 %
     published, 3.5 % recalled).
@@ -206,87 +109,70 @@ def checkfreq_steps(
     return steps + MORE_STEPS * max(0, ceil(over / MORE_STEPS - pieces.ROUNDING))
 
 
-BEHIND = Family.BEHIND
+def _system(
+    name: str, summary: str, source: str, cited: str, mark: Provenance, options: type[Any],
+    how: Behind | None = None, **more: Any,
+) -> System:  # fmt: skip
+    return System(
+        name, summary, source, options, (how or Behind()).plan, interval="every",
+        family=Family.BEHIND, cited=cited, mark=mark, **more,
+    )  # fmt: skip
+
+
+WHOLE = options("every window snapshot persist")
+SMALLER = "every window snapshot persist size"
+OTHER_PATHS = Option(
+    None, "bandwidth", "of all paths together besides the remote storage's; needed"
+)
+TRANSFER = Option(None, "time", "of a node's state to the server; default: by the node's own link")
 SYSTEMS: tuple[System, ...] = (
-    System(
-        name="async",
-        runs_as="PyTorch DCP async_save",
-        summary="a snapshot stalls the job, and is written behind it",
-        source="PyTorch's distributed checkpoints, `async_save`: mechanism published",
-        options=WholeSaveOptions, plan=planned(AsynchronousPreset()), interval="every",
-        family=BEHIND, cited="PyTorch DCP", mark=Provenance.PUBLISHED,
+    _system(
+        "async", "a snapshot stalls the job, and is written behind it",
+        "PyTorch's distributed checkpoints, `async_save`: mechanism published",
+        "PyTorch DCP", Provenance.PUBLISHED, WHOLE, runs_as="PyTorch DCP async_save",
     ),
-    System(
-        name="checkfreq",
-        summary="training hides the snapshot for a step; the interval keeps to a budget of stall",
-        source="Mohan et al. 2021 (FAST): rule and budget of the code published, the rest recalled",
-        options=WholeSaveOptions, plan=planned(AsynchronousPreset(hidden_steps=1.0, tuned=True)),
-        interval="every", family=BEHIND, cited="FAST'21", mark=Provenance.PUBLISHED,
+    _system(
+        "checkfreq",
+        "training hides the snapshot for a step; the interval keeps to a budget of stall",
+        "Mohan et al. 2021 (FAST): rule and budget of the code published, the rest recalled",
+        "FAST'21", Provenance.PUBLISHED, WHOLE, Behind(hidden_steps=1.0, tuned=True),
     ),
-    System(
-        name="datastates",
+    _system(
+        "datastates",
+        "lazy copies while the state does not change: training hides them for a step",
+        "DataStates-LLM (HPDC 2024): mechanism recalled",
+        "HPDC'24", Provenance.RECALLED, WHOLE, Behind(hidden_steps=1.0),
         runs_as="DeepSpeed (DataStates)",
-        summary="lazy copies while the state does not change: training hides them for a step",
-        source="DataStates-LLM (HPDC 2024): mechanism recalled",
-        options=WholeSaveOptions, plan=planned(AsynchronousPreset(hidden_steps=1.0)),
-        interval="every", family=BEHIND, cited="HPDC'24", mark=Provenance.RECALLED,
     ),
-    System(
-        name="pccheck",
-        summary="several saves on their way at once; the job waits only for room for one more",
-        source="PCcheck (ASPLOS 2025): mechanism and number in flight published",
-        options=InFlight, plan=planned(AsynchronousPreset(hidden_steps=inf)), interval="every",
-        family=BEHIND, cited="ASPLOS'25", mark=Provenance.PUBLISHED,
+    _system(
+        "pccheck", "several saves on their way at once; the job waits only for room for one more",
+        "PCcheck (ASPLOS 2025): mechanism and number in flight published",
+        "ASPLOS'25", Provenance.PUBLISHED, options("every window snapshot persist in_flight"),
+        Behind(hidden_steps=inf),
     ),
-    System(
-        name="portus",
-        summary="each node writes from the device to a server's persistent memory, by its own link",
-        source="Portus: mechanism recalled",
-        options=Direct, plan=planned(AsynchronousPreset(hidden_steps=1.0)), interval="every",
-        family=BEHIND, cited="Portus", mark=Provenance.RECALLED,
+    _system(
+        "portus",
+        "each node writes from the device to a server's persistent memory, by its own link",
+        "Portus: mechanism recalled", "Portus", Provenance.RECALLED,
+        options("every window", {"transfer": TRANSFER}), Behind(hidden_steps=1.0, direct=True),
     ),
-    System(
-        name="paracckpt",
-        summary="saves are written over several paths at once",
-        source="ParaCkpt: time S over the sum of the bandwidths secondary",
-        options=Paths, plan=planned(AsynchronousPreset()), interval="every", family=BEHIND,
-        cited="ParaCkpt", mark=Provenance.SECONDARY, needs=(("other_paths", "100 Gbit/s"),),
+    _system(
+        "paracckpt", "saves are written over several paths at once",
+        "ParaCkpt: time S over the sum of the bandwidths secondary",
+        "ParaCkpt", Provenance.SECONDARY,
+        options("every window snapshot", {"other_paths": OTHER_PATHS}),
+        needs=(("other_paths", "100 Gbit/s"),),
     ),
-    System(
-        name="checkbullet",
-        summary="quantised saves",
-        source="CheckBullet: 70 % less storage published, mechanism secondary",
-        options=ByThirty, plan=planned(AsynchronousPreset()), interval="every", family=BEHIND,
-        cited="CheckBullet", mark=Provenance.SECONDARY,
+    _system(
+        "checkbullet", "quantised saves",
+        "CheckBullet: 70 % less storage published, mechanism secondary",
+        "CheckBullet", Provenance.SECONDARY, options(SMALLER, size=0.3),
         not_counted="what quantised saves cost in accuracy is not priced",
     ),
-    System(
-        name="lc-checkpoint",
-        summary="lossy saves, a 28th of the state",
-        source="LC-Checkpoint: factor published, mechanism recalled",
-        options=ByTwentyEight, plan=planned(AsynchronousPreset()), interval="every", family=BEHIND,
-        cited="LC-Checkpoint", mark=Provenance.RECALLED,
+    _system(
+        "lc-checkpoint", "lossy saves, a 28th of the state",
+        "LC-Checkpoint: factor published, mechanism recalled",
+        "LC-Checkpoint", Provenance.RECALLED, options(SMALLER, size=1 / 28),
         not_counted="what lossy saves cost in accuracy is not priced",
     ),
-)  # fmt: skip
-
-_SAME = "no more than the times of `costs` and of the options tells it from async"
-SYSTEMS += tuple(
-    System(
-        name=name, summary=f"async, {how}", source=source, options=WholeSaveOptions,
-        plan=planned(AsynchronousPreset()), interval="every", family=BEHIND, cited=cited,
-        mark=mark, alias_of="async",
-        assumed=f"Assumed: {_SAME}.",
-    )
-    for name, how, source, cited, mark in (
-        (
-            "bytecheckpoint", "in several pipelined stages of host memory",
-            "ByteCheckpoint: 9.23 x faster saves and 7.0 x faster loads published",
-            "ByteCheckpoint", Provenance.PUBLISHED,
-        ),
-        (
-            "torchsnapshot", "in pieces, as host memory allows",
-            "TorchSnapshot: mechanism recalled", "TorchSnapshot", Provenance.RECALLED,
-        ),
-    )
 )  # fmt: skip

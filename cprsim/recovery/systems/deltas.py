@@ -19,105 +19,64 @@ costs; what quantised values and stale rows cost in accuracy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
-from cprsim.analytic.systems import increment_fraction, increments_before_whole
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
+from cprsim.recovery.options import Option
 from cprsim.recovery.policy import Capture, Policy, Tax
-from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, options
 
 BITS = 32
 BITS_BY_RESTORES = ((1.0, 2), (3.0, 3), (20.0, 4))  # at most so many restores: bits (secondary)
 MOST_BITS = 8
+MOST_INCREMENTS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What a whole save takes."""
-
-    snapshot: float | None = option(
-        None, "time", "of a copy to host memory; default: the stall of the job's saves"
-    )
-    persist: float | None = option(
-        None, "time", "of writing a whole save; default: the background of the job's saves"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Intermittent(Written):
-    """How often it saves, what increments hold, and with how many bits."""
-
-    every: float = option(0.5, "time", "progress between saves (published)")
-    chain: str = option("intermittent", "word", "`intermittent`, `one-shot` or `consecutive`")
-    first: float = option(
-        0.26, "share", "of the model, that the first increment holds (secondary; a workload's)"
-    )
-    growth: float = option(
+FIRST = "of the model, that an increment holds (secondary; a workload's)"
+CHAIN = {
+    "every": Option(0.5, "time", "progress between saves (published)"),
+    "chain": Option("intermittent", "word", "`intermittent`, `one-shot` or `consecutive`"),
+    "first": Option(0.26, "share", FIRST),
+    "growth": Option(
         0.28, "number", "exponent by which increments since a whole save grow (secondary)"
-    )
-    bits: int | None = option(
+    ),
+    "bits": Option(
         None, "count", "of each value; default: by the failures expected, 2 to 8 (secondary)"
-    )
+    ),
+}
+THRESHOLD = Option(None, "share", "of the model, above the threshold; needed")
 
 
-@dataclass(frozen=True, slots=True)
-class Consecutive(Written):
-    """How often it saves, and what increments hold."""
-
-    every: float | None = option(
-        None, "time", "progress between saves; default: Young's, no shorter than one is written"
-    )
-    first: float = option(
-        0.26, "share", "of the model, that an increment holds (secondary; a workload's)"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold(Written):
-    """How often it saves, and how much lies above the threshold."""
-
-    every: float | None = option(
-        None, "time", "progress between saves; default: Young's, no shorter than one is written"
-    )
-    fraction: float | None = option(None, "share", "of the model, above the threshold; needed")
-
-
-def check_n_run(facts: JobFacts, options: Intermittent, name: str) -> Policy:
-    pieces.require_positive(name, every=options.every)
-    bits = options.bits
+def check_n_run(facts: JobFacts, o: Any, name: str) -> Policy:
+    pieces.require_positive(name, every=o.every)
+    bits = o.bits
     if bits is None:
         bits = bits_for(facts.useful_h / facts.mtbf_h)
     if not 1 <= bits <= BITS:
         raise ParameterError(f"`bits` of {name} is {bits}; it must lie between 1 and {BITS}")
-    n_saves = max(1, round(facts.useful_h / options.every))
-    written, read = mean_fractions(options.chain, options.first, options.growth, n_saves)
-    return _policy(facts, options, name, written * bits / BITS, read * bits / BITS)
+    n_saves = max(1, round(facts.useful_h / o.every))
+    written, read = mean_fractions(o.chain, o.first, o.growth, n_saves)
+    return _policy(facts, o, name, written * bits / BITS, read * bits / BITS)
 
 
-def incrcp(facts: JobFacts, options: Consecutive, name: str) -> Policy:
+def incrcp(facts: JobFacts, o: Any, name: str) -> Policy:
     """Consecutive increments, of which a restore reads each row once."""
-    return _policy(facts, options, name, options.first, 1.0)
+    return _policy(facts, o, name, o.first, 1.0)
 
 
-def ssdc(facts: JobFacts, options: Threshold, name: str) -> Policy:
-    if options.fraction is None:
+def ssdc(facts: JobFacts, o: Any, name: str) -> Policy:
+    if o.fraction is None:
         raise ParameterError(f"{name} writes rows above a threshold: give `fraction`, their share")
-    return _policy(facts, options, name, options.fraction, 1.0)
+    return _policy(facts, o, name, o.fraction, 1.0)
 
 
-def _policy(
-    facts: JobFacts,
-    options: Intermittent | Consecutive | Threshold,
-    name: str,
-    written: float,
-    read: float,
-) -> Policy:
+def _policy(facts: JobFacts, o: Any, name: str, written: float, read: float) -> Policy:
     """A system whose saves write, and whose loads read, these shares of a whole one."""
-    stall_h = pieces.snapshot_h(facts, options.snapshot, name)
-    behind_h = written * pieces.persist_h(facts, options.persist)
-    every_h = pieces.interval_h(facts, options.every, stall_h, behind_h, name)
+    stall_h = pieces.snapshot_h(facts, o.snapshot, name)
+    behind_h = written * pieces.persist_h(facts, o.persist)
+    every_h = pieces.interval_h(facts, o.every, stall_h, behind_h, name)
     load = facts.load if read == 1.0 else Constant(read * facts.load.mean_h)
     return Policy(
         name,
@@ -141,21 +100,10 @@ def bits_for(n_restores: float) -> int:
 def mean_fractions(chain: str, first: float, growth: float, n_saves: int) -> tuple[float, float]:
     """What a save writes and what a restore reads on average, as shares of the model.
 
-    Parameters
-    ----------
-    chain : `intermittent`, `one-shot` or `consecutive`
-    n_saves : of the job, the whole one before them included
-
-    Raises
-    ------
-    ParameterError
-        there is no such chain, or increments that grow by no rule
-
-    Notes
-    -----
-    A failure strikes after each of the saves alike. Sizes as in `analytic.systems`. Source:
-    derived here.
+    A failure strikes after each of the saves alike. Source: derived here.
     """
+    if not (0.0 <= first <= 1.0 and growth >= 0.0):
+        raise ParameterError(f"increments of {first} i^{growth} of the model make no sense")
     if chain == "intermittent":
         n_saves = min(n_saves, 1 + increments_before_whole(first, growth))
     elif chain == "consecutive":
@@ -169,29 +117,56 @@ def mean_fractions(chain: str, first: float, growth: float, n_saves: int) -> tup
     return (1.0 + later) / n_saves, 1.0 + later / n_saves
 
 
+def increment_fraction(i: int, first: float, growth: float) -> float:
+    """Size of the i-th increment since the last whole save, as a share of the model.
+
+    Check-N-Run has ``0.26 i^0.28`` (Eisenman et al. 2022; the fit is secondary).
+    """
+    return float(min(1.0, first * i**growth))
+
+
+def increments_before_whole(first: float, growth: float) -> int:
+    """How many increments the rule makes after a whole save before the next one is whole.
+
+    After i increments the next save is whole if ``1 + sum_{j<=i} S_j <= (i + 1) S_i``: if the saves
+    since the last whole one were on average no larger than the last of them. Source: Check-N-Run
+    (Eisenman et al. 2022), recalled.
+    """
+    written = 1.0
+    for i in range(1, MOST_INCREMENTS + 1):
+        last = increment_fraction(i, first, growth)
+        written += last
+        if written <= (i + 1) * last:
+            return i
+    raise ParameterError(
+        f"no whole save follows {MOST_INCREMENTS} increments of {first} i^{growth}"
+    )
+
+
 SYSTEMS = (
     System(
         name="check-n-run",
         summary="rows touched since a whole save, quantised, behind the job",
         source="Eisenman et al. 2022 (NSDI): mechanism and interval published, sizes and bits "
         "secondary",
-        options=Intermittent, plan=check_n_run, interval="every", family=Family.DELTAS,
-        cited="NSDI'22", mark=Provenance.PUBLISHED,
+        options=options("snapshot persist", CHAIN), plan=check_n_run, interval="every",
+        family=Family.DELTAS, cited="NSDI'22", mark=Provenance.PUBLISHED,
         not_counted="what quantised saves cost in accuracy is not priced",
     ),
     System(
         name="incrcp",
         summary="rows touched since the last save; a restore reads each row of the chain once",
         source="IncrCP (PVLDB 2025): mechanism secondary",
-        options=Consecutive, plan=incrcp, interval="every", family=Family.DELTAS,
-        cited="PVLDB'25", mark=Provenance.SECONDARY,
+        options=options("every snapshot persist", {"first": CHAIN["first"]}), plan=incrcp,
+        interval="every", family=Family.DELTAS, cited="PVLDB'25", mark=Provenance.SECONDARY,
     ),
     System(
         name="ssdc",
         summary="rows that changed by more than a threshold",
         source="SSDC (ISCAS 2024): mechanism secondary",
-        options=Threshold, plan=ssdc, interval="every", family=Family.DELTAS,
-        cited="ISCAS'24", mark=Provenance.SECONDARY, needs=(("fraction", 0.3),),
+        options=options("every snapshot persist", {"fraction": THRESHOLD}), plan=ssdc,
+        interval="every", family=Family.DELTAS, cited="ISCAS'24", mark=Provenance.SECONDARY,
+        needs=(("fraction", 0.3),),
         not_counted="what rows below the threshold, which stay stale, cost in accuracy is not "
         "priced",
     ),

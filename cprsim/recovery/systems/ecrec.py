@@ -16,11 +16,12 @@ Not modelled: rows that are asked for before they are rebuilt; what encoding tak
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
+from cprsim.recovery.options import Option
 from cprsim.recovery.policy import (
     Groups,
     Medium,
@@ -32,107 +33,75 @@ from cprsim.recovery.policy import (
     Tax,
     Tier,
 )
-from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, options
 
-
-@dataclass(frozen=True, slots=True)
-class EcrecOptions:
-    """The code, what it costs all the time, and what a rebuild costs."""
-
-    data: int = option(4, "count", "servers over which the rows of a stripe are spread, k")
-    parity: int = option(1, "count", "servers of parity that a stripe has on top, m")
-    tax: float = option(
-        0.0,
-        "number",
-        "hours that updating the parity adds to each hour of work; no figure known",
-        unknown=True,
-    )
-    speed_meanwhile: float = option(
-        0.9, "share", "speed of the job during a rebuild; 0.87 to 0.93 in the paper (published)"
-    )
-    rebuild: float | None = option(
-        None, "time", "how long a rebuild takes; default: k shards over the link of a server"
-    )
-    encoding: float | None = option(
-        None, "bandwidth", "at which a server computes lost rows; default: no time beside the link"
-    )
-    backstop: float | None = option(
-        None, "time", "progress between saves; default: Young's for the losses beyond the parity"
-    )
-
-
-def plan(facts: JobFacts, options: EcrecOptions, name: str) -> Policy:
-    check(facts, options)
-    stripe = Groups(options.data + options.parity, options.parity)
-    rebuild = rebuilding(facts, options)
-    down_h = facts.replaced_h + rebuild.mean_h
-    every_h = pieces.backstop_h(facts, options.backstop, stripe, down_h, neighbours=True)
-    rebuilt = pieces.restart(facts, Stage(StageKind.REBUILD, rebuild, blocks=False))
-    meanwhile = options.speed_meanwhile
-    return Policy(
-        name,
-        rules=(
-            Rule(Reverts.NOBODY, rebuilt, needs=("parity",), speed_meanwhile=meanwhile),
-            pieces.back_to_remote(facts),
+OPTIONS = options(
+    "data parity tax encoding backstop",
+    {
+        "speed_meanwhile": Option(
+            0.9, "share", "speed of the job during a rebuild; 0.87 to 0.93 in the paper (published)"
         ),
-        tiers=(Tier("parity", Medium.DEVICE, stripe, facts.role), pieces.remote_tier(facts)),
-        captures=(pieces.remote_saves(facts, every_h),),
-        tax=Tax(compute=options.tax, memory=options.parity / options.data),
+        "rebuild": Option(
+            None, "time", "how long a rebuild takes; default: k shards over the link of a server"
+        ),
+        "parity": Option(1, "count", "servers of parity that a stripe has on top, m"),
+    },
+)
+
+
+def plan(facts: JobFacts, o: Any, name: str) -> Policy:
+    check(facts, o)
+    stripe = Groups(o.data + o.parity, o.parity)
+    rebuild = rebuilding(facts, o)
+    down_h = facts.replaced_h + rebuild.mean_h
+    every_h = pieces.backstop_h(facts, o.backstop, stripe, down_h, neighbours=True)
+    rebuilt = pieces.restart(facts, Stage(StageKind.REBUILD, rebuild, blocks=False))
+    return pieces.backed(
+        name,
+        facts,
+        Rule(Reverts.NOBODY, rebuilt, needs=("parity",), speed_meanwhile=o.speed_meanwhile),
+        Tier("parity", Medium.DEVICE, stripe, facts.role),
+        every_h,
+        tax=Tax(compute=o.tax, memory=o.parity / o.data),
     )
 
 
-def rebuilding(facts: JobFacts, options: EcrecOptions) -> Constant:
+def rebuilding(facts: JobFacts, o: Any) -> Constant:
     """How long lost rows take: k shards over the link, or to be computed where that is slower."""
-    if options.rebuild is not None:
-        return Constant(options.rebuild)
-    read_h = facts.to_peer("ecrec without `rebuild`", options.data).mean_h
-    if options.encoding is None:
+    if o.rebuild is not None:
+        return Constant(o.rebuild)
+    read_h = facts.to_peer("ecrec without `rebuild`", o.data).mean_h
+    if o.encoding is None:
         return Constant(read_h)
-    read_bytes = options.data * facts.needed("state_bytes", "ecrec without `rebuild`")
-    return Constant(max(read_h, read_bytes / options.encoding))
+    read_bytes = o.data * facts.needed("state_bytes", "ecrec without `rebuild`")
+    return Constant(max(read_h, read_bytes / o.encoding))
 
 
-def check(facts: JobFacts, options: EcrecOptions) -> None:
+def check(facts: JobFacts, o: Any) -> None:
     """Raise ParameterError for options out of range, and servers that make no stripes."""
-    n, size = facts.n_nodes, options.data + options.parity
-    if options.data < 1 or options.parity < 1:
-        raise ParameterError(f"`data` and `parity` are {options.data} and {options.parity}; not <1")
-    if n % size:
+    n = facts.n_nodes
+    if o.data < 1 or o.parity < 1:
+        raise ParameterError(f"`data` and `parity` are {o.data} and {o.parity}; not <1")
+    if n % (o.data + o.parity):
         raise ParameterError(
-            f"{n} nodes of `{facts.role}` make no stripes of {options.data} + {options.parity}: "
+            f"{n} nodes of `{facts.role}` make no stripes of {o.data} + {o.parity}: "
             "give `data` and `parity` whose sum divides them"
         )
-    if options.encoding is not None and options.rebuild is not None:
+    if o.encoding is not None and o.rebuild is not None:
         raise ParameterError("`rebuild` and `encoding` both say how long a rebuild takes")
-    if options.tax < 0.0:
-        raise ParameterError(f"`tax` is {options.tax}; it can't be negative")
-    if not 0.0 < options.speed_meanwhile <= 1.0:
+    pieces.require_not_negative("ecrec", tax=o.tax)
+    pieces.require_positive("ecrec", backstop=o.backstop)
+    if not 0.0 < o.speed_meanwhile <= 1.0:
         raise ParameterError(
-            f"`speed_meanwhile` is {options.speed_meanwhile}; it must be above 0 and at most 1"
+            f"`speed_meanwhile` is {o.speed_meanwhile}; it must be above 0 and at most 1"
         )
-    if options.backstop is not None and not options.backstop > 0.0:
-        raise ParameterError(f"`backstop` is {options.backstop} h; it must be positive")
 
 
 SYSTEM = System(
-    name="ecrec",
-    summary="parity of the embedding shards, up to date in every step; lost shards are rebuilt "
-    "while the job goes on",
-    source="Liu et al. 2021 and PVLDB 2023: mechanism and speed published; backstop assumed",
-    options=EcrecOptions,
-    plan=plan,
-    interval="backstop",
-    family=Family.PARITY,
-    cited="PVLDB'23",
+    "ecrec",
+    "parity of the embedding shards, up to date in every step; lost shards are rebuilt while the "
+    "job goes on",
+    "Liu et al. 2021 and PVLDB 2023: mechanism and speed published; backstop assumed",
+    OPTIONS, plan, interval="backstop", family=Family.PARITY, cited="PVLDB'23",
     mark=Provenance.PUBLISHED,
-)
-SYSTEMS = (
-    replace(
-        SYSTEM,
-        name="ecrm",
-        summary="ecrec, as its preprint calls it",
-        source="Liu et al. 2021",
-        cited="preprint",
-        alias_of="ecrec",
-    ),
-)
+)  # fmt: skip

@@ -15,12 +15,13 @@ of those gaps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
 from cprsim.recovery import pieces
+from cprsim.recovery.options import Option
 from cprsim.recovery.policy import (
     OWN,
     Capture,
@@ -36,33 +37,28 @@ from cprsim.recovery.policy import (
     Tier,
     WhenBusy,
 )
-from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, options
 
-
-@dataclass(frozen=True, slots=True)
-class GeminiOptions:
-    """How many copies, where they lie, and how often they are made."""
-
-    copies: int = option(2, "count", "machines that hold each shard, its own included")
-    placement: str = option(
+OWN_OPTIONS = {
+    "copies": Option(2, "count", "machines that hold each shard, its own included"),
+    "placement": Option(
         "group", "word", "`group`: all of a group hold its shards; `ring`: the next machines do"
-    )
-    every: float | None = option(
+    ),
+    "every": Option(
         None, "time", "progress between copies to peers; default: the fewest steps that one fits in"
-    )
-    idle: float | None = option(
-        None, "time", "how long a machine's link is free in a step; default: all of it"
-    )
-    remote_every: float = option(
+    ),
+    "idle": Option(None, "time", "how long a machine's link is free in a step; default: all of it"),
+    "remote_every": Option(
         3.0, "time", "progress between saves to the remote storage; at least what one takes"
-    )
+    ),
+}
 
 
-def plan(facts: JobFacts, options: GeminiOptions, name: str) -> Policy:
-    placement = placed(facts, options)
-    every_h, stall_h, background_h = copying(facts, options)
-    if not options.remote_every > 0.0:
-        raise ParameterError(f"`remote_every` is {options.remote_every} h; it must be positive")
+def plan(facts: JobFacts, o: Any, name: str) -> Policy:
+    placement = placed(facts, o)
+    every_h, stall_h, background_h = copying(facts, o)
+    if not o.remote_every > 0.0:
+        raise ParameterError(f"`remote_every` is {o.remote_every} h; it must be positive")
     to_remote = saved_remotely(facts)
     reload = pieces.restart(facts, pieces.LOAD)
     fetch = pieces.restart(facts, Stage(StageKind.LOAD, facts.to_peer("gemini")))
@@ -84,26 +80,26 @@ def plan(facts: JobFacts, options: GeminiOptions, name: str) -> Policy:
                 in_flight=2,
             ),
             Capture(
-                "remote", max(options.remote_every, to_remote.mean_h), background=to_remote,
+                "remote", max(o.remote_every, to_remote.mean_h), background=to_remote,
                 in_flight=2, when_busy=WhenBusy.SKIP,
             ),
         ),
-        tax=Tax(memory=float(options.copies)),
+        tax=Tax(memory=float(o.copies)),
     )  # fmt: skip
 
 
-def placed(facts: JobFacts, options: GeminiOptions) -> Groups | Ring:
+def placed(facts: JobFacts, o: Any) -> Groups | Ring:
     """Where the copies lie; raises ParameterError where the job has no room for them."""
-    n, m = facts.n_nodes, options.copies
+    n, m = facts.n_nodes, o.copies
     if not 2 <= m <= n:
         raise ParameterError(
             f"`copies` is {m}; it must be at least 2, of which one is the machine's own, and at "
             f"most {n}, the nodes of `{facts.role}`"
         )
-    if options.placement == "ring":
+    if o.placement == "ring":
         return Ring(m)
-    if options.placement != "group":
-        raise ParameterError(f"`placement` is `{options.placement}`; it is `group` or `ring`")
+    if o.placement != "group":
+        raise ParameterError(f"`placement` is `{o.placement}`; it is `group` or `ring`")
     if n % m:
         raise ParameterError(
             f"{n} nodes of `{facts.role}` make no groups of {m}: give a number of `copies` that "
@@ -112,27 +108,25 @@ def placed(facts: JobFacts, options: GeminiOptions) -> Groups | Ring:
     return Groups(m, m - 1)
 
 
-def copying(facts: JobFacts, options: GeminiOptions) -> tuple[float, float, float]:
+def copying(facts: JobFacts, o: Any) -> tuple[float, float, float]:
     """Progress between copies to peers, and what one stalls and takes in the background [h].
 
-    Notes
-    -----
     B bytes over a link r stall the job for ``max(0, B/r - h)``, h the hours of an interval in which
     the link is free (published, and so in three systems). The rest is spread over the interval: it
     takes longer by as much as training has the link.
     """
-    copy_h = facts.to_peer("gemini", options.copies - 1).mean_h
-    if options.every is not None and not options.every > 0.0:
-        raise ParameterError(f"`every` is {options.every} h; it must be positive")
+    copy_h = facts.to_peer("gemini", o.copies - 1).mean_h
+    if o.every is not None and not o.every > 0.0:
+        raise ParameterError(f"`every` is {o.every} h; it must be positive")
     free = 1.0
-    if options.idle is not None:
+    if o.idle is not None:
         step_h = facts.needed("step_h", "`idle` of gemini")
-        free = options.idle / step_h
+        free = o.idle / step_h
         if not 0.0 < free <= 1.0:
             raise ParameterError(
-                f"`idle` is {options.idle} h; it must be positive and at most a step, {step_h} h"
+                f"`idle` is {o.idle} h; it must be positive and at most a step, {step_h} h"
             )
-    every_h = options.every
+    every_h = o.every
     if every_h is None:
         step_h = facts.needed("step_h", "gemini without `every`")
         every_h = step_h * pieces.nth_that_fits(copy_h, free * step_h)
@@ -150,15 +144,9 @@ def saved_remotely(facts: JobFacts) -> Duration:
 
 
 SYSTEM = System(
-    name="gemini",
-    runs_as="HyperPod tiered checkpoints",
-    summary="copies of each shard in peers' host memory, each step where that fits, before remote "
-    "saves",
-    source="Wang et al. 2023: mechanism and the interval of remote saves published",
-    options=GeminiOptions,
-    plan=plan,
-    interval="remote_every",
-    family=Family.MEMORY,
-    cited="SOSP'23",
-    mark=Provenance.PUBLISHED,
-)
+    "gemini",
+    "copies of each shard in peers' host memory, each step where that fits, before remote saves",
+    "Wang et al. 2023: mechanism and the interval of remote saves published",
+    options("", OWN_OPTIONS), plan, interval="remote_every", family=Family.MEMORY,
+    cited="SOSP'23", mark=Provenance.PUBLISHED, runs_as="HyperPod tiered checkpoints",
+)  # fmt: skip

@@ -22,14 +22,15 @@ nodes that are added beyond those that the job began with.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from math import comb
 from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.recovery import pieces
-from cprsim.recovery.elastic_table import elastic_of, grows
+from cprsim.recovery.elastic_table import elastic_of
+from cprsim.recovery.options import Option
 from cprsim.recovery.policy import (
     Elastic,
     Groups,
@@ -40,76 +41,28 @@ from cprsim.recovery.policy import (
     Rule,
     Tax,
     Tier,
-    To,
 )
-from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, options
 
 COPIES = "copies"
 RECONFIGURE_H = 30.0 / 3600.0  # 20 to 40 s (published)
 MOST_MISSING = 32  # nodes, that ReCycle's own table of speeds knows
 
 
-@dataclass(frozen=True, slots=True)
-class LeavingOutOptions:
-    """What leaving nodes out takes, and the saves behind that."""
-
-    reconfigure: float = option(
-        0.0, "time", "stall when nodes leave or come back; no figure known", unknown=True
-    )
-    throughput: tuple[float, ...] | None = option(
-        None,
-        "table",
-        "samples per time with all nodes, with one fewer, and so on; default: the system's own",
-    )
-    backstop: float | None = option(
-        None, "time", "progress between saves; default: Young's for losses of all copies"
-    )
-    grows: float | str = grows("at once", "recalled")
+LEAVING = "reconfigure throughput backstop grows"
+COPIES_NEEDED = Option(None, "count", "nodes that hold each expert; needed")
 
 
-@dataclass(frozen=True, slots=True)
-class Redundant(LeavingOutOptions):
-    """And what computing twice costs."""
-
-    tax: float = option(
-        0.0,
-        "number",
-        "hours that computing for the neighbour adds to each hour; .61 in one case of its artifact "
-        "(published), no figure known for others",
-        unknown=True,
-    )
-    grows: float | str = grows("at once", "in its simulator as they make a pipeline (published)")
-
-
-@dataclass(frozen=True, slots=True)
-class Experts(LeavingOutOptions):
-    """And how many copies of each expert there are."""
-
-    reconfigure: float = option(
-        RECONFIGURE_H, "time", "stall when nodes leave or come back; 20 to 40 s published"
-    )
-    copies: int | None = option(None, "count", "nodes that hold each expert; needed")
-
-
-@dataclass(frozen=True, slots=True)
-class Pipelines(LeavingOutOptions):
-    """And the shape of the job."""
-
-    pipelines: int | None = option(
-        None, "count", "data-parallel pipelines; default: the job's `cluster.replicas`"
-    )
-
-
-def bamboo(facts: JobFacts, options: Redundant, name: str) -> Policy:
+def bamboo(facts: JobFacts, o: Any, name: str) -> Policy:
     pieces.require_layers(facts, name)
-    pieces.require_not_negative(name, tax=options.tax)
-    elastic = elastic_of(facts, options.throughput, 1, name)
-    return _policy(facts, options, name, Ring(2), elastic, Tax(compute=options.tax, memory=1.0))
+    pieces.require_not_negative(name, tax=o.tax)
+    elastic = elastic_of(facts, o.throughput, 1, name)
+    return _policy(facts, o, name, Ring(2), elastic, Tax(compute=o.tax, memory=1.0))
 
 
-def lazarus(facts: JobFacts, options: Experts, name: str) -> Policy:
+def lazarus(facts: JobFacts, o: Any, name: str) -> Policy:
     pieces.require_layers(facts, name)
-    n, copies = facts.n_nodes, options.copies
+    n, copies = facts.n_nodes, o.copies
     if copies is None:
         raise ParameterError(
             "lazarus copies the experts of a mixture of experts: give `copies`, the nodes that "
@@ -120,45 +73,38 @@ def lazarus(facts: JobFacts, options: Experts, name: str) -> Policy:
             f"`copies` of {name} is {copies}; it is 2 at least and divides the {n} nodes of "
             f"`{facts.role}`"
         )
-    elastic = elastic_of(facts, options.throughput, 1, name)
+    elastic = elastic_of(facts, o.throughput, 1, name)
     tax = Tax(memory=copies - 1.0)
-    return _policy(facts, options, name, Groups(copies, copies - 1), elastic, tax)
+    return _policy(facts, o, name, Groups(copies, copies - 1), elastic, tax)
 
 
-def recycle(facts: JobFacts, options: Pipelines, name: str) -> Policy:
-    n_pipelines = pieces.n_pipelines(facts, options.pipelines, name)
+def recycle(facts: JobFacts, o: Any, name: str) -> Policy:
+    n_pipelines = pieces.n_pipelines(facts, o.pipelines, name)
     n_stages = facts.n_nodes // n_pipelines
-    elastic = elastic_of(facts, options.throughput, 1, name)
-    if options.throughput is None:
+    elastic = elastic_of(facts, o.throughput, 1, name)
+    if o.throughput is None:
         elastic = Elastic(facts.role, recycled_speeds(n_pipelines, n_stages))
     peers = Groups(n_pipelines, n_pipelines - 1, strided=True)
-    return _policy(facts, options, name, peers, elastic, Tax())
+    return _policy(facts, o, name, peers, elastic, Tax())
 
 
 def _policy(
-    facts: JobFacts,
-    options: LeavingOutOptions,
-    name: str,
-    place: Groups | Ring,
-    elastic: Elastic,
-    tax: Tax,
+    facts: JobFacts, o: Any, name: str, place: Groups | Ring, elastic: Elastic, tax: Tax
 ) -> Policy:
     """Those that are left retry the step; without the copies all go back to the last save."""
     step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
-    pieces.require_not_negative(name, reconfigure=options.reconfigure)
-    pieces.require_positive(name, backstop=options.backstop)
-    left_out = pieces.left_out(facts, options.reconfigure, options.grows)
+    pieces.require_not_negative(name, reconfigure=o.reconfigure)
+    pieces.require_positive(name, backstop=o.backstop)
+    left_out = pieces.left_out(facts, o.reconfigure, o.grows)
     group = place if isinstance(place, Groups) else Groups(3, 1)  # of a ring both neighbours matter
-    down_h = facts.detected_h + options.reconfigure  # until copies are made again
-    every_h = pieces.backstop_h(
-        facts, options.backstop, group, down_h, neighbours=not group.strided
-    )
+    down_h = facts.detected_h + o.reconfigure  # until copies are made again
+    every_h = pieces.backstop_h(facts, o.backstop, group, down_h, neighbours=not group.strided)
     detect, _, *taken_in = left_out
     restarted = (detect, taken_in[-1], replace(pieces.LOAD, copies_again=True), *taken_in)
     return Policy(
         name,
         rules=(
-            Rule(Reverts.ALL, left_out, To.STEP_BEGUN, needs=(COPIES,)),
+            pieces.retry(COPIES, left_out),
             Rule(Reverts.ALL, restarted, sources=(pieces.REMOTE,)),
         ),
         tiers=(Tier(COPIES, Medium.DEVICE, place, facts.role), pieces.remote_tier(facts)),
@@ -173,8 +119,6 @@ def _policy(
 def recycled_speeds(n_pipelines: int, n_stages: int) -> tuple[float, ...]:
     """Speed with no node missing, with one, with two and so on, `MOST_MISSING` at most.
 
-    Notes
-    -----
     A stage that misses f of its d nodes takes d/(d - f) as long, and the slowest stage sets the
     pace: ``v = 1 - max f/d``. The mean over all sets of missing nodes, where the stage that lacks
     all its nodes stands still. A bound from below of ReCycle, which fills bubbles too. Source:
@@ -203,37 +147,31 @@ def _ways(per_stage: int, n_stages: int, n_known: int, most: int) -> list[int]:
 
 
 def _system(
-    name: str,
-    summary: str,
-    source: str,
-    cited: str,
-    options: type[LeavingOutOptions],
-    plan: Callable[..., Policy],
-    needs: tuple[tuple[str, Any], ...] = (),
-) -> System:
+    name: str, summary: str, source: str, cited: str, options: type[Any],
+    plan: Callable[..., Policy], needs: tuple[tuple[str, Any], ...] = (),
+) -> System:  # fmt: skip
     return System(
-        name=name, summary=summary, source=source, options=options, plan=plan, interval="backstop",
-        family=Family.ELASTIC, cited=cited, mark=Provenance.RECALLED, needs=needs,
+        name, summary, source, options, plan, interval="backstop", family=Family.ELASTIC,
+        cited=cited, mark=Provenance.RECALLED, needs=needs,
     )  # fmt: skip
 
 
 SYSTEMS = (
     _system(
-        "bamboo",
-        "each pipeline stage is computed on its neighbour too, which takes over",
+        "bamboo", "each pipeline stage is computed on its neighbour too, which takes over",
         "Thorpe et al. 2023 (NSDI): mechanism recalled; no table of throughput known",
-        "NSDI'23", Redundant, bamboo,
+        "NSDI'23", options(f"{LEAVING} tax"), bamboo,
     ),
     _system(
         "lazarus",
         "several copies of each expert; lost nodes are left out while one copy remains",
-        "Lazarus 2024: reconfiguration published, mechanism recalled; copies assumed",
-        "Lazarus", Experts, lazarus, (("copies", 2),),
+        "Lazarus 2024: reconfiguration published, mechanism recalled; copies assumed", "Lazarus",
+        options(LEAVING, {"copies": COPIES_NEEDED}, reconfigure=RECONFIGURE_H), lazarus,
+        (("copies", 2),),
     ),
     _system(
-        "recycle",
-        "micro-batches of lost nodes go to their peers in other pipelines",
-        "Gandhi et al. 2024 (SOSP): mechanism recalled; speed bound derived",
-        "SOSP'24", Pipelines, recycle,
+        "recycle", "micro-batches of lost nodes go to their peers in other pipelines",
+        "Gandhi et al. 2024 (SOSP): mechanism recalled; speed bound derived", "SOSP'24",
+        options(f"{LEAVING} pipelines"), recycle,
     ),
 )  # fmt: skip

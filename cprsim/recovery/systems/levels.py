@@ -20,11 +20,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, sqrt
+from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
-from cprsim.recovery.levels import nearest_failures_per_h
+from cprsim.recovery.options import Option
 from cprsim.recovery.policy import (
     OWN,
     Capture,
@@ -39,31 +40,19 @@ from cprsim.recovery.policy import (
     Tier,
     WhenBusy,
 )
-from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, options
 
 LOCAL, PARTNER, CODE = "local", "partner", "code"
 
 
-@dataclass(frozen=True, slots=True)
-class LevelsOptions:
-    """How fast disks are, and how often each level is saved."""
-
-    disk: float | None = option(None, "bandwidth", "of a node's own disks; needed")
-    every: tuple[float, ...] | None = option(
-        None, "times", "progress between saves of each level, the fastest first; default: each "
-        "level's own Young interval"
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Coded(LevelsOptions):
-    """And the code."""
-
-    data: int = option(4, "count", "nodes of data in a group of the code (assumed)")
-    parity: int = option(4, "count", "nodes that a group of the code can lose (assumed)")
-    encoding: float | None = option(
-        None, "bandwidth", "of a node that encodes its share; default: no time beside the link"
-    )
+ON_LEVELS = {
+    "every": Option(
+        None,
+        "times",
+        "progress between saves of each level, the fastest first; default: each level's own Young "
+        "interval",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +65,10 @@ class Saved:
     failures_per_h: float  # for which it is the nearest that survives
 
 
-def scr(facts: JobFacts, options: LevelsOptions, name: str) -> Policy:
-    return _stalling(facts, options, name, with_levels(facts, options, name))
-
-
-def fti(facts: JobFacts, options: Coded, name: str) -> Policy:
-    return _stalling(facts, options, name, with_levels(facts, options, name))
-
-
-def _stalling(
-    facts: JobFacts, options: LevelsOptions, name: str, levels: tuple[Saved, ...]
-) -> Policy:
+def stalling(facts: JobFacts, o: Any, name: str) -> Policy:
     """Every level stalls the job."""
-    every_h = intervals_h(facts, options, name, levels)
+    levels = with_levels(facts, o, name)
+    every_h = intervals_h(facts, o, name, levels)
     captures = tuple(
         Capture(
             one.tier.name, each_h, stall=Constant(one.stall_h),
@@ -100,19 +80,15 @@ def _stalling(
     return _policy(facts, name, levels, captures)
 
 
-def veloc(facts: JobFacts, options: LevelsOptions, name: str) -> Policy:
+def veloc(facts: JobFacts, o: Any, name: str) -> Policy:
     """The local copy stalls the job; the others follow it behind the job."""
-    levels = with_levels(facts, options, name)
+    levels = with_levels(facts, o, name)
     local, *others = levels
-    every_h = (
-        options.every[0]
-        if options.every
-        else pieces.interval_h(facts, None, local.stall_h, 0.0, name)
-    )
+    every_h = o.every[0] if o.every else pieces.interval_h(facts, None, local.stall_h, 0.0, name)
     captures = [Capture(LOCAL, every_h, stall=Constant(local.stall_h))]
     for number, one in enumerate(others, 1):
         copy_h = one.stall_h + one.behind_h - (0.0 if one.tier.name == "remote" else local.stall_h)
-        wanted_h = options.every[number] if options.every and number < len(options.every) else 0.0
+        wanted_h = o.every[number] if o.every and number < len(o.every) else 0.0
         captures.append(
             Capture(
                 one.tier.name, after=LOCAL, background=Constant(copy_h), in_flight=2,
@@ -134,57 +110,53 @@ def _policy(
     return Policy(name, (rule,), tiers, captures)
 
 
-def with_levels(facts: JobFacts, options: LevelsOptions, name: str) -> tuple[Saved, ...]:
+def with_levels(facts: JobFacts, o: Any, name: str) -> tuple[Saved, ...]:
     """The levels that a job has, the fastest first."""
-    if options.disk is None:
+    if o.disk is None:
         raise ParameterError(f"{name} saves on the disks of nodes: give `disk`, a bandwidth")
-    disk_h = facts.needed("state_bytes", name) / options.disk
+    disk_h = facts.needed("state_bytes", name) / o.disk
     link_h = facts.to_peer(name).mean_h
     local = Tier(LOCAL, Medium.SSD, OWN, facts.role, Constant(disk_h))
     partner = Tier(PARTNER, Medium.SSD, Ring(2), facts.role, Constant(disk_h + link_h))
     levels = [(local, disk_h, 0.0), (partner, disk_h + link_h, 0.0)]
-    if isinstance(options, Coded):
-        levels.append((*_coded(facts, options, name, disk_h, link_h), 0.0))
+    if hasattr(o, "parity"):
+        levels.append((*_coded(facts, o, name, disk_h, link_h), 0.0))
     levels.append((pieces.remote_tier(facts), facts.save_stall.mean_h, facts.background_h))
-    rates = nearest_failures_per_h(facts, [tier for tier, _, _ in levels])
+    rates = pieces.nearest_failures_per_h(facts, [tier for tier, _, _ in levels])
     return tuple(
         Saved(tier, stalls_h, written_h, rate)
         for (tier, stalls_h, written_h), rate in zip(levels, rates, strict=True)
     )
 
 
-def _coded(
-    facts: JobFacts, options: Coded, name: str, disk_h: float, link_h: float
-) -> tuple[Tier, float]:
+def _coded(facts: JobFacts, o: Any, name: str, disk_h: float, link_h: float) -> tuple[Tier, float]:
     """The level of a code over groups of nodes, and what one of its saves takes [h]."""
-    size = options.data + options.parity
-    if options.data < 1 or options.parity < 1 or facts.n_nodes % size:
+    size = o.data + o.parity
+    if o.data < 1 or o.parity < 1 or facts.n_nodes % size:
         raise ParameterError(
-            f"{name}: {facts.n_nodes} nodes of `{facts.role}` make no groups of {options.data} + "
-            f"{options.parity}: give `data` and `parity`, 1 at least, whose sum divides them"
+            f"{name}: {facts.n_nodes} nodes of `{facts.role}` make no groups of {o.data} + "
+            f"{o.parity}: give `data` and `parity`, 1 at least, whose sum divides them"
         )
     encoded_h = 0.0
-    if options.encoding is not None:
-        encoded_h = facts.needed("state_bytes", name) / options.encoding
-    load = Constant(disk_h + options.data * link_h + encoded_h)
-    tier = Tier(CODE, Medium.SSD, Groups(size, options.parity, strided=True), facts.role, load)
+    if o.encoding is not None:
+        encoded_h = facts.needed("state_bytes", name) / o.encoding
+    load = Constant(disk_h + o.data * link_h + encoded_h)
+    tier = Tier(CODE, Medium.SSD, Groups(size, o.parity, strided=True), facts.role, load)
     return tier, disk_h + link_h + encoded_h
 
 
-def intervals_h(
-    facts: JobFacts, options: LevelsOptions, name: str, levels: tuple[Saved, ...]
-) -> tuple[float, ...]:
+def intervals_h(facts: JobFacts, o: Any, name: str, levels: tuple[Saved, ...]) -> tuple[float, ...]:
     """Progress between saves of each level: those given, else ``sqrt(2 s/lambda)`` [h].
 
     A level that no failure needs is not saved, which an interval as long as the job says.
     """
-    if options.every is not None:
-        if len(options.every) != len(levels) or not min(options.every) > 0.0:
+    if o.every is not None:
+        if len(o.every) != len(levels) or not min(o.every) > 0.0:
             raise ParameterError(
-                f"`every` of {name} has {len(options.every)} intervals; give a positive one for "
+                f"`every` of {name} has {len(o.every)} intervals; give a positive one for "
                 f"each of its {len(levels)} levels"
             )
-        return options.every
+        return tuple(o.every)
     found = []
     for one in levels:
         rate = one.failures_per_h
@@ -196,29 +168,20 @@ def intervals_h(
 
 
 def _system(
-    name: str, cited: str, summary: str, options: type[LevelsOptions], plan: Callable[..., Policy]
+    name: str, cited: str, summary: str, plan: Callable[..., Policy], keys: str = "disk"
 ) -> System:
     return System(
-        name=name, summary=summary, source=f"{cited}: mechanism recalled, intervals derived",
-        options=options, plan=plan, family=Family.LEVELS, cited=cited, mark=Provenance.RECALLED,
-        needs=(("disk", "10 GB/s"),), runs_as=cited,
+        name, summary, f"{cited}: mechanism recalled, intervals derived",
+        options(keys, ON_LEVELS), plan, family=Family.LEVELS, cited=cited,
+        mark=Provenance.RECALLED, needs=(("disk", "10 GB/s"),), runs_as=cited,
     )  # fmt: skip
 
 
 SYSTEMS = (
+    _system("scr", "SCR", "saves on local disks, with a partner, and on the file system", stalling),
     _system(
-        "scr",
-        "SCR",
-        "saves on local disks, with a partner, and on the file system",
-        LevelsOptions,
-        scr,
+        "fti", "FTI", "as SCR, with a Reed-Solomon code over groups of nodes", stalling,
+        "disk data parity encoding",
     ),
-    _system("fti", "FTI", "as SCR, with a Reed-Solomon code over groups of nodes", Coded, fti),
-    _system(
-        "veloc",
-        "VeloC",
-        "saves on local disks, copied on to partner and file system",
-        LevelsOptions,
-        veloc,
-    ),
-)
+    _system("veloc", "VeloC", "saves on local disks, copied on to partner and file system", veloc),
+)  # fmt: skip

@@ -27,7 +27,7 @@ Not modelled: what stale experts cost in accuracy; parts of the state that diffe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,51 +37,39 @@ from cprsim.records import Floats
 from cprsim.recovery import pieces
 from cprsim.recovery.giving_up import ROUNDING
 from cprsim.recovery.intervals import young_h
+from cprsim.recovery.options import Option
 from cprsim.recovery.policy import OWN, Capture, Medium, Policy, Reverts, Rule, Tax, Tier
-from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, options
 
 EXPERT_SHARE = 0.74 + 0.12
 
 
-@dataclass(frozen=True, slots=True)
-class MocOptions:
-    """How many experts a save holds, and what a whole one would take."""
-
-    experts: int | None = option(None, "count", "experts of each layer; needed")
-    saved_each: int = option(1, "count", "experts of each layer that a save holds")
-    expert_share: float = option(EXPERT_SHARE, "share", "of the state's bytes, the experts'")
-    every: float | None = option(
-        None, "time", "progress between saves; default: Young's, no shorter than one takes"
-    )
-    snapshot: float | None = option(
-        None, "time", "of a whole state to host memory; default: the stall of the job's saves"
-    )
-    window: float | None = option(
-        None, "time", "of a forward and backward pass, which hides a snapshot; default: the step"
-    )
-    persist: float | None = option(
-        None,
-        "time",
-        "of a whole state from host memory to the remote storage; default: the background of the "
-        "job's saves, or their stall where they have none",
-    )
+OPTIONS = options(
+    "every snapshot persist",
+    {
+        "experts": Option(None, "count", "experts of each layer; needed"),
+        "saved_each": Option(1, "count", "experts of each layer that a save holds"),
+        "expert_share": Option(EXPERT_SHARE, "share", "of the state's bytes, the experts'"),
+        "window": Option(
+            None, "time", "of a forward and backward pass, which hides a snapshot; default: a step"
+        ),
+    },
+)
 
 
-def plan(facts: JobFacts, options: MocOptions, name: str) -> Policy:
-    if options.experts is None:
+def plan(facts: JobFacts, o: Any, name: str) -> Policy:
+    if o.experts is None:
         raise ParameterError("moc saves a few experts in turn: give `experts`, those of a layer")
-    pieces.require_positive("moc", every=options.every)
-    pieces.require_not_negative(
-        "moc", snapshot=options.snapshot, window=options.window, persist=options.persist
-    )
-    part = save_fraction(options.experts, options.saved_each, options.expert_share)
-    whole = facts.save_stall if options.snapshot is None else Constant(options.snapshot)
-    snapshot_h, persist_h = part * whole.mean_h, part * pieces.persist_h(facts, options.persist)
-    window_h = (facts.step_h or 0.0) if options.window is None else options.window
+    pieces.require_positive("moc", every=o.every)
+    pieces.require_not_negative("moc", snapshot=o.snapshot, window=o.window, persist=o.persist)
+    part = save_fraction(o.experts, o.saved_each, o.expert_share)
+    whole = facts.save_stall if o.snapshot is None else Constant(o.snapshot)
+    snapshot_h, persist_h = part * whole.mean_h, part * pieces.persist_h(facts, o.persist)
+    window_h = (facts.step_h or 0.0) if o.window is None else o.window
     stall_h = max(0.0, snapshot_h - window_h)
     best_h = young_h(stall_h, facts.mtbf_h) if stall_h > 0.0 else 0.0
     soonest_h = persist_h * (1.0 + 4.0 * ROUNDING)  # each flush is over before the next begins
-    every_h = options.every or max(best_h, snapshot_h, soonest_h)
+    every_h = o.every or max(best_h, snapshot_h, soonest_h)
     if not every_h > 0.0:
         raise ParameterError("saves of moc take no time here, so none is too many: give `every`")
     stages = pieces.restart(facts, pieces.LOAD)
@@ -112,13 +100,7 @@ def plan(facts: JobFacts, options: MocOptions, name: str) -> Policy:
 
 
 def save_fraction(n_experts: int, n_saved_each: int, expert_share: float) -> float:
-    """Bytes of a save as a share of the whole state: ``1 - e + e K/N``.
-
-    Raises
-    ------
-    ParameterError
-        K is not between 1 and N, or the share lies outside [0, 1]
-    """
+    """Bytes of a save as a share of the whole state: ``1 - e + e K/N``."""
     _require_experts(n_experts, n_saved_each)
     if not 0.0 <= expert_share <= 1.0:
         raise ParameterError(f"`expert_share` is {expert_share}; it must lie between 0 and 1")
@@ -128,13 +110,6 @@ def save_fraction(n_experts: int, n_saved_each: int, expert_share: float) -> flo
 def expert_staleness(n_experts: int, n_saved_each: int, save_number: int) -> Floats:
     """How much older each expert is than the save that a job goes back to, (N,) [intervals].
 
-    Parameters
-    ----------
-    n_experts, n_saved_each : of each layer, N, and those that one save holds, K
-    save_number : of the save, from 1; 0 for the state at the start of the job
-
-    Notes
-    -----
     Save m holds the K experts from ``(m - 1) K mod N`` on. An expert that no save holds yet goes
     back to the start.
     """
@@ -149,8 +124,6 @@ def expert_staleness(n_experts: int, n_saved_each: int, save_number: int) -> Flo
 def mean_expert_staleness(n_experts: int, n_saved_each: int) -> float:
     """Mean of `expert_staleness` once every expert has been saved [intervals].
 
-    Notes
-    -----
     ``q (N + r - K) / (2 N)`` with ``N = q K + r``, r below K; that is ``(N/K - 1)/2`` where K
     divides N. Exact over all experts at every save, and for an expert drawn at random. Source:
     derived here.
@@ -169,14 +142,6 @@ def portion_of_lost_tokens(
 ) -> float:
     """PLT of a job: what its experts lost, as a share of what they were trained on.
 
-    Parameters
-    ----------
-    save_numbers : of the saves that the job went back to, one for each failure
-    interval_h : progress between saves [h]
-    useful_h : useful work of the job [h]
-
-    Notes
-    -----
     The published formula is not known here. This is PLS with experts for shards: staleness summed
     over failures and experts, each with a share of 1/N, as a share of the useful work. So it takes
     all experts to be given as many tokens, and counts each failure from the last save. Source:
@@ -195,16 +160,11 @@ def _require_experts(n_experts: int, n_saved_each: int) -> None:
 
 
 SYSTEM = System(
-    name="moc",
-    summary="for mixtures of experts: each save holds some experts in turn and all else, in host "
-    "memory first",
-    source="MoC-System 2025 (ASPLOS): shares published; mechanism and costs secondary",
-    options=MocOptions,
-    plan=plan,
-    interval="every",
+    "moc",
+    "for mixtures of experts: each save holds some experts in turn and all else, in host memory "
+    "first",
+    "MoC-System 2025 (ASPLOS): shares published; mechanism and costs secondary",
+    OPTIONS, plan, interval="every", family=Family.EXPERTS, cited="ASPLOS'25",
+    mark=Provenance.SECONDARY, needs=(("experts", 64),),
     not_counted="what experts that go back further than the job cost in accuracy is not priced",
-    family=Family.EXPERTS,
-    cited="ASPLOS'25",
-    mark=Provenance.SECONDARY,
-    needs=(("experts", 64),),
-)
+)  # fmt: skip

@@ -10,31 +10,28 @@ Not modelled: moving the work to another node before the failure.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
+from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.recovery import pieces
 from cprsim.recovery.intervals import young_h
+from cprsim.recovery.options import Option
 from cprsim.recovery.policy import Capture, Policy, Reverts, Rule, WhenBusy
-from cprsim.recovery.system import Family, JobFacts, System, option
+from cprsim.recovery.system import Family, JobFacts, System, options
+
+EVERY = Option(
+    None, "time", "progress between saves besides; default: Young's, as if there were no notice"
+)
 
 
-@dataclass(frozen=True, slots=True)
-class NoticeOptions:
-    """How often it saves besides."""
-
-    every: float | None = option(
-        None, "time", "progress between saves besides; default: Young's, as if there were no notice"
-    )
-
-
-def plan(facts: JobFacts, options: NoticeOptions, name: str) -> Policy:
+def plan(facts: JobFacts, o: Any, name: str) -> Policy:
     if not any(scope.notice_h > 0.0 for scope in facts.scopes):
         raise ParameterError(
             "saves on notice, and no failure is announced: give `notice` to one of `scopes`"
         )
-    every_h = options.every
+    every_h = o.every
     if every_h is None:
         every_h = young_h(facts.save_stall.mean_h, facts.mtbf_h)
     if not every_h > 0.0:
@@ -61,13 +58,7 @@ def plan(facts: JobFacts, options: NoticeOptions, name: str) -> Policy:
 
 
 SYSTEM = System(
-    name="on-notice",
-    runs_as="Lightning, Orbax",
-    summary="saves when a failure is announced, besides at an interval",
-    source="spot and preemptible nodes; no figure of a paper",
-    options=NoticeOptions,
-    plan=plan,
-    interval="every",
-    family=Family.AFTERWARDS,
-    cited="spot nodes",
-)
+    "on-notice", "saves when a failure is announced, besides at an interval",
+    "spot and preemptible nodes; no figure of a paper", options("", {"every": EVERY}), plan,
+    interval="every", family=Family.AFTERWARDS, cited="spot nodes", runs_as="Lightning, Orbax",
+)  # fmt: skip

@@ -16,12 +16,13 @@ lasts; here each change is followed at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
-from cprsim.recovery.elastic_table import elastic_of, grows, until_it_grows
+from cprsim.recovery.elastic_table import elastic_of, until_it_grows
+from cprsim.recovery.options import EVERY, Option
 from cprsim.recovery.policy import (
     Groups,
     Medium,
@@ -32,32 +33,19 @@ from cprsim.recovery.policy import (
     StageKind,
     Tier,
 )
-from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, options
 from cprsim.units import TIME
 
-
-@dataclass(frozen=True, slots=True)
-class ParcaeOptions:
-    """What a migration takes, and how fast the job works without some nodes."""
-
-    migrate: float | None = option(
-        None, "time", "stall of a migration; default: a node's state by its link"
-    )
-    throughput: tuple[float, ...] | None = option(
-        None,
-        "table",
-        "samples per time with all nodes, with one fewer, and so on; default: in proportion",
-    )
-    every: float | None = option(
-        None, "time", "progress between saves; default: Young's for what is not announced"
-    )
-    grows: float | str = grows("at once", "recalled")
+OWN_OPTIONS = {
+    "migrate": Option(None, "time", "stall of a migration; default: a node's state by its link"),
+    "every": Option(None, "time", f"{EVERY}Young's for what is not announced"),
+}
 
 
-def plan(facts: JobFacts, options: ParcaeOptions, name: str) -> Policy:
-    pieces.require_not_negative(name, migrate=options.migrate)
-    pieces.require_positive(name, every=options.every)
-    migrate = facts.to_peer(name) if options.migrate is None else Constant(options.migrate)
+def plan(facts: JobFacts, o: Any, name: str) -> Policy:
+    pieces.require_not_negative(name, migrate=o.migrate)
+    pieces.require_positive(name, every=o.every)
+    migrate = facts.to_peer(name) if o.migrate is None else Constant(o.migrate)
     announced = tuple(one for one in facts.scopes if one.notice_h > 0.0)
     in_time = tuple(one for one in announced if one.notice_h >= migrate.mean_h)
     if not in_time:
@@ -70,36 +58,25 @@ def plan(facts: JobFacts, options: ParcaeOptions, name: str) -> Policy:
         moved,
         Stage(StageKind.WAIT, blocks=False, each=True),
         Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
-        *until_it_grows(options.grows),
+        *until_it_grows(o.grows),
         moved,  # they come back
     )
     names = tuple(one.name for one in in_time)
     unannounced = facts.striking([one for one in facts.scopes if one not in in_time])
-    every_h = pieces.own_interval_h(unannounced, options.every, name)
+    every_h = pieces.own_interval_h(unannounced, o.every, name)
     others = Groups(facts.n_nodes, facts.n_nodes - 1)
-    return Policy(
+    return pieces.backed(
         name,
-        rules=(
-            Rule(Reverts.NOBODY, stages, scopes=names, needs=("others",)),
-            pieces.back_to_remote(facts),
-        ),
-        tiers=(
-            Tier("others", Medium.DEVICE, others, facts.role),
-            pieces.remote_tier(facts),
-        ),
-        captures=(pieces.remote_saves(facts, every_h),),
-        elastic=elastic_of(facts, options.throughput, 1, name),
+        facts,
+        Rule(Reverts.NOBODY, stages, scopes=names, needs=("others",)),
+        Tier("others", Medium.DEVICE, others, facts.role),
+        every_h,
+        elastic=elastic_of(facts, o.throughput, 1, name),
     )
 
 
 SYSTEM = System(
-    name="parcae",
-    summary="work is moved away from nodes that are announced to go, before they do",
-    source="Parcae (Duan et al. 2024, NSDI): mechanism recalled",
-    options=ParcaeOptions,
-    plan=plan,
-    interval="every",
-    family=Family.AFTERWARDS,
-    cited="NSDI'24",
-    mark=Provenance.RECALLED,
-)
+    "parcae", "work is moved away from nodes that are announced to go, before they do",
+    "Parcae (Duan et al. 2024, NSDI): mechanism recalled", options("throughput grows", OWN_OPTIONS),
+    plan, interval="every", family=Family.AFTERWARDS, cited="NSDI'24", mark=Provenance.RECALLED,
+)  # fmt: skip

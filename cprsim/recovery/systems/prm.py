@@ -15,82 +15,73 @@ samples that were read and are read again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
+from cprsim.recovery.options import Option
 from cprsim.recovery.policy import Policy, Reverts, Rule, Stage, StageKind
-from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, options
 
 WHOSE = {"all": Reverts.ALL, "struck": Reverts.STRUCK}
 
 
-@dataclass(frozen=True, slots=True)
-class PrmOptions:
-    """What a rebuild takes, and whose state goes back where others than readers fail."""
-
-    rebuild: float | None = option(
-        None, "time", "until all data that a reader held is rebuilt, none approximated; needed"
-    )
-    less: float = option(
-        0.559, "share", "of that time, what approximating samples saves; 0: none is (published)"
-    )
-    readers: str = option("reader", "word", "the role that holds the training data")
-    model: str = option(
-        "all", "word", "whose state goes back to the last save: `all` or the shards `struck`"
-    )
-    load: float | None = option(
-        None, "time", "of what goes back, from the last save; default: of the whole model"
-    )
-    every: float | None = option(None, "time", "progress between saves; default: Young's")
+OPTIONS = options(
+    "rebuild every",
+    {
+        "less": Option(
+            0.559, "share", "of a rebuild, what approximating samples saves; 0: none is (published)"
+        ),
+        "readers": Option("reader", "word", "the role that holds the training data"),
+        "model": Option(
+            "all", "word", "whose state goes back to the last save: `all` or the shards `struck`"
+        ),
+        "load": Option(
+            None, "time", "of what goes back, from the last save; default: of the whole model"
+        ),
+    },
+)
 
 
-def plan(facts: JobFacts, options: PrmOptions, name: str) -> Policy:
-    check(facts, options, name)
-    assert options.rebuild is not None
-    rebuilt = Stage(StageKind.LOAD, Constant((1.0 - options.less) * options.rebuild))
-    every_h = pieces.own_interval_h(facts, options.every, name)
+def plan(facts: JobFacts, o: Any, name: str) -> Policy:
+    check(facts, o, name)
+    rebuilt = Stage(StageKind.LOAD, Constant((1.0 - o.less) * o.rebuild))
+    every_h = pieces.own_interval_h(facts, o.every, name)
     stages = pieces.restart(facts, pieces.LOAD)
-    load = None if options.load is None else Constant(options.load)
+    load = None if o.load is None else Constant(o.load)
     return Policy(
         name,
         rules=(
-            Rule(Reverts.NOBODY, pieces.restart(facts, rebuilt), roles=(options.readers,)),
-            Rule(WHOSE[options.model], stages, sources=(pieces.REMOTE,)),
+            Rule(Reverts.NOBODY, pieces.restart(facts, rebuilt), roles=(o.readers,)),
+            Rule(WHOSE[o.model], stages, sources=(pieces.REMOTE,)),
         ),
         tiers=(pieces.remote_tier(facts, load),),
         captures=(pieces.remote_saves(facts, every_h),),
     )
 
 
-def check(facts: JobFacts, options: PrmOptions, name: str) -> None:
+def check(facts: JobFacts, o: Any, name: str) -> None:
     """Raise ParameterError for options out of range, and a job without such readers."""
     roles = [role.name for role in facts.cluster.roles]
-    if options.readers not in roles or options.readers == facts.role:
+    if o.readers not in roles or o.readers == facts.role:
         raise ParameterError(
             f"{name} rebuilds the data of readers, and no other role of the job is called "
-            f"`{options.readers}`: give `cluster.others`, as {{{options.readers}: 12}}"
+            f"`{o.readers}`: give `cluster.others`, as {{{o.readers}: 12}}"
         )
-    if options.rebuild is None:
+    if o.rebuild is None:
         raise ParameterError(f"{name} rebuilds a reader's data: give `rebuild`, a time")
-    pieces.require_not_negative(name, rebuild=options.rebuild, load=options.load)
-    if not 0.0 <= options.less <= 1.0:
-        raise ParameterError(f"`less` of {name} is {options.less}; it lies between 0 and 1")
-    if options.model not in WHOSE:
-        raise ParameterError(f"`model` of {name} is `{options.model}`: say `all` or `struck`")
+    pieces.require_not_negative(name, rebuild=o.rebuild, load=o.load)
+    if not 0.0 <= o.less <= 1.0:
+        raise ParameterError(f"`less` of {name} is {o.less}; it lies between 0 and 1")
+    if o.model not in WHOSE:
+        raise ParameterError(f"`model` of {name} is `{o.model}`: say `all` or `struck`")
 
 
 SYSTEM = System(
-    name="prm",
-    summary="readers rebuild the training data that a lost one held, some of it approximated",
-    source="PRM (IWQoS 2022): savings published in its abstract, mechanism recalled",
-    options=PrmOptions,
-    plan=plan,
-    interval="every",
+    "prm", "readers rebuild the training data that a lost one held, some of it approximated",
+    "PRM (IWQoS 2022): savings published in its abstract, mechanism recalled",
+    OPTIONS, plan, interval="every", family=Family.PARITY, cited="IWQoS'22",
+    mark=Provenance.RECALLED, needs=(("rebuild", "9 min"),),
     not_counted="what approximated samples cost in accuracy is not priced",
-    family=Family.PARITY,
-    cited="IWQoS'22",
-    mark=Provenance.RECALLED,
-    needs=(("rebuild", "9 min"),),
-)
+)  # fmt: skip

@@ -15,9 +15,11 @@ Not modelled: which stage waits for which; selective logging; the memory that lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 from cprsim.recovery import pieces
+from cprsim.recovery.options import Option
 from cprsim.recovery.policy import (
     Medium,
     Policy,
@@ -30,74 +32,49 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
-from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, options
 from cprsim.recovery.systems import per_step
 
 LOGS = "logs"
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayOptions:
-    """How often it saves, how fast logs are worked through, and what writing them costs."""
-
-    every: float | None = option(
-        None, "time", "progress between saves; default: Young's for the replays"
-    )
-    replay_speed: float = option(
-        1.0, "number", "of a replay, relative to training; no figure known"
-    )
-    tax: float = option(
-        0.0, "number", "hours that logs add to each hour of work; no figure known", unknown=True
-    )
+SPEED = Option(1.0, "number", "of a replay, relative to training; no figure known")
 
 
-def replayed(facts: JobFacts, options: ReplayOptions, name: str) -> Policy:
+def replayed(facts: JobFacts, o: Any, name: str) -> Policy:
     """The struck work through the logs while the others wait."""
-    pieces.require_positive(name, replay_speed=options.replay_speed)
-    pieces.require_not_negative(name, tax=options.tax)
-    slower = replace(facts, mtbf_h=options.replay_speed * facts.mtbf_h)
-    every_h = pieces.own_interval_h(slower, options.every, name)
+    pieces.require_positive(name, replay_speed=o.replay_speed)
+    pieces.require_not_negative(name, tax=o.tax)
+    slower = replace(facts, mtbf_h=o.replay_speed * facts.mtbf_h)
+    every_h = pieces.own_interval_h(slower, o.every, name)
     stages = pieces.restart(facts, pieces.LOAD, Stage(StageKind.REPLAY))
     rule = Rule(
         Reverts.STRUCK, stages, needs=(LOGS,), sources=(pieces.REMOTE,),
-        replay_speed=options.replay_speed,
+        replay_speed=o.replay_speed,
     )  # fmt: skip
-    return Policy(
-        name,
-        rules=(rule, pieces.back_to_remote(facts)),
-        tiers=(Tier(LOGS, Medium.HOST, Ring(2), facts.role), pieces.remote_tier(facts)),
-        captures=(pieces.remote_saves(facts, every_h),),
-        tax=Tax(compute=options.tax),
-    )
+    logs = Tier(LOGS, Medium.HOST, Ring(2), facts.role)
+    return pieces.backed(name, facts, rule, logs, every_h, tax=Tax(compute=o.tax))
 
 
-def undone(facts: JobFacts, options: per_step.Replicated, name: str) -> Policy:
+def undone(facts: JobFacts, o: Any, name: str) -> Policy:
     """All repeat the step before, for one of them has begun to apply its update."""
-    policy = per_step.replicated(facts, options, name)
+    policy = per_step.replicated(facts, o, name)
     undo, beyond = policy.rules
     return replace(policy, rules=(replace(undo, to=To.STEP_BEFORE), beyond))
 
 
 SYSTEMS = (
     System(
-        name="swift",
-        summary="a struck stage replays its neighbours' logs from the last save; the others wait",
-        source="Swift (Zhong et al. 2023, PPoPP): mechanism recalled",
-        options=ReplayOptions, plan=replayed, interval="every", family=Family.REPLAY,
-        cited="PPoPP'23", mark=Provenance.RECALLED,
+        "swift",
+        "a struck stage replays its neighbours' logs from the last save; the others wait",
+        "Swift (Zhong et al. 2023, PPoPP): mechanism recalled",
+        options("every tax", {"replay_speed": SPEED}), replayed, interval="every",
+        family=Family.REPLAY, cited="PPoPP'23", mark=Provenance.RECALLED,
     ),
     System(
-        name="tranlogs",
-        summary="swift, with logs of transfers between stages",
-        source="TranLogs: mechanism recalled",
-        options=ReplayOptions, plan=replayed, interval="every", family=Family.REPLAY,
-        cited="TranLogs", mark=Provenance.RECALLED, alias_of="swift",
-    ),
-    System(
-        name="swift-undo",
-        summary="the half-applied update is undone; the lost node copies from a replica",
-        source="Swift (Zhong et al. 2023, PPoPP): mechanism recalled",
-        options=per_step.Replicated, plan=undone, interval="backstop", family=Family.REPLAY,
+        "swift-undo", "the half-applied update is undone; the lost node copies from a replica",
+        "Swift (Zhong et al. 2023, PPoPP): mechanism recalled",
+        per_step.REPLICATED, undone, interval="backstop", family=Family.REPLAY,
         cited="PPoPP'23", mark=Provenance.RECALLED,
     ),
 )  # fmt: skip

@@ -17,46 +17,36 @@ next restart.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.legal import MOST_UNITS
+from cprsim.recovery.options import Option
 from cprsim.recovery.policy import (
     Elastic,
     Groups,
     Medium,
     Policy,
-    Reverts,
     Ring,
-    Rule,
     Stage,
     StageKind,
     Tax,
     Tier,
-    To,
 )
-from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, options
+
+OWN_OPTIONS = {
+    "stacked": Option(3, "count", "shards that each group holds, r (assumed)"),
+    "regroup": Option(0.0, "time", "until a lost group is masked; no figure known", True),
+    "speed": Option(0.5, "share", "of the job while groups are missing (derived)"),
+}
 
 
-@dataclass(frozen=True, slots=True)
-class SpareOptions:
-    """How many shards are stacked, and what a lost group costs."""
-
-    stacked: int = option(3, "count", "shards that each group holds, r (assumed)")
-    regroup: float = option(
-        0.0, "time", "until a lost group is masked; no figure known", unknown=True
-    )
-    speed: float = option(0.5, "share", "of the job while groups are missing (derived)")
-    backstop: float | None = option(
-        None, "time", "progress between saves; default: Young's for the losses of a whole shard"
-    )
-
-
-def plan(facts: JobFacts, options: SpareOptions, name: str) -> Policy:
+def plan(facts: JobFacts, o: Any, name: str) -> Policy:
     step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
-    n, stacked = facts.n_nodes, options.stacked
+    n, stacked = facts.n_nodes, o.stacked
     if pieces.replicas_of_job(facts, name) != n:
         raise ParameterError(
             f"{name} needs a replica on each node, which stands for a group: {facts.replicas} "
@@ -64,31 +54,26 @@ def plan(facts: JobFacts, options: SpareOptions, name: str) -> Policy:
         )
     if not 2 <= stacked <= n:
         raise ParameterError(f"`stacked` of {name} is {stacked}; it must lie between 2 and {n}")
-    if not 0.0 < options.speed <= 1.0:
-        raise ParameterError(f"`speed` of {name} is {options.speed}; above 0 and at most 1")
-    pieces.require_positive(name, backstop=options.backstop)
+    if not 0.0 < o.speed <= 1.0:
+        raise ParameterError(f"`speed` of {name} is {o.speed}; above 0 and at most 1")
+    pieces.require_positive(name, backstop=o.backstop)
     masked = (
         Stage(StageKind.DETECT),
-        Stage(StageKind.REGROUP, Constant(options.regroup)),
+        Stage(StageKind.REGROUP, Constant(o.regroup)),
         Stage(StageKind.WAIT, blocks=False),
         Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
         Stage(StageKind.LOAD, facts.to_peer(name, stacked), blocks=False),
     )
     down_h = facts.reschedule.mean_h + facts.to_peer(name, stacked).mean_h
     around = Groups(2 * stacked - 1, stacked - 1)  # r neighbours, of which the struck one is any
-    every_h = pieces.backstop_h(facts, options.backstop, around, down_h, neighbours=True)
-    speeds = (1.0, *(options.speed,) * (min(n, MOST_UNITS) - 1))
-    return Policy(
+    every_h = pieces.backstop_h(facts, o.backstop, around, down_h, neighbours=True)
+    speeds = (1.0, *(o.speed,) * (min(n, MOST_UNITS) - 1))
+    return pieces.backed(
         name,
-        rules=(
-            Rule(Reverts.ALL, masked, To.STEP_BEGUN, needs=("stacks",)),
-            pieces.back_to_remote(facts),
-        ),
-        tiers=(
-            Tier("stacks", Medium.DEVICE, Ring(stacked), facts.role),
-            pieces.remote_tier(facts),
-        ),
-        captures=(pieces.remote_saves(facts, every_h),),
+        facts,
+        pieces.retry("stacks", masked),
+        Tier("stacks", Medium.DEVICE, Ring(stacked), facts.role),
+        every_h,
         elastic=Elastic(facts.role, speeds),
         tax=Tax(memory=stacked - 1.0),
         step_h=step_h,
@@ -96,13 +81,8 @@ def plan(facts: JobFacts, options: SpareOptions, name: str) -> Policy:
 
 
 SYSTEM = System(
-    name="spare",
-    summary="each group holds the shards of others too, and computes them when those are lost",
-    source="SPARe (Lee et al. 2026, ICML): mechanism and formula recalled; speed derived",
-    options=SpareOptions,
-    plan=plan,
-    interval="backstop",
-    family=Family.ELASTIC,
-    cited="ICML'26",
-    mark=Provenance.RECALLED,
-)
+    "spare", "each group holds the shards of others too, and computes them when those are lost",
+    "SPARe (Lee et al. 2026, ICML): mechanism and formula recalled; speed derived",
+    options("backstop", OWN_OPTIONS), plan, interval="backstop", family=Family.ELASTIC,
+    cited="ICML'26", mark=Provenance.RECALLED,
+)  # fmt: skip

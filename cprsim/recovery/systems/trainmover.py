@@ -17,10 +17,11 @@ takes of the network beside the job.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
+from cprsim.recovery.options import EVERY, Option
 from cprsim.recovery.policy import (
     Groups,
     Medium,
@@ -32,34 +33,30 @@ from cprsim.recovery.policy import (
     Tax,
     Tier,
 )
-from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, options
 from cprsim.recovery.systems.node_copies import standbys
 
 ENOUGH = 0.99  # of the time; assumed
 
 
-@dataclass(frozen=True, slots=True)
-class TrainmoverOptions:
-    """What a change of places takes, and how long before it has to be announced."""
-
-    downtime: float = option(20 / 3600, "time", "of a change of places; around 20 s are published")
-    prepare: float | None = option(
+OWN_OPTIONS = {
+    "downtime": Option(20 / 3600, "time", "of a change of places; around 20 s are published"),
+    "prepare": Option(
         None, "time", "of a standby beside the job; default: a node's state by its link"
-    )
-    every: float | None = option(
-        None, "time", "progress between saves; default: Young's for what is not announced"
-    )
+    ),
+    "every": Option(None, "time", f"{EVERY}Young's for what is not announced"),
+}
 
 
-def plan(facts: JobFacts, options: TrainmoverOptions, name: str) -> Policy:
-    pieces.require_not_negative(name, downtime=options.downtime, prepare=options.prepare)
-    prepare_h = facts.to_peer(name).mean_h if options.prepare is None else options.prepare
+def plan(facts: JobFacts, o: Any, name: str) -> Policy:
+    pieces.require_not_negative(name, downtime=o.downtime, prepare=o.prepare)
+    prepare_h = facts.to_peer(name).mean_h if o.prepare is None else o.prepare
     known = tuple(
         one.name for one in facts.scopes if one.notice_h > 0.0 and one.notice_h >= prepare_h
     )
     unannounced = facts.striking([one for one in facts.scopes if one.name not in known])
-    every_h = pieces.own_interval_h(unannounced, options.every, name)
-    moved = Stage(StageKind.REGROUP, Constant(options.downtime))
+    every_h = pieces.own_interval_h(unannounced, o.every, name)
+    moved = Stage(StageKind.REGROUP, Constant(o.downtime))
     unforeseen = Rule(
         Reverts.ALL,
         (Stage(StageKind.DETECT), Stage(StageKind.WAIT), moved, pieces.LOAD),
@@ -88,13 +85,9 @@ def _more_nodes(facts: JobFacts) -> float:
 
 
 SYSTEM = System(
-    name="trainmover",
-    summary="standbys take the places of nodes that fail; beside the job where that is announced",
-    source="TrainMover (Lao et al., OSDI 2026): mechanism and downtime published, saves assumed",
-    options=TrainmoverOptions,
-    plan=plan,
-    interval="every",
-    family=Family.AFTERWARDS,
-    cited="OSDI'26",
-    mark=Provenance.PUBLISHED,
-)
+    "trainmover",
+    "standbys take the places of nodes that fail; beside the job where that is announced",
+    "TrainMover (Lao et al., OSDI 2026): mechanism and downtime published, saves assumed",
+    options("", OWN_OPTIONS), plan, interval="every", family=Family.AFTERWARDS,
+    cited="OSDI'26", mark=Provenance.PUBLISHED,
+)  # fmt: skip

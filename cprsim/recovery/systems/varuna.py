@@ -11,7 +11,7 @@ Assumptions: without `restarts`, a restart takes as long whatever the number of 
 artifact it takes 33 to 96 s on 29 to 15 of them. Their mean changes little where many saves are
 made between failures; where hardly one is, each restart decides whether another fits in: with a
 failure each 10 min 4 % fewer samples are trained than in the artifact, but 1 % more with restarts
-by nodes (derived; both in the tests). With fewer units than the table of throughput knows the job
+by nodes (derived). With fewer units than the table of throughput knows the job
 stands still until one is back. A node that comes back in the very restart that another one's loss
 strikes waits for that one too.
 
@@ -20,12 +20,14 @@ Not modelled: the profiling and the search for a shape, whose result is the tabl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
-from cprsim.recovery.elastic_table import elastic_of, grows, until_it_grows
+from cprsim.recovery.elastic_table import elastic_of, until_it_grows
+from cprsim.recovery.options import EVERY, Option
 from cprsim.recovery.policy import (
     Capture,
     Medium,
@@ -37,53 +39,41 @@ from cprsim.recovery.policy import (
     StageKind,
     Tier,
 )
-from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, options
 
-
-@dataclass(frozen=True, slots=True)
-class VarunaOptions:
-    """How fast the job works without some nodes, how often it saves, and what a restart takes."""
-
-    throughput: tuple[float, ...] | None = option(
-        None,
-        "table",
-        "samples per time with all units, with one fewer, and so on; default: in proportion",
-    )
-    unit_nodes: int = option(1, "count", "nodes that are left out together")
-    every: float | None = option(
-        None, "time", "progress between saves, a step at least; default: 10 steps"
-    )
-    restart: float | None = option(
+OWN_OPTIONS = {
+    "every": Option(None, "time", f"{EVERY}10 steps; a step at least"),
+    "restart": Option(
         None,
         "time",
         "stall of a restart, the load included; default: the job's rescheduling and load",
-    )
-    restarts: tuple[float, ...] | None = option(
+    ),
+    "restarts": Option(
         None,
         "stalls",
         "the same with one unit missing, with two and so on, instead of one `restart`",
-    )
-    grows: float | str = grows("at once", "recalled")
+    ),
+}
 
 
-def plan(facts: JobFacts, options: VarunaOptions, name: str) -> Policy:
+def plan(facts: JobFacts, o: Any, name: str) -> Policy:
     step_h = facts.needed("step_h", "varuna, which saves after whole steps,")
-    elastic = elastic_of(facts, options.throughput, options.unit_nodes, "varuna")
-    pieces.require_positive("varuna", every=options.every)
-    pieces.require_not_negative("varuna", restart=options.restart)
-    if options.restarts is not None:
-        if options.restart is not None:
+    elastic = elastic_of(facts, o.throughput, o.unit_nodes, "varuna")
+    pieces.require_positive("varuna", every=o.every)
+    pieces.require_not_negative("varuna", restart=o.restart)
+    if o.restarts is not None:
+        if o.restart is not None:
             raise ParameterError("`restart` and `restarts` of varuna both say what one takes")
-        elastic = replace(elastic, regroup_h=(options.restarts[0], *options.restarts))
+        elastic = replace(elastic, regroup_h=(o.restarts[0], *o.restarts))
     stages = (
         Stage(StageKind.DETECT),
-        *restarting(facts, options),
+        *restarting(facts, o),
         Stage(StageKind.WAIT, blocks=False, each=True),
         Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
-        *until_it_grows(options.grows),
-        *growing(facts, options),
+        *until_it_grows(o.grows),
+        *growing(facts, o),
     )
-    own = options.restart is not None or options.restarts is not None
+    own = o.restart is not None or o.restarts is not None
     load = None if own else facts.load
     return Policy(
         name,
@@ -92,7 +82,7 @@ def plan(facts: JobFacts, options: VarunaOptions, name: str) -> Policy:
         captures=(
             Capture(
                 "remote",
-                10 * step_h if options.every is None else max(options.every, step_h),
+                10 * step_h if o.every is None else max(o.every, step_h),
                 stall=facts.save_stall,
                 background=facts.save_background,
             ),
@@ -102,32 +92,28 @@ def plan(facts: JobFacts, options: VarunaOptions, name: str) -> Policy:
     )
 
 
-def restarting(facts: JobFacts, options: VarunaOptions) -> tuple[Stage, ...]:
+def restarting(facts: JobFacts, o: Any) -> tuple[Stage, ...]:
     """On the nodes that are left."""
-    if options.restarts is not None:
+    if o.restarts is not None:
         return (Stage(StageKind.REGROUP),)
-    if options.restart is not None:
-        return (Stage(StageKind.REGROUP, Constant(options.restart)),)
+    if o.restart is not None:
+        return (Stage(StageKind.REGROUP, Constant(o.restart)),)
     return Stage(StageKind.RESCHEDULE, facts.reschedule), Stage(StageKind.LOAD)
 
 
-def growing(facts: JobFacts, options: VarunaOptions) -> tuple[Stage, ...]:
+def growing(facts: JobFacts, o: Any) -> tuple[Stage, ...]:
     """With a node that has come back, from a save made for it; the load is booked as `regroup`."""
-    if options.restarts is not None:
+    if o.restarts is not None:
         return Stage(StageKind.SAVE, facts.save_stall), Stage(StageKind.REGROUP)
-    restart = facts.load if options.restart is None else Constant(options.restart)
+    restart = facts.load if o.restart is None else Constant(o.restart)
     return Stage(StageKind.SAVE, facts.save_stall), Stage(StageKind.REGROUP, restart)
 
 
 SYSTEM = System(
-    name="varuna",
-    summary="saves every few steps; the job starts again in another shape on the nodes left",
-    source="Athlur et al. 2022 (EuroSys): mechanism recalled; interval, restart and throughput of "
-    "the executed artifact of Oobleck",
-    options=VarunaOptions,
-    plan=plan,
-    interval="every",
-    family=Family.ELASTIC,
-    cited="EuroSys'22",
-    mark=Provenance.RECALLED,
-)
+    "varuna",
+    "saves every few steps; the job starts again in another shape on the nodes left",
+    "Athlur et al. 2022 (EuroSys): mechanism recalled; interval, restart and throughput of the "
+    "executed artifact of Oobleck",
+    options("throughput unit_nodes grows", OWN_OPTIONS), plan, interval="every",
+    family=Family.ELASTIC, cited="EuroSys'22", mark=Provenance.RECALLED,
+)  # fmt: skip

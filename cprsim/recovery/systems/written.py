@@ -17,8 +17,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Duration, OverLink
-from cprsim.recovery.levels import nearest_failures_per_h
-from cprsim.recovery.pieces import require_positive
+from cprsim.recovery.pieces import nearest_failures_per_h, require_positive
 from cprsim.recovery.policy import (
     Capture,
     Elastic,

@@ -56,6 +56,34 @@ def facts(n_nodes: int = 8, **changes: object) -> JobFacts:
     )
 
 
+def every_system_s_job() -> JobFacts:
+    """A job that all systems can serve; every number is made up."""
+    scopes = (
+        Scope("process", Reach.PROCESS, Constant(1 / 60), needs_node=False),
+        Scope("restart", Reach.NODE, Constant(3 / 60), needs_node=False),
+        Scope("node", Reach.NODE, Constant(3 / 60), notice_h=2 / 60),
+        Scope("rack", Reach.RACK, Constant(3 / 60)),
+        Scope("all", Reach.ALL, Constant(3 / 60)),
+    )
+    return JobFacts(
+        useful_h=200.0,
+        cluster=Cluster((Role("worker", 40, Holds.SHARD), Role("reader", 4, Holds.NOTHING))),
+        role="worker",
+        scopes=scopes,
+        shares=(0.6, 0.1, 0.27, 0.02, 0.01),
+        mtbf_h=8.0,
+        save_stall=Constant(10 / 3600),
+        save_background=Constant(40 / 3600),
+        load=Constant(40 / 3600),
+        reschedule=Constant(4 / 60),
+        replicas=40,
+        step_h=10 / 3600,
+        state_bytes=100e9,
+        node_bytes_per_h=50e9 * 3600,
+        remote_bytes_per_h=100e9 * 3600,
+    )
+
+
 def planned(system: str, job: JobFacts | None = None, **options: object) -> Policy:
     """The system's policy; options are numbers as the system reads them [h, bytes/h]."""
     job = facts() if job is None else job

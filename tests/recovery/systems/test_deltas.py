@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cprsim.analytic.systems import intermittent_save_fraction
-from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.recovery.systems.deltas import bits_for, mean_fractions
+from cprsim.recovery.systems.deltas import (
+    bits_for,
+    increment_fraction,
+    increments_before_whole,
+    mean_fractions,
+)
 from tests.recovery.systems.by_hand import (
     LOAD_H,
     NODE,
@@ -25,7 +30,6 @@ SIZES = [0.26 * i**0.28 for i in range(1, 9)]  # the 8 increments between two wh
 def test_intermittent_increments_write_what_the_rule_says_and_read_one_of_them() -> None:
     written, read = mean_fractions("intermittent", 0.26, 0.28, 1000)
     assert written == approx((1 + sum(SIZES)) / 9)
-    assert written == approx(intermittent_save_fraction(0.26, 0.28))
     assert written == pytest.approx(0.4515, abs=5e-5)
     assert read == approx(1 + sum(SIZES) / 9)
 
@@ -79,17 +83,30 @@ def test_ssdc_writes_what_lies_above_the_threshold() -> None:
     assert capture.background == Constant(0.125 * PERSIST_H)
 
 
-REFUSED = [
-    ("ssdc", {}, "give `fraction`"),
-    ("check-n-run", {"chain": "twice"}, "`chain` is `twice`"),
-    ("check-n-run", {"bits": 64}, "`bits` of check-n-run is 64"),
-    ("check-n-run", {"every": 0.0}, "`every` of check-n-run is 0"),
-]
+def saves(first: float, growth: float, n_saves: int) -> list[float]:
+    """Sizes of a store's saves, which is whole again when that pays by the rule."""
+    sizes: list[float] = []
+    since_whole: list[float] = []
+    for _ in range(n_saves):
+        n_increments = len(since_whole) - 1
+        whole_pays = not since_whole or (
+            n_increments > 0 and sum(since_whole) <= len(since_whole) * since_whole[-1]
+        )
+        if whole_pays:
+            since_whole = [1.0]
+        else:
+            since_whole.append(min(1.0, first * len(since_whole) ** growth))
+        sizes.append(since_whole[-1])
+    return sizes
 
 
-@pytest.mark.parametrize(("name", "options", "message"), REFUSED)
-def test_what_makes_no_sense_is_refused(
-    name: str, options: dict[str, object], message: str
+@given(st.floats(0.05, 0.9), st.floats(0.05, 1.5))
+def test_a_store_that_follows_the_rule_is_whole_again_when_it_says(
+    first: float, growth: float
 ) -> None:
-    with pytest.raises(ParameterError, match=message):
-        planned(name, **options)
+    n = increments_before_whole(first, growth)
+    sizes = saves(first, growth, n + 2)
+    assert sizes[-1] == 1.0
+    assert [increment_fraction(i, first, growth) for i in range(1, n + 1)] == approx(sizes[1:-1])
+    written, _ = mean_fractions("intermittent", first, growth, 2 * n + 2)
+    assert written == approx(sum(sizes[:-1]) / (n + 1))

@@ -1,28 +1,20 @@
-"""GEMINI: small cases by hand, survival against counts of failed sets, and 105 wasted minutes."""
+"""GEMINI: small cases by hand; what survives, and what is wasted, is in the study `systems`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
-from math import comb, inf, sqrt
-from random import Random
+from math import inf
 
-import numpy as np
 import pytest
 
-from cprsim.analytic.survival import p_groups_survive, p_ring_survives
-from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Role
-from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
-from cprsim.recovery.systems.gemini import SYSTEM, GeminiOptions
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
-from tests import closed_forms
-from tests.recovery.poisson import PoissonFailures
+from tests.recovery.systems import by_hand
 
 PROCESS, NODE, EVERYTHING = range(3)
 SCOPES = (
@@ -55,14 +47,10 @@ def facts(n_nodes: int = 4, **changes: object) -> JobFacts:
 
 
 def planned(job: JobFacts, **options: object) -> Policy:
-    policy = SYSTEM.plan(job, GeminiOptions(**options), "gemini")
-    require_legal(policy, job.cluster, job.scopes)
-    return policy
+    return by_hand.planned("gemini", job, **options)
 
 
-def run(
-    job: JobFacts, failures: GivenFailures | PoissonFailures, clock: Clock, **options: object
-) -> CostBreakdown:
+def run(job: JobFacts, failures: GivenFailures, clock: Clock, **options: object) -> CostBreakdown:
     simulated = simulated_job(job, clock, **options)
     n = failures.n_replications
     draws = BlockDraws(simulated, 0, 0, n, range(n))
@@ -185,132 +173,3 @@ def test_remote_saves_take_what_is_known_of_them_and_follow_one_another_at_most(
     by_job = facts(remote_bytes_per_h=None, save_background=Constant(1.0))
     assert remote(by_job) == (3.0, 1.25)
     assert remote(by_job, remote_every=0.5) == (1.25, 1.25)
-
-
-REFUSED = [
-    ({}, {"copies": 1}, "`copies` is 1"),
-    ({}, {"copies": 5}, "at most 4, the nodes of `state`"),
-    ({}, {"copies": 3}, "make no groups of 3"),
-    ({}, {"placement": "random"}, "`placement` is `random`"),
-    ({}, {"every": 0.0}, "`every` is 0.0 h"),
-    ({}, {"idle": 0.0}, "`idle` is 0.0 h"),
-    ({}, {"idle": 0.75}, "at most a step, 0.5 h"),
-    ({}, {"remote_every": 0.0}, "`remote_every` is 0.0 h"),
-    ({"step_h": None}, {}, "the time of a training step"),
-    ({"step_h": None}, {"every": 0.5, "idle": 0.1}, "`idle` of gemini needs"),
-    ({"state_bytes": None}, {}, "gemini needs the state of a node"),
-    ({"node_bytes_per_h": None}, {}, "gemini needs the bandwidth between nodes"),
-]
-
-
-@pytest.mark.parametrize(("changes", "options", "message"), REFUSED)
-def test_a_job_that_it_can_t_serve_is_refused(
-    changes: dict[str, object], options: dict[str, object], message: str
-) -> None:
-    with pytest.raises(ParameterError, match=message):
-        planned(facts(**changes), **options)
-
-
-# --------------------------------------------------------------------------- survival
-
-# Machines, copies, failures: exact in groups, GEMINI's formula (a bound from k = 2 m on), in a ring
-SURVIVAL = [
-    (16, 2, 2, 0.9333, 0.9333, 0.8667),
-    (16, 2, 3, 0.8000, 0.8000, 0.6286),
-    (16, 2, 4, 0.6154, 0.6000, 0.3626),
-    (1000, 2, 2, 0.9990, 0.9990, None),
-    (1000, 2, 3, 0.9970, 0.9970, None),
-]
-N_DRAWN = 20_000
-
-
-def p_counted(n: int, m: int, k: int, placement: str) -> float:
-    """The share of sets of k failed machines that leave each shard a holder."""
-    if n > 100:  # by hand: a pair of neighbours, and for k = 3 any third machine
-        return 1.0 - (n // m) * comb(n - m, k - m) / comb(n, k)
-    starts = range(0, n, m) if placement == "group" else range(n)
-    holders = [{(start + i) % n for i in range(m)} for start in starts]
-    failed = [set(some) for some in combinations(range(n), k)]
-    return sum(not any(shard <= some for shard in holders) for some in failed) / len(failed)
-
-
-@pytest.mark.parametrize(("n", "m", "k", "exact", "bound", "ring"), SURVIVAL)
-def test_the_probability_of_recovery_from_memory_is_the_count_s(
-    n: int, m: int, k: int, exact: float, bound: float, ring: float | None
-) -> None:
-    counted = p_counted(n, m, k, "group")
-    assert counted == pytest.approx(exact, abs=5e-5)
-    assert p_groups_survive(n, m, k) == pytest.approx(counted, abs=1e-9)
-    formula = max(0.0, 1.0 - n * comb(n - m, k - m) / (m * comb(n, k)))
-    assert formula == pytest.approx(bound, abs=5e-5)
-    assert closed_forms.p_groups_survive_bound(n, m, k) == pytest.approx(formula, abs=1e-9)
-    if ring is not None:
-        assert p_counted(n, m, k, "ring") == pytest.approx(ring, abs=5e-5)
-        assert p_ring_survives(n, m, k) == pytest.approx(p_counted(n, m, k, "ring"), abs=1e-9)
-
-
-SIMULATED = [(n, m, k, "group") for n, m, k, *_ in SURVIVAL] + [
-    (16, 2, k, "ring") for k in (2, 3, 4)
-]
-
-
-@pytest.mark.parametrize(("n", "m", "k", "placement"), SIMULATED)
-def test_simulated_jobs_recover_from_memory_as_often(
-    n: int, m: int, k: int, placement: str
-) -> None:
-    rng, draw = np.random.default_rng(11), Random(11)
-    at_h = rng.uniform(0.6, 2.9, N_DRAWN)  # after the first copy, before the first remote save
-    slots = [tuple(draw.sample(range(n), k)) for _ in range(N_DRAWN)]
-    failures = GivenFailures(
-        tuple((failure(at, *some),) for at, some in zip(at_h.tolist(), slots, strict=True))
-    )
-    costs = run(facts(n, useful_h=3.25), failures, Clock.WALL, placement=placement, copies=m)
-    from_memory = costs.hours_of("load") < LOAD_H / 2.0
-    newest_h = 0.5 * np.floor((at_h - FETCH_H) / 0.5)
-    lost_h = np.where(from_memory, at_h - newest_h, at_h)
-    np.testing.assert_allclose(costs.hours_of("lost"), lost_h, atol=1e-9)
-    p = p_counted(n, m, k, placement)
-    standard_error = sqrt(p * (1.0 - p) / N_DRAWN)
-    assert abs(from_memory.mean() - p) <= 4.0 * standard_error, (
-        f"{from_memory.mean():.5f} simulated, {p:.5f} counted, standard error {standard_error:.2g}"
-    )
-
-
-# --------------------------------------------------------------------------- wasted time
-
-
-def test_a_lost_model_of_530e9_parameters_wastes_106_minutes_from_the_remote_storage() -> None:
-    # 42 min since the last save began, 21 of the next, 42 to load: 105 min in all (Wang et al.
-    # 2023 as others quote it, secondary). 530e9 parameters of 12 bytes over 20 Gbit/s take
-    # 42.4 min, and 2.5 times that is 106.0 (derived).
-    whole_h = 530e9 * 12.0 / (20e9 / 8.0 * 3600.0)
-    assert 60.0 * whole_h == pytest.approx(42.4, abs=1e-9)
-    job = facts(
-        16,
-        useful_h=100.0 * whole_h,
-        state_bytes=530e9 * 12.0 / 16.0,
-        node_bytes_per_h=400e9 / 8.0 * 3600.0,
-        remote_bytes_per_h=20e9 / 8.0 * 3600.0,
-        load=Constant(whole_h),
-        step_h=whole_h / 4.0,
-    )
-    options = {"remote_every": 0.01}  # as often as the storage can
-    rate = 0.02
-    clock = Clock.PROGRESS
-    failures = PoissonFailures.draw(
-        simulated_job(job, clock, **options), (0.0, 0.0, rate), 20_000, until_h=job.useful_h,
-        seed=11, together=16,
-    )  # fmt: skip
-    costs = run(job, failures, clock, **options)
-    n = costs.n_failures
-    age_h = closed_forms.content_age_h(job.useful_h, whole_h, whole_h)
-    assert age_h == pytest.approx(1.5 * whole_h, rel=0.007)
-    assert 60.0 * (1.5 * whole_h + whole_h) == pytest.approx(106.0, abs=0.01)
-    wasted_h = costs.hours_of("lost") + costs.hours_of("load")
-    surplus_h = wasted_h - n * (age_h + whole_h)
-    standard_error = float(surplus_h.std(ddof=1)) / sqrt(len(n)) / n.mean()
-    per_failure_h = float(wasted_h.mean() / n.mean())
-    assert abs(surplus_h.mean() / n.mean()) <= 4.0 * standard_error, (
-        f"{60 * per_failure_h:.3f} min per failure, {60 * (age_h + whole_h):.3f} in theory, "
-        f"standard error {60 * standard_error:.2g}"
-    )

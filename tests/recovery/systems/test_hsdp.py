@@ -1,25 +1,21 @@
-"""Fault-tolerant HSDP: small cases by hand, and effective time on each clock of failures."""
+"""Fault-tolerant HSDP: small cases by hand; its effective time is in the study `systems`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from math import exp, inf, sqrt
+from math import inf, sqrt
 
 import numpy as np
 import pytest
 
-from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Role
-from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
-from cprsim.recovery.systems.hsdp import SYSTEM, HsdpOptions
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
-from tests import closed_forms
-from tests.recovery.poisson import PoissonFailures
+from tests.recovery.systems import by_hand
 
 STALL_H, RESCHEDULE_H, COPY_H = 0.0625, 0.5, 0.25
 ABSENT_H = RESCHEDULE_H + COPY_H  # hours in which the others work
@@ -51,16 +47,14 @@ def facts(n_nodes: int = 8, **changes: object) -> JobFacts:
 
 
 def planned(job: JobFacts, **options: object) -> Policy:
-    policy = SYSTEM.plan(job, HsdpOptions(**options), "hsdp")
-    require_legal(policy, job.cluster, job.scopes)
-    return policy
+    return by_hand.planned("hsdp", job, **options)
 
 
 def simulated_job(job: JobFacts, clock: Clock, **options: object) -> SimulatedJob:
     return SimulatedJob(job.useful_h, job.cluster, clock, job.scopes, planned(job, **options))
 
 
-def run(job: SimulatedJob, failures: GivenFailures | PoissonFailures) -> CostBreakdown:
+def run(job: SimulatedJob, failures: GivenFailures) -> CostBreakdown:
     n = failures.n_replications
     draws = BlockDraws(job, 0, 0, n, range(n))
     costs = run_block(job, failures, draws, range(n)).costs
@@ -159,93 +153,3 @@ def test_the_backstop_is_young_s_interval_for_the_losses_of_all_replicas() -> No
     every_h = planned(job, group=4, stall=STALL_H).captures[0].every_h
     assert every_h == pytest.approx(sqrt(2.0 * 0.125 / beyond_per_h))
     assert planned(facts(mtbf_h=inf)).captures[0].every_h == 16.0
-
-
-REFUSED = [
-    ({"replicas": 1}, {}, "hsdp needs replicas; the 8 nodes of `trainers` hold the state once"),
-    ({"is_emb_ps": True}, {}, "hsdp needs replicas; shards of embedding servers exist once"),
-    ({"replicas": 2}, {"group": 2}, "2 replicas on 8 nodes of `trainers` take 4 nodes each"),
-    ({}, {"group": 3}, "8 nodes of `trainers` make no replica groups of 3"),
-    ({}, {"group": 8}, "leaves two or more"),
-    ({}, {"group": 0}, "no replica groups of 0"),
-    ({}, {"stall": -1.0}, "`stall` is -1.0 h"),
-    ({}, {"speed": 1.5}, "`speed` is 1.5"),
-    ({}, {"backstop": 0.0}, "`backstop` is 0.0 h"),
-    ({}, {"copy": -1.0}, "must be finite and not negative"),
-    ({"state_bytes": None}, {}, "hsdp without `copy` needs the state of a node"),
-    ({"node_bytes_per_h": None}, {}, "hsdp without `copy` needs the bandwidth"),
-]
-
-
-@pytest.mark.parametrize(("changes", "options", "message"), REFUSED)
-def test_a_job_that_it_can_t_serve_is_refused(
-    changes: dict[str, object], options: dict[str, object], message: str
-) -> None:
-    with pytest.raises(ParameterError, match=message):
-        planned(facts(**changes), **options)
-
-
-# --------------------------------------------------------------------------- effective time
-
-# A failure each 18 min, 10 min of stall before FT-HSDP and 3 with it (stalls published, 18 min
-# secondary). 44 % are 1 - 10/18 (derived): the clock of the failures runs during the stall, and
-# they are evenly spaced. On other clocks the same numbers give other shares. No speed is lost here:
-# the 80 % of the paper need the absent groups' share, which it does not give.
-BETWEEN_H = 18.0 / 60.0
-STALLS_H = [10.0 / 60.0, 3.0 / 60.0]
-N_REPLICATIONS = 20_000
-LARGE = facts(64, mtbf_h=BETWEEN_H, reschedule=Constant(0.0), node_bytes_per_h=100.0)
-USEFUL_H, UNTIL_H = 6.0, 30.0  # of random failures: all of a job lie before
-
-
-def large_job(stall_h: float, clock: Clock, useful_h: float) -> SimulatedJob:
-    job = replace(LARGE, useful_h=useful_h)
-    return simulated_job(job, clock, group=2, stall=stall_h, speed=1.0, backstop=useful_h)
-
-
-@pytest.mark.parametrize(("stall_h", "effective"), [(STALLS_H[0], 0.444), (STALLS_H[1], 0.833)])
-def test_evenly_spaced_on_the_wall_clock(stall_h: float, effective: float) -> None:
-    horizon_h = 1000.0 * BETWEEN_H
-    job = replace(large_job(stall_h, Clock.WALL, horizon_h), horizon_h=horizon_h)
-    failures = tuple(ScopedFailure(n * BETWEEN_H, (n % 64,), NODE, (0.0,)) for n in range(1, 1000))
-    costs = run(job, GivenFailures((failures,)))
-    assert costs.n_failures[0] == 999
-    share = float(costs.useful_h[0] / costs.wall_h[0])
-    assert share == pytest.approx(1.0 - 0.999 * stall_h / BETWEEN_H, abs=1e-9)
-    assert share == pytest.approx(effective, abs=0.01)
-
-
-POISSON = [
-    # e^(-10/18) while failures strike stalls too, 1/(1 + 10/18) where they do not (derived)
-    (Clock.WALL, STALLS_H[0], 0.574),
-    (Clock.WALL, STALLS_H[1], 0.846),
-    (Clock.UPTIME, STALLS_H[0], 0.643),
-    (Clock.UPTIME, STALLS_H[1], 0.857),
-]
-
-
-@pytest.mark.parametrize(("clock", "stall_h", "effective"), POISSON)
-def test_at_random_on_the_wall_and_the_uptime_clock(
-    clock: Clock, stall_h: float, effective: float
-) -> None:
-    job = large_job(stall_h, clock, USEFUL_H)
-    failures = PoissonFailures.draw(
-        job, (1.0 / BETWEEN_H, 0.0), N_REPLICATIONS, until_h=UNTIL_H, seed=11
-    )
-    costs = run(job, failures)
-    assert costs.wall_h.max() < UNTIL_H  # no failure is left out
-    assert not costs.hours_of("load").any()  # nor are all replicas lost
-    longer = exp(stall_h / BETWEEN_H) if clock is Clock.WALL else 1.0 + stall_h / BETWEEN_H
-    assert 1.0 / longer == pytest.approx(effective, abs=5e-4)
-    by_formula = (
-        closed_forms.partial_wall_h if clock is Clock.WALL else closed_forms.partial_uptime_h
-    )
-    overhead_h = by_formula(USEFUL_H, USEFUL_H, 0.0, stall_h, BETWEEN_H)
-    assert USEFUL_H * (longer - 1.0) == pytest.approx(overhead_h)
-    wall_h = costs.wall_h / USEFUL_H
-    standard_error = float(wall_h.std(ddof=1)) / sqrt(N_REPLICATIONS)
-    assert abs(wall_h.mean() - longer) <= 4.0 * standard_error, (
-        f"wall/useful {wall_h.mean():.5f} simulated, {longer:.5f} in theory, "
-        f"standard error {standard_error:.2g}"
-    )
-    assert 1.0 / wall_h.mean() == pytest.approx(effective, abs=0.01)

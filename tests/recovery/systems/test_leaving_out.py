@@ -8,7 +8,6 @@ from math import sqrt
 
 import pytest
 
-from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Cluster, Holds, Role
 from cprsim.recovery.systems.leaving_out import recycled_speeds
@@ -182,22 +181,3 @@ def test_spare_masks_a_group_until_all_of_a_shard_are_lost() -> None:
     three = planned("spare", stacked=3, backstop=16.0)
     assert "load" not in spent(three, (AT_H, (7, 0), RACK))
     assert spent(three, (AT_H, (7, 0, 1), RACK))["load"] == approx(LOAD_H)
-
-
-REFUSED = [
-    ("spare", {"stacked": 9}, "`stacked` of spare is 9"),
-    ("spare", {"speed": 0.0}, "`speed` of spare is 0"),
-    ("recycle", {"pipelines": 1}, "`pipelines` of recycle is 1"),
-    ("recycle", {"pipelines": 3}, "`pipelines` of recycle is 3"),
-    ("lazarus", {"copies": 3}, "`copies` of lazarus is 3"),
-    ("lazarus", {}, "lazarus copies the experts of a mixture of experts: give `copies`"),
-    ("bamboo", {"reconfigure": -1.0}, "`reconfigure` of bamboo is -1"),
-]
-
-
-@pytest.mark.parametrize(("name", "options", "message"), REFUSED)
-def test_what_makes_no_sense_is_refused(
-    name: str, options: dict[str, object], message: str
-) -> None:
-    with pytest.raises(ParameterError, match=message):
-        planned(name, facts(), **options)

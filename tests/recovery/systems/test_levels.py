@@ -6,8 +6,7 @@ from math import comb, sqrt
 
 import pytest
 
-from cprsim.analytic.tiers import optimal_tier_intervals_h
-from cprsim.errors import ParameterError
+from tests.closed_forms import optimal_tier_intervals_h
 from tests.recovery.systems.by_hand import (
     ALL,
     COPY_H,
@@ -92,20 +91,3 @@ def test_encoding_takes_its_time() -> None:
     job = facts(useful_h=1e9)
     code = planned("fti", job, **DISK, **CODE, encoding=2.0).captures[2]
     assert code.stall.mean_h == approx(PARTNER_H + 0.5)
-
-
-REFUSED = [
-    ("scr", {}, "give `disk`"),
-    ("scr", DISK | {"every": (1.0, 2.0)}, "give a positive one for each of its 3 levels"),
-    ("fti", DISK | {"data": 3, "parity": 2}, r"make no groups of 3 \+ 2"),
-    ("fti", DISK | {"data": 4, "parity": 0}, r"make no groups of 4 \+ 0"),
-    ("fti", DISK | {"data": 0, "parity": 4}, r"make no groups of 0 \+ 4"),
-]
-
-
-@pytest.mark.parametrize(("name", "options", "message"), REFUSED)
-def test_what_makes_no_sense_is_refused(
-    name: str, options: dict[str, object], message: str
-) -> None:
-    with pytest.raises(ParameterError, match=message):
-        planned(name, **options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf, sqrt
 from typing import Any
 
@@ -15,23 +14,23 @@ from cprsim.records import Clock, Cluster, Holds, Role
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.recovery.systems.moc import (
-    MocOptions,
     expert_staleness,
     mean_expert_staleness,
-    plan,
     portion_of_lost_tokens,
     save_fraction,
 )
 from cprsim.simulate.blocks import BlockDraws, SystemRan, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
-from tests.closed_forms import content_age_h, full_progress_h
+from tests.closed_forms import content_age_h
 from tests.recovery.poisson import PoissonFailures
 
 PROCESS = Scope("process", Reach.PROCESS, Constant(0.25), needs_node=False)
 NODE = Scope("node", Reach.NODE, Constant(0.25))
 T, EVERY, MTBF = 60.0, 1.0, 6.0
+OPTIONS, plan = SYSTEMS["moc"].options, SYSTEMS["moc"].plan
 N_REPLICATIONS = 20_000
 
 
@@ -72,7 +71,7 @@ def assert_mean(values: np.ndarray, theory: float) -> None:
 def test_a_save_of_some_experts_takes_their_share_of_the_bytes() -> None:
     assert save_fraction(16, 16, 0.86) == pytest.approx(1.0)
     assert save_fraction(16, 1, 0.86) == pytest.approx(0.14 + 0.86 / 16)
-    options = MocOptions(experts=16, saved_each=4, snapshot=2.0, persist=4.0, window=0.0, every=8.0)
+    options = OPTIONS(experts=16, saved_each=4, snapshot=2.0, persist=4.0, window=0.0, every=8.0)
     policy = plan(facts_of(), options, "moc")
     snapshot, remote = policy.captures
     part = 0.14 + 0.86 / 4
@@ -87,7 +86,7 @@ def test_a_save_of_some_experts_takes_their_share_of_the_bytes() -> None:
 def test_a_snapshot_stalls_for_what_a_forward_and_backward_pass_does_not_hide(
     window: float, stall_h: float
 ) -> None:
-    options = MocOptions(experts=4, saved_each=4, snapshot=0.5, window=window, every=4.0)
+    options = OPTIONS(experts=4, saved_each=4, snapshot=0.5, window=window, every=4.0)
     snapshot = plan(facts_of(), options, "moc").captures[0]
     assert snapshot.stall is not None
     assert snapshot.background is not None
@@ -97,16 +96,16 @@ def test_a_snapshot_stalls_for_what_a_forward_and_backward_pass_does_not_hide(
 
 def test_what_is_not_said_follows_from_the_job() -> None:
     facts = facts_of(save_background=Constant(2.0), step_h=0.125)
-    snapshot, remote = plan(facts, MocOptions(experts=4, saved_each=4), "moc").captures
+    snapshot, remote = plan(facts, OPTIONS(experts=4, saved_each=4), "moc").captures
     assert snapshot.stall == Constant(0.5 - 0.125)
     assert remote.background == Constant(2.0)
     assert snapshot.every_h == pytest.approx(sqrt(2 * 0.375 * MTBF))
-    snapshot, remote = plan(facts_of(), MocOptions(experts=4, saved_each=4), "moc").captures
+    snapshot, remote = plan(facts_of(), OPTIONS(experts=4, saved_each=4), "moc").captures
     assert (snapshot.stall, remote.background) == (Constant(0.5), Constant(0.5))
 
 
 def test_the_interval_is_no_shorter_than_a_save_takes() -> None:
-    options = MocOptions(experts=4, saved_each=4, snapshot=0.5, window=1.0, persist=3.0)
+    options = OPTIONS(experts=4, saved_each=4, snapshot=0.5, window=1.0, persist=3.0)
     facts = facts_of(mtbf_h=inf)
     policy = plan(facts, options, "moc")
     assert policy.captures[0].every_h == pytest.approx(3.0, rel=1e-8)
@@ -114,25 +113,10 @@ def test_the_interval_is_no_shorter_than_a_save_takes() -> None:
     assert costs.n_saves[0] == 19 + 18  # the last snapshot of 19 has not arrived at the end
 
 
-def test_overhead_is_the_published_one_where_no_snapshot_is_hidden() -> None:
-    # O = s I_tot/I + n_f (R + I/2), progress clock, failures that spare host memory
-    facts = facts_of(scopes=(PROCESS,))
-    options = MocOptions(
-        experts=8, saved_each=2, snapshot=0.5, window=0.0, persist=0.25, every=EVERY
-    )
-    job = job_of(facts, plan(facts, options, "moc"))
-    failures = PoissonFailures.draw(job, [1 / MTBF], N_REPLICATIONS, until_h=T, seed=5)
-    costs = ran(job, failures).costs
-    s = 0.5 * (0.14 + 0.86 / 4)
-    assert_mean(costs.wall_h - T, full_progress_h(T, EVERY, s, 0.25, MTBF))
-
-
 def test_a_hidden_snapshot_is_as_old_as_it_took() -> None:
     # progress clock: the published O has no such term
     facts = facts_of(scopes=(PROCESS,))
-    options = MocOptions(
-        experts=8, saved_each=8, snapshot=0.75, window=1.0, persist=0.25, every=EVERY
-    )
+    options = OPTIONS(experts=8, saved_each=8, snapshot=0.75, window=1.0, persist=0.25, every=EVERY)
     job = job_of(facts, plan(facts, options, "moc"))
     failures = PoissonFailures.draw(job, [1 / MTBF], N_REPLICATIONS, until_h=T, seed=6)
     costs = ran(job, failures).costs
@@ -143,31 +127,12 @@ def test_a_hidden_snapshot_is_as_old_as_it_took() -> None:
 
 def test_a_node_takes_its_host_memory_with_it_and_a_process_does_not() -> None:
     facts = facts_of()
-    options = MocOptions(
-        experts=2, saved_each=2, snapshot=0.0, window=0.0, persist=0.75, every=EVERY
-    )
+    options = OPTIONS(experts=2, saved_each=2, snapshot=0.0, window=0.0, persist=0.75, every=EVERY)
     job = job_of(facts, plan(facts, options, "moc"))
     lists = tuple((ScopedFailure(10.5, (1,), scope, (0.0,)),) for scope in (0, 1))
     costs = ran(job, GivenFailures(lists)).costs
     assert costs.hours_of("lost") == pytest.approx([0.5, 1.5])  # the save of 10 is on its way
     assert costs.hours_of("load") == pytest.approx([0.0, 0.125])
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (MocOptions(), "give `experts`"),
-        (MocOptions(experts=4, saved_each=5), "5 of 4 experts"),
-        (MocOptions(experts=4, saved_each=0), "0 of 4 experts"),
-        (MocOptions(experts=4, expert_share=1.5), "between 0 and 1"),
-        (MocOptions(experts=4, every=0.0), "`every`"),
-        (MocOptions(experts=4, persist=-1.0), "`persist`"),
-        (MocOptions(experts=4, snapshot=0.0, persist=0.0), "give `every`"),
-    ],
-)
-def test_what_moc_can_not_serve_is_said(options: MocOptions, words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
-        plan(facts_of(), options, "moc")
 
 
 # --------------------------------------------------------------------------- stale experts
@@ -208,35 +173,6 @@ def test_experts_lose_half_of_all_saves_of_a_turn_but_one(
     assert mean_expert_staleness(n_experts, n_saved_each) == (n_experts / n_saved_each - 1) / 2
 
 
-@pytest.mark.parametrize(("n_experts", "n_saved_each"), [(16, 4), (8, 1)])
-def test_experts_that_failures_strike_are_as_stale_as_in_theory(
-    n_experts: int, n_saved_each: int
-) -> None:
-    # progress clock: the engine's jobs go back to saves, of which the rotation holds one expert
-    # drawn at random
-    facts = facts_of(scopes=(PROCESS,))
-    options = MocOptions(
-        experts=n_experts, saved_each=n_saved_each, snapshot=0.0, persist=0.5, every=EVERY
-    )
-    job = job_of(facts, plan(facts, options, "moc"))
-    whole_turn = n_experts // n_saved_each
-    failures = PoissonFailures.draw(job, [1 / MTBF], 5_000, until_h=T, seed=7)
-    costs = ran(job, failures).costs
-    first, at_h = failures.drawn.first[0], failures.drawn.at_h
-    went_back_to = np.floor(at_h / EVERY).astype(int)
-    lost_h = np.add.reduceat(np.append(at_h - went_back_to * EVERY, 0.0), first[:-1])
-    lost_h[np.diff(first) == 0] = 0.0
-    assert costs.hours_of("lost") == pytest.approx(lost_h, abs=1e-6)
-
-    rotation, held = Rotation(n_experts, n_saved_each), [[0] * n_experts]
-    for number in range(1, int(T / EVERY) + 1):
-        rotation.save(number)
-        held.append(list(rotation.saved_in))
-    picked = np.random.default_rng(8).integers(n_experts, size=len(at_h))
-    stale = went_back_to - np.array(held)[went_back_to, picked]
-    assert_mean(stale[went_back_to >= whole_turn], (n_experts / n_saved_each - 1) / 2)
-
-
 def test_lost_tokens_are_staleness_over_the_work_of_the_job() -> None:
     # 4 experts, one each: after save 3 they are 0, 1, 2 saves old, and one has none (3 of 3)
     assert portion_of_lost_tokens(4, 1, [3], 2.0, 100.0) == pytest.approx((0 + 1 + 2 + 3) / 4 / 50)
@@ -251,8 +187,3 @@ def test_staleness_before_the_job_is_refused() -> None:
         expert_staleness(4, 1, -1)
     with pytest.raises(ParameterError, match="5 of 4"):
         mean_expert_staleness(4, 5)
-
-
-def test_a_policy_is_legal_whatever_fails() -> None:
-    facts = replace(facts_of(), scopes=(replace(NODE, reach=Reach.ALL),))
-    require_legal(plan(facts, MocOptions(experts=8), "moc"), facts.cluster, facts.scopes)

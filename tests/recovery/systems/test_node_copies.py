@@ -7,7 +7,6 @@ from math import exp, inf
 
 import pytest
 
-from cprsim.errors import ParameterError
 from cprsim.recovery.systems.node_copies import standbys
 from tests.recovery.systems.by_hand import (
     ALL,
@@ -131,22 +130,3 @@ def test_standbys_are_paid_unless_the_job_has_spares() -> None:
     spares = replace(job.cluster, n_spares=2)
     assert planned("byterobust", replace(job, cluster=spares), every=4.0).tax.nodes == 0.0
     assert planned("byterobust", facts(mtbf_h=inf), every=4.0).tax.nodes == 0.0
-
-
-REFUSED = [
-    ("ml-flashpoint", {"copies": 3}, "8 nodes of `worker` make no groups of 3"),
-    ("ml-flashpoint", {"copies": 1}, "`copies` of ml-flashpoint is 1"),
-    ("reft", {"group": 9}, "`group` of reft is 9"),
-    ("pmem", {}, "give `disk`, a bandwidth"),
-    ("nvrx-local", {}, "give `disk`, a bandwidth"),
-    ("dlrover-flash", {"remote_every": 0.0}, "`remote_every` of dlrover-flash is 0"),
-    ("byterobust", {"pool_fraction": 1.0}, "`pool_fraction` is 1.0"),
-]
-
-
-@pytest.mark.parametrize(("name", "options", "message"), REFUSED)
-def test_a_job_that_it_can_t_serve_is_refused(
-    name: str, options: dict[str, object], message: str
-) -> None:
-    with pytest.raises(ParameterError, match=message):
-        planned(name, **options)

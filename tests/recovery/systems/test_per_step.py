@@ -4,12 +4,6 @@ from __future__ import annotations
 
 from math import sqrt
 
-import numpy as np
-import pytest
-
-from cprsim.analytic.systems import break_even_failures_per_h
-from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant
 from tests.recovery.systems.by_hand import (
     ALL,
     BACK,
@@ -93,66 +87,6 @@ def test_the_struck_replay_their_neighbours_logs_while_the_others_wait() -> None
     assert "replay" in after("swift", (3, 5), RACK, **options)
 
 
-@pytest.mark.parametrize("speed", [1.0, 4.0, 1e9])
-def test_a_replay_takes_half_an_interval_over_its_speed_on_average(speed: float) -> None:
-    # failures at the middles of the parts of the second interval; saves stall nobody here
-    job = facts(save_stall=Constant(0.0), save_background=None)
-    policy = planned("swift", job, every=4.0, replay_speed=speed)
-    at_h = 4.0 + 4.0 * (np.arange(16) + 0.5) / 16
-    replays = [spent(policy, (t, (0,), NODE), job=job).get("replay", 0.0) for t in at_h]
-    assert np.mean(replays) == approx(2.0 / speed)
-
-
 def test_swift_saves_at_the_interval_for_its_replays() -> None:
     (capture,) = planned("swift", facts(useful_h=1e4), replay_speed=4.0).captures
     assert capture.every_h == approx(sqrt(2 * SNAPSHOT_H * 4 * 64.0))
-
-
-def test_just_in_time_and_periodic_saves_break_even_where_the_closed_form_says() -> None:
-    # J of just-in-time: detection, save, rescheduling, load, and half a step on average
-    policy = planned("just-in-time", **NO_SAVES)
-    parts = 8
-    hours = [spent(policy, (5.0 + STEP_H * (k + 0.5) / parts, (0,), NODE)) for k in range(parts)]
-    mean_h = float(np.mean([sum(one.values()) for one in hours]))
-    recovery_h = BACK["detect"] + BACK["reschedule"] + LOAD_H
-    after_h = SNAPSHOT_H + PERSIST_H + STEP_H / 2
-    assert mean_h == approx(recovery_h + after_h)
-    rate = break_even_failures_per_h(SNAPSHOT_H, mean_h, recovery_h)
-    assert rate == approx(2 * SNAPSHOT_H / after_h**2)
-
-
-REFUSED = [
-    ("checkmate", {}, "give `shadow_nodes`"),
-    ("just-in-time", {"group": 3}, "8 nodes of `worker` make no replica groups of 3"),
-    ("just-in-time", {"group": 0}, "8 nodes of `worker` make no replica groups of 0"),
-    ("flashrecovery", {"backstop": 0.0}, "`backstop` of flashrecovery is 0"),
-    ("swift", {"replay_speed": 0.0}, "`replay_speed` of swift is 0"),
-    ("swift", {"tax": -0.1}, "`tax` of swift is -0.1"),
-    ("adacheck", {"unique": 0.0}, "`unique` of adacheck is 0"),
-]
-
-
-@pytest.mark.parametrize(("name", "options", "message"), REFUSED)
-def test_what_makes_no_sense_is_refused(
-    name: str, options: dict[str, object], message: str
-) -> None:
-    with pytest.raises(ParameterError, match=message):
-        planned(name, **options)
-
-
-NEED_REPLICAS = (
-    "adacheck", "flashrecovery", "hsdp", "just-in-time", "oobleck", "recycle", "spare",
-    "swift-undo", "torchft",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("name", [*NEED_REPLICAS, "bamboo", "lazarus"])
-def test_embedding_shards_exist_once(name: str) -> None:
-    with pytest.raises(ParameterError, match="needs replicas; shards of embedding servers exist"):
-        planned(name, facts(is_emb_ps=True, replicas=1))
-
-
-@pytest.mark.parametrize("name", NEED_REPLICAS)
-def test_a_state_that_is_sharded_over_all_nodes_exists_once(name: str) -> None:
-    with pytest.raises(ParameterError, match="the 8 nodes of `worker` hold the state once"):
-        planned(name, facts(replicas=1))

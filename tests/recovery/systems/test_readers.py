@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.scenario import load_scenario
@@ -45,18 +44,3 @@ def test_without_approximated_samples_all_of_the_data_is_rebuilt_and_servers_tak
     took = {(round(3600 * load_h), lost_h > 0.0) for load_h, lost_h in hours}
     assert took == {(540, False), (48, True)}  # of a reader; of a server or a trainer
     assert len(prm.losses.slot) == 0
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ("{}", "prm rebuilds a reader's data: give `rebuild`"),
-        ("{rebuild: 9 min, readers: loader}", "no other role of the job is called `loader`"),
-        ("{rebuild: 9 min, readers: emb_ps}", "no other role of the job is called `emb_ps`"),
-        ("{rebuild: 9 min, model: some}", "`model` of prm is `some`: say `all` or `struck`"),
-    ],
-)
-def test_what_prm_lacks_is_said(options: str, says: str) -> None:
-    loaded = load_scenario(SCENARIO, (f"recovery=[{{strategy: prm, options: {options}}}]",))
-    with pytest.raises(ScenarioError, match=says):
-        assemble(loaded)
