@@ -14,7 +14,6 @@ Kind = Literal[
     "share",
     "number",
     "table",
-    "stalls",
     "times",
     "growth",
     "word",
@@ -86,7 +85,6 @@ TYPES: dict[str, Any] = {
     "growth": float | str,
     "word": str,
     "table": tuple[float, ...] | None,
-    "stalls": tuple[float, ...] | None,
     "times": tuple[float, ...] | None,
 }  # of values; else a number
 

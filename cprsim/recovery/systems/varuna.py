@@ -50,7 +50,7 @@ OWN_OPTIONS = {
     ),
     "restarts": Option(
         None,
-        "stalls",
+        "times",
         "the same with one unit missing, with two and so on, instead of one `restart`",
     ),
 }
