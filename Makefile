@@ -15,7 +15,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks notebooks-check \
-    site oracle torchrec wheel bench promise promise-torch held-out fit-coverage fragment-against-replay rehearse campaign \
+    site oracle torchrec wheel bench promise promise-torch held-out coverage rehearse campaign \
     reproduce clean
 
 help:  ## Show what there is
@@ -30,9 +30,8 @@ test-long: $(VENV)/.has-test  ## Run the tests that take their time: damaged inp
 test-rehearsal: $(VENV)/.has-test  ## Run the long tests of rehearsals (5 minutes on an idle machine; not part of check)
 	@$(BIN)/pytest -q -m long tests/rehearsal
 check: $(VENV)/.has-check  ## Everything that has to hold before a commit
-	@$(MAKE) --no-print-directory --jobs=$(CORES) --output-sync style types layers site
-	@$(MAKE) --no-print-directory test test-long docs-check notebooks-check
-	@echo "make check: all good"
+	@printf '%s\n' style types layers site | xargs -n 1 -P $(CORES) .ci/stage
+	@printf '%s\n' test test-long docs-check notebooks-check | xargs -n 1 .ci/stage
 style: $(VENV)/.has-test
 	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ."; exit 1; }
 	@$(BIN)/ruff check --quiet .
@@ -42,10 +41,8 @@ layers: $(VENV)/.has-test
 	@$(BIN)/lint-imports --no-logo
 docs: $(VENV)/.has-test  ## Bring the outputs and figures shown in the documentation up to date
 	@$(BIN)/cog -I docs -r $(COGGED)
-	@$(BIN)/python docs/shown_figures.py
 docs-check: $(VENV)/.has-test
 	@printf '%s\n' $(COGGED) | xargs -n 1 -P $(CORES) $(BIN)/cog -I docs --check --check-fail-msg="run: make docs"
-	@$(BIN)/python docs/shown_figures.py --check
 # Strict: a warning, a lost link or anchor, or a page that is in no menu ends it.
 site: $(VENV)/.has-check  ## Build the documentation as a site, in build/site, which opens without a server
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -71,22 +68,19 @@ campaign: $(VENV)/.has-run  ## Rehearse ten failure traces and one run of 20 min
 promise: $(VENV)/.has-run  ## Compare the selector's intervals with losses measured on fresh data (up to 90 minutes)
 	@$(BIN)/python benchmarks/promise.py
 promise-torch: $(VENV)/.has-oracle  ## The promise for a PyTorch model
-	@$(BIN)/python benchmarks/promise_torch.py
+	@$(BIN)/python benchmarks/promise.py --torch
 held-out: $(VENV)/.has-oracle  ## Compare predicted losses with runs that took no part in a fit (CPRSIM_DATA: real clicks too)
 	@$(BIN)/python benchmarks/held_out.py
-fit-coverage: $(VENV)/.has-test  ## Coverage of the intervals of fits and rates of their warnings (KINDS=families: these alone)
-	@$(BIN)/python -m benchmarks.fit_coverage 400 results/fit-coverage.json $(KINDS)
-fragment-against-replay: $(VENV)/.has-run  ## Compare fragments of fits with replays of their logs (needs CPRSIM_DATA)
-	@$(BIN)/python -m benchmarks.fragment_against_replay
+coverage: $(VENV)/.has-test  ## How often intervals hold the truth and warnings come (CASES='fits ledger': these alone)
+	@$(BIN)/python -m benchmarks.coverage $(CASES) --journal results/coverage.json
 reproduce: $(VENV)/.has-run  ## Make the paper's results again and keep them in results/reproduction
 	@$(BIN)/cprsim reproduce --keep
 clean:  ## Remove the virtual environment and every cache; results stay
 	@rm -rf $(VENV) $(VENV).unfinished build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Files with blocks that cog fills with the output of a command, those that take longest first.
-COGGED := $(addprefix docs/,choosing-a-system.md systems.md outages-to-dollars.md first-scenario.md staleness.md concepts.md \
-    start.md reproduction.md fitting.md fitting-costs.md sweeps.md planning.md python.md own-model.md shadowsync.md rehearsal.md) README.md
+# Files with blocks that cog fills with the output of a command.
+COGGED := $(shell grep -lF '[[[cog' docs/*.md README.md)
 
 # .venv/.has-run, .has-test, .has-check and .has-oracle say what is installed, until pyproject.toml or constraints.txt change.
 # `.venv.unfinished` names the process that installs: where an earlier one was cut off, the next begins afresh.

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from cprsim.kernel.blas import one_thread
@@ -122,34 +123,49 @@ def judged(folder: Path, metric: Metric) -> list[dict[str, Any]]:
     return found
 
 
-def summed_up(cells: list[dict[str, Any]]) -> str:
-    """Cells held, and the worst ratio of those whose loss is above its own noise."""
-    told = [one for one in cells if one["measured"] > 2 * one["noise"]]
-    off = [max(one["predicted"], 1e-9) / one["measured"] for one in told]
-    worst = max(off, key=lambda ratio: abs(np.log(ratio)))
-    z = np.array([one["z"] for one in cells])
-    return (
-        f"{sum(one['held'] for one in cells)} of {len(cells)} cells held, rms z "
-        f"{np.sqrt(np.mean(z**2)):.2f}; worst predicted over measured {worst:.2f} (of {len(told)})"
+def show(models: dict[str, dict[str, list[dict[str, Any]]]]) -> None:
+    """A row per model and metric, then measured and predicted AUC lost of each cell."""
+    every = pd.concat(
+        pd.DataFrame(cells).assign(model=name, metric=metric)
+        for name, metrics in models.items()
+        for metric, cells in metrics.items()
     )
+    told = every[every["measured"] > 2 * every["noise"]]
+    off = np.log(told["predicted"].clip(lower=1e-9) / told["measured"])
+    by = ["model", "metric"]
+    rows = every.groupby(by, sort=False).agg(
+        seeds_of_curve=("seeds_of_curve", "first"), seeds=("seeds", "first"),
+        cells=("held", "size"), held=("held", "sum"),
+        rms_z=("z", lambda z: np.sqrt((z**2).mean())),
+    )  # fmt: skip
+    rows["worst_ratio"] = np.exp(
+        off.groupby([told[one] for one in by]).agg(lambda log: log.iloc[log.abs().argmax()])
+    )
+    print(rows.round(2).to_string(), "\n\nAUC lost in 0.0001, measured / predicted; ! is not held")
+    auc = every[every["metric"] == "auc"].copy()
+    auc["shown"] = [
+        f"{1e4 * m:.1f}±{1e4 * n:.1f}/{1e4 * p:.1f}{'' if held else '!'}"
+        for m, n, p, held in auc[["measured", "noise", "predicted", "held"]].itertuples(index=False)
+    ]
+    kind = ["model", "n", "of 8", "every"]
+    auc = auc.rename(columns={"failures": "n", "servers": "of 8", "interval": "every"})
+    print(auc.pivot(index=kind, columns="strategy", values="shown")[list(STRATEGIES)].to_string())
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--folder", type=Path, default=ROOT / "results" / "held-out")
-    arguments.add_argument("--no-runs", action="store_true", help="judge what was run")
+    arguments.add_argument("--show", action="store_true", help="only show the kept summary")
     asked = arguments.parse_args()
-    folder, models = asked.folder.absolute(), {}
-    for name in MODELS:
+    folder = asked.folder.absolute()
+    for name in () if asked.show else MODELS:
         runs = folder / "runs" / name.replace(" ", "-").replace(",", "")
-        for part in () if asked.no_runs else ("curve", "fresh"):
+        for part in ("curve", "fresh"):
             run(name, runs, part)
-        if not runs.exists():
-            continue
+        models = json.loads((folder / "summary.json").read_text("utf-8"))
         models[name] = {metric.value: judged(runs, metric) for metric in ALWAYS}
-        for metric, found in models[name].items():
-            print(f"{name}, {metric}: {summed_up(found)}", flush=True)
         write_whole(folder / "summary.json", json.dumps(models, indent=1) + "\n")
+    show(json.loads((folder / "summary.json").read_text("utf-8")))
 
 
 if __name__ == "__main__":

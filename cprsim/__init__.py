@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from cprsim.api.backtests import BacktestedJobs, backtest
     from cprsim.api.calibrations import CalibratedScenario, calibrate
     from cprsim.api.comparing import Difference, compare
-    from cprsim.api.comparing_systems import MapOfSystems, SystemsComparison, compare_systems
+    from cprsim.api.comparing_systems import SystemsComparison, compare_systems
     from cprsim.api.fitting import Fit, fit
     from cprsim.api.fleets import Fleet, fleet
     from cprsim.api.ledgers import Ledger, ledger
     from cprsim.api.measuring import Curve, measure
-    from cprsim.api.reading import Page, Reproduction, read
+    from cprsim.api.reading import Reproduction, read
     from cprsim.api.running import Run, run
     from cprsim.api.scenarios import Scenario, load
     from cprsim.api.selecting import Selection, select
@@ -43,8 +43,6 @@ __all__ = [
     "Fit",
     "Fleet",
     "Ledger",
-    "MapOfSystems",
-    "Page",
     "Reproduction",
     "Run",
     "Scenario",
@@ -72,16 +70,12 @@ _WHERE = {
     "cprsim.api.backtests": ("BacktestedJobs", "backtest"),
     "cprsim.api.calibrations": ("CalibratedScenario", "calibrate"),
     "cprsim.api.comparing": ("Difference", "compare"),
-    "cprsim.api.comparing_systems": (
-        "MapOfSystems",
-        "SystemsComparison",
-        "compare_systems",
-    ),
+    "cprsim.api.comparing_systems": ("SystemsComparison", "compare_systems"),
     "cprsim.api.fitting": ("Fit", "fit"),
     "cprsim.api.fleets": ("Fleet", "fleet"),
     "cprsim.api.ledgers": ("Ledger", "ledger"),
     "cprsim.api.measuring": ("Curve", "measure"),
-    "cprsim.api.reading": ("Page", "Reproduction", "read"),
+    "cprsim.api.reading": ("Reproduction", "read"),
     "cprsim.api.running": ("Run", "run"),
     "cprsim.api.scenarios": ("Scenario", "load"),
     "cprsim.api.selecting": ("Selection", "select"),

@@ -118,16 +118,13 @@ class _Stored:
     null: Any  # the value that null stands for
     is_required: bool
 
-    def marked(self, mark: FieldMark) -> bool:
-        return mark in self.marks
-
 
 @cache
 def _layout(kind: Any) -> tuple[_Stored, ...]:
     """The fields of a record that stand in its file, in order."""
     hints = get_type_hints(kind, include_extras=True)
     stored = (_stored(field, hints[field.name]) for field in fields(kind))
-    return tuple(one for one in stored if not one.marked(FieldMark.NOT_STORED))
+    return tuple(one for one in stored if FieldMark.NOT_STORED not in one.marks)
 
 
 def _stored(field: Field[Any], hint: Any) -> _Stored:
@@ -193,28 +190,26 @@ def _encoded_record(record: Any, tagged: bool) -> dict[str, Any]:
     plain: dict[str, Any] = {TAG: kind.__name__} if tagged else {}
     for stored in _layout(kind):
         value = getattr(record, stored.name)
-        if stored.marked(FieldMark.INLINE):
+        if FieldMark.INLINE in stored.marks:
             plain |= encode(value)
-        elif not _is_omitted(stored, value):
+        elif not (
+            (value is None and FieldMark.OMIT_NONE in stored.marks)
+            or (value == 0 and FieldMark.OMIT_ZERO in stored.marks)
+        ):
             plain[stored.key] = _encoded_field(stored, value, tagged)
     return plain
 
 
-def _is_omitted(stored: _Stored, value: Any) -> bool:
-    is_none = value is None and stored.marked(FieldMark.OMIT_NONE)
-    return is_none or (value == 0 and stored.marked(FieldMark.OMIT_ZERO))
-
-
 def _encoded_field(stored: _Stored, value: Any, tagged: bool) -> Any:
-    if stored.marked(FieldMark.BY_NAME):
+    if FieldMark.BY_NAME in stored.marks:
         return value.name.lower()
-    if stored.marked(FieldMark.FINITE):
+    if FieldMark.FINITE in stored.marks:
         return finite_or_none(value)
     if value == stored.null:
         return None
     if _is_nan(value) and not _is_nan(stored.null):
         raise ValueError(f"{stored.key} is NaN, which its file can't hold")
-    return encode(value, tagged=tagged or stored.marked(FieldMark.TAGGED))
+    return encode(value, tagged=tagged or FieldMark.TAGGED in stored.marks)
 
 
 def _is_nan(value: Any) -> bool:
@@ -255,7 +250,7 @@ def _record(kind: Any, plain: Any, place: str, given: Mapping[str, Any]) -> Any:
     values = dict(given)
     for stored in _layout(kind):
         where = f"{place}.{stored.key}".lstrip(".")
-        if stored.marked(FieldMark.INLINE):
+        if FieldMark.INLINE in stored.marks:
             values[stored.name] = _record(stored.hint, plain, place, {})
         elif stored.key in plain:
             values[stored.name] = _field(stored, plain[stored.key], where)
@@ -267,7 +262,7 @@ def _record(kind: Any, plain: Any, place: str, given: Mapping[str, Any]) -> Any:
 def _field(stored: _Stored, plain: Any, place: str) -> Any:
     if plain is None and stored.null is not None:
         return stored.null
-    if stored.marked(FieldMark.BY_NAME):
+    if FieldMark.BY_NAME in stored.marks:
         names = {one.name.lower(): one for one in stored.hint}
         return _chosen(plain, names, place)
     return _value(stored.hint, plain, place)
@@ -276,28 +271,29 @@ def _field(stored: _Stored, plain: Any, place: str) -> Any:
 def _value(hint: Any, plain: Any, place: str) -> Any:
     """What a hint makes of plain data."""
     hint, notes = _unwrapped(hint)
-    origin = get_origin(hint)
-    if plain is None and (null := _null(hint, notes)) is not None:
+    null, of = _null(hint, notes), get_args(hint)
+    kind = get_origin(hint) or hint
+    if plain is None and null is not None:
         return null
     if isinstance(plain, Mapping) and TAG in plain:
         return _record(_chosen(plain[TAG], _TAGGED, f"{place}.{TAG}"), plain, place, {})
     if hint is Any:
         return plain
-    if origin in (Union, types.UnionType):
-        return _one_of(get_args(hint), plain, place)
-    if origin is Literal:
-        return _chosen(plain, {choice: choice for choice in get_args(hint)}, place)
-    if origin is not None and issubclass(origin, Mapping):
-        return _mapping(get_args(hint)[1], plain, place)
-    if origin is not None and issubclass(origin, Sequence):
-        return _items(hint, plain, place)
-    if isinstance(hint, type) and is_dataclass(hint):
-        return _record(hint, plain, place, {})
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return _chosen(plain, {one.value: one for one in hint}, place)
-    if isinstance(hint, type) and issubclass(hint, str) and hint is not str:
-        return hint(_scalar(str, plain, place))
-    return _scalar(hint, plain, place)
+    if kind in (Union, types.UnionType):
+        return _one_of(of, plain, place)
+    if kind is Literal:
+        return _chosen(plain, {choice: choice for choice in of}, place)
+    if is_dataclass(kind):
+        return _record(kind, plain, place, {})
+    if issubclass(kind, Enum):
+        return _chosen(plain, {one.value: one for one in kind}, place)
+    if issubclass(kind, Mapping):
+        if not isinstance(plain, Mapping):
+            raise _wrong(place, plain, "an object")
+        return {str(key): _value(of[1], one, f"{place}.{key}") for key, one in plain.items()}
+    if issubclass(kind, Sequence) and not issubclass(kind, str):
+        return _items(kind, of, plain, place)
+    return _scalar(kind, plain, place)
 
 
 def _one_of(hints: Sequence[Any], plain: Any, place: str) -> Any:
@@ -313,23 +309,15 @@ def _one_of(hints: Sequence[Any], plain: Any, place: str) -> Any:
     raise errors[0]
 
 
-def _mapping(hint: Any, plain: Any, place: str) -> dict[str, Any]:
-    if not isinstance(plain, Mapping):
-        raise _wrong(place, plain, "an object")
-    return {str(key): _value(hint, inner, f"{place}.{key}") for key, inner in plain.items()}
-
-
-def _items(hint: Any, plain: Any, place: str) -> Any:
+def _items(kind: Any, of: Sequence[Any], plain: Any, place: str) -> Any:
     if not isinstance(plain, list):
         raise _wrong(place, plain, "a list")
-    kinds = [kind for kind in get_args(hint) if kind is not ...]
-    if get_origin(hint) is tuple and ... not in get_args(hint):
-        if len(plain) != len(kinds):
-            raise _wrong(place, plain, f"a list of {len(kinds)}")
-    else:
-        kinds = kinds * len(plain)
-    pairs = enumerate(zip(kinds, plain, strict=True))
-    return tuple(_value(kind, inner, f"{place}.{i}") for i, (kind, inner) in pairs)
+    is_fixed = kind is tuple and ... not in of
+    if is_fixed and len(plain) != len(of):
+        raise _wrong(place, plain, f"a list of {len(of)}")
+    hints = of if is_fixed else [of[0]] * len(plain)
+    pairs = enumerate(zip(hints, plain, strict=True))
+    return tuple(_value(hint, one, f"{place}.{i}") for i, (hint, one) in pairs)
 
 
 def _chosen(plain: Any, choices: Mapping[Any, Any], place: str) -> Any:
@@ -338,21 +326,17 @@ def _chosen(plain: Any, choices: Mapping[Any, Any], place: str) -> Any:
     raise _wrong(place, plain, f"one of {', '.join(map(str, choices))}")
 
 
-def _scalar(hint: Any, plain: Any, place: str) -> Any:
-    if hint is float:
-        return _number(plain, place)
-    words = {int: "a whole number", str: "a text", bool: "true or false"}
-    if hint not in words:
-        raise _wrong(place, plain, f"{getattr(hint, '__name__', hint)}, by the name of its class")
-    if not isinstance(plain, hint) or (hint is int and isinstance(plain, bool)):
-        raise _wrong(place, plain, words[hint])
-    return plain
-
-
-def _number(plain: Any, place: str) -> float:
-    if plain in ("inf", "-inf") or (isinstance(plain, int | float) and not isinstance(plain, bool)):
-        return float(plain)
-    raise _wrong(place, plain, "a number")
+def _scalar(kind: Any, plain: Any, place: str) -> Any:
+    if issubclass(kind, float):
+        is_number = isinstance(plain, int | float) and not isinstance(plain, bool)
+        if is_number or plain in ("inf", "-inf"):
+            return float(plain)
+    elif isinstance(plain, str if issubclass(kind, str) else kind) and (
+        kind is bool or not isinstance(plain, bool)
+    ):
+        return plain if kind in (int, bool, str) else kind(plain)
+    words = {float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
+    raise _wrong(place, plain, words.get(kind, f"{kind.__name__}, by the name of its class"))
 
 
 def _wrong(place: str, plain: Any, right: str) -> CodecError:

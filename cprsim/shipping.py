@@ -1,7 +1,6 @@
-"""What comes with the program, found by name wherever it is: scenarios, schema, curves.
+"""What comes with the program, found by name: scenarios, schema, curves.
 
-In a repository the scenarios stand in the folder ``scenarios``; a wheel holds a copy of it,
-which ``setup.py`` puts into the package. Imports next to nothing: shells ask for these names.
+Imports next to nothing: shells ask for these names.
 """
 
 from __future__ import annotations
@@ -13,9 +12,7 @@ from pathlib import Path
 from cprsim.whole_file import write_new
 
 _PACKAGE = Path(__file__).parent
-_INSTALLED = _PACKAGE / "scenario" / "shipped"
-_REPOSITORY = _PACKAGE.parent / "scenarios"
-FOLDER = _INSTALLED if _INSTALLED.is_dir() else _REPOSITORY
+FOLDER = _PACKAGE / "scenario" / "shipped"
 CURVES = _PACKAGE / "curves" / "shipped"
 SCHEMA = "scenario.schema.json"  # which the scenarios name in their first lines, for editors
 NAMES_SCHEMA = f"# yaml-language-server: $schema={SCHEMA}"

@@ -1,25 +1,20 @@
 """Quantities as users write them ("28 h", "25 Gbit/s"), and the one unit that each has inside.
 
-A regular expression splits the number from the unit; pint sees the unit alone, which can only be a
-name or one name per another. So no text is ever evaluated as an expression. pint is imported when
-the first quantity is read. Conversion is exact (rational factors), rounded once at the end: the
-text that `Dimension.format` writes reads back to the very same float.
+Factors are exact, and a value is rounded once, at the end: what `Dimension.format` writes is read
+as the same float.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
-from functools import cache, lru_cache
-from math import isfinite, isinf, isnan, nan
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from math import isfinite
+from typing import Any
 
 from cprsim.errors import ParameterError
-
-if TYPE_CHECKING:
-    from pint import UnitRegistry
 
 MAX_TEXT = 80  # characters; no quantity is longer
 NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
@@ -30,50 +25,38 @@ _QUANTITY = re.compile(
     r"(?:\s*(?P<unit>[A-Za-zµμ%]{1,20}(?:\s*/\s*[A-Za-zµμ]{1,20})?))?\s*",
     re.IGNORECASE,
 )
+SECOND = Fraction(1, 3600)
+HOURS_OF = {
+    "ns": SECOND / 10**9,
+    **dict.fromkeys(("us", "µs", "μs"), SECOND / 10**6),
+    "ms": SECOND / 1000,
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), SECOND),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), Fraction(1, 60)),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), Fraction(1)),
+    **dict.fromkeys(("d", "day", "days"), Fraction(24)),
+    **dict.fromkeys(("week", "weeks"), Fraction(168)),
+    **dict.fromkeys(("month", "months"), Fraction(1461, 2)),
+    **dict.fromkeys(("a", "yr", "yrs", "year", "years"), Fraction(8766)),
+}
+BYTES_OF = {
+    **dict.fromkeys(("B", "byte", "bytes"), Fraction(1)),
+    **{f"{prefix}B": Fraction(1000**n) for n, prefix in enumerate("kMGTPE", 1)},
+    **{f"{prefix}iB": Fraction(1024**n) for n, prefix in enumerate("KMGTPE", 1)},
+    **dict.fromkeys(("bit", "bits"), Fraction(1, 8)),
+    **{f"{prefix}bit": Fraction(1000**n, 8) for n, prefix in enumerate("kMGTPE", 1)},
+}
 
 
-_UNITS = """
-nano- = 1e-9 = n-
-micro- = 1e-6 = µ- = μ- = u-
-milli- = 1e-3 = m-
-kilo- = 1e3 = k-
-mega- = 1e6 = M-
-giga- = 1e9 = G-
-tera- = 1e12 = T-
-peta- = 1e15 = P-
-exa- = 1e18 = E-
-kibi- = 2**10 = Ki-
-mebi- = 2**20 = Mi-
-gibi- = 2**30 = Gi-
-tebi- = 2**40 = Ti-
-pebi- = 2**50 = Pi-
-exbi- = 2**60 = Ei-
-
-second = [time] = s = sec
-minute = 60 * second = min
-hour = 60 * minute = h = hr
-day = 24 * hour = d
-week = 7 * day
-fortnight = 2 * week
-year = 365.25 * day = a = yr
-month = year / 12
-
-bit = [information]
-byte = 8 * bit = B = octet
-
-sample = [sample]
-failure = [failure]
-percent = 0.01 = %
-"""
-"""All that is understood, as pint reads it: its own list takes half a second to read."""
+def _per_time(units: dict[str, Fraction]) -> dict[str, Fraction]:
+    return {f"{one}/{h}": units[one] / HOURS_OF[h] for one in units for h in HOURS_OF}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Dimension:
     """A kind of quantity: how users may write it and which unit it has inside."""
 
     what: str  # with its article, as errors say it
-    inside: str  # pint's name of the unit inside
+    factors: dict[str, Fraction]  # what each unit is in the unit inside
     written: tuple[str, ...]  # units that `format` may choose, the preferred one first
     also: tuple[str, ...] = ()  # further units that the JSON Schema offers
     examples: tuple[str, ...] = ()
@@ -89,19 +72,18 @@ class Dimension:
 
         Raises ParameterError where `text` is no number with a fitting unit, or not finite.
         """
-        match = _QUANTITY.fullmatch(text) if len(text) <= MAX_TEXT else None
         try:
-            if match is None:
-                raise ParameterError(f"is not {self.what}")
-            number = _number(match["number"])
-            if match["unit"] is None:
+            number, unit = split_quantity(text, f"is not {self.what}")
+            if not unit:
                 raise ParameterError("has no unit")
-            return as_float(number * self._factor(match["unit"]))
+            if unit not in self.factors:
+                raise ParameterError(f"has `{unit}`, which is no unit of {self.what}")
+            return as_float(number * self.factors[unit])
         except ParameterError as error:
             raise ParameterError(f"{error}: write for example {hint or self.hint}") from None
 
     def format(self, value: float) -> str:
-        """The shortest number in one of the `written` units that reads back to this very float."""
+        """The shortest number in one of the `written` units that is read as this very float."""
         return _shortest(self, value)
 
     @property
@@ -109,72 +91,62 @@ class Dimension:
         """Examples of what would be right."""
         return " or ".join(self.examples)
 
-    def candidates(self, value: float, unit: str) -> list[str]:
-        """Candidates for the number before `unit`, the shorter ones first."""
-        exact = Fraction(value) / self._factor(unit)
-        if unit != self.written[0] and not Fraction(1, 10) <= exact < 10**6:
-            return []  # readable units only; the first one can always say it
-        with localcontext(prec=24):
-            number = Decimal(exact.numerator) / Decimal(exact.denominator)
-        return [plain_number(Decimal(f"{number:.{n}g}")) for n in (4, 8, 12, 15, 16, 17, 20)]
-
-    def _factor(self, unit: str) -> Fraction:
-        factor = _conversion(unit.replace(" ", ""), self.inside)
-        if factor is None:
-            raise ParameterError(f"has `{unit}`, which is no unit of {self.what}")
-        return factor
-
 
 @lru_cache(maxsize=10_000)  # the points of a sweep say the same few values again and again
 def _shortest(dimension: Dimension, value: float) -> str:
-    texts = (
-        (number, unit) for unit in dimension.written for number in dimension.candidates(value, unit)
-    )
-    exact = [
-        (number, unit) for number, unit in texts if dimension.parse(f"{number} {unit}") == value
-    ]
-    number, unit = min(exact, key=lambda text: len(text[0]))
-    return f"{number} {unit}"
+    found = []
+    for unit in dimension.written:
+        factor = dimension.factors[unit]
+        exact = Fraction(value) / factor
+        if unit != dimension.written[0] and not Fraction(1, 10) <= exact < 10**6:
+            continue  # readable numbers only; the first unit can always say it
+        number = Decimal(exact.numerator) / exact.denominator
+        for digits in (4, 8, 12, 15, 16, 17, 20):
+            text = plain_number(Decimal(f"{number:.{digits}g}"))
+            if float(Fraction(text) * factor) == value:
+                found.append((len(text), f"{text} {unit}"))
+                break
+    return min(found, key=lambda one: one[0])[1]
 
 
 TIME = Dimension(
     what="a time",
-    inside="hour",
+    factors=HOURS_OF,
     written=("h", "min", "s", "d"),
     also=("ms", "sec", "seconds?", "minutes?", "hours?", "days?", "weeks?", "years?"),
     examples=("28 h", "94 s", "5.62 min"),
 )
 SIZE = Dimension(
     what="a size in bytes",
-    inside="byte",
+    factors=BYTES_OF,
     written=("B", "GB", "MB", "kB", "TB", "GiB", "MiB", "KiB", "TiB"),
     also=("PB", "bytes?"),
     examples=("2.16 GB", "50 GB"),
 )
 BANDWIDTH = Dimension(
     what="a bandwidth",
-    inside="byte / hour",
+    factors=_per_time(BYTES_OF),
     written=("B/h", "Gbit/s", "GB/s", "Mbit/s", "MB/s"),
     also=("Tbit/s", "TB/s", "kbit/s", "kB/s", "GiB/s", "MiB/s"),
     examples=("25 Gbit/s", "3.1 GB/s"),
 )
 THROUGHPUT = Dimension(
     what="a throughput",
-    inside="sample / hour",
+    factors=_per_time(dict.fromkeys(("sample", "samples"), Fraction(1))),
     written=("samples/h", "samples/s"),
     also=("samples/min", "sample/s", "samples/d"),
     examples=("20000 samples/s",),
 )
 HAZARD = Dimension(
     what="a hazard",
-    inside="failure / hour",
+    factors=_per_time(dict.fromkeys(("failure", "failures"), Fraction(1))),
     written=("failures/h", "failures/d", "failures/min"),
     also=("failure/h", "failures/s", "failures/week", "failures/year"),
     examples=("0.02 failures/h", "12 failures/year"),
 )
 SHARE = Dimension(
     what="a share in per cent",
-    inside="dimensionless",
+    factors={"%": Fraction(1, 100)},
     written=("%",),
     examples=("0.5 %",),
 )
@@ -228,15 +200,22 @@ class Quantity:
         return {"type": "string", "pattern": pattern, "examples": examples}
 
 
-def split_quantity(text: str) -> tuple[Fraction, str]:
+def split_quantity(
+    text: str, otherwise: str = "is neither a number nor a quantity such as 94 s"
+) -> tuple[Fraction, str]:
     """Number and unit of a text such as ``94 s``, exactly; the unit of a bare number is empty.
 
-    Raises ParameterError where it is neither.
+    Raises ParameterError, that it `otherwise` is, where it is neither.
     """
     match = _QUANTITY.fullmatch(text) if len(text) <= MAX_TEXT else None
     if match is None:
-        raise ParameterError("is neither a number nor a quantity such as 94 s")
-    return _number(match["number"]), (match["unit"] or "").replace(" ", "")
+        raise ParameterError(otherwise)
+    written = match["number"]
+    is_number = not written.lower().endswith(("nan", "inf", "infinity"))
+    if not is_number or not isfinite(float(written)):
+        raise ParameterError("is not a finite number")
+    number = Fraction(written) if float(written) else Fraction(0)  # too small for a float: 0
+    return number, re.sub(r"\s", "", match["unit"] or "")
 
 
 def unit_factor(unit: str, other: str) -> Fraction:
@@ -246,10 +225,9 @@ def unit_factor(unit: str, other: str) -> Fraction:
     """
     if unit == other == "":
         return Fraction(1)
-    for dimension in DIMENSIONS if unit and other else ():
-        factors = [_conversion(one, dimension.inside) for one in (unit, other)]
-        if factors[0] is not None and factors[1] is not None:
-            return factors[0] / factors[1]
+    for factors in (dimension.factors for dimension in DIMENSIONS):
+        if unit in factors and other in factors:
+            return factors[unit] / factors[other]
     raise ParameterError(f"mixes `{unit or 'no unit'}` and `{other or 'no unit'}`")
 
 
@@ -257,39 +235,6 @@ def plain_number(number: Decimal) -> str:
     """A number as people write it: no trailing zeros, no exponent in the everyday range."""
     everyday = number == 0 or -6 <= number.adjusted() < 15
     return f"{number.normalize():{'f' if everyday else 'e'}}"
-
-
-@cache
-def _registry() -> UnitRegistry[Fraction]:
-    from pint import UnitRegistry
-
-    registry: UnitRegistry[Fraction] = UnitRegistry(None, non_int_type=Fraction)
-    registry.load_definitions(_UNITS.splitlines())
-    return registry
-
-
-@cache
-def _conversion(unit: str, inside: str) -> Fraction | None:
-    """Exact factor from `unit` to the unit inside; None where they do not measure the same."""
-    from pint.errors import PintError
-
-    registry = _registry()
-    try:
-        here, there = registry.Quantity(Fraction(1), unit), registry.Quantity(Fraction(1), inside)
-        if here.to_root_units().units != there.to_root_units().units:
-            return None  # bits, radians and shares have no dimension, but different root units
-        factor = here.to(there.units).magnitude
-    except (PintError, AttributeError, ValueError, TypeError, ArithmeticError, AssertionError):
-        return None
-    return Fraction(factor)
-
-
-def _number(text: str) -> Fraction:
-    """The number alone, exactly; a decimal too small for a float is 0."""
-    number = nan if text.lower().endswith(("nan", "inf", "infinity")) else float(text)
-    if isnan(number) or isinf(number):
-        raise ParameterError("is not a finite number")
-    return Fraction(text) if number else Fraction(0)
 
 
 def as_float(value: Fraction) -> float:

@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results"
+sys.path.insert(0, str(ROOT))
 
-from cprsim.reproduce.promise.study import print_exhaustive, print_summary
-
-RESULTS = Path(__file__).parents[1] / "results"
+from benchmarks.promise import cells_text, choices_text  # noqa: E402
 
 
 def kept() -> str:
     """Both tables of the last full run of `make promise`."""
-    return _promise("promise", print_summary, print_exhaustive)
+    return _promise("promise", cells_text, choices_text)
 
 
 def kept_torch() -> str:
     """The cells of the last full run of `make promise-torch`."""
-    return _promise("promise-torch", print_summary)
+    return _promise("promise-torch", cells_text)
 
 
-def _promise(target: str, *prints: Callable[[Console, Any], None]) -> str:
+def _promise(target: str, *texts: Callable[[dict[str, Any]], str]) -> str:
     document = json.loads((RESULTS / target / "summary.json").read_text("utf-8"))
-    console = Console(file=StringIO(), width=124)
-    for show in prints:
-        show(console, document)
-    assert isinstance(console.file, StringIO)
-    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
-    return "\n".join(["", "```text", f"$ make {target}", *lines, "```", ""])
+    shown = "\n\n".join(text(document) for text in texts)
+    return f"\n```text\n$ make {target}\n\n{shown}\n```\n"
 
 
 def verdicts() -> str:

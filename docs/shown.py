@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
+from collections import Counter
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -11,9 +13,15 @@ from shutil import copy
 from tempfile import TemporaryDirectory
 from textwrap import dedent, fill
 
+from scipy import stats
+
 from cprsim.present.markdown import raw_table
 
 WIDTH = 116  # characters: no table is wider, sentences are wrapped as on a terminal
+FIGURES, KEPT = Path("docs/figures"), Path("results/reproduction")
+CURVES = Path("cprsim/curves/shipped")
+_WORKPLACES: list[TemporaryDirectory[str]] = []  # there until the page is done
+_NAMES: dict[str, object] = {}  # of the code that a page has run so far
 
 
 def shown(command: str, until: str = "\0", folder: Path | None = None) -> str:
@@ -22,10 +30,31 @@ def shown(command: str, until: str = "\0", folder: Path | None = None) -> str:
     Raises CalledProcessError where the command fails, so that no error message is ever shown as
     its output.
     """
-    printed = subprocess.run(
-        ["sh", "-c", command], capture_output=True, text=True, check=True, cwd=folder
-    ).stdout
-    return block(command, printed.split(until)[0])
+    return _block("text", [f"$ {command}", *_lines(_printed(command, folder).split(until)[0])])
+
+
+def shown_with_figure(
+    command: str, until: str, keep: str, alternative: str, folder: Path = Path()
+) -> str:
+    """The same (nothing of it where `until` is empty) and the first figure, in ``docs/figures``.
+
+    The digest in the comment makes a check of the document fail where the figure has changed.
+    """
+    printed = _printed(command, folder)
+    drawn = next(line.split()[1] for line in printed.splitlines() if line.startswith("figure "))
+    png = (folder / drawn).read_bytes()
+    (FIGURES / keep).write_bytes(png)
+    digest = hashlib.sha256(png).hexdigest()[:12]
+    text = _block("text", [f"$ {command}", *_lines(printed.split(until)[0])]) if until else ""
+    return f"{text}\n![{alternative}](figures/{keep}) <!-- {digest} -->\n"
+
+
+def ran(code: str) -> str:
+    """Python code and what it prints, as two fenced blocks; names stay for the next one."""
+    code, printed = dedent(code).strip(), StringIO()
+    with redirect_stdout(printed):
+        exec(code, _NAMES)
+    return _block("python", [code]) + _block("text", _lines(printed.getvalue()))
 
 
 def workplace(**files: str) -> Path:
@@ -37,24 +66,49 @@ def workplace(**files: str) -> Path:
     return Path(folder.name)
 
 
-_WORKPLACES: list[TemporaryDirectory[str]] = []  # there until the page is done
+def kept_listing(result: str, title: str) -> str:
+    """A table of the last full run of `cprsim reproduce`, as Markdown with its title above.
+
+    Raises StopIteration where no table's title begins so.
+    """
+    listings = json.loads((KEPT / result / "summary.json").read_text("utf-8"))["listings"]
+    found = next(one for one in listings if one["title"].startswith(title))
+    return f"\n{found['title']}\n\n{raw_table(found['headings'], found['rows'])}\n"
 
 
-def ran(code: str) -> str:
-    """Python code and what it prints, as two fenced blocks; names stay for the next one."""
-    code, printed = dedent(code).strip(), StringIO()
-    with redirect_stdout(printed):
-        exec(code, _NAMES)
-    said = ["", "```text", *_lines(printed.getvalue()), "```", ""]
-    return "\n".join(["", "```python", code, "```", *said])
+def verdicts() -> str:
+    """What the kept comparisons with papers came to, in words."""
+    kept = [json.loads(path.read_text("utf-8")) for path in sorted(KEPT.glob("*/summary.json"))]
+    found = Counter(row["verdict"]["finding"] for one in kept for row in one["rows"])
+    missed = found["not consistent"] + found["not reproduced"]
+    return (
+        f"\nOf the comparisons with papers' numbers {found['reproduced']} are reproduced, "
+        f"{found['consistent']} consistent, {missed} not, and {found['open']} open "
+        "([what that means](docs/reproduction.md)).\n"
+    )
 
 
-_NAMES: dict[str, object] = {}  # of the code that a page has run so far
+def slopes(**curves: str) -> str:
+    """Slopes of shipped curves, ± the half-width of 95 % intervals; `curves` by their headings."""
+    rows: dict[str, list[str]] = {}
+    for name in curves.values():
+        checks = json.loads((CURVES / f"{name}.json").read_text("utf-8"))["checks"]
+        found, wrote = checks["auc"]["slopes"], checks["bytes_written"]["by_strategy"]
+        for key, one in found.items():
+            half_width = one["standard_error"] * stats.t.ppf(0.975, len(one["by_seed"]) - 1)
+            rows.setdefault(key, []).extend((
+                f"{one['mean']:.4f} ± {half_width:.4f}",
+                f"{one['mean'] / found['partial']['mean']:.2f}",
+                f"{wrote[key] / wrote['partial']:.1f}",
+            ))  # fmt: skip
+    headings = ["loss per weighted PLS"]
+    headings += [word for one in curves for word in (one, "over partial", "bytes")]
+    return f"\n{raw_table(headings, [(key, *cells) for key, cells in rows.items()])}\n"
 
 
-def block(command: str, printed: str) -> str:
-    """A command and what it printed as a fenced block, no wider than a page."""
-    return "\n".join(["", "```text", f"$ {command}", *_lines(printed), "```", ""])
+def _printed(command: str, folder: Path | None) -> str:
+    run = ["sh", "-c", command]
+    return subprocess.run(run, capture_output=True, text=True, check=True, cwd=folder).stdout
 
 
 def _lines(printed: str) -> list[str]:
@@ -63,12 +117,5 @@ def _lines(printed: str) -> list[str]:
     return [fill(line, WIDTH) if len(line) > WIDTH else line for line in lines]
 
 
-def kept_listing(result: str, title: str) -> str:
-    """A table of the last full run of `cprsim reproduce`, as Markdown with its title above.
-
-    Raises StopIteration where no table's title begins so.
-    """
-    summary = Path("results/reproduction", result, "summary.json")
-    listings = json.loads(summary.read_text("utf-8"))["listings"]
-    found = next(one for one in listings if one["title"].startswith(title))
-    return f"\n{found['title']}\n\n{raw_table(found['headings'], found['rows'])}\n"
+def _block(language: str, lines: list[str]) -> str:
+    return "\n".join(["", f"```{language}", *lines, "```", ""])

@@ -1,4 +1,4 @@
-"""What MkDocs is told beside mkdocs.yml: pages made from the code, and files outside docs/.
+"""What MkDocs is told beside mkdocs.yml: commands, the keys of a scenario, and files outside docs/.
 
 Documents link to files of the repository, as readers of the repository need it. In the site such
 files stand below ``repository/``, Markdown as a page and everything else as it is.
@@ -6,8 +6,10 @@ files stand below ``repository/``, Markdown as a page and everything else as it 
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,10 +18,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "docs"))
-
-import reference  # noqa: E402 (beside this file, which is in no package)
-
+SCHEMA = ROOT / "scenarios" / "scenario.schema.json"
 OUTSIDE = "repository/"  # where they stand in the site
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
@@ -27,8 +26,11 @@ COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the reference, and what documents link to outside of docs/."""
-    for place, text in reference.pages().items():
-        files.append(File.generated(config, place, content=text))
+    typer = [sys.executable, "-m", "typer", "cprsim.cli.app", "utils", "docs", "--name", "cprsim"]
+    commands = subprocess.run(typer, capture_output=True, text=True, check=True).stdout
+    made = {"cli": f"# Commands\n\n{commands}", "scenario": keys_of_scenario()}
+    for name, text in made.items():
+        files.append(File.generated(config, f"reference/{name}.md", content=text))
     seen = [one for one in files.documentation_pages() if not one.generated_by]
     waiting = [(f"docs/{one.src_uri}", one.content_string) for one in seen]
     while waiting:
@@ -67,3 +69,51 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
 def _place(path: str) -> str:
     """Where a file of the repository stands in the site."""
     return path.removeprefix("docs/") if path.startswith("docs/") else f"{OUTSIDE}{path}"
+
+
+def keys_of_scenario() -> str:
+    """A table of keys for each section of the JSON Schema."""
+    schema = json.loads(SCHEMA.read_text("utf-8"))
+    parts = [
+        "# Keys of a scenario",
+        "From the schema that `cprsim schema` prints. Quantities are texts with a unit: `28 h`.",
+        _table(schema),
+    ]
+    for name, section in sorted(schema["$defs"].items()):
+        parts += [f"## {name}", _plain(section.get("description", "")), _table(section)]
+    return "\n\n".join(parts)
+
+
+def _table(section: dict[str, Any]) -> str:
+    rows = ["| key | form | default | meaning |", "|---|---|---|---|"]
+    for key, of in section.get("properties", {}).items():
+        given = "needed" if key in section.get("required", ()) else of.get("default")
+        default = "" if given in (None, "", [], {}) else f"`{given}`"
+        words = _plain(of.get("description", ""))
+        rows.append(f"| `{key}` | {' or '.join(dict.fromkeys(_forms(of)))} | {default} | {words} |")
+    return "\n".join(rows) if len(rows) > 2 else ""
+
+
+def _forms(node: dict[str, Any]) -> list[str]:
+    """Links to sections, words, types."""
+    if "$ref" in node:
+        name = node["$ref"].rpartition("/")[2]
+        return [f"[{name}](#{name.lower()})"]
+    if words := node.get("enum", [node["const"]] if "const" in node else []):
+        return [", ".join(f"`{one}`" for one in words)]
+    if "items" in node:
+        return [f"list of {' or '.join(_forms(node['items']))}"]
+    types = node.get("type", [])
+    found = [one for one in ([types] if isinstance(types, str) else types) if one != "null"]
+    return found + [
+        form for key in ("anyOf", "oneOf") for of in node.get(key, ()) for form in _forms(of)
+    ]
+
+
+def _plain(text: str) -> str:
+    """Words of the code as one paragraph of Markdown: only what stands in backticks is code."""
+    pieces = re.split(r"(`[^`]*`)", " ".join(text.split()))
+    escaped = (re.sub(r"([\\*_\[\]<>|])", r"\\\1", one) for one in pieces)
+    return "".join(
+        was if was.startswith("`") else one for was, one in zip(pieces, escaped, strict=True)
+    )

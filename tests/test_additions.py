@@ -140,9 +140,7 @@ def test_a_reader_is_recognised_and_fitted(tmp_path: Path, monkeypatch: pytest.M
     def looks_like(head: Head) -> str:
         return "its first line" if head.first_line == "# deaths" else ""
 
-    form = LogFormat(
-        "deaths", "a made-up log", ("deaths > log",), "run here", frozenset(), looks_like, read, 1
-    )
+    form = LogFormat("deaths", frozenset(), looks_like, read, 1)
     monkeypatch.setitem(FORMATS, form.name, form)
     monkeypatch.setattr(
         "cprsim.failures.traces.formats.FORMATS", {form.name: form, **FORMATS}, raising=True
@@ -189,7 +187,7 @@ class EveryTenHours:
 def test_both_engines_run_a_source_of_failures() -> None:
     experiment = assemble(load_scenario(QUICKSTART, ["simulation.replications=3"]))
     experiment = replace(experiment, failures=EveryTenHours())
-    for engine in ("fast", "simpy"):
+    for engine in ("auto", "simpy"):
         outcome = simulate(replace(experiment, engine=engine))
         for one in outcome.strategies:
             wall_h = one.costs.wall_h

@@ -194,6 +194,4 @@ def test_csvs_are_written_in_few_places_only() -> None:
         if re.search(r"\.to_csv\(|csv\.writer|csv\.DictWriter", path.read_text("utf-8"))
     }
     numbers_and_names_of_strategies = {"measuring/elsewhere.py", "torch/injector.py"}
-    commands_for_users = {"failures/traces/other_columns.py"}
-    others = numbers_and_names_of_strategies | commands_for_users
-    assert writing - others == {"results/folder.py"}
+    assert writing - numbers_and_names_of_strategies == {"results/folder.py"}

@@ -17,12 +17,9 @@ import yaml
 
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import Outcome, simulate
-from cprsim.recovery.classic import as_system
 from cprsim.results.metrics import measure
 from cprsim.results.rows import replication_rows
 from cprsim.scenario import load_scenario
-from cprsim.simulate import blocks
-from cprsim.simulate.fast.params import params_of
 from tests.simulate.agreeing import CLOSE, assert_same
 from tests.simulate.folding import FOLDED
 
@@ -41,22 +38,11 @@ def small_blocks(monkeypatch) -> None:
     monkeypatch.setattr("cprsim.failures.block.FIRST_REPLICATIONS", 8)
 
 
-@pytest.fixture(autouse=True)
-def few_by_simpy(monkeypatch) -> None:
-    """The compiled engine takes all that it can, however few they are."""
-    monkeypatch.setattr(blocks, "MOST_BY_EVENTS", 0)
-
-
 @pytest.mark.parametrize("number", range(N_SCENARIOS))
-def test_invariants_hold_in_both_engines(
-    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_invariants_hold_in_both_engines(number: int, tmp_path: Path) -> None:
     experiment = experiment_of(drawn(number), tmp_path)
     events = simulate(replace(experiment, engine="simpy"))
-    compiled = simulate(replace(experiment, engine="auto"))
-    monkeypatch.setattr(blocks, "params_of", lambda _: None)  # nothing is of the common case
-    general = simulate(replace(experiment, engine="fast"))
-    for outcome in (events, compiled, general):
+    for outcome in (events, simulate(experiment)):
         check(outcome)
         for ours, theirs in zip(outcome.strategies, events.strategies, strict=True):
             assert_same(ours.costs, theirs.costs)
@@ -85,10 +71,10 @@ def test_engines_stop_a_job_that_comes_back_to_the_same_instant_at_the_same_fail
     assert (events.wall_h < 2400).any(), "none was stopped for want of progress"
 
 
-def test_the_scenarios_cover_what_they_should(tmp_path: Path) -> None:
+def test_the_scenarios_cover_what_they_should() -> None:
     trees = [drawn(number) for number in range(N_SCENARIOS)]
     assert {tree["failures"]["kind"] for tree in trees} == {
-        "job", "node", "correlated", "changing", "injected", "trace"
+        "job", "node", "correlated", "injected", "trace"
     }  # fmt: skip
     assert {tree["failures"].get("clock") for tree in trees} >= {"progress", "uptime", "wall"}
     strategies = [entry["strategy"] for tree in trees for entry in tree["recovery"]]
@@ -96,14 +82,6 @@ def test_the_scenarios_cover_what_they_should(tmp_path: Path) -> None:
     assert sum("spares" in tree["cluster"] for tree in trees) >= 20
     assert sum("sync" in tree for tree in trees) >= 20
     assert sum("background" in tree["costs"]["save"] for tree in trees) >= 20
-    n_common = 0
-    for tree in trees:
-        experiment = experiment_of(tree, tmp_path)
-        for policy in experiment.policies:
-            system = as_system(policy, experiment.costs, experiment.cluster)
-            job = experiment.simulated_job(replace(policy, system=system))
-            n_common += params_of(job) is not None
-    assert n_common >= len(strategies) // 6
 
 
 def check(outcome: Outcome) -> None:
@@ -196,7 +174,7 @@ def failures(random: Random, tree: Section, useful_h: float) -> Section:
     start = random.choice(["fresh", "stationary"])
     role = random.choice([*nodes, "any"])
     together = random.randint(1, n_nodes if role == "any" else nodes[role])
-    kind = random.choice(["job", "job", "node", "correlated", "changing", "injected", "trace"])
+    kind = random.choice(["job", "job", "node", "correlated", "injected", "trace"])
     if kind == "job":
         lived = lifetime(random, mtbf_h)
         return {"kind": kind, **lived, "role": role, "together": together, "clock": clock,
@@ -216,17 +194,6 @@ def failures(random: Random, tree: Section, useful_h: float) -> Section:
             watched = n_nodes + random.choice([0, 3])
             section["shocks"] = {"every": f"{mtbf_h * 3} h", "sizes": {1: 2.0, watched: 1.0},
                                  "nodes": watched}  # fmt: skip
-        return section
-    if kind == "changing":
-        borders = ["0 h", f"{useful_h / 3} h", f"{useful_h} h"]
-        mtbf = [
-            f"{mtbf_h * random.choice([0.5, 1.0, 2.0])} h" for _ in range(random.choice([2, 3]))
-        ]
-        section = {"kind": kind, "borders": borders, "mtbf": mtbf, "role": role,
-                   "together": together, "clock": clock,
-                   "begins": random.choice(["random", "first"])}  # fmt: skip
-        if len(mtbf) == 2:
-            section["factor"] = {"variance": 0.5, "lasts": f"{mtbf_h * 2} h"}
         return section
     if kind == "injected":
         return injected(random, role, together, useful_h)

@@ -10,19 +10,13 @@ from pydantic import Field
 
 from cprsim.api import public
 from cprsim.api.answer import Answer, Draw, table_of
-from cprsim.foreign import one_line
-from cprsim.making.fit_log import (
-    FitAsked,
-    LogAsked,
-    nodes_option,
-    options_of_reader,
-    read_to_fit,
-)
+from cprsim.fitting.report import FitReport
+from cprsim.making.fit_log import log_asked, read_to_fit
 from cprsim.making.options import BOOTSTRAP, JOB_NODES, SEED
 from cprsim.plots.fit import fit_figures
 from cprsim.present.document import Document
-from cprsim.present.fit import FitReport, document_of_fit
-from cprsim.present.fit_json import causes_as_json, domains_as_json, groups_as_json
+from cprsim.present.fit import document_of_fit
+from cprsim.present.fit_json import causes_as_json
 from cprsim.scenario.yaml_text import read_document
 
 if TYPE_CHECKING:
@@ -35,12 +29,12 @@ if TYPE_CHECKING:
 class Fit(Answer):
     """What a log of failures says: how often a job fails, and by which distribution."""
 
-    def __init__(self, report: FitReport, name: str) -> None:
-        self._report, self._name = report, name
+    def __init__(self, report: FitReport) -> None:
+        self._report = report
 
     @property
     def name(self) -> str:
-        return self._name
+        return self._report.origin
 
     @property
     def mtbf_h(self) -> Estimate:
@@ -65,24 +59,21 @@ class Fit(Answer):
     def fragment(self) -> str:
         """The section `failures` of a scenario as YAML, each number with its interval.
 
-        By cause and by domain a source for each; by another column a document for each group.
+        By cause a source for each.
         """
         return self._report.to_save or self._report.text
 
     @property
     def apart(self) -> pd.DataFrame:
-        """A row per cause or group, or one of the shocks of domains; empty where not asked for.
+        """A row per cause; empty where not asked for.
 
         Columns: those of ``cprsim fit --json``, ``_estimate``, ``_low`` and ``_high`` behind a
         number's name.
         """
         import pandas as pd
 
-        apart = self._report.apart
-        rows = causes_as_json(apart.causes, apart.cause_fragments)
-        rows += [] if apart.groups is None else groups_as_json(apart.groups)["groups"]
-        rows += [] if apart.domains is None else [domains_as_json(apart.domains)]
-        return pd.json_normalize(rows, sep="_")
+        found = self._report.by_cause
+        return pd.json_normalize([] if found is None else causes_as_json(found), sep="_")
 
     @property
     def simpler(self) -> str | None:
@@ -93,19 +84,14 @@ class Fit(Answer):
     def failures(self) -> dict[str, Any]:
         """The section `failures`, for ``cprsim.run(scenario, {"failures": fit.failures})``.
 
-        By cause that of the first one alone: see `scopes`. By another column that of all nodes.
+        By cause that of the first one alone: see `scopes`.
         """
-        return _sections(self._whole).get("failures") or {}
+        return _sections(self.fragment).get("failures") or {}
 
     @property
     def scopes(self) -> list[dict[str, Any]]:
-        """The section `scopes` beside it: by cause and by domain, else empty."""
-        return _sections(self._whole).get("scopes") or []
-
-    @property
-    def _whole(self) -> str:
-        """The fragment of all nodes together."""
-        return self._report.text if self._report.apart.groups is not None else self.fragment
+        """The section `scopes` beside it: by cause, else empty."""
+        return _sections(self.fragment).get("scopes") or []
 
     @property
     def job_failures(self) -> dict[str, Any]:
@@ -165,15 +151,12 @@ def fit(
     repair: str | None = None,
     coalesce: str | None = None,
     together: str | None = None,
-    by: str | None = None,
-    domain: str | None = None,
+    by: Literal["cause"] | None = None,
     reach: Mapping[str, str] | None = None,
     cause: str | None = None,
     node: str | None = None,
     age: Literal["new", "unknown"] | None = None,
     job_nodes: Annotated[int, Field(**JOB_NODES)] | None = None,
-    now: bool = False,
-    through_window: bool = False,
     bootstrap: Annotated[int, Field(**BOOTSTRAP)] = 199,
     seed: Annotated[int, Field(**SEED)] = 0,
     circle: bool = False,
@@ -192,14 +175,11 @@ def fit(
     repair : how long outages last of which the log names no end
     coalesce : failures of one node within so long of each other are one, ``"10 min"``
     together : failures of nodes within so long of the one before are one event, ``"1 min"``
-    by : ``"cause"``: a fit for each; or a column: a fit for each group of nodes
-    domain : a column of racks, switches or chassis, which have shocks of their own
+    by : ``"cause"``: a fit for each
     reach : by cause: what each kills, ``{"power": "rack"}``; default: a node
     cause, node : these alone
     age : of the nodes when the log begins
     job_nodes : nodes of the job that the fragment is for; None: all
-    now : a fragment for what comes after the log, where the rate changes
-    through_window : a fragment, and a circle, with the rate as it changes along the log
     bootstrap, seed : samples behind each p-value, and their seed
     circle : simulate the log from its fit, and compare the two
 
@@ -208,24 +188,14 @@ def fit(
     TraceError : the log can't be read: file, line, value
     ParameterError : an option that does not go, or nothing that can be fitted
     """
-    path = Path(log)
-    n_nodes, node_file = nodes_option(None if nodes is None else str(nodes))
-    reader = options_of_reader(
-        n_nodes, system, period, columns or {}, time_unit, date_format, tz, repair
+    asked = log_asked(
+        Path(log), form=format, nodes=None if nodes is None else str(nodes), node_dates=node_dates,
+        system=system, period=period, columns=columns, time_unit=time_unit,
+        date_format=date_format, tz=tz, repair=repair, coalesce=coalesce, together=together,
+        cause=cause, node=node, age=age,
+    )  # fmt: skip
+    return Fit(
+        read_to_fit(asked).report(
+            by=by, reach=reach, job_nodes=job_nodes, bootstrap=bootstrap, seed=seed, circle=circle
+        )
     )
-    asked = LogAsked(
-        log=path, reader=reader, form=format, node_file=node_file, node_dates=node_dates,
-        coalesce=coalesce, together=together, cause=cause, node=node, age=age,
-    )  # fmt: skip
-    to_make = FitAsked(
-        by=by, domain=domain, reach=reach or {}, now=now,
-        through_window=through_window, job_nodes=job_nodes, bootstrap=bootstrap, seed=seed,
-        circle=circle,
-    )  # fmt: skip
-    fitted, apart = to_make.of(read_to_fit(asked))
-    name = one_line(path.name)
-    report = FitReport.of(
-        fitted, name, n_job_nodes=job_nodes, circle_seed=seed if circle else None, now=now,
-        through_window=through_window, apart=apart,
-    )  # fmt: skip
-    return Fit(report, name)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from cprsim.api import public
 from cprsim.api.answer import Answer, table_of
-from cprsim.api.comparing_systems import MapOfSystems, SystemsComparison
+from cprsim.api.comparing_systems import SystemsComparison
 from cprsim.api.fleets import Fleet
 from cprsim.api.keeping import ResultsPlace
 from cprsim.api.measuring import Curve
 from cprsim.api.running import Run
 from cprsim.api.selecting import Selection
 from cprsim.api.sweeping import Sweep
-from cprsim.present.document import Block, Document, Picture, Table
+from cprsim.present.document import Block, Document, Picture
 from cprsim.present.kinds import KINDS, kind_of
 from cprsim.present.reproduction import document_of_reproduction
 from cprsim.reproduce.runner import Reproduced
@@ -57,15 +57,12 @@ class Reproduction(Answer):
 @public
 def read(
     result: str | Path,
-) -> (
-    Run | Sweep | Selection | SystemsComparison | MapOfSystems | Fleet | Curve | Reproduction | Page
-):
+) -> Run | Sweep | Selection | SystemsComparison | Fleet | Curve | Reproduction:
     """Read a finished result: a results folder, or the file of a staleness curve.
 
     Parameters
     ----------
-    result : of any kind that ``cprsim report`` shows, or the folder that holds it alone; those
-        that no function here makes come as a `Page`, which has their document
+    result : of any kind that ``cprsim report`` shows, or the folder that holds it alone
 
     Raises
     ------
@@ -83,38 +80,8 @@ def read(
         "sweep": lambda loaded: Sweep(loaded, place),
         "selection": lambda loaded: Selection(loaded, place),
         "comparison of systems": lambda loaded: SystemsComparison(loaded, place),
-        "map of systems": lambda loaded: MapOfSystems(loaded, place),
         "fleet": lambda loaded: Fleet(loaded, place),
         "curve": lambda loaded: Curve(loaded, path),
         "reproduction": Reproduction,
     }
-    loaded = kind.load(path)
-    if name in made:
-        return made[name](loaded)  # type: ignore[no-any-return]
-    return Page(name, kind.document(loaded))
-
-
-class Page(Answer):
-    """A result of a kind that has no function here, such as a map of systems: its document."""
-
-    def __init__(self, kind: str, document: Document) -> None:
-        self._kind, self._made = kind, document
-
-    @property
-    def name(self) -> str:
-        return self._kind
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """The first table of the document, as text."""
-        import pandas as pd
-
-        for block in self._made.blocks:
-            if isinstance(block, Table):
-                headings = [column.heading for column in block.columns]
-                rows = [list(map(str, row)) for row in block.rows]
-                return pd.DataFrame(rows, columns=headings)
-        return pd.DataFrame()
-
-    def _document(self) -> Document:
-        return self._made
+    return made[name](kind.load(path))  # type: ignore[no-any-return]

@@ -53,6 +53,15 @@ class Sweep(KeptAnswer[SweepResult]):
         require_known([quantity], self._made.table["quantity"])
         return self._made.of(quantity)[[*self.axes, "strategy", "mean", "low", "high"]].copy()
 
+    @property
+    def cheapest(self) -> pd.DataFrame:
+        """The cheapest strategy of each point: axes, strategy, mean, low, high.
+
+        By the cost of a month where there are prices, else by overhead; by means alone.
+        """
+        rows = self._made.cheapest_by_point
+        return rows[[*self.axes, "strategy", "mean", "low", "high"]].reset_index(drop=True)
+
     def _document(self) -> Document:
         return document_of_sweep(self._made)
 

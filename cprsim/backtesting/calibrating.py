@@ -83,29 +83,18 @@ class HalfPrediction:
 
 @dataclass(frozen=True, slots=True)
 class CalibratedLogs:
-    """A scenario of logs, held to their later half.
-
-    Parameters
-    ----------
-    predicted : None where there is no prediction; `why_not` says why
-    notes : of the logs, and of the scenario
-    """
+    """A scenario of logs, held to their later half."""
 
     found: Calibration
     predicted: HalfPrediction | None
-    why_not: str
-    notes: tuple[str, ...]
+    why_not: str  # there is no prediction
+    notes: tuple[str, ...]  # of the logs, and of the scenario
 
 
 def calibrate_logs(
     events: Events, *, saves_every: str | None, n_nodes: int, n_bootstrap: int, seed: int
 ) -> CalibratedLogs:
-    """Make a scenario of the logs, and hold it to them. Raises as `calibrate` does.
-
-    Parameters
-    ----------
-    saves_every : work between saves, where the logs do not tell it; see `facts.saving_every`
-    """
+    """Make a scenario of the logs, and hold it to them. Raises as `calibrate` does."""
     jobs = saving_every(ledgers(events, seed=seed), saves_every)
     found = calibrate(jobs, n_nodes=n_nodes, n_bootstrap=n_bootstrap, seed=seed)
     notes = (*events.notes, *found.notes)
@@ -118,12 +107,7 @@ def calibrate_logs(
 def calibrate(
     jobs: Sequence[JobLedger], *, n_nodes: int, n_bootstrap: int = 0, seed: int = 0
 ) -> Calibration:
-    """Make a scenario of the logs.
-
-    Raises
-    ------
-    ParameterError : fewer than `FEWEST_FAILURES` failures, or no incident of which all is known
-    """
+    """Make a scenario of the logs. Raises ParameterError where they say too little."""
     gaps = _gaps(jobs)
     if gaps.n_observed < FEWEST_FAILURES:
         raise ParameterError(
@@ -260,12 +244,7 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     """Predict the ETTR of the later half of all wall hours from the earlier half alone.
 
     The MTBF is drawn from what the earlier failures leave open (gamma, as of a Poisson process with
-    so many fewer failures as their gaps spread more), so that the interval is of the prediction and
-    not of the simulation.
-
-    Raises
-    ------
-    ParameterError : too few failures in the earlier half
+    so many fewer failures as their gaps spread more). Raises ParameterError for too few of them.
     """
     cut_ns = _cut_ns(jobs)
     until_h = {
@@ -329,11 +308,7 @@ def _cut(job: JobLedger, until_h: float) -> JobLedger:
 def _futures(text: str, save_h: float, n_even: float, seed: int) -> tuple[Floats, Floats]:
     """ETTR of many futures, and how many times longer the MTBF of each is: (`N_FUTURES`,) each.
 
-    Saves are so many that their mean is all that counts.
-
-    Parameters
-    ----------
-    n_even : failures of a Poisson process that would leave as much open
+    `n_even` failures of a Poisson process would leave as much open. Of the saves the mean counts.
     """
     experiment = experiment_of(text, (f"costs.save={save_h!r} h", f"simulation.seed={seed}"))
     source, horizon_h = experiment.failures, experiment.horizon_h
@@ -363,9 +338,7 @@ def _observed(jobs: Sequence[JobLedger], until_h: dict[str, float]) -> Estimate:
     for job in jobs:
         cut_h = until_h[job.job]
         total_h += job.wall_h - cut_h
-        useful_h += sum(
-            max(0.0, b - max(a, cut_h)) for a, b, part in job.pieces if part == "useful"
-        )
+        useful_h += sum(max(0.0, b - max(a, cut_h)) for a, b in job.useful_at_h)
     total = of_all(jobs).hours["useful"]
     open_ = (total.high - total.low) / 2 / total_h if total_h else 0.0
     share = useful_h / total_h

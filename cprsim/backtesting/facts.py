@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import cycle
 from math import ceil, inf, isclose, isfinite, isnan
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TypeVar
 
 import numpy as np
 
@@ -30,12 +29,12 @@ from cprsim.records import (
     Transfer,
 )
 from cprsim.recovery import STRATEGIES
-from cprsim.results.money import JobPrices, prices_of
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.streams import stream
 from cprsim.units import TIME
 
 AS_IT_RAN = "as it ran"
+PATH = Path("backtest.yaml")  # what errors call a scenario that is no file
 STALLS = ("detect", "wait", "reschedule", "load", "regroup", "replay", "rebuild")
 KINDS = ("detect", "reschedule", "load")  # of costs, in order; other stages count as rescheduling
 LEAST_H = 1e-9
@@ -50,7 +49,7 @@ APART_H = 1e-6  # hours between failures, at least: engines tell such instants a
 
 @dataclass(frozen=True, slots=True)
 class LoggedJob:
-    """What a simulation of the job needs, as the log says it. Means over failures, hours."""
+    """What a simulation of the job needs, as the log says it. Hours."""
 
     job: str
     useful_h: float
@@ -58,13 +57,10 @@ class LoggedJob:
     step_s: float
     interval_h: float  # of progress, between saves; infinite: none
     fits_h: tuple[float, ...]  # where it is inferred: the ends of what fits the log
-    save_h: float
-    detect_h: float
-    reschedule_h: float  # the wait for a node and whatever else is no detection and no load, too
-    load_h: float
+    costs_h: dict[str, float]  # save, load, detect, reschedule: means over failures
     reloads: bool
     n_failures: int
-    own_h: dict[str, Floats]  # detection, rescheduling, load: (n_failures, n_draws)
+    own_h: dict[str, Floats]  # of `KINDS`: (n_failures, n_draws)
     saves_h: Floats  # that the log says all of
     failed_h: Floats  # of each failure, since the job's first step: (n_failures, n_draws)
     clock: Clock
@@ -72,12 +68,7 @@ class LoggedJob:
 
 
 def facts_of(job: JobLedger) -> LoggedJob:
-    """Read the facts off a ledger.
-
-    Raises
-    ------
-    ParameterError : the log says too little: no failure, no step, or no hour of work
-    """
+    """Read the facts off a ledger. Raises ParameterError where the log says too little."""
     failures = failures_in(job)
     if not failures:
         raise ParameterError(f"{job.job}: no failure in its log: nothing to replay")
@@ -102,10 +93,8 @@ def facts_of(job: JobLedger) -> LoggedJob:
         step_s=job.step_s,
         interval_h=every_h,
         fits_h=tuple(job.step_s / 3600.0 * end for end in ends) if ends[0] > 0 else (),
-        save_h=save_h,
-        detect_h=float(own_h["detect"].mean()),
-        reschedule_h=float(own_h["reschedule"].mean()),
-        load_h=float(own_h["load"].mean()),
+        costs_h={"save": save_h}
+        | {kind: float(own_h[kind].mean()) for kind in ("load", "detect", "reschedule")},
         reloads=job.reloads,
         n_failures=job.n_failures,
         own_h=own_h,
@@ -122,10 +111,7 @@ def interval_h(job: JobLedger) -> float:
 
 
 def saving_every(jobs: Sequence[JobLedger], every: str | None) -> tuple[JobLedger, ...]:
-    """Jobs whose saves are so far apart in work, as the user says; None: as the logs say.
-
-    Raises ParameterError for what is no time.
-    """
+    """Jobs whose saves are so far apart in work, as the user says; None: as the logs say."""
     if every is None:
         return tuple(jobs)
     try:
@@ -142,27 +128,16 @@ class LoggedFailure:
     """One failure of an incident: when, and what was done about it until the next one."""
 
     at_h: Floats  # (n_draws,)
-    took_h: dict[str, Floats]
-    is_last: bool  # of its incident: nothing cut its recovery off
+    took_h: dict[str, Floats]  # of `KINDS`
+    is_last: bool = False  # of its incident: nothing cut its recovery off
 
     def whole_h(self, kind: str) -> Floats | None:
         """What a kind of cost took; None where the next failure came before it was over."""
-        stalls = [name for name in STALLS if name in self.took_h and _kind(name) == kind]
-        reached = max(map(_place, self.took_h), default=0)
-        if not self.is_last and reached <= KINDS.index(kind):
-            return None
-        took_h = (
-            np.sum([self.took_h[name] for name in stalls], axis=0) if stalls else 0.0 * self.at_h
-        )
-        return took_h if self.is_last else np.maximum(took_h - APART_H, 0.0)
-
-
-def _kind(stage: str) -> str:
-    return stage if stage in KINDS else "reschedule"
-
-
-def _place(stage: str) -> int:
-    return KINDS.index(_kind(stage))
+        took_h = self.took_h.get(kind, 0.0 * self.at_h)
+        if self.is_last:
+            return took_h
+        reached = max(map(KINDS.index, self.took_h), default=0)
+        return np.maximum(took_h - APART_H, 0.0) if reached > KINDS.index(kind) else None
 
 
 def failures_in(job: JobLedger) -> list[LoggedFailure]:
@@ -175,9 +150,9 @@ def failures_in(job: JobLedger) -> list[LoggedFailure]:
         failures: list[LoggedFailure] = []
         for name, took_h in one.stages or (("detect", 0.0 * at_h),):
             if not failures or (name == "detect" and failures[-1].took_h):
-                failures.append(LoggedFailure(at_h, {}, is_last=False))
-            took = failures[-1].took_h
-            took[name] = took.get(name, 0.0) + took_h
+                failures.append(LoggedFailure(at_h, {}))
+            kind, took = name if name in KINDS else "reschedule", failures[-1].took_h
+            took[kind] = took.get(kind, 0.0) + took_h
             at_h = at_h + took_h
         failures[-1].is_last = True
         found += failures
@@ -194,7 +169,7 @@ def _own_h(kind: str, failures: Sequence[LoggedFailure], rng: np.random.Generato
     hours = []
     for one, own_h in zip(failures, whole_h, strict=True):
         if own_h is None:
-            cut_h = sum((took for name, took in one.took_h.items() if _kind(name) == kind), 0.0)
+            cut_h = one.took_h.get(kind, 0.0)
             likely = rng.random(known_h.shape) * (known_h > cut_h)
             drawn_h = np.take_along_axis(known_h, likely.argmax(axis=0)[None, :], axis=0)[0]
             own_h = np.where(likely.any(axis=0), drawn_h, np.multiply(LONGER, cut_h))
@@ -230,9 +205,8 @@ def with_own_costs(
 ) -> Experiment:
     """Each failure takes as long to notice, to reschedule and to load as it did, in each draw.
 
-    Another system saves at other times: its saves take what some of the log's took, drawn from
-    as many drawn anew, unless the scenario says otherwise.
-    Holds for strategies of the scenario's costs; recovery systems have what follows from the means.
+    Saves of another system take what some of the log's took, unless the scenario says otherwise.
+    Recovery systems have what follows from the means.
     """
     own = {name: Listed(hours[:, draws]) for name, hours in facts.own_h.items()}
     scopes = tuple(replace(scope, detect=own["detect"]) for scope in experiment.scopes)
@@ -240,7 +214,7 @@ def with_own_costs(
         experiment.costs, detect=own["detect"], reschedule=own["reschedule"], load=own["load"]
     )
     save = costs.save_stall
-    is_own = not isinstance(save, Transfer) and isclose(save.mean_h, facts.save_h)
+    is_own = not isinstance(save, Transfer) and isclose(save.mean_h, facts.costs_h["save"])
     if is_own and len(facts.saves_h):
         n_saves, n_draws = len(facts.saves_h), len(draws)
         again_h = rng.choice(facts.saves_h, (n_saves, n_draws))
@@ -250,11 +224,9 @@ def with_own_costs(
 
 
 def clock_of(job: JobLedger) -> tuple[Clock, str]:
-    """On which clock the failures lie, and why.
+    """On which clock the failures lie, and why: that of progress where none struck a recovery.
 
-    Failures of the wall clock strike recoveries like anything else; those of the progress clock
-    only work done for the first time. The latter fits where none struck a recovery, although that
-    would have been unlikely (below 5 %) on the wall clock.
+    Unless that is likely (5 %) on the wall clock, whose failures strike recoveries, too.
     """
     n, n_within = len(job.incidents), job.n_failures - len(job.incidents)
     share = sum(job.parts[name].mean for name in STALLS) / job.wall_h
@@ -270,15 +242,15 @@ def clock_of(job: JobLedger) -> tuple[Clock, str]:
     )
 
 
-def scenario_text(facts: LoggedJob, recovery: Sequence[str], n_nodes: int, factors: Factors) -> str:
+def scenario_text(facts: LoggedJob, recovery: Sequence[str], n_nodes: int) -> str:
     """The job as a scenario, with the system that ran it as the first of its recoveries."""
     needs_servers = facts.reloads or any(
         name in STRATEGIES and name not in ("none", "full") for name in map(_strategy, recovery)
     )
     role = "emb_ps" if needs_servers else "workers"
     ran = "partial" if facts.reloads else "full"
-    interval = "never" if not isfinite(facts.interval_h) else f"{facts.interval_h!r} h"
     entries = "".join(f"\n  - {one}" for one in recovery)
+    costs = "".join(f"\n  {cost}: {time_text(hours)}" for cost, hours in facts.costs_h.items())
     return f"""\
 name: backtest
 job: {{useful: {facts.useful_h!r} h, step: {facts.step_s!r} s}}
@@ -288,33 +260,25 @@ failures:
   clock: {facts.clock.value}
   role: {"emb_ps" if needs_servers else "worker"}
   at: {_instants(facts)}
-costs:
-  save: {_time(facts.save_h * factors.save)}
-  load: {_time(facts.load_h * factors.load)}
-  detect: {_time(facts.detect_h * factors.detect)}
-  reschedule: {_time(facts.reschedule_h * factors.reschedule)}
+costs:{costs}
 recovery:
-  - {{strategy: {ran}, name: {AS_IT_RAN}, interval: {interval}}}{entries}
+  - {{strategy: {ran}, name: {AS_IT_RAN}, interval: {interval_text(facts.interval_h)}}}{entries}
 simulation: {{seed: 1, replications: 1}}
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Factors:
-    """By what costs are multiplied, to see which would change the advice."""
-
-    save: float = 1.0
-    load: float = 1.0
-    detect: float = 1.0
-    reschedule: float = 1.0
 
 
 def _strategy(entry: str) -> str:
     return entry.strip().strip("{}").removeprefix("strategy:").split(",")[0].strip()
 
 
-def _time(hours: float) -> str:
+def time_text(hours: float) -> str:
+    """A cost as a scenario has it."""
     return f"{hours!r} h" if hours > LEAST_H else "0 s"
+
+
+def interval_text(hours: float) -> str:
+    """An interval of saves as a scenario has it."""
+    return f"{hours!r} h" if isfinite(hours) else "never"
 
 
 def _instants(facts: LoggedJob) -> str:
@@ -332,35 +296,34 @@ def apart(at_h: Floats) -> Floats:
 
 def experiment_of(text: str, overrides: Sequence[str]) -> Experiment:
     """The scenario as records. Raises ParameterError where it makes no sense, with its message."""
-    return _made_of(text, overrides, assemble)
+    return assembled(scenario_of(text, overrides))
 
 
-def prices_of_job(text: str, overrides: Sequence[str]) -> JobPrices | None:
-    """The prices that the overrides give a job; None: none. Raises ParameterError as above."""
-    return _made_of(text, overrides, lambda loaded: prices_of(loaded.scenario))
+def scenario_of(text: str, overrides: Sequence[str]) -> LoadedScenario:
+    """The scenario; files are named relative to where the user is. Raises as `experiment_of`."""
+    with _as_scenario():
+        return load_scenario(PATH, overrides, text=text)
 
 
-Made = TypeVar("Made")
+def changed(loaded: LoadedScenario, key: str, to: str) -> LoadedScenario:
+    """The scenario with another value of a key, unless an override says that one."""
+    place = loaded.place(key)
+    return loaded.varied({key: to}, loaded.place) if place.file == PATH else loaded
 
 
-def _made_of(text: str, overrides: Sequence[str], make: Callable[[LoadedScenario], Made]) -> Made:
-    with TemporaryDirectory(prefix="cprsim-") as folder:
-        path = Path(folder) / "backtest.yaml"
-        path.write_text(text, "utf-8")
-        try:
-            return make(load_scenario(path, [_from_here(one) for one in overrides]))
-        except ScenarioError as error:
-            problems = "\n".join(f"{one.key}: {one.message}" for one in error.problems)
-            raise ParameterError(
-                f"as a scenario, the job can't be simulated: {problems}"
-            ) from error
+def assembled(loaded: LoadedScenario) -> Experiment:
+    """As `assemble`, but raises as `experiment_of`."""
+    with _as_scenario():
+        return assemble(loaded)
 
 
-def _from_here(override: str) -> str:
-    """A curve's file is named relative to where the user is."""
-    key, _, file = override.partition("=")
-    is_file = key.strip() == "accuracy.curve" and Path(file.strip()).is_file()
-    return f"{key}={Path(file.strip()).absolute()}" if is_file else override
+@contextmanager
+def _as_scenario() -> Iterator[None]:
+    try:
+        yield
+    except ScenarioError as error:
+        problems = "\n".join(f"{one.key}: {one.message}" for one in error.problems)
+        raise ParameterError(f"as a scenario, the job can't be simulated: {problems}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,11 +362,10 @@ class EachItsOwn:
 
 def on_progress(facts: LoggedJob, job: JobLedger, draw: int) -> Floats:
     """Useful hours that the job had done at each failure, in one draw."""
-    edges = [(a, b) for a, b, part in job.pieces if part == "useful"]
     found = []
     for one_h in facts.failed_h[:, draw]:
         at_h = float(one_h) + job.parts["start"].mean
-        found.append(sum(min(b, at_h) - a for a, b in edges if a < at_h))
+        found.append(sum(min(b, at_h) - a for a, b in job.useful_at_h if a < at_h))
     return np.minimum(apart(np.array(found)), facts.useful_h * (1 - 1e-12))
 
 
@@ -411,11 +373,7 @@ def failures_of(
     facts: LoggedJob, job: JobLedger, experiment: Experiment, draws: Ints,
     rng: np.random.Generator,
 ) -> EachItsOwn:  # fmt: skip
-    """The job's failures in each draw of what its log does not say.
-
-    Beyond the log's end no failures are known; on the wall clock they go on as in `going_on`, for
-    systems that would have taken longer.
-    """
+    """The job's failures in each draw; on the wall clock they go on after the log's end."""
     assert isinstance(experiment.failures, Injected)
     if facts.clock is Clock.PROGRESS:
         at_h = [on_progress(facts, job, draw) for draw in draws.tolist()]

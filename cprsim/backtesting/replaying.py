@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 
@@ -11,19 +11,20 @@ import numpy as np
 
 from cprsim.backtesting.facts import (
     AS_IT_RAN,
-    Factors,
     LoggedJob,
-    experiment_of,
+    assembled,
+    changed,
     facts_of,
     failures_of,
-    prices_of_job,
+    interval_text,
     saving_every,
+    scenario_of,
     scenario_text,
+    time_text,
     with_own_costs,
 )
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
-from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome, simulate
 from cprsim.history.ledger import JobLedger, ledgers
 from cprsim.history.table import Events
@@ -38,8 +39,10 @@ from cprsim.results.money import (
     at_overhead,
     cheapest_of,
     comparable,
+    prices_of,
     summed,
 )
+from cprsim.scenario import LoadedScenario
 from cprsim.streams import stream
 
 N_DRAWS = 200
@@ -75,12 +78,25 @@ class Replayed:
 class Backtest:
     """One job: what it cost, and what it would have cost."""
 
-    job: str
+    ledger: JobLedger
     facts: LoggedJob
-    observed_h: Estimate  # of overhead
-    observed_parts_h: dict[str, float]
+    scenario: LoadedScenario
     systems: tuple[Replayed, ...]  # the one that ran first
-    prices: JobPrices | None = None  # None: nothing has a price
+
+    @property
+    def job(self) -> str:
+        return self.facts.job
+
+    @property
+    def observed_h(self) -> Estimate:
+        """Of overhead."""
+        job = self.ledger
+        return Estimate.of_draws(job.wall_h - job.draws["useful"] - job.draws["start"])
+
+    @property
+    def prices(self) -> JobPrices | None:
+        """None: nothing has a price."""
+        return prices_of(self.scenario.scenario)
 
     def saved_h(self, system: str) -> Floats:
         """Hours that a system saves beside the one that ran, both simulated: (n_draws,)."""
@@ -112,26 +128,17 @@ def backtest_logs(
     events: Events, recovery: Sequence[str], *,
     saves_every: str | None, n_nodes: int, overrides: Sequence[str], n_draws: int, seed: int,
 ) -> BacktestedLogs:  # fmt: skip
-    """Replay the failures of all jobs of the logs. Raises as `backtests` does.
-
-    Parameters
-    ----------
-    recovery : strategies or systems, as `entries_of` takes them
-    saves_every : work between saves, where the logs do not tell it; see `facts.saving_every`
-    """
+    """Replay the failures of all jobs of the logs. Raises as `backtests` does."""
     jobs, entries = saving_every(ledgers(events, seed=seed), saves_every), entries_of(recovery)
     found, left_out = backtests(
         jobs, entries, n_nodes=n_nodes, overrides=overrides, n_draws=n_draws, seed=seed
     )
-    advised = advice(found, jobs, entries, n_nodes=n_nodes, overrides=overrides, seed=seed)
+    advised = advice(found, seed=seed)
     return BacktestedLogs(found, advised, (*events.notes, *left_out))
 
 
 def entries_of(recovery: Sequence[str]) -> list[str]:
-    """Entries of a scenario: names apart by commas, or mappings as they stand.
-
-    Raises ParameterError where there is none.
-    """
+    """Entries of a scenario: names apart by commas, or mappings as they stand."""
     entries: list[str] = []
     for one in recovery:
         if one.lstrip().startswith("{"):
@@ -146,19 +153,10 @@ def entries_of(recovery: Sequence[str]) -> list[str]:
 def backtests(
     jobs: Sequence[JobLedger], recovery: Sequence[str], *,
     n_nodes: int = N_NODES, overrides: Sequence[str] = (), n_draws: int = N_DRAWS, seed: int = 0,
-    on_done: Callable[[int, int], None] | None = None,
 ) -> tuple[tuple[Backtest, ...], tuple[str, ...]]:  # fmt: skip
     """Replay each job's failures; jobs by hours saved, and why some were left out.
 
-    Parameters
-    ----------
-    recovery : entries of a scenario's `recovery`
-    n_nodes : that hold the state
-    overrides : of the scenario that each job becomes, ``KEY=VALUE``
-
-    Raises
-    ------
-    ParameterError : no job can be replayed
+    Raises ParameterError where none is left.
     """
     found, left_out = [], []
     for number, job in enumerate(jobs):
@@ -168,41 +166,34 @@ def backtests(
             left_out.append(str(error))
             continue
         found.append(_replayed(job, facts, recovery, n_nodes, overrides, n_draws, seed, number))
-        if on_done is not None:
-            on_done(number + 1, len(jobs))
     if not found:
         raise ParameterError("no job can be replayed: " + "; ".join(left_out[:3]))
     others = [one.system for one in found[0].systems[1:]]
-    best = {one.job: max(float(one.saved_h(name).mean()) for name in others) for one in found}
-    return tuple(sorted(found, key=lambda one: -best[one.job])), tuple(left_out)
+    found.sort(key=lambda one: -max(float(one.saved_h(name).mean()) for name in others))
+    return tuple(found), tuple(left_out)
 
 
 def _replayed(
     job: JobLedger, facts: LoggedJob, recovery: Sequence[str], n_nodes: int,
     overrides: Sequence[str], n_draws: int, seed: int, number: int,
 ) -> Backtest:  # fmt: skip
-    text = scenario_text(facts, recovery, n_nodes, Factors())
-    experiment = experiment_of(text, overrides)
-    rng = stream(seed, number, "backtest")
+    loaded = scenario_of(scenario_text(facts, recovery, n_nodes), overrides)
     draws = np.linspace(0, len(job.draws["useful"]) - 1, n_draws).astype(np.int64)
-    ran, *others = _simulated(experiment, facts, job, draws, rng)
+    ran, *others = _simulated(loaded, facts, job, draws, stream(seed, number, "backtest"))
     for place, end_h in enumerate(facts.fits_h, 1):
         if end_h != facts.interval_h:  # a third of the draws have either end
-            text = scenario_text(replace(facts, interval_h=end_h), recovery, n_nodes, Factors())
-            rng = stream(seed, number, "backtest")
-            end, *_ = _simulated(experiment_of(text, overrides), facts, job, draws, rng)
+            at_end = changed(loaded, "recovery.0.interval", interval_text(end_h))
+            end, *_ = _simulated(at_end, facts, job, draws, stream(seed, number, "backtest"))
             ran.overhead_h[place::3] = end.overhead_h[place::3]
-    observed = Estimate.of_draws(job.wall_h - job.draws["useful"] - job.draws["start"])
-    parts = {name: job.parts[name].mean for name in job.parts if job.parts[name].mean > 0}
-    prices = prices_of_job(text, overrides)
-    return Backtest(job.job, facts, observed, parts, (ran, *others), prices)
+    return Backtest(job, facts, loaded, (ran, *others))
 
 
 def _simulated(
-    experiment: Experiment, facts: LoggedJob, job: JobLedger, draws: Ints,
+    loaded: LoadedScenario, facts: LoggedJob, job: JobLedger, draws: Ints,
     rng: np.random.Generator, own_costs: bool = True,
 ) -> list[Replayed]:  # fmt: skip
     """The job under each system, a replication for each draw."""
+    experiment = assembled(loaded)
     failures = failures_of(facts, job, experiment, draws, rng)
     experiment = replace(experiment, failures=failures, n_replications=len(draws))
     if own_costs:
@@ -251,18 +242,11 @@ def _use(one: Backtest, system: Replayed) -> JobUse:
 
 @dataclass(frozen=True, slots=True)
 class MoneyDraws:
-    """All jobs in money, in each joint draw of what their logs do not say.
+    """All jobs in money, in each joint draw of what their logs do not say."""
 
-    Parameters
-    ----------
-    best : the cheapest by the bills
-    saved : what it saves beside what ran, in cents; None where that has no bill
-    cheapest_in : of each system, in how many draws it is the cheapest
-    """
-
-    best: str
-    saved: Estimate | None
-    cheapest_in: Mapping[str, int]
+    best: str  # the cheapest by the bills
+    saved: Estimate | None  # beside what ran [cents]; None where that has no bill
+    cheapest_in: Mapping[str, int]  # draws, by system
     n_draws: int
 
 
@@ -305,23 +289,18 @@ def _cents(one: Backtest, place: int) -> Floats:
 # --------------------------------------------------------------------------- the advice
 
 
-def advice(
-    found: Sequence[Backtest], jobs: Sequence[JobLedger], recovery: Sequence[str], *,
-    n_nodes: int = N_NODES, overrides: Sequence[str] = (), seed: int = 0,
-) -> Advice:  # fmt: skip
+def advice(found: Sequence[Backtest], *, seed: int = 0) -> Advice:
     """The system that costs least over all jobs, and what would make another one cost less."""
     totals = _totals(found)
     order = sorted(totals, key=lambda name: float(totals[name].mean()))
     best, second = order[0], order[1]
     saved = totals[AS_IT_RAN] - totals[best]
-    by_name = {job.job: job for job in jobs}
-    tried = [(one, by_name[one.job]) for one in found[:MOST_TRIED]]
     return Advice(
         best,
         Estimate.of_draws(saved) if np.isfinite(saved).all() else Estimate(inf, inf, inf),
         sum(one.facts.wall_h for one in found),
         second,
-        _reversal(tried, best, recovery, n_nodes, overrides, seed),
+        _reversal(found[:MOST_TRIED], best, seed),
     )
 
 
@@ -333,48 +312,35 @@ def _totals(found: Sequence[Backtest]) -> dict[str, Floats]:
     }
 
 
-def _reversal(
-    tried: Sequence[tuple[Backtest, JobLedger]], best: str, recovery: Sequence[str], n_nodes: int,
-    overrides: Sequence[str], seed: int,
-) -> str:  # fmt: skip
+def _reversal(tried: Sequence[Backtest], best: str, seed: int) -> str:
     """Which one cost, how many times larger or smaller, makes another system the cheapest."""
-    nearest: tuple[float, str] | None = None
     for factor in FACTORS:
         for cost in COSTS:
             for times in (factor, 1.0 / factor):
-                changed = Factors(**{cost: times})
-                winner = _winner(tried, changed, recovery, n_nodes, overrides, seed)
-                if winner != best and nearest is None:
-                    nearest = (factor, _words(tried, cost, times, winner))
-        if nearest is not None:
-            return nearest[1]
+                winner = _winner(tried, cost, times, seed)
+                if winner != best:
+                    return _words(tried, cost, times, winner)
     return (
         f"none of {', '.join(COSTS)} alone, up to {FACTORS[-1]:g} times larger or smaller, would "
         "make another one cheaper"
     )
 
 
-def _winner(
-    tried: Sequence[tuple[Backtest, JobLedger]], factors: Factors, recovery: Sequence[str],
-    n_nodes: int, overrides: Sequence[str], seed: int,
-) -> str:  # fmt: skip
-    totals: dict[str, float] = {}
-    for one, job in tried:
-        text = scenario_text(one.facts, recovery, n_nodes, factors)
-        experiment = experiment_of(text, overrides)
+def _winner(tried: Sequence[Backtest], cost: str, times: float, seed: int) -> str:
+    """The system that is cheapest where a cost is so many times larger."""
+    totals: dict[str, float] = defaultdict(float)
+    for one in tried:
+        hours = time_text(one.facts.costs_h[cost] * times)
+        loaded = changed(one.scenario, f"costs.{cost}", hours)
         rng = stream(seed, 0, "backtest/reversal")
-        for system in _simulated(
-            experiment, one.facts, job, np.zeros(1, dtype=np.int64), rng, own_costs=False
-        ):
-            mean_h = float(system.overhead_h.mean())
-            totals[system.system] = totals.get(system.system, 0.0) + mean_h
+        first = np.zeros(1, dtype=np.int64)
+        for system in _simulated(loaded, one.facts, one.ledger, first, rng, own_costs=False):
+            totals[system.system] += float(system.overhead_h.mean())
     return min(totals, key=lambda name: totals[name])
 
 
-def _words(
-    tried: Sequence[tuple[Backtest, JobLedger]], cost: str, times: float, winner: str
-) -> str:
-    now_h = float(np.mean([getattr(one.facts, f"{cost}_h") for one, _ in tried]))
+def _words(tried: Sequence[Backtest], cost: str, times: float, winner: str) -> str:
+    now_h = float(np.mean([one.facts.costs_h[cost] for one in tried]))
     how = f"{times:.3g} times as long" if times > 1 else f"{1 / times:.3g} times shorter"
     more = f"{now_h * times * 3600:.4g} s instead of {now_h * 3600:.4g} s"
     return f"a {cost} {how} ({more}) would make {winner} the cheapest"

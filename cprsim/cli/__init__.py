@@ -12,7 +12,6 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from cprsim.cli.behind import compile_behind
 from cprsim.cli.interrupts import calm, heed_interrupts
 from cprsim.cli.unforeseen import REFUSED, UNFORESEEN, refused, tell
 
@@ -52,8 +51,6 @@ def main() -> NoReturn:
         code = UNFORESEEN
     calm()
     code = _flushed(code)
-    if code == 0 or code is None:
-        compile_behind()
     gc.freeze()  # the end of a process would search all that was imported, for 0.2 s
     sys.exit(code)
 

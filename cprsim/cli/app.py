@@ -143,7 +143,7 @@ def cprsim_command(
 
 # name, what it does in a line of 80 columns, function
 COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
-    ("init", "Write a first scenario of your job, from four answers.", init_command.init),
+    ("init", "Write a first scenario of your job.", init_command.init),
     ("run", "Simulate a job under several recovery strategies.", run_command.run),
     ("sweep", "Simulate a scenario at every combination of some values.", sweep_command.sweep),
     ("fleet", "Simulate many jobs on one cluster, and choose an option.", fleet_command.fleet),

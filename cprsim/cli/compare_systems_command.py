@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,7 +11,6 @@ from cprsim.cli import completing
 from cprsim.cli.options import (
     RESULTS,
     AsJson,
-    NumberOfWorkers,
     OutFolder,
     Overrides,
     ScenarioFile,
@@ -21,11 +19,6 @@ from cprsim.cli.options import (
 from cprsim.cli.pulse import pulse
 from cprsim.cli.showing import show
 from cprsim.making.options import shortcuts
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cprsim.scenario import LoadedScenario
 
 
 def compare_systems(
@@ -47,16 +40,6 @@ def compare_systems(
             autocompletion=completing.systems,
         ),
     ] = [],  # noqa: B006
-    over: Annotated[
-        list[str],
-        typer.Option(
-            "--map",
-            metavar="KEY=VALUES",
-            help="Say which system is cheapest where, over two inputs: give it twice, e.g. "
-            "failures.mtbf=2h:50h:log8 and cluster.state='50 GB:1 TB:log6'.",
-            show_default=False,
-        ),
-    ] = [],  # noqa: B006
     available: Annotated[
         bool, typer.Option("--available", help="Compare what a job can run today alone.")
     ] = False,
@@ -71,7 +54,6 @@ def compare_systems(
             show_default=False,
         ),
     ] = None,
-    workers: NumberOfWorkers = None,
     as_json: AsJson = False,
     out: OutFolder = RESULTS,
 ) -> None:
@@ -82,19 +64,6 @@ def compare_systems(
     """
     started = datetime.now(UTC)
     all_overrides = [*overrides, *shortcuts(seed, None)]
-    if over:
-        _map(
-            scenario,
-            all_overrides,
-            over,
-            replications,
-            (fixed, only, available),
-            workers,
-            out,
-            started,
-            as_json,
-        )
-        return
     from cprsim.cli.finished import target_of
     from cprsim.cli.watching import ON_STDERR
     from cprsim.making import comparing_systems
@@ -112,41 +81,5 @@ def compare_systems(
         lambda: systems_blocks(
             comparison, found_again=there, everything=everything, verbose=pulse.verbose
         ),
-        as_json=as_json,
-    )
-
-
-def _map(
-    scenario: Path,
-    overrides: list[str],
-    over: list[str],
-    replications: int | None,
-    how: tuple[bool, list[str], bool],
-    workers: int | None,
-    out: Path,
-    started: datetime,
-    as_json: bool,
-) -> None:
-    from cprsim.cli.finished import target_of
-    from cprsim.cli.interrupts import telling_what_is_kept
-    from cprsim.cli.watching import ON_STDERR
-    from cprsim.making import comparing_systems
-    from cprsim.present.systems_map import map_as_json, map_blocks
-    from cprsim.scenario import load_scenario
-    from cprsim.workers import Workers
-
-    def load(more: Sequence[str]) -> LoadedScenario:
-        grid = [*overrides, *more, "sweep.mode=grid"]
-        return load_scenario(scenario, grid, over, axes_option="--map")
-
-    rules = comparing_systems.Rules(how[0], tuple(how[1]), how[2])
-    asked = comparing_systems.map_asked(load, replications, rules)
-    target = target_of(out, asked.loaded, started, rules.named("systems-map"))
-    with telling_what_is_kept() as kept:
-        by = Workers(workers)
-        made, there = comparing_systems.map_into(target, asked, by, ON_STDERR, kept.hold)
-    show(
-        lambda: map_as_json(made),
-        lambda: map_blocks(made, found_again=there),
         as_json=as_json,
     )

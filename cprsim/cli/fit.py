@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,16 +16,18 @@ from cprsim.cli.showing import show, write_document
 from cprsim.foreign import one_line
 from cprsim.making.options import JOB_NODES, SEED
 
-if TYPE_CHECKING:
-    from cprsim.failures.outages import Outages
-    from cprsim.fitting.trace_fit import TraceFit
-
 
 class Age(StrEnum):
     """What is known of a node's age when its observation begins."""
 
     new = "new"
     unknown = "unknown"
+
+
+class By(StrEnum):
+    """What a log is taken apart by."""
+
+    cause = "cause"
 
 
 Columns = Annotated[
@@ -77,8 +78,7 @@ def fit(
     coalesce: Annotated[
         str | None,
         typer.Option(
-            help="Failures of one node within so long of each other are one, e.g. '10 min'; "
-            "--out draws what other windows would do.",
+            help="Failures of one node within so long of each other are one, e.g. '10 min'.",
             show_default=False,
         ),
     ] = None,
@@ -108,22 +108,8 @@ def fit(
         ),
     ] = None,
     by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="cause: a fit for each cause, and which to fix first; or a column, such as "
-            "batch: a fit for each group of nodes, and the ratios of their hazards.",
-            show_default=False,
-        ),
-    ] = None,
-    domain: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="A column that names each node's rack, switch or chassis: their own shocks, and "
-            "a fragment with a source for them.",
-            show_default=False,
-        ),
+        By | None,
+        typer.Option(help="A fit for each cause, and which to fix first.", show_default=False),
     ] = None,
     reach: Annotated[
         list[str] | None,
@@ -133,30 +119,12 @@ def fit(
             "repeated.",
         ),
     ] = None,
-    since_last: Annotated[
-        Path | None,
-        typer.Option(
-            "--since-last",
-            metavar="RESULT",
-            help="What an earlier fit printed with --json: has the rate changed since?",
-            show_default=False,
-        ),
-    ] = None,
-    anonymize: Annotated[
-        Path | None,
-        typer.Option(
-            "--anonymize",
-            metavar="OUT",
-            help="Write the log to a new file without names and dates, for the same fit.",
-            show_default=False,
-        ),
-    ] = None,
     columns: Columns = None,
     time_unit: TimeUnit = None,
     date_format: Annotated[
         str | None,
         typer.Option(
-            help="Of a table: form of its dates, e.g. '%d/%m/%Y %H:%M'; default: found.",
+            help="Of a table: form of its dates, e.g. '%d/%m/%Y %H:%M'; default: ISO 8601.",
             show_default=False,
         ),
     ] = None,
@@ -200,22 +168,6 @@ def fit(
             show_default=False,
         ),
     ] = None,
-    now: Annotated[
-        bool,
-        typer.Option(
-            "--now",
-            help="Write the fragment for what comes after the log, where the rate changes; "
-            "default: for the log's whole window.",
-        ),
-    ] = False,
-    through_window: Annotated[
-        bool,
-        typer.Option(
-            "--through-window",
-            help="Write the fragment for the log's window with its rate as it changes, and the "
-            "random factor that the log has on it; --circle then simulates that too.",
-        ),
-    ] = False,
     save: Annotated[
         Path | None,
         typer.Option(
@@ -233,89 +185,48 @@ def fit(
     ] = None,
 ) -> None:
     """Fit distributions to a log of failures: gaps, up-times of nodes, repairs."""
-    from dataclasses import replace
-
     from cprsim.errors import ParameterError
-    from cprsim.failures.outages import anonymous_rows, how_to_fit
-    from cprsim.fitting.since_last import compared, read_before
-    from cprsim.making.fit_log import (
-        FitAsked,
-        LogAsked,
-        nodes_option,
-        options_of_reader,
-        read_to_fit,
-    )
-    from cprsim.present.fit import FitReport, blocks_of_fit, document_of_fit, since_sentences
-    from cprsim.present.fit_json import (
-        causes_as_json,
-        domains_as_json,
-        fit_as_json,
-        groups_as_json,
-        since_as_json,
-    )
-    from cprsim.whole_file import require_new, write_new
+    from cprsim.making.fit_log import log_asked, read_to_fit
+    from cprsim.present.fit import blocks_of_fit, document_of_fit
+    from cprsim.present.fit_json import fit_as_json
+    from cprsim.whole_file import require_new, write_new, writes
 
-    for new in (save, anonymize):
-        if new is not None:
-            require_new(new)
-    before = None if since_last is None else read_before(since_last)
-    n_nodes, node_file = nodes_option(nodes)
-    columns_ours = column_names(columns or [])
-    reader = options_of_reader(
-        n_nodes, system, (first, last), columns_ours, time_unit, date_format, tz, repair
-    )
-    asked = LogAsked(
-        log=trace,
-        reader=reader,
-        form=form,
-        node_file=node_file,
-        node_dates=node_dates,
-        coalesce=coalesce,
-        together=together,
-        cause=cause,
-        node=node,
+    if save is not None:
+        require_new(save)
+    asked = log_asked(
+        trace, form=form, nodes=nodes, node_dates=node_dates, system=system, period=(first, last),
+        columns=column_names(columns or []), time_unit=time_unit, date_format=date_format, tz=tz,
+        repair=repair, coalesce=coalesce, together=together, cause=cause, node=node,
         age=age and age.value,
-    )
-    to_make = FitAsked(
-        by=by, domain=domain, reach=_by_cause_said(reach or []), now=now,
-        through_window=through_window, job_nodes=job_nodes, bootstrap=bootstrap, seed=seed,
-        circle=circle,
     )  # fmt: skip
+    reaches = _by_cause_said(reach or [])
     pulse.doing("reading the log")
     log = read_to_fit(asked)
-    if anonymize is not None:
-        write_new(anonymize, "\n".join(anonymous_rows(log.as_read)) + "\n")
-        complain(f"same fit: cprsim fit {anonymize} {how_to_fit(log.as_read)}")
     pulse.doing("fitting")
-    fitted, apart = to_make.of(log)
-    report = FitReport.of(
-        fitted, one_line(trace.name), n_job_nodes=job_nodes,
-        circle_seed=seed if circle else None, now=now, through_window=through_window, apart=apart,
+    report = log.report(
+        by="cause" if by else None, reach=reaches, job_nodes=job_nodes, bootstrap=bootstrap, seed=seed,
+        circle=circle,
     )  # fmt: skip
-    since = before and compared(before, log.chosen, fitted.portrait.weekly_dispersion)
-    if since:
-        report = replace(report, more=(*since_sentences(since), *report.more))
+    figures: list[Path] = []
     if out:
+        from cprsim.plots.fit import fit_figures
+        from cprsim.plots.save import save_figures
+
         pulse.doing("drawing figures")
-    figures = _draw(fitted, out, log.as_read if coalesce is not None else None) if out else []
+        with writes(f"to {out}"):
+            out.mkdir(parents=True, exist_ok=True)
+            figures = save_figures(fit_figures(report.fitted), out, prefix="fit-")
     if page is not None:
         complain(f"page written to {write_document(document_of_fit(report), page)}")
-    to_save = report.to_save
-    if save is not None and to_save is not None:
-        write_new(save, to_save)
-
-    def plain() -> dict[str, Any]:
-        more: dict[str, Any] = {}
-        if apart.causes:
-            each = causes_as_json(apart.causes, apart.cause_fragments)
-            more = {"causes": each, "fragment_of_causes": apart.fragment_of_causes}
-        more |= {"by_group": groups_as_json(apart.groups)} if apart.groups else {}
-        more |= {"domains": domains_as_json(apart.domains)} if apart.domains else {}
-        more |= {"since_last": since_as_json(since)} if since else {}
-        return {**fit_as_json(report, figures), **more}
-
-    show(plain, lambda: blocks_of_fit(report), as_json=as_json, files=figures)
-    if save is not None and to_save is None:
+    if save is not None and report.to_save is not None:
+        write_new(save, report.to_save)
+    show(
+        lambda: fit_as_json(report, figures),
+        lambda: blocks_of_fit(report),
+        as_json=as_json,
+        files=figures,
+    )
+    if save is not None and report.to_save is None:
         raise ParameterError(f"--save: there is no fragment to write: {report.why_no_fragment}")
     if save is not None:
         complain(f"fragment written to {save}")
@@ -383,18 +294,3 @@ def _by_cause_said(reach: list[str]) -> dict[str, str]:
             raise ParameterError(f"--reach {entry!r}: write CAUSE=WHAT, e.g. disk=node")
     pairs = [entry.rsplit("=", 1) for entry in reach]
     return {cause.strip(): what.strip() for cause, what in pairs}
-
-
-def _draw(fitted: TraceFit, out: Path, not_coalesced: Outages | None) -> list[Path]:
-    from cprsim.fitting.coalescing import failures_by_window
-    from cprsim.plots.fit import coalescing_figure, fit_figures
-    from cprsim.plots.save import save_figures
-    from cprsim.whole_file import writes
-
-    figures = fit_figures(fitted)
-    if not_coalesced is not None:
-        windows = failures_by_window(not_coalesced)
-        figures = {**figures, "coalescing": partial(coalescing_figure, windows)}
-    with writes(f"to {out}"):
-        out.mkdir(parents=True, exist_ok=True)
-        return save_figures(figures, out, prefix="fit-")

@@ -30,9 +30,9 @@ def fleet(
         typer.Option(
             "--over",
             metavar="KEY=VALUES",
-            help="Options to choose from, e.g. spares=0:64:lin9, savers=1,2,4 or "
+            help="Options to choose from, e.g. spares=0:64:lin9 or "
             "recovery.full.interval='1 h,2 h,4 h'; may be repeated. Short for fleet.KEY: spares, "
-            "nodes, crews, storage, savers.",
+            "nodes, storage.",
             show_default=False,
         ),
     ] = [],  # noqa: B006

@@ -351,6 +351,16 @@ def command_of(arguments: Sequence[str]) -> str:
     return shlex.join(kept)
 
 
+def how_far(n_runs: int, there: int, total: int | None, spent_min: float) -> str:
+    """Finished runs, `there` of them from before, of how many, and the minutes spent and left."""
+    if total is None:
+        return f"{n_runs:,} runs, {spent_min:.1f} min"
+    left = ""
+    if n_runs > there:
+        left = f", about {spent_min / (n_runs - there) * max(total - n_runs, 0):.1f} min left"
+    return f"{n_runs:,} of {total:,} runs, {spent_min:.1f} min{left}"
+
+
 @contextmanager
 def _progress(request: MeasureRequest) -> Iterator[Callable[[int, Measured | None], None]]:
     """What is finished and how well slopes are known, on stderr; nothing where that is no terminal.
@@ -375,12 +385,7 @@ def _progress(request: MeasureRequest) -> Iterator[Callable[[int, Measured | Non
 
     def line() -> Text:
         n_runs, spent = n_finished(request.folder), (monotonic() - began) / 60
-        runs, left = f"{n_runs:,} runs", ""
-        if total is not None:
-            runs = f"{n_runs:,} of {total:,} runs"
-            if n_runs > there:
-                left = f", about {spent / (n_runs - there) * max(total - n_runs, 0):.1f} min left"
-        return Text(f"measuring: {runs}, {spent:.1f} min{left}; {reached}")
+        return Text(f"measuring: {how_far(n_runs, there, total, spent)}; {reached}")
 
     def on_seed(n_complete: int, known: Measured | None) -> None:
         nonlocal reached

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,8 +15,7 @@ from cprsim.cli.saying import complain, say_json, say_list
 from cprsim.making.options import WORKERS
 
 if TYPE_CHECKING:
-    from cprsim.reproduce import Study
-    from cprsim.reproduce.runner import Request
+    from cprsim.reproduce.study import Work
 
 SCENARIOS = Path("scenarios")
 OUT = Path("results/reproduce")
@@ -28,7 +27,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help="Results to make (see --list); default: all but promise.",
+            help="Results to make (see --list); default: all.",
         ),
     ] = None,
     list_them: Annotated[
@@ -78,8 +77,7 @@ def reproduce(
     data are not there is left out of all, in one line.
     """
     from cprsim.reproduce import STUDIES
-    from cprsim.reproduce.runner import Request
-    from cprsim.reproduce.study import Effort
+    from cprsim.reproduce.study import Effort, Work
     from cprsim.workers import Workers
 
     _require_sense(names or [], list(STUDIES), clicks, quick=quick, large=large, keep=keep)
@@ -87,11 +85,12 @@ def reproduce(
         say_list({study.name: study.shows for study in STUDIES.values()})
         return
     effort = Effort.QUICK if quick else Effort.LARGE if large else Effort.FULL
-    wanted = [STUDIES[name] for name in names or STUDIES]
-    if names is None:
-        wanted = [study for study in wanted if not study.by_name_only]
-    request = Request(effort, _folder_of(scenarios), out, Workers(n_workers), clicks)
-    _make(wanted, request, keep=keep, as_json=as_json)
+    folder, workers = _folder_of(scenarios), Workers(n_workers)
+    works = [
+        Work(study, effort, folder, out, workers, clicks if study.trains else None)
+        for study in map(STUDIES.__getitem__, names or STUDIES)
+    ]
+    _make(works, keep=keep, as_json=as_json)
 
 
 def _folder_of(scenarios: Path) -> Path:
@@ -101,12 +100,12 @@ def _folder_of(scenarios: Path) -> Path:
     return FOLDER if scenarios == SCENARIOS and not scenarios.is_dir() else scenarios
 
 
-def _finished(study: Study[Any], number: int, n_studies: int, request: Request) -> str:
+def _finished(work: Work, number: int, n_studies: int) -> str:
     """How many results and parts of the present one are finished, in a clause."""
-    n_parts = request.work(study).n_finished()
+    n_parts = work.n_finished()
     return (
-        f"{number - 1} of {n_studies} results are finished and kept in {request.out}, and "
-        f"{n_parts} finished part{'' if n_parts == 1 else 's'} of {study.name} in {request.parts}"
+        f"{number - 1} of {n_studies} results are finished and kept in {work.out}, and {n_parts} "
+        f"finished part{'' if n_parts == 1 else 's'} of {work.study.name} in {work.out / 'parts'}"
     )
 
 
@@ -135,13 +134,7 @@ def _require_sense(
         raise ParameterError(f"--clicks: {clicks} is no file")
 
 
-def _make(
-    studies: Sequence[Study[Any]],
-    request: Request,
-    *,
-    keep: bool,
-    as_json: bool,
-) -> None:
+def _make(works: Sequence[Work], *, keep: bool, as_json: bool) -> None:
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.terminal import Terminal
     from cprsim.codec import encode
@@ -150,15 +143,16 @@ def _make(
     from cprsim.reproduce.runner import record, reproduce
 
     console, as_plain = Terminal(), {}
-    for number, study in enumerate(studies, start=1):
-        complain(f"[{number}/{len(studies)}] {study.name} ...")
+    for number, work in enumerate(works, start=1):
+        name = work.study.name
+        complain(f"[{number}/{len(works)}] {name} ...")
         with telling_what_is_kept() as kept:
-            kept.say = partial(_finished, study, number, len(studies), request)
-            pulse.doing(study.name)
-            made = reproduce(study, request)
+            kept.say = partial(_finished, work, number, len(works))
+            pulse.doing(name)
+            made = reproduce(work)
         if keep:
             record(made, KEPT)
-        as_plain[study.name] = {"path": str(made.path), **encode(made.summary)}
+        as_plain[name] = {"path": str(made.path), **encode(made.summary)}
         if not as_json:
             if number > 1:
                 console.print()

@@ -7,19 +7,16 @@ otherwise.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from textwrap import fill
-from typing import Any, TypeVar
+from typing import Any
 
 import typer
 
 from cprsim.cli.pulse import pulse
-from cprsim.errors import ParameterError
 from cprsim.foreign import json_printable, printable
 
 WIDTH = 80  # of a terminal as narrow as most
-
-T = TypeVar("T")
 
 
 def say(what: object) -> None:
@@ -42,26 +39,6 @@ def say_json(plain: Any, indent: int = 2) -> None:
     text = json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=indent)
     pulse.clear()
     typer.echo(json_printable(text))
-
-
-def ask(question: str, read: Callable[[str], T], default: str | None = None) -> T:
-    """The answer to a question at the terminal; asked again until `read` takes it.
-
-    Raises KeyboardInterrupt where there is no answer (Ctrl-C, or the end of the input).
-    """
-    after = " " if default is None else ": "  # which stands behind the question, in brackets
-    while True:
-        with pulse.behind_a_bar():
-            try:
-                text = typer.prompt(
-                    printable(question), default=default, err=True, prompt_suffix=after
-                )
-            except typer.Abort:
-                raise KeyboardInterrupt from None
-        try:
-            return read(text)
-        except ParameterError as error:
-            complain(error)
 
 
 def complain(what: object) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, update_wrapper
+from logging import getLogger
 from os import W_OK, access, environ
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -22,7 +23,10 @@ from cprsim.compiling import marked
 F = TypeVar("F", bound=Callable[..., Any])
 
 LOADING_S = 0.5  # to import numba, and load machine code that is kept
+COMPILING_S = 3.0  # of interpreting, from which on to compile is worth its time
+UNCOUNTED = {"_nrt": False}
 ELEMENT_S = 3e-7  # to read or write one element of an array in Python
+ANNOUNCED = "cprsim: compiling the simulation, once on this machine; this takes some ten seconds"
 
 
 class Compiled:
@@ -35,15 +39,17 @@ class Compiled:
     answer: ClassVar[bool | None] = None  # of `pays`, within such a block
 
     def __init__(
-        self, function: Callable[..., Any], options: dict[str, Any], compiling_s: float = 0.0
+        self, function: Callable[..., Any], options: dict[str, Any], announced: bool = False
     ) -> None:
         update_wrapper(self, function)
         self.py_func = function  # as Python has it
         self.interpreted_s = 0.0  # so far
-        self._options, self._compiling_s = options, compiling_s
+        self._options, self._announced = options, announced
         self.is_there = False
 
     def __call__(self, *args: Any, **named: Any) -> Any:
+        if not self.is_there and self._announced and not self._is_kept():
+            getLogger("cprsim").warning(ANNOUNCED)
         self.is_there = True
         return self.code(*args, **named)
 
@@ -55,11 +61,7 @@ class Compiled:
         return dispatcher_of(self.py_func, self._options)
 
     def pays(self, more_s: float = 0.0) -> bool:
-        """Whether machine code is there, or would be sooner than so much more is interpreted.
-
-        The compiler is not asked for as long as all that is interpreted in this process takes less
-        time than it would; where the code is kept already, than to load it.
-        """
+        """Whether machine code is there, or all that is interpreted here would take too long."""
         if self.answer is not None:
             return self.answer
         if self.is_there:
@@ -67,21 +69,19 @@ class Compiled:
         by_then_s = self.interpreted_s + more_s
         if by_then_s <= LOADING_S or environ.get("NUMBA_DISABLE_JIT", "0") != "0":
             return False
-        return by_then_s > self._compiling_s or (self._may_be_kept() and self._is_kept())
+        return by_then_s > COMPILING_S or self._is_kept()
 
     def _is_kept(self) -> bool:
+        """Whether an earlier process has kept its machine code; mostly seen without numba."""
+        source = Path(self.py_func.__code__.co_filename)
+        given, beside = environ.get("NUMBA_CACHE_DIR"), source.parent / "__pycache__"
+        named = f"{source.stem}.{self.py_func.__qualname__}-*.nbi"
+        there = Path(given).rglob(named) if given else beside.glob(named)
+        if not any(there) and (given or access(source.parent, W_OK)):
+            return False
         from cprsim.compiling.by_numba import is_kept
 
         return is_kept(self.code)
-
-    def _may_be_kept(self) -> bool:
-        """Whether a file is named as machine code of this function is: seen without numba."""
-        source = Path(self.py_func.__code__.co_filename)
-        named = f"{source.stem}.{self.py_func.__qualname__}-*.nbi"
-        if given := environ.get("NUMBA_CACHE_DIR"):
-            return any(Path(given).rglob(named))
-        beside = source.parent / "__pycache__"
-        return any(beside.glob(named)) or not access(source.parent, W_OK)
 
     @property
     def _numba_type_(self) -> Any:
@@ -113,52 +113,35 @@ def always(*, machine_code: bool) -> Iterator[None]:
         Compiled.answer = before
 
 
-def compiled(function: F, **options: Any) -> F:
+def compiled(function: F) -> F:
     """Compile on the first call, and keep the machine code for the next process."""
-    return cast(F, Compiled(function, options))
+    return cast(F, Compiled(function, {}))
 
 
 def compiled_for_much(function: F) -> F:
     """The same where much is handed to it: its time is about that of reading all arrays once."""
-    return cast(F, CompiledForMuch(function, {}, compiling_s=1.5))
+    return cast(F, CompiledForMuch(function, {}))
 
 
-def compiled_slowly(seconds: float, **options: Any) -> Callable[[F], F]:
-    """The same for what takes the compiler so long; its caller has little interpreted (`pays`)."""
-
-    def marked_so(function: F) -> F:
-        return cast(F, Compiled(function, options, seconds))
-
-    return marked_so
+def announced(function: F) -> F:
+    """The same for what takes the compiler long: stderr says so. It makes no arrays (`part`)."""
+    return cast(F, Compiled(function, UNCOUNTED, announced=True))
 
 
-def uncounted(function: F) -> F:
-    """Compile a function that makes no arrays, and counts no references to those it is given.
+def part(function: F) -> F:
+    """Compile a function into the compiled functions that call it; Python calls it as it is.
 
-    To count those of twenty arrays takes longer than most steps of a simulation.
+    It makes no arrays, and counts no references to those it is given: to count those of twenty
+    arrays takes longer than most steps of a simulation.
     """
-    return compiled(function, _nrt=False)
-
-
-def part(function: F, **options: Any) -> F:
-    """Compile a function into the compiled functions that call it; Python calls it as it is."""
-    marked.parts.append((function, options))
+    marked.parts.append((function, UNCOUNTED))
     return function
 
 
-def uncounted_part(function: F) -> F:
-    """The same of what `uncounted` functions call."""
-    return part(function, _nrt=False)
-
-
-def uncounted_inlined(function: F) -> F:
-    """The same, into the very place of each call: for what is called in few places."""
-    return part(function, _nrt=False, forceinline=True)
-
-
 def inlined(function: F) -> F:
-    """Compile a part into the very place of each call: for steps of nanoseconds."""
-    return part(function, forceinline=True)
+    """The same, into the very place of each call: for what is called in few places."""
+    marked.parts.append((function, {**UNCOUNTED, "forceinline": True}))
+    return function
 
 
 def shared(module: ModuleType, folder: Path) -> None:
@@ -166,7 +149,7 @@ def shared(module: ModuleType, folder: Path) -> None:
     depends(folder, module)
     for function in vars(module).values():
         if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-            uncounted_part(function)
+            part(function)
 
 
 def depends(folder: Path, *modules: ModuleType) -> None:

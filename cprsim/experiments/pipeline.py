@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
-from math import ceil, inf, sqrt
+from math import ceil, sqrt
 
 import numpy as np
 
 from cprsim.budget import how_to_raise, megabytes, memory_bytes
+from cprsim.compiling import always
 from cprsim.errors import BudgetError, TooManyReplicationsError
 from cprsim.estimate import ROUNDED_Z_95
 from cprsim.experiments.assemble import Experiment
@@ -26,6 +27,7 @@ from cprsim.records import (
     stacked,
 )
 from cprsim.recovery.classic import as_system
+from cprsim.simulate.blocks import pays
 from cprsim.simulate.engines import Block, Engine, Rows, joined
 from cprsim.staleness import StalenessCurve
 
@@ -37,10 +39,7 @@ MOST_GROWTH = 4  # times the replications so far, until the next look at the pre
 ROW_BYTES = 700  # of a replication under one strategy, until its results are written
 LOSS_BYTES = 300  # of a shard that went back, in the same way
 ROWS_SHARE = 0.8  # of the budget, for all these
-LOSSES_SHARE = 0.3  # of the budget, for the shards of the replications that are run at once
 KEPT_SHARE = 0.2  # of the budget, for the failures of blocks that are not in work
-BY_FAR = 2  # the first look, at few replications, may overestimate so many times
-DOUBT = 0.5  # by what the first replications may mislead
 MARGIN = 1.02  # of the replications that it should take, so that few looks are in vain
 
 
@@ -120,19 +119,18 @@ def simulate(
     """
     course = _Course(experiment, keep_losses=True)
     kept: list[list[Rows]] = [[] for _ in experiment.policies]
-    _require_room_for_rows(experiment)
+    _require_room(experiment.n_replications or 0, ROW_BYTES * len(experiment.policies))
     for number in count():
         for batch in course.through(number, _block_of(experiment, number, failures)):
             for rows, all_rows in zip(batch.rows, kept, strict=True):
                 all_rows += [] if rows is None else [rows]
-            _require_room_for_losses(kept, course)
+            n_losses = sum(len(rows.losses.slot) for some in kept for rows in some)
+            row_bytes = ROW_BYTES * len(kept) + LOSS_BYTES * n_losses / course.n_done
+            _require_room(course.n_done, row_bytes)
             if on_progress is not None:
                 on_progress(course.n_done, course.n_wanted)
         if course.is_over:
-            try:
-                return _outcome(experiment, kept, [run.gave_up for run in course.runs])
-            except MemoryError:
-                raise _out_of_memory(course.n_done) from None
+            return _outcome(experiment, kept, [run.gave_up for run in course.runs])
     raise AssertionError("blocks do not end")
 
 
@@ -177,22 +175,20 @@ def failures_key(experiment: Experiment) -> Hashable:
     return source, experiment.cluster, experiment.seed, experiment.useful_h
 
 
-def compile_engine(experiment: Experiment, n_alike: float = inf) -> None:
-    """Compile the fast engine if it never was here, and pays: seconds that workers would all spend.
+def compile_engine(experiment: Experiment, n_alike: float = 1.0) -> None:
+    """Compile the loop if it never was here, and pays: seconds that workers would all spend.
 
     Parameters
     ----------
     n_alike : experiments that each worker has to run
     """
-    engines = [engine_of(policy, experiment, keep_losses=False) for policy in experiment.policies]
-    n = min(STEP, n_at_most(experiment))
-    block = next(blocks_of(experiment, range(n)))
-    before_s = sum(loop.interpreted_s for loop in {engine.loop for engine in engines})
-    for engine in engines:
-        engine.run(block, range(block.failures.n_replications))
-    took_s = sum(loop.interpreted_s for loop in {engine.loop for engine in engines}) - before_s
-    more_s = took_s / n * n_at_most(experiment) * n_alike / BY_FAR
-    engines[0].compile_now(more_s)
+    n = n_at_most(experiment) * len(experiment.policies) * n_alike
+    if experiment.engine != "simpy" and pays(n):
+        block = next(blocks_of(experiment, range(1)))
+        block.failures.strikes(1)
+        with always(machine_code=True):
+            for policy in experiment.policies:
+                engine_of(policy, experiment, keep_losses=False).run(block, range(1))
 
 
 def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> dict[str, EventLog]:
@@ -270,13 +266,6 @@ class _Course:
     def __init__(self, experiment: Experiment, keep_losses: bool) -> None:
         self.experiment = experiment
         self.runs = [_Run(policy, experiment, keep_losses) for policy in experiment.policies]
-        loops = [run.engine.loop for run in self.runs]
-        self._interpreted_s = {loop: loop.interpreted_s for loop in loops}  # before
-        self._keeps_losses = keep_losses
-        self._n_losses = 0.0  # of a replication, where they are kept
-        self._n_at_once: int | None = None  # replications whose failures fit; None for all so far
-        self._n_fitted = 0  # the most of them that did
-        self._block: Block | None = None  # the one in work, where all fit
         self.n_done = 0
         self.n_wanted = experiment.n_replications or STEP
 
@@ -286,73 +275,41 @@ class _Course:
 
     def through(self, number: int, failures: BlockFailures) -> Iterator[Batch]:
         """The replications of one block, or those that are wanted yet."""
-        last = failures.replications.stop
+        last, block = failures.replications.stop, _block(self.experiment, number, failures)
         while self.n_done < last and not self.is_over:
             look_at = min(self._next_look(), last)
             for begin, end in self._stretches(look_at):
-                rows = self._rows(number, failures, range(begin, end))
-                if not self.n_done:
-                    self._compile_for_much(end)
+                rows = self._rows(block, range(begin, end))
+                for run, of_run in zip(self.runs, rows, strict=True):
+                    run.note(of_run)
                 self.n_done = end
                 if end == look_at:
                     self._look()
                 yield Batch(range(begin, end), rows)
-        self._block = None
 
-    def _compile_for_much(self, n_done: int) -> None:
-        """Compile now what the first replications say that it would take far too long without."""
-        for engine in (run.engine for run in self.runs):
-            took_s = engine.loop.interpreted_s - self._interpreted_s[engine.loop]
-            left_s = took_s / n_done * (self.n_wanted - n_done)
-            engine.compile_now(left_s / BY_FAR)
-
-    def _rows(
-        self, number: int, failures: BlockFailures, replications: range
-    ) -> tuple[Rows | None, ...]:
-        """What some replications of a block cost: all at once, or as many as there is room for."""
-        parts: list[list[Rows | None]] = []
-        begin = replications.start
-        while begin < replications.stop:
-            n = min(self._n_at_once or len(replications), replications.stop - begin)
-            try:
-                block = self._block_for(number, failures, range(begin, begin + n))
-                within = begin - block.failures.replications.start
-                parts.append([run.rows(block, range(within, within + n)) for run in self.runs])
-                begin += n
-                self._n_fitted = max(n, self._n_fitted)
-            except (TooManyReplicationsError, MemoryError) as error:
-                self._block = None
-                failures.forget()
-                if isinstance(error, MemoryError) and n <= self._n_fitted:
-                    raise _out_of_memory(begin) from None  # what is done already fills it
-                if self._n_at_once is not None and n == 1:
-                    raise _too_large(error, begin) from None
-                at_once = self._n_at_once is not None or n == failures.n_replications
-                self._n_at_once = max(1, n // 2 if at_once else n)
-        rows = tuple(_all_of(some) for some in zip(*parts, strict=True))
-        for run, of_run in zip(self.runs, rows, strict=True):
-            run.note(of_run)
-        if self._keeps_losses:
-            going = [one for one, run in zip(rows, self.runs, strict=True) if not run.gave_up]
-            self._n_losses = sum(len(one.losses.slot) for one in going if one) / len(replications)
-        return rows
-
-    def _block_for(self, number: int, failures: BlockFailures, replications: range) -> Block:
-        """The block with these replications, and all others where they fit."""
-        if self._n_at_once is not None:
-            first = failures.replications.start
-            some = range(replications.start - first, replications.stop - first)
-            return _block(self.experiment, number, failures.of_these(some))
-        if self._block is None or self._block.failures is not failures:
-            self._block = _block(self.experiment, number, failures)
-        return self._block
+    def _rows(self, block: Block, replications: range) -> tuple[Rows | None, ...]:
+        """What some replications of a block cost: at once, or by halves where there is no room."""
+        failures, n = block.failures, len(replications)
+        first = replications.start - failures.replications.start
+        try:
+            return tuple(run.rows(block, range(first, first + n)) for run in self.runs)
+        except TooManyReplicationsError as error:
+            failures.forget()
+            if n == failures.n_replications == 1:
+                message = f"replication {replications.start} alone is too large: {error}"
+                raise BudgetError(message) from None
+        middle = n // 2 if n == failures.n_replications else n
+        parts = []
+        for some in (replications[:middle], replications[middle:]):
+            if some:
+                start = some.start - failures.replications.start
+                kept = failures.of_these(range(start, start + len(some)))
+                parts.append(self._rows(_block(self.experiment, block.number, kept), some))
+        return tuple(_all_of(some) for some in zip(*parts, strict=True))
 
     def _stretches(self, look_at: int) -> Iterator[tuple[int, int]]:
         """Replications to run at once until the next look at them."""
         step = SIMPY_AT_ONCE if self.experiment.engine == "simpy" else look_at
-        if self._n_losses > 0:
-            most = LOSSES_SHARE * memory_bytes() / (LOSS_BYTES * self._n_losses)
-            step = max(1, min(step, int(most)))
         edges = range((self.n_done // step + 1) * step, look_at, step)
         yield from pairwise([self.n_done, *edges, look_at])
 
@@ -436,51 +393,14 @@ def _all_of(parts: Sequence[Rows | None]) -> Rows | None:
     return joined(there) if there else None
 
 
-def _too_large(error: TooManyReplicationsError | MemoryError, replication: int) -> BudgetError:
-    """What is to be said where not even one replication fits."""
-    if isinstance(error, TooManyReplicationsError):
-        return BudgetError(f"replication {replication} alone is too large: {error}")
-    return BudgetError(
-        f"the memory that this process may have does not hold replication {replication} alone: "
-        "ask for less (a longer MTBF, a shorter job, fewer nodes) or give it more memory"
-    )
-
-
-def _out_of_memory(n_done: int) -> BudgetError:
-    """What is to be said where the results so far take what memory there is."""
-    return BudgetError(
-        f"the memory that this process may have is used up after {n_done:,} replications: "
-        f"--replications {max(1, n_done // 2)} would fit"
-    )
-
-
-def _require_room_for_rows(experiment: Experiment) -> None:
-    """Refuse more replications than there is room for the rows of."""
-    n = experiment.n_replications or 0
-    _require_room_for(n, float(ROW_BYTES * len(experiment.policies)))
-
-
-def _require_room_for_losses(kept: Sequence[Sequence[Rows]], course: _Course) -> None:
-    """Refuse what the rows of lost shards make too large, as soon as the first ones tell."""
-    n_losses = [sum(len(rows.losses.slot) for rows in some) for some in kept]
-    given_up = sum(n for n, run in zip(n_losses, course.runs, strict=True) if run.gave_up)
-    n_losses_of_one = (sum(n_losses) - given_up) / course.n_done
-    bytes_of_one = ROW_BYTES * len(course.runs) + LOSS_BYTES * n_losses_of_one
-    _require_room_for(course.n_done, bytes_of_one, LOSS_BYTES * given_up)
-    if course.n_wanted > course.n_done:
-        _require_room_for(course.n_wanted, bytes_of_one, LOSS_BYTES * given_up, DOUBT)
-
-
-def _require_room_for(
-    n: int, bytes_of_one: float, bytes_besides: float = 0.0, doubt: float = 0.0
-) -> None:
-    most, n_bytes = ROWS_SHARE * memory_bytes(), n * bytes_of_one + bytes_besides
-    if n_bytes > (1.0 + doubt) * most:
-        fit = max(1, int((most - bytes_besides) / bytes_of_one))
+def _require_room(n: int, row_bytes: float) -> None:
+    """Refuse more replications than there is room for the results of."""
+    most = ROWS_SHARE * memory_bytes()
+    if n * row_bytes > most:
         raise BudgetError(
-            f"the results of {n:,} replications would take {megabytes(n_bytes)} of memory, where "
-            f"{megabytes(most)} are left for that: --replications {fit} would fit; "
-            f"{how_to_raise()}"
+            f"the results of {n:,} replications would take {megabytes(n * row_bytes)} of memory, "
+            f"where {megabytes(most)} are left for that: --replications {int(most / row_bytes)} "
+            f"would fit; {how_to_raise()}"
         )
 
 

@@ -1,13 +1,10 @@
 """What a scenario takes of a fit: the bounds of its sections `failures` and `cluster.repair`.
 
-The schema reads those of plain numbers here, or both read them at the record that is the section.
-Of times, hazards and shares it has the same bounds with their units; a test holds the two together.
+The schema reads those of plain numbers here; of times, hazards and shares it has the same bounds
+with their units. A test compares the two.
 """
 
 from __future__ import annotations
-
-from dataclasses import fields
-from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import (
@@ -19,16 +16,8 @@ from cprsim.failures.distributions import (
     Weibull,
 )
 from cprsim.failures.frailty import Frailty, GammaFrailty, Lemons
-from cprsim.failures.random_factor import RandomFactor
 
 Bounds = tuple[float, float]  # both included
-
-
-def _bounds_of(record: type[Any], name: str) -> Bounds:
-    """Those of a record's field."""
-    (bounds,) = (one.metadata for one in fields(record) if one.name == name)
-    return bounds["ge"], bounds["le"]
-
 
 MTBF_H: Bounds = (1 / 3600, 1e8)
 REPAIR_H: Bounds = (1e-6 / 3600, 1e4)
@@ -38,8 +27,7 @@ SPREAD_95: Bounds = (1e-300, 1000.0)
 HAZARD_PER_H: Bounds = (1e-8, 3600.0)
 LEMON_SHARE: Bounds = (1e-5, 0.99999)
 LEMON_FACTOR: Bounds = (1e-6, 1e6)
-FRAILTY_SHAPE: Bounds = _bounds_of(GammaFrailty, "shape")
-FACTOR_VARIANCE: Bounds = _bounds_of(RandomFactor, "variance")
+FRAILTY_SHAPE: Bounds = (0.01, 100.0)
 MOST_WATCHED_H = 1e6
 MOST_SIZES = 1000
 

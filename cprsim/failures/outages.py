@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from math import inf
@@ -180,19 +180,15 @@ class Outages:
             near = get_close_matches(name, self.node_names, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ParameterError(f"the log names no node {name!r}{hint}")
-        return self.of_nodes(np.arange(self.n_nodes) == self.node_names.index(name))
-
-    def of_nodes(self, mask: Bools) -> Outages:
-        """The outages of those nodes that `mask` (n_nodes,) keeps, which are numbered anew."""
-        number = np.cumsum(mask) - 1
-        chosen = self.where(mask[self.node])
-        named = mask[: len(self.node_names)]
+        place = self.node_names.index(name)
+        chosen = self.where(self.node == place)
+        one = slice(place, place + 1)
         return replace(
             chosen,
-            node=number[chosen.node],
-            n_nodes=int(mask.sum()),
-            node_names=tuple(np.array(self.node_names, dtype=object)[named].tolist()),
-            lives=self.lives and (self.lives[0][mask], self.lives[1][mask], self.lives[2][mask]),
+            node=np.zeros_like(chosen.node),
+            n_nodes=1,
+            node_names=(name,),
+            lives=self.lives and (self.lives[0][one], self.lives[1][one], self.lives[2][one]),
         )
 
     def choosing(self, text: str) -> Outages:
@@ -360,15 +356,6 @@ def _any_of(flags: Bools, firsts: Ints, lasts: Ints) -> Bools:
     return np.asarray(up[lasts + 1] > up[firsts], dtype=bool)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeGroups:
-    """What each node belongs to: its batch, model, cage, rack."""
-
-    column: str  # what the file calls it
-    code: Ints  # (n_nodes,) place in `names`, -1 for nodes of which nothing is said
-    names: tuple[str, ...]
-
-
 # ------------------------------------------------------------------------ nodes that join and leave
 
 
@@ -438,39 +425,3 @@ def with_lives(outages: Outages, lives: NodeLives) -> Outages:
             *(f"{n} {what}" for what, n in counted.items() if n),
         ),
     ).in_order()
-
-
-# -------------------------------------------------------------------------- without names and dates
-
-
-def anonymous_rows(outages: Outages, seed: int = 0) -> Iterator[str]:
-    """The lines of a tidy CSV: nodes numbered in random order, causes by number, hours from 0.
-
-    Ends that the log does not say stay empty; where it says none at all, there is no such column.
-    """
-    number = np.random.default_rng(seed).permutation(outages.n_nodes)
-    has_ends = bool((outages.ended & ~outages.guessed).any())
-    yield "node,start,end,cause" if has_ends else "node,start,cause"
-    width = len(str(outages.n_nodes))
-    has_end = outages.ended & ~outages.guessed
-    for node, start_h, end_h, is_said, cause in zip(
-        outages.node.tolist(), outages.start_h.tolist(), outages.end_h.tolist(), has_end.tolist(),
-        outages.cause_code.tolist(), strict=True,
-    ):  # fmt: skip
-        cells = [f"n{number[node]:0{width}d}", repr(start_h)]
-        cells += [repr(end_h) if is_said else ""] if has_ends else []
-        yield ",".join([*cells, f"c{cause}" if outages.cause_names[cause] else ""])
-
-
-def how_to_fit(outages: Outages) -> str:
-    """The options with which an anonymous log gives the fit of this one."""
-    inferred_h = max(
-        float(outages.start_h.max()), float(outages.end_h[outages.ended].max(initial=-np.inf))
-    )
-    from_given, to_given = outages.window_given
-    options = [f"--time-unit h --nodes {outages.n_nodes}"]
-    if from_given or outages.start_h.min() != 0:
-        options.append("--from 0")
-    if to_given or inferred_h != outages.window_h:
-        options.append(f"--to {outages.window_h!r}")
-    return " ".join(options)

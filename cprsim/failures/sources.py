@@ -6,7 +6,6 @@ alone, so that every strategy, engine and interval meets the same failures.
 
     JobClock    one renewal process for the job: random nodes fail        (clocks.py)
     NodeClocks  a renewal process per node                                (clocks.py)
-    ChangingRate   a Poisson process whose rate changes             (changing.py)
     Injected    so many failures, or these ones, on a named clock         (injected.py)
     Replay      the outages of a real cluster                             (replay.py)
     SeveralSources   some of these on one clock                           (several.py)

@@ -192,78 +192,64 @@ ONE_SOURCE = (
 
 
 @dataclass(frozen=True, slots=True)
-class CauseFragment:
-    """The section `failures` of one cause alone, or why there is none."""
+class ByCause:
+    """The causes of a log, and the fragments of each alone and of all together."""
 
-    cause: str
-    text: str | None
-    why_not: str
-
-    @property
-    def said(self) -> str:
-        """The fragment, or why there is none."""
-        return self.text or f"# {one_line(self.cause)}: no fragment: {self.why_not}\n"
+    causes: tuple[OfCause, ...]  # the one to fix first on top
+    fragments: tuple[str | ParameterError, ...]  # of each alone, or why there is none
+    fragment: str | None  # the sections `failures` and `scopes` with a source for each
 
 
-def fragments_by_cause(
-    causes: tuple[OfCause, ...], origin: str, n_job: int, observed: Observation
-) -> tuple[CauseFragment, ...]:
-    """One for each cause, without p-values.
-
-    Each is fitted to the cause's failures alone, as its source will be simulated: no other cause
-    renews its clocks.
-    """
-    written = []
-    for one in causes:
-        try:
-            alone = one.outages.where(one.outages.chosen)
-            fitted = fit_trace(alone, n_bootstrap=0, observed=observed)
-            text = f"# cause: {one_line(one.name)}\n{fragment(fitted, origin, n_job)}"
-            written.append(CauseFragment(one.name, text, ""))
-        except ParameterError as error:
-            written.append(CauseFragment(one.name, None, str(error)))
-    return tuple(written)
-
-
-def reaches_of(causes: tuple[OfCause, ...], given: Mapping[str, str]) -> dict[str, str]:
-    """What each cause kills, by its name: as `said`, else its node.
-
-    Raises ParameterError for a cause or a reach that there is not.
-    """
+def taken_apart(
+    outages: Outages, n_job: int, first: FirstUptime, origin: str, observed: Observation,
+    reach: Mapping[str, str],
+) -> ByCause:  # fmt: skip
+    """The log by cause; parameters and errors as in `by_cause`, or for a reach of no cause."""
+    causes = by_cause(outages, n_job, first)
     names = [one.name for one in causes]
-    for cause, reach in given.items():
+    for cause, kills in reach.items():
         if cause not in names:
             raise ParameterError(
                 f"--reach: there is no cause {cause!r}; there are: {', '.join(names)}"
             )
-        if reach not in REACHES:
-            raise ParameterError(f"--reach {cause}={reach}: what it kills is {', '.join(REACHES)}")
-    return {name: given.get(name, "node") for name in names}
+        if kills not in REACHES:
+            raise ParameterError(f"--reach {cause}={kills}: what it kills is {', '.join(REACHES)}")
+    written = [_fragment_of(one, origin, n_job, observed) for one in causes]
+    return ByCause(causes, tuple(written), _fragment_of_all(names, written, reach))
 
 
-def fragment_of_all(written: tuple[CauseFragment, ...], reach: Mapping[str, str]) -> str | None:
-    """The sections `failures` and `scopes` with a source for each cause; None where none has one.
+def _fragment_of(
+    one: OfCause, origin: str, n_job: int, observed: Observation
+) -> str | ParameterError:
+    """Fitted to the cause's failures alone, as its source is simulated: no other renews it."""
+    try:
+        alone = one.outages.where(one.outages.chosen)
+        fitted = fit_trace(alone, n_bootstrap=0, observed=observed)
+        return f"# cause: {one_line(one.name)}\n{fragment(fitted, origin, n_job)}"
+    except ParameterError as error:
+        return error
 
-    The first stands under `failures`, the others under their scopes.
 
-    Parameters
-    ----------
-    written : of each cause
-    reach : what each kills, by the cause's name
-    """
-    known = [(one, one.text.splitlines()) for one in written if one.text is not None]
+def _fragment_of_all(
+    causes: list[str], written: list[str | ParameterError], reach: Mapping[str, str]
+) -> str | None:
+    """The first stands under `failures`, the others under their scopes; None where none is."""
+    pairs = list(zip(causes, written, strict=True))
+    known = {cause: text.splitlines() for cause, text in pairs if isinstance(text, str)}
     if not known:
         return None
-    names = _scope_names([one.cause for one, _ in known])
-    lines = [*ONE_SOURCE, *known[0][1], "scopes:"]
-    for place, ((one, its), name) in enumerate(zip(known, names, strict=True)):
-        scope = f"name: {name}, reach: {reach[one.cause]}"
-        if place == 0:
-            lines.append(f"  - {{{scope}, share: 1.0}}  # all of the section failures")
+    lines = [*ONE_SOURCE, *next(iter(known.values())), "scopes:"]
+    for (cause, its), name in zip(known.items(), _scope_names(list(known)), strict=True):
+        kills = reach.get(cause, "node")
+        if lines[-1] == "scopes:":
+            scope = f"name: {name}, reach: {kills}, share: 1.0"
+            lines.append(f"  - {{{scope}}}  # all of the section failures")
         else:
-            comments = (line for line in its if line.startswith("#"))
-            lines += [*comments, *_as_scope(name, reach[one.cause], its)]
-    return "\n".join([*lines, *(one.said.rstrip() for one in written if one.text is None)]) + "\n"
+            lines += [line for line in its if line.startswith("#")] + _as_scope(name, kills, its)
+    lines += [
+        f"# {one_line(cause)}: no fragment: {why}" for cause, why in pairs if cause not in known
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _as_scope(name: str, reach: str, lines: list[str]) -> list[str]:

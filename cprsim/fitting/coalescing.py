@@ -1,18 +1,13 @@
-"""Repeats of one node within a short time taken as one failure, and what each window does."""
+"""Repeats of one node within a short time taken as one failure, and of nodes as one event."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.estimate import Estimate
 from cprsim.failures.outages import Outages, by_node
-from cprsim.fitting.families import WEIBULL, fit
-from cprsim.fitting.lifetimes import gaps, uptimes
-from cprsim.fitting.likelihood import NotConvergedError
-from cprsim.records import Bools, Floats, Ints
 
 
 def coalesced(outages: Outages, within_h: float) -> Outages:
@@ -34,7 +29,10 @@ def coalesced(outages: Outages, within_h: float) -> Outages:
     """
     if not 0 <= within_h < np.inf:
         raise ParameterError(f"a coalescing window is a time from 0 on, not {within_h!r} h")
-    order, begins = _merging(outages, within_h)
+    order = by_node(outages)
+    node, start_h, end_h = outages.node[order], outages.start_h[order], outages.end_h[order]
+    begins = np.ones(len(order), dtype=bool)
+    begins[1:] = (node[1:] != node[:-1]) | (start_h[1:] - end_h[:-1] > within_h)
     n_merged = int((~begins).sum())
     note = f"{n_merged} failure(s) within {within_h:.4g} h of one of the same node merged into it"
     noted = replace(outages, notes=(*outages.notes, note))
@@ -64,7 +62,8 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
     within_h : the window [h]
     """
     start_h = outages.start_h
-    first = first_of_chain(start_h, within_h)
+    near = np.append(False, np.diff(start_h) <= within_h)[: len(start_h)] & (start_h >= 0)
+    first = np.maximum.accumulate(np.where(near, 0, np.arange(len(near))))
     n_moved = int((start_h > start_h[first]).sum())
     n = int(outages.in_window.sum())
     by_chance = n * -np.expm1(-n * within_h / outages.window_h)
@@ -74,60 +73,3 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
     )
     moved = replace(outages, start_h=start_h[first], notes=(*outages.notes, note))
     return moved.in_order().merged()
-
-
-def first_of_chain(at_h: Floats, within_h: float) -> Ints:
-    """Which is the first of the chain of each of some instants in order [h], (n,)."""
-    near = np.append(False, np.diff(at_h) <= within_h)[: len(at_h)] & (at_h >= 0)
-    return np.maximum.accumulate(np.where(near, 0, np.arange(len(near))))
-
-
-def n_failures(outages: Outages, within_h: float) -> int:
-    """Failures of the observation that are left with a window [h]."""
-    order, begins = _merging(outages, within_h)
-    return int((outages.in_window & outages.chosen)[order[begins]].sum())
-
-
-def _merging(outages: Outages, within_h: float) -> tuple[Ints, Bools]:
-    """Order by node and start; in it, which begin a failure."""
-    order = by_node(outages)
-    node, start_h, end_h = outages.node[order], outages.start_h[order], outages.end_h[order]
-    begins = np.ones(len(order), dtype=bool)
-    begins[1:] = (node[1:] != node[:-1]) | (start_h[1:] - end_h[:-1] > within_h)
-    return order, begins
-
-
-WINDOWS_H = (
-    0.0, 10 / 3600, 1 / 60, 2 / 60, 5 / 60, 10 / 60, 20 / 60, 0.5, 1.0, 2.0, 4.0, 8.0, 24.0,
-)  # fmt: skip
-MOST_FITTED = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class ByWindow:
-    """What is left of a log with one coalescing window."""
-
-    within_h: float
-    n_failures: int
-    uptime_shape: Estimate | None  # Weibull; None where it can't be fitted
-    gap_shape: Estimate | None
-
-
-def failures_by_window(
-    outages: Outages, windows_h: tuple[float, ...] = WINDOWS_H
-) -> tuple[ByWindow, ...]:
-    """The log with each window [h]; of very many times every n-th is fitted."""
-    return tuple(
-        ByWindow(within_h, n_failures(outages, within_h), *_shapes(coalesced(outages, within_h)))
-        for within_h in windows_h
-    )
-
-
-def _shapes(outages: Outages) -> tuple[Estimate | None, Estimate | None]:
-    found: list[Estimate | None] = []
-    for times in (uptimes(outages), gaps(outages)):
-        try:
-            found.append(fit(WEIBULL, times.at_most(MOST_FITTED)[0]).parameters[0])
-        except (ParameterError, NotConvergedError):
-            found.append(None)
-    return found[0], found[1]

@@ -43,6 +43,10 @@ class FrailtyFit:
         """Akaike's criterion: smaller is better."""
         return 2 * len(self.parameters) - 2 * self.log_likelihood
 
+    def extrapolates(self, window_h: float) -> bool:
+        """Whether the mean lies beyond what a log of so many hours watched."""
+        return self.lifetime.mean_h > window_h
+
     def by_lemons(self) -> FrailtyFit | None:
         """The same fit, said so that lemons have the factor 1; None where there are none.
 
@@ -185,19 +189,15 @@ def _likelihood(
     """Log-likelihood of each node from the search numbers, and what the numbers mean."""
     lifetimes, node, stands_for = _distinct(lifetimes)
     order = np.argsort(node, kind="stable")
-    lifetimes, firsts = (
-        lifetimes.ordered(order),
-        np.searchsorted(node[order], np.arange(node.max() + 1)),
-    )
+    lifetimes = lifetimes.where(order)
+    firsts = np.searchsorted(node[order], np.arange(node.max() + 1))
 
     def of_nodes(each_time: Floats) -> Floats:
         return np.asarray(np.add.reduceat(each_time, firsts), dtype=np.float64)
 
     ended, log_age = lifetimes.observed, np.log(lifetimes.duration_h)
-    n_failures, log_ages = (
-        of_nodes(ended.astype(np.float64)),
-        of_nodes(np.where(ended, log_age, 0.0)),
-    )
+    n_failures = of_nodes(ended.astype(np.float64))
+    log_ages = of_nodes(np.where(ended, log_age, 0.0))
     late = np.flatnonzero(lifetimes.entry_h > 0)
     log_entry = np.log(lifetimes.entry_h[late])
 

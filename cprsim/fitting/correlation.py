@@ -28,12 +28,6 @@ class Togetherness:
         return (n_failures - len(self.sizes)) / max(n_failures - 1, 1)
 
     @property
-    def counts(self) -> tuple[Ints, Ints]:
-        """Sizes in increasing order, and how many groups have each."""
-        sizes, n_groups = np.unique(self.sizes, return_counts=True)
-        return sizes, n_groups.astype(np.int64)
-
-    @property
     def larger(self) -> Ints:
         """Sizes of those groups that have more than one node."""
         return self.sizes[self.sizes > 1]
@@ -42,7 +36,7 @@ class Togetherness:
         """Share of a cluster's failures that strike a job on `n_job` random ones of its nodes."""
         if n_job == n_nodes:
             return 1.0
-        sizes, counts = self.counts
+        sizes, counts = np.unique(self.sizes, return_counts=True)
         struck = [p_strikes(min(int(size), n_nodes), n_job, n_nodes) for size in sizes]
         return float(sum(p * n for p, n in zip(struck, counts, strict=True)) / counts.sum())
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from math import exp, isfinite, log, nan, sqrt
 from pathlib import Path
@@ -164,10 +164,8 @@ def _fit(kind: str, transfers: Transfers, of_kind: Bools, n_bootstrap: int, seed
         kind, durations, resolution_h, fixed, fixed_aic, ranking,
         bandwidth_of(transfers.n_bytes[of_kind], transfers.duration_h[of_kind]), (),
     )  # fmt: skip
-    notes = tuple(
-        _notes(found, n_overlapping(transfers.start_h[of_kind], transfers.duration_h[of_kind]))
-    )
-    return CostFit(kind, durations, resolution_h, fixed, fixed_aic, ranking, found.bandwidth, notes)
+    overlapping = n_overlapping(transfers.start_h[of_kind], transfers.duration_h[of_kind])
+    return replace(found, notes=tuple(_notes(found, overlapping)))
 
 
 def _can_be_named(judged: Judged) -> bool:

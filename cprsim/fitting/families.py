@@ -161,7 +161,7 @@ def _near(family: SearchFamily, lifetimes: Lifetimes) -> Floats:
     start = family.start(lifetimes)
     if lifetimes.n < 2 * FEW:
         return start
-    some = lifetimes.every(lifetimes.n // FEW)
+    some = lifetimes.where(slice(None, None, lifetimes.n // FEW))
     try:
         return search(family, some, start, slope=1 / FEW)
     except (NotConvergedError, ZeroDivisionError):

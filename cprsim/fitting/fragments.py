@@ -11,7 +11,6 @@ from dataclasses import replace
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
 from cprsim.failures import limits
-from cprsim.failures.correlated import Shocks
 from cprsim.failures.distributions import Distribution, PiecewiseHazard, with_mean
 from cprsim.failures.frailty import GammaFrailty, Lemons
 from cprsim.fitting.correlated_fit import CorrelatedFit, FrailtyFit
@@ -172,18 +171,11 @@ def _shock_lines(correlated: CorrelatedFit) -> list[str]:
     shocks = correlated.shocks
     if shocks is None:
         return []
-    sizes = ", ".join(f"{size}: {n}" for size, n in _counts(shocks, correlated.watched_h))
+    seen = shocks.rate_per_h * correlated.watched_h  # how often each size was
+    counts = zip(shocks.sizes, shocks.shares, strict=True)
+    sizes = ", ".join(f"{size}: {float(round(share * seen))}" for size, share in counts)
     every = f"every: {_exactly(1 / shocks.rate_per_h)} h"
     return [f"  shocks: {{{every}, sizes: {{{sizes}}}, nodes: {shocks.n_nodes}}}"]
-
-
-def _counts(shocks: Shocks, watched_h: float) -> list[tuple[int, float]]:
-    """How often each size was seen."""
-    seen = shocks.rate_per_h * watched_h
-    return [
-        (size, float(round(share * seen)))
-        for size, share in zip(shocks.sizes, shocks.shares, strict=True)
-    ]
 
 
 # ------------------------------------------------------------------------------------- kind job

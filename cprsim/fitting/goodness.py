@@ -131,7 +131,11 @@ def rank(
     curve = survival_curve(lifetimes) if lifetimes.n_observed else None
     for name in families:
         try:
-            fitted = fit_named(name, lifetimes)
+            fitted = (
+                fit_piecewise(lifetimes)
+                if name == PiecewiseHazard.family
+                else fit(FAMILIES[name], lifetimes)
+            )
         except NotConvergedError as error:
             failed.append((name, str(error)))
             continue
@@ -145,13 +149,6 @@ def rank(
         raise ParameterError("no family can be fitted: " + "; ".join(why for _, why in failed))
     ranked = tuple(sorted(judged, key=lambda one: one.fit.aic))
     return Ranking(ranked, tuple(failed), fitted_every, resampled_every)
-
-
-def fit_named(family: str, lifetimes: Lifetimes) -> Fit:
-    """Fit one of `ALL_FAMILIES`; errors as in `fitting.fit`."""
-    if family == PiecewiseHazard.family:
-        return fit_piecewise(lifetimes)
-    return fit(FAMILIES[family], lifetimes)
 
 
 def _p_value(fitted: Fit, lifetimes: Lifetimes, ks: float, n_bootstrap: int, seed: int) -> float:

@@ -66,23 +66,15 @@ class Lifetimes:
     def at_most(self, n: int) -> tuple[Lifetimes, int]:
         """Every k-th of them, so that there are `n` or a few fewer; and k, 1 for all of them."""
         nth = -(-self.n // n)
-        return (self, 1) if nth <= 1 else (self.every(nth), nth)
+        return (self, 1) if nth <= 1 else (self.where(slice(None, None, nth)), nth)
 
     def of_units(self, nth: int) -> Lifetimes:
         """Those of every n-th unit, whole."""
         return self.where(np.unique(self.unit, return_inverse=True)[1] % nth == 0)
 
-    def where(self, mask: Bools) -> Lifetimes:
-        """Those that `mask` (n,) keeps."""
-        return replace(self, **{name: getattr(self, name)[mask] for name in _COLUMNS})
-
-    def ordered(self, index: Ints) -> Lifetimes:
-        """Those of these numbers, (n_kept,), in this order."""
-        return replace(self, **{name: getattr(self, name)[index] for name in _COLUMNS})
-
-    def every(self, nth: int) -> Lifetimes:
-        """Every n-th of them."""
-        return replace(self, **{name: getattr(self, name)[::nth] for name in _COLUMNS})
+    def where(self, rows: Bools | Ints | slice) -> Lifetimes:
+        """Those that a mask (n,) keeps, of these numbers in this order, or of a slice."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
 
     def at_risk_h(self, borders_h: Floats) -> Floats:
         """Time [h] that all of them spent under observation between ages.
@@ -133,7 +125,8 @@ def lifetimes_of(
     duration_h = np.asarray(duration_h, dtype=np.float64)
     n = len(duration_h)
     observed = np.ones(n, dtype=bool) if observed is None else np.asarray(observed, dtype=bool)
-    entry_h = _none_entered_late(n) if entry_h is None else np.asarray(entry_h, dtype=np.float64)
+    entry_h = np.zeros(n) if entry_h is None else np.asarray(entry_h, dtype=np.float64)
+    limit_h = np.where(observed, inf, duration_h) if limit_h is None else limit_h
     unit = np.arange(n) if unit is None else unit
     competed = np.zeros(n, dtype=bool) if competed is None else competed
     if not (np.isfinite(duration_h).all() and (entry_h >= 0).all()):
@@ -141,26 +134,11 @@ def lifetimes_of(
     if (duration_h < entry_h).any():
         raise ParameterError("a time ends before its observation began")
     seen = duration_h > entry_h
-    n_zero = int((~seen & observed).sum())
-    late_h = entry_h[seen] if entry_h.any() else _none_entered_late(int(seen.sum()))
-    limits = [] if limit_h is None else [np.asarray(limit_h, dtype=np.float64)]
-    hours, observed, unit, competed, *limits = _kept(
-        [duration_h, observed, unit, competed, *limits], seen
-    )
-    limit_h = limits[0] if limits else _limits(hours, observed)
-    return Lifetimes(hours, observed, late_h, limit_h, unit, competed, n_zero)
-
-
-def _none_entered_late(n: int) -> Floats:
-    """Zeros, (n,), that take no memory; not to be written to."""
-    return np.broadcast_to(np.zeros(1), (n,))
-
-
-def _limits(hours: Floats, observed: Bools) -> Floats:
-    """Where each was censored, (n,); of those that ended inf, which alone takes no memory."""
-    if observed.all():
-        return np.broadcast_to(np.full(1, inf), (len(hours),))
-    return np.where(observed, inf, hours)
+    all_of_them = Lifetimes(
+        duration_h, observed, entry_h, np.asarray(limit_h, dtype=np.float64), unit, competed,
+        int((~seen & observed).sum()),
+    )  # fmt: skip
+    return all_of_them if seen.all() else all_of_them.where(seen)
 
 
 def gaps(outages: Outages) -> Lifetimes:
@@ -222,17 +200,16 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     is_first = np.zeros(n_each.sum(), dtype=bool)
     is_first[np.cumsum(n_each) - n_each] = True
     last = np.append(is_first[1:], True)
-    begin_node = np.repeat(np.arange(outages.n_nodes), n_each)
+    node = np.repeat(np.arange(outages.n_nodes), n_each)
     born_h, enters_h, leaves_h = _lives(outages)
-    end_h, begin_h = leaves_h[begin_node], enters_h[begin_node]  # columns of our own
+    until_h, begin_h = leaves_h[node], enters_h[node]
+    end_h = until_h.copy()
     begin_h[~is_first] = outages.end_h[order]
     end_h[~last] = outages.start_h[order]
     guessed = np.zeros(len(last), dtype=bool)
     guessed[~is_first] = outages.guessed[order]
     ended = ~last
     ended[~last] = outages.chosen[order]
-    del outages, order  # they are long
-    until_h = leaves_h[begin_node]
     # under way at 0: no up-time before it; down at the end: none after it
     kept = (end_h >= begin_h) & ~(last & (begin_h >= until_h))
     kept &= ~(guessed & (end_h <= begin_h))  # closed by the next failure
@@ -240,25 +217,13 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
         kept &= ~is_first
     competed = ~(last | ended)
     until_h[competed] = end_h[competed]
-    entry_h = None
-    if (age_h := enters_h - born_h).any():
-        entry_h = np.where(is_first, age_h[begin_node], 0.0)
-        begin_h -= entry_h
-        entry_h = entry_h[kept]
-    end_h -= begin_h
-    until_h -= begin_h  # since the renewal, as all columns are
-    del begin_h, is_first, last, guessed
-    duration_h, limit_h, unit = _kept([end_h, until_h, begin_node], kept)
+    entry_h = np.where(is_first, (enters_h - born_h)[node], 0.0)
+    renewed_h = begin_h - entry_h
     return lifetimes_of(
-        duration_h,
+        (end_h - renewed_h)[kept],
         ended[kept],
-        entry_h=entry_h,
-        limit_h=limit_h,
-        unit=unit,
+        entry_h=entry_h[kept],
+        limit_h=(until_h - renewed_h)[kept],
+        unit=node[kept],
         competed=competed[kept],
     )
-
-
-def _kept(columns: list[np.ndarray], mask: Bools) -> list[np.ndarray]:
-    """What a mask keeps of each column; where it keeps all, the columns themselves."""
-    return columns if mask.all() else [column[mask] for column in columns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -53,29 +54,30 @@ class Observation:
         ]
 
 
-INFERRED_NODES = "those that the file names; nodes that never failed are missing, see --nodes"
-INFERRED_BEGIN = "the first failure in the file, see --from"
-INFERRED_END = "the last instant in the file, see --to"
 AGES = {
     FirstUptime.NEW: "nodes count as new when the log begins",
     FirstUptime.UNKNOWN: "unknown when the log begins: first up-times are left out",
 }
-
-
 LIVING = {
     FirstUptime.NEW: "nodes count as new when they were installed",
     FirstUptime.UNKNOWN: "unknown when they entered: first up-times are left out",
+}
+Origin = tuple[Source, str]
+INFERRED: dict[str, Origin] = {
+    name: (Source.INFERRED, how)
+    for name, how in (
+        ("n_nodes", "those that the file names; nodes that never failed are missing, see --nodes"),
+        ("begins", "the first failure in the file, see --from"),
+        ("ends", "the last instant in the file, see --to"),
+        ("ages", "the log does not know them, see --age"),
+    )
 }
 
 
 def observation(
     outages: Outages,
     first: FirstUptime,
-    *,
-    n_nodes: tuple[Source, str] = (Source.INFERRED, INFERRED_NODES),
-    begins: tuple[Source, str] = (Source.INFERRED, INFERRED_BEGIN),
-    ends: tuple[Source, str] = (Source.INFERRED, INFERRED_END),
-    ages: tuple[Source, str] = (Source.INFERRED, "the log does not know them, see --age"),
+    known: Mapping[str, Origin] | None = None,
     cause: str | None = None,
 ) -> Observation:
     """The observation of a log.
@@ -84,15 +86,17 @@ def observation(
     ----------
     outages : of the log
     first : how the first up-time of each node counts
-    n_nodes, begins, ends, ages : from where each is known
+    known : from where n_nodes, begins, ends and ages are known; what is missing is inferred
     cause : the only one that is asked about
     """
+    origin = INFERRED | dict(known or {})
+    ages = AGES[first] if outages.lives is None else LIVING[first]
     return Observation(
-        Fact(outages.n_nodes, *n_nodes),
-        Fact(outages.origin, *begins),
-        Fact(instant(outages, outages.window_h), *ends),
+        Fact(outages.n_nodes, *origin["n_nodes"]),
+        Fact(outages.origin, *origin["begins"]),
+        Fact(instant(outages, outages.window_h), *origin["ends"]),
         outages.window_h,
-        Fact(AGES[first] if outages.lives is None else LIVING[first], *ages),
+        Fact(ages, *origin["ages"]),
         cause,
     )
 

@@ -1,8 +1,4 @@
-"""Whether logs simulated from a fit look like the log.
-
-Nodes that differ, shocks of random nodes and of domains, and, where asked for, a rate that changes
-along the log and at random.
-"""
+"""Whether logs simulated from a fit look like the log: nodes that differ, and shocks."""
 
 from __future__ import annotations
 
@@ -16,18 +12,12 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
 from cprsim.failures.correlated import CorrelatedNodes
-from cprsim.failures.course import RateCourse
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE
 from cprsim.failures.outages import Outages
-from cprsim.failures.random_factor import CourseExpectation, RandomFactor
-from cprsim.fitting.coalescing import first_of_chain
-from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
+from cprsim.fitting.correlated_fit import CorrelatedFit
 from cprsim.fitting.correlation import Portrait, portrait, portrait_of
-from cprsim.fitting.domains import DomainFit
-from cprsim.fitting.random_rate import smoothed
 from cprsim.records import Cluster, Floats, Holds, Ints, Role
-from cprsim.streams import stream
 
 N_SIMULATED = 400
 NEVER_H = 1e12  # mean of clocks that never strike
@@ -52,21 +42,16 @@ class Compared:
 
 
 def check_by_simulation(
-    outages: Outages, fitted: CorrelatedFit, *, n: int = N_SIMULATED, seed: int = 0,
-    domains: DomainFit | None = None, course: RateCourse | None = None,
-    factor: RandomFactor | None = None,
-) -> tuple[Compared, ...]:  # fmt: skip
+    outages: Outages, fitted: CorrelatedFit, *, n: int = N_SIMULATED, seed: int = 0
+) -> tuple[Compared, ...]:
     """Simulate the whole cluster from its fit, and hold the trace's statistics beside it.
 
     Parameters
     ----------
-    outages : the trace, those near in time brought together where the domains' fit has them so
-    fitted : what was fitted to it; with domains, to failures of nodes alone
+    outages : the trace
+    fitted : what was fitted to it
     n : simulated traces, each of the trace's nodes and length
     seed : of the simulation
-    domains : their shocks come on top
-    course : a rate that changes; `fitted` is then of the trace made even, see `made_even`
-    factor : random, on the rate of the course; needs one
 
     Raises
     ------
@@ -76,7 +61,6 @@ def check_by_simulation(
     """
     real = portrait_of(outages)
     expected = _expected_failures(fitted)
-    expected += 0.0 if domains is None else domains.failures_of_shocks
     if not n * expected <= MOST_FAILURES:
         n = int(MOST_FAILURES / expected) if expected > 0 else 0
     if n < FEWEST_SIMULATED:
@@ -84,55 +68,16 @@ def check_by_simulation(
             f"each simulated log has {expected:.3g} failures, and {FEWEST_SIMULATED} such logs are "
             f"needed; at most {MOST_FAILURES:.3g} failures in all are simulated"
         )
-    if course is not None and factor is not None:
-        own = _drawn_at_random_pace(fitted, n, seed, course, factor, _lives(outages))
-    else:
-        own = _own(fitted, n, seed, course)
-    drawn = _with_domains(own, fitted, n, seed, domains)
-    simulated = list(_portraits(drawn, fitted, n, domains, whole=all(outages.window_given)))
+    drawn = _drawn(fitted, n, seed)
+    simulated = list(_portraits(drawn, fitted, n, whole=all(outages.window_given)))
     if len(simulated) < FEWEST_SIMULATED:
         raise ParameterError(
             f"only {len(simulated)} of {n} simulated logs have two failures, as the log itself has"
         )
-    rows = [
+    return tuple(
         _compared(name, getattr(real, name), [getattr(one, name) for one in simulated])
         for name in (field.name for field in fields(Portrait))
-    ]
-    if domains is not None:
-        shares = domains.shares_in_shocks(*drawn, n).tolist()
-        rows.append(_compared("share_in_domain_shocks", domains.share_of_failures, shares))
-    return tuple(rows)
-
-
-def made_even(outages: Outages, course: RateCourse) -> Outages:
-    """The trace on a clock on which the rate of the course is constant, as long as before."""
-
-    def even(at_h: Floats) -> Floats:
-        return course.passed(at_h) * (course.window_h / course.per_window)
-
-    lives = outages.lives
-    return replace(
-        outages,
-        start_h=even(outages.start_h),
-        end_h=even(outages.end_h),
-        lives=None if lives is None else (even(lives[0]), even(lives[1]), even(lives[2])),
     )
-
-
-def check_through_window(
-    outages: Outages, course: RateCourse, *, n: int = N_SIMULATED, seed: int = 0,
-    factor: RandomFactor | None = None,
-) -> tuple[Compared, ...]:  # fmt: skip
-    """As `check_by_simulation`, nodes that differ and shocks fitted beside a rate that changes.
-
-    Parameters
-    ----------
-    factor : random, on the rate of the course; clocks are then fitted to the log on a clock on
-        which the course times the factor that is likely at each time is constant
-    """
-    seen = course if factor is None else smoothed(outages, course, factor)
-    fitted = fit_correlated(made_even(outages, seen).merged())
-    return check_by_simulation(outages, fitted, n=n, seed=seed, course=course, factor=factor)
 
 
 def _expected_failures(fitted: CorrelatedFit) -> float:
@@ -143,48 +88,37 @@ def _expected_failures(fitted: CorrelatedFit) -> float:
     return fitted.n_nodes * own + struck * fitted.watched_h
 
 
-Lives = tuple[Floats, Floats, Floats]
-"""When each node was new, entered, left [h], (n_nodes,) each."""
-
 Drawn = tuple[Ints, Floats, Ints]
 """Replication, instant [h] and node of the failures of all simulated traces, in order."""
 
 
-def _own(fitted: CorrelatedFit, n: int, seed: int, course: RateCourse | None) -> Drawn:
-    draw = _drawn if fitted.lives is None else _drawn_with_lives
-    replication, at_h, node = draw(fitted, n, seed)
-    if course is not None:
-        at_h = course.instant(at_h * (course.per_window / course.window_h))
-    return replication, at_h, node
-
-
-def _with_domains(
-    own: Drawn, fitted: CorrelatedFit, n: int, seed: int, domains: DomainFit | None
-) -> Drawn:
-    if domains is None:
-        return own
-    struck = domains.draw(n, stream(seed, 0, "fit/domains"))
-    replication, at_h, node = (np.concatenate(pair) for pair in zip(own, struck, strict=True))
-    return _in_order_and_there(replication, at_h, node, fitted.lives)
-
-
-def _portraits(
-    drawn: Drawn, fitted: CorrelatedFit, n: int, domains: DomainFit | None, *, whole: bool
-) -> Iterator[Portrait]:
+def _portraits(drawn: Drawn, fitted: CorrelatedFit, n: int, *, whole: bool) -> Iterator[Portrait]:
     """Statistics of simulated traces, each watched from its beginning on; see `portrait`."""
     replication, at_h, node = drawn
-    within_h = 0.0 if domains is None else domains.within_h
     borders = np.searchsorted(replication, np.arange(n + 1))
     for first, last in pairwise(borders.tolist()):
         if last - first >= 2:
             rows = slice(first, last)
-            together = at_h[rows][first_of_chain(at_h[rows], within_h)]
-            yield portrait(together, node[rows], fitted.n_nodes, fitted.watched_h, whole=whole)
+            yield portrait(at_h[rows], node[rows], fitted.n_nodes, fitted.watched_h, whole=whole)
 
 
 def _drawn(fitted: CorrelatedFit, n: int, seed: int) -> Drawn:
+    """Simulated traces; where nodes join and leave, their clocks begin where each was new."""
     source = fitted.source(watched=False)
-    return _failures(source, fitted.n_nodes, fitted.watched_h, n, seed)
+    if fitted.lives is None:
+        return _failures(source, fitted.n_nodes, fitted.watched_h, n, seed)
+    born_h, enters_h, leaves_h = fitted.lives
+    alone = replace(source, shocks=None)
+    replication, age_h, node = _failures(alone, fitted.n_nodes, _oldest_h(fitted.lives), n, seed)
+    at_h = age_h + born_h[node]
+    if fitted.shocks is not None:
+        shocks = replace(source, lifetime=Weibull(1.0, NEVER_H), frailty=ALIKE)
+        struck = _failures(shocks, fitted.n_nodes, fitted.watched_h, n, seed + 1)
+        replication = np.append(replication, struck[0])
+        at_h, node = np.append(at_h, struck[1]), np.append(node, struck[2])
+    there = np.flatnonzero((at_h >= enters_h[node]) & (at_h < leaves_h[node]))
+    there = there[np.lexsort((at_h[there], replication[there]))]
+    return replication[there], at_h[there], node[there]
 
 
 def _failures(source: CorrelatedNodes, n_nodes: int, until_h: float, n: int, seed: int) -> Drawn:
@@ -194,77 +128,7 @@ def _failures(source: CorrelatedNodes, n_nodes: int, until_h: float, n: int, see
     return np.repeat(trace.replication, sizes), np.repeat(trace.at_h, sizes), trace.slot
 
 
-def _drawn_with_lives(fitted: CorrelatedFit, n: int, seed: int) -> Drawn:
-    """As `_drawn`: clocks begin where a node was new, shocks strike those that are there."""
-    assert fitted.lives is not None
-    born_h = fitted.lives[0]
-    alone = replace(fitted.source(watched=False), shocks=None)
-    replication, age_h, node = _failures(alone, fitted.n_nodes, _oldest_h(fitted.lives), n, seed)
-    at_h = age_h + born_h[node]
-    if fitted.shocks is not None:
-        struck = _struck_alone(fitted, fitted.watched_h, n, seed)
-        replication = np.append(replication, struck[0])
-        at_h, node = np.append(at_h, struck[1]), np.append(node, struck[2])
-    return _in_order_and_there(replication, at_h, node, fitted.lives)
-
-
-def _drawn_at_random_pace(
-    fitted: CorrelatedFit, n: int, seed: int, course: RateCourse, factor: RandomFactor, lives: Lives
-) -> Drawn:
-    """As `_drawn_with_lives`, on clocks that pass with the course times the factor.
-
-    Parameters
-    ----------
-    lives : on the log's own clock, where the fit's are on the even one
-    """
-    zeros, per_h = np.zeros(n), course.per_window / course.window_h
-    rng = stream(seed, 0, "fit/factor")
-    stretches = factor.stretches(rng, factor.sample(rng, n), 0.0, course.window_h)
-    pace = CourseExpectation.of(course, stretches, zeros, zeros + course.per_window)
-    longer_h = max(float(pace.mean.max()) / per_h - fitted.watched_h, 0.0)
-    even = fitted.lives or lives
-    alone = replace(fitted.source(watched=False), shocks=None)
-    until_h = _oldest_h(even) + longer_h
-    replication, age_h, node = _failures(alone, fitted.n_nodes, until_h, n, seed)
-    born_h, even_born_h = lives[0][node], even[0][node]
-    born = pace.expected(replication, np.maximum(born_h, 0.0))
-    expected = np.where(born_h < 0, even_born_h * per_h, born) + age_h * per_h
-    if fitted.shocks is not None:
-        struck = _struck_alone(fitted, fitted.watched_h + longer_h, n, seed)
-        replication = np.append(replication, struck[0])
-        expected = np.append(expected, struck[1] * per_h)
-        node = np.append(node, struck[2])
-    failed = (expected >= 0) & (expected < pace.mean[replication])
-    replication, node = replication[failed], node[failed]
-    at_h = pace.instant(replication, expected[failed])
-    return _in_order_and_there(replication, at_h, node, lives)
-
-
-def _struck_alone(fitted: CorrelatedFit, until_h: float, n: int, seed: int) -> Drawn:
-    """The failures of shocks alone."""
-    none = Weibull(1.0, NEVER_H)
-    source = replace(fitted.source(watched=False), lifetime=none, frailty=ALIKE)
-    return _failures(source, fitted.n_nodes, until_h, n, seed + 1)
-
-
-def _in_order_and_there(replication: Ints, at_h: Floats, node: Ints, lives: Lives | None) -> Drawn:
-    """Failures by replication and time, of nodes that are there."""
-    there = np.arange(len(at_h))
-    if lives is not None:
-        there = np.flatnonzero((at_h >= lives[1][node]) & (at_h < lives[2][node]))
-    there = there[np.lexsort((at_h[there], replication[there]))]
-    return replication[there], at_h[there], node[there]
-
-
-def _lives(outages: Outages) -> Lives:
-    """The nodes' lives; where none are known, all of them were new when the log began."""
-    if outages.lives is not None:
-        return outages.lives
-    zeros = np.zeros(outages.n_nodes)
-    return zeros, zeros, zeros + outages.window_h
-
-
-def _oldest_h(lives: Lives) -> float:
+def _oldest_h(lives: tuple[Floats, Floats, Floats]) -> float:
     """The highest age of a node while it was watched [h]."""
     return float((lives[2] - lives[0]).max())
 

@@ -92,7 +92,6 @@ def fit_trace(
             f"all begin at the same instant; two instants at least are needed"
         )
     observed = observed or observation(outages, first)
-    # first what takes the most memory, while little else is held
     course, silent = trend(outages), silences(outages)
     drawn = portrait_of(outages)
     correlated, why_not = _correlated(outages)
@@ -252,9 +251,7 @@ def verdict(fitted: TraceFit, n_job: int) -> FitVerdict:
         f"A job on {n_job} of the {outages.n_nodes} nodes meets a failure every "
         f"{_time(mtbf_h)} on average."
     )
-    return FitVerdict(
-        mtbf, (how_often, _how_sure(mtbf, wider, known=known), _what_not(fitted))
-    )  # fmt: skip
+    return FitVerdict(mtbf, (how_often, _how_sure(mtbf, wider, known=known), _what_not(fitted)))
 
 
 def _how_sure(mtbf_h: Estimate, wider: float, *, known: bool) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Annotated, Any
+from math import nan
+from typing import Any
 
 import numpy as np
 
-from cprsim.codec import FieldMark, decode, encode
-from cprsim.fleets.course import PreparedFleet
-from cprsim.fleets.records import JobRows
+from cprsim.fleets.course import History, KindOfJob, PreparedFleet
 from cprsim.prices import (
     GB,
     HOURS_PER_MONTH,
@@ -19,7 +19,6 @@ from cprsim.prices import (
     Prices,
     Usage,
     bill_of,
-    carbon_kg,
     energy_kwh,
     node_hour_price,
     watts_of,
@@ -29,48 +28,6 @@ from cprsim.records import Floats
 HOURS_PER_YEAR = 8766.0
 USEFUL, SPARE, SYSTEM = "useful", "spare", "system nodes"  # parts of the node-hours
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95}
-BY_KIND = ("n", "overhead", "lost_node_h", "queued_h", "wait_h")
-
-
-@dataclass(frozen=True, slots=True)
-class FleetCell:
-    """One history of a fleet under one strategy.
-
-    `usage` is of the whole history, that of its spares included; a part `spare` is what the spares
-    stand there for over the window.
-
-    Parameters
-    ----------
-    by_kind : sums over the jobs of each kind, (n_kinds, n_columns of BY_KIND)
-    usage_by_kind : what the jobs of each kind use, without the spares
-    """
-
-    n_jobs: int
-    finished: float  # share of the jobs
-    statistics: Mapping[str, float]
-    usage: Usage
-    window_h: float
-    by_kind: Annotated[Floats, FieldMark.NOT_STORED]
-    usage_by_kind: tuple[Usage, ...]
-    by_events: bool
-
-    @property
-    def months(self) -> float:
-        """How many months the fleet's window is."""
-        return self.window_h / HOURS_PER_MONTH
-
-
-def cell_as_plain(cell: FleetCell) -> dict[str, Any]:
-    """What JSON can hold of a cell: all of it."""
-    return {"cell": encode(cell), "by_kind": cell.by_kind.tolist()}
-
-
-def cell_from(plain: Mapping[str, Any]) -> FleetCell:
-    """The cell that `cell_as_plain` made plain."""
-    by_kind = np.array(plain["by_kind"], dtype=np.float64)
-    return decode(FleetCell, plain["cell"], by_kind=by_kind)
-
-
 STATISTICS = {
     "overhead": "mean overhead, share of useful time",
     "p50": "overhead that half of the jobs stay below",
@@ -86,94 +43,91 @@ STATISTICS = {
 }
 
 
-def cell_of(fleet: PreparedFleet, strategy: int, rows: JobRows) -> FleetCell:
+@dataclass(frozen=True, slots=True)
+class FleetCell:
+    """One history of a fleet under one strategy.
+
+    Parameters
+    ----------
+    means : those of the statistics that are means over jobs, by kind of job
+    usage : of the jobs of each kind, without the spares
+    spare_h : node-hours of the spares, which stand there all the window
+    """
+
+    finished: float  # share of the jobs
+    statistics: Mapping[str, float]
+    n_jobs: tuple[int, ...]  # of each kind
+    means: Mapping[str, tuple[float, ...]]
+    usage: tuple[Usage, ...]
+    spare_h: float
+    window_h: float
+
+    @property
+    def months(self) -> float:
+        """How many months the fleet's window is."""
+        return self.window_h / HOURS_PER_MONTH
+
+    @property
+    def used_per_month(self) -> Usage:
+        """What all jobs and the spares use."""
+        node_h: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+        for usage in self.usage:
+            for part, by_role in usage.node_h.items():
+                for role, hours in by_role.items():
+                    node_h[part][role] += hours / self.months
+        if self.spare_h:
+            node_h[SPARE][SPARE] = self.spare_h / self.months
+        return Usage(
+            {part: dict(by_role) for part, by_role in node_h.items()},
+            sum(usage.kept_gb_months for usage in self.usage) / self.months,
+            sum(usage.written_gb for usage in self.usage) / self.months,
+        )
+
+
+def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
     """What a history comes to."""
-    by_kind = _sums_by_kind(fleet, rows)
-    usages = tuple(_usages_by_kind(fleet, strategy, rows))
-    return FleetCell(
-        n_jobs=len(rows.kind),
-        finished=float(rows.finished.mean()),
-        statistics=_statistics(fleet, rows),
-        usage=_with_spares(fleet, _sum_of(usages)),
-        window_h=fleet.section.window_h,
-        by_kind=by_kind,
-        usage_by_kind=usages,
-        by_events=rows.by_events,
-    )
-
-
-def _statistics(fleet: PreparedFleet, rows: JobRows) -> dict[str, float]:
-    window_h = fleet.section.window_h
-    within = np.clip(window_h - rows.start_h, 0.0, rows.wall_h)  # hours in the window
-    busy_h = float((rows.n_nodes * within).sum())
-    useful_h = float((rows.n_nodes * within * rows.useful_h / rows.wall_h).sum())
-    n_nodes = fleet.section.nodes
-    ended = rows.finished & (rows.end_h <= window_h)
-    return {
-        "overhead": float(rows.overhead.mean()),
-        **{name: float(np.quantile(rows.overhead, at)) for name, at in QUANTILES.items()},
-        "machine_years": float(rows.lost_node_h.sum()) / HOURS_PER_YEAR,
-        "queued_h": float(rows.queued_h.mean()),
-        "wait_h": float(rows.hours_of("wait").mean()),
-        "jobs_per_month": float(ended.sum()) * HOURS_PER_MONTH / window_h,
-        "utilisation": float("nan") if n_nodes is None else useful_h / (n_nodes * window_h),
-        "busy_nodes": busy_h / window_h,
-        "pls": float(rows.pls.mean()),
+    (jobs, hours), section, window_h = history, fleet.section, fleet.section.window_h
+    within = np.clip(window_h - jobs.start_h, 0.0, jobs.wall_h)  # hours in the window
+    useful_h = (jobs.n_nodes * within * jobs.useful_h / jobs.wall_h).sum()
+    n_ended = (jobs.finished & (jobs.start_h + jobs.wall_h <= window_h)).sum()
+    each = jobs[["overhead", "queued_h"]].assign(wait_h=hours.get("wait", 0.0))
+    statistics: Mapping[Any, Any] = {
+        **each.mean(),
+        **jobs.overhead.quantile(list(QUANTILES.values())).set_axis(list(QUANTILES)),
+        "machine_years": (jobs.n_nodes * (jobs.wall_h - jobs.useful_h)).sum() / HOURS_PER_YEAR,
+        "jobs_per_month": n_ended * HOURS_PER_MONTH / window_h,
+        "utilisation": useful_h / ((section.nodes or nan) * window_h),
+        "busy_nodes": (jobs.n_nodes * within).sum() / window_h,
+        "pls": jobs.pls.mean(),
     }
-
-
-def _sums_by_kind(fleet: PreparedFleet, rows: JobRows) -> Floats:
-    columns = [
-        np.ones(len(rows.kind)), rows.overhead, rows.lost_node_h, rows.queued_h,
-        rows.hours_of("wait"),
-    ]  # fmt: skip
-    n = len(fleet.kinds)
-    return np.stack([np.bincount(rows.kind, column, n) for column in columns], axis=1)
-
-
-def _usages_by_kind(fleet: PreparedFleet, strategy: int, rows: JobRows) -> list[Usage]:
-    """What the jobs of each kind use: nodes by part and role, and the storage."""
-    n = len(fleet.kinds)
-    hours = {USEFUL: rows.useful_h, **{part: rows.hours_of(part) for part in rows.parts}}
-    sums = {part: np.bincount(rows.kind, column, n) for part, column in hours.items()}
-    wall_h = np.bincount(rows.kind, rows.wall_h, n)
-    written = np.bincount(rows.kind, rows.written_bytes, n) / GB
-    found = []
-    for number, kind in enumerate(fleet.kinds):
-        policy, roles = kind.experiment.policies[strategy], kind.nodes_by_role
-        node_h = {
-            part: {role: n_nodes * float(values[number]) for role, n_nodes in roles.items()}
-            for part, values in sums.items()
-        }
-        if policy.extra_nodes:
-            node_h[SYSTEM] = {SYSTEM: policy.extra_nodes * float(wall_h[number])}
-        keeps = kind.state_bytes / GB if policy.save_interval_h < kind.experiment.useful_h else 0.0
-        kept = keeps * float(wall_h[number]) / HOURS_PER_MONTH
-        found.append(Usage(node_h, kept, float(written[number])))
-    return found
-
-
-def _sum_of(usages: tuple[Usage, ...]) -> Usage:
-    node_h: dict[str, dict[str, float]] = {}
-    for usage in usages:
-        for part, by_role in usage.node_h.items():
-            mine = node_h.setdefault(part, {})
-            for role, hours in by_role.items():
-                mine[role] = mine.get(role, 0.0) + hours
-    return Usage(
-        node_h,
-        sum(usage.kept_gb_months for usage in usages),
-        sum(usage.written_gb for usage in usages),
+    totals = jobs[["wall_h", "written_bytes"]].groupby(jobs.kind).sum()
+    by_part = {USEFUL: jobs.useful_h, **{str(part): column for part, column in hours.items()}}
+    sums = {part: column.groupby(jobs.kind).sum().tolist() for part, column in by_part.items()}
+    return FleetCell(
+        finished=float(jobs.finished.mean()),
+        statistics={name: float(statistics[name]) for name in STATISTICS},
+        n_jobs=tuple(kind.n_jobs for kind in fleet.kinds),
+        means={str(name): tuple(of) for name, of in each.groupby(jobs.kind).mean().items()},
+        usage=tuple(
+            _usage(kind, strategy, {part: of[n] for part, of in sums.items()}, *total)
+            for n, (kind, total) in enumerate(zip(fleet.kinds, totals.to_numpy(), strict=True))
+        ),
+        spare_h=(section.spares or 0) * window_h,
+        window_h=window_h,
     )
 
 
-def _with_spares(fleet: PreparedFleet, usage: Usage) -> Usage:
-    """The same with the spares, which stand there all the window."""
-    n_spares = fleet.section.spares
-    if not n_spares:
-        return usage
-    node_h = {**usage.node_h, SPARE: {SPARE: n_spares * fleet.section.window_h}}
-    return replace(usage, node_h=node_h)
+def _usage(
+    kind: KindOfJob, strategy: int, hours: Mapping[str, float], wall_h: float, written: float
+) -> Usage:
+    """What the jobs of a kind use: nodes by part and role, and the storage."""
+    policy = kind.experiment.policies[strategy]
+    roles = {role.name: role.n_nodes for role in kind.experiment.cluster.roles}
+    node_h = {part: {role: n * h for role, n in roles.items()} for part, h in hours.items()}
+    if policy.extra_nodes:
+        node_h[SYSTEM] = {SYSTEM: policy.extra_nodes * float(wall_h)}
+    keeps_gb = kind.state_bytes / GB if policy.save_interval_h < kind.experiment.useful_h else 0.0
+    return Usage(node_h, keeps_gb * float(wall_h) / HOURS_PER_MONTH, float(written) / GB)
 
 
 # ------------------------------------------------------------------------------ in money
@@ -186,23 +140,23 @@ class PricedCell:
     bill: Bill | None  # per month, to the cent
     cost: float  # per month: cents, or node-hours where nothing has a price
     cost_by_kind: Floats  # (n_kinds,) likewise, without the spares, which belong to no kind
-    energy_kwh: float | None  # per month
-    carbon_kg: float | None  # per month
+    energy_kwh: float = nan  # per month
+    carbon_kg: float = nan  # per month
 
 
 def priced(cell: FleetCell, prices: Prices | None) -> PricedCell:
     """What a cell costs per month. Node-hours of spares have the mean price of the jobs' nodes."""
-    per_month = 1.0 / cell.months
+    used = cell.used_per_month
     if prices is None or not prices.has_money:
-        by_kind = np.array([_node_h(usage) for usage in cell.usage_by_kind])
-        cost = _node_h(cell.usage) * per_month
-        return PricedCell(None, cost, by_kind * per_month, None, None)
-    prices = with_spares(prices, cell.usage)
-    monthly = scaled(cell.usage, per_month)
-    bill = bill_of(prices, monthly)
-    by_kind = np.array([_cents(prices, usage) for usage in cell.usage_by_kind]) * per_month
-    drawn = energy_kwh(prices, monthly) if prices.watts else None
-    return PricedCell(bill, float(bill.total_cents), by_kind, drawn, carbon_kg(prices, monthly))
+        by_kind = np.array([_node_h(usage) for usage in cell.usage]) / cell.months
+        return PricedCell(None, _node_h(used), by_kind)
+    prices = with_spares(prices, used)
+    bill = bill_of(prices, used)
+    by_kind = np.array([_cents(prices, usage) for usage in cell.usage]) / cell.months
+    drawn = energy_kwh(prices, used) if prices.watts else nan
+    carbon = nan if prices.carbon_kg_per_kwh is None else prices.carbon_kg_per_kwh
+    carbon *= energy_kwh(prices, used)
+    return PricedCell(bill, float(bill.total_cents), by_kind, drawn, carbon)
 
 
 def _node_h(usage: Usage) -> float:
@@ -212,40 +166,27 @@ def _node_h(usage: Usage) -> float:
 def _cents(prices: Prices, usage: Usage) -> float:
     """What some usage costs, unrounded."""
     nodes = sum(
-        hours
-        * (float(node_hour_price(prices, role))
-           + watts_of(prices, role) / 1000.0 * float(prices.kwh or 0))
+        hours * float(node_hour_price(prices, role))
         for by_role in usage.node_h.values()
         for role, hours in by_role.items()
-    )  # fmt: skip
+    )
     kept = usage.kept_gb_months * float(prices.storage_month or 0)
-    return 100.0 * (nodes + kept + usage.written_gb * float(prices.storage_written or 0))
+    written = usage.written_gb * float(prices.storage_written or 0)
+    return 100.0 * (nodes + kept + written + energy_kwh(prices, usage) * float(prices.kwh or 0))
 
 
 def with_spares(prices: Prices, usage: Usage) -> Prices:
     """Prices that have one for a spare and a system's nodes: the mean of the jobs' nodes.
 
-    A spare that nobody gives a power draw draws none.
+    A spare whose power draw nobody gives draws none.
     """
-    node_h: dict[str, float] = {}
-    for part, by_role in usage.node_h.items():
-        for role, hours in by_role.items() if part not in (SPARE, SYSTEM) else ():
-            node_h[role] = node_h.get(role, 0.0) + hours
-    all_h = sum(node_h.values())
+    jobs = {part: of for part, of in usage.node_h.items() if part not in (SPARE, SYSTEM)}
+    pairs = [(role, hours) for of in jobs.values() for role, hours in of.items()]
+    all_h = sum(hours for _, hours in pairs)
     if not all_h:
         return prices
-    price = sum(float(node_hour_price(prices, role)) * h for role, h in node_h.items()) / all_h
-    watts = sum(watts_of(prices, role) * h for role, h in node_h.items()) / all_h
+    price = sum(float(node_hour_price(prices, role)) * hours for role, hours in pairs) / all_h
+    watts = sum(watts_of(prices, role) * hours for role, hours in pairs) / all_h
     node_hour = {SPARE: Decimal(repr(price)), SYSTEM: Decimal(repr(price)), **prices.node_hour}
     drawn = {SPARE: 0.0, SYSTEM: watts, **prices.watts} if prices.watts else prices.watts
     return replace(prices, node_hour=node_hour, watts=drawn)
-
-
-def scaled(usage: Usage, factor: float) -> Usage:
-    """So many times the usage."""
-    return Usage(
-        {part: {role: factor * hours for role, hours in by_role.items()}
-         for part, by_role in usage.node_h.items()},
-        factor * usage.kept_gb_months,
-        factor * usage.written_gb,
-    )  # fmt: skip

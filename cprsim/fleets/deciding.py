@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -13,7 +12,7 @@ from cprsim.codec import FieldMark
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.estimate import Estimate
 from cprsim.fleets.cells import priced
-from cprsim.fleets.options import Option, OptionAxis, prices_of, run_options, saving, varied
+from cprsim.fleets.options import Axes, Option, prices_of, run_options, saving, varied
 from cprsim.records import Floats
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.results.store import PointStore
@@ -26,25 +25,19 @@ from cprsim.workers import Workers
 
 @dataclass(frozen=True, slots=True)
 class FleetDecision:
-    """The cheapest option, beside the present one.
-
-    Parameters
-    ----------
-    saves : what it costs less per month, in cents or node-hours
-    n_left_out : options in which some jobs did not finish
-    """
+    """The cheapest option, and the present one."""
 
     best: str
     present: str
-    saves: Estimate
+    saves: Estimate  # what the best costs less per month, in cents or node-hours
     sensitivity: Annotated[Sensitivity, FieldMark.INLINE]
-    n_left_out: int
+    n_left_out: int  # options in which some jobs did not finish
 
 
 def decide(
     loaded: LoadedScenario,
     options: Sequence[Option],
-    axes: Sequence[OptionAxis],
+    axes: Axes,
     workers: Workers,
     store: PointStore,
     on_progress: Callable[[int, int], None] | None = None,
@@ -66,16 +59,32 @@ def decide(
         raise ParameterError("under no option do all jobs of the fleet finish: nothing to decide")
     counted = _eligible(loaded, able) or able
     best, present = min(counted, key=lambda one: one.cost), options[0]
-    unknown = unknown_of(loaded, axes)
     few = contenders(counted, best, present, axes)
-    lab = _OptionTrials(
-        loaded, counted, few, partial(_simulated, loaded, workers, store, on_progress)
-    )
+    names = [entry.name for entry in loaded.scenario.recovery]
+
+    def costs(all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
+        """Cost of options under each of some changes: of all where prices alone change."""
+        if only_prices(all_changes):
+            scenarios = [varied(loaded, changes, SECTION) for changes in all_changes]
+            prices = [prices_of(scenario) for scenario in scenarios]
+            return {
+                one.name: np.array(
+                    [np.mean([priced(cell, p).cost for cell in one.cells]) for p in prices]
+                )
+                for one in counted
+            }
+        points = [{**one.where, **changes} for changes in all_changes for one in few]
+        numbers = [[names.index(one.strategy)] for _ in all_changes for one in few]
+        ran = run_options(loaded, points, workers, store, SECTION, on_progress, numbers)
+        found = [one.cost if one.finished else np.inf for one in ran]
+        table = np.array(found).reshape(len(all_changes), len(few))
+        return {one.name: table[:, place] for place, one in enumerate(few)}
+
     return FleetDecision(
         best=best.name,
         present=present.name,
         saves=saving(present, best) if present.finished else Estimate(float("nan")),
-        sensitivity=sensitivity(loaded, best.name, lab.costs, unknown),
+        sensitivity=sensitivity(loaded, best.name, costs, unknown_of(loaded, axes)),
         n_left_out=len(options) - len(able),
     )
 
@@ -84,95 +93,42 @@ def _eligible(loaded: LoadedScenario, able: Sequence[Option]) -> list[Option]:
     """The options that leave no shard stale, or whose entry says how much of that is accepted."""
     entries = loaded.scenario.recovery
     accepted = {one.name for one in entries if one.target_pls is not None and not one.assumed}
-    return [one for one in able if one.strategy in accepted or not one.statistic("pls").mean > 0.0]
+    return [one for one in able if one.strategy in accepted or not one.statistics["pls"].mean > 0.0]
 
 
-def contenders(
-    able: Sequence[Option], best: Option, present: Option, axes: Sequence[OptionAxis]
-) -> list[Option]:
+def contenders(able: Sequence[Option], best: Option, present: Option, axes: Axes) -> list[Option]:
     """The options that could be the cheapest if something were otherwise.
 
     The best, the present, the best of each strategy, and the neighbours of the best on each axis.
     """
     cheapest = sorted(able, key=lambda one: one.cost)
     firsts = {one.strategy: one for one in reversed(cheapest)}
-    beside = [one for one in cheapest if _are_neighbours(one, best, axes)]
-    found = {one.name: one for one in (best, present, *firsts.values(), *beside) if one in able}
+    near = [one for one in cheapest if _are_neighbours(one, best, axes)]
+    found = {one.name: one for one in (best, present, *firsts.values(), *near) if one in able}
     return list(found.values())[:MOST_CONTENDERS]
 
 
-def _are_neighbours(one: Option, other: Option, axes: Sequence[OptionAxis]) -> bool:
+def _are_neighbours(one: Option, other: Option, axes: Axes) -> bool:
     if one.strategy != other.strategy or not (one.where and other.where):
         return False
-    steps = [
-        abs(axis.values.written.index(one.where[axis.key])
-            - axis.values.written.index(other.where[axis.key]))
-        for axis in axes
-    ]  # fmt: skip
-    return sum(steps) == 1
+    mine, others = (
+        np.array([values.written.index(option.where[key]) for key, values in axes.items()])
+        for option in (one, other)
+    )
+    return int(abs(mine - others).sum()) == 1
 
 
-# ------------------------------------------------------------------------------ what is unknown
-
-
-def unknown_of(loaded: LoadedScenario, axes: Sequence[OptionAxis]) -> dict[str, Values]:
+def unknown_of(loaded: LoadedScenario, axes: Axes) -> dict[str, Values]:
     """The values to try of each unknown input.
 
     Raises ScenarioError where one is an option, or its ends make no scenario.
     """
     found = unknown_values(loaded)
-    for key in found:
-        if key in [axis.key for axis in axes]:
+    for key in axes:
+        if key in found:
             message = "is varied by --over: what is chosen is not unknown"
             raise ScenarioError.at(loaded.place(SECTION), message, key=f"{SECTION}.{key}")
     return found
-
-
-Simulate = Callable[[Sequence[Mapping[str, Plain]], Sequence[Sequence[int]]], list[Option]]
-"""Options at some points, each under some strategies."""
-
-
-def _simulated(
-    loaded: LoadedScenario,
-    workers: Workers,
-    store: PointStore,
-    on_progress: Callable[[int, int], None] | None,
-    points: Sequence[Mapping[str, Plain]],
-    strategies: Sequence[Sequence[int]],
-) -> list[Option]:
-    return run_options(loaded, points, workers, store, SECTION, on_progress, strategies)
-
-
-@dataclass(frozen=True, slots=True)
-class _OptionTrials:
-    """Finds out what options cost if inputs were otherwise."""
-
-    loaded: LoadedScenario
-    able: Sequence[Option]
-    few: Sequence[Option]  # that are tried where prices alone do not tell
-    simulate: Simulate
-
-    def costs(self, all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
-        """Cost of each option under each of some changes, (n_changes,); by simulation if need be.
-
-        Where prices alone change, all options are priced anew; else the few are simulated.
-        """
-        if only_prices(all_changes):
-            scenarios = [varied(self.loaded, changes, SECTION) for changes in all_changes]
-            prices = [prices_of(scenario) for scenario in scenarios]
-            return {
-                one.name: np.array(
-                    [np.mean([priced(cell, p).cost for cell in one.cells]) for p in prices]
-                )
-                for one in self.able
-            }
-        names = [entry.name for entry in self.loaded.scenario.recovery]
-        points = [{**one.where, **changes} for changes in all_changes for one in self.few]
-        numbers = [[names.index(one.strategy)] for _ in all_changes for one in self.few]
-        ran = self.simulate(points, numbers)
-        costs = np.array([one.cost if one.finished else np.inf for one in ran])
-        table = costs.reshape(len(all_changes), len(self.few))
-        return {one.name: table[:, place] for place, one in enumerate(self.few)}
 
 
 # ------------------------------------------------------------------------------ how many spares
@@ -188,25 +144,22 @@ class Knee:
     at_end: bool  # whether the cheapest is the last that was tried, so that more may be better
 
 
-def knees(options: Sequence[Option], axes: Sequence[OptionAxis]) -> tuple[Knee, ...]:
+def knees(options: Sequence[Option], axes: Axes) -> tuple[Knee, ...]:
     """The knee of each strategy's curve of spares, where spares are what is varied alone."""
-    if len(axes) != 1 or axes[0].key != "fleet.spares":
+    key = "fleet.spares"
+    if list(axes) != [key]:
         return ()
-    numbers = axes[0].values.numbers or ()
+    most = max(axes[key].numbers or ())
     found = []
     for strategy in dict.fromkeys(one.strategy for one in options):
-        mine = [one for one in options if one.strategy == strategy and one.where]
-        curve = sorted(zip(mine, (_spares(one) for one in mine), strict=True), key=lambda p: p[1])
-        able = [(one, n) for one, n in curve if one.finished]
+        able = {
+            float(one.where[key]): one
+            for one in options
+            if one.strategy == strategy and one.where and one.finished
+        }
         if not able:
             continue
-        cheapest = min(able, key=lambda pair: pair[0].cost)[1]
-        free = [n for one, n in able if one.statistic("wait_h").mean == 0.0]
-        found.append(Knee(strategy, cheapest, min(free, default=None), cheapest == max(numbers)))
+        cheapest = min(sorted(able), key=lambda n: able[n].cost)
+        free = [n for n, one in able.items() if one.statistics["wait_h"].mean == 0.0]
+        found.append(Knee(strategy, cheapest, min(free, default=None), cheapest == most))
     return tuple(found)
-
-
-def _spares(one: Option) -> float:
-    value = one.where["fleet.spares"]
-    assert isinstance(value, int | float)
-    return float(value)

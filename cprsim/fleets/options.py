@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from math import nan
+from typing import Annotated, Any
 
 import numpy as np
 
 import cprsim
-from cprsim.codec import digest_of
-from cprsim.errors import Place, ScenarioError
+from cprsim.codec import FieldMark, Finite, decode, digest_of, encode
+from cprsim.errors import Place
 from cprsim.estimate import HIGH, LOW, Estimate, How
-from cprsim.fleets.cells import (
-    FleetCell,
-    PricedCell,
-    cell_as_plain,
-    cell_from,
-    cell_of,
-    priced,
-)
+from cprsim.fleets.cells import STATISTICS, FleetCell, PricedCell, cell_of, priced
 from cprsim.fleets.course import prepare, run_history
-from cprsim.fleets.population import table_of
+from cprsim.fleets.population import fleet_of, table_of
 from cprsim.foreign import one_line
 from cprsim.prices import Prices
 from cprsim.records import Floats
@@ -40,22 +34,11 @@ BESIDE_THE_NUMBERS: dict[str, Any] = {  # of one history of one strategy
 }
 N_RESAMPLED = 1000
 FEWEST_KINDS = 10  # from which the kinds of jobs tell how sure a number is
-MOST_HERE = 20_000  # jobs in all that are run in this very process
-SHORT = {"spares": "fleet.spares", "nodes": "fleet.nodes", "storage": "fleet.storage",
-         "savers": "fleet.savers", "crews": "fleet.crews"}  # fmt: skip
+MOST_HERE = 2_000  # jobs in all that are run in this very process
+SHORT = {key: f"fleet.{key}" for key in ("spares", "nodes", "storage")}
 
 
-@dataclass(frozen=True, slots=True)
-class OptionAxis:
-    """A key whose values are options, or are tried: what a user may choose."""
-
-    key: str
-    values: Values
-
-    @property
-    def name(self) -> str:
-        """The last part of the key."""
-        return self.key.rpartition(".")[2]
+Axes = Mapping[str, Values]  # keys of the scenario whose values are options
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,87 +53,95 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A strategy at some values, as it turned out."""
+    """A strategy at some values, mean over its histories; costs and node-hours are per month."""
 
-    where: Mapping[str, Plain]  # key -> value
+    name: str  # ``full at spares 8``
     strategy: str
-    cells: tuple[FleetCell, ...]  # by history
-    priced: tuple[PricedCell, ...]
-
-    @property
-    def finished(self) -> bool:
-        """Whether every job finished."""
-        return all(cell.finished == 1.0 for cell in self.cells)
-
-    @property
-    def cost(self) -> float:
-        """Mean per month over the histories: cents, or node-hours."""
-        return float(np.mean([one.cost for one in self.priced]))
-
-    def statistic(self, name: str) -> Estimate:
-        """A statistic of the jobs, mean over the histories."""
-        values = np.array([cell.statistics[name] for cell in self.cells])
-        if len(values) > 1:
-            return Estimate.of_mean(values)
-        if name not in OF_KINDS:
-            return Estimate(float(values[0]))
-        return _over_kinds(self.cells[0], OF_KINDS[name])
-
-    @property
-    def name(self) -> str:
-        """``full at spares 8``."""
-        where = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in self.where.items())
-        return f"{self.strategy} at {where}" if where else self.strategy
+    where: Mapping[str, Any]  # values of the axes, by key; empty for the scenario's own
+    finished: bool  # whether every job finished
+    statistics: Mapping[str, Estimate]  # of `cells.STATISTICS`
+    cost: Finite  # cents, or node-hours where nothing has a price
+    node_h: Mapping[str, float]  # by part
+    cents: Mapping[str, int] = field(default_factory=dict)  # by part; empty: nothing has a price
+    energy_kwh: Finite = nan
+    carbon_kg: Finite = nan
+    cells: Annotated[tuple[FleetCell, ...], FieldMark.NOT_STORED] = ()  # by history
+    priced: Annotated[tuple[PricedCell, ...], FieldMark.NOT_STORED] = ()
 
 
-OF_KINDS: dict[str, Callable[[Floats], Floats]] = {
-    "overhead": lambda sums: sums[..., 1] / sums[..., 0],
-    "queued_h": lambda sums: sums[..., 3] / sums[..., 0],
-    "wait_h": lambda sums: sums[..., 4] / sums[..., 0],
-}
-"""Statistics that are means over jobs, of the sums `cells.BY_KIND`."""
+def option_of(
+    where: Mapping[str, Plain], strategy: str, cells: tuple[FleetCell, ...], prices: Prices | None
+) -> Option:
+    """What the histories of a strategy at some values come to."""
+    costs = tuple(priced(cell, prices) for cell in cells)
+    bills = [one.bill.cents for one in costs if one.bill is not None]
+    node_h = [
+        {part: sum(by_role.values()) for part, by_role in cell.used_per_month.node_h.items()}
+        for cell in cells
+    ]
+    cents = {part: round(value) for part, value in _mean_by_part(bills).items()}
+    at = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in where.items())
+    return Option(
+        name=f"{strategy} at {at}" if at else strategy,
+        strategy=strategy,
+        where=where,
+        finished=all(cell.finished == 1.0 for cell in cells),
+        statistics={name: _statistic(cells, name) for name in STATISTICS},
+        cost=float(sum(cents.values())) if cents else float(np.mean([one.cost for one in costs])),
+        node_h=_mean_by_part(node_h),
+        cents=cents,
+        energy_kwh=float(np.mean([one.energy_kwh for one in costs])),
+        carbon_kg=float(np.mean([one.carbon_kg for one in costs])),
+        cells=cells,
+        priced=costs,
+    )
+
+
+def _mean_by_part(some: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    parts = dict.fromkeys(part for one in some for part in one)
+    return {part: sum(one.get(part, 0.0) for one in some) / len(some) for part in parts}
+
+
+def _statistic(cells: Sequence[FleetCell], name: str) -> Estimate:
+    """By the histories, or where there is one alone by the kinds of jobs, if it is of them."""
+    values, cell = [one.statistics[name] for one in cells], cells[0]
+    if len(cells) > 1:
+        return Estimate.of_mean(values)
+    n_jobs = np.array(cell.n_jobs)
+    if name not in cell.means or len(n_jobs) < FEWEST_KINDS:
+        return Estimate(values[0])
+    drawn = _drawn_again(n_jobs * np.array(cell.means[name])) / _drawn_again(n_jobs)
+    low, high = np.quantile(drawn, (LOW, HIGH))
+    return Estimate(values[0], float(low), float(high), len(n_jobs), How.QUANTILES)
 
 
 def saving(base: Option, other: Option) -> Estimate:
     """What the other option costs less per month, paired: both meet the same failures."""
-    of_histories = np.array(
-        [a.cost - b.cost for a, b in zip(base.priced, other.priced, strict=True)]
-    )
-    if len(of_histories) > 1:
-        return Estimate.of_mean(of_histories)
-    by_kind = base.priced[0].cost_by_kind - other.priced[0].cost_by_kind
-    mean = float(of_histories[0])
+    each = np.array([a.cost - b.cost for a, b in zip(base.priced, other.priced, strict=True)])
+    if len(each) > 1:
+        return Estimate.of_mean(each)
+    mean, by_kind = float(each[0]), base.priced[0].cost_by_kind - other.priced[0].cost_by_kind
     if len(by_kind) < FEWEST_KINDS:
         return Estimate(mean)
-    drawn = by_kind[_kinds_again(len(by_kind))].sum(axis=1)
-    low, high = np.quantile(drawn, (LOW, HIGH)) + (mean - by_kind.sum())  # what spares cost
+    spares = mean - by_kind.sum()
+    low, high = np.quantile(_drawn_again(by_kind), (LOW, HIGH)) + spares
     return Estimate(mean, float(low), float(high), len(by_kind), How.QUANTILES)
 
 
-def _over_kinds(cell: FleetCell, statistic: Callable[[Floats], Floats]) -> Estimate:
-    mean = float(statistic(cell.by_kind.sum(axis=0)))
-    n = len(cell.by_kind)
-    if n < FEWEST_KINDS:
-        return Estimate(mean)
-    drawn = statistic(cell.by_kind[_kinds_again(n)].sum(axis=1))
-    low, high = np.quantile(drawn, (LOW, HIGH))
-    return Estimate(mean, float(low), float(high), n, How.QUANTILES)
-
-
-def _kinds_again(n: int) -> np.ndarray:
-    return stream(1, 0, "fleet/resampling").integers(n, size=(N_RESAMPLED, n))
+def _drawn_again(of_kinds: Floats) -> Floats:
+    """Sums over kinds of jobs that are drawn again, (N_RESAMPLED,)."""
+    n = len(of_kinds)
+    drawn = stream(1, 0, "fleet/resampling").integers(n, size=(N_RESAMPLED, n))
+    return np.asarray(of_kinds[drawn].sum(axis=1))
 
 
 # ------------------------------------------------------------------------------ all of them
 
 
-def points_of(axes: Sequence[OptionAxis]) -> list[dict[str, Plain]]:
+def points_of(axes: Axes) -> list[dict[str, Plain]]:
     """Every combination of the values; one without any where there are no axes."""
-    keys = [axis.key for axis in axes]
-    return [
-        dict(zip(keys, values, strict=True))
-        for values in product(*(axis.values.written for axis in axes))
-    ]
+    written = [values.written for values in axes.values()]
+    return [dict(zip(axes, values, strict=True)) for values in product(*written)]
 
 
 def varied(loaded: LoadedScenario, where: Mapping[str, Plain], option: str) -> LoadedScenario:
@@ -187,26 +178,20 @@ def run_options(
     ScenarioError : values that make no scenario
     """
     scenarios = [varied(loaded, where, option) for where in points]
-    tasks, labels = [], []
-    for number, (where, scenario) in enumerate(zip(points, scenarios, strict=True)):
-        fleet = scenario.scenario.fleet
-        if fleet is None:
-            message = "is missing: it says how many jobs there are, for example fleet: {jobs: 1000}"
-            raise ScenarioError.at(scenario.place(""), message, key="fleet")
-        names = [entry.name for entry in scenario.scenario.recovery]
-        wanted = range(len(names)) if strategies is None else strategies[number]
-        for strategy in wanted:
-            labels.append((number, where, names[strategy]))
-            digests = _digests(scenario, strategy, fleet.histories)
-            tasks.append([Task(scenario, strategy, *one) for one in enumerate(digests)])
-    flat = [task for some in tasks for task in some]
-    by = workers if workers.backend == "dask" or _is_much(flat) else Workers(1)
+    tasks = []
+    for number, scenario in enumerate(scenarios):
+        n_strategies = len(scenario.scenario.recovery)
+        wanted = range(n_strategies) if strategies is None else strategies[number]
+        tasks += [(number, strategy, list(_tasks(scenario, strategy))) for strategy in wanted]
+    flat = [task for _, _, some in tasks for task in some]
+    n_jobs = sum(fleet_of(task.loaded).jobs or 10**6 for task in flat)
+    by = workers if workers.backend == "dask" or n_jobs > MOST_HERE else Workers(1)
     bodies, _ = finish_points(flat, store, by, _to_compute, on_progress)
-    found, rest = [], map(cell_from, bodies)
-    for (number, where, name), some in zip(labels, tasks, strict=True):
-        mine = tuple(next(rest) for _ in some)
-        prices = prices_of(scenarios[number])
-        found.append(Option(where, name, mine, tuple(priced(cell, prices) for cell in mine)))
+    rest, found = iter(bodies), []
+    for number, strategy, some in tasks:
+        scenario, cells = scenarios[number], tuple(decode(FleetCell, next(rest)) for _ in some)
+        name = scenario.scenario.recovery[strategy].name
+        found.append(option_of(points[number], name, cells, prices_of(scenario)))
     return found
 
 
@@ -221,15 +206,14 @@ def _to_compute(tasks: Sequence[Task]) -> list[PointsTask]:
 
 def _bodies(task: Task) -> list[Body]:
     fleet = prepare(task.loaded)
-    rows = run_history(fleet, task.strategy, task.history)
-    return [cell_as_plain(cell_of(fleet, task.strategy, rows))]
+    history = run_history(fleet, task.strategy, task.history)
+    return [encode(cell_of(fleet, task.strategy, history))]
 
 
-def _digests(loaded: LoadedScenario, strategy: int, n: int) -> Iterator[str]:
-    """Of each history of one strategy: of what decides its numbers, wherever it is asked for."""
-    scenario = loaded.scenario
-    assert scenario.fleet is not None, "who asks has a fleet"
-    files = [] if scenario.fleet.table is None else [table_of(loaded, scenario.fleet.table)]
+def _tasks(loaded: LoadedScenario, strategy: int) -> Iterator[Task]:
+    """The histories of one strategy, each with the digest of what decides its numbers."""
+    scenario, fleet = loaded.scenario, fleet_of(loaded)
+    files = [] if fleet.table is None else [table_of(loaded, fleet.table)]
     files += [] if loaded.trace_path is None else [loaded.trace_path]
     common = {
         "scenario": scenario.model_dump(mode="json", exclude=BESIDE_THE_NUMBERS),
@@ -238,11 +222,5 @@ def _digests(loaded: LoadedScenario, strategy: int, n: int) -> Iterator[str]:
         "version": cprsim.__version__,
         "source": source_digest(),
     }
-    for history in range(n):
-        yield digest_of({**common, "history": history})
-
-
-def _is_much(tasks: Sequence[Task]) -> bool:
-    """Whether it is worth to start processes."""
-    fleets = [task.loaded.scenario.fleet for task in tasks]
-    return sum(10**6 if one is None or one.jobs is None else one.jobs for one in fleets) > MOST_HERE
+    for history in range(fleet.histories):
+        yield Task(loaded, strategy, history, digest_of({**common, "history": history}))

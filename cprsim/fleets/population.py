@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +14,7 @@ from cprsim.errors import Place, ScenarioError
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.failures import ANY, JobFailures
-from cprsim.scenario.fleet import MOST_JOBS, MOST_KINDS, Fleet, VariesNodes
+from cprsim.scenario.fleet import MOST_JOBS, MOST_KINDS, Fleet
 from cprsim.scenario.yaml_text import Plain
 from cprsim.streams import stream
 
@@ -24,7 +22,7 @@ MOST_BYTES = 50_000_000  # of a table
 SOURCE = "a CSV file of yours with the jobs of the fleet"
 GB = 1e9
 COLUMNS = ("useful_h", "arrive_h", "nodes", "shard_gb", "mtbf_h", "jobs")
-UNITS = {"useful_h": "useful", "shard_gb": "shard_size", "mtbf_h": "mtbf", "nodes": "nodes"}
+OF_KIND = ("useful_h", "shard_gb", "mtbf_h", "nodes")  # the others say when, and how many
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,39 +39,24 @@ class JobsAlike:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """All jobs of a fleet.
-
-    Parameters
-    ----------
-    kinds : of jobs
-    arrive_h : of each job, kind after kind; None: by `Fleet.arrivals`
-    """
+    """All jobs of a fleet."""
 
     kinds: tuple[JobsAlike, ...]
-    arrive_h: Floats | None = None
-
-    @property
-    def n_jobs(self) -> int:
-        return sum(kind.n_jobs for kind in self.kinds)
-
-    def arrivals_h(self, fleet: Fleet, seed: int, history: int) -> Floats:
-        """When each job arrives in one history of the fleet, kind after kind, (n_jobs,)."""
-        if self.arrive_h is not None:
-            return self.arrive_h
-        n, rng = self.n_jobs, stream(seed, history, "fleet/arrivals")
-        if fleet.arrivals == "together":
-            return np.zeros(n)
-        if fleet.arrivals == "even":  # in random order
-            return np.asarray(rng.permutation(n) * (fleet.window_h / n))
-        return np.asarray(rng.random(n) * fleet.window_h)
+    arrive_h: Floats | None = None  # of each job, kind after kind; None: as `Fleet.arrivals` says
 
 
-def population_of(loaded: LoadedScenario) -> Population:
-    """The jobs of a scenario's fleet. Raises ScenarioError where they can't be had."""
+def fleet_of(loaded: LoadedScenario) -> Fleet:
+    """The section `fleet`. Raises ScenarioError where there is none."""
     fleet = loaded.scenario.fleet
     if fleet is None:
         message = "is missing: it says how many jobs there are, for example fleet: {jobs: 1000}"
         raise ScenarioError.at(loaded.place(""), message, key="fleet")
+    return fleet
+
+
+def population_of(loaded: LoadedScenario) -> Population:
+    """The jobs of a scenario's fleet. Raises ScenarioError where they can't be had."""
+    fleet = fleet_of(loaded)
     if fleet.table is None:
         return Population(drawn_kinds(loaded, fleet, fleet.n_kinds))
     return _read(table_of(loaded, fleet.table))
@@ -91,45 +74,38 @@ def drawn_kinds(loaded: LoadedScenario, fleet: Fleet, n: int) -> tuple[JobsAlike
     ----------
     fleet : the scenario's; says how many jobs there are, and how they differ
     """
-    place = loaded.place("fleet.vary")
+    place, seed = loaded.place("fleet.vary"), loaded.scenario.simulation.seed
     assert fleet.jobs is not None, "the schema sees to it"
-    drawn = _draw_all(fleet, loaded.scenario.simulation.seed, n)
-    n_more = fleet.jobs % n  # the first ones have one job more
+    drawn = {
+        key: vary.draw(stream(seed, 0, f"fleet/{key}"), n).tolist()
+        for key in ("useful", "shard_size", "mtbf", "nodes")
+        if (vary := getattr(fleet.vary, key)) is not None
+    }
     kinds = []
     for number in range(n):
-        value = {key: float(values[number]) for key, values in drawn.items()}
+        value = {key: values[number] for key, values in drawn.items()}
         n_nodes, mtbf_h = _nodes_and_mtbf(loaded, value.get("nodes"), value.get("mtbf"))
-        n_jobs = fleet.jobs // n + (number < n_more)
+        n_jobs = fleet.jobs // n + (number < fleet.jobs % n)
         useful_h, shard_bytes = value.get("useful"), value.get("shard_size")
         kinds.append(JobsAlike(n_jobs, place, useful_h, shard_bytes, mtbf_h, n_nodes))
     return tuple(kinds)
 
 
-def _draw_all(fleet: Fleet, seed: int, n: int) -> dict[str, Floats]:
-    found = {}
-    for key in ("useful", "shard_size", "mtbf", "nodes"):
-        vary = getattr(fleet.vary, key)
-        if vary is not None:
-            values = vary.draw(stream(seed, 0, f"fleet/{key}"), n)
-            found[key] = np.rint(values) if isinstance(vary, VariesNodes) else values
-    return found
-
-
 def _nodes_and_mtbf(
-    loaded: LoadedScenario, n_nodes: float | None, mtbf_h: float | None
+    loaded: LoadedScenario, drawn_nodes: float | None, mtbf_h: float | None
 ) -> tuple[int | None, float | None]:
     """Both, where one of them follows from the other: the MTBF falls as one over the nodes."""
     failures, typical = loaded.scenario.failures, loaded.scenario.n_nodes_of[ANY]
+    n_nodes = None if drawn_nodes is None else round(drawn_nodes)
     if not isinstance(failures, JobFailures):
         if mtbf_h is not None:
             message = "goes with failures of kind `job`, whose MTBF is that of a whole job"
             raise ScenarioError.at(loaded.place("fleet.vary"), message, key="fleet.vary.mtbf")
-        return (None if n_nodes is None else round(n_nodes)), None
-    if n_nodes is None and mtbf_h is not None:
+    elif n_nodes is None and mtbf_h is not None:
         n_nodes = round(typical * failures.mtbf_h / mtbf_h)
     elif mtbf_h is None and n_nodes is not None:
         mtbf_h = failures.mtbf_h * typical / n_nodes
-    return (None if n_nodes is None else round(n_nodes)), mtbf_h
+    return n_nodes, mtbf_h
 
 
 # ------------------------------------------------------------------------------ the table
@@ -137,99 +113,78 @@ def _nodes_and_mtbf(
 
 def _read(path: Path) -> Population:
     """The jobs of a table, lines that are alike as one kind."""
+    kinds: dict[tuple[float | None, ...], list[tuple[int, dict[str, float]]]] = {}
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ScenarioError.at(Place(path), f"has more than {MOST_BYTES:,} bytes")
         with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = list(_lines(path, csv.reader(file)))
+            for number, line in _lines(path, csv.reader(file)):
+                key = tuple(line.get(name) for name in OF_KIND)
+                kinds.setdefault(key, []).append((number, line))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ScenarioError.at(Place(path), f"can't be read as a CSV file: {error}") from None
-    if not lines:
+    if not kinds:
         raise ScenarioError.at(Place(path), "has no job: a line per job below the heading")
-    return _grouped(path, lines)
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    number: int
-    values: Mapping[str, float]
-
-
-def _lines(path: Path, rows: Iterator[list[str]]) -> Iterator[_Line]:
-    heading = [name.strip() for name in next(rows, [])]
-    for name in heading:
-        if name not in COLUMNS:
-            message = f"has a column {name[:40]!r}; there are {', '.join(COLUMNS)}"
-            raise ScenarioError.at(Place(path, 1), message)
-    if "useful_h" not in heading:
-        raise ScenarioError.at(Place(path, 1), "has no column useful_h")
-    if twice := [name for name, n in Counter(heading).items() if n > 1]:
-        raise ScenarioError.at(Place(path, 1), f"has the column {twice[0]} twice")
-    for number, row in enumerate(rows, start=2):
-        if not any(cell.strip() for cell in row):
-            continue
-        if len(row) != len(heading):
-            message = f"has {len(row)} values where the heading has {len(heading)}"
-            raise ScenarioError.at(Place(path, number), message)
-        yield _Line(
-            number,
-            {name: _number(path, number, *pair) for pair in zip(heading, row, strict=True)
-             for name in pair[:1]},
-        )  # fmt: skip
-
-
-def _number(path: Path, line: int, name: str, text: str) -> float:
-    least = 0.0 if name == "arrive_h" else 1e-6
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    whole = name not in ("nodes", "jobs") or value == round(value) if isfinite(value) else False
-    if not whole or not least <= value <= 1e12:
-        kind = "a whole number" if name in ("nodes", "jobs") else "a number"
-        said = f"{text.strip()[:40]!r} in column {name} is not {kind} of at least {least:g}"
-        raise ScenarioError.at(Place(path, line), said)
-    return value
-
-
-def _grouped(path: Path, lines: list[_Line]) -> Population:
-    kinds: dict[tuple[float | None, ...], list[_Line]] = {}
-    for line in lines:
-        key = tuple(line.values.get(name) for name in UNITS)
-        kinds.setdefault(key, []).append(line)
     if len(kinds) > MOST_KINDS:
         message = (
             f"has {len(kinds):,} different jobs; at most {MOST_KINDS:,} are possible: round their "
             "values, so that similar jobs are alike"
         )
         raise ScenarioError.at(Place(path), message)
-    n_jobs = sum(_n_jobs(line) for line in lines)
-    if n_jobs > MOST_JOBS:
-        raise ScenarioError.at(Place(path), f"has {n_jobs:,} jobs; at most {MOST_JOBS:,}")
+    lines = [line for some in kinds.values() for _, line in some]
+    n_jobs = [round(line.get("jobs", 1.0)) for line in lines]
+    if sum(n_jobs) > MOST_JOBS:
+        raise ScenarioError.at(Place(path), f"has {sum(n_jobs):,} jobs; at most {MOST_JOBS:,}")
     arrive_h = None
-    if "arrive_h" in lines[0].values:
-        ordered = [line for some in kinds.values() for line in some]
-        arrive_h = np.repeat(
-            [line.values["arrive_h"] for line in ordered], [_n_jobs(line) for line in ordered]
-        )
+    if "arrive_h" in lines[0]:
+        arrive_h = np.repeat([line["arrive_h"] for line in lines], n_jobs)
     return Population(tuple(_kind(path, some) for some in kinds.values()), arrive_h)
 
 
-def _n_jobs(line: _Line) -> int:
-    return round(line.values.get("jobs", 1.0))
-
-
-def _kind(path: Path, lines: list[_Line]) -> JobsAlike:
-    first = lines[0]
-    shard_gb, n_nodes = first.values.get("shard_gb"), first.values.get("nodes")
+def _kind(path: Path, lines: list[tuple[int, dict[str, float]]]) -> JobsAlike:
+    number, first = lines[0]
+    shard_gb, n_nodes = first.get("shard_gb"), first.get("nodes")
     return JobsAlike(
-        sum(_n_jobs(line) for line in lines),
-        Place(path, first.number),
-        first.values["useful_h"],
+        sum(round(line.get("jobs", 1.0)) for _, line in lines),
+        Place(path, number),
+        first["useful_h"],
         None if shard_gb is None else shard_gb * GB,
-        first.values.get("mtbf_h"),
+        first.get("mtbf_h"),
         None if n_nodes is None else round(n_nodes),
     )
+
+
+def _lines(path: Path, rows: Iterator[list[str]]) -> Iterator[tuple[int, dict[str, float]]]:
+    heading = [name.strip() for name in next(rows, [])]
+    for name in heading:
+        if name not in COLUMNS:
+            message = f"has a column {name[:40]!r}; there are {', '.join(COLUMNS)}"
+            raise ScenarioError.at(Place(path, 1), message)
+        if heading.count(name) > 1:
+            raise ScenarioError.at(Place(path, 1), f"has the column {name} twice")
+    if "useful_h" not in heading:
+        raise ScenarioError.at(Place(path, 1), "has no column useful_h")
+    for number, row in enumerate(rows, start=2):
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != len(heading):
+            message = f"has {len(row)} values where the heading has {len(heading)}"
+            raise ScenarioError.at(Place(path, number), message)
+        pairs = zip(heading, row, strict=True)
+        yield number, {name: _number(path, number, name, text) for name, text in pairs}
+
+
+def _number(path: Path, line: int, name: str, text: str) -> float:
+    least, counts = (0.0 if name == "arrive_h" else 1e-6), name in ("nodes", "jobs")
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not least <= value <= 1e12 or (counts and value != round(value)):
+        kind = "a whole number" if counts else "a number"
+        said = f"{text.strip()[:40]!r} in column {name} is not {kind} of at least {least:g}"
+        raise ScenarioError.at(Place(path, line), said)
+    return value
 
 
 # ------------------------------------------------------------------------------ as scenarios

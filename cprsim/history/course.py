@@ -5,21 +5,23 @@ Nothing is estimated here. What the log does not say stays NaN.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import heapq
 from dataclasses import dataclass, field
 from math import isfinite, nan
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cprsim.events import STAGES
-from cprsim.history.table import CODE, NS_PER_S, Events, Others, Steps
+from cprsim.history.table import NS_PER_S
+from cprsim.records import Floats, Ints
 
 START, WORK, STANDS, OVER = range(4)  # what the job does
-WAITS = -2  # in place of the name of a save that waits for the one before
 NOTICED = "noticed"  # a stage of which the next event tells what it was
 BACK = 1e-6  # steps: less is no step back
-EVENT = {number: name for name, number in CODE.items()}
 WORKS = ("work", "useful", "lost")
+RECOVERING = ("detect", "degraded", *STAGES.values())
 SAVING = ("save.wait", "save.start", "save.resume", "save.commit", "save.abandon")
 
 
@@ -33,7 +35,8 @@ class LoggedSave:
     committed: bool = False
     counts: bool = True  # no part of a save
     open: bool = True
-    name: int = -1
+    waits: bool = False  # for the save before; it has no name yet
+    name: str = ""
 
 
 @dataclass(slots=True)
@@ -92,73 +95,59 @@ class JobCourse:
     reached: tuple[np.ndarray, np.ndarray] = (np.empty(0), np.empty(0))  # `progress`: s, step
 
 
-def course_of(job: str, steps: Steps, others: Others, events: Events) -> JobCourse:
+def course_of(job: str, steps: pd.DataFrame, others: pd.DataFrame) -> JobCourse:
     """Read the events of one job, in order of time."""
-    firsts = [int(table.time_ns[0]) for table in (steps, others) if len(table.time_ns)]
-    lasts = [int(table.time_ns[-1]) for table in (steps, others) if len(table.time_ns)]
-    begins_ns = min(firsts)
-    reader = _CourseReader(JobCourse(job, begins_ns), others, events)
-    reached_s = (steps.time_ns - begins_ns) / NS_PER_S
-    others_s = (others.time_ns - begins_ns) / NS_PER_S
-    reader.course.reached = (reached_s, steps.step)
-    for at_s, place, step in _told(reached_s, steps, others_s):
-        if place < 0:
-            reader.progress(at_s, step)
+    time_ns = [table["time_ns"].to_numpy() for table in (steps, others)]
+    begins_ns = min(int(one[0]) for one in time_ns if len(one))
+    ends_ns = max(int(one[-1]) for one in time_ns if len(one))
+    reached_s, others_s = ((one - begins_ns) / NS_PER_S for one in time_ns)
+    step = steps["step"].to_numpy()
+    reader = _CourseReader(JobCourse(job, begins_ns, reached=(reached_s, step)))
+    rows = _telling(reached_s, step, steps["attempt"].to_numpy(), others_s)
+    told = zip(reached_s[rows].tolist(), step[rows].tolist(), strict=True)
+    events = zip(others_s.tolist(), others.itertuples(), strict=True)
+    for at_s, what in heapq.merge(told, events, key=lambda one: one[0]):
+        if isinstance(what, float):
+            reader.progress(at_s, what)
         else:
-            reader.take(at_s, place)
-    return reader.finish((max(lasts) - begins_ns) / NS_PER_S)
+            reader.take(at_s, what)
+    return reader.finish((ends_ns - begins_ns) / NS_PER_S)
 
 
-def _told(
-    reached_s: np.ndarray, steps: Steps, others_s: np.ndarray
-) -> Iterator[tuple[float, int, float]]:
-    """All events but the `progress` that says nothing new: instant, row or -1, step."""
-    first_after = np.searchsorted(reached_s, others_s, side="left")
-    last_before = np.searchsorted(reached_s, others_s, side="left") - 1
-    goes_back = np.flatnonzero(np.diff(steps.step) < -BACK)
-    starts = np.flatnonzero(np.diff(steps.attempt) > 0)
-    wanted = [first_after, last_before, goes_back, goes_back + 1, starts, starts + 1, [0]]
-    rows = np.unique(np.concatenate([np.asarray(one, dtype=np.int64) for one in wanted]))
-    rows = rows[(rows >= 0) & (rows < len(reached_s))]
-    at_s = np.concatenate([reached_s[rows], others_s])
-    place = np.concatenate([np.full(len(rows), -1), np.arange(len(others_s))])
-    step = np.concatenate([steps.step[rows], np.full(len(others_s), nan)])
-    order = np.lexsort((place >= 0, at_s))
-    yield from zip(at_s[order].tolist(), place[order].tolist(), step[order].tolist(), strict=True)
+def _telling(reached_s: Floats, step: Floats, attempt: Ints, others_s: Floats) -> np.ndarray:
+    """Rows of the `progress` that says anything new."""
+    after = np.searchsorted(reached_s, others_s, side="left")
+    breaks = np.flatnonzero((np.diff(step) < -BACK) | (np.diff(attempt) > 0))
+    rows = np.unique(np.concatenate([[0], after, after - 1, breaks, breaks + 1]))
+    return rows[(rows >= 0) & (rows < len(step))].astype(np.int64)
 
 
 class _CourseReader:
     """Takes one event after the other."""
 
-    def __init__(self, course: JobCourse, others: Others, events: Events) -> None:
+    def __init__(self, course: JobCourse) -> None:
         self.course = course
-        self._events = events
-        self._rows = {
-            name: getattr(others, name).tolist()
-            for name in ("kind", "step", "part", "last_seen_ns", "save_id", "outcome", "attempt")
-        }
-        self._others = others
         self._state = START
         self._attempt = 0
         self._incident = Incident(is_start=True, stages=[("start", 0.0)], failed_s=0.0)
         self._run = WorkRun(0.0)
         self._at_s = 0.0  # of the event before
+        self._last_failure_s = nan
+        self._has_failed_beside = False
         course.incidents.append(self._incident)
 
-    def take(self, at_s: float, place: int) -> None:
+    def take(self, at_s: float, event: Any) -> None:
         """An event that is no plain `progress`."""
-        name = EVENT[self._rows["kind"][place]]
-        step = self._rows["step"][place]
-        part = self._events.word(self._rows["part"][place])
+        name, step, part = event.event, event.step, event.part
         if part in WORKS and self._state in (STANDS, START) and name == "progress":
             self._go_on(at_s, step)
             self._see(at_s, step)
         elif name == "job.start":
-            self._start(at_s, place)
+            self._start(at_s, event)
         elif name == "failure":
-            self._failure(at_s, step, part, place)
+            self._failure(at_s, event)
         elif name == "failure.detected":
-            self._halt(at_s, place)
+            self._halt(at_s, event)
             self._unseen_again()
             self._stage(NOTICED, at_s)
         elif name in STAGES:
@@ -166,21 +155,21 @@ class _CourseReader:
                 self._stop(at_s)
                 self.course.n_failures -= 1
                 self._incident.n_failures = 0
-            self._halt(at_s, place)
+            self._halt(at_s, event)
             self._stage(STAGES[name], at_s)
         elif name == "rollback":
-            self._halt(at_s, place)
+            self._halt(at_s, event)
             self._incident.to_step = step
         elif name == "revert":
             self._revert(at_s, step)
         elif name == "train.resume":
             self._resume(at_s, step)
         elif name in SAVING:
-            self._saving(name, at_s, step, place)
+            self._saving(at_s, event)
         elif name == "progress" and isfinite(step):
             self.progress(at_s, step)
         elif name == "job.end":
-            self._end(at_s, step, place)
+            self._end(at_s, event)
         if part and self._state in (WORK, STANDS):
             self._set_part(part, at_s, step)
         self._at_s = at_s
@@ -249,11 +238,11 @@ class _CourseReader:
         self.course.n_failures += 1
         self._state = STANDS
 
-    def _halt(self, at_s: float, place: int) -> None:
+    def _halt(self, at_s: float, event: Any) -> None:
         """Something of a recovery: if the job was at work, it failed before."""
         if self._state is WORK:
             self._stop(nan)
-        seen_ns = self._rows["last_seen_ns"][place]
+        seen_ns = event.last_seen_unix_nano
         if seen_ns and self._state is STANDS:
             seen_s = (seen_ns - self.course.begins_ns) / NS_PER_S
             if seen_s <= at_s:
@@ -279,16 +268,18 @@ class _CourseReader:
             self._incident.n_failures += 1
             self.course.n_failures += 1
 
-    def _failure(self, at_s: float, step: float, part: str, place: int) -> None:
-        if self._state is OVER or self._events.word(self._rows["outcome"][place]) == "missed":
+    def _failure(self, at_s: float, event: Any) -> None:
+        if self._state is OVER or event.outcome == "missed":
             return
-        if part in WORKS and self._state is WORK:  # nobody waits for it
-            self._count_beside(at_s, step)
+        if event.part in WORKS and self._state is WORK:  # nobody waits for it
+            self._count_beside(at_s, event.step)
             return
         if self._state in (WORK, STANDS):
-            self._fail(at_s, step)
+            self._fail(at_s, event.step)
         self._last_failure_s = at_s
-        self._name(place)
+        incident = self._incident
+        incident.node = incident.node or event.node
+        incident.cause = incident.cause or event.cause
 
     def _revert(self, at_s: float, step: float) -> None:
         """A shard went back: if nobody has said so, it failed, and the job waits for it."""
@@ -323,9 +314,6 @@ class _CourseReader:
         stood_at = incident.to_step if isfinite(incident.to_step) else before
         return step > stood_at + BACK
 
-    _last_failure_s = nan
-    _has_failed_beside = False
-
     def _again(self, at_s: float) -> bool:
         """One of several nodes that fail together."""
         return self._last_failure_s == at_s
@@ -337,18 +325,12 @@ class _CourseReader:
         self._last_failure_s = at_s
         self._see(at_s, step)
 
-    def _name(self, place: int) -> None:
-        word, incident = self._events.word, self._incident
-        incident.node = incident.node or word(int(self._others.node[place]))
-        incident.cause = incident.cause or word(int(self._others.cause[place]))
-
-    def _start(self, at_s: float, place: int) -> None:
-        if isfinite(self._others.step_seconds[place]):
-            self.course.step_s = float(self._others.step_seconds[place])
-        attempt = self._rows["attempt"][place]
-        if attempt <= self._attempt:
+    def _start(self, at_s: float, event: Any) -> None:
+        if isfinite(event.step_seconds):
+            self.course.step_s = event.step_seconds
+        if event.attempt <= self._attempt:
             return  # the first start, or another process of the same
-        self._attempt = attempt
+        self._attempt = event.attempt
         if self._state is WORK:
             self._stop(nan)
         if self._state is STANDS and not self._is_loading:
@@ -364,16 +346,17 @@ class _CourseReader:
 
     # ------------------------------------------------------------------ saves, parts, the end
 
-    def _saving(self, name: str, at_s: float, step: float, place: int) -> None:
+    def _saving(self, at_s: float, event: Any) -> None:
+        name, step = event.event, event.step
         ends = name in ("save.commit", "save.abandon")
         shows_work = not ends or (name == "save.commit" and step > self._run.last_step + BACK)
         if self._state is not WORK and shows_work:
             if self._state is OVER:
                 return
             self._go_on(nan, nan)
-        save = self._find(self._rows["save_id"][place])
+        save = self._find(event.save_id)
         if name in ("save.wait", "save.start"):
-            self._begin_save(name, at_s, step, place, save)
+            self._begin_save(at_s, event)
             return
         if save is None:
             if name != "save.resume":
@@ -400,29 +383,26 @@ class _CourseReader:
         if self._state is WORK:
             self._see(at_s, nan)
 
-    def _find(self, name: int) -> LoggedSave | None:
+    def _find(self, name: str) -> LoggedSave | None:
         """The save that an event is about: by its name, else the oldest that goes on."""
         for save in self._run.saves:
-            if save.open and (name < 0 or save.name < 0 or save.name == name):
+            if save.open and (not name or not save.name or save.name == name):
                 return save
         return None
 
-    def _begin_save(
-        self, name: str, at_s: float, step: float, place: int, before: LoggedSave | None
-    ) -> None:
-        for save in self._run.saves:  # stalls do not overlap: the end of one before is missing
-            if not isfinite(save.stalled_until_s) and save.name != WAITS:
+    def _begin_save(self, at_s: float, event: Any) -> None:
+        saves = self._run.saves
+        for save in saves:  # stalls do not overlap: the end of one before is missing
+            if not isfinite(save.stalled_until_s) and not save.waits:
                 save.open = False
-        waits = self._run.saves[-1] if self._run.saves else None
-        if name == "save.start" and waits is not None and waits.open and waits.name == WAITS:
-            waits.name, waits.step = self._rows["save_id"][place], step
+        if event.event == "save.start" and saves and saves[-1].open and saves[-1].waits:
+            saves[-1].waits, saves[-1].name, saves[-1].step = False, event.save_id, event.step
         else:
-            number = self._rows["save_id"][place]
-            self._run.saves.append(
-                LoggedSave(at_s, step, name=WAITS if name == "save.wait" else number)
-            )
-            self._see(at_s, step)
-        self._run.saves[-1].counts = self._events.word(int(self._others.mode[place])) != "part"
+            waits = event.event == "save.wait"
+            name = "" if waits else event.save_id
+            saves.append(LoggedSave(at_s, event.step, waits=waits, name=name))
+            self._see(at_s, event.step)
+        saves[-1].counts = event.mode != "part"
 
     def _set_part(self, part: str, at_s: float, step: float) -> None:
         """The log itself says what the job does from here on."""
@@ -432,23 +412,23 @@ class _CourseReader:
                 self._see(at_s, step)
         elif part == "save" and self._state is WORK:
             self._stall(at_s, step)
-        elif part not in ("save", "over", "start") and self._state is STANDS:
+        elif part in RECOVERING and self._state is STANDS:
             self._stage(part, at_s)
 
     def _stall(self, at_s: float, step: float) -> None:
         """The job waits for a save from here on, whose start may be told at the same instant."""
         saves = self._run.saves
         if not saves or isfinite(saves[-1].stalled_until_s) or not saves[-1].open:
-            saves.append(LoggedSave(at_s, step, name=WAITS))
+            saves.append(LoggedSave(at_s, step, waits=True))
 
-    def _end(self, at_s: float, step: float, place: int) -> None:
-        course, outcome = self.course, self._events.word(self._rows["outcome"][place])
+    def _end(self, at_s: float, event: Any) -> None:
+        course = self.course
         course.ended = True
-        course.finished = outcome in ("", "finished")
+        course.finished = event.outcome in ("", "finished")
         course.wall_s = at_s
         if self._state is WORK:
-            self._run.end_s, self._run.end_step = at_s, step
-            self._see(at_s, step)
+            self._run.end_s, self._run.end_step = at_s, event.step
+            self._see(at_s, event.step)
         self._state = OVER
 
     def finish(self, last_s: float) -> JobCourse:

@@ -188,13 +188,7 @@ def filled(
     usual: DrawnIncidents,
     rng: np.random.Generator,
 ) -> Filled:
-    """Draw what is not known of an incident.
-
-    Parameters
-    ----------
-    resumes : when work went on [s], by when it ended [s]; (n_draws,) each. By the log, or by the
-        steps made since.
-    """
+    """Draw what is not known of an incident."""
     n = usual.n_draws
     names, starts = _expected(incident, usual)
     known = [at_s for at_s in starts if isfinite(at_s)]

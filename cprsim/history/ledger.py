@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from math import ceil, isfinite, nan
+from math import ceil, isfinite, isnan, nan
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from cprsim.history.stretches import (
     points_of,
     silences_s,
 )
-from cprsim.history.table import Events, corrected
+from cprsim.history.table import Events
 from cprsim.records import PARTS, Floats
 from cprsim.streams import stream
 
@@ -67,7 +67,7 @@ class JobLedger:
     reloads: bool
     incidents: tuple[Charged, ...]
     took_h: dict[str, Floats]  # stages of the incidents, NaN where the log does not say
-    pieces: tuple[tuple[float, float, str], ...]  # begin, end [h], part: of the likeliest course
+    useful_at_h: tuple[tuple[float, float], ...]  # begin, end: of the likeliest course
     inferred: dict[str, int]
     draws: dict[str, Floats]  # hours of `useful` and of each part, (n_draws,)
 
@@ -80,27 +80,15 @@ class JobLedger:
 
 
 def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[JobLedger, ...]:
-    """The ledger of each job of the logs.
-
-    Parameters
-    ----------
-    n_draws : of what the logs do not say
-    seed : of these
-    """
-    courses, moved = [], []
-    for job, steps, others in events.each():
-        straight, n_moved = corrected(others)
-        courses.append(course_of(job, steps, straight, events))
-        moved.append(n_moved)
+    """The ledger of each job of the logs."""
+    courses = [course_of(*one) for one in events.each()]
     of_all = Usual.of([one for course in courses for one in course.incidents])
     found = []
-    for number, (course, n_moved) in enumerate(zip(courses, moved, strict=True)):
+    for number, course in enumerate(courses):
         own = Usual.of(course.incidents)
         usual = own if len(own.took_s) >= FEW_INCIDENTS else of_all
         rng = stream(seed, number, "ledger")
-        one = _Booking(course, usual, own, n_draws, rng).ledger()
-        one.inferred["clocks"] += n_moved
-        found.append(one)
+        found.append(_Booking(course, usual, own, n_draws, rng).ledger())
     return tuple(found)
 
 
@@ -112,7 +100,6 @@ INFERRED = {
     "half_saves": "saves without their start or end",
     "intervals": "save intervals that nothing but the saved steps shows",
     "ends": "job without an end: cut at its last event",
-    "clocks": "nodes whose clock was put right",
 }
 """What a ledger counts as inferred."""
 
@@ -131,7 +118,7 @@ class _Booking:
         self._usual = DrawnIncidents(usual, n_draws, silences_s(self._points, self._pace), rng)
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
         self._frontier = np.zeros(n_draws)
-        self._pieces: list[tuple[float, float, str]] = []
+        self._useful_at_h: list[tuple[float, float]] = []
         self._charged: list[Charged] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
         self._filled: dict[int, Filled] = {}
@@ -143,7 +130,9 @@ class _Booking:
         end_step = np.zeros(self._n)
         for number, incident in enumerate(course.incidents):
             all_of = self._fill(number)
-            self._note(incident, all_of)
+            self._inferred["instants"] += all_of.n_inferred
+            self._inferred["deaths"] += not incident.is_start and isnan(incident.failed_s)
+            self._inferred["unseen_failures"] += not incident.shown
             account = None
             if number < len(course.runs):
                 begin_step = self._begin_step(number, end_step)
@@ -278,11 +267,6 @@ class _Booking:
             stood[name] = stood.get(name, np.zeros(self._n)) + took_h
         for name, took_h in stood.items():
             self._draws[name] += took_h
-        at_h = float(all_of.failed_s.mean()) / S_PER_H
-        for name, took_h in stages:
-            end_h = at_h + float(took_h.mean())
-            self._pieces.append((at_h, end_h, name))
-            at_h = end_h
         if incident.is_start:
             return
         hours = dict(stood)
@@ -304,25 +288,14 @@ class _Booking:
         )
 
     def _book_run(self, begin_s: Floats, account: Account) -> None:
-        self._draws["save"] += account.save_s / S_PER_H
-        self._draws["degraded"] += account.degraded_s / S_PER_H
-        self._draws["lost"] += account.lost_s / S_PER_H
-        self._draws["useful"] += (account.work_s - account.lost_s) / S_PER_H
+        useful_s = account.work_s - account.lost_s
+        before = {"lost": account.lost_s, "save": account.save_s, "degraded": account.degraded_s}
         at_h = float(begin_s.mean()) / S_PER_H
-        for part, took_s in (
-            ("lost", account.lost_s),
-            ("save", account.save_s),
-            ("degraded", account.degraded_s),
-            ("useful", account.work_s - account.lost_s),
-        ):
-            end_h = at_h + float(took_s.mean()) / S_PER_H
-            self._pieces.append((at_h, end_h, part))
-            at_h = end_h
-
-    def _note(self, incident: Incident, all_of: Filled) -> None:
-        self._inferred["instants"] += all_of.n_inferred
-        self._inferred["deaths"] += not incident.is_start and not isfinite(incident.failed_s)
-        self._inferred["unseen_failures"] += not incident.shown
+        for part, took_s in before.items():
+            self._draws[part] += took_s / S_PER_H
+            at_h += float(took_s.mean()) / S_PER_H
+        self._draws["useful"] += useful_s / S_PER_H
+        self._useful_at_h.append((at_h, at_h + float(useful_s.mean()) / S_PER_H))
 
     def _closed(self) -> JobLedger:
         course, pace = self._course, self._pace
@@ -346,7 +319,7 @@ class _Booking:
             reloads=course.reloads,
             incidents=tuple(self._charged),
             took_h={name: own.took_s[:, place] / S_PER_H for place, name in enumerate(own.stages)},
-            pieces=tuple(self._pieces),
+            useful_at_h=tuple(self._useful_at_h),
             inferred=self._inferred,
             draws=self._draws,
         )

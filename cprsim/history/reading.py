@@ -6,12 +6,11 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 from itertools import count
 from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,7 @@ import pyarrow as pa
 from cprsim.errors import Place, TraceError
 from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
 from cprsim.failures.traces.times import read_times
-from cprsim.history.json_lines import TYPES, Collected, event_of, read_json_lines
+from cprsim.history.json_lines import SCHEMA, Collected, event_of, in_types, read_json_lines
 from cprsim.history.table import Events
 from cprsim.records import Floats
 
@@ -28,28 +27,24 @@ LOOKED_AT_BYTES = 1 << 18
 
 
 def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
-    """The events of all files.
+    """The events of all files, and of all files in folders.
 
-    Parameters
-    ----------
-    paths : files; of a folder, all that it holds
-    time_unit : of tables of attempts whose times are numbers
-
-    Raises
-    ------
-    TraceError : a file can't be read, or is of no known kind
+    `time_unit` is that of times in tables of attempts. Raises TraceError for what is no log.
     """
     into = Collected()
     for file, job in _named([file for path in paths for file in _files(path)]).items():
         kind = _kind(file)
         if kind == "json":
             read_json_lines(file, into, job)
-        elif kind == "torch":
-            _add(torch_events(file, into), file, into, job)
-        else:
-            _add(attempt_events(file, time_unit), file, into, job)
-            if NOTE not in into.notes:
-                into.notes.append(NOTE)
+            continue
+        is_torch = kind == "torch"
+        events = torch_events(file, into) if is_torch else attempt_events(file, time_unit)
+        rows = [event for event in map(in_types, events) if event is not None]
+        if not rows:
+            raise TraceError.at(Place(file), "holds no event of a job")
+        into.add(pa.Table.from_pylist(rows, SCHEMA), job)
+        if not is_torch and NOTE not in into.notes:
+            into.notes.append(NOTE)
     return into.events()
 
 
@@ -96,17 +91,6 @@ def _kind(path: Path) -> str:
     )
 
 
-def _add(events: Iterable[dict[str, Any]], path: Path, into: Collected, job: str) -> None:
-    found = [event_of(json.dumps(event)) for event in events]
-    rows = [event for event in found if event is not None]
-    if not rows:
-        raise TraceError.at(Place(path), "holds no event of a job")
-    table = pa.table(
-        {name: pa.array([row.get(name) for row in rows], kind) for name, kind in TYPES.items()}
-    )
-    into.add(table, job)
-
-
 # ------------------------------------------------------------------------------- tables of attempts
 
 ATTEMPT_COLUMNS = (
@@ -129,63 +113,45 @@ NOTE = (
 
 
 def attempt_events(path: Path, time_unit: str | None) -> Iterator[dict[str, Any]]:
-    """The events that a table of attempts amounts to.
-
-    Parameters
-    ----------
-    time_unit : ms, s, min, h or d where times are numbers; else time stamps, ISO 8601
-
-    Raises
-    ------
-    TraceError : with file and line, for anything that can't be read
-    """
+    """The events that a table of attempts amounts to. Raises TraceError, with file and line."""
     rows = named_columns(read_csv(path), {}, path, ATTEMPT_COLUMNS, OPTIONAL_COLUMNS)
     start = read_times(rows["start"], time_unit, path)
     end = read_times(rows["end"], time_unit, path, start)
     no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
     no_row_where(end.hours < start.hours, rows, path, "end", "{value} lies before the start")
-    last, saved = _steps(rows, "last_step", path), _steps(rows, "last_saved_step", path)
-    step_s = _steps(rows, "step_seconds", path)
-    jobs = _texts(rows, "job")
-    nodes, causes = _texts(rows, "node"), _texts(rows, "cause")
-    for job in dict.fromkeys(jobs):
-        places = [place for place in range(len(rows)) if jobs[place] == job]
-        places.sort(key=lambda place: float(start.hours[place]))
-        before = 0.0
-        for attempt, place in enumerate(places):
+    read = pd.DataFrame(
+        {"start_h": start.hours, "end_h": end.hours}
+        | {name: _steps(rows, name, path) for name in ("last_step", "last_saved_step")}
+        | {"pace_s": _steps(rows, "step_seconds", path)}
+        | {name: _texts(rows, name) for name in ("job", "node", "cause")}
+    ).sort_values("start_h", kind="stable")
+    for job in dict.fromkeys(_texts(rows, "job")):
+        before, mine = 0.0, list[Any](read[read["job"] == job].itertuples())
+        for attempt, row in enumerate(mine):
             about = {"attempt": attempt, **({"job": job} if job else {})}
-            begin_ns = round(float(start.hours[place]) * NS_PER_H)
-            pace_s = float(step_s[place])
-            first: dict[str, Any] = {"time_unix_nano": begin_ns, **about}
+            first = {"time_unix_nano": round(row.start_h * NS_PER_H), **about}
             if attempt > 0:
                 yield {**first, "event": "rollback", "step": before}
-            pace = {"step_seconds": pace_s} if isfinite(pace_s) else {}
+            pace = {"step_seconds": row.pace_s} if isfinite(row.pace_s) else {}
             yield {**first, "event": "job.start", **pace}
             if not pace:
                 yield {**first, "event": "train.resume", "step": before}
-            yield from _end(
-                about, float(end.hours[place]), float(last[place]), place == places[-1],
-                nodes[place], causes[place],
-            )  # fmt: skip
-            if isfinite(saved[place]):
-                before = float(saved[place])
+            if isfinite(row.end_h):
+                yield from _end(about, row, is_last=attempt == len(mine) - 1)
+            if isfinite(row.last_saved_step):
+                before = row.last_saved_step
 
 
-def _end(
-    about: dict[str, Any], end_h: float, last: float, is_last: bool, node: str, cause: str
-) -> Iterator[dict[str, Any]]:
-    if not isfinite(end_h):
-        return
-    step = {"step": last} if isfinite(last) else {}
-    at = {"time_unix_nano": round(end_h * NS_PER_H), **about, **step}
-    if step:
+def _end(about: dict[str, Any], row: Any, *, is_last: bool) -> Iterator[dict[str, Any]]:
+    here = {"time_unix_nano": round(row.end_h * NS_PER_H), **about}
+    at = {**here, **({"step": row.last_step} if isfinite(row.last_step) else {})}
+    if "step" in at:
         yield {**at, "event": "progress"}
-    if is_last and not cause:
+    if is_last and not row.cause:
         yield {**at, "event": "job.end", "outcome": "finished"}
         return
-    words = {**({"node": node} if node else {}), **({"cause": cause} if cause else {})}
-    yield {**at, "event": "failure", **words}
-    yield {"time_unix_nano": at["time_unix_nano"], **about, "event": "failure.detected"}
+    yield {**at, "event": "failure", "node": row.node or None, "cause": row.cause or None}
+    yield {**here, "event": "failure.detected"}
     if is_last:
         yield {**at, "event": "job.end", "outcome": "failed"}
 
@@ -227,96 +193,71 @@ NO_EVENT = (  # what comes of text that is none; the last three of `ast.literal_
 def torch_events(path: Path, into: Collected) -> Iterator[dict[str, Any]]:
     """The events of a job that torchrun ran, under the names of docs/events.md.
 
-    Lines with an event that can't be read are counted and left out.
-
-    Raises
-    ------
-    TraceError : an event of torchrun stands in a line without a time stamp
+    Lines with an event that can't be read are counted and left out. Raises TraceError where an
+    event of torchrun stands in a line without a time stamp.
     """
     attempt, died = -1, False
-    text = path.read_text("utf-8", errors="replace")
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), 1):
         found = STAMP.match(line)
-        said = found[2] if found else line
-        if saved := CHECKPOINT.search(said):
-            try:
-                yield from _of_checkpoint(saved[0], saved[1])
-            except NO_EVENT:
-                into.left_out(path, number)
+        stamp, said = found.groups() if found else ("", line)
+        saved, closing = CHECKPOINT.search(said), CLOSING.search(said)
+        begins = list(AGENT_EVENT.finditer(said))
+        if not (saved or closing or begins):
             continue
-        begins, closing = list(AGENT_EVENT.finditer(said)), CLOSING.search(said)
-        if not begins and not closing:
-            continue
-        if found is None:
+        if not (saved or stamp):
             raise TraceError.at(
                 Place(path, number),
                 "an event of torchrun without a time stamp before it, as "
                 "`torchrun ... 2>&1 | ts '%Y-%m-%dT%H:%M:%.S'` puts there",
             )
         try:
-            at_ns, agents = _ns(found[1]), [_of_agent(said, one) for one in begins]
+            if saved:
+                yield from _of_checkpoint(saved[0], saved[1])
+                continue
+            at_ns = pd.Timestamp(stamp.replace(",", ".")).as_unit("ns").value  # UTC, unless said
+            agents = [(one[1], *_of_agent(said, one.start())) for one in begins]
         except NO_EVENT:
             into.left_out(path, number)
             continue
         if closing and not died:
             died = True
             yield {"time_unix_nano": at_ns, "event": "failure.detected", "attempt": max(attempt, 0)}
-        for agent in agents:
-            if agent.status == "START" and agent.restarts > attempt:
-                attempt, died = agent.restarts, False
+        for status, source, restarts, took_ns in agents:
+            if status == "START" and restarts > attempt:
+                attempt, died = restarts, False
                 yield {"time_unix_nano": at_ns, "event": "job.start", "attempt": attempt}
-            elif agent.status == "RENDEZVOUS" and died:
-                yield {
-                    "time_unix_nano": at_ns - agent.took_ns,
-                    "event": "reschedule.start",
-                    "attempt": max(attempt, 0),
-                }
-            elif agent.status in ("SUCCEEDED", "FAILED") and agent.source == "AGENT":
-                outcome = "finished" if agent.status == "SUCCEEDED" else "failed"
+            elif status == "RENDEZVOUS" and died:
+                now = {"event": "reschedule.start", "attempt": max(attempt, 0)}
+                yield {"time_unix_nano": at_ns - took_ns, **now}
+            elif status in ("SUCCEEDED", "FAILED") and source == "AGENT":
+                outcome = "finished" if status == "SUCCEEDED" else "failed"
                 yield {"time_unix_nano": at_ns, "event": "job.end", "outcome": outcome}
 
 
-class _Agent(NamedTuple):
-    """An event of torchrun's launcher."""
-
-    status: str
-    source: str
-    restarts: int
-    took_ns: int
-
-
-def _of_agent(line: str, begins: re.Match[str]) -> _Agent:
-    """The event that begins there; raises one of `NO_EVENT` where it is none."""
-    event, _ = json.JSONDecoder().raw_decode(line, begins.start())
+def _of_agent(line: str, begins: int) -> tuple[str, int, int]:
+    """An event of the launcher: its source, restarts until then, and nanoseconds that it took."""
+    event, _ = json.JSONDecoder().raw_decode(line, begins)
     about = event["metadata"]
     took_ns = round(float(about.get("duration_ms") or 0) * NS_PER_MS)
-    return _Agent(begins[1], event["source"], int(about.get("agent_restarts") or 0), took_ns)
+    return event["source"], int(about.get("agent_restarts") or 0), took_ns
 
 
-def _of_checkpoint(text: str, what: str) -> Iterator[dict[str, Any]]:
-    """A save or load as the first rank logs it; raises one of `NO_EVENT` where it is none."""
+def _of_checkpoint(text: str, what: str) -> list[dict[str, Any]]:
+    """A save or load as the first rank logs it."""
     fields = ast.literal_eval(text)
     if str(fields.get("global_rank", "0")) != "0" or fields.get("event") not in ("start", "end"):
-        return
-    event = {"time_unix_nano": int(fields["time"]), "rank": 0}
+        return []
     step = STEP.search(str(fields.get("checkpoint_id") or ""))
-    if step:
-        event["step"] = int(step[1])
-    begins = fields["event"] == "start"
-    if what == "load":
-        yield {**event, "event": "load.start" if begins else "train.resume"}
-        return
-    end = "save.resume" if what == "async_save" else "save.commit"
-    yield {**event, "event": "save.start" if begins else end, "save_id": str(fields.get("uuid"))}
-
-
-def _ns(stamp: str) -> int:
-    """Nanoseconds since 1970 of a time stamp; one without a zone counts as UTC."""
-    whole, _, fraction = re.sub(r"[zZ]|[+-]\d\d:?\d\d$", "", stamp).replace(",", ".").partition(".")
-    zone = re.search(r"([+-])(\d\d):?(\d\d)$", stamp[19:])
-    at = datetime.fromisoformat(whole).replace(tzinfo=UTC)
-    seconds = int(at.timestamp())
-    if zone:
-        offset_s = (int(zone[2]) * 60 + int(zone[3])) * 60
-        seconds -= offset_s if zone[1] == "+" else -offset_s
-    return seconds * 10**9 + int(fraction.ljust(9, "0") or 0)
+    names = {
+        "load": ("load.start", "train.resume"),
+        "save": ("save.start", "save.commit"),
+        "async_save": ("save.start", "save.resume"),
+    }[what]
+    return [
+        {
+            "time_unix_nano": int(fields["time"]),
+            "event": names[fields["event"] == "end"],
+            "step": int(step[1]) if step else None,
+            "save_id": None if what == "load" else str(fields.get("uuid")),
+        }
+    ]

@@ -167,14 +167,7 @@ def account_of(
     points: Points, run: WorkRun, pace: JobPace, begin_s: Floats, begin_step: Floats, end_s: Floats,
     frontier: Floats,
 ) -> Account:  # fmt: skip
-    """Split a run.
-
-    Parameters
-    ----------
-    begin_s, end_s : (n_draws,) when it began and ended
-    begin_step : (n_draws,) steps in the state as it began
-    frontier : (n_draws,) the furthest that the job had been before
-    """
+    """Split a run by when it began and ended, where, and how far the job had been: (n_draws,)."""
     n = len(begin_s)
     if len(points.at_s) == 0:
         return _of_nothing(run, pace, begin_s, begin_step, end_s, frontier)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 from cprsim.curves import chosen_curve, curve_path
 from cprsim.experiments import pipeline
@@ -16,13 +15,11 @@ from cprsim.making.running import logbook_of, with_numbers
 from cprsim.making.selecting import Load, limit_if_any
 from cprsim.making.watch import Watch
 from cprsim.results import Result, write_result
-from cprsim.results.folder import FROM_POINTS, ResultTarget, finished_or_make, write_record
+from cprsim.results.folder import ResultTarget, finished_or_make, write_record
 from cprsim.results.money import bills_of, cheapest_of, prices_of, used_in
 from cprsim.results.sensitivity import Sensitivity
-from cprsim.results.store import PointStore
 from cprsim.results.warnings import warnings
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.sweep import Axis
 from cprsim.selector.pricing import affordable
 from cprsim.systems_compared.best import best_policies, run_of
 from cprsim.systems_compared.folder import (
@@ -33,10 +30,7 @@ from cprsim.systems_compared.folder import (
     load_comparison,
 )
 from cprsim.systems_compared.lineup import Lineup, lineup_of
-from cprsim.systems_compared.map_folder import SystemsMap, load_map, write_map
-from cprsim.systems_compared.mapping import axes_of, points_of, run_points
 from cprsim.systems_compared.standings import BEST, bills_that_count, standings
-from cprsim.workers import Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,85 +63,24 @@ def asked(load: Load, replications: int | None, rules: Rules) -> CompareRequest:
     ----------
     replications : of each system; None: as many as tell intervals apart
     """
-    loaded = _with_replications(load, replications)
-    return CompareRequest(loaded, _lineup(loaded, rules=rules, today=True))
-
-
-def _with_replications(load: Load, n: int | None) -> LoadedScenario:
-    if n is None:
+    if replications is None:
         loaded = load([])
         limit = limit_if_any(loaded)
         experiment = assemble(loaded, with_policies=False)
-        n = affordable(experiment, tail=limit is not None and limit.risk is not None)
-    return load(shortcuts(None, n))
-
-
-def _lineup(loaded: LoadedScenario, *, rules: Rules, today: bool = False) -> Lineup:
-    experiment = assemble(loaded, with_policies=False)
-    limit = limit_if_any(loaded)
-    curve = chosen_curve(loaded)
-    return lineup_of(
-        loaded, experiment, limit, curve,
-        fixed=rules.fixed, only=rules.only, available=rules.available, today=today,
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class MapAsked:
-    """Everything that decides a map; its points are made as they are wanted."""
-
-    loaded: LoadedScenario
-    axes: tuple[Axis, ...]
-    rules: Rules
-
-
-def map_asked(load: Load, replications: int | None, rules: Rules) -> MapAsked:
-    """Read and check all that a map needs but its points. Raises CprsimError for what is wrong."""
-    loaded = _with_replications(load, replications)
-    return MapAsked(loaded, axes_of(loaded), rules)
-
-
-def map_into(
-    target: ResultTarget,
-    wanted: MapAsked,
-    workers: Workers,
-    watch: Watch,
-    keeps: Callable[[Callable[[], str]], object],
-) -> tuple[SystemsMap, bool]:
-    """Compute what is missing of a map and write its folder, or find it there.
-
-    Parameters
-    ----------
-    keeps : is handed what says how many points are finished, once there are points
-
-    Returns
-    -------
-    the map, and whether it was there already
-
-    Raises
-    ------
-    CprsimError : of whatever goes wrong; finished points are kept
-    """
-
-    def draw(made: SystemsMap) -> None:
-        from cprsim.plots.save import save_figures
-        from cprsim.plots.systems_map import systems_map_figures
-
-        save_figures(systems_map_figures(made), made.path)
-
-    def make() -> SystemsMap:
-        points = points_of(wanted.loaded, wanted.axes, partial(_lineup, rules=wanted.rules))
-        store = PointStore(target.root)
-        keeps(lambda: store.finished(points))
-        with watch.progress("points") as on_progress:
-            bodies, _ = run_points(points, store, workers, on_progress)
-        about = target.with_about(points=len(points))
-        name = wanted.loaded.scenario.name
-        return write_map(about, name, wanted.rules.fixed, wanted.axes, points, bodies, draw)
-
-    return finished_or_make(
-        target.folder, load_map, make, warn=watch.warn, instead=FROM_POINTS, alone=True
+        tail = limit is not None and limit.risk is not None
+        replications = affordable(experiment, tail=tail)
+    loaded = load(shortcuts(None, replications))
+    lineup = lineup_of(
+        loaded,
+        assemble(loaded, with_policies=False),
+        limit_if_any(loaded),
+        chosen_curve(loaded),
+        fixed=rules.fixed,
+        only=rules.only,
+        available=rules.available,
+        today=True,
     )
+    return CompareRequest(loaded, lineup)
 
 
 def compare_into(

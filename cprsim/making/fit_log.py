@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from difflib import get_close_matches
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Literal
 
+from cprsim.errors import ParameterError
+from cprsim.failures.outages import Outages, with_lives
+from cprsim.failures.traces.asked import LogOptions
+from cprsim.failures.traces.formats import FORMATS, guess, read_log
+from cprsim.failures.traces.formats.lanl import lanl_lives
+from cprsim.failures.traces.node_file import lives_in_log, read_nodes
+from cprsim.failures.traces.times import require_zone
+from cprsim.fitting.causes import taken_apart
+from cprsim.fitting.coalescing import brought_together, coalesced
+from cprsim.fitting.fragments import nodes_of_job
+from cprsim.fitting.lifetimes import FirstUptime
+from cprsim.fitting.observation import Observation, Origin, Source, observation
+from cprsim.fitting.report import FitReport, report_of
+from cprsim.fitting.trace_fit import TraceFit, fit_trace
 from cprsim.foreign import one_line
-
-if TYPE_CHECKING:
-    from cprsim.failures.outages import NodeGroups, Outages
-    from cprsim.failures.traces.asked import LogOptions
-    from cprsim.fitting.apart import TakenApart
-    from cprsim.fitting.lifetimes import FirstUptime
-    from cprsim.fitting.observation import Observation
-    from cprsim.fitting.trace_fit import TraceFit
+from cprsim.units import TIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +46,7 @@ class LogAsked:
     """
 
     log: Path
-    reader: LogOptions
+    reader: LogOptions = field(default_factory=LogOptions)
     form: str | None = None
     node_file: Path | None = None
     node_dates: bool = False
@@ -51,191 +59,108 @@ class LogAsked:
     @property
     def first(self) -> FirstUptime:
         """How the first up-time of each node counts."""
-        from cprsim.fitting.lifetimes import FirstUptime
-
         return FirstUptime(self.age or FirstUptime.NEW.value)
 
 
 @dataclass(frozen=True, slots=True)
 class LogRead:
-    """A log as read, and as failures of a node within some time were made one."""
+    """A log as read: of the cause and the node that were asked for, merged as was asked for."""
 
     asked: LogAsked
     form: str
-    as_read: Outages
-    coalesced: Outages
-
-    @property
-    def chosen(self) -> Outages:
-        """Those of the cause and of the node that were asked for, those of one event together."""
-        from cprsim.fitting.coalescing import brought_together
-
-        found = self.apart
-        return brought_together(found, self.within_h) if self.within_h > 0 else found
-
-    @property
-    def within_h(self) -> float:
-        """How near in time failures are one event [h]."""
-        together = self.asked.together
-        return 0.0 if together is None else hours_option(together, "--together")
-
-    def groups(self, column: str) -> NodeGroups:
-        """What each node belongs to, by a column of the nodes' table or of the log itself."""
-        from cprsim.failures.traces.node_groups import read_groups
-
-        asked = self.asked
-        if asked.node_file is not None:
-            return read_groups(asked.node_file, "tidy", column, self.apart)
-        named = asked.reader.columns.get("node", "node")
-        return read_groups(asked.log, self.form, column, self.apart, named)
-
-    @property
-    def apart(self) -> Outages:
-        """Those of the cause and of the node that were asked for."""
-        found, asked = self.coalesced, self.asked
-        found = found if asked.cause is None else found.choosing(asked.cause)
-        return found if asked.node is None else found.of_node(asked.node)
+    chosen: Outages
 
     def fit(self, n_bootstrap: int, seed: int) -> TraceFit:
         """Fit all that was chosen. Raises ParameterError where nothing at all can be fitted."""
-        from cprsim.fitting.trace_fit import fit_trace
-
-        asked, chosen = self.asked, self.chosen
-        begin, end = (None if one is None else str(one) for one in asked.reader.period)
-        known = observation_of(
-            chosen,
-            asked.first,
-            form=self.form,
-            nodes=asked.reader.n_nodes,
-            lives=asked.node_file or (asked.node_dates and "--node-dates") or None,
-            node=asked.node,
-            period=(begin, end),
-            age=asked.age,
-            cause=asked.cause,
-        )
+        known = observation_of(self.chosen, self.asked, self.form)
         return fit_trace(
-            chosen, first=asked.first, n_bootstrap=n_bootstrap, seed=seed, observed=known
+            self.chosen, first=self.asked.first, n_bootstrap=n_bootstrap, seed=seed, observed=known
         )
 
+    def report(
+        self,
+        *,
+        by: Literal["cause"] | None = None,
+        reach: Mapping[str, str] | None = None,
+        job_nodes: int | None = None,
+        bootstrap: int = 199,
+        seed: int = 0,
+        circle: bool = False,
+    ) -> FitReport:
+        """Fit, and make of it what was asked for; options as in `cprsim.fit`.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FitAsked:
-    """What is to be made of a log.
-
-    Parameters
-    ----------
-    by : ``cause``, or a column of groups of nodes
-    domain : a column of racks, switches or chassis
-    reach : of ``by cause``: what each cause kills
-    now : a fragment for what comes after the log
-    through_window : a fragment, and a circle, with the rate as it changes along the log
-    job_nodes : nodes of the job that the fragment is for; None: all
-    bootstrap, seed : samples behind each p-value, and their seed
-    circle : whether to simulate the log from its fit
-
-    Raises
-    ------
-    ParameterError
-        for what does not go together.
-    """
-
-    by: str | None = None
-    domain: str | None = None
-    reach: Mapping[str, str] = field(default_factory=dict)
-    now: bool = False
-    through_window: bool = False
-    job_nodes: int | None = None
-    bootstrap: int = 199
-    seed: int = 0
-    circle: bool = False
-
-    def __post_init__(self) -> None:
-        """Raise ParameterError for what does not go together."""
-        from cprsim.errors import ParameterError
-
-        if self.by is not None and self.domain is not None:
-            raise ParameterError("--by and --domain: each writes a fragment; give one of them")
-        if self.now and self.through_window:
-            raise ParameterError("--now and --through-window: each is a fragment; give one of them")
-        for option, is_so in (("--now", self.now), ("--through-window", self.through_window)):
-            if is_so and (self.by is not None or self.domain is not None):
-                message = "goes without --by and --domain, which take the whole window"
-                raise ParameterError(f"{option}: {message}")
-        if self.reach and self.by != "cause":
+        Raises ParameterError for what does not go together, or where nothing can be fitted.
+        """
+        asked = self.asked
+        if reach and by is None:
             raise ParameterError("--reach: goes with --by cause")
-
-    def of(self, log: LogRead) -> tuple[TraceFit, TakenApart]:
-        """Fit the log, and take it apart. Raises ParameterError where nothing can be fitted."""
-        from cprsim.errors import ParameterError
-        from cprsim.fitting.apart import WHOLE, TakenApart
-        from cprsim.fitting.by_group import ByGroup
-        from cprsim.fitting.domains import ByDomain, fit_domains
-        from cprsim.fitting.fragments import nodes_of_job
-
-        if self.by == "cause" and log.asked.cause is not None:
+        if by is not None and asked.cause is not None:
             raise ParameterError("--by cause: takes all causes, --cause one alone")
-        fitted = log.fit(self.bootstrap, self.seed)
-        name = one_line(log.asked.log.name)
-        n_job = nodes_of_job(self.job_nodes, fitted.outages.n_nodes)
-        if self.by == "cause":
-            return fitted, self._causes(log, fitted, name, n_job)
-        if self.by is not None:
-            groups = ByGroup.of(fitted, log.groups(self.by), log.asked.first, name)
-            return fitted, TakenApart(groups=groups)
-        if self.domain is None:
-            return fitted, WHOLE
-        found = fit_domains(log.apart, log.groups(self.domain), log.within_h)
-        domains = ByDomain.of(found, name, n_job, fitted.observation)
-        return fitted, TakenApart(domains=domains)
-
-    def _causes(self, log: LogRead, fitted: TraceFit, name: str, n_job: int) -> TakenApart:
-        from cprsim.fitting.apart import TakenApart
-        from cprsim.fitting.causes import by_cause, fragment_of_all, fragments_by_cause, reaches_of
-
-        causes = by_cause(log.chosen, n_job, log.asked.first)
-        reaches = reaches_of(causes, self.reach)
-        written = fragments_by_cause(causes, name, n_job, fitted.observation)
-        return TakenApart(causes, written, fragment_of_all(written, reaches))
+        fitted, name = self.fit(bootstrap, seed), one_line(asked.log.name)
+        n_job = nodes_of_job(job_nodes, fitted.outages.n_nodes)
+        causes = None
+        if by is not None:
+            causes = taken_apart(
+                self.chosen, n_job, asked.first, name, fitted.observation, reach or {}
+            )
+        return report_of(
+            fitted,
+            name,
+            n_job_nodes=n_job,
+            circle_seed=seed if circle else None,
+            by_cause=causes,
+        )
 
 
 def read_to_fit(asked: LogAsked) -> LogRead:
     """Read a log. Raises ParameterError for an option that does not go, TraceError for the file."""
-    from cprsim.fitting.coalescing import coalesced
+    found, form = read_as(asked.log, asked.form, asked.reader)
+    found = with_node_lives(found, asked, form)
+    if asked.coalesce is not None:
+        found = coalesced(found, hours_option(asked.coalesce, "--coalesce"))
+    if asked.cause is not None:
+        found = found.choosing(asked.cause)
+    if asked.node is not None:
+        found = found.of_node(asked.node)
+    within_h = 0.0 if asked.together is None else hours_option(asked.together, "--together")
+    return LogRead(asked, form, brought_together(found, within_h) if within_h > 0 else found)
 
-    as_read, form = read_as(asked.log, asked.form, asked.reader)
-    as_read = with_node_lives(
-        as_read, asked.log, form, asked.reader, asked.node_file, dates=asked.node_dates
-    )
-    within_h = None if asked.coalesce is None else hours_option(asked.coalesce, "--coalesce")
-    return LogRead(
-        asked, form, as_read, as_read if within_h is None else coalesced(as_read, within_h)
-    )
 
-
-def options_of_reader(
-    nodes: int | None,
-    system: int | None,
-    period: tuple[str | None, str | None],
-    columns: Mapping[str, str],
-    time_unit: str | None,
-    date_format: str | None,
-    tz: str | None,
-    repair: str | None,
-) -> LogOptions:
-    """What the reader of a log is told. Raises ParameterError for a wrong zone or time."""
-    from cprsim.failures.traces.asked import LogOptions
-    from cprsim.failures.traces.times import require_zone
-
-    return LogOptions(
-        n_nodes=nodes,
+def log_asked(
+    log: Path,
+    *,
+    form: str | None = None,
+    nodes: str | None = None,
+    node_dates: bool = False,
+    system: int | None = None,
+    period: tuple[str | None, str | None] = (None, None),
+    columns: Mapping[str, str] | None = None,
+    time_unit: str | None = None,
+    date_format: str | None = None,
+    tz: str | None = None,
+    repair: str | None = None,
+    coalesce: str | None = None,
+    together: str | None = None,
+    cause: str | None = None,
+    node: str | None = None,
+    age: str | None = None,
+) -> LogAsked:
+    """The options as a user gives them. Raises ParameterError for a wrong number, zone or time."""
+    n_nodes, node_file = nodes_option(nodes)
+    reader = LogOptions(
+        n_nodes=n_nodes,
         system=system,
         period=period,
-        columns=columns,
+        columns=columns or {},
         time_unit=time_unit,
         date_format=date_format,
         tz=None if tz is None else require_zone(tz),
         repair_h=None if repair is None else hours_option(repair, "--repair"),
     )
+    return LogAsked(
+        log=log, reader=reader, form=form, node_file=node_file, node_dates=node_dates,
+        coalesce=coalesce, together=together, cause=cause, node=node, age=age,
+    )  # fmt: skip
 
 
 def read_as(trace: Path, name: str | None, asked: LogOptions) -> tuple[Outages, str]:
@@ -246,11 +171,6 @@ def read_as(trace: Path, name: str | None, asked: LogOptions) -> tuple[Outages, 
     ParameterError
         for a format that is none, or an option that it does not take.
     """
-    from difflib import get_close_matches
-
-    from cprsim.errors import ParameterError
-    from cprsim.failures.traces.formats import FORMATS, guess, read_log
-
     if name is not None and name != "auto":
         if name not in FORMATS:
             near = get_close_matches(name, FORMATS, 1)
@@ -274,15 +194,7 @@ def read_as(trace: Path, name: str | None, asked: LogOptions) -> tuple[Outages, 
     return replace(outages, notes=(note, *outages.notes)), form.name
 
 
-def with_node_lives(
-    outages: Outages,
-    trace: Path,
-    form: str,
-    asked: LogOptions,
-    node_file: Path | None,
-    *,
-    dates: bool,
-) -> Outages:
+def with_node_lives(outages: Outages, asked: LogAsked, form: str) -> Outages:
     """The log with the lives of its nodes, from a file or from dates in the records.
 
     Raises
@@ -292,75 +204,51 @@ def with_node_lives(
     TraceError
         for a file that can't be read.
     """
-    from cprsim.errors import ParameterError
-    from cprsim.failures.outages import with_lives
-    from cprsim.failures.traces.lanl import lanl_lives
-    from cprsim.failures.traces.node_file import lives_in_log, read_nodes
-    from cprsim.failures.traces.node_groups import TABLES
-
-    if node_file is not None and dates:
+    if asked.node_file is not None and asked.node_dates:
         raise ParameterError("--node-dates: the nodes' dates are in the file of --nodes already")
-    if node_file is not None:
-        return with_lives(outages, read_nodes(node_file, outages, asked))
-    if not dates:
+    if asked.node_file is not None:
+        return with_lives(outages, read_nodes(asked.node_file, outages, asked.reader))
+    if not asked.node_dates:
         return outages
-    if form in TABLES:
-        return with_lives(outages, lives_in_log(trace, TABLES[form](trace), outages, asked))
-    if form != "lanl" or asked.system is None:
+    if (pieces := FORMATS[form].pieces) is not None:
+        table = pieces(asked.log)
+        return with_lives(outages, lives_in_log(asked.log, table, outages, asked.reader))
+    if form != "lanl" or asked.reader.system is None:
         raise ParameterError("--node-dates: belongs to tables and to format `lanl` with --system")
-    return with_lives(outages, lanl_lives(trace, asked.system, outages))
+    return with_lives(outages, lanl_lives(asked.log, asked.reader.system, outages))
 
 
-def observation_of(
-    outages: Outages,
-    first: FirstUptime,
-    *,
-    form: str,
-    nodes: int | None,
-    node: str | None,
-    period: tuple[str | None, str | None],
-    age: str | None,
-    cause: str | None,
-    lives: str | Path | None = None,
-) -> Observation:
-    """The observation of a log.
+READ: dict[str, dict[str, Origin]] = {  # what logs of a format say of their observation
+    "lanl": {"n_nodes": (Source.READ, "column nodes")},
+    "infinitehbd": {"begins": (Source.READ, "the zero of the file's times")},
+    "prometheus": {
+        "n_nodes": (Source.READ, "a series for each node"),
+        "begins": (Source.READ, "the first sample"),
+        "ends": (Source.READ, "the last sample"),
+    },
+}
 
-    Parameters
-    ----------
-    outages : as read
-    first : how the first up-time of each node counts
-    form : name of the log's format
-    nodes, node, period, age, cause : the options; None where they were not given
-    lives : from where the dates of the nodes are; None where they have none
-    """
-    from cprsim.fitting.observation import Source, observation
 
-    known: dict[str, tuple[Source, str]] = {}
-    if form == "lanl":
-        known["n_nodes"] = Source.READ, "column nodes"
-    if form == "infinitehbd":
-        known["begins"] = Source.READ, "the zero of the file's times"
-    if form == "prometheus":
-        known["n_nodes"] = Source.READ, "a series for each node"
-        known["begins"] = Source.READ, "the first sample"
-        known["ends"] = Source.READ, "the last sample"
-    if lives is not None:
-        origin = (Source.READ, f"the nodes' own dates ({one_line(str(lives))})")
-        known["n_nodes"] = known["ages"] = origin
-    if nodes is not None:
+def observation_of(outages: Outages, asked: LogAsked, form: str) -> Observation:
+    """The observation of a log, each fact with its origin."""
+    known = dict(READ.get(form, {}))
+    if lives := asked.node_file or (asked.node_dates and "--node-dates"):
+        known["n_nodes"] = Source.READ, f"the nodes' own dates ({one_line(str(lives))})"
+        known["ages"] = known["n_nodes"]
+    if asked.reader.n_nodes is not None:
         known["n_nodes"] = Source.GIVEN, "--nodes"
-    if node is not None:
+    if asked.node is not None:
         known["n_nodes"] = Source.GIVEN, "--node"
-    if age is not None:
+    if asked.age is not None:
         known["ages"] = Source.GIVEN, "--age"
-    inferred = observation(outages, first)
+    inferred = observation(outages, asked.first)
     ends = (("begins", "--from", inferred.begins), ("ends", "--to", inferred.ends))
-    for instant, (name, option, fact) in zip(period, ends, strict=True):
-        if instant is not None and _is_at(instant, str(fact.value)):
+    for end, (name, option, fact) in zip(asked.reader.period, ends, strict=True):
+        if end is not None and _is_at(str(end), str(fact.value)):
             known[name] = Source.GIVEN, option
-        elif instant is not None:
-            known[name] = Source.INFERRED, f"what the file holds within {option} {instant}"
-    return observation(outages, first, cause=cause, **known)
+        elif end is not None:
+            known[name] = Source.INFERRED, f"what the file holds within {option} {end}"
+    return observation(outages, asked.first, known, asked.cause)
 
 
 def _is_at(given: str, window_end: str) -> bool:
@@ -377,8 +265,6 @@ def _is_at(given: str, window_end: str) -> bool:
 
 def nodes_option(text: str | None) -> tuple[int | None, Path | None]:
     """The option ``--nodes``: a number, or a file."""
-    from cprsim.errors import ParameterError
-
     if text is None:
         return None, None
     if text.removeprefix("-").isdigit():
@@ -390,9 +276,6 @@ def nodes_option(text: str | None) -> tuple[int | None, Path | None]:
 
 def hours_option(text: str, option: str) -> float:
     """The value of an option [h]. Raises ParameterError where it is no time."""
-    from cprsim.errors import ParameterError
-    from cprsim.units import TIME
-
     try:
         hours = TIME.parse(text)
         if not 0 <= hours < inf:

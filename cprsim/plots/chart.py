@@ -6,7 +6,7 @@ it, a report may draw the same data in another way. Nothing here knows matplotli
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,7 +15,7 @@ Kind = Literal["line", "points", "steps", "stack", "paper"]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Values over x, with their 95 % intervals where there is noise.
+    """Values over x, with their 95 % intervals where there is noise; one label is one look.
 
     x are numbers, or names of categories (then all series of the panel share them). Parts that are
     stacked on each other (`stack`) come from the bottom to the top; only the last of them has an
@@ -63,6 +63,6 @@ class Chart:
     panels: tuple[Panel, ...]
 
 
-def floats(values: Sequence[float]) -> tuple[float, ...]:
+def floats(values: Iterable[float]) -> tuple[float, ...]:
     """Numbers of any kind, also NumPy's, as plain floats."""
     return tuple(float(value) for value in values)

@@ -35,6 +35,7 @@ PANEL_WIDTH_IN, HEIGHT_IN = 4.4, 4.0
 FEW_DECADES = 30  # highest over lowest: below it the ticks between powers of ten have numbers
 MOST_TICKS = 8  # that are the values of x themselves on a logarithmic axis
 LOG_HEADROOM = 0.15  # of a logarithmic axis: room for a legend above a line along the top
+MOST_MARKERS = 40  # of a line: with more points it has none
 MANY_LINES, LEGEND_HEADROOM = 4, 0.25  # in a legend; of an axis: room for that legend
 LARGE = 1e5  # values from here on are written out; matplotlib would put 1e6 above the axis
 NAMES_WIDTH = 52  # characters along x
@@ -63,8 +64,11 @@ def _panel(axes: Axes, panel: Panel) -> None:
     names = _categories(panel)
     _stack(axes, [one for one in panel.series if one.kind == "stack"], names)
     drawn = [one for one in panel.series if one.kind not in ("stack", "paper")]
-    for number, one in enumerate(drawn):
-        _series(axes, one, number, names)
+    labels = list(dict.fromkeys(one.label for one in drawn))
+    with_lines = {one.label for one in drawn if one.kind != "points"}
+    for one in drawn:
+        again = one.kind == "points" and one.label in with_lines
+        _series(axes, one, labels.index(one.label), names, "_" if again else one.label)
     for band in panel.bands:
         _band(axes, band)
     for one in panel.series:
@@ -110,13 +114,14 @@ def _fills(labels: Sequence[str]) -> Iterator[dict[str, Any]]:
         yield {**look.fill(), "label": look.label}
 
 
-def _series(axes: Axes, one: Series, number: int, names: Sequence[str]) -> None:
+def _series(axes: Axes, one: Series, number: int, names: Sequence[str], label: str) -> None:
     x = np.array(_places(one, names), dtype=float)
     colour, marker, dashes = series_line(number)
-    shown = None if one.kind == "steps" or len(x) > 40 else marker
+    many = one.kind != "points" and len(x) > MOST_MARKERS
+    shown = None if one.kind == "steps" or many else marker
     axes.plot(
         x, one.y, color=colour, ls="none" if one.kind == "points" else dashes,
-        marker=shown, ms=4.5, lw=1.4, label=one.label,
+        marker=shown, ms=4.5, lw=1.4, label=label,
         drawstyle="steps-post" if one.kind == "steps" else "default",
     )  # fmt: skip
     if not one.low:

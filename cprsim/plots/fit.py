@@ -1,8 +1,7 @@
-"""Figures of a fit: survival, hazard, quantiles, failures over time, coalescing windows."""
+"""Figures of a fit: survival, hazard, quantiles, failures over time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import partial
 from math import ceil, sqrt
 from typing import Any
@@ -11,8 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.estimate import ROUNDED_Z_95, Estimate
-from cprsim.fitting.coalescing import ByWindow
+from cprsim.estimate import ROUNDED_Z_95
 from cprsim.fitting.goodness import Judged, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.trace_fit import Subject, TraceFit
@@ -28,11 +26,9 @@ TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repa
 
 N_AGES = 200
 LEAST_DOT, MOST_DOT = 2.0, 5.0  # points across: smaller where there are many
-MOST_POINTS = 5_000  # that are drawn one by one; more become a map of cells
-CELLS = 360, 150  # of that map, over time and over nodes
+MOST_VECTORS = 5_000  # failures of an SVG, beyond which it holds them as an image
 MOST_STEPS = 400  # of the survival curve
 N_QUANTILES = 80  # that are drawn for each family
-SHORTEST_MIN = 0.1  # where a window of zero is drawn
 
 
 def fit_figures(fitted: TraceFit) -> dict[str, Draw]:
@@ -49,19 +45,13 @@ def fit_figures(fitted: TraceFit) -> dict[str, Draw]:
 
 
 def subject_figure(subject: Subject) -> Figure:
-    """Survival with its fits, hazard over age, and quantiles: side by side, or in a column."""
+    """Survival with its fits, hazard over age, and quantiles, side by side."""
     if subject.ranking is None:
         raise ValueError(f"{subject.name} were not fitted")
     judged, lifetimes = subject.ranking.judged, subject.lifetimes
     with style():
-        size, grid = ((10.4, 4.0), (1, 3))
-        figure = Figure(figsize=size, layout="constrained")
-        panels: tuple[Callable[[Axes, Lifetimes, tuple[Judged, ...]], None], ...] = (
-            _survival,
-            _hazard,
-            _quantiles,
-        )
-        for axes, draw in zip(figure.subplots(*grid), panels, strict=True):
+        figure = Figure(figsize=(10.4, 4.0), layout="constrained")
+        for axes, draw in zip(figure.subplots(1, 3), PANELS, strict=True):
             draw(axes, lifetimes, judged)
         censored = lifetimes.n - lifetimes.n_observed
         caption = (
@@ -83,34 +73,20 @@ def nodes_figure(fitted: TraceFit) -> Figure:
         figure = Figure(figsize=(9, 4.5), layout="constrained")
         axes = figure.subplots()
         n_failed = max(int((counts > 0).sum()), 1)
-        many = outages.n_outages > MOST_POINTS
-        (_map if many else _dots)(axes, outages.start_h / 24, place[outages.node], n_failed)
+        size = float(np.clip(80 / sqrt(max(outages.n_outages, 1)), LEAST_DOT, MOST_DOT))
+        axes.plot(
+            outages.start_h / 24, place[outages.node], "o", markersize=size, color=INK, alpha=0.6,
+            markeredgewidth=0, rasterized=outages.n_outages > MOST_VECTORS,
+        )  # fmt: skip
         axes.set_xlabel(f"days since the start of the observation ({outages.origin})")
         axes.set_ylabel("node, by number of failures")
         axes.set_ylim(n_failed + 0.5, 0.5)
         never = int((counts == 0).sum())
         caption = (
-            f"{outages.n_outages:,} failures{', darker where there are more' if many else ''}; "
-            f"{never:,} of {outages.n_nodes:,} nodes never failed"
+            f"{outages.n_outages:,} failures; {never:,} of {outages.n_nodes:,} nodes never failed"
         )
         title_axes(axes, "Failures over time", caption)
     return figure
-
-
-def _dots(axes: Axes, day: Floats, place: Ints, n_failed: int) -> None:
-    size = float(np.clip(80 / sqrt(max(len(day), 1)), LEAST_DOT, MOST_DOT))
-    axes.plot(day, place, "o", markersize=size, color=INK, alpha=0.6, markeredgewidth=0)
-
-
-def _map(axes: Axes, day: Floats, place: Ints, n_failed: int) -> None:
-    """How many failures each cell of time and nodes holds, as an image of a few kilobytes."""
-    cells = CELLS[0], min(CELLS[1], n_failed)
-    within = (float(day.min()), float(day.max())), (0.5, n_failed + 0.5)
-    counts, _, _ = np.histogram2d(day, place, cells, within)
-    axes.imshow(
-        np.sqrt(counts.T), cmap="Greys", vmin=0, aspect="auto", interpolation="nearest",
-        extent=(*within[0], within[1][1], within[1][0]),
-    )  # fmt: skip
 
 
 def _survival(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> None:
@@ -200,42 +176,4 @@ def _line(one: Judged) -> dict[str, Any]:
     }
 
 
-def coalescing_figure(windows: Sequence[ByWindow]) -> Figure:
-    """Number of failures, and Weibull shapes with 95 % intervals, over the window."""
-    within_min = np.maximum([one.within_h * 60 for one in windows], SHORTEST_MIN)
-    with style():
-        figure = Figure(figsize=(9, 4.0), layout="constrained")
-        counts, shapes = figure.subplots(1, 2)
-        counts.step(
-            within_min, [one.n_failures for one in windows], where="post", color=INK, marker="o",
-            markersize=3,
-        )  # fmt: skip
-        counts.set_ylim(bottom=0)
-        counts.set_ylabel("failures that are left")
-        _shape_line(shapes, within_min, [one.uptime_shape for one in windows], "up-times", 0)
-        _shape_line(shapes, within_min, [one.gap_shape for one in windows], "gaps", 1)
-        shapes.axhline(1.0, color=INK, linewidth=0.6)
-        shapes.set_ylabel("Weibull shape (1: exponential)")
-        shapes.legend(fontsize=7)
-        for axes in (counts, shapes):
-            axes.set_xscale("log")
-            axes.yaxis.grid(True)
-            axes.set_xlabel(f"coalescing window [min]; 0 is drawn at {SHORTEST_MIN:g}")
-        caption = "failures of one node within the window of each other count as one; bars: 95 %"
-        title_figure(figure, "Coalescing windows", caption)
-    return figure
-
-
-def _shape_line(
-    axes: Axes, within_min: np.ndarray, shapes: list[Estimate | None], label: str, number: int
-) -> None:
-    known = [(x, one) for x, one in zip(within_min, shapes, strict=True) if one is not None]
-    if not known:
-        return
-    at = np.array([one.mean for _, one in known])
-    apart = np.array([[one.mean - one.low, one.high - one.mean] for _, one in known]).T
-    line = series_line(number)
-    axes.errorbar(
-        [x for x, _ in known], at, yerr=apart, color=line.colour, linestyle=line.dashes,
-        marker=line.marker, markersize=3, linewidth=1.0, elinewidth=0.7, label=label,
-    )  # fmt: skip
+PANELS = (_survival, _hazard, _quantiles)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from cprsim.results import Result
 
 BAR_WIDTH = 0.58
-N_WIDE_ENOUGH_IN = 4.6  # inches that the texts need however few bars there are
+NOTE = {"boxstyle": "round,pad=0.18", "facecolor": "white", "edgecolor": "none", "alpha": 0.92}
+LEAST_WIDTH_IN = 4.6  # that the texts need however few bars there are
 
 
 def overhead_figure(result: Result) -> Figure:
@@ -32,23 +33,23 @@ def overhead_figure(result: Result) -> Figure:
     totals = [one["overhead_fraction"].mean for one in spreads]
     parts = [part for part in stacked(result.parts) if any(one[part].mean > 0 for one in spreads)]
     with style():
-        figure = Figure(figsize=_size_in(len(spreads)), layout="constrained")
+        width_in = max(LEAST_WIDTH_IN, 1.15 * len(spreads)) + 2.4
+        figure = Figure(figsize=(width_in, 4.6), layout="constrained")
         axes = figure.add_subplot()
         top = axis_top(totals)
         for x, quantities in enumerate(spreads):
             if isnan(totals[x]):
-                _unfinished(axes, x, top, quantities[FINISHED].mean)
+                share = quantities[FINISHED].mean
+                text = f"only {percent(share)}\nfinished" if share else "no replication\nfinished"
+                axes.text(x, 0.03 * top, text, ha="center", color=FAINT, style="italic")
             else:
                 _bar(axes, x, quantities, parts, top)
-        _dress(axes, result, top, fold_at=16)
+        _dress(axes, result, top)
         n = max(one[FINISHED].n for one in spreads)
         _title(axes, result, n, cut=any(total > top for total in totals))
-        _legend(axes, parts)
+        handles = [look_of(part).patch() for part in reversed(parts)]  # in the order of the stack
+        axes.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure
-
-
-def _size_in(n_bars: int) -> tuple[float, float]:
-    return max(N_WIDE_ENOUGH_IN, 1.15 * n_bars) + 2.4, 4.6
 
 
 def _bar(
@@ -63,7 +64,10 @@ def _bar(
             axes.bar(x, height, BAR_WIDTH, bottom, **look_of(part).fill())
             visible = min(bottom + height, top) - bottom
             if visible > 0.055 * top:
-                _note(axes, x, bottom + visible / 2, percent(height))
+                axes.text(
+                    x, bottom + visible / 2, percent(height), ha="center", va="center",
+                    fontsize=7.5, bbox=NOTE,
+                )  # fmt: skip
             bottom += height  # but for NaN: a part that only other systems have
     if bottom > top:
         _cut(axes, x, top, bottom)
@@ -74,11 +78,6 @@ def _bar(
         percent(bottom), (x, bottom + half), (0, 4), textcoords="offset points",
         ha="center", va="bottom", fontweight="bold",
     )  # fmt: skip
-
-
-def _note(axes: Axes, x: float, y: float, text: str) -> None:
-    box = {"boxstyle": "round,pad=0.18", "facecolor": "white", "edgecolor": "none", "alpha": 0.92}
-    axes.text(x, y, text, ha="center", va="center", fontsize=7.5, bbox=box)
 
 
 def _cut(axes: Axes, x: int, top: float, total: float) -> None:
@@ -95,15 +94,9 @@ def _cut(axes: Axes, x: int, top: float, total: float) -> None:
     )  # fmt: skip
 
 
-def _unfinished(axes: Axes, x: int, top: float, share: float) -> None:
-    text = "no replication\nfinished" if share == 0 else f"only {percent(share)}\nfinished"
-    axes.text(x, 0.03 * top, text, ha="center", va="bottom", color=FAINT, style="italic")
-
-
-def _dress(axes: Axes, result: Result, top: float, fold_at: int) -> None:
+def _dress(axes: Axes, result: Result, top: float) -> None:
     labels = [
-        "\n".join(fold(words, fold_at) for words in _below(policy, result))
-        for policy in result.policies
+        "\n".join(fold(words, 16) for words in _below(policy, result)) for policy in result.policies
     ]
     axes.set_xticks(range(len(labels)), labels)
     axes.tick_params(axis="x", length=0, pad=6)
@@ -132,8 +125,3 @@ def _title(axes: Axes, result: Result, n: int, *, cut: bool) -> None:
     )
     room_points = 18 if cut else 4
     title_axes(axes, f"What failures cost: {result.name}", caption, room_points=room_points)
-
-
-def _legend(axes: Axes, parts: list[str]) -> None:
-    handles = [look_of(part).patch() for part in reversed(parts)]  # in the order of the stack
-    axes.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5))

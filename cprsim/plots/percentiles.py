@@ -4,55 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
-from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, percent_axis
-from cprsim.plots.style import series_line, style
+from cprsim.plots.axes import OVERHEAD_LABEL, axis_top
+from cprsim.plots.chart import Chart, Panel, Series, floats
+from cprsim.plots.draw_chart import chart_figure
 from cprsim.results.percentiles import Percentiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-READ_AT = 95  # the percentile by which the axis is laid out: the worst runs would flatten the rest
+    from matplotlib.figure import Figure
+
+READ_AT = 95  # the percentile by which the scale is chosen
 
 
 def percentiles_figure(overheads: Mapping[str, Percentiles], *, what: str) -> Figure:
-    """A line per strategy with the band of its 95 % intervals; lines differ without colour too.
+    """A line per strategy with the band of its 95 % intervals, by overhead as a share.
 
-    Parameters
-    ----------
-    overheads : by strategy, overhead as a share of useful time
-    what : what the replications are of, for the title
+    The scale is logarithmic where one strategy's would flatten the others.
     """
-    with style():
-        figure = Figure(figsize=(7.0, 4.0), layout="constrained")
-        axes = figure.add_subplot()
-        for number, (name, one) in enumerate(overheads.items()):
-            _line(axes, name, one, number)
-        _dress(axes, axis_top([one.at(READ_AT).mean for one in overheads.values()]))
-        axes.set_title(f"How bad a run can get: {what}", loc="left", fontweight="bold")
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
-    return figure
-
-
-def _line(axes: Axes, name: str, one: Percentiles, number: int) -> None:
-    colour, marker, dashes = series_line(number)
-    axes.fill_between(
-        one.percent, one.low, one.high, color=colour, alpha=0.18, linewidth=0, zorder=1.5
-    )
-    axes.plot(
-        one.percent, one.value, color=colour, linestyle=dashes, marker=marker, markersize=4,
-        markevery=(4 + 3 * number, 20), lw=1.4, label=name,
+    lines = tuple(
+        Series(
+            name, floats(one.percent), floats(100 * one.value), floats(100 * one.low),
+            floats(100 * one.high),
+        )
+        for name, one in overheads.items()
     )  # fmt: skip
-
-
-def _dress(axes: Axes, top: float) -> None:
-    axes.set_xlim(0, 100)
-    axes.set_ylim(0, top)
-    axes.set_xticks(np.arange(0, 101, 10))
-    percent_axis(axes.yaxis)
-    axes.yaxis.grid(True)
-    axes.set_xlabel("percentile of the runs, % of runs that fare no worse")
-    axes.set_ylabel(OVERHEAD_LABEL)
+    at = [one.at(READ_AT).mean for one in overheads.values()]
+    x_label = "percentile of the runs, % of runs that fare no worse"
+    panel = Panel("", x_label, OVERHEAD_LABEL, lines, y_log=axis_top(at) < max(at))
+    return chart_figure(Chart(f"How bad a run can get: {what}", "bands: 95 % intervals", (panel,)))

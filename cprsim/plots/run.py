@@ -10,19 +10,11 @@ from cprsim.plots.save import Draw
 from cprsim.plots.timeline import timeline_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from matplotlib.figure import Figure
-
     from cprsim.results.run import Result
-
-OF_WHOLE_RUNS: dict[str, Callable[[Result], Figure]] = {"overhead": overhead_figure}
-OF_ALL: dict[str, Callable[[Result], Figure]] = {  # of single replications too
-    "timeline": timeline_figure
-}
 
 
 def run_figures(result: Result) -> dict[str, Draw]:
-    """Each figure that suits the result."""
-    figures = OF_ALL if result.replay is not None else OF_WHOLE_RUNS | OF_ALL
-    return {name: partial(draw, result) for name, draw in figures.items()}
+    """Each figure that suits the result; a single replication has no mean overhead."""
+    timeline: dict[str, Draw] = {"timeline": partial(timeline_figure, result)}
+    whole = {} if result.replay is not None else {"overhead": partial(overhead_figure, result)}
+    return whole | timeline

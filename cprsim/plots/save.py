@@ -17,7 +17,6 @@ from matplotlib.ticker import FixedFormatter, Formatter, FuncFormatter
 
 from cprsim.foreign import printable
 from cprsim.plots.style import style
-from cprsim.workers.beside import both
 
 Draw = Callable[[], Figure]
 
@@ -62,16 +61,11 @@ def save_figures(
     prefix : begins the names of the files
     formats : of png, svg, pdf
     """
-    stems = [(draw, folder / f"{prefix}{name}") for name, draw in figures.items()]
-    half = len(stems) // 2
-
-    def save(some: Sequence[tuple[Draw, Path]]) -> list[Path]:
-        return [path for draw, stem in some for path in save_figure(draw(), stem, formats)]
-
-    if not half:
-        return save(stems)
-    first, last = both(lambda: save(stems[:half]), lambda: save(stems[half:]))
-    return first + last
+    return [
+        path
+        for name, draw in figures.items()
+        for path in save_figure(draw(), folder / f"{prefix}{name}", formats)
+    ]
 
 
 def png_bytes(figure: Figure) -> bytes:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
-from math import isnan
+from math import inf, isnan
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cprsim.plots.axes import OVERHEAD_LABEL, percent_axis, title_axes
+from cprsim.plots.chart import Chart, Panel, Series, floats
+from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import Draw
-from cprsim.plots.style import FAINT, INK, Line, series_line, style
+from cprsim.plots.style import FAINT, INK, series_line, style
 from cprsim.results.words import count, hours
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.words import quantity_of, saving
@@ -76,10 +79,19 @@ def _draw(axes: Axes, selection: Selection) -> None:
         look = series_line(number)
         finished = [one for one in front if not isnan(one.overhead.mean)]
         held, overhead = ([one.held for one in finished], [one.overhead.mean for one in finished])
-        _plot_front(axes, held, overhead, look, names)
+        axes.plot(
+            held, overhead, color=look.colour, marker=look.marker, ls=look.dashes, ms=3.6, lw=1.2,
+            mec="white", mew=0.4, label=names,
+        )  # fmt: skip
     _envelope(axes, selection)
     _full_and_limit(axes, selection)
-    _mark_choice(axes, selection, selection.chosen.held)
+    chosen = selection.chosen
+    if not isnan(chosen.overhead.mean):
+        axes.plot(
+            [chosen.held], [chosen.overhead.mean], marker="*", ms=15, color="white", mec=INK,
+            mew=1.3, ls="none", zorder=6, clip_on=False,
+            label=f"chosen: {chosen.strategy}, {saving(chosen)}",
+        )  # fmt: skip
 
 
 def _fronts(selection: Selection) -> Fronts:
@@ -150,7 +162,9 @@ def _level_lines(axes: Axes, selection: Selection) -> None:
     """Draw the recovery systems that lose nothing, after the lines of those that do."""
     level = [one for one in selection.best.values() if one and not one.policy.leaves_stale]
     for number, one in enumerate(level, len(_fronts(selection))):
-        _level_line(axes, one, series_line(number), lw=1.4)
+        look, label = series_line(number), f"{one.strategy} ({saving(one)})"
+        if not isnan(one.overhead.mean):
+            axes.axhline(one.overhead.mean, color=look.colour, ls=look.dashes, lw=1.4, label=label)
 
 
 def _envelope(axes: Axes, selection: Selection) -> None:
@@ -198,7 +212,9 @@ def _label_axes(axes: Axes, selection: Selection) -> None:
     scale, unit = (1e4, " [10⁻⁴]") if fine else (1.0, "")
     axes.xaxis.set_major_formatter(lambda value, _: f"{round(scale * value, 9):g}")
     axes.set_xlabel(f"{quantity_of(limit)}{unit}, {100 * limit.confidence:g} % upper bound")
-    _label_overhead(axes)
+    percent_axis(axes.yaxis)
+    axes.grid(True)
+    axes.set_ylabel(OVERHEAD_LABEL)
 
 
 # --------------------------------------------------------------------------- over the saves
@@ -209,73 +225,33 @@ def saves_figure(selection: Selection, name: str) -> Figure:
 
     A system without an interval is a level line.
     """
-    with style():
-        figure = Figure(figsize=(7.6, 4.6), layout="constrained")
-        axes = figure.add_subplot()
-        for number, strategy in enumerate(dict.fromkeys([*selection.front, *selection.best])):
-            look = series_line(number)
-            front = sorted(selection.front.get(strategy, ()), key=lambda one: one.n_saves)
-            alone = selection.best.get(strategy)
-            if front:
-                n_saves = [_place(one) for one in front]
-                overhead = [one.overhead.mean for one in front]
-                _plot_front(axes, n_saves, overhead, look, strategy)
-            elif alone is not None:
-                _level_line(axes, alone, look, lw=1.2)
-        _mark_choice(axes, selection, _place(selection.chosen))
-        _dress_saves(axes, selection)
-        title_axes(axes, f"Overhead against saves: {name}", _caption(selection))
-        axes.legend(loc="upper right", fontsize=8, frameon=True, facecolor="white", framealpha=0.9)
-    return figure
+    full, chosen = selection.full.overhead.mean, selection.chosen
+    most = 2 * full * ABOVE_FULL if full > 0 else inf
+    every = [_place(one) for front in selection.front.values() for one in front]
+    lines = []
+    for strategy in dict.fromkeys([*selection.front, *selection.best]):
+        front = sorted(selection.front.get(strategy, ()), key=lambda one: one.n_saves)
+        near = [one for one in front if one.overhead.mean <= most]
+        alone = selection.best.get(strategy)
+        if front:
+            lines.append(_series(strategy, [(_place(one), one) for one in near]))
+        elif alone is not None:
+            ends = [(x, alone) for x in (BELOW_ONE, max(every, default=1.0))]
+            lines.append(_series(f"{strategy} ({saving(alone)})", ends))
+    label = f"chosen: {chosen.strategy}, {saving(chosen)}"
+    lines.append(replace(_series(label, [(_place(chosen), chosen)]), kind="points"))
+    x_label = f"saves per job ({BELOW_ONE:g}: none)"
+    panel = Panel("", x_label, OVERHEAD_LABEL, tuple(lines), x_log=True)
+    return chart_figure(Chart(f"Overhead against saves: {name}", _caption(selection), (panel,)))
 
 
 def _place(one: Candidate) -> float:
     return max(float(one.n_saves), BELOW_ONE)
 
 
-def _dress_saves(axes: Axes, selection: Selection) -> None:
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(lambda n, _: "none" if n < 1 else f"{n:,.10g}")
-    decades = [10.0**k for k in range(6) if 10.0**k < 2 * axes.get_xlim()[1]]
-    axes.set_xticks([BELOW_ONE, *decades])
-    axes.minorticks_off()
-    full = selection.full.overhead.mean
-    if not isnan(full) and full > 0:
-        axes.set_ylim(0, 2 * full * ABOVE_FULL)
-    axes.set_xlabel("saves per job")
-    _label_overhead(axes)
-
-
-# --------------------------------------------------------------------------- of both
-
-
-def _plot_front(axes: Axes, x: list[float], y: list[float], look: Line, label: str) -> None:
-    axes.plot(
-        x, y, color=look.colour, marker=look.marker, ls=look.dashes, ms=3.6, lw=1.2, mec="white",
-        mew=0.4, label=label,
-    )  # fmt: skip
-
-
-def _level_line(axes: Axes, one: Candidate, look: Line, lw: float) -> None:
-    if not isnan(one.overhead.mean):
-        label = f"{one.strategy} ({saving(one)})"
-        axes.axhline(one.overhead.mean, color=look.colour, ls=look.dashes, lw=lw, label=label)
-
-
-def _mark_choice(axes: Axes, selection: Selection, x: float) -> None:
-    chosen = selection.chosen
-    if not isnan(chosen.overhead.mean):
-        axes.plot(
-            [x], [chosen.overhead.mean], marker="*", ms=15, color="white", mec=INK, mew=1.3,
-            ls="none", zorder=6, clip_on=False,
-            label=f"chosen: {chosen.strategy}, {saving(chosen)}",
-        )  # fmt: skip
-
-
-def _label_overhead(axes: Axes) -> None:
-    percent_axis(axes.yaxis)
-    axes.grid(True)
-    axes.set_ylabel(OVERHEAD_LABEL)
+def _series(label: str, points: list[tuple[float, Candidate]]) -> Series:
+    x, y = [x for x, _ in points], [100 * one.overhead.mean for _, one in points]
+    return Series(label, floats(x), floats(y))
 
 
 def _caption(selection: Selection) -> str:

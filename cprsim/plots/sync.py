@@ -3,51 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf, nan
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from cprsim.plots.axes import log_scale, title_figure
-from cprsim.plots.style import series_line, style
-from cprsim.sync.load_model import load_model
-from cprsim.sync.simulation import SpeedPoint
+from cprsim.plots.chart import Chart, Panel, Series, floats
+from cprsim.plots.draw_chart import chart_figure
+from cprsim.sync.load_model import LoadModel, load_model
+from cprsim.sync.simulation import SpeedPoint, Throughput
 
-SECONDS = 3600.0
+PER_SECOND = 3.6e6  # of thousands, for one per hour
 N_ON_LINE = 200  # points of the load model's line
 
 
 def sync_figure(curves: Sequence[Sequence[SpeedPoint]], name: str) -> Figure:
     """Left examples per second, right the sync gap, a colour per algorithm."""
-    with style():
-        figure = Figure(figsize=(9.0, 4.1), layout="constrained")
-        speed, gap = figure.subplots(1, 2)
-        for number, curve in enumerate(curves):
-            colour, marker, dashes = series_line(number)
-            look = {"color": colour, "label": curve[0].setting.name}
-            n = np.array([point.setting.n_trainers for point in curve])
-            on_line = np.unique(np.linspace(1, n.max(), N_ON_LINE).round().astype(int))
-            model = [load_model(curve[0].setting.with_trainers(int(x))) for x in on_line]
-            eps = np.array([point.simulated.samples_per_h for point in curve]) / SECONDS
-            modelled = np.array([one.samples_per_h for one in model]) / SECONDS
-            speed.plot(on_line, modelled / 1e3, lw=1.0, color=colour, ls=dashes)
-            speed.plot(n, eps / 1e3, marker, ms=5, ls="none", **look)
-            gap.plot(on_line, _finite([one.gap for one in model]), lw=1.0, color=colour, ls=dashes)
-            gap.plot(n, _finite([point.simulated.gap for point in curve]), marker, ms=5, ls="none",
-                     **look)  # fmt: skip
-        speed.set_ylabel("thousand examples per second")
-        gap.set_ylabel("iterations between synchronisations")
-        log_scale(gap, "y")
-        for axes in (speed, gap):
-            axes.set_xlabel("trainers")
-            axes.set_xlim(left=0)
-            axes.yaxis.grid(True)
-        speed.set_ylim(bottom=0)
-        speed.legend(loc="upper left")
-        title_figure(
-            figure, f"Trainers in step: {name}", "points: simulated; lines: the load model"
-        )
-    return figure
+    speed: list[Series] = []
+    gap: list[Series] = []
+    for curve in curves:
+        setting = curve[0].setting
+        n = floats(point.setting.n_trainers for point in curve)
+        counts = np.unique(np.linspace(1, max(n), N_ON_LINE).round().astype(int))
+        model = [load_model(setting.with_trainers(int(x))) for x in counts]
+        fine = np.linspace(1, max(n), N_ON_LINE)
+        for panel, height in ((speed, _thousand_per_second), (gap, _gap)):
+            line = np.interp(fine, counts, [height(one) for one in model])
+            points = floats(height(point.simulated) for point in curve)
+            panel.append(Series(setting.name, floats(fine), floats(line)))
+            panel.append(Series(setting.name, n, points, kind="points"))
+    panels = (
+        Panel("Throughput", "trainers", "thousand examples per second", tuple(speed)),
+        Panel(
+            "Sync gap", "trainers", "iterations between synchronisations", tuple(gap), y_log=True
+        ),
+    )
+    subtitle = "points: simulated; lines: the load model"
+    return chart_figure(Chart(f"Trainers in step: {name}", subtitle, panels))
 
 
-def _finite(gaps: Sequence[float]) -> list[float]:
-    return [gap if np.isfinite(gap) and gap > 0 else float("nan") for gap in gaps]
+def _thousand_per_second(one: LoadModel | Throughput) -> float:
+    return one.samples_per_h / PER_SECOND
+
+
+def _gap(one: LoadModel | Throughput) -> float:
+    return one.gap if 0 < one.gap < inf else nan

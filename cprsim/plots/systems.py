@@ -27,7 +27,7 @@ from cprsim.systems_compared.words import (
 
 ROW_IN, BAR = 0.36, 0.62
 TOP_IN = 1.15  # title and headings
-AXIS_IN, LEGEND_ROW_IN = 0.55, 0.2
+AXIS_IN, LEGEND_ROW_IN, LEGEND_COLUMNS = 0.55, 0.2, 5
 NAMES_IN, BARS_IN, CELL_IN = 1.45, 3.6, 0.66
 MARKS = {BEST: "★ ", TIED: "≈ "}  # before the name
 
@@ -48,21 +48,17 @@ def systems_figure(comparison: Comparison) -> Figure:
     found = standings(comparison)
     columns = _columns(found)
     parts = _parts(comparison, found)
-    legend_columns, bars_in = (5, BARS_IN)
-    below_in = AXIS_IN + LEGEND_ROW_IN * (-(-len(parts) // legend_columns) + 0.5)
+    below_in = AXIS_IN + LEGEND_ROW_IN * (-(-len(parts) // LEGEND_COLUMNS) + 0.5)
     height = TOP_IN + ROW_IN * len(found) + below_in
-    width = NAMES_IN + bars_in + CELL_IN * len(columns) + 0.15
+    width = NAMES_IN + BARS_IN + CELL_IN * len(columns) + 0.15
     with style():
         figure = Figure(figsize=(width, height))
-        box = (
-            NAMES_IN / width, below_in / height, bars_in / width,
-            ROW_IN * len(found) / height,
-        )  # fmt: skip
-        axes = figure.add_axes(box)
+        sides = (BARS_IN / width, ROW_IN * len(found) / height)
+        axes = figure.add_axes((NAMES_IN / width, below_in / height, *sides))
         _bars(axes, found, parts)
         _cells(axes, found, columns)
         handles = [look_of(part).patch() for part in parts]
-        figure.legend(handles=handles, loc="lower left", ncols=legend_columns, fontsize=8)
+        figure.legend(handles=handles, loc="lower left", ncols=LEGEND_COLUMNS, fontsize=8)
         _title(figure, comparison, height)
     return figure
 

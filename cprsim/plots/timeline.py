@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -71,37 +70,30 @@ class Lane:
     finished: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A lane and the strategy that it belongs to."""
-
-    policy: RecoveryPolicy
-    lane: Lane
-    useful_h: float
-
-
 def timeline_figure(result: Result) -> Figure:
     """Lanes over the whole replication, and below them the first failure from close up."""
     events = {str(k): v for k, v in result.timeline.groupby("strategy", sort=False)}
-    rows = [
-        Row(policy, read_lane(events[policy.name]), result.useful_h) for policy in result.policies
-    ]
-    end_h = shown_until_h([row.lane for row in rows])
-    window = close_up([row.lane for row in rows], end_h)
-    lanes_in = LANE_IN * len(rows)
+    lanes = [read_lane(events[policy.name]) for policy in result.policies]
+    end_h = shown_until_h(lanes)
+    window = close_up(lanes, end_h)
+    lanes_in = LANE_IN * len(lanes)
     heights = [lanes_in] if window is None else [lanes_in, lanes_in]
     with style():
         size_in = (WIDTH_IN, sum(heights) + 0.9 + 0.75 * len(heights))
         figure = Figure(size_in, layout="constrained")
         panels = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
-        _whole(panels[0], rows, result, end_h)
+        _whole(panels[0], lanes, result, end_h)
         if window is not None:
-            _close_up(panels[1], rows, window)
+            _draw(panels[1], lanes, result, window)
+            panels[1].set_facecolor("#fffbec")
+            panels[1].set_title(
+                "Close-up of the first failure", loc="left", fontsize=9, fontweight="bold"
+            )
             panels[0].axvspan(*window, ymin=0, ymax=1, color="#fff3c4", zorder=-5, lw=0)
         for axes in panels:
             axes.locator_params(axis="x", nbins=10)
             axes.set_xlabel("wall time since the start of the job, h")
-        _legend(figure, [row.lane for row in rows], n_columns=6)
+        _legend(figure, lanes)
     return figure
 
 
@@ -117,16 +109,7 @@ def shown_until_h(lanes: list[Lane]) -> float:
 
 
 def close_up(lanes: list[Lane], end_h: float) -> tuple[float, float] | None:
-    """The stretch of wall time around the first failure that shows how each strategy recovers.
-
-    Parameters
-    ----------
-    end_h : how much of the lanes is seen in the whole timeline [h]
-
-    Returns
-    -------
-    Start and end [h], or None where nothing failed.
-    """
+    """Start and end [h] of a stretch around the first failure that shows how each recovers."""
     firsts = [lane.failed_at_h[0] for lane in lanes if lane.failed_at_h]
     if not firsts:
         return None
@@ -145,8 +128,8 @@ def _recovered_at_h(lane: Lane, end_h: float) -> float:
     return next((at_h for at_h in after if at_h > lane.failed_at_h[0]), end_h)
 
 
-def _whole(axes: Axes, rows: list[Row], result: Result, end_h: float) -> None:
-    _draw(axes, rows, (0.0, end_h))
+def _whole(axes: Axes, lanes: list[Lane], result: Result, end_h: float) -> None:
+    _draw(axes, lanes, result, (0.0, end_h))
     if result.useful_h <= end_h:  # else all were given up before
         axes.axvline(result.useful_h, color=INK, lw=0.9, ls=(0, (4, 3)), zorder=0.5)
         axes.annotate(
@@ -154,45 +137,36 @@ def _whole(axes: Axes, rows: list[Row], result: Result, end_h: float) -> None:
             xycoords=("data", "axes fraction"), textcoords="offset points",
             ha="right" if result.useful_h > end_h / 2 else "left", fontsize=7.5, color=CAPTION,
         )  # fmt: skip
-    for y, row in _stacked(rows):
+    for y, lane in enumerate(reversed(lanes)):
+        ending = _ending(lane, result.useful_h, end_h)
         axes.annotate(
-            _ending(row, end_h), (min(row.lane.end_h, end_h), y + 0.21), (6, 0),
+            ending, (min(lane.end_h, end_h), y + 0.21), (6, 0),
             textcoords="offset points", va="center", fontsize=8, annotation_clip=False,
         )  # fmt: skip
     title = f"Replication {result.timeline_replication} of {result.name}"
     axes.set_title(title, loc="left", fontweight="bold", pad=18)
 
 
-def _ending(row: Row, shown_h: float) -> str:
-    """What stands at the end of a lane; an arrow where the lane goes on beyond the axis."""
-    ended = hours(row.lane.end_h)
-    if row.lane.end_h > shown_h:
+def _ending(lane: Lane, useful_h: float, shown_h: float) -> str:
+    """What stands at the end of a lane; an arrow where the lane continues beyond the axis."""
+    ended = hours(lane.end_h)
+    if lane.end_h > shown_h:
         ended = f"\N{RIGHTWARDS ARROW} {ended}"
-    if not row.lane.finished:
+    if not lane.finished:
         return f"{ended},\nnot finished"
-    return f"{ended}\n+{percent(row.lane.end_h / row.useful_h - 1)}"
+    return f"{ended}\n+{percent(lane.end_h / useful_h - 1)}"
 
 
-def _close_up(axes: Axes, rows: list[Row], window: tuple[float, float]) -> None:
-    _draw(axes, rows, window)
-    axes.set_facecolor("#fffbec")
-    axes.set_title("Close-up of the first failure", loc="left", fontsize=9, fontweight="bold")
-
-
-def _stacked(rows: list[Row]) -> list[tuple[float, Row]]:
-    """Each row with the height at which its lane lies, the first on top."""
-    return [(float(len(rows) - 1 - i), row) for i, row in enumerate(rows)]
-
-
-def _draw(axes: Axes, rows: list[Row], window: tuple[float, float]) -> None:
+def _draw(axes: Axes, lanes: list[Lane], result: Result, window: tuple[float, float]) -> None:
+    """All lanes within a window, the first on top."""
     axes.set_xlim(*window)
-    axes.set_ylim(-0.32, len(rows) - 0.2)
-    for y, row in _stacked(rows):
-        lane = visible(row.lane, window)
+    axes.set_ylim(-0.32, len(lanes) - 0.2)
+    for i, (policy, whole) in enumerate(zip(result.policies, lanes, strict=True)):
+        y, lane = float(len(lanes) - 1 - i), visible(whole, window)
         _draw_strip(axes, y, lane, window)
         _draw_saves(axes, y, lane)
-        _draw_failures(axes, y, lane, window)
-        _name(axes, y, row.policy, row.useful_h)
+        _draw_failures(axes, y + MARKS, lane, window)
+        _name(axes, y, policy, result.useful_h)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.xaxis.grid(True)
@@ -248,24 +222,18 @@ def _draw_saves(axes: Axes, y: float, lane: Lane) -> None:
 
 
 def _draw_failures(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
+    """Marks over the strip, and arrows from each failure back to the state that it left."""
     crowded = len(lane.failed_at_h) > N_READABLE
     axes.plot(
-        lane.failed_at_h, [y + MARKS] * len(lane.failed_at_h),
+        lane.failed_at_h, [y] * len(lane.failed_at_h),
         ls="", marker="v", ms=3 if crowded else 6.5, color=INK, mec="white", mew=0.4, zorder=6,
     )  # fmt: skip
-    _draw_setbacks(axes, y + MARKS, lane, window)
-
-
-def _draw_setbacks(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
-    """Arrows over the strip, from each failure back to the state that it left the job with."""
     colour = LOOKS["lost"].colour
     if len(lane.setbacks) > N_READABLE:
         lines = [[(setback.at_h, y), (setback.back_to_h, y)] for setback in lane.setbacks]
         axes.add_collection(LineCollection(lines, colors=colour, alpha=0.35), autolim=False)
         return
-    figure = axes.get_figure(root=True)
-    assert figure is not None, "the lanes are drawn into a figure"
-    width_points = 72 * (figure.get_figwidth() - NOT_LANES_IN)
+    width_points = 72 * (WIDTH_IN - NOT_LANES_IN)
     for setback in lane.setbacks:
         points = (setback.at_h - setback.back_to_h) / (window[1] - window[0]) * width_points
         arrow = FancyArrowPatch(
@@ -277,7 +245,7 @@ def _draw_setbacks(axes: Axes, y: float, lane: Lane, window: tuple[float, float]
         axes.add_patch(arrow)
 
 
-def _legend(figure: Figure, lanes: list[Lane], n_columns: int) -> None:
+def _legend(figure: Figure, lanes: list[Lane]) -> None:
     handles: list[object] = [look_of(activity).patch() for activity in activities(lanes)]
     lost, save = LOOKS["lost"].colour, LOOKS["save"].colour
     if any(lane.failed_at_h for lane in lanes):
@@ -296,7 +264,7 @@ def _legend(figure: Figure, lanes: list[Lane], n_columns: int) -> None:
         handles.append(
             Line2D([], [], ls="", marker="x", mew=1.4, color=INK, label="save abandoned")
         )
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), n_columns))
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 6))
 
 
 # --------------------------------------------------------------------------- lanes from events
@@ -369,22 +337,18 @@ def _visible_spans(
         return inside
     edges = np.linspace(max(window[0], inside[0].start_h), min(window[1], inside[-1].end_h), n_bins)
     bounds = np.array([inside[0].start_h, *(span.end_h for span in inside)])
-    activities = sorted({span.activity for span in inside})
-    hours = [
-        np.diff(np.interp(edges, bounds, np.cumsum([0.0, *_hours_of(activity, inside)])))
-        for activity in activities
-    ]
+    names = sorted({span.activity for span in inside})
+    hours = []
+    for name in names:
+        of_name = [span.hours if span.activity == name else 0.0 for span in inside]
+        hours.append(np.diff(np.interp(edges, bounds, np.cumsum([0.0, *of_name]))))
     most = np.argmax(hours, axis=0)
     firsts = np.flatnonzero(np.diff(most, prepend=-1))
     ends = edges[np.append(firsts[1:], len(most))]
     return tuple(
-        Span(float(start_h), float(end_h), activities[number])
+        Span(float(start_h), float(end_h), names[number])
         for start_h, end_h, number in zip(edges[firsts], ends, most[firsts], strict=True)
     )
-
-
-def _hours_of(activity: str, spans: tuple[Span, ...]) -> Iterator[float]:
-    return (span.hours if span.activity == activity else 0.0 for span in spans)
 
 
 def _spans(events: pd.DataFrame) -> tuple[Span, ...]:

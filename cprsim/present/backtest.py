@@ -222,14 +222,9 @@ def _job(one: Backtest) -> dict[str, Any]:
         "clock": facts.clock.value,
         "why_clock": facts.why_clock,
         "useful_h": facts.useful_h,
-        "costs_h": {
-            "save": facts.save_h,
-            "load": facts.load_h,
-            "detect": facts.detect_h,
-            "reschedule": facts.reschedule_h,
-        },
+        "costs_h": facts.costs_h,
         "observed_h": interval(one.observed_h),
-        "observed_parts_h": one.observed_parts_h,
+        "observed_parts_h": {name: of.mean for name, of in one.ledger.parts.items() if of.mean > 0},
         "systems": [
             {
                 "name": each.system,

@@ -1,4 +1,4 @@
-"""Charts that are kept as data: the figure in two widths, and its numbers as tables."""
+"""Charts that are kept as data: the figure, and its numbers as tables."""
 
 from __future__ import annotations
 

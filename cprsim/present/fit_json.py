@@ -7,23 +7,17 @@ from typing import Any
 
 from cprsim.codec import finite_or_none
 from cprsim.estimate import Estimate, interval
-from cprsim.fitting.by_group import ByGroup
-from cprsim.fitting.causes import AGES_H, CauseFragment, OfCause
+from cprsim.fitting.causes import AGES_H, ByCause
 from cprsim.fitting.correlation import WORST_FRACTION
-from cprsim.fitting.domains import ByDomain
 from cprsim.fitting.families import Fit
 from cprsim.fitting.goodness import Judged
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.observation import Observation, n_failures, node_hours
 from cprsim.fitting.posterior_check import Compared
-from cprsim.fitting.random_rate import RandomRate
-from cprsim.fitting.rate_change import Change
-from cprsim.fitting.rates import Rates
-from cprsim.fitting.since_last import Since
+from cprsim.fitting.report import FitReport
 from cprsim.fitting.trace_fit import Subject
 from cprsim.fitting.trend import Trend
-from cprsim.present.fit import FitReport, is_beyond
 
 
 def fit_as_json(report: FitReport, figures: list[Path]) -> dict[str, Any]:
@@ -58,14 +52,12 @@ def fit_as_json(report: FitReport, figures: list[Path]) -> dict[str, Any]:
                 "aic": form.aic,
                 "parameters": {p.name: _interval(p) for p in form.parameters},
                 "mean_h": finite_or_none(form.lifetime.mean_h),
-                "extrapolated": is_beyond(form, fitted),
+                "extrapolated": form.extrapolates(fitted.outages.window_h),
                 "fitted_every": form.fitted_every,
             }
             for form in forms
         ],
         "trend": _trend_object(fitted.trend),
-        "rates": report.rates and _rates_object(report.rates),
-        "random_rate": report.random and _random_object(report.random),
         "circle": [_compared_object(one) for one in report.circle],
         "no_circle": report.why_no_circle or None,
         "notes": list(fitted.warnings),
@@ -79,7 +71,14 @@ def fit_as_json(report: FitReport, figures: list[Path]) -> dict[str, Any]:
         "fragment": report.text,
         "job_fragment": report.simpler or report.text,
         "figures": [str(path) for path in figures],
-    }
+    } | (
+        {}
+        if report.by_cause is None
+        else {
+            "causes": causes_as_json(report.by_cause),
+            "fragment_of_causes": report.by_cause.fragment,
+        }
+    )
 
 
 def _observation_object(observed: Observation) -> dict[str, Any]:
@@ -110,32 +109,6 @@ def _trend_object(trend: Trend) -> dict[str, Any]:
         "laplace_z": finite_or_none(trend.laplace_z),
         "borders_h": list(trend.borders_h),
         "rates_per_h": list(trend.rates_per_h),
-    }
-
-
-def _rates_object(found: Rates) -> dict[str, Any]:
-    return {
-        "model": found.name,
-        "held_out": {
-            name: {"gain": finite_or_none(gain), "standard_error": finite_or_none(error)}
-            for name, gain, error in found.gains
-        },
-        "borders_h": list(found.borders_h),
-        "pieces_per_h": [_plain(one) for one in found.pieces_per_h],
-        "now_per_h": _plain(found.now_per_h),
-        "slope_per_h": found.slope_per_h and _plain(found.slope_per_h),
-        "dispersion": found.dispersion,
-    }
-
-
-def _random_object(found: RandomRate) -> dict[str, Any]:
-    return {
-        "claimed": found.is_claimed,
-        "gain": finite_or_none(found.gain),
-        "variance": interval(found.variance),
-        "lasts_h": interval(found.lasts_h),
-        "shortest_h": found.shortest_h,
-        "longest_h": found.longest_h,
     }
 
 
@@ -195,10 +168,8 @@ def _interval(estimate: Parameter) -> dict[str, float | None]:
     }
 
 
-def causes_as_json(
-    causes: tuple[OfCause, ...], written: tuple[CauseFragment, ...]
-) -> list[dict[str, Any]]:
-    """The same for scripts, in the same order."""
+def causes_as_json(found: ByCause) -> list[dict[str, Any]]:
+    """An object for each cause, in the same order."""
     return [
         {
             "cause": one.name,
@@ -209,66 +180,7 @@ def causes_as_json(
             "uptimes": one.uptimes and _uptimes_object(one.uptimes),
             "not_fitted": one.why_not or None,
             "cumulative_incidence": {f"{age_h:g} h": one.incidence.at(age_h) for age_h in AGES_H},
-            "fragment": each.text or f"# no fragment: {each.why_not}\n",
+            "fragment": each if isinstance(each, str) else f"# no fragment: {each}\n",
         }
-        for one, each in zip(causes, written, strict=True)
+        for one, each in zip(found.causes, found.fragments, strict=True)
     ]
-
-
-def groups_as_json(found: ByGroup) -> dict[str, Any]:
-    """The same for scripts, in the same order."""
-    return {
-        "column": found.column,
-        "nodes_of_no_group": found.n_nodes_apart,
-        "groups": [
-            {
-                "group": one.name,
-                "nodes": one.n_nodes,
-                "n_failures": one.n_failures,
-                "rate_per_h": _plain(one.rate_per_h),
-                "hazard_ratio": one.ratio and _plain(one.ratio),
-                "uptimes": one.uptimes and _uptimes_object(one.uptimes),
-                "not_fitted": one.why_not or None,
-                "fragment": text,
-            }
-            for one, text in zip(found.groups, found.fragments, strict=True)
-        ],
-    }
-
-
-def domains_as_json(found: ByDomain) -> dict[str, Any]:
-    """The same for scripts."""
-    one = found.fitted
-    return {
-        "column": one.column,
-        "domains": one.n_domains,
-        "nodes_each": one.n_nodes_each,
-        "within_h": one.within_h,
-        "shocks": one.n_shocks,
-        "by_chance": one.by_chance,
-        "share_of_failures": one.share_of_failures,
-        "rate_per_h": _plain(one.rate_per_h),
-        "struck": _plain(one.struck),
-        "fragment": found.text,
-    }
-
-
-def since_as_json(since: Since) -> dict[str, Any]:
-    """The same for scripts."""
-    return {
-        "since": since.before.ends,
-        "plain": _change_object(since.plain),
-        "bunching": since.dispersion,
-        "allowing_for_bunching": since.allowing and _change_object(since.allowing),
-    }
-
-
-def _change_object(one: Change) -> dict[str, Any]:
-    numbers = ("p_value", "power_of_doubling", "least_noticed")
-    return {
-        "n_before": one.n_before,
-        "n_since": one.n_since,
-        "is_change": one.is_change,
-        **interval(one.ratio, mean="ratio"),
-        **{name: finite_or_none(getattr(one, name)) for name in numbers},
-    }

@@ -18,7 +18,6 @@ from cprsim.plots.save import Draw
 from cprsim.plots.selection import selection_figures
 from cprsim.plots.sweep import sweep_figures
 from cprsim.plots.systems import systems_figures
-from cprsim.plots.systems_map import systems_map_figures
 from cprsim.present.comparison import LETTERS, different_inputs, overview_of_runs
 from cprsim.present.curve import document_of_curve, inputs_of_curve
 from cprsim.present.document import Document, ResultsPage
@@ -28,7 +27,6 @@ from cprsim.present.run import document_of_run
 from cprsim.present.selection import document_of_selection
 from cprsim.present.sweep import document_of_sweep
 from cprsim.present.systems import document_of_systems
-from cprsim.present.systems_map import document_of_map
 from cprsim.reproduce.runner import SUMMARY, read_reproduced
 from cprsim.results.inputs import inputs_of
 from cprsim.results.manifest import read_manifest
@@ -38,7 +36,6 @@ from cprsim.selector.folder import SELECTION, Selected, load_selected
 from cprsim.sweeps.folder import ABOUT as ABOUT_SWEEP
 from cprsim.sweeps.folder import load_sweep
 from cprsim.systems_compared.folder import BESIDE, load_comparison
-from cprsim.systems_compared.map_folder import MAP, load_map
 
 
 def _by_manifest(result: Any) -> dict[str, str]:
@@ -79,7 +76,6 @@ KINDS: dict[str, ResultKind] = {
     "comparison of systems": ResultKind(
         BESIDE, load_comparison, document_of_systems, systems_figures
     ),
-    "map of systems": ResultKind(MAP, load_map, document_of_map, systems_map_figures),
     "run": ResultKind(JOB, load_result, document_of_run, run_figures, overview_of_runs),
     "reproduction": ResultKind(
         SUMMARY, read_reproduced, document_of_reproduction, None, overview_of_reproductions

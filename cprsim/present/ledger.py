@@ -1,4 +1,4 @@
-"""A ledger of jobs: where the hours went, over time, and the worst incidents."""
+"""A ledger of jobs: where the hours went, and the worst incidents."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from typing import Any
 from cprsim.codec import finite_or_none as plain
 from cprsim.estimate import NO_NUMBER, Estimate, interval
 from cprsim.history.ledger import INFERRED, LEDGER_PARTS, Charged, JobLedger
-from cprsim.history.summing import CalendarPeriod, of_all, over_time, worst
-from cprsim.plots.chart import Chart, Panel, Series
-from cprsim.present.charts import chart_blocks
+from cprsim.history.summing import of_all, worst
 from cprsim.present.document import (
     Block,
     Cell,
@@ -43,8 +41,6 @@ def ledger_blocks(jobs: Sequence[JobLedger], notes: Sequence[str]) -> list[Block
     ]
     if len(jobs) > 1:
         blocks.append(_jobs(jobs, MOST_JOBS_BRIEF))
-    if len(periods := over_time(jobs)) > 1:
-        blocks.append(_periods(periods))
     if incidents := worst(jobs):
         blocks.append(_incidents(incidents, jobs))
     return [*blocks, Words(inferred_lines(jobs, notes))]
@@ -67,7 +63,6 @@ def document_of_ledger(jobs: Sequence[JobLedger], notes: Sequence[str]) -> Docum
         ],
         sections=[
             Section("All hours", [_parts(jobs)]),
-            Section("Over time", _over_time(jobs)),
             Section("The worst incidents", [_incidents(worst(jobs), jobs)]),
             Section("Job by job", [_jobs(jobs, MOST_JOBS)]),
         ],
@@ -139,24 +134,6 @@ def _job_row(job: JobLedger) -> list[str | Cell]:
     ]
 
 
-def _periods(periods: Sequence[CalendarPeriod]) -> Table:
-    rows = [
-        [
-            _date(one.from_ns),
-            hours_text(one.wall_h),
-            f"{one.ettr:.3f}",
-            f"{one.steps_per_h:,.5g}" if isfinite(one.steps_per_h) else NO_NUMBER,
-            str(one.n_failures),
-        ]
-        for one in periods
-    ]
-    return Table(
-        "Over time",
-        row_columns("from", "wall h", "ETTR", "steps/h", "failures"),
-        rows,
-    )
-
-
 def _incidents(incidents: Sequence[Charged], jobs: Sequence[JobLedger]) -> Table:
     begins_ns = {job.job: job.begins_ns for job in jobs}
     return Table(
@@ -186,27 +163,6 @@ def _incident_row(one: Charged, begins_ns: int) -> list[str | Cell]:
         Cell(parts, max(one.parts_h, key=lambda name: one.parts_h[name], default="")),
         Cell(where, where[:18]),
     ]
-
-
-def _over_time(jobs: Sequence[JobLedger]) -> list[Block]:
-    periods = over_time(jobs)
-    busy = [one for one in periods if one.wall_h > 0]
-    if len(busy) < 2:
-        return [Words(["The logs are too short to say anything of it."])]
-    begins = periods[0].from_ns
-    at_d = tuple((one.from_ns - begins) / 86_400e9 for one in busy)
-    ettr = Series("all jobs", at_d, tuple(one.ettr for one in busy), kind="steps")
-    failures = Series("failures", at_d, tuple(float(one.n_failures) for one in busy), kind="steps")
-    return chart_blocks(
-        Chart(
-            title="ETTR and failures over time",
-            subtitle="Equal stretches of the calendar, all jobs together.",
-            panels=(
-                Panel("ETTR", "days since the first job began", "useful / wall hours", (ettr,)),
-                Panel("Failures", "days since the first job began", "failures", (failures,)),
-            ),
-        )
-    )
 
 
 def hours_text(value: float) -> str:
@@ -239,16 +195,6 @@ def ledger_as_json(jobs: Sequence[JobLedger], notes: Sequence[str]) -> dict[str,
         "n_saves": total.n_saves,
         "hours": {name: interval(one) for name, one in total.hours.items()},
         "jobs": [_job(job) for job in jobs],
-        "over_time": [
-            {
-                "from_unix_nano": one.from_ns,
-                "wall_h": one.wall_h,
-                "ettr": plain(one.ettr),
-                "steps_per_h": plain(one.steps_per_h),
-                "n_failures": one.n_failures,
-            }
-            for one in over_time(jobs)
-        ],
         "worst_incidents": [_incident(one) for one in worst(jobs)],
         "inferred": {name: sum(job.inferred[name] for job in jobs) for name in INFERRED},
         "notes": list(notes),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -31,9 +31,6 @@ from cprsim.results.words import count, hours, suited, ten_thousandths, with_int
 from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.sweeps.folder import SweepResult
 from cprsim.sweeps.summary import Extreme, StrategySummary, summaries
-
-if TYPE_CHECKING:
-    pass
 
 MOST_ROWS = 200  # of the table of all points; the rest is in sweep.csv
 CAPTIONS = {
@@ -155,9 +152,10 @@ def _amount(cost: Estimate | None) -> str:
 
 def cheapest_point(result: SweepResult) -> list[str]:
     """Which strategy is the cheapest in all, and where, if there are prices."""
+    shares = cheapest_shares(result)
     best = result.cheapest
     if best is None:
-        return []
+        return shares
     names = _short_names(result)
     there = {axis.column: best[axis.column] for axis in result.axes}
     where = ", ".join(_at(key, names[key], v) for key, v in there.items() if not pd.isna(v))
@@ -165,7 +163,17 @@ def cheapest_point(result: SweepResult) -> list[str]:
     at = f" at {where}" if where else " at the scenario's own values"
     counted = "" if len(result.of(f"{COST_MONTH} {ACCURACY}")) else ", accuracy not counted"
     words = f"Cheapest in all{counted}: {best['strategy']}{at}"
-    return [f"{words}, {amount} for 730.5 h of useful work."]
+    return [*shares, f"{words}, {amount} for 730.5 h of useful work."]
+
+
+def cheapest_shares(result: SweepResult) -> list[str]:
+    """At how many points each strategy is the cheapest, where there are several."""
+    counts = result.cheapest_by_point["strategy"].value_counts()
+    if len(result.strategies) < 2 or counts.empty:
+        return []
+    what = "Least overhead" if result.currency is None else "Cheapest"
+    parts = (f"{name} at {n:,} of {count(result.n_points, 'point')}" for name, n in counts.items())
+    return [f"{what}: {'; '.join(parts)}."]
 
 
 def _loss(found: Estimate | None) -> str:

@@ -8,18 +8,14 @@ holders: what is left decides where the job goes back to.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from cprsim.rehearsal.log import FactKind
-from cprsim.rehearsal.messages import Message
+from cprsim.rehearsal.nodes import JobProcess
 from cprsim.rehearsal.orders import DueSave, Orders
 from cprsim.rehearsal.store import SaveFiles
 from cprsim.rehearsal.trainer import DENSE
-
-Ask = Callable[..., Coroutine[Any, Any, Message]]  # slot, kind, fields
-Note = Callable[..., None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +34,16 @@ class _InFlight:
 
 
 class SavesBehind:
-    """The saves behind one job.
-
-    Parameters
-    ----------
-    ask, send : a slot's process something
-    address : of a slot's process
-    note : a fact of the run
-    """
+    """The saves behind one job; `note` notes a fact of the run."""
 
     def __init__(
         self,
         orders: Orders,
         store: SaveFiles,
-        ask: Ask,
-        send: Callable[..., None],
-        address: Callable[[int], str],
-        note: Note,
+        nodes: Mapping[int, JobProcess],
+        note: Callable[..., None],
     ) -> None:
-        self._orders, self._store = orders, store
-        self._ask, self._send, self._address, self._note = ask, send, address, note
+        self._orders, self._store, self._nodes, self._note = orders, store, nodes, note
         self._in_flight: dict[int, _InFlight] = {}
         self._capturing: tuple[int, int, int] | None = None  # number, kind, position
         self._wiped: set[int] = set()  # servers whose memory went since the last copies ...
@@ -86,7 +72,9 @@ class SavesBehind:
             await self._one_over([one for one in self._in_flight.values() if one.kind == due.kind])
         self._note(FactKind.SAVE_STARTED, number=number)
         self._capturing = number, due.kind, position
-        asks = [self._ask(s, "capture", save=number, seconds=how.stall_s) for s in self._slots]
+        asks = [
+            self._nodes[s].ask("capture", save=number, seconds=how.stall_s) for s in self._slots
+        ]
         await asyncio.gather(*asks)
         self._capturing = None
         self._note(FactKind.SAVE_RESUMED, number=number)
@@ -109,8 +97,7 @@ class SavesBehind:
         to_peers, seconds = self._orders.behind[kind].to_peers, self._orders.behind[kind].behind_s
         answers = await asyncio.gather(
             *(
-                self._ask(
-                    slot, "write", save=number, seconds=seconds, to_peers=to_peers,
+                self._nodes[slot].ask("write", save=number, seconds=seconds, to_peers=to_peers,
                     peers=self._peers_of(slot) if to_peers else [],
                 )
                 for slot in self._servers
@@ -118,9 +105,10 @@ class SavesBehind:
         )  # fmt: skip
         trainers = self._slots[self._orders.n_servers :]
         answers += [
-            await self._ask(slot, "write", save=number, to_peers=to_peers) for slot in trainers
+            await self._nodes[slot].ask("write", save=number, to_peers=to_peers)
+            for slot in trainers
         ]
-        heard = await asyncio.gather(*(self._ask(slot, "where") for slot in self._slots))
+        heard = await asyncio.gather(*(self._nodes[slot].ask("where") for slot in self._slots))
         if any(answer.kind == "failed" for answer in answers):
             self._abandon(number)
         else:
@@ -129,7 +117,7 @@ class SavesBehind:
             self._commit(kind, number, position, n_bytes, at)
 
     def _peers_of(self, server: int) -> list[str]:
-        return [self._address(other) for other in self._orders.holders[server]]
+        return [self._nodes[other].address for other in self._orders.holders[server]]
 
     def _commit(self, kind: int, number: int, position: int, n_bytes: int, at: int) -> None:
         """The save counts; the job has come to `at` meanwhile."""
@@ -144,13 +132,13 @@ class SavesBehind:
         self.bytes_saved += n_bytes
         del self._in_flight[number]
         for slot in self._slots:
-            self._send(slot, "commit", save=number, to_peers=to_peers)
+            self._nodes[slot].send("commit", save=number, to_peers=to_peers)
 
     def _abandon(self, number: int) -> None:
         self._note(FactKind.SAVE_ABANDONED, number=number)
         self._in_flight.pop(number, None)
         for slot in self._slots:
-            self._send(slot, "abandon", save=number)
+            self._nodes[slot].send("abandon", save=number)
         self._store.install(DENSE, until=number)
 
     async def until_whole(self, position: int) -> None:
@@ -208,17 +196,16 @@ class SavesBehind:
     async def recall(self, content: SavedContent) -> None:
         """All go back to a content in memory; servers that were replaced get their rows first."""
         for server in self._servers:
-            self._send(server, "stop")
+            self._nodes[server].send("stop")
         await asyncio.gather(*(self._lend(server, content) for server in self._lacking))
         self._lacking.clear()
         whole = next(server for server in self._servers if server not in self._wiped)
         asks = (
-            self._ask(
-                slot,
+            self._nodes[slot].ask(
                 "recall",
                 save=content.number,
                 position=content.position,
-                peer=self._address(whole),
+                peer=self._nodes[whole].address,
             )
             for slot in self._slots
         )
@@ -227,7 +214,8 @@ class SavesBehind:
     async def _lend(self, server: int, content: SavedContent) -> None:
         """A peer sends a replacement its rows."""
         holders = self._orders.holders[server]
-        await self._ask(
-            next(one for one in holders if one not in self._wiped), "lend", who=str(server),
-            save=content.number, peer=self._address(server), seconds=self._orders.fetch_s,
+        holder = next(one for one in holders if one not in self._wiped)
+        await self._nodes[holder].ask(
+            "lend", who=str(server), save=content.number, peer=self._nodes[server].address,
+            seconds=self._orders.fetch_s,
         )  # fmt: skip

@@ -87,14 +87,7 @@ def _positions(orders: Orders, material: Material, n: int) -> list[int]:
 
 
 def extra(ran: FinishedRun, share_of_whole: float, stall_s: float) -> float:
-    """What a sub-save takes beside its bytes: choosing rows, waiting for all who write.
-
-    Parameters
-    ----------
-    ran : a run of sub-saves without failures
-    share_of_whole : bytes of such a sub-save over those of a whole save
-    stall_s : of a whole save
-    """
+    """What a sub-save takes beside its bytes: choosing rows, waiting for all who write."""
     return max(0.0, mean(_stalls_s(ran.facts)) - min(share_of_whole, 1.0) * stall_s)
 
 

@@ -1,6 +1,6 @@
 """The warmed parent of all workers: it has imported and read everything, and forks on demand.
 
-    python -m cprsim.rehearsal.fork_server FOLDER    one JSON line on stdin asks for one process
+    python -m cprsim.rehearsal.fork_server FOLDER    one address on stdin asks for one process
 
 It is killed when the supervisor ends, and ends when its input does; its children with it.
 """
@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from cprsim.foreign import parse_json
 from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import optimizer_for
 from cprsim.kernel.trackers import TRACKERS
@@ -75,9 +74,8 @@ def main() -> None:
     os.write(TO_SUPERVISOR, b"warm\n")
     own = os.getpid()
     for line in sys.stdin:
-        asked = parse_json(line.encode())
         if os.fork() == 0:
-            work(inherited, asked["address"], asked["key"], own)
+            work(inherited, line.rstrip("\n"), own)
 
 
 if __name__ == "__main__":

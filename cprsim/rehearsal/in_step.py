@@ -21,10 +21,6 @@ def counts(answers: Iterable[Message]) -> bool:
     """Whether a batch counts in which a halt has found trainers.
 
     If it does for anybody, dead or alive, then all who live have all its parts.
-
-    Parameters
-    ----------
-    answers : of all who live, to the halt: `halted` at a position, or `undecided` before a batch
     """
     stand = [(int(one.fields["position"]), bool(one.fields.get("whole"))) for one in answers]
     before = min(position for position, _ in stand)
@@ -32,13 +28,7 @@ def counts(answers: Iterable[Message]) -> bool:
 
 
 class PartsExchange:
-    """The parts of a batch that trainers in step send each other.
-
-    Parameters
-    ----------
-    part : number of the own part
-    layers : what a replacement is given
-    """
+    """The parts of a batch that trainers in step send each other."""
 
     def __init__(self, worker: Worker, name: str, part: int, layers: Callable[[], Arrays]) -> None:
         self._worker, self._part, self._layers = worker, part, layers

@@ -28,13 +28,7 @@ def keep(
 ) -> Result | None:
     """Write the results folder; None where no run of any strategy was valid.
 
-    Parameters
-    ----------
-    target : of the scenario; what was measured decides the folder too
-
-    Raises
-    ------
-    ResultError : it can't be written
+    Raises ResultError: it can't be written.
     """
     shown = [policy for policy in rehearsal.policies if rehearsal.of(policy)]
     if not shown:

@@ -120,14 +120,7 @@ class _LogBuilder:
 def event_log(
     facts: Sequence[RunFact], orders: Orders, n_samples: int, replication: int
 ) -> EventLog:
-    """The log of one run.
-
-    Parameters
-    ----------
-    facts : in the order of their instants
-    n_samples : of the whole run: the job's useful work
-    replication : number that its rows carry
-    """
+    """The log of one run."""
     course = _LogBuilder(orders)
     course.add(0.0, EventKind.STARTED)
     known = list(_in_order(facts, range(orders.n_servers, orders.n_slots)))

@@ -1,11 +1,9 @@
-"""The processes of a session as the supervisor knows them: forked, greeted, watched, killed."""
+"""The processes of a session as the supervisor knows them: forked, watched, killed."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import secrets
 import select
 import signal
 import subprocess
@@ -23,12 +21,12 @@ from typing import Any
 import cprsim
 from cprsim.errors import WorkerError
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.messages import Assembler, Message, MessageError, address_in, packed, peer_of
+from cprsim.rehearsal.messages import Assembler, Message, packed, pid_of
 from cprsim.results.publish import remove_leftovers, workshop
 from cprsim.whole_file import naming
 
 START_S = 120.0  # at most until the fork server is warm: it may have to compile
-FORK_S = 30.0  # at most until a forked process has greeted
+FORK_S = 30.0  # at most until a forked process has connected
 MOST_PATH = 80  # characters of the folder that sockets lie in; a socket's name has 107
 END_S = 10.0  # at most until all are gone
 
@@ -53,27 +51,19 @@ class JobProcess(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self.pid, uid = peer_of(transport.get_extra_info("socket"))
-        if uid != os.getuid():
-            transport.abort()
-            return
+        self.pid = pid_of(transport.get_extra_info("socket"))
         with suppress(ProcessLookupError):
             self._pidfd = os.pidfd_open(self.pid)
+        self._group.greet(self)
 
     def data_received(self, data: bytes) -> None:
-        try:
-            for message in self._assembler.feed(data):
-                self.take(message)
-        except MessageError:
-            assert self._transport is not None
-            self._transport.abort()
+        for message in self._assembler.feed(data):
+            self.take(message)
 
     def take(self, message: Message) -> None:
         """Take in a message of the process."""
         fields = message.fields
-        if message.kind == "hello":
-            self._group.greet(self, str(fields.get("key")))
-        elif message.kind == "beat":
+        if message.kind == "beat":
             self.beat_at, self.account = float(fields["at"]), dict(fields["account"])
         elif "re" in fields:
             future = self._waiting.pop(int(fields["re"]), None)
@@ -129,26 +119,17 @@ class ProcessGroup:
     def __init__(self, fork_server: ForkServer, name: str) -> None:
         self._spares: deque[JobProcess] = deque()
         self._greeted = asyncio.Event()
-        self._fork_server, self._key = fork_server, secrets.token_hex(16)
-        self.address = address_in(fork_server.folder, f"{name}.sock")
+        self._fork_server, self.address = fork_server, str(fork_server.folder / f"{name}.sock")
         self.nodes: list[JobProcess] = []
         self._server: asyncio.Server | None = None
 
-    def connected(self) -> JobProcess:
-        """Who is at the other end of a new connection."""
-        return JobProcess(self)
-
     async def open(self) -> None:
-        """Be there for processes that greet."""
+        """Be there for processes that connect."""
         loop = asyncio.get_running_loop()
-        path = self.address.partition(":")[2]
-        self._server = await loop.create_unix_server(self.connected, path)
+        self._server = await loop.create_unix_server(lambda: JobProcess(self), self.address)
 
-    def greet(self, node: JobProcess, key: str) -> None:
+    def greet(self, node: JobProcess) -> None:
         """Take in a process that has connected: it is a spare."""
-        if not secrets.compare_digest(key, self._key):
-            node.forget()
-            return
         self.nodes.append(node)
         self._spares.append(node)
         self._greeted.set()
@@ -156,7 +137,7 @@ class ProcessGroup:
     def fork(self, n: int) -> None:
         """Ask for some more processes."""
         for _ in range(n):
-            self._fork_server.fork(self.address, self._key)
+            self._fork_server.fork(self.address)
 
     async def take(self) -> JobProcess:
         """A living spare. Raises WorkerError where none comes up in time."""
@@ -183,7 +164,7 @@ class ProcessGroup:
             await asyncio.sleep(0.005)
         for node in self.nodes:
             node.forget()
-        Path(self.address.partition(":")[2]).unlink(missing_ok=True)
+        Path(self.address).unlink(missing_ok=True)
 
 
 class ForkServer:
@@ -230,16 +211,12 @@ class ForkServer:
 
     _process: subprocess.Popen[str] | None = None
 
-    def group(self, name: str) -> ProcessGroup:
-        """The processes of a run."""
-        return ProcessGroup(self, name)
-
-    def fork(self, address: str, key: str) -> None:
+    def fork(self, address: str) -> None:
         """Fork one process, which connects to an address."""
         assert self._process is not None
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps({"address": address, "key": key}) + "\n")
+            self._process.stdin.write(f"{address}\n")
             self._process.stdin.flush()
         except OSError as error:
             raise WorkerError("the parent process of the rehearsal is gone") from error

@@ -113,13 +113,7 @@ def saves_due(
 ) -> tuple[DueSave, ...]:
     """The saves of a run under a policy, in order.
 
-    Parameters
-    ----------
-    on_grid : the position between two batches that is nearest to a number of samples
-
-    Raises
-    ------
-    ParameterError : two saves would fall between the same two batches
+    Raises ParameterError: two saves would fall between the same two batches.
     """
     if policy.system is not None:
         kinds = [

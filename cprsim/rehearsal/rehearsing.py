@@ -148,17 +148,8 @@ def rehearse(
 ) -> Rehearsal:
     """Rehearse an experiment.
 
-    Parameters
-    ----------
-    names : of strategies; all that are listed where there is none
-    n_traces : replications whose failures strike, from 0
-    journal : folder that keeps what is done: the same call goes on from there
-    say : called with a line about what is going on
-
-    Raises
-    ------
-    ParameterError : the runtime can't do what the scenario says
-    WorkerError : a process failed otherwise than as ordered
+    Raises ParameterError: the runtime can't do what the scenario says. Raises WorkerError: a
+    process failed otherwise than as ordered.
     """
     require_rehearsable(experiment)
     policies = policies_to_rehearse(experiment, names)

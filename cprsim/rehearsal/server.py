@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -156,35 +157,20 @@ class Server:
 
     # ----------------------------------------------------------------- the supervisor
 
-    def on_message(self, channel: Channel, message: Message) -> None:
-        fields = message.fields
-        if message.kind == "save":
-            self._save(channel, fields)
-        elif message.kind == "capture":
-            self._capture(channel, fields)
-        elif message.kind == "write":
-            self._write(channel, fields)
-        elif message.kind == "commit":
-            self._commit(fields)
-        elif message.kind == "abandon":
-            self._abandon(fields)
-        elif message.kind == "load":
-            self._load(channel, fields)
-        elif message.kind == "sharing":
-            self._loads.n_flows = int(fields["n"])
-        elif message.kind == "lend":
-            self._lend(channel, fields)
-        elif message.kind == "recall":
-            self._recall(channel, fields)
-        elif message.kind == "stop":
-            self._stop_all()
-        elif message.kind == "where":
-            channel.send("here", re=fields["ask"], position=self.position)
-        elif message.kind == "dump":
-            arrays = (self.shard.table, self.shard.row_state)
-            channel.send("dumped", arrays, re=fields["ask"], account=self._account)
+    def do_sharing(self, fields: Mapping[str, Any]) -> None:
+        self._loads.n_flows = int(fields["n"])
 
-    def _save(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+    def do_stop(self, fields: Mapping[str, Any]) -> None:
+        self._stop_all()
+
+    def do_where(self, fields: Mapping[str, Any]) -> None:
+        self._worker.answer(fields, "here", position=self.position)
+
+    def do_dump(self, fields: Mapping[str, Any]) -> None:
+        arrays = (self.shard.table, self.shard.row_state)
+        self._worker.answer(fields, "dumped", arrays, account=self._account)
+
+    def do_save(self, fields: Mapping[str, Any]) -> None:
         """Fix the content now, write it at the rate of the throttle, then vote."""
         began = monotonic()
         self._stop_all()
@@ -193,16 +179,16 @@ class Server:
 
         def vote() -> None:
             self._account["saved_s"] += monotonic() - began
-            self._vote(channel, fields, content)
+            self._vote(fields, content)
 
         self._begin(fields, pieces, self._saves, vote)
 
-    def _vote(self, channel: Channel, fields: Mapping[str, Any], content: Arrays) -> None:
+    def _vote(self, fields: Mapping[str, Any], content: Arrays) -> None:
         n_bytes = sum(array.nbytes for name, array in content.items() if name != "rows")
         self._account["bytes_saved"] += n_bytes
-        channel.send("saved", re=fields["ask"], bytes=n_bytes)
+        self._worker.answer(fields, "saved", bytes=n_bytes)
 
-    def _load(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+    def do_load(self, fields: Mapping[str, Any]) -> None:
         """Go back to the last committed save."""
         began = monotonic()
         self._stop_all()
@@ -211,16 +197,16 @@ class Server:
 
         def restored() -> None:
             self._account["loaded_s"] += monotonic() - began
-            self._go_back(channel, fields, image)
+            self._go_back(fields, image)
 
         self._begin(fields, reading(self._store.image(self._who), image), self._loads, restored)
 
-    def _go_back(self, channel: Channel, fields: Mapping[str, Any], image: Arrays) -> None:
+    def _go_back(self, fields: Mapping[str, Any], image: Arrays) -> None:
         self.shard.restore(image)
         self.position = int(fields["position"])
-        channel.send("loaded", re=fields["ask"])
+        self._worker.answer(fields, "loaded")
 
-    def _commit(self, fields: Mapping[str, Any]) -> None:
+    def do_commit(self, fields: Mapping[str, Any]) -> None:
         number = int(fields["save"])
         if self._captured.pop(number, None) is None:
             self.shard.commit()
@@ -230,7 +216,7 @@ class Server:
         else:
             self._store.install(self._who, until=number)
 
-    def _abandon(self, fields: Mapping[str, Any]) -> None:
+    def do_abandon(self, fields: Mapping[str, Any]) -> None:
         number = int(fields["save"])
         for one in tuple(self._under_way):
             if one.save == number:
@@ -242,43 +228,38 @@ class Server:
 
     # ----------------------------------------------------------------- behind the job
 
-    def _capture(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+    def do_capture(self, fields: Mapping[str, Any]) -> None:
         """Copy the content in memory while the job stands still."""
         content: Arrays = {}
         self._captured[int(fields["save"])] = content
         source = {"table": self.shard.table, "row_state": self.shard.row_state}
         throttle = Throttle(inf, self._rate(fields["seconds"]))
-
-        def captured() -> None:
-            channel.send("captured", re=fields["ask"])
-
+        captured = partial(self._worker.answer, fields, "captured")
         self._begin(fields, copying(source, content), throttle, captured)
 
     def _rate(self, seconds: float) -> float:
         """At which the bytes of the largest shard take so long."""
         return self._image_bytes / seconds if seconds > 0 else inf
 
-    def _write(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+    def do_write(self, fields: Mapping[str, Any]) -> None:
         """Write what was captured, to files or to the memory of peers, then vote."""
         number = int(fields["save"])
         content = self._captured[number]
         if not fields["to_peers"]:
             throttle = Throttle(inf, self._rate(fields["seconds"]))
             pieces = written(self._store.part(self._who, number), content)
-            self._begin(fields, pieces, throttle, lambda: self._vote(channel, fields, content))
+            self._begin(fields, pieces, throttle, lambda: self._vote(fields, content))
             return
         self._copies.hold(self._who, number, content)
         peers = list(fields["peers"])
         throttle = Throttle(inf, self._rate(fields["seconds"] / len(peers)))
-        self._send(fields, self._who, peers, throttle, lambda: self._vote(channel, fields, content))
+        self._send(fields, self._who, peers, throttle, lambda: self._vote(fields, content))
 
-    def _lend(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+    def do_lend(self, fields: Mapping[str, Any]) -> None:
         """Send a replacement the copy that is held here of its rows."""
         throttle = Throttle(inf, self._rate(fields["seconds"]))
-        self._send(
-            fields, str(fields["who"]), [fields["peer"]], throttle,
-            lambda: channel.send("lent", re=fields["ask"]),
-        )  # fmt: skip
+        lent = partial(self._worker.answer, fields, "lent")
+        self._send(fields, str(fields["who"]), [fields["peer"]], throttle, lent)
 
     def _send(
         self,
@@ -301,7 +282,7 @@ class Server:
         pieces = sending(copy, who, number, channels, chunk_bytes(len(copy)))
         self._begin(fields, pieces, throttle, all_have_it)
 
-    def _recall(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+    def do_recall(self, fields: Mapping[str, Any]) -> None:
         """Go back to a copy that is held here."""
         self._stop_all()
         self._captured.clear()
@@ -310,7 +291,7 @@ class Server:
         except CheckpointError as error:
             self._worker.report_error(str(error))
             return
-        self._go_back(channel, fields, image)
+        self._go_back(fields, image)
 
 
 def sub_saves_of(orders: Mapping[str, Any]) -> SubSaves | None:

@@ -32,13 +32,7 @@ class Pushed:
 
 
 class Shard:
-    """The rows of one server.
-
-    Parameters
-    ----------
-    table : (n, d) the rows at the start of the run, copied
-    sub_saves : how priority saving cuts an interval; None: every save is whole
-    """
+    """The rows of one server."""
 
     def __init__(
         self, material: Material, server: int, table: Array, sub_saves: SubSaves | None
@@ -103,15 +97,7 @@ class Shard:
     def push(
         self, rows: Array, samples: Array, gradients: Array, rate: float, n_before: int
     ) -> None:
-        """One batch's part of this server, in the batch's order.
-
-        Parameters
-        ----------
-        rows : (k,) places
-        samples : (k,) which sample of the batch looked each of them up, ascending
-        gradients : (k, d) of the rows
-        n_before : samples of the job before this batch
-        """
+        """One batch's part of this server, in the batch's order."""
         k, rows = len(rows), np.array(rows)  # what came in a message is read-only
         if k > len(self._gradients):
             self._gradients = np.zeros((k, 2, gradients.shape[1]), np.float32)
@@ -129,12 +115,7 @@ class Shard:
     # ----------------------------------------------------------------- saves
 
     def start_save(self, ends_interval: bool, number: int) -> Arrays:
-        """Fix the content of a save and return it; it has no `rows` where it is whole.
-
-        Parameters
-        ----------
-        number : how many sub-saves were committed before, for round robin
-        """
+        """Fix the content of a save and return it; it has no `rows` where it is whole."""
         if self.sub_saves is None:
             self._pending = _Pending(np.flatnonzero(self.changed))
             self.changed[:] = 0

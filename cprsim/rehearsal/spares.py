@@ -12,14 +12,7 @@ from time import monotonic
 
 
 class SpareNodes:
-    """The spares of one run, first come, first served.
-
-    Parameters
-    ----------
-    n_free : at the start; infinite: one is always free
-    on_repaired : called when a node is a spare again
-    on_given : called with a slot that has got its node, and the instant
-    """
+    """The spares of one run, first come, first served."""
 
     def __init__(
         self,

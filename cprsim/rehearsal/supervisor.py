@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import threading
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +27,7 @@ from cprsim.rehearsal.in_step import counts
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material, rows_of
 from cprsim.rehearsal.messages import Message
-from cprsim.rehearsal.nodes import ForkServer, JobProcess
+from cprsim.rehearsal.nodes import ForkServer, JobProcess, ProcessGroup
 from cprsim.rehearsal.orders import STALLING, DueSave, Kill, Orders
 from cprsim.rehearsal.server import first_image
 from cprsim.rehearsal.shard import Shard, initial_rows
@@ -40,8 +38,6 @@ from cprsim.whole_file import naming
 
 END_S = 30.0  # at most to collect the trained state
 LOOK_S = 0.01  # between two checks whether a process that has to answer still lives
-
-T = TypeVar("T")
 
 
 class RunError(WorkerError):
@@ -90,13 +86,7 @@ class _Job:
 
 
 class Supervisor:
-    """Runs one job to its end.
-
-    Parameters
-    ----------
-    store : folder of the saves; made
-    start : the weights at the start
-    """
+    """Runs one job to its end, from the weights `start`; its saves lie in the folder `store`."""
 
     def __init__(
         self, placement: ForkServer, material: Material, orders: Orders, store: Path, start: Dlrm
@@ -104,17 +94,10 @@ class Supervisor:
         self._material, self._orders, self._start = material, orders, start
         self._folder = store
         self._store = SaveFiles(store)
-        self._group = placement.group(f"g{store.name[-8:]}")
+        self._group = ProcessGroup(placement, f"g{store.name[-8:]}")
         self._node: dict[int, JobProcess] = {}
         self._job = _Job()
-        self._behind = SavesBehind(
-            orders,
-            self._store,
-            lambda slot, kind, **fields: self._node[slot].ask(kind, **fields),
-            lambda slot, kind, **fields: self._node[slot].send(kind, **fields),
-            lambda slot: self._node[slot].address,
-            self._note,
-        )
+        self._behind = SavesBehind(orders, self._store, self._node, self._note)
         self._facts: list[RunFact] = []
         self._activation_s: list[float] = []
         self._accounts: list[tuple[str, dict[str, float]]] = []
@@ -130,7 +113,7 @@ class Supervisor:
 
         Ctrl-C ends all processes first, and is KeyboardInterrupt then.
         """
-        ran = _run_alone(self._until_interrupted())
+        ran = asyncio.run(self._until_interrupted())
         if ran is None:
             raise KeyboardInterrupt
         return ran
@@ -341,10 +324,8 @@ class Supervisor:
             watched = {s: node for s, node in self._node.items() if not node.given_up}
             soonest = min((n.beat_at for n in watched.values()), default=monotonic()) + timeout_s
             await asyncio.sleep(max(soonest - monotonic(), LOOK_S / 2))
-            await asyncio.sleep(
-                0
-            )  # messages that have come in are handled before any process is judged
-            await asyncio.sleep(0)
+            for _ in range(2):  # what has come in is handled before any process is judged
+                await asyncio.sleep(0)
             for slot, node in watched.items():
                 if self._node[slot] is node and monotonic() - node.beat_at > timeout_s:
                     self._detect(slot, node)
@@ -713,22 +694,9 @@ class Supervisor:
         return State(table, row_state, dense, dense_state)
 
 
-def _run_alone(course: Coroutine[Any, Any, T]) -> T:
-    """Run it in an event loop of its own: in a thread beside one that runs, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(course)
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, course).result()
-
-
 @contextmanager
 def _interrupts_cancel(task: asyncio.Task[Any]) -> Iterator[asyncio.Event]:
-    """Within the block Ctrl-C cancels the task, once, and sets the event.
-
-    Where the program ignores interrupts, or this is not its main thread, nothing changes.
-    """
+    """Within the block Ctrl-C cancels the task, once, unless the program ignores interrupts."""
     interrupted, before = asyncio.Event(), signal.getsignal(signal.SIGINT)
     loop = asyncio.get_running_loop()
 
@@ -737,7 +705,7 @@ def _interrupts_cancel(task: asyncio.Task[Any]) -> Iterator[asyncio.Event]:
             interrupted.set()
             task.cancel()
 
-    heeds = threading.current_thread() is threading.main_thread() and callable(before)
+    heeds = callable(before)
     if heeds:
         loop.add_signal_handler(signal.SIGINT, interrupt)
     try:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from pathlib import Path
 from statistics import median
@@ -97,47 +98,41 @@ class TrainerProcess:
 
     # ----------------------------------------------------------------- the supervisor
 
-    def on_message(self, channel: Channel, message: Message) -> None:
-        fields = message.fields
-        if message.kind == "registry":
-            self._connect({int(k): v for k, v in fields["servers"].items()})
-            if self._exchange is not None:
-                self._exchange.connect({int(k): v for k, v in fields["trainers"].items()})
-            channel.send("connected", re=fields["ask"])
-        elif message.kind == "run":
-            self._begin(fields)
-        elif message.kind == "halt":
-            self._halt = int(fields["ask"])
-        elif message.kind == "settle":
-            self._halt, self._counts = int(fields["ask"]), bool(fields["counts"])
-        elif message.kind == "dead":
-            if (server := self._servers.get(int(fields["server"]))) is not None:
-                server.closed = True  # a replacement may know of none yet
-        elif message.kind == "save":
-            self._save(channel, fields)
-        elif message.kind == "load":
-            self._load(channel, fields)
-        elif message.kind == "capture":
-            layers = {name: array.copy() for name, array in self._layers().items()}
-            self._captured[int(fields["save"])] = layers
-            channel.send("captured", re=fields["ask"])
-        elif message.kind == "write":
-            self._write(channel, fields)
-        elif message.kind == "commit":
-            if fields["to_peers"]:
-                self._copies.commit(int(fields["save"]))
-        elif message.kind == "abandon":
-            self._captured.pop(int(fields["save"]), None)
-            self._copies.drop(int(fields["save"]))
-        elif message.kind == "recall":
-            self._recall(fields)
-        elif message.kind == "adopt":
-            self._adopt(fields)
-        elif message.kind == "where":
-            channel.send("here", re=fields["ask"], position=self.position)
-        elif message.kind == "dump":
-            arrays = (self.model.dense, self.optimizer.dense_state)
-            channel.send("dumped", arrays, re=fields["ask"], account=self.account())
+    def do_registry(self, fields: Mapping[str, Any]) -> None:
+        self._connect({int(k): v for k, v in fields["servers"].items()})
+        if self._exchange is not None:
+            self._exchange.connect({int(k): v for k, v in fields["trainers"].items()})
+        self._worker.answer(fields, "connected")
+
+    def do_halt(self, fields: Mapping[str, Any]) -> None:
+        self._halt = int(fields["ask"])
+
+    def do_settle(self, fields: Mapping[str, Any]) -> None:
+        self._halt, self._counts = int(fields["ask"]), bool(fields["counts"])
+
+    def do_dead(self, fields: Mapping[str, Any]) -> None:
+        if (server := self._servers.get(int(fields["server"]))) is not None:
+            server.closed = True  # a replacement may know of none yet
+
+    def do_capture(self, fields: Mapping[str, Any]) -> None:
+        layers = {name: array.copy() for name, array in self._layers().items()}
+        self._captured[int(fields["save"])] = layers
+        self._worker.answer(fields, "captured")
+
+    def do_commit(self, fields: Mapping[str, Any]) -> None:
+        if fields["to_peers"]:
+            self._copies.commit(int(fields["save"]))
+
+    def do_abandon(self, fields: Mapping[str, Any]) -> None:
+        self._captured.pop(int(fields["save"]), None)
+        self._copies.drop(int(fields["save"]))
+
+    def do_where(self, fields: Mapping[str, Any]) -> None:
+        self._worker.answer(fields, "here", position=self.position)
+
+    def do_dump(self, fields: Mapping[str, Any]) -> None:
+        arrays = (self.model.dense, self.optimizer.dense_state)
+        self._worker.answer(fields, "dumped", arrays, account=self.account())
 
     def _connect(self, addresses: Mapping[int, str]) -> None:
         """Connect to servers by the registry; earlier connections to them are closed."""
@@ -148,7 +143,7 @@ class TrainerProcess:
                 self._loop.remove(before)
             self._servers[number] = self._worker.connected(address, self._note)
 
-    def _save(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+    def do_save(self, fields: Mapping[str, Any]) -> None:
         """Write the layers where the save ends its interval, and vote in any case."""
         content: Arrays = {}
         if fields["ends_interval"]:
@@ -158,14 +153,14 @@ class TrainerProcess:
             if content:
                 write(self._store.part(DENSE, int(fields["save"])), content)
         except OSError as error:
-            channel.send("failed", re=fields["ask"], why=error.strerror or "")
+            self._worker.answer(fields, "failed", why=error.strerror or "")
             return
-        channel.send("saved", re=fields["ask"], bytes=n_bytes)
+        self._worker.answer(fields, "saved", bytes=n_bytes)
 
     def _layers(self) -> Arrays:
         return {"dense": self.model.dense, "dense_state": self.optimizer.dense_state}
 
-    def _load(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+    def do_load(self, fields: Mapping[str, Any]) -> None:
         self._store.install(DENSE)
         self._go_back(fields, read(self._store.image(DENSE)))
 
@@ -173,9 +168,9 @@ class TrainerProcess:
         self.model.dense[:] = image["dense"]
         self.optimizer.dense_state[:] = image["dense_state"]
         self.position, self._last = int(fields["position"]), None
-        self._worker.supervisor.send("loaded", re=fields["ask"])
+        self._worker.answer(fields, "loaded")
 
-    def _adopt(self, fields: Mapping[str, Any]) -> None:
+    def do_adopt(self, fields: Mapping[str, Any]) -> None:
         """Take over the layers of a trainer that has kept them."""
 
         def given(channel: Channel, message: Message) -> None:
@@ -187,15 +182,12 @@ class TrainerProcess:
 
     # ----------------------------------------------------------------- behind the job
 
-    def _write(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+    def do_write(self, fields: Mapping[str, Any]) -> None:
         """Write the layers that were captured, to a file or to all servers, and vote."""
         number = int(fields["save"])
         layers = self._captured.pop(number)
         n_bytes = sum(array.nbytes for array in layers.values())
-
-        def vote() -> None:
-            channel.send("saved", re=fields["ask"], bytes=n_bytes)
-
+        vote = partial(self._worker.answer, fields, "saved", bytes=n_bytes)
         if fields["to_peers"]:
             self._copies.hold(DENSE, number, layers)
             self._on_kept[number] = after(len(self._servers), vote)
@@ -206,11 +198,11 @@ class TrainerProcess:
         try:
             write(self._store.part(DENSE, number), layers)
         except OSError as error:
-            channel.send("failed", re=fields["ask"], why=error.strerror or "")
+            self._worker.answer(fields, "failed", why=error.strerror or "")
         else:
             vote()
 
-    def _recall(self, fields: Mapping[str, Any]) -> None:
+    def do_recall(self, fields: Mapping[str, Any]) -> None:
         """Go back to the copy that is held here, or to that of a server."""
         number = int(fields["save"])
         if self._copies.has(DENSE, number):
@@ -235,7 +227,7 @@ class TrainerProcess:
         else:
             self._work(self._run)
 
-    def _begin(self, fields: Mapping[str, Any]) -> None:
+    def do_run(self, fields: Mapping[str, Any]) -> None:
         self._run, self._began_at, self._began_position = fields, monotonic(), self.position
         if self._exchange is not None:
             self._exchange.begin(int(fields["number"]))

@@ -15,7 +15,7 @@ import selectors
 import signal
 import socket
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from math import inf
@@ -28,7 +28,6 @@ from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.messages import (
     Channel,
     Message,
-    address_in,
     closed_channel,
     connect,
     listen,
@@ -119,12 +118,12 @@ class EventLoop:
 
 
 class WorkerRole(Protocol):
-    """What a worker does once it is no longer a spare: a server's work or a trainer's."""
+    """What a worker does once it is no longer a spare: a server's work or a trainer's.
+
+    A message KIND of the supervisor is handled by its method `do_KIND`.
+    """
 
     address: str  # of its socket; empty: it has none
-
-    def on_message(self, channel: Channel, message: Message) -> None:
-        """Handle a message of the supervisor."""
 
     def advance(self) -> None:
         """Do the next piece of work, or wait for the next event."""
@@ -152,13 +151,12 @@ def die_with_parent(parent: int) -> None:
 class Worker:
     """One process: its connection to the supervisor, its heartbeats, its duty."""
 
-    def __init__(self, inherited: Inherited, address: str, key: str) -> None:
+    def __init__(self, inherited: Inherited, address: str) -> None:
         self.inherited, self.loop = inherited, EventLoop()
-        self.folder = Path(address.partition(":")[2]).parent
+        self.folder = Path(address).parent
         self.supervisor = connect(address)
         self.loop.add(self.supervisor, self._on_message, lambda channel: os._exit(0))
         self.role: WorkerRole | None = None
-        self.supervisor.send("hello", key=key)
 
     def run(self) -> None:
         """Work until the supervisor closes the connection."""
@@ -172,20 +170,24 @@ class Worker:
         if message.kind == "reserve":
             self.loop.every(float(message.fields["heartbeat"]), self._beat)
         elif message.kind == "assign":
-            self._assign(channel, message)
-        elif message.kind == "end":
-            os._exit(0)
+            self._assign(message)
         elif self.role is not None:
-            self.role.on_message(channel, message)
+            getattr(self.role, f"do_{message.kind}")(message.fields)
 
-    def _assign(self, channel: Channel, message: Message) -> None:
+    def _assign(self, message: Message) -> None:
         from cprsim.rehearsal.server import Server
         from cprsim.rehearsal.trainer import TrainerProcess
 
         duty = Server if message.fields["role"] == "server" else TrainerProcess
         if self.role is None:  # else a recovery was cut off that had asked before
             self.role = duty(self, message.fields)
-        channel.send("assigned", re=message.fields["ask"], address=self.role.address)
+        self.answer(message.fields, "assigned", address=self.role.address)
+
+    def answer(
+        self, asked: Mapping[str, Any], kind: str, arrays: Iterable[Array] = (), **fields: Any
+    ) -> None:
+        """Answer a question of the supervisor."""
+        self.supervisor.send(kind, arrays, re=asked["ask"], **fields)
 
     def _beat(self) -> None:
         account = {} if self.role is None else self.role.account()
@@ -193,7 +195,7 @@ class Worker:
 
     def listen(self, name: str, on_message: OnMessage) -> str:
         """Listen to the other processes of the run; the address."""
-        address = address_in(self.folder, f"{name}.sock")
+        address = str(self.folder / f"{name}.sock")
         self.loop.listen(listen(address), lambda channel: self.loop.add(channel, on_message))
         return address
 
@@ -211,7 +213,7 @@ class Worker:
         self.supervisor.send("error", text=text)
 
 
-def main(inherited: Inherited, address: str, key: str, parent: int) -> None:
+def main(inherited: Inherited, address: str, parent: int) -> None:
     """Main function of a forked process; it never returns."""
     die_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor handles Ctrl-C
@@ -219,7 +221,7 @@ def main(inherited: Inherited, address: str, key: str, parent: int) -> None:
     gc.disable()
     worker: Any = None
     try:
-        worker = Worker(inherited, address, key)
+        worker = Worker(inherited, address)
         worker.run()
     except Exception:
         if worker is not None:

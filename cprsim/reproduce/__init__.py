@@ -21,7 +21,6 @@ from cprsim.reproduce import (
     systems,
     trackers,
 )
-from cprsim.reproduce.promise import study as promised
 from cprsim.reproduce.study import Study
 
 STUDIES: dict[str, Study[Any]] = {
@@ -39,7 +38,6 @@ STUDIES: dict[str, Study[Any]] = {
         trackers.STUDY,
         shadowsync.STUDY,
         systems.STUDY,
-        promised.STUDY,
     )
 }
 """What can be reproduced, by name, in the order in which it is shown."""

@@ -134,7 +134,6 @@ def _chart(runs: Trials) -> Chart:
 STUDY = Study(
     name="accuracy",
     shows="AUC and log-loss by strategy, measured on a small model (--clicks FILE: on your clicks)",
-    module=__name__,
     title="Accuracy by strategy",
     question=lambda runs: (
         "What do the emulation's two failures cost in AUC and log-loss, by strategy "

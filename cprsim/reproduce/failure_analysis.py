@@ -261,7 +261,7 @@ def _chart(runs: TimesToFailure) -> Chart:
     borders = np.array([0.0, 0.5, 1, 2, 4, 7, 11, 16, 24, 40, 70, 100])
     middle = (borders[:-1] + borders[1:]) / 2
     rate, rate_error = hazards(lifetimes, borders)
-    label, x_nodes = f"gamma, shape {fitted.shape:.2f}", _floats(list(mtbf_h))
+    label, x_nodes = f"gamma, shape {fitted.shape:.2f}", floats(list(mtbf_h))
     return Chart(
         "How long jobs run until they fail",
         f"Jobs of {JOBS_OF[0]} to {JOBS_OF[-1]} nodes of a cluster whose trace is public; 95 % "
@@ -269,14 +269,14 @@ def _chart(runs: TimesToFailure) -> Chart:
         (
             Panel("Survival", "hours", "share of jobs that last longer", (
                 _simulated(ages, survival, error, "steps"),
-                Series(label, _floats(ages), _floats(gamma.survival(ages))),
+                Series(label, floats(ages), floats(gamma.survival(ages))),
             )),
             Panel("Hazard", "hours", "failures per hour", (
                 _simulated(middle, rate, rate_error, "points"),
-                Series(label, _floats(middle), _floats(gamma.hazard_per_h(middle))),
+                Series(label, floats(middle), floats(gamma.hazard_per_h(middle))),
             ), x_log=True),
             Panel("MTBF over the nodes of the job", "nodes", "MTBF, h", (
-                Series("simulated jobs", x_nodes, _floats(list(mtbf_h.values()))),
+                Series("simulated jobs", x_nodes, floats(list(mtbf_h.values()))),
                 Series("falling as 1/n", x_nodes, tuple(mtbf_h[100] * 100 / n for n in x_nodes)),
             ), (Band(f"paper: {MTBF}", MTBF.low, MTBF.high),), x_log=True, y_log=True),
         ),
@@ -285,21 +285,13 @@ def _chart(runs: TimesToFailure) -> Chart:
 
 def _simulated(x: Floats, y: Floats, standard_error: Floats, kind: Kind) -> Series:
     """With the ends of the 95 % intervals."""
-    low, high = (
-        _floats(y - ROUNDED_Z_95 * standard_error),
-        _floats(y + ROUNDED_Z_95 * standard_error),
-    )
-    return Series("simulated jobs", _floats(x), _floats(y), low, high, kind)
-
-
-def _floats(values: Any) -> tuple[float, ...]:
-    return floats(np.asarray(values, dtype=np.float64).tolist())
+    half = ROUNDED_Z_95 * standard_error
+    return Series("simulated jobs", floats(x), floats(y), floats(y - half), floats(y + half), kind)
 
 
 STUDY = Study(
     name="failure-analysis",
     shows="survival, hazard and gamma fit of times to failure; MTBF over nodes",
-    module=__name__,
     title="How long jobs run until they fail",
     question="Does a gamma distribution describe the time to failure of training jobs, does the "
     "hazard fall, and does the MTBF fall as one over the nodes?",

@@ -202,7 +202,6 @@ def _recovery_h(experiment: Experiment, policy: RecoveryPolicy) -> float:
 STUDY = Study(
     name="fig-overheads",
     shows="overhead of full recovery, naive partial recovery and CPR in the emulation",
-    module=__name__,
     title="Overheads in the emulation",
     question="What do failures cost in 56 h on 8 embedding servers with 2 failures, and how much "
     "of it does CPR remove?",

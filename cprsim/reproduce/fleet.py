@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
@@ -29,6 +29,7 @@ from cprsim.reproduce.verdicts import Assumptions, agreement
 from cprsim.results.metrics import IN_TABLES
 from cprsim.results.rows import replication_rows
 from cprsim.scenario import LoadedScenario, load_scenario
+from cprsim.scenario.fleet import Fleet
 from cprsim.streams import stream
 from cprsim.units import TIME
 
@@ -38,11 +39,9 @@ N_TOGETHER = 34  # kinds of jobs that one part of the work simulates
 MOST_OF_A_KIND = 100  # jobs
 HOURS_PER_YEAR = 8766.0
 AS_FIXED, AFTERWARDS = "as fixed", "afterwards: "
-ASSUMED = re.compile(r"\bassumed\b")
+ASSUMED = re.compile(r"[\s-]*(?P<key>\w[\w ]*):[^#]*#.*\bassumed\b")
 STRATEGIES = ("full", "cpr")
 PARTS = tuple(part for part in IN_TABLES if part not in ("detect", "wait"))  # none of both here
-RANKS = {"P50": (0.45, 0.55), "P75": (0.70, 0.80), "P90": (0.88, 0.92), "P95": (0.94, 0.96),
-         "worst 5 %": (0.95, 1.0)}  # fmt: skip
 Statistic = Callable[[Floats], Floats]  # (resamples, jobs) -> (resamples,)
 
 
@@ -83,25 +82,21 @@ def fleet_of(path: Path, title: str = AS_FIXED) -> LoadedScenario:
     return load_scenario(path, OTHERS.get(title, ()))
 
 
+def section_of(fleet: LoadedScenario) -> Fleet:
+    """What the scenario says of the fleet."""
+    assert fleet.scenario.fleet is not None, "the population is a fleet"
+    return fleet.scenario.fleet
+
+
 def kinds_of(fleet: LoadedScenario, n: int) -> Sequence[JobsAlike]:
     """Draw so many kinds of jobs."""
-    assert fleet.scenario.fleet is not None, "the population is a fleet"
-    return drawn_kinds(fleet, fleet.scenario.fleet, n)
+    return drawn_kinds(fleet, section_of(fleet), n)
 
 
 def assumed_in(path: Path) -> tuple[str, ...]:
     """The keys whose line says that it was assumed: the free inputs."""
-    keys = [_assumed(line) for line in path.read_text("utf-8").splitlines()]
-    return tuple(f"{path.name}: {key}" for key in keys if key)
-
-
-def _assumed(line: str) -> str:
-    """The key of a line whose comment says `assumed`, else nothing."""
-    said, _, comment = line.partition("#")
-    before, sign, _ = said.partition(":")
-    key = before.strip().removeprefix("-").strip()
-    is_key = sign and key.replace(" ", "").replace("_", "").isalnum()
-    return key if is_key and ASSUMED.search(comment) else ""
+    lines = path.read_text("utf-8").splitlines()
+    return tuple(f"{path.name}: {found['key']}" for line in lines if (found := ASSUMED.match(line)))
 
 
 # ------------------------------------------------------------------------------ what jobs cost
@@ -109,13 +104,17 @@ def _assumed(line: str) -> str:
 
 @dataclass(frozen=True)
 class FleetCosts:
-    """What the jobs of one fleet cost; arrays are (kinds of jobs, jobs of a kind)."""
+    """What the jobs of one fleet cost.
 
-    overhead: Mapping[str, Floats]  # strategy -> share of useful time
-    parts: Mapping[str, Mapping[str, Floats]]  # strategy -> part -> likewise
-    lost_node_h: Mapping[str, Floats]  # strategy -> node-hours of overhead
-    node_h: Floats  # useful node-hours
-    n_jobs: int  # that the fleet stands for
+    Parameters
+    ----------
+    jobs : by strategy and quantity, (kinds of jobs, jobs of a kind): `overhead` and its `PARTS` as
+        shares of useful time, `lost_node_h` of overhead, useful `node_h`
+    n_jobs : that the fleet stands for
+    """
+
+    jobs: Mapping[str, Mapping[str, Floats]]
+    n_jobs: int
 
     def interval(self, values: Floats, statistic: Statistic) -> StudyEstimate:
         """A statistic of the jobs with its 95 % interval, by drawing kinds of jobs again."""
@@ -126,20 +125,21 @@ class FleetCosts:
 
     def percent(self, strategy: str, statistic: Statistic) -> StudyEstimate:
         """A statistic of the overheads, in percent."""
-        return self.interval(100 * self.overhead[strategy], statistic)
+        return self.interval(100 * self.jobs[strategy]["overhead"], statistic)
 
     def machine_years(self, strategy: str) -> StudyEstimate:
         """Machine-years that all jobs of the fleet lose together."""
         scale = self.n_jobs / HOURS_PER_YEAR
-        return self.interval(scale * self.lost_node_h[strategy], mean)
+        return self.interval(scale * self.jobs[strategy]["lost_node_h"], mean)
 
     def split(self, strategy: str, low: float, high: float) -> dict[str, float]:
         """Mean parts of overhead, in percent, of the jobs between two ranks of overhead."""
-        overhead = self.overhead[strategy].ravel()
+        overhead = self.jobs[strategy]["overhead"].ravel()
         order = np.argsort(overhead, kind="stable")
         those = order[int(low * len(order)) : int(np.ceil(high * len(order)))]
-        parts = self.parts[strategy]
-        return {part: 100 * float(parts[part].ravel()[those].mean()) for part in PARTS}
+        return {
+            part: 100 * float(self.jobs[strategy][part].ravel()[those].mean()) for part in PARTS
+        }
 
 
 def mean(jobs: Floats) -> Floats:
@@ -162,20 +162,19 @@ def worst(share: float) -> Statistic:
     return statistic
 
 
+P90, P95, WORST = percentile(0.9), percentile(0.95), worst(0.05)
 STATISTICS: dict[str, Statistic] = {
-    "mean": mean,
-    "P90": percentile(0.9),
-    "P95": percentile(0.95),
-    "mean of the worst 5 %": worst(0.05),
+    "mean": mean, "P90": P90, "P95": P95, "mean of the worst 5 %": WORST,
+}  # fmt: skip
+BARS: dict[str, tuple[float, float, Statistic]] = {
+    "mean": (0.0, 1.0, mean),
+    "P50": (0.45, 0.55, percentile(0.5)),
+    "P75": (0.70, 0.80, percentile(0.75)),
+    "P90": (0.88, 0.92, P90),
+    "P95": (0.94, 0.96, P95),
+    "worst 5 %": (0.95, 1.0, WORST),
 }
-
-
-SHOWN: dict[str, Statistic] = {
-    **{name: STATISTICS.get(name, percentile(sum(ranks) / 2)) for name, ranks in RANKS.items()},
-    "mean": mean,
-    "worst 5 %": worst(0.05),
-}
-"""What the height of each bar of the figure estimates, up to the width of its ranks."""
+"""Ranks of overhead of the jobs of a bar, and what its height estimates, up to their width."""
 
 
 # ------------------------------------------------------------------------------ the study
@@ -193,9 +192,15 @@ class FleetRuns:
     def fixed(self) -> FleetCosts:
         return self.fleets[AS_FIXED]
 
-    @property
-    def others(self) -> dict[str, FleetCosts]:
-        return {title: one for title, one in self.fleets.items() if title != AS_FIXED}
+    def met(
+        self, claim: Claim, number: Callable[[FleetCosts], StudyEstimate]
+    ) -> dict[str, FleetCosts]:
+        """The other assumptions under which a number of the paper is met, or may be."""
+        return {
+            title: one
+            for title, one in self.fleets.items()
+            if title != AS_FIXED and agreement(claim, number(one)) is not False
+        }
 
 
 def numbers(work: Work) -> FleetRuns:
@@ -206,9 +211,8 @@ def numbers(work: Work) -> FleetRuns:
     n_kinds, n_others = work.pick((340, 34), (1700, 340), (17_000, 1700))
     fleets = {AS_FIXED: _costs(work, AS_FIXED, n_kinds)}
     fleets |= {title: _costs(work, title, n_others) for title in OTHERS}
-    section = fleet_of(path).scenario.fleet
-    assert section is not None
-    return FleetRuns(TIME.format(section.window_h), Assumptions(assumed_in(path)), fleets)
+    window = TIME.format(section_of(fleet_of(path)).window_h)
+    return FleetRuns(window, Assumptions(assumed_in(path)), fleets)
 
 
 def _costs(work: Work, title: str, n_kinds: int) -> FleetCosts:
@@ -222,30 +226,23 @@ def _costs(work: Work, title: str, n_kinds: int) -> FleetCosts:
             for first in range(0, n_kinds, N_TOGETHER)
         ]
     )
-
-    def of(strategy: str, name: str) -> Floats:
-        return np.concatenate([np.array(piece[strategy][name]) for piece in pieces])
-
-    return FleetCosts(
-        {strategy: of(strategy, "overhead") for strategy in STRATEGIES},
-        {strategy: {part: of(strategy, part) for part in PARTS} for strategy in STRATEGIES},
-        {strategy: of(strategy, "lost_node_h") for strategy in STRATEGIES},
-        of("full", "node_h"),
-        _n_jobs(fleet_of(work.input(SCENARIO), title)),
-    )
-
-
-def _n_jobs(fleet: LoadedScenario) -> int:
-    assert fleet.scenario.fleet is not None
-    assert fleet.scenario.fleet.jobs is not None, "it has no table"
-    return fleet.scenario.fleet.jobs
+    jobs = {
+        strategy: {
+            name: np.concatenate([np.array(piece[strategy][name]) for piece in pieces])
+            for name in pieces[0][strategy]
+        }
+        for strategy in STRATEGIES
+    }
+    n_jobs = section_of(fleet_of(work.input(SCENARIO), title)).jobs
+    assert n_jobs is not None, "it has no table"
+    return FleetCosts(jobs, n_jobs)
 
 
 def _some(
     work: Work, title: str, n_kinds: int, first: int
 ) -> dict[str, dict[str, list[list[float]]]]:
     fleet = fleet_of(work.input(SCENARIO), title)
-    each = min(_n_jobs(fleet) // n_kinds, MOST_OF_A_KIND)
+    each = min((section_of(fleet).jobs or 0) // n_kinds, MOST_OF_A_KIND)
     fleet = fleet.varied({"simulation.replications": each}, fleet.place)
     kinds = kinds_of(fleet, n_kinds)[first : first + N_TOGETHER]
     costs: dict[str, dict[str, list[list[float]]]] = {strategy: {} for strategy in STRATEGIES}
@@ -254,19 +251,19 @@ def _some(
         rows = replication_rows(simulate(experiment))
         for strategy in STRATEGIES:
             for name, values in _of_jobs(rows, strategy, experiment.cluster.n_nodes).items():
-                costs[strategy].setdefault(name, []).append(values)
+                costs[strategy].setdefault(name, []).append(values.tolist())
     return costs
 
 
-def _of_jobs(rows: Any, strategy: str, n_nodes: int) -> dict[str, list[float]]:
-    of_strategy = rows[rows["strategy"] == strategy]
-    useful_h = of_strategy["useful_h"].to_numpy()
-    overhead_h = of_strategy["wall_h"].to_numpy() - useful_h
+def _of_jobs(rows: pd.DataFrame, strategy: str, n_nodes: int) -> dict[str, Floats]:
+    mine = rows[rows["strategy"] == strategy]
+    useful_h = mine["useful_h"].to_numpy()
+    overhead_h = mine["wall_h"].to_numpy() - useful_h
     return {
-        "overhead": list(floats(overhead_h / useful_h)),
-        "lost_node_h": list(floats(n_nodes * overhead_h)),
-        "node_h": list(floats(n_nodes * useful_h)),
-        **{part: list(floats(of_strategy[f"{part}_h"].to_numpy() / useful_h)) for part in PARTS},
+        "overhead": overhead_h / useful_h,
+        "lost_node_h": n_nodes * overhead_h,
+        "node_h": n_nodes * useful_h,
+        **{part: mine[f"{part}_h"].to_numpy() / useful_h for part in PARTS},
     }
 
 
@@ -275,10 +272,6 @@ def _of_jobs(rows: Any, strategy: str, n_nodes: int) -> dict[str, list[float]]:
 
 def _overhead(strategy: str, statistic: Statistic) -> Callable[[FleetRuns], StudyEstimate]:
     return lambda runs: runs.fixed.percent(strategy, statistic)
-
-
-def _machine_years(strategy: str) -> Callable[[FleetRuns], StudyEstimate]:
-    return lambda runs: runs.fixed.machine_years(strategy)
 
 
 def _rests_on(runs: FleetRuns) -> Assumptions:
@@ -296,21 +289,25 @@ TARGETS: list[Target[FleetRuns]] = [
         )
         for name, claim in CLAIMS.items()
     ),
-    Target("machine-years lost", FLEET_MACHINE_YEARS, _machine_years("full"), _rests_on),
+    Target(
+        "machine-years lost",
+        FLEET_MACHINE_YEARS,
+        lambda runs: runs.fixed.machine_years("full"),
+        _rests_on,
+    ),
     *(
         alone(f"CPR, overhead: {name}", _overhead("cpr", statistic), "%")
         for name, statistic in STATISTICS.items()
     ),
-    alone("CPR, machine-years lost", _machine_years("cpr"), "machine-years"),
+    alone("CPR, machine-years lost", lambda runs: runs.fixed.machine_years("cpr"), "machine-years"),
 ]
 
 
 def _listings(runs: FleetRuns) -> list[Listing]:
-    groups = {"all": (0.0, 1.0), **RANKS}
     splits = [
-        (strategy, name, runs.fixed.split(strategy, *ranks))
+        (strategy, "all" if name == "mean" else name, runs.fixed.split(strategy, low, high))
         for strategy in STRATEGIES
-        for name, ranks in groups.items()
+        for name, (low, high, _) in BARS.items()
     ]
 
     def share(part: str) -> Callable[[tuple[str, str, dict[str, float]]], str]:
@@ -349,64 +346,54 @@ def _free_note(runs: FleetRuns) -> str:
     )
 
 
+def _of_full(statistic: Statistic) -> Callable[[FleetCosts], StudyEstimate]:
+    return lambda fleet: fleet.percent("full", statistic)
+
+
 def _tail_note(runs: FleetRuns) -> str:
     """Which other assumptions have the paper's tail, and which its mean as well."""
-    with_tail = {
-        title: one
-        for title, one in runs.others.items()
-        if agreement(FLEET_P90, _p90(one)) is not False
-    }
+    with_tail, with_mean = runs.met(FLEET_P90, _of_full(P90)), runs.met(FLEET_MEAN, _of_full(mean))
+    both = {title: one for title, one in with_tail.items() if title in with_mean}
     return (
         "Why the tail is shorter: as fixed, most jobs are so long that their failures average out, "
         "and all save at the best interval tables of much the same size, so that their overheads "
         "are alike. The tail grows with rarer saves, shorter jobs, a long tail of rescheduling, "
         "and with tables of more different size, which raise the mean least. P90 is over "
-        f"30 %, or can't be told from it, with: {_met(runs.others, FLEET_P90, _p90)}. The mean is "
-        f"as published too, or can't be told from it, with: {_met(with_tail, FLEET_MEAN, _mean)}."
+        f"30 %, or can't be told from it, with: {_listed(with_tail, FLEET_P90, _of_full(P90))}. "
+        "The mean is as published too, or can't be told from it, with: "
+        f"{_listed(both, FLEET_MEAN, _of_full(mean))}."
     )
 
 
 def _years_note(runs: FleetRuns) -> str:
     fleet = runs.fixed
     needed = FLEET_MACHINE_YEARS.low * HOURS_PER_YEAR / fleet.n_jobs / 0.125
+
+    def years(one: FleetCosts) -> StudyEstimate:
+        return one.machine_years("full")
+
+    met = runs.met(FLEET_MACHINE_YEARS, years)
     return (
         f"Why fewer machine-years: 1,156 machine-years of 17,000 jobs at an overhead of 12.5 % "
         f"mean {needed:,.0f} useful node-hours per job; the fleet as fixed has "
-        f"{float(fleet.node_h.mean()):,.0f}. "
+        f"{float(fleet.jobs['full']['node_h'].mean()):,.0f}. "
         "Jobs that are larger, or of more different length, have them, at the same overheads. "
         "The published number is met, or can't be told from it, with: "
-        f"{_met(runs.others, FLEET_MACHINE_YEARS, _years)}."
+        f"{_listed(met, FLEET_MACHINE_YEARS, years)}."
     )
 
 
-def _p90(fleet: FleetCosts) -> StudyEstimate:
-    return fleet.percent("full", STATISTICS["P90"])
-
-
-def _mean(fleet: FleetCosts) -> StudyEstimate:
-    return fleet.percent("full", mean)
-
-
-def _years(fleet: FleetCosts) -> StudyEstimate:
-    return fleet.machine_years("full")
-
-
-def _met(
-    others: Mapping[str, FleetCosts], claim: Claim, number: Callable[[FleetCosts], StudyEstimate]
+def _listed(
+    some: Mapping[str, FleetCosts], claim: Claim, number: Callable[[FleetCosts], StudyEstimate]
 ) -> str:
-    """The other assumptions under which a number of the paper is met, or may be."""
-    titles = [
-        f"{title} ({number(one).shown(claim.unit)})"
-        for title, one in others.items()
-        if agreement(claim, number(one)) is not False
-    ]
+    titles = [f"{title} ({number(one).shown(claim.unit)})" for title, one in some.items()]
     return "; ".join(titles) or "none"
 
 
 def _chart(runs: FleetRuns) -> Chart:
     fleet = runs.fixed
     curves = tuple(
-        Series(name, *_exceedance(fleet.overhead[strategy]), kind="steps")
+        Series(name, *_exceedance(fleet.jobs[strategy]["overhead"]), kind="steps")
         for strategy, name in (("full", "full recovery"), ("cpr", "CPR"))
     )
     stars = Series("paper (published): over 30 % at P90", (FLEET_P90.low,), (10.0,), kind="paper")
@@ -428,14 +415,13 @@ def _chart(runs: FleetRuns) -> Chart:
 
 def bars(fleet: FleetCosts) -> Panel:
     """Where the hours of full recovery go, by percentile of overhead."""
-    groups = {"mean": (0.0, 1.0), **RANKS}
-    splits = {name: fleet.split("full", *ranks) for name, ranks in groups.items()}
-    names = tuple(groups)
+    splits = {name: fleet.split("full", low, high) for name, (low, high, _) in BARS.items()}
+    names = tuple(BARS)
     parts = [
         Series(part, names, tuple(splits[name][part] for name in names), kind="stack")
         for part in PARTS
     ]
-    totals = [fleet.percent("full", SHOWN[name]) for name in names]
+    totals = [fleet.percent("full", statistic) for *_, statistic in BARS.values()]
     low, high = (floats(ends) for ends in zip(*(one.ends for one in totals), strict=True))
     parts[-1] = replace(parts[-1], low=low, high=high)
     ends = Series("paper (secondary): mean 12 to 13 %, worst 5 % 43 %",
@@ -455,7 +441,6 @@ def _exceedance(overhead: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]
 STUDY = Study(
     name="fleet",
     shows="overhead of a fleet of 17,000 jobs by percentile, machine-years lost",
-    module=__name__,
     title="A fleet under full recovery, and under CPR",
     question=lambda runs: (
         f"What do failures cost {runs.fixed.n_jobs:,} jobs of different length and size in "

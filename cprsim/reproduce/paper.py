@@ -18,7 +18,6 @@ class Mark(StrEnum):
     SECONDARY = "secondary"  # in a text that quotes the paper
     DERIVED = "derived"  # by arithmetic from the numbers named
     RECALLED = "recalled"  # remembered from the paper's body, not checked against its text
-    PROMISED = "promised"  # by these documents: no paper's
 
 
 @dataclass(frozen=True, slots=True)

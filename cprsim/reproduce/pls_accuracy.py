@@ -305,11 +305,11 @@ def _chart(runs: PlsRuns) -> Chart:
         pls, lost = runs.points(strategy)
         slope, name = runs.slope(strategy).mean, shown(strategy)
         return (
-            Series(f"{name}, runs", floats(pls.tolist()), floats(lost.tolist()), kind="points"),
+            Series(f"{name}, runs", floats(pls), floats(lost), kind="points"),
             Series(
                 f"{name}: {slope:.4f} per PLS",
-                floats(ends.tolist()),
-                floats((slope * ends).tolist()),
+                floats(ends),
+                floats(slope * ends),
             ),
         )
 
@@ -334,7 +334,6 @@ STUDY = Study(
     name="pls-accuracy",
     shows="AUC lost over PLS by strategy: slope and correlation, fresh runs beside the shipped "
     "curve",
-    module=__name__,
     title="Accuracy loss over PLS",
     question=lambda runs: (
         "Does accuracy fall linearly with the portion of lost samples, and how steeply under each "

@@ -175,7 +175,6 @@ def _chart(cases: Cases) -> Chart:
 STUDY = Study(
     name="production",
     shows="share of overhead that CPR removes at production scale",
-    module=__name__,
     title="Production scale",
     question="20 trainers, 18 embedding servers, 50 h, 5 failures of 4 servers each: how much of "
     "full recovery's overhead does CPR remove?",

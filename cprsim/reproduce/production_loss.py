@@ -135,10 +135,10 @@ def _chart(seeds: Seeds) -> Chart:
     first = seeds[0]
     position, whole = np.array(first["position"]), np.array(first[""])
     late = position > SETTLED * position[-1]
-    x = floats((position[late] / 1e3).tolist())
+    x = floats(position[late] / 1e3)
 
     def line(label: str, loss: Any) -> Series:
-        return Series(label, x, floats(loss[late].tolist()))
+        return Series(label, x, floats(loss[late]))
 
     curves = {STRATEGIES[name]: np.array(first[name]["curve"]) for name in IN_CURVES}
     names = tuple(STRATEGIES.values())
@@ -176,7 +176,6 @@ def _chart(seeds: Seeds) -> Chart:
 STUDY = Study(
     name="production-loss",
     shows="loss curves at production scale, and the loss at the end, on a small model",
-    module=__name__,
     title="Production scale: what it costs the model",
     question="How much higher is the loss with 5 failures of 4 of 18 servers?",
     numbers=numbers,

@@ -9,47 +9,21 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-import cprsim
-from cprsim.codec import digest_of
-from cprsim.reproduce.study import Effort, Study, Work, all_code, numbers_code
+from cprsim.reproduce.study import Work
 from cprsim.reproduce.summary import Summary
 from cprsim.results.folder import finished_or_make, read_record, write_csv, write_record
-from cprsim.results.identity import N_DIGITS, file_digest
+from cprsim.results.identity import Identity, file_digest
 from cprsim.results.manifest import MANIFEST, read_manifest, write_manifest
 from cprsim.results.publish import publishing
-from cprsim.workers import HERE, Workers
 
-SUMMARY, COMPARISONS, PARTS = "summary.json", "comparisons.csv", "parts"
+SUMMARY, COMPARISONS = "summary.json", "comparisons.csv"
 COLUMNS = ("quantity", "paper", "provenance", "ours", "verdict")
-
-
-@dataclass(frozen=True, slots=True)
-class StudyIdentity:
-    """Everything that decides the bytes of a study's folder."""
-
-    name: str
-    effort: Effort
-    inputs: Mapping[str, str]  # name of each input file -> digest
-    code: str  # digest of the source that makes, judges and draws it
-    replay: None = None
-
-    @property
-    def digest(self) -> str:
-        """Hexadecimal digest of all that decides the folder."""
-        parts = [self.name, str(self.effort), sorted(self.inputs.items()), self.code]
-        return digest_of([cprsim.__version__, *parts])
-
-    @property
-    def folder_name(self) -> str:
-        return f"{self.name}-{self.digest[:N_DIGITS]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,43 +41,7 @@ class Reproduced:
         return tuple(sorted(self.path.glob("figure*.png")))
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """How studies are to be made.
-
-    Parameters
-    ----------
-    scenarios : folder of the project's scenarios
-    out : where finished results and parts go
-    clicks : a log in Criteo's format that studies which train use instead of generated clicks
-    """
-
-    effort: Effort
-    scenarios: Path
-    out: Path
-    workers: Workers = HERE
-    clicks: Path | None = None
-
-    def inputs(self, study: Study[Any]) -> dict[str, Path]:
-        """The files that a study reads. Raises ParameterError where one is missing."""
-        files = study.files(self.scenarios)
-        if study.trains and self.clicks is not None:
-            files["clicks"] = self.clicks
-        return files
-
-    @property
-    def parts(self) -> Path:
-        """Where finished parts of results that are being made are kept."""
-        return self.out / PARTS
-
-    def work(self, study: Study[Any]) -> Work:
-        """What the study works with."""
-        clicks = self.clicks if study.trains else None
-        code = numbers_code(study)
-        return Work(study, self.effort, self.scenarios, self.parts, code, self.workers, clicks)
-
-
-def reproduce(study: Study[Any], request: Request) -> Reproduced:
+def reproduce(work: Work) -> Reproduced:
     """Find the finished folder of a study, or make it.
 
     Raises
@@ -111,24 +49,24 @@ def reproduce(study: Study[Any], request: Request) -> Reproduced:
     ParameterError : an input is not there
     ResultError : the folder can't be written; finished parts are kept
     """
-    files = request.inputs(study)
+    study, files = work.study, work.files()
     digests = {name: file_digest(path) for name, path in files.items()}
-    identity = StudyIdentity(study.name, request.effort, digests, all_code(study))
-    final = request.out / identity.folder_name
+    identity = Identity(study.name, str(work.effort), digests)
+    final = work.out / identity.folder_name
 
     def make() -> Reproduced:
         started = datetime.now(UTC)
-        summary = study.make(request.work(study))
+        summary = study.make(work)
         about = {
             "command": ["cprsim", *sys.argv[1:]],
-            "effort": str(request.effort),
+            "effort": str(work.effort),
             "timed": study.timed,
-            "clicks": None if request.clicks is None or not study.trains else request.clicks.name,
+            "clicks": None if work.clicks is None else work.clicks.name,
         }
         with publishing(final) as folder:
             _write(folder, summary)
             for path in files.values():
-                if path.parent == request.scenarios:  # ours; a user's log may be large
+                if path.parent == work.scenarios:  # ours; a user's log may be large
                     shutil.copyfile(path, folder / path.name)
             write_manifest(folder, identity, about, started)
         return read_reproduced(final)
@@ -138,40 +76,26 @@ def reproduce(study: Study[Any], request: Request) -> Reproduced:
 
 
 def _write(folder: Path, summary: Summary) -> None:
-    write_record(folder / SUMMARY, summary, indent=1)
-    rows = [(row.quantity, row.paper, row.mark, row.ours, str(row.verdict)) for row in summary.rows]
-    write_csv(pd.DataFrame(rows, columns=COLUMNS), folder / COMPARISONS)
-    _draw(folder, summary)
-
-
-def _draw(folder: Path, summary: Summary) -> None:
     from cprsim.plots.draw_chart import chart_figure
     from cprsim.plots.save import save_figure
 
+    write_record(folder / SUMMARY, summary, indent=1)
+    rows = [(row.quantity, row.paper, row.mark, row.ours, str(row.verdict)) for row in summary.rows]
+    write_csv(pd.DataFrame(rows, columns=COLUMNS), folder / COMPARISONS)
     for number, chart in enumerate(summary.charts):
         name = "figure" if not number else f"figure-{number + 1}"
         save_figure(chart_figure(chart), folder / name, formats=("png",))
 
 
 def read_reproduced(folder: Path) -> Reproduced:
-    """A finished folder.
-
-    Raises
-    ------
-    ResultError : it is unfinished or damaged
-    """
+    """A finished folder. Raises ResultError where it is unfinished or damaged."""
     manifest = read_manifest(folder)
     summary = read_record(Summary, folder / SUMMARY, "a reproduced result")
     return Reproduced(str(manifest["name"]), folder, summary)
 
 
 def record(made: Reproduced, kept: Path) -> Path:
-    """Keep a finished folder under its plain name, in the place of the one before.
-
-    Parameters
-    ----------
-    kept : ``results/reproduction`` of the repository
-    """
+    """Keep a finished folder in `kept` under its plain name, in the place of the one before."""
     final = kept / made.name
     if (final / MANIFEST).is_file() and read_digest(final) == read_digest(made.path):
         return final

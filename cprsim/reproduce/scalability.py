@@ -162,7 +162,6 @@ def _chart(runs: ByKind) -> Chart:
 STUDY = Study(
     name="scalability",
     shows="overhead over the number of nodes, for three kinds of failures",
-    module=__name__,
     title="Scalability: overhead over the number of nodes",
     question="How does overhead grow with the number of embedding servers, for 56 h of work and "
     f"nodes with an MTBF of {NODE_MTBF_H:g} h each?",

@@ -206,7 +206,6 @@ def _pls_over(form: str, shares: Mapping[float, Simulated]) -> Series:
 STUDY = Study(
     name="sensitivity",
     shows="CPR's benefit over the number of failures, servers failing together, and the target PLS",
-    module=__name__,
     title="Sensitivity: failures, servers failing together, target PLS",
     question="How does CPR's benefit change with the number of failures, the share of servers that "
     "fail together and the PLS that is accepted (emulation on Kaggle, 8 servers, 56 h)?",

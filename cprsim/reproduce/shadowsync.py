@@ -79,17 +79,6 @@ PAIRS = (
 Curve = Mapping[str, Any]  # over trainers: examples per second and sync gap, simulated and modelled
 
 
-@dataclass(frozen=True, slots=True)
-class SyncCase:
-    """An algorithm and a number of trainers."""
-
-    name: str
-    n_trainers: int
-
-    def __str__(self) -> str:
-        return f"{self.name}, {self.n_trainers}"
-
-
 def setting_of(work: Work, name: str, n_servers: int = 2) -> SyncSetting:
     """The scenario's setting with another algorithm and other servers."""
     algorithm, _, every = ALGORITHMS[name].partition(":")
@@ -131,55 +120,36 @@ def over_trainers(work: Work, name: str, n_servers: int) -> dict[str, Any]:
 # ----------------------------------------------------------------------------- quality
 
 
-def cases() -> list[SyncCase]:
-    """Every algorithm with every number of trainers."""
-    return [SyncCase(name, n) for name in ALGORITHMS for n in N_QUALITY]
-
-
-class SeedStart:
-    """Clicks of one seed, and the model that all replicas begin with on them."""
-
-    def __init__(self, work: Work, seed: int) -> None:
-        loaded = work.scenario(SCENARIO, [f"kernel.seed={seed}"])
-        section = loaded.scenario.sync
-        if section is None or loaded.scenario.kernel is None:
-            raise ParameterError(f"{SCENARIO} needs its sections `sync` and `kernel`")
-        self.what, self._scaled, self._work = proxy_model(loaded), section.stand_in, work
-        self._warm = warm_start(self.what, self._scaled.warm_start_fraction)
-
-    def train(self, case: SyncCase) -> dict[str, float]:
-        """Train the rest on replicas."""
-        run = train_in_step(Team(self.what, self._small(case), self._warm))
-        return {
-            "auc": run.quality.auc,
-            "log_loss": run.quality.log_loss,
-            "training_loss": run.training_loss,
-            "syncs": run.n_syncs,
-            "gain": self._small(case).step_gain,
-        }
-
-    def _small(self, case: SyncCase) -> SyncSetting:
-        setting = setting_of(self._work, case.name).with_trainers(case.n_trainers)
-        return setting.stand_in(self._scaled.threads, self.what.plan.batch)
-
-    def alone(self) -> dict[str, float]:
-        """One trainer trains the rest; call it last."""
-        self._warm.run()
-        quality = self._warm.evaluate(self.what.test)
-        return {"auc": quality.auc, "log_loss": quality.log_loss}
-
-    def stands_for(self) -> float:
-        """Clicks of the whole job for those of the stand-in."""
-        whole = setting_of(self._work, "S-EASGD")
-        small = whole.stand_in(self._scaled.threads, self.what.plan.batch)
-        return small.stands_for(whole) * len(self.what.train)
+CASES = tuple((name, n) for name in ALGORITHMS for n in N_QUALITY)  # algorithm, trainers
 
 
 def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
     """Every case from the same start on the same clicks."""
-    start = SeedStart(work, seed)
-    runs: dict[str, Any] = {str(case): start.train(case) for case in cases()}
-    return runs | {"stands for": start.stands_for(), "alone": start.alone()}
+    loaded = work.scenario(SCENARIO, [f"kernel.seed={seed}"])
+    section = loaded.scenario.sync
+    if section is None or loaded.scenario.kernel is None:
+        raise ParameterError(f"{SCENARIO} needs its sections `sync` and `kernel`")
+    what, threads = proxy_model(loaded), section.stand_in.threads
+    start = warm_start(what, section.stand_in.warm_start_fraction)
+    runs: dict[str, Any] = {}
+    for name, n in CASES:
+        small = setting_of(work, name).with_trainers(n).stand_in(threads, what.plan.batch)
+        run = train_in_step(Team(what, small, start))
+        runs[f"{name}, {n}"] = {
+            "auc": run.quality.auc,
+            "log_loss": run.quality.log_loss,
+            "training_loss": run.training_loss,
+            "syncs": run.n_syncs,
+            "gain": small.step_gain,
+        }
+    whole = setting_of(work, "S-EASGD")
+    small = whole.stand_in(threads, what.plan.batch)
+    start.run()  # last: one trainer alone trains the rest
+    alone = start.evaluate(what.test)
+    return runs | {
+        "stands for": small.stands_for(whole) * len(what.train),
+        "alone": {"auc": alone.auc, "log_loss": alone.log_loss},
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +208,10 @@ class InStepRuns:
             n: paired([loss_of(seed, shadow, other, n) for seed in self.seeds]) for n in N_QUALITY
         }
 
-    def mean(self, case: SyncCase, key: str) -> float:
+    def mean(self, case: tuple[str, int], key: str) -> float:
         """Over seeds."""
-        return float(np.mean([seed[str(case)][key] for seed in self.seeds]))
+        name, n = case
+        return float(np.mean([seed[f"{name}, {n}"][key] for seed in self.seeds]))
 
 
 def numbers(work: Work) -> InStepRuns:
@@ -408,9 +379,9 @@ def _listings(runs: InStepRuns) -> list[Listing]:
         Listing.of(
             "Quality on the test clicks, mean over seeds; one trainer alone: AUC "
             f"{alone['auc']:.4f}, log-loss {alone['log_loss']:.4f}:",
-            cases(),
-            ("algorithm", lambda case: case.name),
-            ("trainers", lambda case: str(case.n_trainers)),
+            CASES,
+            ("algorithm", lambda case: case[0]),
+            ("trainers", lambda case: str(case[1])),
             ("AUC", lambda case: f"{runs.mean(case, 'auc'):.4f}"),
             ("log-loss", lambda case: f"{runs.mean(case, 'log_loss'):.4f}"),
             ("syncs per trainer", lambda case: f"{runs.mean(case, 'syncs'):,.0f}"),
@@ -475,7 +446,7 @@ def _chart(runs: InStepRuns) -> Chart:
             Series(
                 name,
                 floats(N_QUALITY),
-                floats([runs.mean(SyncCase(name, n), "log_loss") for n in N_QUALITY]),
+                floats([runs.mean((name, n), "log_loss") for n in N_QUALITY]),
             )
             for name in DRAWN
         ),
@@ -491,7 +462,6 @@ def _chart(runs: InStepRuns) -> Chart:
 STUDY = Study(
     name="shadowsync",
     shows="trainers that synchronise in the background: throughput, sync gap, quality",
-    module=__name__,
     title="ShadowSync: trainers that synchronise in the background",
     question="Does background synchronisation scale where the foreground saturates, and does it "
     "cost quality?",

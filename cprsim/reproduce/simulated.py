@@ -55,12 +55,7 @@ class Simulated:
         return StudyEstimate.around(value, half)
 
     def stack(self, label: Mapping[str, str]) -> tuple[Series, ...]:
-        """Stacked bars of mean overhead by cause, in percent; the interval is that of the total.
-
-        Parameters
-        ----------
-        label : what stands below the bar of each strategy
-        """
+        """Stacked bars of mean overhead by cause, in percent; the interval is that of the total."""
         names = list(label)
         parts = [part for part in IN_TABLES if any(self[name, part].mean > 0 for name in names)]
         ends = [self.percent(name).ends for name in names]
@@ -76,12 +71,7 @@ class Simulated:
 def simulate_cases(
     work: Work, cases: Mapping[Case, tuple[str, Sequence[str]]]
 ) -> dict[Case, Simulated]:
-    """Simulate scenarios under overrides; each case is a part of the work, named by its key.
-
-    Parameters
-    ----------
-    cases : the file of a scenario among the study's inputs, and the overrides
-    """
+    """Simulate files among the study's inputs under overrides; each case is a part of the work."""
     parts = [
         Part(str(case), partial(_simulated, work, scenario, overrides), (scenario,))
         for case, (scenario, overrides) in cases.items()

@@ -1,4 +1,4 @@
-"""A study: how its numbers are made, the targets they are held to, its tables, prose and figure.
+"""A study: how its numbers are made, its targets, tables, prose and figure.
 
 `Study` is the record; `Work` is what its numbers are made with: the effort, the inputs, and a
 memory of the parts that are done.
@@ -6,7 +6,6 @@ memory of the parts that are done.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,20 +14,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import cprsim
+from cprsim.codec import digest_of
 from cprsim.errors import ParameterError, ResultError
 from cprsim.plots.chart import Chart
-from cprsim.reproduce.closure import digest_of
 from cprsim.reproduce.summary import Listing, N, Summary, Target
-from cprsim.results.identity import file_digest
+from cprsim.results.identity import file_digest, source_digest
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.whole_file import write_whole, writes
 from cprsim.workers import HERE, Workers, run_each
 
 T = TypeVar("T")
 Text = str | Callable[[N], str]  # known beforehand, or with the study's numbers in it
-
-TELLING = tuple(f"cprsim.reproduce.{name}" for name in ("paper", "verdicts", "summary", "study"))
-DRAWING = "cprsim.plots.draw_chart"
+PARTS = "parts"
 
 
 class Effort(StrEnum):
@@ -41,41 +39,21 @@ class Effort(StrEnum):
 
 @dataclass(frozen=True)
 class Study(Generic[N]):
-    """One result of a paper, or of these documents.
+    """One result of a paper, or of these documents."""
 
-    Parameters
-    ----------
-    name : as in ``cprsim reproduce NAME``
-    shows : one line that says what it shows
-    module : full name of the module that makes it: what that imports decides the result
-    title, question : of the result
-    numbers : does the work; what it gives is read by all that follows
-    targets : comparisons, in order
-    listings : further tables
-    notes : paragraphs that say what it means; an empty one is left out
-    chart : its figure
-    inputs : files in the folder of the scenarios that it reads; a change of one makes it new
-    more_inputs : further files, by name, that are there only at run time (logs of the user)
-    timed : holds times of this machine, which differ from run to run
-    trains : trains the stand-in, on the user's clicks where there are some
-    by_name_only : takes so long that it is made only where it is named
-    """
-
-    name: str
-    shows: str
-    module: str
+    name: str  # as in ``cprsim reproduce NAME``
+    shows: str  # in one line
     title: str
     question: Text[N]
-    numbers: Callable[[Work], N]
+    numbers: Callable[[Work], N]  # does the work; all that follows reads what it returns
     targets: Sequence[Target[N]] = ()
     listings: Callable[[N], Sequence[Listing]] = lambda numbers: ()
-    notes: Sequence[Text[N]] = ()
+    notes: Sequence[Text[N]] = ()  # paragraphs; an empty one is left out
     chart: Callable[[N], Chart] | None = None
-    inputs: tuple[str, ...] = ()
-    more_inputs: Callable[[], Mapping[str, Path]] = dict
-    timed: bool = False
-    trains: bool = False
-    by_name_only: bool = False
+    inputs: tuple[str, ...] = ()  # files that it reads in the folder of the scenarios
+    more_inputs: Callable[[], Mapping[str, Path]] = dict  # files known at run time only (logs)
+    timed: bool = False  # holds times of this machine, which differ from run to run
+    trains: bool = False  # on the user's clicks where there are some
 
     def make(self, work: Work) -> Summary:
         """Do the work, and say what came of it."""
@@ -94,28 +72,14 @@ class Study(Generic[N]):
             () if self.chart is None else (self.chart(numbers),),
         )
 
-    def files(self, scenarios: Path) -> dict[str, Path]:
-        """Its input files by name. Raises ParameterError where one is missing."""
-        files = {name: scenarios / name for name in self.inputs} | dict(self.more_inputs())
-        for name, path in files.items():
-            if not path.is_file():
-                raise ParameterError(
-                    f"'{self.name}' reads {path}, which is not there; run it in the project's "
-                    f"folder, or name the folder of {name} by --scenarios"
-                )
-        return files
-
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a study's work: its name, what computes it, and which inputs that reads.
-
-    What it computes must be what JSON can hold; without `reads` it reads all inputs of the study.
-    """
+    """A piece of a study's work: its name, what computes JSON, and the inputs that this reads."""
 
     name: str
     compute: Callable[[], Any]
-    reads: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()  # none: all inputs of the study
 
     def run(self) -> Any:
         """Compute it."""
@@ -127,15 +91,14 @@ class Work:
     """What a study works with: its effort, its inputs, and a memory of the parts that are done.
 
     A part is kept as soon as it is finished and found again by what decides it: the code, the
-    effort, its name and the inputs that it reads. So a run that was cut off goes on where it was,
-    and a changed scenario makes again only the parts that read it.
+    effort, its name and the inputs that it reads. An interrupted run continues where it was, and a
+    changed scenario makes again only the parts that read it.
     """
 
     study: Study[Any]
     effort: Effort
-    scenarios: Path
-    parts: Path
-    code: str  # digest of what makes the numbers
+    scenarios: Path  # folder of the project's scenarios
+    out: Path  # of finished results and parts
     workers: Workers = HERE
     clicks: Path | None = None  # a log in Criteo's format, for studies that train
 
@@ -159,20 +122,30 @@ class Work:
 
     def input(self, name: str) -> Path:
         """The path of one of its inputs."""
-        return self.study.files(self.scenarios)[name]
+        return self.files()[name]
+
+    def files(self) -> dict[str, Path]:
+        """Its input files by name. Raises ParameterError where one is missing."""
+        study = self.study
+        files = {name: self.scenarios / name for name in study.inputs} | dict(study.more_inputs())
+        for name, path in files.items():
+            if not path.is_file():
+                raise ParameterError(
+                    f"'{study.name}' reads {path}, which is not there; run it in the project's "
+                    f"folder, or name the folder of {name} by --scenarios"
+                )
+        return files if self.clicks is None else files | {"clicks": self.clicks}
 
     def each(self, parts: Sequence[Part]) -> list[Any]:
         """The outcomes of several parts, in their order; those that are new side by side.
 
-        Raises
-        ------
-        ResultError
-            where one can't be kept.
+        Raises ResultError where one can't be kept.
         """
         new = [part for part in parts if _read(self._path(part)) is None]
         for number, outcome in run_each(Part.run, new, self.workers, lambda n: new[n].name):
-            self._keep(new[number], outcome)
-        return [self._found(part) for part in parts]
+            part = new[number]
+            _keep(self._path(part), {"study": self.study.name, "part": part.name, "is": outcome})
+        return [self._found(self._path(part)) for part in parts]
 
     def per_seed(
         self, compute: Callable[[int], Any], n: int, first: int = 1, reads: Sequence[str] = ()
@@ -184,63 +157,33 @@ class Work:
         )
 
     def once(self, part: str, compute: Callable[[], Any], reads: Sequence[str] = ()) -> Any:
-        """The outcome of a part: found if it was computed before, else computed and kept.
-
-        Parameters
-        ----------
-        part : names it within the study
-        compute : gives what JSON can hold
-        reads : the inputs that it reads; none given: all of the study's
-
-        Raises
-        ------
-        ResultError
-            where it can't be kept.
-        """
+        """The outcome of a part: found if it was computed before, else computed and kept."""
         return self.each([Part(part, compute, tuple(reads))])[0]
 
     def folder(self, part: str, reads: Sequence[str] = ()) -> Path:
         """A folder of a part that keeps journals of its own; another one as soon as a part is."""
-        return self.parts / self._digest(Part(part, dict, tuple(reads)))
+        return self.out / PARTS / self._digest(Part(part, dict, tuple(reads)))
 
     def n_finished(self) -> int:
         """How many parts of the study are kept, of this run and of those before."""
-        return sum(
-            (_read(path) or {}).get("study") == self.study.name
-            for path in self.parts.glob("*.json")
-        )
+        kept = map(_read, (self.out / PARTS).glob("*.json"))
+        return sum((one or {}).get("study") == self.study.name for one in kept)
 
-    def _found(self, part: Part) -> Any:
-        read = _read(self._path(part))
+    def _found(self, path: Path) -> Any:
+        read = _read(path)
         if read is None:
-            raise ResultError(f"{self._path(part)} was taken away while it was needed")
+            raise ResultError(f"{path} was taken away while it was needed")
         return read["is"]
 
-    def _keep(self, part: Part, outcome: Any) -> None:
-        _keep(self._path(part), {"study": self.study.name, "part": part.name, "is": outcome})
-
     def _path(self, part: Part) -> Path:
-        return self.parts / f"{self._digest(part)}.json"
-
-    def _files(self) -> dict[str, Path]:
-        return self.study.files(self.scenarios)
+        return self.out / PARTS / f"{self._digest(part)}.json"
 
     def _digest(self, part: Part) -> str:
-        inputs = sorted(file_digest(self.input(name)) for name in part.reads or self._files())
-        if self.clicks is not None:
-            inputs.append(file_digest(self.clicks))
-        decides = [self.study.name, self.code, str(self.effort), part.name, inputs]
-        return hashlib.sha256(json.dumps(decides).encode()).hexdigest()
-
-
-def numbers_code(study: Study[Any]) -> str:
-    """Digest of the code that makes a study's numbers, without what only tells them."""
-    return digest_of(study.module, without=TELLING)
-
-
-def all_code(study: Study[Any]) -> str:
-    """Digest of the code that makes its numbers, judges them and draws them."""
-    return digest_of(study.module, DRAWING)
+        files = self.files()
+        reads = [*part.reads, *(["clicks"] if self.clicks else [])] if part.reads else files
+        inputs = sorted(file_digest(files[name]) for name in reads)
+        code = [cprsim.__version__, source_digest()]
+        return digest_of([self.study.name, *code, str(self.effort), part.name, inputs])
 
 
 def _said(text: Text[N], numbers: N) -> str:

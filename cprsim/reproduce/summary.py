@@ -61,23 +61,14 @@ Cases = tuple[StudyEstimate, ...]  # one per choice of the free inputs
 
 @dataclass(frozen=True, slots=True)
 class Target(Generic[N]):
-    """A quantity that ours is held to: all that decides its row, but ours.
-
-    Parameters
-    ----------
-    claim : the paper's word on it; None: ours stands alone
-    ours : where ours is read off the numbers of the study; it gives None where it is not there
-    assumptions : what our side rests on, where they are read from files by a function
-    tolerance : of a number that is compared
-    unit : of ours where it stands alone
-    """
+    """A quantity that ours is compared in: all that decides its row, but ours."""
 
     quantity: str
-    claim: Claim | None
-    ours: Callable[[N], StudyEstimate | Tested | Cases | None]
-    assumptions: Assumptions | Callable[[N], Assumptions] = NONE
+    claim: Claim | None  # None: ours stands alone
+    ours: Callable[[N], StudyEstimate | Tested | Cases | None]  # None: it is not there
+    assumptions: Assumptions | Callable[[N], Assumptions] = NONE  # what our side rests on
     tolerance: Tolerance = A_TENTH
-    unit: str = ""
+    unit: str = ""  # of ours where it stands alone
 
     def row(self, numbers: N) -> TargetRow | None:
         """Ours beside the paper's, judged; None where ours is not there."""

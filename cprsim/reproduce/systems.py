@@ -706,7 +706,6 @@ def _without_table(estimates: Mapping[str, StudyEstimate]) -> str:
 STUDY = Study(
     name="systems",
     shows="recovery systems of the literature, each held to its own numbers",
-    module=__name__,
     title="Recovery systems of the literature",
     question="Does each system do here what its paper says of it, or what arithmetic says of it?",
     numbers=numbers,

@@ -248,7 +248,6 @@ def _timed(name: str, times: Mapping[str, Sequence[float]]) -> Series:
 STUDY = Study(
     name="trackers",
     shows="memory, time and bytes of SCAR, MFU and SSU, on the kernel's trackers",
-    module=__name__,
     title="Trackers: memory, time, bytes",
     question="What do SCAR, MFU and SSU take on the embedding servers, and do they write more?",
     numbers=numbers,

@@ -50,13 +50,7 @@ def shown(strategy: str) -> str:
 
 
 def setting_of(work: Work, scenario: str, seed: int, samples: int | None) -> Setting:
-    """Clicks, model and order of one seed, as `cprsim measure` has them.
-
-    Parameters
-    ----------
-    seed : of the clicks, where they are generated, and of weights and order
-    samples : clicks; None: as many as the scenario says, or as the log has
-    """
+    """Clicks, model and order of one seed, as `cprsim measure` has them; None: all clicks."""
     overrides = work.clicks_overrides()
     if samples is not None and work.clicks is None:
         overrides.append(f"kernel.samples={samples}")
@@ -64,14 +58,7 @@ def setting_of(work: Work, scenario: str, seed: int, samples: int | None) -> Set
 
 
 def lost_by(setting: Setting, trials: Sequence[Trial]) -> dict[str, Any]:
-    """What each trial loses against its twin, and the twin's quality.
-
-    Returns
-    -------
-    twin: auc and log_loss; trials: strategy, T_save as share of the job, PLS (published, and net),
-    AUC lost, log-loss added, and of each stale shard when it failed, and what it lost since its
-    last save and since the later of that and its last reload
-    """
+    """What each trial loses against its twin, and the twin's quality."""
     twin, quality = runs.forked(setting, trials)
     n_servers = setting.shards.n_servers
     return {

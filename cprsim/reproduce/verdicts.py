@@ -50,15 +50,10 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far from a paper's number ours may lie.
+    """How far from a paper's number ours may lie."""
 
-    Parameters
-    ----------
-    size : a share of the number, or in the number's own unit if `absolute`; None: 4 standard errors
-    """
-
-    size: float | None = TOLERANCE
-    absolute: bool = False
+    size: float | None = TOLERANCE  # None: 4 standard errors
+    absolute: bool = False  # in the number's own unit; else a share of the number
 
     def ends(self, claim: Claim) -> tuple[float, float]:
         """The range of the paper's number, widened; a bound stays as it is."""
@@ -86,17 +81,12 @@ A_TENTH = Tolerance()
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What our side rests on besides the paper's words.
+    """What our side rests on besides the paper's words."""
 
-    `free` names the inputs that we had to assume, `fitted` says that inputs were chosen so that the
-    number comes out, `recalled` that the set-up is known only as recalled, `undecided` names inputs
-    without which nothing can be told.
-    """
-
-    free: tuple[str, ...] = ()
-    fitted: bool = False
-    recalled: bool = False
-    undecided: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()  # inputs that we had to assume
+    fitted: bool = False  # inputs were chosen so that the number comes out
+    recalled: bool = False  # the set-up is known only as recalled
+    undecided: tuple[str, ...] = ()  # inputs without which nothing can be told
 
 
 NONE = Assumptions()

@@ -29,7 +29,7 @@ FORMAT = 2
 WITHOUT_DIGEST = 1  # the format before: without a digest of itself, still read
 DIGEST = "manifest_sha256"  # of all its other entries
 MOST_BYTES = 5_000_000
-LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "simpy", "matplotlib", "pydantic", "pint")
+LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "simpy", "matplotlib", "pydantic")
 
 
 class Identified(Protocol):

@@ -3,7 +3,7 @@
     <results>/points/<2 digits>/<digest>.json    {"sha256": of the body, "body": the numbers}
     <results>/points/.sweep.<id>.unfinished/     what a living sweep is writing
 
-Sweeps and maps of systems share it: a point is addressed by what decides its numbers, not by who
+Sweeps and fleets share it: a point is addressed by what decides its numbers, not by who
 asked for it. A file is not flushed to the disk: what a power cut damages is computed anew.
 """
 

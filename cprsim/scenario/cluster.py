@@ -171,36 +171,35 @@ class ClusterSection(Model):
     )
 
     @property
+    def held(self) -> list[tuple[int, float]]:
+        """Nodes that hold state, in order, and the bytes on each; empty where nobody says."""
+        if self.roles:
+            return [(role.nodes, role.state_bytes) for role in self.roles.values()]
+        if self.shards:
+            return [(one.servers, one.size_bytes) for one in self.shards]
+        each = self.state_bytes if self.workers else self.shard_size_bytes
+        if self.tables is not None and not self.workers:
+            each = tables_bytes(self.tables) / self.emb_ps
+        return [] if each is None else [(self.workers or self.emb_ps, each)]
+
+    @property
     def shard_bytes(self) -> float | None:
         """Bytes on each node that holds state, on average; None where the scenario does not say."""
-        if self.roles:
-            whole = sum(role.nodes * role.state_bytes for role in self.roles.values())
-            return whole / sum(role.nodes for role in self.roles.values())
-        if self.workers:
-            return self.state_bytes
-        if self.tables is not None:
-            return tables_bytes(self.tables) / self.emb_ps
-        if self.shards:
-            return sum(one.servers * one.size_bytes for one in self.shards) / self.emb_ps
-        return self.shard_size_bytes
+        if len(self.held) < 2:
+            return self.held[0][1] if self.held else None
+        return sum(n * size for n, size in self.held) / sum(n for n, _ in self.held)
 
     @property
     def largest_bytes(self) -> float | None:
         """Bytes on the node that holds most; None where the scenario does not say."""
-        if self.roles:
-            return max(role.state_bytes for role in self.roles.values())
-        if self.shards:
-            return max(one.size_bytes for one in self.shards)
-        return self.shard_bytes
+        return max((size for _, size in self.held), default=None)
 
     @property
     def uneven_bytes(self) -> tuple[float, ...]:
         """Bytes on each node that holds state, in their order; empty where all hold as much."""
-        of_roles = [(role.nodes, role.state_bytes) for role in self.roles.values()]
-        kinds = of_roles or [(one.servers, one.size_bytes) for one in self.shards]
-        if len({size_bytes for _, size_bytes in kinds}) < 2:
+        if len({size for _, size in self.held}) < 2:
             return ()
-        return tuple(size_bytes for n, size_bytes in kinds for _ in range(n))
+        return tuple(size for n, size in self.held for _ in range(n))
 
     @property
     def state_said(self) -> str:

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from cprsim.errors import ParameterError
 from cprsim.failures import correlated, frailty, limits
-from cprsim.failures.changing import ChangingRate
 from cprsim.failures.clocks import JobClock, NodeClocks
-from cprsim.failures.course import RateCourse
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty
 from cprsim.failures.injected import Injected
-from cprsim.failures.random_factor import RandomFactor
 from cprsim.failures.sources import Start
 from cprsim.records import MAX_NODES, Clock, Cluster
 from cprsim.scenario.distributions import Lifetime, Mtbf95, Spread95, intervals_agree
-from cprsim.scenario.quantities import Model, Mtbf, NodeCount, PositiveCount
+from cprsim.scenario.quantities import NO_KIND, Model, Mtbf, NodeCount, PositiveCount
 from cprsim.scenario.traces import TraceFailures
 from cprsim.units import SHARE, TIME, Quantity
 
 EMB_PS, TRAINER, SYNC_PS, ANY = "emb_ps", "trainer", "sync_ps", "any"
 WORKER = "worker"
 ROLE_NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,59}$"
-KINDS = ("job", "node", "correlated", "changing", "injected", "trace")
+KINDS = ("job", "node", "correlated", "injected", "trace")
 MAX_INJECTED = 10_000
 MAX_INSTANTS = 1000
-MAX_PIECES = 100  # of a rate that changes
 MAX_FAILURES = 100_000  # that a job may expect
 
 ClockName = Annotated[
@@ -238,83 +233,6 @@ class NodeFailures(Model):
         )
 
 
-Border = Annotated[float, Quantity(TIME, "0 h", "1000000 h", "90 d")]
-
-
-class ChangingFailures(Model):
-    """The job fails as a Poisson process whose rate changes along a log's window, and at random."""
-
-    kind: Literal["changing"] = Field(
-        description="A Poisson process for the job as a whole; its rate changes over a window."
-    )
-    borders_h: tuple[Border, ...] = Field(
-        alias="borders",
-        min_length=2,
-        max_length=MAX_PIECES + 1,
-        description="Borders of the pieces of the window, from 0 h to its length, increasing "
-        "[times].",
-        examples=[["0 h", "90 d", "365 d"]],
-    )
-    mtbf_h: tuple[Mtbf, ...] = Field(
-        alias="mtbf",
-        min_length=1,
-        max_length=MAX_PIECES + 1,
-        description="Mean time between failures [times]: one for each piece, constant in it; or "
-        "one for each border, its logarithm in a straight line between them.",
-        examples=[["14 h", "30 h"]],
-    )
-    begins: Literal["random", "first"] = Field(
-        "random",
-        description="Where each replication begins: at a random instant of the window, or at its "
-        "first. After its end the window begins again, as a trace does.",
-    )
-    factor: RandomFactor | None = Field(
-        None, description="A random factor on the rate of each replication; absent: none."
-    )
-    role: RoleName = EMB_PS
-    together: Together = 1
-    nodes: NodesOfRate = None
-    clock: ClockName = Clock.WALL
-
-    @property
-    def course(self) -> RateCourse:
-        """The rate along the window."""
-        rates = tuple(1 / mtbf_h for mtbf_h in self.mtbf_h)
-        if len(rates) < len(self.borders_h):
-            return RateCourse(self.borders_h, rates, rates)
-        return RateCourse(self.borders_h, rates[:-1], rates[1:])
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """Borders increase from 0; a time for each piece, or each border."""
-        if self.borders_h[0] != 0:
-            yield "borders.0", f"is {self.borders_h[0]:g} h: a window begins at 0 h"
-        for i, (one, other) in enumerate(pairwise(self.borders_h), 1):
-            if other <= one:
-                yield f"borders.{i}", f"{other:g} h does not lie after the one before, {one:g} h"
-        n = len(self.borders_h)
-        if len(self.mtbf_h) not in (n - 1, n):
-            yield (
-                "mtbf",
-                f"has {len(self.mtbf_h)} time(s) for {n} borders: give {n - 1}, one for each "
-                f"piece, or {n}, one for each border",
-            )
-
-    def source(self, cluster: Cluster, useful_h: float) -> ChangingRate:
-        """These failures in a job. Raises ParameterError where it would have too many."""
-        found = ChangingRate(
-            course=self.course,
-            slots=slots_of(cluster, self.role),
-            together=self.together,
-            clock=self.clock,
-            from_first=self.begins == "first",
-            repair=cluster.repair,
-            factor=self.factor,
-        )
-        if (n_failures := found.n_failures(useful_h)) > MAX_FAILURES:
-            raise ParameterError(too_many(n_failures))
-        return found
-
-
 def _servers_written_as(value: Any) -> str:
     one_each = isinstance(value, list | tuple) and any(isinstance(v, list | tuple) for v in value)
     return "as:each" if one_each else "as:all"
@@ -460,8 +378,11 @@ Failures = Annotated[
     Annotated[JobFailures, Tag("as:job")]
     | Annotated[NodeFailures, Tag("as:node")]
     | Annotated[CorrelatedFailures, Tag("as:correlated")]
-    | Annotated[ChangingFailures, Tag("as:changing")]
     | Annotated[InjectedFailures, Tag("as:injected")]
     | Annotated[TraceFailures, Tag("as:trace")],
-    Discriminator(_kind, custom_error_type="kind", custom_error_message="no such kind"),
+    Discriminator(
+        _kind,
+        custom_error_type=NO_KIND,
+        custom_error_message=f"is no kind of failures. Known: {', '.join(KINDS)}",
+    ),
 ]

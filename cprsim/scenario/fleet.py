@@ -146,32 +146,19 @@ class Fleet(Model):
     )
     nodes: Count | None = Field(
         None,
-        description="Nodes for jobs, a count: a job that finds too few free ones queues; absent: "
-        "without limit.",
+        description="Nodes for jobs, a count: jobs start in the order of their arrival, as soon as "
+        "enough are free; absent: without limit.",
     )
     spares: Nodes | None = Field(
         None,
         description="Nodes kept back for failures of all jobs, a count; absent: one is always "
         "free. A failed node comes back after `cluster.repair`.",
     )
-    crews: Count | None = Field(
-        None, description="Nodes that can be repaired at once, a count; absent: all."
-    )
-    queue: Literal["fifo", "backfill"] = Field(
-        "fifo",
-        description="fifo: jobs start in the order of their arrival; backfill: whoever fits "
-        "starts.",
-    )
     storage_bytes_per_h: Bandwidth | None = Field(
         None,
         alias="storage",
         description="Bandwidth that the saves and loads of all jobs share [bandwidth]; absent: "
         "each job has `storage.bandwidth` to itself.",
-    )
-    savers: Count | None = Field(
-        None,
-        description="Jobs that may save to the storage at once, a count; the others go on working "
-        "until it is their turn; absent: all may.",
     )
     histories: Annotated[int, Field(strict=True, ge=1, le=10_000)] = Field(
         1,
@@ -185,7 +172,7 @@ class Fleet(Model):
         return min(self.kinds or KINDS, self.jobs or KINDS)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Jobs are said once; crews and savers go with what they limit."""
+        """The number of jobs is given once."""
         if (self.jobs is None) == (self.table is None):
             yield "jobs", "give either `jobs`, how many there are, or `table`, a file with them"
         if self.table is not None:
@@ -194,5 +181,3 @@ class Fleet(Model):
                     yield f"vary.{key}", "goes with `jobs`; in a table each job says its own"
             if self.kinds is not None:
                 yield "kinds", "goes with `jobs`; a table has a kind per line"
-        if self.crews is not None and self.spares is None:
-            yield "crews", "goes with `spares`: without them nobody waits for a repair"

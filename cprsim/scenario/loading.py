@@ -11,11 +11,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from cprsim.errors import ParameterError, Place, Problem, ScenarioError
+from cprsim.errors import Place, Problem, ScenarioError
 from cprsim.foreign import one_line
-from cprsim.scenario.option_tables import file_of, tables_in, values_from, with_values
 from cprsim.scenario.overrides import apply_axes, apply_overrides, put
-from cprsim.scenario.problems import in_order, problems_of, shown
+from cprsim.scenario.problems import in_order, problems_of
+from cprsim.scenario.quantities import shown
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.steps import with_times
 from cprsim.scenario.traces import SOURCES, TraceFailures
@@ -53,7 +53,7 @@ class LoadedScenario:
         places = dict(self.places)
         for key, value in changes.items():
             put(data, key, value, places, place(key))
-        scenario = _complete(data, self.path, places, [])
+        scenario = _validated(data, places, [])
         trace_path = _trace_path(scenario, self.path, places)
         return LoadedScenario(scenario, self.path, trace_path, places, data)
 
@@ -84,7 +84,6 @@ def load_scenario(
     path: str | Path,
     overrides: Sequence[str] = (),
     axes: Sequence[str] = (),
-    axes_option: str = "--over",
     *,
     text: str | None = None,
     option: str = "--set",
@@ -99,7 +98,6 @@ def load_scenario(
         `recovery` go by name or number
     axes : ``KEY=VALUES`` texts such as ``costs.save=30 s:10 min:log12``: what a sweep varies,
         instead of what the file says
-    axes_option : the option of the command line that they come from, for errors
     text : instead of the file's; `path` is where files are that it names, and how errors call it
     option : that overrides come from, for errors
     has_lines : whether errors name the line
@@ -114,10 +112,10 @@ def load_scenario(
     lines = document.lines.items()
     places = {key_path: Place(path, line if has_lines else None) for key_path, line in lines}
     apply_overrides(data, overrides, places, option)
-    apply_axes(data, axes, places, axes_option)
+    apply_axes(data, axes, places)
     if data.get("name") is None:
         data["name"] = name_from(path)
-    scenario = _complete(data, path, places, document.problems)
+    scenario = _validated(data, places, document.problems)
     loaded = LoadedScenario(scenario, path, _trace_path(scenario, path, places), places, data)
     unknown_values(loaded)
     return loaded
@@ -139,31 +137,24 @@ def read_text(path: Path) -> str:
     """The text of a scenario file. Raises ScenarioError where it can't be one."""
     place = Place(path)
     try:
-        if path.is_dir():
-            raise ScenarioError.at(place, "is a directory, not a scenario file")
         if path.exists() and not path.is_file():
             raise ScenarioError.at(place, "is not a regular file")
-        size = path.stat().st_size
-        if size > MAX_BYTES:
+        if (size := path.stat().st_size) > MAX_BYTES:
             raise ScenarioError.at(
                 place, f"has {size} bytes; a scenario has at most {MAX_BYTES}. Is it a trace?"
             )
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1).decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        raise ScenarioError.at(place, f"there is no such file{_no_name(path)}") from None
+        message = "there is no such file"
+        if not path.suffix and len(path.parts) == 1:  # it could have been a name
+            message += ", nor a scenario of that name that comes with cprsim: `cprsim scenarios` "
+            message += "lists these"
+        raise ScenarioError.at(place, message) from None
     except UnicodeDecodeError as error:
         raise ScenarioError.at(place, f"is not UTF-8 text (byte {error.start})") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or error
         raise ScenarioError.at(place, f"cannot be read: {reason}") from None
-
-
-def _no_name(path: Path) -> str:
-    """What to say besides where a path could have been the name of a shipped scenario."""
-    if path.suffix or len(path.parts) != 1:
-        return ""
-    return ", nor a scenario of that name that comes with cprsim: `cprsim scenarios` lists these"
 
 
 def _mapping(document: YamlDocument, path: Path) -> dict[str, Plain]:
@@ -176,31 +167,6 @@ def _mapping(document: YamlDocument, path: Path) -> dict[str, Plain]:
     return document.data
 
 
-def _complete(
-    data: dict[str, Plain], path: Path, places: Mapping[KeyPath, Place], problems: list[Problem]
-) -> Scenario:
-    """The scenario, with the numbers of tables that it names files for.
-
-    Raises ScenarioError, with all that is wrong outside these files, or what is wrong with one.
-    """
-    tables = tables_in(data)
-    if not tables:
-        return _validated(data, places, problems)
-    scenario = _validated(
-        with_values(data, tables, lambda one: [1.0] if one.is_relative else None), places, problems
-    )
-    values: dict[str, list[Plain]] = {}
-    for table in tables:
-        place = nearest(places, ("recovery", table.entry, "options", *table.path))
-        try:
-            file, column, nodes = file_of(table.written)
-            table_path = input_file(file, path, place, table.key, "a table by nodes")
-            values[table.key] = list(values_from(table_path, column, nodes, scenario, table))
-        except ParameterError as error:
-            raise ScenarioError.at(place, str(error), table.key) from None
-    return _validated(with_values(data, tables, lambda table: values[table.key]), places, [])
-
-
 def _validated(
     data: dict[str, Plain], places: Mapping[KeyPath, Place], problems: list[Problem]
 ) -> Scenario:
@@ -208,7 +174,7 @@ def _validated(
     try:
         scenario = Scenario.model_validate(with_times(data))
     except ValidationError as error:
-        by_schema = problems_of(error, Scenario, data, lambda path: nearest(places, path))
+        by_schema = problems_of(error, data, lambda path: nearest(places, path))
         raise ScenarioError(in_order([*problems, *by_schema])) from None
     if problems:
         raise ScenarioError(problems)
@@ -232,26 +198,19 @@ def input_file(file: str, scenario: Path, place: Place, key: str, source: str) -
     source : what the file is and where it comes from, for the error
     """
     for variable in _VARIABLE.findall(file):
+        if variable.startswith(OURS) and os.environ.get(variable):
+            continue
+        message = (
+            f"the environment variable {one_line(variable)} is not set: let it name the folder "
+            f"with the data ({shown(file)} is {source})"
+        )
         if not variable.startswith(OURS):
             message = f"{shown(f'${{{variable}}}')} is not replaced: a scenario may ask for "
             message += f"environment variables whose names begin with {OURS} only"
-            raise ScenarioError.at(place, message, key)
-        if not os.environ.get(variable):
-            message = (
-                f"the environment variable {one_line(variable)} is not set: let it name the folder "
-            )
-            message += f"with the data ({shown(file)} is {source})"
-            raise ScenarioError.at(place, message, key)
+        raise ScenarioError.at(place, message, key)
     named = scenario.parent / _VARIABLE.sub(lambda match: os.environ[match[1]], file)
     path = Path(os.path.normpath(named))  # as people write it, without `..` in its middle
-    if not _is_file(path):
+    if not os.path.isfile(path):
         message = f"{shown(file)} is not there, or no file ({path}). It is {source}"
         raise ScenarioError.at(place, message, key)
     return path
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # such as a name that is too long
-        return False

@@ -7,8 +7,8 @@ from typing import Any
 
 from cprsim.errors import Place, Problem, ScenarioError
 from cprsim.foreign import one_line
-from cprsim.scenario.problems import shown
-from cprsim.scenario.yaml_text import MAX_DEPTH, KeyPath, Plain, entry_number, read_document
+from cprsim.scenario.quantities import shown
+from cprsim.scenario.yaml_text import KeyPath, Plain, as_written, read_document
 
 EXAMPLE = 'write KEY=VALUE, for example --set costs.save="90 s" or recovery.cpr.target_pls=0.05'
 
@@ -43,8 +43,16 @@ def apply_overrides(
     """
     problems: list[Problem] = []
     for override in overrides:
+        own, _, assignment = override.partition(" ") if override.startswith("--") else ("",) * 3
+        key, equals, text = (assignment or override).partition("=")
+        place = Place(own if assignment else f"{option} {one_line(key.strip())}")
         try:
-            _apply(data, override, places, option)
+            if not equals or not key.strip():
+                raise ScenarioError.at(Place(f"{option} {one_line(override)}"), EXAMPLE)
+            document = read_document(text, place.file)
+            if document.problems:
+                raise ScenarioError(document.problems)
+            put(data, key.strip(), document.data, places, place)
         except ScenarioError as error:
             problems += error.problems
     if problems:
@@ -79,20 +87,6 @@ def apply_axes(
     places["sweep", "over"] = Place(option)
 
 
-def _apply(
-    data: dict[str, Plain], override: str, places: dict[KeyPath, Place], option: str
-) -> None:
-    own, _, assignment = override.partition(" ") if override.startswith("--") else ("", "", "")
-    key, equals, text = (assignment or override).partition("=")
-    place = Place(own if assignment else f"{option} {one_line(key.strip())}")
-    if not equals or not key.strip():
-        raise ScenarioError.at(Place(f"{option} {one_line(override)}"), EXAMPLE)
-    document = read_document(text, place.file)
-    if document.problems:
-        raise ScenarioError(document.problems)
-    put(data, key.strip(), document.data, places, place)
-
-
 def put(
     data: dict[str, Plain], key: str, value: Plain, places: dict[KeyPath, Place], place: Place
 ) -> None:
@@ -101,7 +95,7 @@ def put(
     Raises ScenarioError where the key has no place.
     """
     parts = key.split(".")
-    if not all(parts) or len(parts) > MAX_DEPTH:
+    if not all(parts):
         raise ScenarioError.at(place, EXAMPLE)
     section, path = _section(data, parts, places, place)
     others = INSTEAD_OF.get(path) or INSTEAD_OF.get((path[0], path[-1]), ())
@@ -142,8 +136,8 @@ def _step(section: Any, parts: list[str], place: Place) -> tuple[int, str | int]
             place,
             f"{shown(parts[0])} has no place: what holds it is {shown(section)}, not a section",
         )
-    number = entry_number(parts[0])
-    if number is not None and number < len(section):
+    number = as_written(parts[0])
+    if isinstance(number, int) and number < len(section):
         return 1, number
     names = [_name(entry) for entry in section]
     for n_used in range(len(parts), 0, -1):  # a name may hold dots

@@ -1,22 +1,32 @@
 """What the fields of the schema are made of: quantities with units, bounded numbers, sections.
 
-Every message is a predicate ("has no unit: write ..."); problems.py puts the value found before it.
+A section explains what is wrong with it: the value found, then pydantic's message or a predicate
+of ours ("has no unit: write ...").
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
+from cprsim.foreign import one_line
 from cprsim.records import MAX_NODES
+from cprsim.scenario.yaml_text import as_written
 from cprsim.units import BANDWIDTH, SIZE, TIME, Quantity
 
-CHECKS = "checks"  # type of errors that carry several (key, message) of a section
-UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # types of errors: model, record
+EXPLAINED = "explained"  # type of errors whose message is complete
+NO_KIND = "no_kind"  # type of errors of a section whose key `kind` chooses what it is
 TAG = "as:"  # begins the names of a union's members in pydantic's locations
 
 
@@ -29,13 +39,74 @@ class Model(BaseModel):
         """(dotted key below this section, message) of whatever its fields say together."""
         return iter(())
 
-    @model_validator(mode="after")
-    def _fields_agree(self) -> Self:
-        if found := tuple(self.problems()):
-            raise PydanticCustomError(
-                CHECKS, "{summary}", {"problems": found, "summary": str(found)}
-            )
-        return self
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explained(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            section = handler(data)
+        except ValidationError as error:
+            errors = error.errors(include_url=False)
+            told = [one for one in errors if not _follows_from_another(one, errors)]
+            raise _error(cls.__name__, [_told(cls, one) for one in told]) from None
+        problems = [
+            (tuple(as_written(part) for part in key.split(".") if part), message, data)
+            for key, message in section.problems()
+        ]
+        if problems:
+            raise _error(cls.__name__, problems)
+        return section
+
+
+def _error(title: str, found: Iterable[tuple[tuple[int | str, ...], str, Any]]) -> ValidationError:
+    lines = [
+        InitErrorDetails(type=PydanticCustomError(EXPLAINED, message), loc=loc, input=value)
+        for loc, message, value in found
+    ]
+    return ValidationError.from_exception_data(title, lines)
+
+
+def _follows_from_another(one: ErrorDetails, errors: list[ErrorDetails]) -> bool:
+    """A list counts as too short when its entries are wrong: then these alone are worth saying."""
+    loc = one["loc"]
+    return one["type"] == "too_short" and any(
+        other["loc"][: len(loc)] == loc for other in errors if other is not one
+    )
+
+
+def _told(section: type[Model], error: ErrorDetails) -> tuple[tuple[int | str, ...], str, Any]:
+    """Where it is, what is wrong, and the value found."""
+    loc, found = error["loc"], error["input"]
+    if error["type"] == NO_KIND and isinstance(found, dict):
+        loc, found = (*loc, "kind"), found.get("kind")
+    return loc, _message(section, error, found), found
+
+
+def _message(section: type[Model], error: ErrorDetails, found: Any) -> str:
+    kind, message, loc = error["type"], error["msg"], error["loc"]
+    if kind == EXPLAINED:
+        return message
+    fields = {field.alias or name: field for name, field in section.model_fields.items()}
+    if kind == "extra_forbidden":
+        return f"unknown key; {choices(loc[-1], tuple(fields))}"
+    if kind == "unexpected_keyword_argument":  # of a record
+        return "unknown key"
+    if kind in ("missing", "missing_argument"):
+        field = fields.get(str(loc[0])) if len(loc) == 1 else None
+        meaning = ((field and field.description) or "").split(". ")[0].rstrip(".")
+        return "is missing" + (f" ({meaning[:1].lower()}{meaning[1:]})" if meaning else "")
+    if kind in ("model_type", "dataclass_type", "dict_type"):
+        message = "is not a section with keys of its own ({key: value})"
+    elif kind == "value_error":
+        message = str(error["ctx"]["error"])
+    elif kind != NO_KIND:
+        message = f"{message[:1].lower()}{message[1:]}".removeprefix("input ")
+        message = message.replace("tuple", "list")
+    return f"{shown(found)} {message}"
+
+
+def shown(value: object) -> str:
+    """A value found, in backquotes and not too long."""
+    return "nothing" if value is None else f"`{one_line(str(value))}`"
 
 
 def choices(found: object, known: tuple[str, ...]) -> str:

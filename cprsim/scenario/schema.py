@@ -19,7 +19,6 @@ from cprsim.scenario.failures import (
     ANY,
     MAX_FAILURES,
     SYNC_PS,
-    ChangingFailures,
     CorrelatedFailures,
     Failures,
     InjectedFailures,
@@ -274,9 +273,7 @@ def _role_exists(scenario: Scenario, role: str, key: str) -> Found:
         yield key, f"the cluster has no node of role `{role}`; it has: {known}"
 
 
-def _group_fits(
-    scenario: Scenario, failures: JobFailures | ChangingFailures | InjectedFailures
-) -> Found:
+def _group_fits(scenario: Scenario, failures: JobFailures | InjectedFailures) -> Found:
     yield from _role_exists(scenario, failures.role, "role")
     n_job, known = scenario.n_nodes_of[ANY], getattr(failures, "nodes", None)
     if known not in (None, n_job):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,7 +17,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 from cprsim.errors import ParameterError
 from cprsim.foreign import one_line
 from cprsim.scenario.quantities import Model
-from cprsim.scenario.yaml_text import Plain, Scalar, scalar
+from cprsim.scenario.yaml_text import Plain, scalar
 from cprsim.units import as_float, plain_number, split_quantity, unit_factor
 
 EXAMPLE = "write LOW:HIGH:logN, LOW:HIGH:linN or a list, for example 0.25h:48h:log40 or 14 h,20 h"
@@ -51,7 +52,7 @@ def values_along(written: str | Sequence[Plain]) -> Values:
     share. Raises ParameterError, whose message goes on where the text found ends.
     """
     if not isinstance(written, str):
-        return _listed([_plain(entry) for entry in written])
+        return _listed(list(written))
     if match := _RANGE.fullmatch(written):
         return _between(match["low"], match["high"], match["kind"] == "log", int(match["n"]))
     if ":" in written:
@@ -59,37 +60,24 @@ def values_along(written: str | Sequence[Plain]) -> Values:
     return _listed([scalar(entry.strip()) for entry in written.split(",")])
 
 
-def _plain(entry: Plain) -> Scalar:
-    if isinstance(entry, list | dict):
-        raise ParameterError("holds a list or a section: an axis changes one value")
-    return entry
-
-
-def _listed(written: list[Scalar]) -> Values:
+def _listed(written: list[Any]) -> Values:
     """A list, in the order in which it stands."""
+    if any(isinstance(value, list | dict) for value in written):
+        raise ParameterError("holds a list or a section: an axis changes one value")
     if not written or any(value is None or value == "" for value in written):
         raise ParameterError(f"has an empty value: {EXAMPLE}")
     if len(written) > MOST_VALUES:
         raise ParameterError(f"has {len(written)} values; at most {MOST_VALUES} are possible")
-    seen: set[Scalar] = set()
-    for value in written:
-        if value in seen:
-            raise ParameterError(f"has `{one_line(str(value))}` twice")
-        seen.add(value)
-    numbers, unit = _as_numbers(written)
-    return Values(tuple(written), numbers, unit)
-
-
-def _as_numbers(written: list[Scalar]) -> tuple[tuple[float, ...] | None, str]:
-    """Numbers in the unit of the first one, None where they are words or do not go together."""
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in written):
-        return tuple(float(str(value)) for value in written), ""
-    try:
+    twice = next((value for value, n in Counter(written).items() if n > 1), None)
+    if twice is not None:
+        raise ParameterError(f"has `{one_line(str(twice))}` twice")
+    try:  # numbers in the unit of the first one
         parts = [split_quantity(str(value)) for value in written]
         unit = parts[0][1]
-        return tuple(as_float(number * unit_factor(own, unit)) for number, own in parts), unit
-    except ParameterError:
-        return None, ""
+        numbers = tuple(as_float(number * unit_factor(own, unit)) for number, own in parts)
+    except ParameterError:  # they are words, or do not go together
+        return Values(tuple(written), None, "")
+    return Values(tuple(written), numbers, unit)
 
 
 def _between(low: str, high: str, logarithmic: bool, n: int) -> Values:

@@ -9,34 +9,17 @@ from typing import Annotated, Any
 
 from pydantic import Field as SchemaField
 from pydantic import ValidationError, create_model
-from pydantic.json_schema import WithJsonSchema
 
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.policy import Growth, field_type, record_of
-from cprsim.scenario.problems import keys_of, section_at
-from cprsim.scenario.quantities import TAG, UNKNOWN_KEY, Bandwidth, Model
+from cprsim.scenario.problems import written_path
+from cprsim.scenario.quantities import Bandwidth, Model
 from cprsim.units import SIZE, TIME, Quantity
 
 RECORDS = "records"  # kind of an option that is records of a policy
 _TIME = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s")]
+_TIMES = Annotated[tuple[_TIME, ...], SchemaField(min_length=1, max_length=4096)]
 _TIME_OR_STEPS = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s", in_steps=True)]
-_FILE = (
-    {"type": "string", "pattern": r"\.csv$"},
-    {
-        "type": "object",
-        "properties": {"file": {"type": "string"}, "column": {"type": "string"}},
-        "required": ["file"],
-        "additionalProperties": False,
-    },
-)
-
-
-def _or_file(item: str) -> WithJsonSchema:
-    """A list, or a file, which is read, and its values put in its place: `option_tables`."""
-    listed = {"type": "array", "items": {"type": item}, "minItems": 1, "maxItems": 4096}
-    return WithJsonSchema({"anyOf": [listed, *_FILE]})
-
-
 _TYPES: dict[str, Any] = {
     "time": _TIME_OR_STEPS,
     "size": Annotated[float, Quantity(SIZE, "0 B", "1000 PB", "50 GB")],
@@ -44,15 +27,8 @@ _TYPES: dict[str, Any] = {
     "count": Annotated[int, SchemaField(strict=True, ge=0, le=10**9)],
     "share": Annotated[float, SchemaField(strict=True, ge=0, le=1)],
     "number": Annotated[float, SchemaField(strict=True)],
-    "table": Annotated[
-        tuple[float, ...],
-        SchemaField(min_length=1, max_length=4096),
-        _or_file("number"),
-    ],
-    "stalls": Annotated[
-        tuple[_TIME, ...], SchemaField(min_length=1, max_length=4096), _or_file("string")
-    ],
-    "times": Annotated[tuple[_TIME, ...], SchemaField(min_length=1, max_length=4096)],
+    "table": Annotated[tuple[float, ...], SchemaField(min_length=1, max_length=4096)],
+    "times": _TIMES,
     "growth": Growth,
     "word": Annotated[str, SchemaField(strict=True, max_length=60)],
 }
@@ -88,20 +64,8 @@ def option_problems(system: str, written: dict[str, Any] | None) -> Iterator[tup
     try:
         options_model(system).model_validate(written or {})
     except ValidationError as error:
-        for details in error.errors(include_url=False):
-            path = [part for part in details["loc"] if not str(part).startswith(TAG)]
-            key = ".".join(map(str, path))
-            section = section_at(options_model(system), details["loc"][:-1])
-            known = ", ".join(one.name for one in keys_of(section))
-            if details["type"] in UNKNOWN_KEY and len(path) > 1:
-                yield key, f"unknown key; there are: {known}"
-            elif details["type"] in UNKNOWN_KEY:
-                yield key, f"system `{system}` has no such option; it has: {known}"
-            elif details["type"] == "value_error":
-                yield key, f"`{details['input']}` {details['ctx']['error']}"
-            else:
-                message = details["msg"]
-                yield key, f"`{details['input']}` is wrong: {message[:1].lower()}{message[1:]}"
+        for one in error.errors(include_url=False):
+            yield ".".join(map(str, written_path(one["loc"], written))), one["msg"]
 
 
 def options_json_schema() -> dict[str, Any]:

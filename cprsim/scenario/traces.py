@@ -20,7 +20,6 @@ from cprsim.units import TIME, Quantity
 
 FEWEST_OUTAGES = 2  # that can be replayed
 SOURCES = {  # what the file of each format is, and where it comes from
-    "counts": "a CSV file of yours, with how many nodes there were when",
     "infinitehbd": "InfiniteHBD's fault trace: StepFun's public repository of that name on GitHub",
     "lanl": "LANL's failure records LA-UR-05-7318: the Computer Failure Data Repository (CFDR)",
     "tidy": "a CSV file of yours with the columns node, start and end",
@@ -120,10 +119,9 @@ class TraceFailures(Model):
         "environment variable; no others are replaced.",
         examples=["${CPRSIM_DATA}/failures/infinitehbd/fault_trace.json"],
     )
-    format: Literal["tidy", "counts", "infinitehbd", "lanl"] = Field(
-        description="tidy (CSV: node, start, end), counts (CSV: time and nodes there are from then "
-        "on, or time and change, +2 or -3), infinitehbd (JSON of start and end events) or lanl "
-        "(LA-UR-05-7318, CSV, may be .xz)."
+    format: Literal["tidy", "infinitehbd", "lanl"] = Field(
+        description="tidy (CSV: node, start, end), infinitehbd (JSON of start and end events) or "
+        "lanl (LA-UR-05-7318, CSV, may be .xz)."
     )
     begins: Literal["random", "first"] = Field(
         "random",
@@ -144,7 +142,7 @@ class TraceFailures(Model):
         "its columns installed, entry, exit), and a job has only nodes that are there.",
     )
     period: PeriodSection | None = Field(
-        None, description="Of lanl, tidy and counts: what was observed; absent: what the log spans."
+        None, description="Of lanl and tidy: what was observed; absent: what the log spans."
     )
     cause: str | None = Field(
         None,
@@ -157,7 +155,7 @@ class TraceFailures(Model):
     columns: Columns | None = Field(None, description="Of tidy: what its columns are called.")
     time_unit: Literal["ms", "s", "min", "h", "d"] | None = Field(
         None,
-        description="Of tidy and counts: unit of the times; absent: they are ISO 8601 time stamps.",
+        description="Of tidy: unit of the times; absent: they are ISO 8601 time stamps.",
     )
     repair_h: Unended | None = Field(
         None,
@@ -178,9 +176,9 @@ class TraceFailures(Model):
             "nodes": ("tidy", "infinitehbd", "lanl"),
             "node_dates": ("lanl", "tidy"),
             "cause": ("tidy", "infinitehbd", "lanl"),
-            "period": ("lanl", "tidy", "counts"),
+            "period": ("lanl", "tidy"),
             "columns": ("tidy",),
-            "time_unit": ("tidy", "counts"),
+            "time_unit": ("tidy",),
             "repair": ("tidy",),
         }
         for key, forms in own.items():
@@ -211,16 +209,13 @@ class TraceFailures(Model):
         return Replay(outages)
 
     def _read(self, path: Path) -> Outages:
-        from cprsim.failures.traces import read_counts  # pandas comes with it: most need none
-        from cprsim.failures.traces.asked import LogOptions
+        from cprsim.failures.traces.asked import LogOptions  # pandas comes: most need none
         from cprsim.failures.traces.formats import FORMATS
-        from cprsim.failures.traces.lanl import lanl_lives
+        from cprsim.failures.traces.formats.lanl import lanl_lives
         from cprsim.failures.traces.node_file import lives_in_log
         from cprsim.failures.traces.reading import csv_pieces
 
         period = (None, None) if self.period is None else (self.period.first, self.period.last)
-        if self.format == "counts":
-            return read_counts(path, time_unit=self.time_unit, period=period)
         asked = LogOptions(
             n_nodes=self.nodes, system=self.system, period=period, time_unit=self.time_unit,
             columns={} if self.columns is None else self.columns.other_names,

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from threading import local
 from time import thread_time
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprsim.compiling import Compiled
 from cprsim.errors import AccountingError
 from cprsim.records import CostBreakdown, Duration, EventLog, Floats, Ints
 from cprsim.recovery.giving_up import ROUNDING
 from cprsim.simulate.draws import Draws
-from cprsim.simulate.fast import batch, replications, state
-from cprsim.simulate.fast.loops import Interpreted, Loops
-from cprsim.simulate.fast.params import Params, params_of
+from cprsim.simulate.fast import replications, state
+from cprsim.simulate.fast.interpreting import interpreted
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import (
     FINISHED,
-    INTRICATE,
     LEFT,
     LOSS,
     OF_JOB,
@@ -35,18 +30,12 @@ from cprsim.simulate.numbers import (
     WANTS_SAVES,
     numbers_of,
 )
-from cprsim.simulate.strikes import GivenFailures, ScopedStrikes
+from cprsim.simulate.strikes import ScopedStrikes
 from cprsim.simulate.transitions import stream_keys, uniform
-from cprsim.workers.beside import both, may_copy
-
-Runner = Callable[[Ints, Loops], Iterator[NDArray[Any]]]  # of some replications
 
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
-MOST_BY_EVENTS = 64  # replications that SimPy takes sooner than the compiler would
 FIRST_INTERPRETED = 4  # replications, of which the time of others is guessed
-LONG_S = 1.5  # what is interpreted for longer is compiled for the next process
-WORTH_A_COPY_S = 0.1  # of interpreting that is left to each of two processes
-TOLD_AFTER_S = 0.02  # of interpreting: too little of it tells nothing of the others' time
+INTERPRETED_S = 1.5e-4  # a replication takes interpreted, until the first ones tell
 TOLERANCE_H = 1e-6  # of the sums over one replication
 FIRST_DRAWS = 16  # of each cost that varies, in each replication
 
@@ -233,33 +222,14 @@ def losses_of(outcome: ReplicationOutcome, row: int) -> NDArray[Any]:
     )
 
 
-def loop_of(job: SimulatedJob) -> Compiled:
-    """What runs the replications of a job, but for intricate ones."""
-    loop: Any = replications.run if params_of(job) is None else batch.run_batch
-    return cast(Compiled, loop)
-
-
-def compile_for(job: SimulatedJob) -> None:
-    """Compile what `run_block` is sure to need, if it never was here, and run nothing."""
-    nothing = GivenFailures(((),))
-    draws = BlockDraws(job, 0, 0, 1, range(1))
-    run_block(job, nothing, draws, range(0))
-
-
-_interpreted: dict[Any, SimulatedJob] = {}  # the latest job, by loop
-
-
-def interpreted_for_long() -> list[SimulatedJob]:
-    """A job of each loop that was interpreted for long, and is not compiled in this process."""
-    return [
-        job
-        for loop, job in _interpreted.items()
-        if loop.interpreted_s > LONG_S and not loop.is_there
-    ]
+def pays(n: float) -> bool:
+    """Whether so many more replications take longer to interpret than the loop to compile."""
+    loop: Any = replications.run
+    return bool(loop.pays(INTERPRETED_S * n))
 
 
 class _Block:
-    """A block of replications of one job, as far as the compiled engine has run it."""
+    """A block of replications of one job, as far as the compiled loop has run it."""
 
     def __init__(
         self,
@@ -270,112 +240,44 @@ class _Block:
         counts: Ints,
         keeps: bool,
     ) -> None:
-        self._job, self._failures, self._draws = job, failures, draws
+        self._failures, self._draws = failures, draws
         self._hours, self._counts, self._keeps = hours, counts, keeps
         self._numbers, _ = numbers_of(job)
         self._scratch, self._slots = np.zeros(1, state.JOB), state.slots_of(job)
 
     def run(self, rows: Ints) -> Iterator[NDArray[Any]]:
-        """Run some replications; their losses, of some at a time."""
-        params = params_of(self._job)
-        if params is not None:
-            yield from self._by_whom(batch.run_batch, partial(self._run_common, params), rows)
-            rows = rows[self._counts[0, rows] == INTRICATE]
-        if params is None or len(rows) > MOST_BY_EVENTS:
-            yield from self._by_whom(replications.run, self._run_any, rows)
-        else:
-            self._counts[0, rows] = LEFT
+        """Run some replications; their losses, of some at a time.
 
-    def _by_whom(self, loop: Any, run: Runner, rows: Ints) -> Iterator[NDArray[Any]]:
-        """Run replications by whoever is done sooner: Python, two of it, or machine code.
-
-        The first ones are interpreted if there is no machine code yet, and tell what the others
-        would take.
+        Few are interpreted; the first ones tell how long the others would take.
         """
-        interpreted = Interpreted(self._numbers, self._scratch, self._slots)
-        n_done, n, left_s = 0, FIRST_INTERPRETED, 0.0
-        while n_done < len(rows) and not loop.pays(left_s):
-            by_two = left_s > WORTH_A_COPY_S and may_copy()
-            some = rows[n_done:] if by_two else rows[n_done : n_done + n]
-            self._failures.strikes(1)  # to draw them takes the same time whoever runs them
-            begin = thread_time()
-            yield from (self._by_two(run, some, interpreted) if by_two else run(some, interpreted))
-            took_s = thread_time() - begin
-            loop.interpreted_s += took_s
-            _interpreted[loop] = self._job
-            n_done += len(some)
-            if took_s < TOLD_AFTER_S:
-                n *= 4
-            else:
-                left_s = took_s / n * (len(rows) - n_done) / (2 if may_copy() else 1)
-        if n_done < len(rows) or not len(rows):
-            yield from run(rows[n_done:], Loops(self._numbers, self._scratch, self._slots))
+        loop: Any = replications.run
+        n, each_s = FIRST_INTERPRETED, INTERPRETED_S
+        self._failures.strikes(1)  # to draw them takes the same time whoever runs them
+        while len(rows) and not loop.pays(each_s * len(rows)):
+            begin, some = thread_time(), rows[:n]
+            yield from self._by(interpreted, some)
+            each_s = (thread_time() - begin) / len(some)
+            loop.interpreted_s += each_s * len(some)
+            rows, n = rows[n:], 4 * n
+        if len(rows):
+            yield from self._by(loop, rows)
 
-    def _by_two(self, run: Runner, rows: Ints, loops: Loops) -> Iterator[NDArray[Any]]:
-        """Run some replications here, and as many in a copy of this process."""
-        mine, others = rows[: len(rows) // 2], rows[len(rows) // 2 :]
-
-        def found_there() -> tuple[list[NDArray[Any]], Floats, Ints]:
-            return list(run(others, loops)), self._hours[:, others], self._counts[:, others]
-
-        losses, there = both(lambda: list(run(mine, loops)), found_there)
-        more_losses, self._hours[:, others], self._counts[:, others] = there
-        yield from losses + more_losses
-
-    def _run_common(self, params: Params, rows: Ints, loops: Loops) -> Iterator[NDArray[Any]]:
-        """Run replications of the common case many abreast, as far as they are of it."""
-        n_chunks = 1
-        while True:
-            strikes = self._failures.strikes(n_chunks)
-            one_each = len(strikes.slot) == len(strikes.at_h)
-            tallies = params.reloads and not self._keeps and one_each
-            unsure = np.empty(len(rows) if tallies else 0, dtype=np.int64)
-            n_unsure, losses = self._abreast(params, strikes, rows, unsure, loops)
-            yield losses
-            if n_unsure:
-                again = unsure[:n_unsure]
-                yield self._abreast(params, strikes, again, unsure[:0], loops)[1]
-            rows = rows[self._counts[0, rows] == WANTS_FAILURES]
-            if not len(rows):
-                return
-            n_chunks += 1
-
-    def _abreast(
-        self, params: Params, strikes: ScopedStrikes, rows: Ints, unsure: Ints, loops: Loops
-    ) -> tuple[int, NDArray[Any]]:
-        """How many are unsure (`run_batch`), and the losses of all where those are not tallied."""
-        loses = params.reloads and not len(unsure)
-        progress_h, whole_h = np.empty((2, len(strikes.at_h) if loses else 0))
-        of_rows, n_strikes = _lined_up.of(strikes, rows, loops)
-        n_unsure = loops.run_batch(
-            params, strikes, of_rows, n_strikes,
-            self._hours, self._counts, unsure, progress_h, whole_h,
-        )  # fmt: skip
-        if not loses:
-            return n_unsure, np.zeros(0, LOSS)
-        losses = np.empty(n_struck(strikes, rows) if self._keeps else 0, LOSS)
-        n_lost = loops.lose(
-            params, strikes, rows, progress_h, whole_h,
-            self._hours, self._counts, losses, self._keeps,
-        )  # fmt: skip
-        return n_unsure, losses[:n_lost]
-
-    def _run_any(self, rows: Ints, loops: Loops) -> Iterator[NDArray[Any]]:
-        """Run replications of any job, and draw more of what they turn out to need."""
+    def _by(self, loop: Callable[..., int], rows: Ints) -> Iterator[NDArray[Any]]:
+        """Run some replications, and draw more of what they turn out to need."""
         draws = self._draws
         n_chunks, n_of_saves, n_of_failures = 1, FIRST_DRAWS, FIRST_DRAWS
         n_room = len(rows) if self._keeps else 0
-        while True:
+        while len(rows):
             drawn = state.Drawn(
                 draws.tables(draws.of_saves, n_of_saves),
                 draws.tables(draws.of_failures, n_of_failures),
                 draws.keys,
             )
-            strikes = self._failures.strikes(n_chunks)
             losses = np.zeros(n_room, LOSS)
-            n_losses = loops.run(
-                drawn, strikes, rows, self._hours, self._counts, losses, self._keeps
-            )
+            n_losses = loop(
+                self._numbers, drawn, self._failures.strikes(n_chunks), rows, self._scratch,
+                self._slots, self._hours, self._counts, losses, self._keeps,
+            )  # fmt: skip
             yield losses[:n_losses]
             status = self._counts[0, rows]
             n_chunks += bool((status == WANTS_FAILURES).any())
@@ -383,40 +285,6 @@ class _Block:
             n_of_failures *= 1 + bool((status == WANTS_COSTS).any())
             n_room *= 1 + 3 * bool((status == WANTS_ROOM).any())
             rows = rows[status > LEFT]
-            if not len(rows):
-                return
-
-
-class _LinedUp(local):
-    """The order in which replications are put abreast; kept for the next policy of a block."""
-
-    # by `first` alone, not by all strikes: the failures go when their block does
-    last: tuple[Ints, range, Ints] | None = None
-
-    def of(self, strikes: ScopedStrikes, rows: Ints, loops: Loops) -> Ints:
-        """As `batch.line_up`, (2, n_rows)."""
-        span = range(rows[0], rows[-1] + 1) if len(rows) else range(0)
-        whole = len(span) == len(rows)
-        if whole and self.last is not None:
-            of_first, of_rows, kept = self.last
-            if of_first is strikes.first and of_rows == span:
-                return kept
-        found = np.empty((2, len(rows)), dtype=np.int64)
-        loops.line_up(strikes, rows, *found)
-        if whole:
-            self.last = strikes.first, span, found
-        return found
-
-
-_lined_up = _LinedUp()
-
-
-def n_struck(strikes: ScopedStrikes, rows: Ints) -> int:
-    """How many nodes the failures of some replications strike."""
-    if len(rows) == strikes.first.shape[1] - 1:
-        return len(strikes.slot)
-    first_slot, first = strikes.first_slot, strikes.first
-    return int((first_slot[first[:, rows + 1]] - first_slot[first[:, rows]]).sum())
 
 
 def by_events(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprsim.compiling import Compiled
 from cprsim.failures.block import BlockFailures
 from cprsim.records import (
     Cluster,
@@ -21,7 +19,7 @@ from cprsim.records import (
     in_order,
     stacked,
 )
-from cprsim.simulate.blocks import BlockDraws, compile_for, logged, loop_of, run_block
+from cprsim.simulate.blocks import BlockDraws, logged, run_block
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopedBlock, ScopeShares
 from cprsim.staleness import lost_portion
@@ -95,19 +93,6 @@ class Engine:
     def given(self, block: Block) -> tuple[ScopedBlock, BlockDraws]:
         """What the replications of a block meet: failures, and costs that vary."""
         return self._failures(block), self._draws(block)
-
-    def compile_now(self, more_s: float = inf) -> None:
-        """Compile what `run` is sure to need, if it never was here, and run nothing.
-
-        Not where so many more seconds of work that is interpreted are sooner over.
-        """
-        if not self.simpy_alone and loop_of(self.job).pays(more_s):
-            compile_for(self.job)
-
-    @property
-    def loop(self) -> Compiled:
-        """What runs the replications, but for some."""
-        return loop_of(self.job)
 
     def log(self, block: Block, replication: int, *, whole: bool = True) -> EventLog:
         """What happens in one replication, event by event; all saves are in it if `whole`."""

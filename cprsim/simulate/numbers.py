@@ -39,9 +39,8 @@ NONE = -1
 
 # What has become of a replication
 (
-    GOING, FINISHED, STOPPED, LEFT, WANTS_FAILURES, WANTS_COSTS, WANTS_SAVES, WANTS_ROOM,
-    INTRICATE,  # for the loop of the common case
-) = range(9)  # fmt: skip
+    GOING, FINISHED, STOPPED, LEFT, WANTS_FAILURES, WANTS_COSTS, WANTS_SAVES, WANTS_ROOM
+) = range(8)  # fmt: skip
 
 NEAR = 1e-11  # of the job: instants nearer than that are one, as they may differ by rounding
 OF_JOB = 4  # columns of hours before those of the parts: wall, useful, and stale in two ways

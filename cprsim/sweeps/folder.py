@@ -34,9 +34,9 @@ from cprsim.results.words import count, priced_by
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import Axis
 from cprsim.staleness import Metric, strategy_key
-from cprsim.sweeps.costs import COST_MONTH
+from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.sweeps.points import Point, require_sweep
-from cprsim.sweeps.table import column, sweep_table
+from cprsim.sweeps.table import VARIED, column, sweep_table
 
 TABLE = "sweep.parquet"
 ABOUT = "sweep.json"
@@ -118,6 +118,15 @@ class SweepResult:
         known = rows["strategy"].isin(losses.loc[losses["mean"].notna(), "strategy"])
         rows = rows[known] if known.any() else rows
         return records_of(rows.loc[[rows["mean"].idxmin()]])[0] if len(rows) else None
+
+    @property
+    def cheapest_by_point(self) -> pd.DataFrame:
+        """A row per point, of the strategy of the least cost there, or overhead without prices."""
+        rows = self.of(OVERHEAD if self.currency is None else COST_MONTH)
+        where = [*(axis.column for axis in self.axes), VARIED]
+        finished = rows[rows["mean"].notna()]
+        best = finished.groupby(where, sort=False, dropna=False)["mean"].idxmin()
+        return rows.loc[best]
 
     @property
     def n_points(self) -> int:

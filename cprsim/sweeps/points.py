@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -92,34 +92,24 @@ def _coordinates(sweep: Sweep, axes: tuple[Axis, ...]) -> Iterator[tuple[int | N
 
 
 def _point(loaded: LoadedScenario, axes: tuple[Axis, ...], where: tuple[int | None, ...]) -> Point:
-    varied = varied_at(loaded, axes, where, _changes)
+    varied = _varied(loaded, axes, where)
     scenario = varied.scenario
     return Point(
         where, assemble(varied), scenario.recovery, *digests_of(varied), prices_of(scenario)
     )
 
 
-Changes = Callable[[LoadedScenario, str, Any, Place], Iterable[tuple[str, Any]]]
-"""(scenario, key of an axis, value, where the axis stands) -> the keys it changes, with values."""
-
-
-def varied_at(
-    loaded: LoadedScenario, axes: Sequence[Axis], where: Sequence[int | None], changes_of: Changes
+def _varied(
+    loaded: LoadedScenario, axes: Sequence[Axis], where: Sequence[int | None]
 ) -> LoadedScenario:
-    """The scenario at one value of each axis.
-
-    Parameters
-    ----------
-    where : by axis, the number of its value; None: as the scenario says
-    changes_of : what a value changes
-    """
+    """The scenario at one value of each axis; None: as the scenario says."""
     changes: dict[str, Any] = {}
     stands: dict[str, Place] = {}
     for axis, i in zip(axes, where, strict=True):
         if i is None:
             continue
         place = nearest(loaded.places, ("sweep", "over", axis.key))
-        for key, value in changes_of(loaded, axis.key, axis.values.written[i], place):
+        for key, value in _changes(loaded, axis.key, axis.values.written[i], place):
             changes[key], stands[key] = value, place
     return loaded.varied(changes, stands.__getitem__)
 
@@ -127,8 +117,23 @@ def varied_at(
 def _changes(
     loaded: LoadedScenario, key: str, value: Any, place: Place
 ) -> Iterator[tuple[str, Any]]:
-    """An option of `recovery` changes every entry that takes it."""
+    """The keys that a value changes.
+
+    An option of `recovery` changes every entry that takes it; a share of the failures changes the
+    other shares, which keep their ratios.
+    """
     section, _, option = key.partition(".")
+    if section == "scopes" and option.endswith(".share") and isinstance(value, int | float):
+        name = option.removesuffix(".share")
+        others = {
+            i: one.share
+            for i, one in enumerate(loaded.scenario.scopes)
+            if one.share is not None and name not in (one.name, str(i))
+        }
+        yield key, value
+        for i, share in others.items():
+            yield f"scopes.{i}.share", (1.0 - value) * share / sum(others.values())
+        return
     entries = loaded.scenario.recovery
     takes = TAKES.get(option)
     if section != "recovery" or takes is None or option in [entry.name for entry in entries]:

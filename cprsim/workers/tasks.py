@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from threadpoolctl import threadpool_limits
 
 from cprsim.errors import WorkerError
-from cprsim.workers.beside import in_task
 from cprsim.workers.pools import LOOK_EVERY_S, Pool, Workers, open_pool
 
 Argument = TypeVar("Argument")
@@ -134,10 +133,6 @@ class _TaskRun:
 
 
 def _on_one_thread(task: Callable[[Any], Any], argument: Any) -> Any:
-    """The task, with no more than one BLAS thread, wherever it runs, and in one process."""
-    before = in_task.set(True)
-    try:
-        with threadpool_limits(limits=1):
-            return task(argument)
-    finally:
-        in_task.reset(before)
+    """The task, with no more than one BLAS thread, wherever it runs."""
+    with threadpool_limits(limits=1):
+        return task(argument)

@@ -1,25 +1,17 @@
-"""``cprsim init``: a scenario from options, or from questions at a terminal."""
+"""``cprsim init``: a scenario from options."""
 
 from __future__ import annotations
 
 import json
-import os
-import pty
 import random
-import select
 import shlex
-import subprocess
-import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
-from typer.testing import CliRunner
 
 from cprsim.cli import init_command
-from cprsim.cli.app import app
 from cprsim.scenario import load_scenario
-from tests.making import PROGRAM
 
 RECOMMENDER = ("--kind", "recommender", "--nodes", "8+4", "--failures", "28 h")
 SAVED = """\
@@ -157,9 +149,8 @@ def test_hazards_and_pieces_are_scaled_too_and_a_rate_of_unknown_nodes_is_not(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "no terminal to ask at"),
-        (("--kind", "recommender", "--nodes", "12", "--failures", "1 h"), "--saves: missing"),
-        (("--kind", "gpu", "--nodes", "12", *UNKNOWN), "--kind: 'gpu' is no kind of job"),
+        (("--nodes", "12"), "--kind"),
+        (("--kind", "gpu", "--nodes", "12", *UNKNOWN), "'gpu' is not one of"),
         (("--kind", "llm", "--nodes", "few", *UNKNOWN), "--nodes: 'few' is no number"),
         ((*RECOMMENDER[:4], "--failures", "28", "--saves", "unknown"), "--failures: '28'"),
         ((*RECOMMENDER, "--saves", "often"), "--saves: 'often'"),
@@ -216,45 +207,3 @@ def test_a_schema_is_saved_and_replaced_when_forced(cprsim, tmp_path) -> None:
     assert file.read_text() == "mine"
     assert cprsim("schema", "--save", file, "--force").exit_code == 0
     assert json.loads(file.read_text())["title"] == "Scenario"
-
-
-def test_at_a_terminal_it_asks_what_no_option_says_and_again_after_a_wrong_answer(
-    scenario, monkeypatch
-) -> None:
-    monkeypatch.setattr(init_command, "at_terminal", lambda: True)
-    typed = "recomender\nrecommender\n20+18\n28\n28 h\n\n"
-    called = CliRunner().invoke(app, ["init", "mine.yaml"], input=typed)
-    assert called.exit_code == 0, called.stderr
-    assert "did you mean `recommender`?" in called.stderr
-    assert "has no unit" in called.stderr
-    assert load_scenario("mine.yaml").scenario.cluster.trainers == 20
-
-
-def test_an_input_that_ends_writes_nothing(scenario, monkeypatch, listing) -> None:
-    monkeypatch.setattr(init_command, "at_terminal", lambda: True)
-    called = CliRunner().invoke(app, ["init", "mine.yaml"], input="llm\n")
-    assert called.exit_code == 130
-    assert listing() == []
-
-
-def test_it_asks_at_a_real_terminal(tmp_path) -> None:
-    ours, theirs = pty.openpty()
-    command = [*PROGRAM, "init", "--kind", "llm", "--failures", "1 d"]
-    with subprocess.Popen(
-        command, cwd=tmp_path, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, text=True
-    ) as process:
-        os.close(theirs)
-        _answer(ours, "How many nodes?", "16\n")
-        _answer(ours, "How does it save today", "1 h, 1 min\n")
-        said = process.communicate(timeout=60)[0]
-    assert process.returncode == 0
-    assert "cprsim run scenario.yaml" in said
-    assert load_scenario(tmp_path / "scenario.yaml").scenario.cluster.workers == 16
-
-
-def _answer(terminal: int, question: str, answer: str) -> None:
-    seen, until = "", time.monotonic() + 60
-    while question not in seen:
-        assert select.select([terminal], [], [], until - time.monotonic())[0], seen
-        seen += os.read(terminal, 4096).decode()
-    os.write(terminal, answer.encode())

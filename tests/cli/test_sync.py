@@ -60,7 +60,7 @@ def test_the_table_says_where_a_form_saturates(in_step) -> None:
         (("--trainers", "0"), "--trainers: `0` is no list of numbers"),
         (("--trainers", "5,many"), "is no list of numbers"),
         (("--beside", "fr-easgd"), "sync.every: is missing: fr-easgd synchronises"),
-        (("--beside", "easgd:5"), "sync.algorithm: `easgd` is not one of"),
+        (("--beside", "easgd:5"), "sync.algorithm: `easgd` should be"),
         (("--set", "sync=null"), "sync: is missing: say how the trainers stay in step"),
         (("--out", "in-step.yaml/x"), "is no folder"),
     ],

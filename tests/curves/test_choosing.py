@@ -128,10 +128,10 @@ def test_a_damaged_curve_stops_the_run_before_it_begins(load, tmp_path):
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ("{curve: 3}", "accuracy.curve: `3` is not text"),
-        ("{max_auc_loss: -1}", "accuracy.max_auc_loss: `-1` is out of range"),
-        ("{max_auc_loss: 0.02 %}", "accuracy.max_auc_loss: `0.02 %` is not a number"),
-        ("{confidence: 1.0}", "accuracy.confidence: `1.0` is out of range"),
+        ("{curve: 3}", "accuracy.curve: `3` should be a valid string"),
+        ("{max_auc_loss: -1}", "accuracy.max_auc_loss: `-1` should be greater"),
+        ("{max_auc_loss: 0.02 %}", "accuracy.max_auc_loss: `0.02 %` should be a valid number"),
+        ("{confidence: 1.0}", "accuracy.confidence: `1.0` should be less"),
         ("{risk: worst}", "accuracy.risk: `worst` is neither `mean` nor a share"),
         ("{risk: 1.5}", "accuracy.risk: `1.5` is neither `mean` nor a share"),
         ("{limit: 3}", "accuracy.limit: unknown key"),

@@ -39,5 +39,4 @@ def test_the_scenarios_of_the_paper_have_their_curves(
     curve = chosen_curve(load_scenario(SCENARIOS / f"{name}.yaml", overrides))
     assert curve is not None
     assert curve.name == f"{name}-{schedule}"
-    # those of the constant rate are of an earlier fit still, and say so
-    assert [("earlier version" in one) for one in curve.notes] == [True] * (schedule == "constant")
+    assert curve.notes == ()

@@ -139,47 +139,18 @@ def test_what_does_not_fit_at_once_is_done_in_parts_with_the_same_rows(
     assert 1 <= min(at_once) < 10
 
 
-def test_memory_that_runs_out_is_answered_with_smaller_parts(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    experiment = make()
-    whole = pipeline.simulate(experiment)
-    reach = BlockFailures._reach
-
-    def short_of_memory(failures: BlockFailures, n_chunks: int) -> bool:
-        if failures.n_replications > 7:
-            raise MemoryError
-        return reach(failures, n_chunks)
-
-    monkeypatch.setattr(BlockFailures, "_reach", short_of_memory)
-    assert_same_rows(pipeline.simulate(experiment), whole)
-
-
-def test_a_replication_that_does_not_fit_alone_ends_in_what_to_ask_for(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_memory(failures: BlockFailures, n_chunks: int) -> bool:
-        raise MemoryError
-
-    monkeypatch.setattr(BlockFailures, "_reach", no_memory)
-    with pytest.raises(BudgetError, match=r"replication 0 alone: ask for less .*longer MTBF"):
-        pipeline.simulate(make())
-
-
 def test_more_replications_than_there_is_room_for_are_refused_at_once(make: Make) -> None:
     with pytest.raises(BudgetError, match=r"10,000,000 replications.*--replications \d+ would"):
         pipeline.simulate(make("simulation.replications=10000000"))
 
 
-def test_shards_that_take_too_much_are_refused_early_with_what_would_fit(
+def test_shards_that_take_too_much_are_refused_with_what_would_fit(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(MEMORY, "3 MB")
-    told: list[int] = []
     many = make("simulation.replications=1500")
     with pytest.raises(BudgetError, match=r"--replications \d+ would fit") as refused:
-        pipeline.simulate(many, lambda done, wanted: told.append(done))
-    assert told == []  # at the first look, and nothing was for show
+        pipeline.simulate(many)
     fits = int(str(refused.value).split("--replications ")[1].split()[0])
     assert 10 < fits < 1500
     assert pipeline.simulate(replace(many, n_replications=int(0.8 * fits))).strategies
@@ -209,20 +180,6 @@ def test_only_blocks_with_room_are_kept_for_further_simulations(
     monkeypatch.setattr(pipeline, "KEPT_SHARE", 0.0)
     blocks.block(1)
     assert first.n_drawn == 0
-
-
-def test_shards_of_strategies_that_are_given_up_are_not_reckoned_for_all_replications(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(MEMORY, "40 MB")
-    hopeless = make(
-        "simulation.replications=1000", "failures.mtbf=2 min", "failures.clock=uptime",
-        "costs.load=5 h", "recovery=[partial]",
-    )  # fmt: skip
-    (only,) = pipeline.simulate(hopeless).strategies
-    assert only.gave_up
-    of_all = len(only.losses.slot) / only.costs.n_replications * 1000 * pipeline.LOSS_BYTES
-    assert of_all > 1.5 * pipeline.ROWS_SHARE * 40e6
 
 
 def test_further_simulations_may_ask_for_more_replications_than_the_first(make: Make) -> None:

@@ -26,7 +26,6 @@ from cprsim.fitting.correlation import (
     weekly_counts,
 )
 from cprsim.fitting.lifetimes import lifetimes_of, uptimes
-from cprsim.fitting.posterior_check import check_by_simulation
 from cprsim.fitting.trend import trend
 from cprsim.records import Cluster, FailureTrace, Holds, Role
 
@@ -231,21 +230,6 @@ def test_one_time_of_a_node_is_enough() -> None:
 
 
 # ------------------------------------------------------------------------------ the circle
-
-
-@pytest.mark.parametrize("log", ["infinitehbd", "lanl"])
-def test_the_circle_closes(failure_logs: Path, log: str) -> None:
-    if log == "infinitehbd":
-        outages = read_infinitehbd(failure_logs / "infinitehbd/fault_trace.json", n_nodes=400)
-    else:
-        file = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
-        outages = read_lanl(file, system=2, period=("2000-01-01", "2006-01-01"))
-    rows = {row.name: row for row in check_by_simulation(outages, fit_correlated(outages), seed=1)}
-    for row in rows.values():
-        _, low, high = row.simulated.triple
-        print(f"{row.name:20} {row.trace:8.4f} [{low:8.4f}, {high:8.4f}] {row.inside}")
-    for name in ("mean_gap_h", "share_of_zero_gaps", "concentration"):
-        assert rows[name].inside
 
 
 def test_known_dispersion_of_the_logs(failure_logs: Path) -> None:

@@ -12,14 +12,11 @@ from cprsim.budget import MEMORY
 from cprsim.errors import BudgetError, TooManyReplicationsError
 from cprsim.failures import partial_draws, renewal
 from cprsim.failures.block import BlockFailures
-from cprsim.failures.changing import ChangingRate
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
-from cprsim.failures.course import RateCourse
 from cprsim.failures.distributions import Constant, Exponential, Gamma, LogNormal, Weibull
 from cprsim.failures.frailty import GammaFrailty, Lemons
 from cprsim.failures.injected import Injected
-from cprsim.failures.random_factor import RandomFactor
 from cprsim.failures.replay import Replay
 from cprsim.failures.sources import FailureSource, Start, Stretched, random_slots
 from cprsim.records import Cluster, FailureTrace, Floats, Ints
@@ -47,13 +44,6 @@ SOURCES: dict[str, FailureSource] = {
     "correlated": CorrelatedNodes(
         Weibull.from_mean(40.0, 0.8), Lemons(0.2, 5.0, GammaFrailty(2.0)),
         Shocks(0.05, (1, 3), (0.5, 0.5), 20), watched_h=30.0, repair=REPAIR,
-    ),
-    "a rate that changes": ChangingRate(
-        RateCourse((0.0, 9.0, 20.0), (0.2, 0.5), (0.2, 0.1)), range(8), together=2, repair=REPAIR,
-    ),
-    "a random factor": ChangingRate(
-        RateCourse((0.0, 9.0, 20.0), (0.2, 0.5), (0.2, 0.1)), range(8), repair=REPAIR,
-        factor=RandomFactor(0.8, 4.0),
     ),
     "injected": Injected(50.0, range(8), together=3, count=5, repair=REPAIR),
     "injected at": Injected(50.0, (1, 4), together=None, at_h=(3.0, 1.0), repair=REPAIR),

@@ -8,7 +8,7 @@ from typing import Any
 from cprsim.failures.outages import Outages
 from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.reading import csv_pieces
-from cprsim.failures.traces.tidy import read_table
+from cprsim.failures.traces.tables import read_table
 
 
 def read_tidy(path: Path | str, *, columns: dict[str, str] | None = None, **said: Any) -> Outages:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages, outages_of
-from cprsim.fitting.coalescing import coalesced, failures_by_window, n_failures
-from cprsim.plots.save import save_figure
+from cprsim.fitting.coalescing import brought_together, coalesced
+from cprsim.fitting.correlation import togetherness
+from cprsim.fitting.families import WEIBULL, fit
+from cprsim.fitting.lifetimes import uptimes
 from tests.making import call
 
 
@@ -33,7 +33,6 @@ def test_a_chain_of_repeats_is_one_failure_from_the_first_to_the_last() -> None:
                       strict=True))  # fmt: skip
     assert rows == [(0, 1.0, 2.2), (0, 9.0, 9.0), (1, 1.5, 1.5), (1, 5.0, 7.0)]
     assert merged.notes[-1] == "3 failure(s) within 0.5 h of one of the same node merged into it"
-    assert n_failures(log(ROWS), 0.5) == 4
 
 
 def test_no_window_merges_only_what_touches_and_other_nodes_stay() -> None:
@@ -62,30 +61,29 @@ def bursts(seed: int, *, n: int = 300, shape: float = 1.5) -> Outages:
 
 
 def test_the_right_window_finds_the_failures_and_the_shape_behind_bursts() -> None:
-    by_window = {one.within_h: one for one in failures_by_window(bursts(1), (0.0, 0.15, 1.0))}
-    assert by_window[0.0].n_failures == 1200
-    raw, right = by_window[0.0].uptime_shape, by_window[0.15].uptime_shape
-    assert raw is not None
-    assert raw.high < 0.6
-    assert by_window[0.15].n_failures == 300
-    assert right is not None
-    assert abs(right.mean - 1.5) < 4 * right.standard_error
-    assert by_window[1.0].n_failures >= 295
+    whole, right = (uptimes(one) for one in (bursts(1), coalesced(bursts(1), 0.15)))
+    assert fit(WEIBULL, whole).parameters[0].high < 0.6
+    shape = fit(WEIBULL, right).parameters[0]
+    assert right.n_observed == 300
+    assert abs(shape.mean - 1.5) < 4 * shape.standard_error
 
 
-def test_the_command_coalesces_says_so_and_draws_the_choice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def of_the_choice(figure: Figure, stem: Path, formats: Sequence[str]) -> list[Path]:
-        return save_figure(figure, stem, formats) if stem.name == "fit-coalescing" else []
+def test_failures_of_nodes_near_in_time_are_one_event() -> None:
+    rows = [(0, 1.0, 2.0), (1, 1.02, 3.0), (2, 1.05, 1.5), (0, 5.0, 6.0), (1, 7.0, 8.0)]
+    near = brought_together(log(rows), 1 / 30)
+    assert togetherness(log(rows)).larger.size == 0
+    assert togetherness(near).larger.tolist() == [3]  # in a chain
+    assert near.n_outages == 5
+    assert near.notes[-1].startswith("2 failure(s) within 0.03333 h of the one before")
 
-    monkeypatch.setattr("cprsim.plots.save.save_figure", of_the_choice)
+
+def test_the_command_coalesces_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     rows = [f"n{node},{start + 24 * node},{end + 24 * node}" for node, start, end in ROWS]
     path.write_text("\n".join(["node,start,end", *rows]) + "\n")
-    arguments = ("fit", path, "--time-unit", "h", "--bootstrap", 0, "--coalesce", "30 min")
-    shown = call(*arguments, "--out", tmp_path / "drawn")
+    arguments = ("fit", path, "--time-unit", "h", "--bootstrap", 0, "--coalesce")
+    shown = call(*arguments, "30 min")
     assert shown.exit_code == 0, shown.output
     assert "note: 3 failure(s) within 0.5 h of one of the same node merged into it" in shown.stdout
-    assert (tmp_path / "drawn/fit-coalescing.svg").exists()
-    assert call(*arguments[:-1], "soon").exit_code == 2
+    for options in (("soon",), ("1 h", "--together", "soon")):
+        assert call(*arguments, *options).exit_code == 2

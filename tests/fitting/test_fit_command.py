@@ -74,20 +74,6 @@ def test_fit_as_one_object(log: Path, options: list[str]) -> None:
     assert call("fit", log, *options, "--json", "--nodes", 10).stdout == result.stdout
 
 
-def test_the_circle_is_shown(log: Path, options: list[str]) -> None:
-    result = call("fit", log, *options, "--circle")
-    assert result.exit_code == 0, result.output
-    assert "share_of_zero_gaps" in result.stdout
-    rows = json.loads(call("fit", log, *options, "--circle", "--json").stdout)["circle"]
-    assert [row["name"] for row in rows] == [
-        "mean_gap_h",
-        "share_of_zero_gaps",
-        "weekly_dispersion",
-        "concentration",
-    ]
-    assert all(row["inside"] == (row["low"] <= row["trace"] <= row["high"]) for row in rows)
-
-
 def test_filters_and_figures(
     log: Path, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,14 +115,6 @@ def test_presets_are_listed_with_their_sources() -> None:
     assert "6.50 failures per 1000 node-days (published; Kokolis et al. 2025)" in result.stdout
     said = json.loads(call("presets", "--json").stdout)
     assert {"name", "family", "mean_h", "mark", "source"} <= set(said[0])
-
-
-def test_lanl_from_one_command(failure_logs: Path) -> None:
-    file = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
-    result = call("fit", file, "--system", 2, "--bootstrap", 0, "--json")
-    families = {one["name"]: one for one in json.loads(result.stdout)["gaps"]["families"]}
-    assert f"{families['weibull']['log_likelihood']:.1f}" == "-19088.7"
-    assert f"{families['gamma']['parameters']['shape']['estimate']:.3f}" == "0.641"
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""What ``fit`` says of its own numbers: their origin, what does not fit, what has no circle."""
+"""What ``fit`` says of its own numbers: their origin, what does not fit."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
-from cprsim.fitting import goodness, posterior_check
-from cprsim.fitting.correlated_fit import fit_correlated, fit_frailty
+from cprsim.fitting import goodness
+from cprsim.fitting.correlated_fit import fit_frailty
 from cprsim.fitting.goodness import P_REJECTED, rank
 from cprsim.fitting.lifetimes import lifetimes_of
-from cprsim.fitting.posterior_check import check_by_simulation
 from cprsim.fitting.trace_fit import fit_trace
 from tests.fitting.logs import gaps_on_random_nodes, log_of, write_log
 from tests.making import call
@@ -30,44 +28,6 @@ def short() -> Outages:
     return log_of(at_h, 240.0, np.arange(38) % 5, 5)
 
 
-# ------------------------------------------------------------------------------------ the circle
-
-
-def test_a_circle_of_a_log_of_ten_days_has_no_weeks_to_compare(tmp_path: Path) -> None:
-    log = write_log(tmp_path / "log.csv", short())
-    result = call("fit", log, *QUICK, "--circle", "--json")
-    assert result.exit_code == 0, result.output
-    rows = {row["name"]: row for row in json.loads(result.stdout)["circle"]}
-    weekly = rows.pop("weekly_dispersion")
-    assert {weekly[key] for key in ("trace", "mean", "low", "high", "inside")} == {None}
-    assert all(isinstance(row["inside"], bool) for row in rows.values())
-    table = call("fit", log, *QUICK, "--circle").stdout
-    assert "can't be told" in table
-    assert "nan" not in table
-
-
-def test_a_circle_that_can_not_be_simulated_costs_only_itself(tmp_path: Path) -> None:
-    at_h = np.repeat(np.arange(12) * 10.0 + np.random.default_rng(2).random(12), 2)
-    log = write_log(tmp_path / "log.csv", log_of(at_h, 1e9, np.arange(24) % 2, 2))
-    result = call("fit", log, *QUICK, "--circle", "--json")
-    assert result.exit_code == 0, result.output
-    said = json.loads(result.stdout)
-    assert said["circle"] == []
-    assert "only 0 nodes failed alone" in said["no_circle"]
-    assert said["gaps"]["families"]
-    table = call("fit", log, *QUICK, "--circle")
-    assert table.exit_code == 0
-    assert "no circle: nodes that differ could not be fitted to this log" in table.stdout
-    assert "failures:" in table.stdout
-    assert json.loads(call("fit", log, *QUICK, "--json").stdout)["no_circle"] is None
-
-
-def test_a_circle_too_large_is_refused_with_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(posterior_check, "MOST_FAILURES", 100.0)
-    with pytest.raises(ParameterError, match="failures, and 40 such logs are needed; at most 100"):
-        check_by_simulation(short(), fit_correlated(short()))
-
-
 # -------------------------------------------------------------------------------------- none fits
 
 
@@ -78,6 +38,11 @@ def test_where_every_family_is_rejected_none_fits() -> None:
     assert len(ranking.judged) == 5
     assert all(judged.p_value < P_REJECTED for judged in ranking.judged)
     assert ranking.none_fits
+    drawn_h = np.random.default_rng(4).weibull(0.6, 80)
+    one_does = rank(lifetimes_of(drawn_h), n_bootstrap=119, families=["exponential", "weibull"])
+    assert not one_does.none_fits
+    assert min(judged.p_value for judged in one_does.judged) < P_REJECTED  # the exponential is
+    assert not rank(lifetimes_of(drawn_h), n_bootstrap=0).none_fits  # nothing was tested
 
 
 def test_none_fits_is_said_wherever_the_best_is_shown(
@@ -91,14 +56,6 @@ def test_none_fits_is_said_wherever_the_best_is_shown(
     assert "gaps: none fits, every family is rejected" in said["notes"]
     assert "# none fits: of the gaps, every family's p-value is below 0.01" in said["job_fragment"]
     assert "none fits: every p is below 0.01" in call("fit", log, *judged).stdout
-
-
-def test_where_one_family_fits_nothing_of_the_kind_is_said() -> None:
-    drawn_h = np.random.default_rng(4).weibull(0.6, 80)
-    ranking = rank(lifetimes_of(drawn_h), n_bootstrap=119, families=["exponential", "weibull"])
-    assert not ranking.none_fits
-    assert min(judged.p_value for judged in ranking.judged) < P_REJECTED  # the exponential is
-    assert not rank(lifetimes_of(drawn_h), n_bootstrap=0).none_fits  # nothing was tested
 
 
 # ------------------------------------------------------------------------------- large logs, time
@@ -171,8 +128,7 @@ def test_what_a_format_says_is_read_not_inferred(tmp_path: Path) -> None:
 
 def test_a_period_beyond_what_the_file_holds_is_not_called_given() -> None:
     from cprsim.failures.outages import outages_of
-    from cprsim.fitting.lifetimes import FirstUptime
-    from cprsim.making.fit_log import observation_of
+    from cprsim.making.fit_log import log_asked, observation_of
 
     at_h = np.array([0.0, 5.0])
     outages = outages_of(
@@ -180,9 +136,8 @@ def test_a_period_beyond_what_the_file_holds_is_not_called_given() -> None:
         origin="2000-01-02T00:00:00",
     )  # fmt: skip
     said = observation_of(
-        outages, FirstUptime.NEW, form="lanl", nodes=None, node=None,
-        period=("2000-01-01", "2000-01-04"), age=None, cause=None,
-    )  # fmt: skip
+        outages, log_asked(Path("log"), period=("2000-01-01", "2000-01-04")), "lanl"
+    )
     assert said.begins.origin == "inferred: what the file holds within --from 2000-01-01"
     assert said.ends.origin == "given: --to"
     assert (said.ends.value, said.n_nodes.origin) == ("2000-01-04T00:00:00", "read: column nodes")
@@ -208,11 +163,8 @@ def test_ages_that_matter_and_are_not_known_are_warned_of(tmp_path: Path) -> Non
     for age in ("new", "unknown"):  # then they are known
         notes = json.loads(call("fit", log, *window, "--age", age, "--json").stdout)["notes"]
         assert not [note for note in notes if "ages" in note]
-
-
-def test_ages_that_do_not_matter_are_not() -> None:
     warned = sum(
         any("ages" in warning for warning in fit_trace(outages, n_bootstrap=0).warnings)
         for outages in (worn_and_replaced(seed, shape=1.0) for seed in range(10))
     )
-    assert warned <= 1
+    assert warned <= 1  # where they do not matter

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import gamma
 from pathlib import Path
 
@@ -13,12 +12,10 @@ from cprsim.errors import ParameterError, TraceError
 from cprsim.failures.outages import NodeLives, Outages, outages_of, with_lives
 from cprsim.failures.traces import read_lanl
 from cprsim.failures.traces.asked import LogOptions
-from cprsim.failures.traces.lanl import lanl_lives
+from cprsim.failures.traces.formats.lanl import lanl_lives
 from cprsim.failures.traces.node_file import read_nodes
-from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.lifetimes import FirstUptime, uptimes
-from cprsim.fitting.posterior_check import check_by_simulation
 from tests.making import call
 
 LANL_FILE = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
@@ -81,16 +78,6 @@ def test_up_times_of_nodes_that_join_and_leave_by_hand() -> None:
     assert [note.split(" ", 1)[0] for note in told.notes] == ["2", "1", "1"]
     assert told.of_node("c").lives == (50.0, 50.0, 80.0)
     assert uptimes(told, FirstUptime.UNKNOWN).n == 2
-
-
-def test_the_circle_of_a_fleet_that_changes_is_simulated_with_it() -> None:
-    log, lives = fleet(7, n_nodes=200)
-    told = with_lives(log, lives)
-    for one in check_by_simulation(told, fit_correlated(told), n=100):
-        if one.name in ("mean_gap_h", "concentration"):
-            assert one.inside, one
-    for_ever = check_by_simulation(told, replace(fit_correlated(told), lives=None), n=100)
-    assert not for_ever[0].inside
 
 
 def test_a_file_of_nodes_is_read_on_the_clock_of_the_log(tmp_path: Path) -> None:

@@ -57,60 +57,62 @@ def by_rate(rate: Callable[[Floats], Floats]) -> Draw:
     return draw
 
 
+TRENDS: dict[str, Draw] = {
+    "Poisson": poisson,
+    "Weibull gaps, shape 3": renewals(lambda rng, m: rng.weibull(3.0, m) / 0.893),
+    "gamma gaps, shape 0.5": renewals(lambda rng, m: rng.gamma(0.5, 2.0, m)),
+    "Weibull gaps, shape 0.4": renewals(lambda rng, m: rng.weibull(0.4, m) / 3.323),
+    "bursts of 4 within 0.2 % of the log": bursts,
+    "5 times as often in the middle third": by_rate(
+        lambda at: np.where((at > 1 / 3) & (at < 2 / 3), 5.0, 1.0)
+    ),
+    "5 times as often in the outer fifths": by_rate(
+        lambda at: np.where((at > 0.2) & (at < 0.8), 1.0, 5.0)
+    ),
+    "falling to a fifth": by_rate(lambda at: 5.0**-at),
+}
+
+
 def alarms(draw: Draw, n: int, n_logs: int, seed: int) -> float:
     """Share of the logs that have a trend, as the test says."""
     rng = np.random.default_rng(seed)
     return float(np.mean([trend(log_of(draw(rng, n), WINDOW_H)).differs for _ in range(n_logs)]))
 
 
-@pytest.mark.parametrize(
-    ("name", "draw"),
-    [
-        ("poisson", poisson),
-        ("regular", renewals(lambda rng, m: rng.weibull(3.0, m) / 0.893)),
-        ("irregular", renewals(lambda rng, m: rng.gamma(0.5, 2.0, m))),
-        ("bursts", bursts),
-    ],
-)
-def test_false_alarms_are_as_rare_as_promised(name: str, draw: Draw) -> None:
+@pytest.mark.parametrize("name", list(TRENDS)[:5])
+def test_false_alarms_are_as_rare_as_promised(name: str) -> None:
     n_logs = 200
-    rate = alarms(draw, 120, n_logs, seed=1)
+    rate = alarms(TRENDS[name], 120, n_logs, seed=1)
     print(f"{name}: {rate:.3f}")
     assert rate <= P_ALARM + 3 * np.sqrt(P_ALARM * (1 - P_ALARM) / n_logs)
-    if name == "poisson":
+    if name == "Poisson":
         assert rate >= 0.01  # not by never saying anything
 
 
-@pytest.mark.parametrize(
-    ("name", "rate"),
-    [
-        ("middle third", lambda at: np.where((at > 1 / 3) & (at < 2 / 3), 5.0, 1.0)),
-        ("bathtub", lambda at: np.where((at > 0.2) & (at < 0.8), 1.0, 5.0)),
-        ("smooth bathtub", lambda at: 1 + 4 * (2 * at - 1) ** 2),
-        ("falling", lambda at: 5.0**-at),
-    ],
-)
-def test_trends_of_a_factor_of_five_are_seen(name: str, rate: Callable[[Floats], Floats]) -> None:
-    seen = alarms(by_rate(rate), 300, 50, seed=2)
+def hump_of_irregular(rng: np.random.Generator, n: int) -> Floats:
+    """As gamma gaps, shape 0.5, five times as often in the middle third."""
+    at_h = TRENDS["gamma gaps, shape 0.5"](rng, n)
+    at_h = at_h[(at_h >= 0) & (at_h < WINDOW_H)]
+    share = np.linspace(0, 1, 3001)
+    passed = np.cumsum(np.where((share > 1 / 3) & (share < 2 / 3), 5.0, 1.0))
+    return np.interp(at_h / WINDOW_H, passed / passed[-1], share) * WINDOW_H
+
+
+OTHERS = {
+    "smooth bathtub": by_rate(lambda at: 1 + 4 * (2 * at - 1) ** 2),
+    "hump of irregular gaps": hump_of_irregular,
+}
+
+
+@pytest.mark.parametrize("name", [*list(TRENDS)[5:], *OTHERS])
+def test_trends_of_a_factor_of_five_are_seen(name: str) -> None:
+    seen = alarms((TRENDS | OTHERS)[name], 300, 50, seed=2)
     print(f"{name}: {seen:.2f}")
     assert seen >= 0.9
 
 
-def test_an_irregular_log_with_a_hump_is_seen_too() -> None:
-    flat = renewals(lambda rng, m: rng.gamma(0.5, 2.0, m))
-    share = np.linspace(0, 1, 3001)
-    passed = np.cumsum(np.where((share > 1 / 3) & (share < 2 / 3), 5.0, 1.0))
-
-    def draw(rng: np.random.Generator, n: int) -> Floats:
-        at_h = flat(rng, n)
-        at_h = at_h[(at_h >= 0) & (at_h < WINDOW_H)]
-        return np.interp(at_h / WINDOW_H, passed / passed[-1], share) * WINDOW_H
-
-    assert alarms(draw, 300, 40, seed=3) >= 0.9
-
-
 def test_it_says_where_the_rate_changes_and_by_how_much() -> None:
-    draw = by_rate(lambda at: np.where((at > 1 / 3) & (at < 2 / 3), 5.0, 1.0))
+    draw = TRENDS["5 times as often in the middle third"]
     found = trend(log_of(draw(np.random.default_rng(4), 900), WINDOW_H))
     assert found.borders_h[0] == 0.0
     assert found.borders_h[3] == WINDOW_H
@@ -143,8 +145,3 @@ def test_a_log_of_a_few_failures_tells_nothing() -> None:
     found = trend(log_of(np.array([1.0, 5.0, 8.0]), 10.0))
     assert np.isnan(found.p_value)
     assert not found.differs
-
-
-def test_the_same_log_gets_the_same_answer() -> None:
-    at_h = poisson(np.random.default_rng(6), 100)
-    assert trend(log_of(at_h, WINDOW_H)) == trend(log_of(at_h, WINDOW_H))

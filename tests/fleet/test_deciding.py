@@ -54,9 +54,9 @@ def test_the_break_even_of_a_price_is_where_both_cost_the_same(tmp_path: Path) -
         cents = option.priced[0].bill.cents
         return sum(n for part, n in cents.items() if part != "storage written")
 
-    gb = [one.cells[0].usage.written_gb / one.cells[0].months for one in options]
+    gb = [one.cells[0].used_per_month.written_gb for one in options]
     price = (without_bytes(rare) - without_bytes(often)) / 100 / (gb[0] - gb[1])
-    decision = decide(scenario, options, (), HERE, PointStore(tmp_path))
+    decision = decide(scenario, options, {}, HERE, PointStore(tmp_path))
     (flip,) = decision.sensitivity.flips
     assert decision.best == "full"
     assert flip.becomes == "rare"
@@ -86,11 +86,12 @@ def test_the_parts_of_a_month_are_its_total_and_follow_from_the_hours(tmp_path: 
         bill, cell = one.priced[0].bill, one.cells[0]
         assert bill is not None
         assert one.cost == bill.total_cents == sum(bill.cents.values())
-        for part, by_role in cell.usage.node_h.items():
-            assert bill.cents[part] == round(100 * sum(by_role.values()) / cell.months)
-        node_h = sum(h for p, of in cell.usage.node_h.items() for h in of.values() if p != "spare")
+        used = cell.used_per_month.node_h
+        for part, by_role in used.items():
+            assert bill.cents[part] == round(100 * sum(by_role.values()))
+        node_h = sum(h for p, of in used.items() for h in of.values() if p != "spare")
         assert bill.cents["spare"] == 5 * 73050  # 730.5 h of each at 1 USD
-        assert bill.cents["energy"] == pytest.approx(10 * node_h / cell.months, abs=1)
+        assert bill.cents["energy"] == pytest.approx(10 * node_h, abs=1)
         assert one.cost == pytest.approx(one.priced[0].cost_by_kind.sum() + 5 * 73050, abs=10)
 
 
@@ -101,16 +102,16 @@ def test_spares_pay_until_one_more_costs_more_than_it_saves(tmp_path: Path) -> N
     for knee in knees(options, axes):
         mine = {o.where["fleet.spares"]: o for o in options if o.strategy == knee.strategy}
         assert knee.cheapest == min(mine, key=lambda n: mine[n].cost)
-        assert mine[64].statistic("wait_h").mean == 0 < mine[0].statistic("wait_h").mean
-        waits = [mine[n].statistic("wait_h").mean for n in (0, 2, 6, 64)]
+        assert mine[64].statistics["wait_h"].mean == 0 < mine[0].statistics["wait_h"].mean
+        waits = [mine[n].statistics["wait_h"].mean for n in (0, 2, 6, 64)]
         assert waits == sorted(waits, reverse=True)
-        assert knee.nobody_waits == min(n for n in mine if mine[n].statistic("wait_h").mean == 0)
+        assert knee.nobody_waits == min(n for n in mine if mine[n].statistics["wait_h"].mean == 0)
 
 
 def test_without_prices_node_hours_decide(tmp_path: Path) -> None:
     scenario = loaded(tmp_path, KINDS % "")
     full, cpr = run_options(scenario, [{}], HERE, PointStore(tmp_path))
-    decision = decide(scenario, [full, cpr], (), HERE, PointStore(tmp_path))
+    decision = decide(scenario, [full, cpr], {}, HERE, PointStore(tmp_path))
     lost = [
         one.cells[0].statistics["machine_years"] * 8766 / one.cells[0].months for one in (full, cpr)
     ]
@@ -125,7 +126,7 @@ def test_an_unknown_mtbf_is_simulated(tmp_path: Path) -> None:
     decision = decide(
         scenario,
         run_options(scenario, [{}], HERE, PointStore(tmp_path)),
-        (),
+        {},
         HERE,
         PointStore(tmp_path),
     )
@@ -173,5 +174,5 @@ def test_stale_shards_are_recommended_where_the_scenario_says_what_it_accepts(
         options = run_options(scenario, [{}], HERE, PointStore(tmp_path))
         stale = options[1]
         assert stale.cost < options[0].cost
-        assert stale.statistic("pls").mean > 0.0
-        assert decide(scenario, options, (), HERE, PointStore(tmp_path)).best == best
+        assert stale.statistics["pls"].mean > 0.0
+        assert decide(scenario, options, {}, HERE, PointStore(tmp_path)).best == best

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
-from cprsim.fleets.course import run_history
+from cprsim.fleets.course import prepare, run_history
+from cprsim.fleets.population import scenario_of
 from cprsim.scenario import load_scenario
 from tests.fleet.making import JOB, loaded, prepared
 
@@ -51,58 +53,58 @@ def test_one_job_alone_is_a_run_of_it(tmp_path: Path, spares: str, storage: str,
     expected = alone(tmp_path / "alone.yaml", spares, job)
     for strategy, of_strategy in enumerate(expected):
         for replication in range(N):
-            rows = run_history(fleet, strategy, replication, simpy_alone=True)
-            found = [rows.wall_h[0], *rows.hours[0]]
+            jobs, hours = run_history(fleet, strategy, replication)
+            found = [jobs.wall_h[0], *hours.loc[0]]
             np.testing.assert_allclose(found, of_strategy[replication], rtol=1e-9, atol=1e-9)
 
 
 def test_jobs_that_come_late_on_a_fleets_clock_are_the_same(tmp_path: Path) -> None:
-    fleet = prepared(tmp_path, "{jobs: 30, kinds: 3, vary: {useful: {family: uniform, "
-                     "low: 5 h, high: 90 h}}, window: 700 h}")  # fmt: skip
+    """Those of a kind are the replications of its scenario, whenever they start."""
+    vary = "vary: {useful: {family: uniform, low: 5 h, high: 90 h}}"
+    scenario = loaded(tmp_path, f"{{jobs: 30, kinds: 3, {vary}, window: 700 h}}")
+    fleet = prepare(scenario)
     for strategy in range(2):
-        engine, events = (run_history(fleet, strategy, simpy_alone=one) for one in (False, True))
-        assert (engine.by_events, events.by_events) == (False, True)
-        for name in ("wall_h", "hours", "pls", "n_failures", "n_saves", "written_bytes"):
-            np.testing.assert_allclose(getattr(events, name), getattr(engine, name), rtol=1e-9,
-                                       atol=1e-9)  # fmt: skip
-
-
-def test_spares_that_never_run_out_are_found_without_simulating_each_event(tmp_path: Path) -> None:
-    fleet = "{jobs: 20, kinds: 2, nodes: 40, spares: %d, window: 100 h}"
-    some, many = (prepared(tmp_path, fleet % n) for n in (1, 300))
-    assert run_history(some, 0).by_events
-    found, by_events = run_history(many, 0), run_history(many, 0, simpy_alone=True)
-    assert not found.by_events
-    np.testing.assert_allclose(found.end_h, by_events.end_h, rtol=1e-9)
+        jobs, hours = run_history(fleet, strategy)
+        for number, kind in enumerate(fleet.population.kinds):
+            alone = scenario_of(scenario, kind, number)
+            alone = alone.varied({"simulation.replications": kind.n_jobs}, alone.place)
+            costs = simulate(assemble(alone)).strategies[strategy].costs
+            mine = jobs[jobs.kind == number].sort_index()
+            order = np.argsort(fleet.arrivals(0)[jobs.kind == number].nth)
+            for name in ("wall_h", "n_failures", "n_saves"):
+                np.testing.assert_allclose(mine[name].iloc[order], getattr(costs, name), rtol=1e-9)
+            found = hours.loc[mine.index, list(costs.parts)].iloc[order]
+            np.testing.assert_allclose(found, costs.hours, rtol=1e-9, atol=1e-9)
 
 
 def test_every_hour_of_every_job_belongs_to_one_part(tmp_path: Path) -> None:
-    fleet = prepared(tmp_path, "{jobs: 20, kinds: 4, nodes: 30, spares: 1, crews: 1, savers: 1, "
+    fleet = prepared(tmp_path, "{jobs: 20, kinds: 4, nodes: 30, spares: 0, "
                      "storage: 30 Gbit/s, window: 50 h}", "cluster.repair=3 h")  # fmt: skip
     for strategy in range(2):
-        rows = run_history(fleet, strategy)
-        assert rows.finished.all()
-        np.testing.assert_allclose(rows.useful_h + rows.hours.sum(axis=1), rows.wall_h, rtol=1e-9)
-        assert rows.hours_of("wait").sum() > 0
-        assert (rows.queued_h >= 0).all()
+        jobs, hours = run_history(fleet, strategy)
+        assert jobs.finished.all()
+        np.testing.assert_allclose(jobs.useful_h + hours.sum(axis=1), jobs.wall_h, rtol=1e-9)
+        assert hours["wait"].sum() > 0
+        assert (jobs.queued_h >= 0).all()
 
 
 def test_nodes_in_use_never_exceed_those_there_are(tmp_path: Path) -> None:
     fleet = prepared(tmp_path, "{jobs: 40, kinds: 4, nodes: 30, window: 20 h}")
-    rows = run_history(fleet, 0)
-    at_h = np.concatenate([rows.start_h, rows.end_h])
-    change = np.concatenate([rows.n_nodes, -rows.n_nodes])
+    jobs, _ = run_history(fleet, 0)
+    at_h = np.concatenate([jobs.start_h, jobs.start_h + jobs.wall_h]).round(9)
+    change = np.concatenate([jobs.n_nodes, -jobs.n_nodes])
     order = np.lexsort((change, at_h))  # ends before starts
     assert np.cumsum(change[order]).max() == 30
 
 
-def test_what_a_history_meets_does_not_depend_on_the_ones_before(tmp_path: Path) -> None:
-    fleet = prepared(tmp_path, "{jobs: 6, kinds: 2}")
-    again = prepared(tmp_path, "{jobs: 6, kinds: 2}")
-    run_history(fleet, 0, 0)
-    one, other = run_history(fleet, 0, 1), run_history(again, 0, 1)
-    np.testing.assert_array_equal(one.wall_h, other.wall_h)
-    assert not np.array_equal(one.wall_h, run_history(fleet, 0, 0).wall_h)
+def test_a_history_is_the_same_again_whatever_ran_before(tmp_path: Path) -> None:
+    fleet = prepared(tmp_path, "{jobs: 6, kinds: 2, spares: 1, storage: 30 Gbit/s}")
+    again = prepare(loaded(tmp_path, "{jobs: 6, kinds: 2, spares: 1, storage: 30 Gbit/s}"))
+    first, _ = run_history(fleet, 0, 0)
+    (one, its_hours), (other, hours) = run_history(fleet, 0, 1), run_history(again, 0, 1)
+    pd.testing.assert_frame_equal(one, other)
+    pd.testing.assert_frame_equal(its_hours, hours)
+    assert not np.array_equal(one.wall_h, first.wall_h)
 
 
 def test_a_fleet_needs_its_section(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_flows_that_come_change_and_go_at_random_always_have_the_rates_by_defini
         elif choice < 0.75:
             storage.stop(some.pop(int(rng.integers(len(some)))))
         else:
-            storage.change([some[0]], [int(rng.integers(1, 4))], float(rng.uniform(0.1, 9.0)))
+            storage.change({some[0]: int(rng.integers(1, 4))}, float(rng.uniform(0.1, 9.0)))
         level = level_of([(one.n, one.cap_bytes_per_h) for one in some], 20.0)
         expected = [min(one.cap_bytes_per_h, level) for one in some]
         assert rates(some) == pytest.approx(expected, rel=1e-9)
@@ -92,7 +92,7 @@ def test_flows_of_different_begin_and_size_end_as_by_hand() -> None:
 def walls(tmp_path: Path, n: int, *overrides: str) -> np.ndarray:
     fleet = prepared(tmp_path, f"{{jobs: {n}, kinds: 1, arrivals: together}}", *NO_FAILURES,
                      *overrides)  # fmt: skip
-    return run_history(fleet, 0).wall_h
+    return run_history(fleet, 0).jobs.wall_h.to_numpy()
 
 
 def test_two_jobs_that_save_at_once_save_twice_as_long(tmp_path: Path) -> None:
@@ -100,15 +100,6 @@ def test_two_jobs_that_save_at_once_save_twice_as_long(tmp_path: Path) -> None:
     np.testing.assert_allclose(both, 12 + 6 * 2 * SAVE_H, rtol=1e-9)
     alone = walls(tmp_path, 2, "fleet.storage=50 Gbit/s")
     np.testing.assert_allclose(alone, 12 + 6 * SAVE_H, rtol=1e-9)
-
-
-def test_jobs_that_take_turns_save_as_if_alone(tmp_path: Path) -> None:
-    """The second puts off its first saves, and from then on they are apart."""
-    shared = ("job.useful=11 h", "fleet.storage=25 Gbit/s")  # no save of the final state
-    in_turn = walls(tmp_path, 2, *shared, "fleet.savers=1")
-    np.testing.assert_allclose(in_turn, 11 + 5 * SAVE_H, rtol=1e-9)
-    together = walls(tmp_path, 2, *shared)
-    np.testing.assert_allclose(together, 11 + 5 * 2 * SAVE_H, rtol=1e-9)
 
 
 def test_two_loads_at_once_take_twice_as_long(tmp_path: Path) -> None:
@@ -119,6 +110,6 @@ def test_two_loads_at_once_take_twice_as_long(tmp_path: Path) -> None:
         "recovery=[{strategy: full, interval: 2 h}]",
     )  # fmt: skip
     fleet = "{jobs: 2, kinds: 1, arrivals: together, storage: 25 Gbit/s}"
-    rows = run_history(prepared(tmp_path, fleet, *failing), 0)
-    np.testing.assert_allclose(rows.hours_of("load"), 2 * SAVE_H, rtol=1e-9)
-    np.testing.assert_allclose(rows.hours_of("lost"), 1.0, rtol=1e-9)
+    hours = run_history(prepared(tmp_path, fleet, *failing), 0).hours
+    np.testing.assert_allclose(hours["load"], 2 * SAVE_H, rtol=1e-9)
+    np.testing.assert_allclose(hours["lost"], 1.0, rtol=1e-9)

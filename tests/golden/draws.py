@@ -31,7 +31,6 @@ SECTIONS = {
     "lemons": "{kind: correlated, mtbf: 60 h, shape: 0.8, lemons: {share: 20 %, factor: 6}}",
     "shocks": "{kind: correlated, mtbf: 60 h, shape: 0.8, "
     "shocks: {every: 20 h, nodes: 30, sizes: {2: 5, 4: 1}}}",
-    "changing": "{kind: changing, borders: [0 h, 10 h, 40 h], mtbf: [12 h, 4 h]}",
 }  # fmt: skip
 REPAIR = "cluster.repair={family: lognormal, mean: 3 h, median: 1 h}"
 SCOPES = "scopes=[{name: a, share: 1, reach: node}, {name: rack, reach: rack, failures: {kind: job, family: exponential, mtbf: 30 h}}]"  # noqa: E501

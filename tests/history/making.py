@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from cprsim.history.exporting import write_events
 from cprsim.history.ledger import JobLedger, ledgers
 from cprsim.history.reading import read_logs
+from tests.history.exporting import write_events
 
 NS = 10**9
 

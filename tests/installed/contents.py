@@ -1,12 +1,11 @@
 """Say what is wrong with a wheel and a source distribution: ``python contents.py DIST``.
 
-The wheel holds the package as the repository has it, with the scenarios, and no test; the source
-distribution holds what the wheel is made of. The metadata names no file that an index has not.
+The wheel holds the package as the repository has it and no test; the source distribution holds what
+the wheel is made of.
 """
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import tarfile
@@ -15,9 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SHIPPED = "cprsim/scenario/shipped/"
-SOURCES = {"CHANGELOG.md", "CITATION.cff", "LICENSE", "README.md", "pyproject.toml", "setup.py"}
-LINK_TO_A_FILE = re.compile(r"\]\((?!https?://|#)")
+SOURCES = {"CHANGELOG.md", "CITATION.cff", "LICENSE", "README.md", "pyproject.toml"}
 MOST_BYTES = 3_000_000  # of either file
 
 
@@ -27,18 +24,13 @@ def problems(dist: Path) -> Iterator[str]:
     for file in (wheel, source):
         if file.stat().st_size > MOST_BYTES:
             yield f"{file.name} has {file.stat().st_size} bytes, more than {MOST_BYTES}"
-    package, scenarios = _tracked("cprsim"), _tracked("scenarios")
+    package = _tracked("cprsim")
     with zipfile.ZipFile(wheel) as packed:
         names = {name for name in packed.namelist() if ".dist-info/" not in name}
-        metadata = next(name for name in packed.namelist() if name.endswith("/METADATA"))
-        text = packed.read(metadata).decode()
-    wanted = package | {SHIPPED + name.partition("/")[2] for name in scenarios}
-    yield from _differences(wheel.name, names, wanted, exactly=True)
-    if LINK_TO_A_FILE.search(text):
-        yield f"{wheel.name}: its readme links to a file that is not there"
+    yield from _differences(wheel.name, names, package, exactly=True)
     with tarfile.open(source) as archive:
         names = {member.name.partition("/")[2] for member in archive if member.isfile()}
-    yield from _differences(source.name, names, package | scenarios | SOURCES, exactly=False)
+    yield from _differences(source.name, names, package | SOURCES, exactly=False)
     yield from (f"{source.name}: holds {name}" for name in names if name.startswith("tests/"))
 
 

@@ -15,6 +15,7 @@ from time import monotonic, sleep
 import numpy as np
 import pytest
 
+from cprsim.cli.measure_command import how_far
 from cprsim.errors import ParameterError, ResultError
 from cprsim.measuring.measure import measure
 from cprsim.measuring.runs import (
@@ -148,6 +149,18 @@ def test_two_processes_do_not_measure_in_one_folder(whole) -> None:
     request, _ = whole
     with pytest.raises(ResultError, match="another process is measuring"):
         measure(request, lambda n, known: measure(request))
+
+
+@pytest.mark.parametrize(
+    ("finished", "there", "total", "said"),
+    [
+        (8, 8, 200, "8 of 200 runs, 4.0 min"),
+        (50, 10, 200, "50 of 200 runs, 4.0 min, about 15.0 min left"),
+        (50, 10, None, "50 runs, 4.0 min"),
+    ],
+)
+def test_the_progress_has_a_total_and_the_time_left(finished, there, total, said: str) -> None:
+    assert how_far(finished, there, total, 4.0) == said
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:

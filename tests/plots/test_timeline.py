@@ -42,27 +42,18 @@ def test_neighbours_of_one_activity_are_one_span(full):
     )
 
 
-def test_spans_cover_the_whole_time(full, cpr):
-    for lane in (full, cpr):
-        assert sum(span.hours for span in lane.spans) == pytest.approx(lane.end_h)
-
-
-def test_nodes_that_fail_together_are_one_mark(full):
+def test_marks_are_those_of_failures_of_one_instant_and_of_saves(full, cpr):
+    assert sum(span.hours for span in cpr.spans) == pytest.approx(cpr.end_h)
     assert full.failed_at_h == (7.5, 13.7)
-
-
-def test_saves_that_held_and_saves_that_did_not(full):
     assert full.saved_at_h == (6.0,)
     assert full.background == ((5.5, 6.0),)
     assert full.abandoned_at_h == (13.7,)
 
 
-def test_a_rollback_leads_to_the_start_of_the_save_that_held(full):
+def test_a_rollback_leads_to_the_start_of_the_save_that_held(full, cpr):
     # not to the one that the second failure broke off
     assert full.setbacks == (Setback(7.5, 5.0, False), Setback(13.7, 5.0, False))
-
-
-def test_a_shard_without_a_save_goes_back_to_the_start(cpr):
+    # a shard without a save goes back to the start
     assert cpr.setbacks == (Setback(7.5, 0.0, True),)
 
 
@@ -72,13 +63,10 @@ def test_whether_the_job_finished(full, hand):
     assert not read_lane(hand.events(stopped)).finished
 
 
-def test_the_close_up_shows_the_first_failure_and_the_way_back(full, cpr):
+def test_the_close_up_shows_the_first_failure_and_the_way_back(full, cpr, hand):
     start_h, end_h = close_up([full, cpr], 19.0)
     assert start_h < 7.5 < end_h
     assert end_h - start_h < 19 / 4
-
-
-def test_without_a_failure_there_is_no_close_up(hand):
     calm = [(0.0, "started", "useful", 0.0, -1), (10.0, "finished", "over", 10.0, -1)]
     assert close_up([read_lane(hand.events(calm))], 10.0) is None
 

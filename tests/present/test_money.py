@@ -10,7 +10,6 @@ import pytest
 
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import replay
-from cprsim.history.exporting import exported, write_events
 from cprsim.making.deciding import sensitivity_of
 from cprsim.present.money import money_of, money_section
 from cprsim.results import load_result
@@ -18,6 +17,7 @@ from cprsim.results.money import bills_in
 from cprsim.scenario import load_scenario
 from cprsim.sweeps.folder import load_sweep
 from cprsim.systems_compared.folder import load_comparison
+from tests.history.exporting import exported, write_events
 from tests.making import call
 
 PRICES = """\

@@ -9,20 +9,17 @@ import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cprsim.codec import decode
 from cprsim.curves import CurveFile, write_curve
-from cprsim.errors import ResultError
 from cprsim.plots.overhead import overhead_figure
-from cprsim.present.document import Document, ListingBlock, ResultsPage, Section, Words
+from cprsim.present.document import Document, ListingBlock, ResultsPage, Section
 from cprsim.present.html import inline, render, whole
 from cprsim.present.kinds import page_of
 from cprsim.present.run_sentences import answer
-from cprsim.present.writing import write_page
 from cprsim.reproduce.summary import Summary
 from cprsim.results import load_result
 from cprsim.results.percentiles import PERCENT, percentiles
@@ -64,34 +61,18 @@ class Outline(HTMLParser):
         assert self.open.pop() == tag
 
 
-@pytest.fixture(scope="session")
-def outlines(pages):
-    return {name: Outline(getattr(pages, name).read_text("utf-8")) for name in NAMES}
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_the_page_asks_for_nothing_outside_itself(outlines, pages, name):
-    outside = {target for target in outlines[name].targets if target[0] != "#"}
+def test_a_page_is_whole_in_itself(pages, name):
+    text = getattr(pages, name).read_text("utf-8")
+    outline = Outline(text)
+    inside = {target[1:] for target in outline.targets if target[0] == "#"}
+    outside = {target for target in outline.targets if target[0] != "#"}
     assert all(target.startswith("data:image/png;base64,") for target in outside)
-    styles = re.findall(r"url\(([^)]*)\)|@import", getattr(pages, name).read_text("utf-8"))
-    assert all(target.startswith("#") for target in styles)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_names_are_unique_and_every_reference_has_its_target(outlines, name):
-    outline = outlines[name]
+    assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)|@import", text))
     assert len(outline.ids) == len(set(outline.ids))
-    references = {target[1:] for target in outline.targets if target[0] == "#"} | set(
-        outline.labels
-    )
-    assert references <= set(outline.ids)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_headings_go_down_one_level_at_a_time(outlines, name):
-    levels = outlines[name].levels
-    assert levels[0] == 1
-    assert levels.count(1) == 1
+    assert inside | set(outline.labels) <= set(outline.ids)
+    levels = outline.levels
+    assert levels[0] == levels.count(1) == 1
     assert all(below - above <= 1 for above, below in pairwise(levels))
 
 
@@ -99,13 +80,8 @@ def test_what_users_write_is_escaped(pages):
     text = pages.one.read_text("utf-8")
     assert pages.title not in text
     assert text.count(html.escape(pages.title, quote=False).replace('"', "&#34;")) == 2
-
-
-def test_texts_of_files_are_escaped_too():
-    document = Document(
-        "t", "q", ["a"], [Section("s", [ListingBlock("c", "</pre><script>x</script>")])]
-    )
-    text = render(ResultsPage("t", None, [document]))
+    listing = ListingBlock("c", "</pre><script>x</script>")
+    text = render(ResultsPage("t", None, [Document("t", "q", ["a"], [Section("s", [listing])])]))
     assert "</pre><script>x" not in text
     assert "&lt;/pre&gt;&lt;script&gt;x" in text
 
@@ -242,12 +218,6 @@ def test_a_page_does_not_replace_a_folder(tmp_path, results, cprsim):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_page_of_a_missing_folder_is_not_written(tmp_path):
-    page = ResultsPage("t", None, [Document("t", "q", ["a"], [Section("s", [Words(["w"])])])])
-    with pytest.raises(ResultError, match=r"can't write .*: there is no folder"):
-        write_page(page, tmp_path / "missing" / "page.html")
-
-
 # ------------------------------------------------------------------------------ answers
 
 
@@ -342,11 +312,6 @@ def test_numbers_keep_their_units_where_lines_break():
         "8.71\N{NO-BREAK SPACE}% of 12\N{NO-BREAK SPACE}h and 3\N{NO-BREAK SPACE}min on "
         "5\N{NO-BREAK SPACE}nodes, 2\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}1"
     )
-
-
-def test_pages_lie_in_the_package():
-    folder = Path(render.__code__.co_filename).parent / "templates"
-    assert {"page.html", "blocks.html", "page.css"} <= {path.name for path in folder.iterdir()}
 
 
 def test_results_of_different_kinds_share_a_page(results):

@@ -41,7 +41,7 @@ from cprsim.simulate.blocks import BlockDraws, SystemRan
 from cprsim.simulate.events.replication import What
 from cprsim.simulate.events.replication import run as run_events
 from cprsim.simulate.fast import replications
-from cprsim.simulate.fast.loops import Interpreted
+from cprsim.simulate.fast.interpreting import interpreted
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import FINISHED, LEFT, LOSS, link_of
 from cprsim.simulate.strikes import GivenFailures
@@ -472,7 +472,7 @@ def test_the_compiled_engine_skips_cycles_of_jobs_that_save_often(
         job, failures, draws = case(seed)
         with monkeypatch.context() as patch:
             patch.setattr(replications, "skip", skip)
-            seen = by_fast.run(job, failures[:20], draws, Interpreted)
+            seen = by_fast.run(job, failures[:20], draws, interpreted)
         for ours, theirs in zip(seen, by_fast.run(job, failures[:20], draws), strict=True):
             assert np.array_equal(ours, theirs), seed
     assert len(skipped) >= 3

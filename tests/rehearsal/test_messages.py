@@ -1,25 +1,14 @@
-"""Frames survive any cut, and what is no frame is refused."""
+"""Frames survive any cut; a peer that does not read blocks nobody."""
 
 from __future__ import annotations
 
-import pickle
 import socket
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cprsim.errors import WorkerError
-from cprsim.rehearsal.messages import (
-    Assembler,
-    Channel,
-    Message,
-    MessageError,
-    address_in,
-    connect,
-    listen,
-    packed,
-)
+from cprsim.rehearsal.messages import Assembler, Channel, Message, connect, listen, packed
 
 
 def as_bytes(message: Message) -> bytes:
@@ -49,27 +38,6 @@ def test_a_slice_with_gaps_arrives_as_it_looks() -> None:
     assert found.arrays[0].tolist() == every_third.tolist()
 
 
-class Evil:
-    def __reduce__(self) -> tuple[object, tuple[str]]:
-        raise AssertionError("it was pickled or unpickled")
-
-
-def test_objects_are_neither_sent_nor_taken() -> None:
-    with pytest.raises(TypeError):
-        packed(Message("x", {"what": Evil()}))
-    with pytest.raises(MessageError):
-        Assembler().feed(pickle.dumps({"a": 1}) + b"\0" * 64)
-    whole = as_bytes(Message("x", {}, (np.zeros(1, np.float32),)))
-    with pytest.raises(MessageError):
-        Assembler().feed(whole.replace(b'"<f4"', b'"|O8"'[:5]))
-
-
-def test_a_header_that_lies_about_its_body_is_refused() -> None:
-    whole = as_bytes(Message("x", {}, (np.zeros(4, np.float32),)))
-    with pytest.raises(MessageError):
-        Assembler().feed(whole.replace(b"[4]", b"[5]"))
-
-
 def test_a_peer_that_does_not_read_blocks_nobody() -> None:
     ours, theirs = socket.socketpair()
     channel = Channel(ours)
@@ -87,12 +55,10 @@ def test_a_peer_that_does_not_read_blocks_nobody() -> None:
 
 
 def test_a_socket_is_found_by_its_address(tmp_path: Path) -> None:
-    address = address_in(tmp_path, "a.sock")
+    address = str(tmp_path / "a.sock")
     server = listen(address)
     channel = connect(address)
     channel.close()
     server.close()
     with pytest.raises(OSError, match="refused"):
         connect(address)
-    with pytest.raises(WorkerError, match="no transport"):
-        connect("http://somewhere")

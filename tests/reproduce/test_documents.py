@@ -9,7 +9,7 @@ import pytest
 from cprsim.present.reproduction import page
 from cprsim.reproduce import STUDIES
 from cprsim.reproduce.runner import read_reproduced
-from cprsim.reproduce.study import Effort, Work, numbers_code
+from cprsim.reproduce.study import Effort, Work
 from cprsim.results.manifest import damage, read_manifest
 
 ROOT = Path(__file__).parents[2]
@@ -19,9 +19,7 @@ SECONDS = ("fig-overheads", "production")  # quick enough to be run once more he
 
 
 def test_every_result_is_kept_and_none_else() -> None:
-    assert {path.name for path in FOLDERS} == {
-        study.name for study in STUDIES.values() if not study.by_name_only
-    }
+    assert {path.name for path in FOLDERS} == STUDIES.keys()
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
@@ -45,7 +43,7 @@ def test_no_recalled_number_is_called_reproduced(folder: Path) -> None:
 @pytest.mark.parametrize("name", SECONDS)
 def test_a_new_run_gives_the_numbers_that_are_kept(name: str, tmp_path: Path) -> None:
     study = STUDIES[name]
-    work = Work(study, Effort.FULL, ROOT / "scenarios", tmp_path, numbers_code(study))
+    work = Work(study, Effort.FULL, ROOT / "scenarios", tmp_path)
     new, kept = study.make(work), read_reproduced(KEPT / name).summary
     assert [row.quantity for row in new.rows] == [row.quantity for row in kept.rows]
     for ours, theirs in zip(new.rows, kept.rows, strict=True):

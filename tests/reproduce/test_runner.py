@@ -13,10 +13,9 @@ from cprsim.codec import encode
 from cprsim.errors import ParameterError, ResultError
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.reproduce import STUDIES
-from cprsim.reproduce.closure import closure
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Mark, about
-from cprsim.reproduce.runner import Request, read_reproduced, record, reproduce
+from cprsim.reproduce.runner import read_reproduced, record, reproduce
 from cprsim.reproduce.study import Effort, Study, Work
 from cprsim.reproduce.summary import Listing, Target, alone
 from tests.making import SCENARIOS, call
@@ -69,7 +68,6 @@ def study(computed: list[str]) -> Study:
     return Study(
         name="sums",
         shows="sums",
-        module="cprsim.errors",
         title="Title",
         question="Question?",
         numbers=numbers,
@@ -97,18 +95,18 @@ def inputs(tmp_path: Path) -> Path:
 def test_a_finished_result_is_found_again_byte_by_byte(
     study: Study, inputs: Path, tmp_path: Path, computed: list[str]
 ) -> None:
-    first = reproduce(study, Request(Effort.FULL, inputs, tmp_path / "a"))
-    again = reproduce(study, Request(Effort.FULL, inputs, tmp_path / "a"))
+    first = reproduce(Work(study, Effort.FULL, inputs, tmp_path / "a"))
+    again = reproduce(Work(study, Effort.FULL, inputs, tmp_path / "a"))
     assert (first.found, again.found) == (False, True)
     assert computed == ["one", "two"]
-    elsewhere = reproduce(study, Request(Effort.FULL, inputs, tmp_path / "b"))
+    elsewhere = reproduce(Work(study, Effort.FULL, inputs, tmp_path / "b"))
     for name in ("summary.json", "comparisons.csv", "figure.png"):
         assert (first.path / name).read_bytes() == (elsewhere.path / name).read_bytes()
     assert encode(first.summary) == encode(again.summary) == encode(elsewhere.summary)
 
 
 def test_what_is_not_there_is_left_out(study: Study, inputs: Path, tmp_path: Path) -> None:
-    summary = reproduce(study, Request(Effort.FULL, inputs, tmp_path)).summary
+    summary = reproduce(Work(study, Effort.FULL, inputs, tmp_path)).summary
     assert [row.quantity for row in summary.rows] == ["sum", "n"]
     assert summary.notes == ("A note.", "2 parts.")
 
@@ -116,9 +114,9 @@ def test_what_is_not_there_is_left_out(study: Study, inputs: Path, tmp_path: Pat
 def test_a_changed_input_makes_again_only_what_reads_it(
     study: Study, inputs: Path, tmp_path: Path, computed: list[str]
 ) -> None:
-    first = reproduce(study, Request(Effort.FULL, inputs, tmp_path))
+    first = reproduce(Work(study, Effort.FULL, inputs, tmp_path))
     (inputs / "two").write_text("5")
-    second = reproduce(study, Request(Effort.FULL, inputs, tmp_path))
+    second = reproduce(Work(study, Effort.FULL, inputs, tmp_path))
     assert computed == ["one", "two", "two"]
     assert first.path != second.path
     assert second.summary.rows[0].ours == "6.00 h"
@@ -129,34 +127,38 @@ def test_a_run_that_was_cut_off_goes_on_where_it_was(
 ) -> None:
     (inputs / "two").write_text("not yet a number")
     with pytest.raises(ValueError, match="not yet"):
-        reproduce(study, Request(Effort.FULL, inputs, tmp_path))
+        reproduce(Work(study, Effort.FULL, inputs, tmp_path))
     assert not list(tmp_path.glob("sums-*"))
     (inputs / "two").write_text("2")
-    reproduce(study, Request(Effort.FULL, inputs, tmp_path))
+    reproduce(Work(study, Effort.FULL, inputs, tmp_path))
     assert computed == ["one", "two", "two"]
 
 
-def test_a_part_that_is_damaged_is_made_again(
-    study: Study, inputs: Path, tmp_path: Path, computed: list[str]
+def test_a_part_that_is_damaged_or_of_other_code_is_made_again(
+    study: Study,
+    inputs: Path,
+    tmp_path: Path,
+    computed: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    work = Work(study, Effort.FULL, inputs, tmp_path, "code")
-    assert encode(study.make(work)) == encode(study.make(work))
-    for part in tmp_path.glob("*.json"):
+    work = Work(study, Effort.FULL, inputs, tmp_path)
+    assert study.numbers(work) == study.numbers(work)
+    for part in tmp_path.glob("parts/*.json"):
         part.write_text(part.read_text()[:-5])
-    study.make(work)
+    study.numbers(work)
     assert computed == ["one", "two", "one", "two"]
-    study.make(replace(work, code="changed"))
-    study.make(replace(work, effort=Effort.QUICK))
+    study.numbers(replace(work, effort=Effort.QUICK))
+    monkeypatch.setattr("cprsim.reproduce.study.source_digest", lambda: "changed")
+    study.numbers(work)
     assert len(computed) == 8
 
 
-def test_journals_belong_to_the_code_and_to_the_inputs_that_are_read(
+def test_journals_belong_to_the_inputs_that_are_read(
     study: Study, inputs: Path, tmp_path: Path
 ) -> None:
-    work = Work(study, Effort.FULL, inputs, tmp_path, "code")
+    work = Work(study, Effort.FULL, inputs, tmp_path)
     folder = work.folder("journals", ("one",))
-    assert folder.parent == tmp_path
-    assert replace(work, code="changed").folder("journals", ("one",)) != folder
+    assert folder.parent == tmp_path / "parts"
     (inputs / "two").write_text("5")
     assert work.folder("journals", ("one",)) == folder
     (inputs / "one").write_text("5")
@@ -164,9 +166,8 @@ def test_journals_belong_to_the_code_and_to_the_inputs_that_are_read(
 
 
 def test_what_is_read_back_is_what_was_written(study: Study, inputs: Path, tmp_path: Path) -> None:
-    made = reproduce(study, Request(Effort.FULL, inputs, tmp_path))
-    work = Work(study, Effort.FULL, inputs, tmp_path / "parts", "code")
-    summary = study.make(work)
+    made = reproduce(Work(study, Effort.FULL, inputs, tmp_path))
+    summary = study.make(Work(study, Effort.FULL, inputs, tmp_path / "b"))
     assert made.summary.charts == (CHART,)
     assert repr(made.summary) == repr(summary)  # by their words: NaN differs from itself
     (made.path / "summary.json").write_text("{}")
@@ -177,9 +178,9 @@ def test_what_is_read_back_is_what_was_written(study: Study, inputs: Path, tmp_p
 def test_what_is_kept_is_replaced_by_the_next_run(
     study: Study, inputs: Path, tmp_path: Path
 ) -> None:
-    first = record(reproduce(study, Request(Effort.FULL, inputs, tmp_path)), tmp_path / "kept")
+    first = record(reproduce(Work(study, Effort.FULL, inputs, tmp_path)), tmp_path / "kept")
     (inputs / "one").write_text("3")
-    second = record(reproduce(study, Request(Effort.FULL, inputs, tmp_path)), tmp_path / "kept")
+    second = record(reproduce(Work(study, Effort.FULL, inputs, tmp_path)), tmp_path / "kept")
     assert first == second == tmp_path / "kept" / "sums"
     assert read_reproduced(second).summary.rows[0].value == 5.0
 
@@ -187,17 +188,7 @@ def test_what_is_kept_is_replaced_by_the_next_run(
 def test_a_missing_input_is_named(study: Study, inputs: Path, tmp_path: Path) -> None:
     (inputs / "two").unlink()
     with pytest.raises(ParameterError, match=r"reads .*two, which is not there"):
-        reproduce(study, Request(Effort.FULL, inputs, tmp_path))
-
-
-def test_the_code_of_a_result_is_what_it_imports_and_no_other_result() -> None:
-    ours = closure("cprsim.reproduce.production")
-    assert {"cprsim.experiments.pipeline", "cprsim.simulate.blocks", "cprsim.recovery.cpr"} <= ours
-    assert not {name for name in ours if name.startswith(("cprsim.cli", "cprsim.fitting"))}
-    assert "cprsim.reproduce.fig_overheads" not in ours
-    for study in STUDIES.values():
-        others = {one.module for one in STUDIES.values()} - {study.module}
-        assert not closure(study.module) & others, study.name
+        reproduce(Work(study, Effort.FULL, inputs, tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from tests.making import SCENARIOS
 def work(tmp_path) -> Work:
     from cprsim.reproduce.shadowsync import STUDY
 
-    return Work(STUDY, Effort.QUICK, SCENARIOS, tmp_path, "code")
+    return Work(STUDY, Effort.QUICK, SCENARIOS, tmp_path)
 
 
 def test_the_interval_is_students() -> None:

@@ -105,8 +105,8 @@ def test_the_statistics_of_a_fleet() -> None:
     assert worst(0.05)(jobs)[0] == 98.0
     assert percentile(0.9)(jobs)[0] == pytest.approx(90.1)
     part = {name: jobs.reshape(10, 10) / 400 for name in fleet.PARTS}
-    overhead = {"full": sum(part.values())}
-    whole = FleetCosts(overhead, {"full": part}, {"full": 10 * jobs.reshape(10, 10)}, jobs, 8766)
+    costs = {"overhead": sum(part.values()), "lost_node_h": 10 * jobs.reshape(10, 10), **part}
+    whole = FleetCosts({"full": costs}, 8766)
     assert sum(whole.split("full", 0.0, 1.0).values()) == pytest.approx(50.5)
     assert sum(whole.split("full", 0.95, 1.0).values()) == pytest.approx(98.0)
     assert whole.machine_years("full").mean == pytest.approx(505.0)
@@ -131,7 +131,7 @@ def test_the_hazard_of_exponential_times_is_flat() -> None:
 
 
 def test_jobs_of_more_nodes_fail_earlier(tmp_path: Path) -> None:
-    work = Work(failure_analysis.STUDY, Effort.QUICK, SCENARIOS, tmp_path, "of the test")
+    work = Work(failure_analysis.STUDY, Effort.QUICK, SCENARIOS, tmp_path)
     drawn = failure_analysis._times(work, 1, 900)
     few, many = (np.mean(drawn["hours"][first : first + 300]) for first in (0, 600))
     assert len(drawn["hours"]) == len(drawn["seen"]) == 900
@@ -182,7 +182,7 @@ def test_trackers_take_the_memory_that_the_paper_counts() -> None:
 
 
 def test_a_trial_loses_what_was_done_since_its_save(tmp_path: Path) -> None:
-    work = Work(accuracy.STUDY, Effort.QUICK, SCENARIOS, tmp_path, "of the test")
+    work = Work(accuracy.STUDY, Effort.QUICK, SCENARIOS, tmp_path)
     setting = trained.setting_of(work, "criteo-kaggle.yaml", 1, 2560)
     trial = Trial(Saving("partial", 0.5), (ShardFailure(0.4, (0, 1)),))
     found = trained.lost_by(setting, [trial])

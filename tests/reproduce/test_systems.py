@@ -10,7 +10,7 @@ from cprsim.estimate import Z_95
 from cprsim.reproduce import systems
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim, Mark, about, at_most
-from cprsim.reproduce.study import Effort, Work, numbers_code
+from cprsim.reproduce.study import Effort, Work
 from cprsim.reproduce.summary import TargetRow
 from cprsim.reproduce.systems_claims import ELASTIC, TARGETS, held
 from cprsim.reproduce.verdicts import Finding, Tolerance, agreement
@@ -72,7 +72,7 @@ def test_a_derived_number_is_never_reproduced() -> None:
 def summary(tmp_path_factory: pytest.TempPathFactory):
     study = systems.STUDY
     parts = tmp_path_factory.mktemp("parts")
-    return systems.STUDY.make(Work(study, Effort.QUICK, SCENARIOS, parts, numbers_code(study)))
+    return systems.STUDY.make(Work(study, Effort.QUICK, SCENARIOS, parts))
 
 
 def test_a_quick_run_fills_every_target_and_misses_none(summary) -> None:

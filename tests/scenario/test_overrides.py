@@ -100,7 +100,7 @@ def test_one_way_to_say_a_thing_replaces_the_other(
         ("costs.sav=5 s", "--set costs.sav: costs.sav:", "`save`"),
         ("cots.save=5 s", "--set cots.save: cots:", "`costs`"),
         ("costs.load.mean=5 s", "--set costs.load.mean:", "not a section"),
-        ("recovery.cpr.target_pls=2", "--set recovery.cpr.target_pls: recovery.1.", "at most 1"),
+        ("recovery.cpr.target_pls=2", "--set recovery.cpr.target_pls: recovery.1.", "equal to 1"),
         ("recovery.loose.target_pls=2", "--set recovery.loose.target_pls:", "full, cpr"),
         ("recovery.7.target_pls=2", "--set recovery.7.target_pls:", "0 to 1"),
         ("failures.together=19", "--set failures.together: failures.together:", "has 18"),
@@ -109,8 +109,7 @@ def test_one_way_to_say_a_thing_replaces_the_other(
         ("costs.save", "--set costs.save:", "KEY=VALUE"),
         ("=5", "--set =5:", "KEY=VALUE"),
         ("costs..save=5 s", "--set", "KEY=VALUE"),
-        (".".join("a" * 5000) + "=1", "--set", "KEY=VALUE"),
-        ("costs.load=" + "[" * 5000, "--set costs.load:1:", "levels deep"),
+        ("costs.load=" + "[" * 5000, "--set costs.load:", "nested too deeply"),
     ],
 )
 def test_a_wrong_override_names_itself(

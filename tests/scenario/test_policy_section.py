@@ -108,21 +108,21 @@ recovery:
         - {reverts: all, sources: [host, remote], stages: [detect, reschedule, load]}
 """
 WRONG = {
-    "medium: hots,": "tiers.0.medium: `hots` is wrong: input should be 'device', 'host'",
-    "aftr: host,": "captures.1.aftr: unknown key; there are: tier, every, after",
+    "medium: hots,": "tiers.0.medium: `hots` should be 'device', 'host'",
+    "aftr: host,": "captures.1.aftr: unknown key; did you mean `after`?",
     "sources: [hst,": "rule 1 names the tier `hst`, which there is not",
-    "stall: {link: pcie, lnk: nic}": "captures.0.stall.lnk: unknown key; there are: link",
+    "stall: {link: pcie, lnk: nic}": "captures.0.stall.lnk: unknown key",
     "stall: {link: nic}": "mine names the link `nic`; `cluster.links`: pcie",
     "background: {link: pcie}": "saves of mine to `host` stall nobody: give `every` as a time",
     "every: 0 h\n      rules:": "`every` of mine is 0.0; it must be positive",
     "every: 10,": "captures.0.every: `10` is a bare number: write its unit",
-    "{ring: two}": "tiers.0.placement.ring: `two` is wrong",
-    "[detct,": "rules.0.stages.0.kind: `detct` is wrong",
+    "{ring: two}": "tiers.0.placement.ring: `two` should be",
+    "[detct,": "rules.0.stages.0: `detct` should be",
     "{groups: {size: 4, tolerates: 1, striped: true}}": (
-        "tiers.0.placement.groups.striped: unknown key; there are: size, tolerates, strided"
+        "tiers.0.placement.groups.striped: unknown key; did you mean `strided`?"
     ),
-    '{groups: {size: "4", tolerates: 1}}': "tiers.0.placement.groups.size: `4` is wrong",
-    "rulez:": "system `policy` has no such option; it has: tiers, captures, rules",
+    '{groups: {size: "4", tolerates: 1}}': "tiers.0.placement.groups.size: `4` should be",
+    "rulez:": "recovery.0.options.rulez: unknown key; did you mean `rules`?",
 }
 RIGHT = {
     "medium: hots,": "medium: host,",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -119,16 +117,3 @@ def test_with_the_data_it_finds_them(name: str) -> None:
     trace = shipped(name).trace_path
     assert trace is not None
     assert trace.stat().st_size > 0
-
-
-def test_the_build_puts_every_scenario_and_what_goes_with_it_into_the_package(
-    tmp_path: Path,
-) -> None:
-    command = [sys.executable, "setup.py", "--quiet", "egg_info", "--egg-base", str(tmp_path)]
-    command += ["build_py", "--build-lib", str(tmp_path / "lib")]
-    subprocess.run(command, cwd=SCENARIOS.parent, check=True, capture_output=True)
-    built = tmp_path / "lib" / "cprsim" / "scenario" / "shipped"
-    assert {path.name: path.read_bytes() for path in built.iterdir()} == {
-        path.name: path.read_bytes() for path in SCENARIOS.iterdir()
-    }
-    assert (built.parents[1] / "curves" / "shipped" / "criteo-kaggle-linear.json").is_file()

@@ -23,8 +23,8 @@ sync:
 """
 
 WRONG = {
-    "sync.algorithm=shadow": ("sync.algorithm", "is not one of 'shadow-easgd'"),
-    "sync.every=0": ("sync.every", "must be at least 1"),
+    "sync.algorithm=shadow": ("sync.algorithm", "should be 'shadow-easgd'"),
+    "sync.every=0": ("sync.every", "or equal to 1"),
     "sync.every=5 m": ("sync.every", "is no unit of a time"),
     "sync.every=5 GB": ("sync.every", "is no unit of a time"),
     "sync.every=null": ("sync.every", "is missing: fr-easgd synchronises at a fixed rate"),
@@ -35,14 +35,14 @@ WRONG = {
     "sync.iteration=0 s": ("sync.iteration", "takes no time"),
     "sync.iteration=36": ("sync.iteration", "bare number: write its unit"),
     "sync.dense_size=8": ("sync.dense_size", "bare number: write its unit"),
-    "sync.threads=0": ("sync.threads", "at least 1"),
-    "sync.elastic=1.5": ("sync.elastic", "at most 1"),
+    "sync.threads=0": ("sync.threads", "or equal to 1"),
+    "sync.elastic=1.5": ("sync.elastic", "or equal to 1"),
     "sync={algorithm: shadow-ma, elastic: 1, iteration: 1 s, dense_size: 8 MB, "
     "trainer_bandwidth: 1 Gbit/s}": ("sync.elastic", "undoes all that its workers learn"),
     "sync.momentum=0.9": ("sync.momentum", "is of shadow-bmuf and fr-bmuf alone"),
     "sync.shadow_cost=0.03": ("sync.shadow_cost", "bare number: write its unit"),
     "sync.stragglers={trainers: 30, factor: 2}": ("sync.stragglers.trainers", "30 of 20"),
-    "sync.stragglers={trainers: 1, factor: 0.5}": ("sync.stragglers.factor", "at least 1"),
+    "sync.stragglers={trainers: 1, factor: 0.5}": ("sync.stragglers.factor", "or equal to 1"),
     "cluster.trainers=0": ("cluster.trainers", "`sync` says how trainers stay in step"),
     "sync.server=2": ("sync.server", "unknown key"),
 }

@@ -1,20 +1,17 @@
-"""All ways to run a job on the same failures and draws, side by side."""
+"""Both engines on the same failures and draws, side by side."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from cprsim.failures.block import BlockFailures
 from cprsim.records import CostBreakdown, RecoveryPolicy, ShardLoss, in_order, stacked
-from cprsim.simulate import blocks
 from cprsim.simulate.engines import FAST, Rows
-from cprsim.simulate.fast.params import params_of
-from tests.simulate.building import JobSetting, block_of, engine, ran, simulated
+from tests.simulate.building import JobSetting, block_of, engine, ran
 from tests.simulate.folding import cost_breakdown, shard_loss
 
 OneOf = TypeVar("OneOf", CostBreakdown, ShardLoss)
@@ -23,65 +20,21 @@ N_BY_SIMPY = 150  # replications that SimPy runs
 N_LOGS = 15  # replications whose event logs are folded
 
 
-@dataclass(frozen=True, slots=True)
-class Ways:
-    """What some replications cost: compiled, by the general loop alone, and by SimPy."""
-
-    fast: Rows  # in the common case many abreast, and the rest by the general loop
-    general: Rows
-    simpy: Rows
-
-    @property
-    def compiled(self) -> list[Rows]:
-        """Those of the compiled loops; one where no replication is of the common case."""
-        return [self.fast] if self.general is self.fast else [self.fast, self.general]
-
-    @property
-    def different(self) -> list[Rows]:
-        return [*self.compiled, self.simpy]
-
-
-def compiled_ways(
-    job: JobSetting,
-    how: RecoveryPolicy,
-    failing: BlockFailures,
-    n: int,
-    *,
-    keep_losses: bool = True,
+def both_ways(
+    job: JobSetting, how: RecoveryPolicy, failing: BlockFailures, n: int
 ) -> tuple[Rows, Rows]:
-    """The first n replications of a block as they are run, and by the general loop alone.
-
-    SimPy gets none but those that the loops leave to it, however few they are.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "MOST_BY_EVENTS", 0)
-        fast = ran(job, how, failing, range(n), keep_losses=keep_losses)
-        if params_of(simulated(job, how)) is None:
-            return fast, fast
-        patch.setattr(blocks, "params_of", lambda _: None)
-        return fast, ran(job, how, failing, range(n), keep_losses=keep_losses)
-
-
-def all_ways(job: JobSetting, how: RecoveryPolicy, failing: BlockFailures, n: int) -> Ways:
-    """The first n replications of a block, in all ways."""
-    fast, general = compiled_ways(job, how, failing, n)
-    return Ways(fast, general, ran(job, how, failing, range(n), simpy_alone=True))
+    """The first n replications of a block: compiled, and by SimPy alone."""
+    fast = ran(job, how, failing, range(n))
+    return fast, ran(job, how, failing, range(n), simpy_alone=True)
 
 
 def assert_both_agree(job: JobSetting, how: RecoveryPolicy, failing: BlockFailures, n: int) -> Rows:
-    """Every row and column by both loops, the first ones by SimPy; and the first event logs.
-
-    Returns the compiled rows.
-    """
-    ways = all_ways(job, how, failing, min(n, N_BY_SIMPY))
-    for rows in ways.compiled:
-        assert_rows_agree(rows, ways.simpy)
-        assert FAST in rows.engines
-    assert_logs_agree(job, how, failing, ways.simpy, min(n, N_LOGS))
-    fast, general = compiled_ways(job, how, failing, n)
-    if general is not fast:
-        assert_rows_agree(fast, general)
-    return fast
+    """Rows by both engines, and the first event logs; returns all compiled rows."""
+    fast, simpy = both_ways(job, how, failing, min(n, N_BY_SIMPY))
+    assert_rows_agree(fast, simpy)
+    assert FAST in fast.engines
+    assert_logs_agree(job, how, failing, simpy, min(n, N_LOGS))
+    return ran(job, how, failing, range(n))
 
 
 def assert_rows_agree(ours: Rows, theirs: Rows) -> None:

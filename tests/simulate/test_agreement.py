@@ -1,4 +1,4 @@
-"""The two engines and the loop of the common case agree to 1e-9 in every row: a designed grid.
+"""The two engines agree to 1e-9 in every row: a designed grid.
 
 Orthogonal rather than complete: each scenario takes the next value of every factor, with periods
 that have no common divisor, so that all pairs of neighbouring factors meet.

@@ -1,7 +1,6 @@
 """The fast engine against the exact expectations: 100,000 replications, 4 standard errors.
 
-The general loop and SimPy are held to them through the loop of the common case: the first rows of
-each case are the same in all three.
+SimPy is held to them too: the first rows of each case are the same in both.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Exponential
 from cprsim.records import Clock, CostBreakdown, OnFailure, stacked
 from cprsim.simulate.engines import FAST
-from cprsim.simulate.fast.params import params_of
 from tests import closed_forms
 from tests.simulate.agreeing import assert_both_agree
 from tests.simulate.building import (
@@ -27,7 +25,6 @@ from tests.simulate.building import (
     policy,
     priced,
     setting,
-    simulated,
     z_score,
 )
 
@@ -41,7 +38,6 @@ SETTINGS = [(20.0, 2.0, 0.5, 1.0, 10.0), (24.0, 4.0, 0.1, 0.5, 12.0), (15.0, 3.0
 def simulate(job: JobSetting, how: OnFailure, interval_h: float, mtbf_h: float) -> CostBreakdown:
     source = JobClock(Exponential(mtbf_h), job.cluster.shard_slots, 1, job.clock)
     plan, blocks = policy(how, interval_h), []
-    assert params_of(simulated(job, plan)) is not None
     for number in range(N_BLOCKS):
         failures = BlockFailures(source, job.cluster, 31, number, job.useful_h)
         if number == 0:

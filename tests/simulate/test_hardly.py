@@ -11,7 +11,7 @@ from cprsim.failures.distributions import Exponential
 from cprsim.records import Clock, EventKind, OnFailure
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES
 from cprsim.simulate.engines import FAST
-from tests.simulate.agreeing import all_ways, assert_rows_agree
+from tests.simulate.agreeing import assert_rows_agree, both_ways
 from tests.simulate.building import (
     FULL,
     NONE,
@@ -39,13 +39,12 @@ def test_both_engines_give_the_same_verdict_after_so_many_failures(
     how: OnFailure, clock: Clock
 ) -> None:
     job = setting(200.0, clock=clock, n_emb_ps=2, save_h=0.002, load_h=0.3, detect_h=0.01)
-    ways = all_ways(job, policy(how, 0.02), failing(job, MTBF_H), 2)
-    for fast in ways.compiled:
-        assert FAST in fast.engines  # of so many failures one may come near to something else
-        assert not fast.costs.finished.any()
-        assert (fast.costs.n_failures <= HARDLY_AFTER).all()
-        assert (fast.costs.wall_h < 90 * job.useful_h).all()
-        assert_rows_agree(fast, ways.simpy)
+    fast, simpy = both_ways(job, policy(how, 0.02), failing(job, MTBF_H), 2)
+    assert FAST in fast.engines  # of so many failures one may come near to something else
+    assert not fast.costs.finished.any()
+    assert (fast.costs.n_failures <= HARDLY_AFTER).all()
+    assert (fast.costs.wall_h < 90 * job.useful_h).all()
+    assert_rows_agree(fast, simpy)
 
 
 def test_the_verdict_comes_at_that_very_failure() -> None:
@@ -57,8 +56,7 @@ def test_the_verdict_comes_at_that_very_failure() -> None:
 
 def test_a_job_with_as_many_failures_that_gets_further_is_done() -> None:
     job = setting(100.0, n_emb_ps=2, save_h=0.0001, load_h=0.01)
-    ways = all_ways(job, policy(PARTIAL, 0.02), failing(job, 0.015, n=1), 1)
-    for rows in (*ways.compiled, ways.simpy):
+    for rows in both_ways(job, policy(PARTIAL, 0.02), failing(job, 0.015, n=1), 1):
         assert rows.costs.finished.all()
         assert (rows.costs.n_failures > HARDLY_AFTER).all()
         assert (rows.costs.wall_h < HARDLY_TIMES * job.useful_h).all()

@@ -1,4 +1,4 @@
-"""Failure schedules by hand and by hypothesis: compiled loops give SimPy's rows, or leave them.
+"""Failure schedules by hand and by hypothesis: the compiled loop gives SimPy's rows or leaves them.
 
 Times are whole sixty-fourths of an hour, so that all add them without rounding and ties
 are ties.
@@ -19,7 +19,7 @@ from cprsim.failures.block import BlockFailures
 from cprsim.failures.sources import FailureSource, trace_of
 from cprsim.records import Clock, Cluster, Failure, FailureTrace, OnFailure
 from cprsim.simulate.engines import FAST, SIMPY, Rows
-from tests.simulate.agreeing import all_ways, assert_rows_agree, assert_same
+from tests.simulate.agreeing import assert_rows_agree, assert_same, both_ways
 from tests.simulate.building import (
     FULL,
     NONE,
@@ -67,18 +67,18 @@ class Listed:
 def check(
     job: JobSetting, how: OnFailure, interval_h: float, strikes: list[Failure], border_h: float
 ) -> Rows:
-    """The rows of the compiled loops, as good as SimPy's and as the event log."""
+    """The rows of the compiled loop, as good as SimPy's and as the event log."""
     plan = policy(how, interval_h)
     source = cast(FailureSource, Listed(strikes, border_h))
     failing = BlockFailures(source, job.cluster, 1, 0, job.useful_h)
-    ways = all_ways(job, plan, failing, 1)
+    fast, simpy = both_ways(job, plan, failing, 1)
     log = run(job, plan, strikes)
     costs, losses = cost_breakdown(log, job.useful_h), shard_loss(log, N_EMB_PS)
-    for rows in ways.different:
-        assert_rows_agree(rows, ways.simpy)
+    for rows in (fast, simpy):
+        assert_rows_agree(rows, simpy)
         assert_same(rows.costs, costs)
         assert_same(rows.losses, losses)
-    return ways.fast
+    return fast
 
 
 def sixty_fourths(most_h: float, least_h: float = 0.0) -> st.SearchStrategy[float]:

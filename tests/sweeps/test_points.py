@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import cprsim
 from cprsim.errors import ScenarioError
+from cprsim.scenario import load_scenario
+from cprsim.sweeps.points import points_of
 from tests.sweeps.conftest import Points
 
 
@@ -98,3 +103,41 @@ def test_points_share_failures_where_what_draws_them_is_the_same(points: Points)
     assert n_sources("failures.mtbf=20 h,30 h", "recovery.interval=1 h,2 h") == 2
     assert n_sources("cluster.emb_ps=4,8") == 2
     assert n_sources("job.useful=20 h,30 h", "simulation.seed=1,2") == 4
+
+
+ONE_FAILURE = """\
+name: one
+job: {useful: 40 h}
+cluster: {workers: 8}
+failures: {kind: injected, at: [1500 min], role: worker}
+scopes:
+  - {name: process, share: 0.5, reach: process}
+  - {name: node, share: 0.3, reach: node}
+  - {name: all, share: 0.2, reach: all}
+costs: {save: 2 min, load: 3 min, detect: 30 s, reschedule: 2 min}
+recovery: [{strategy: full, interval: 10 h}, none]
+simulation: {seed: 1, replications: 100}
+"""
+
+
+def test_the_cheapest_of_each_point_is_that_of_a_closed_form() -> None:
+    # full: four saves, the restart, 300 min of lost work; none: 1,500 min and no load
+    over = {"costs.save": "2 min,200 min,400 min", "costs.load": "3min:30min:lin2"}
+    found = cprsim.sweep(ONE_FAILURE, over, workers=1)
+    expected = []
+    for save in (2.0, 200.0, 400.0):
+        for load in (3.0, 30.0):
+            full, none = 4 * save + 2.5 + load + 300, 1500 + 2.5
+            expected.append([save, load, "full" if full < none else "none"])
+    assert found.cheapest.iloc[:, :3].to_numpy().tolist() == expected
+    assert any(
+        "full at 4 of 6 points; none at 2 of 6 points" in one for one in found.document.answer
+    )
+
+
+def test_the_other_shares_of_failures_keep_their_ratio(tmp_path: Path) -> None:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(ONE_FAILURE, "utf-8")
+    loaded = load_scenario(path, (), ["scopes.process.share=0.25,0.75"])
+    shares = points_of(loaded)[1].experiment.shares
+    assert shares.shares == pytest.approx((0.75, 0.15, 0.1))

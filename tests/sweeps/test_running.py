@@ -340,7 +340,6 @@ def test_a_worker_with_other_code_is_refused(points: Points, tmp_path, monkeypat
     [
         "{kind: node, roles: {emb_ps: {family: weibull, mtbf: 90 h, shape: 0.7}}}",
         "{kind: correlated, mtbf: 200 h, shape: 0.8}",
-        "{kind: changing, borders: [0 h, 90 h], mtbf: [20 h, 40 h]}",
         "{kind: injected, count: 2}",
     ],
 )

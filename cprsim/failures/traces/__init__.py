@@ -1,16 +1,14 @@
 """Readers of logs: each yields the same `Outages`, or one clear error with file and line.
 
-    tidy.read_table   a table with a row per outage: node, start, end, optionally cause
-    read_counts       CSV of how many nodes there were, or how many come and leave
-    read_infinitehbd  JSON with a start and an end event per fault (InfiniteHBD's format)
-    read_lanl         CSV of the failure records LA-UR-05-7318 of Los Alamos
-
-Files may be compressed (.xz, .gz, .bz2, .zip).
+formats           a file for each format, and which one a log has
+files             bytes, lines and text of a log, unpacked (.xz, .gz, .bz2, .zst, .zip)
+reading, times    cells and instants of tables
+tables, slurm     tables of any program, and Slurm's
+log               `Outages` of a frame with node, start, end and cause
 """
 
-from cprsim.failures.traces.counts import read_counts
-from cprsim.failures.traces.infinitehbd import read_infinitehbd
-from cprsim.failures.traces.lanl import read_lanl
-from cprsim.failures.traces.reading import Period
+from cprsim.failures.traces.asked import Period
+from cprsim.failures.traces.formats.infinitehbd import read_infinitehbd
+from cprsim.failures.traces.formats.lanl import read_lanl
 
-__all__ = ["Period", "read_counts", "read_infinitehbd", "read_lanl"]
+__all__ = ["Period", "read_infinitehbd", "read_lanl"]

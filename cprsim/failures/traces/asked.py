@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.reading import Period
 
-HEAD_BYTES = 65_536
+if TYPE_CHECKING:
+    import pandas as pd
+
+Instant = str | float
+Period = tuple[Instant | None, Instant | None]  # from (included), to (excluded); None: all there is
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +47,18 @@ class LogOptions:
 class Head:
     """The beginning of a log, for a guess at its format."""
 
-    name: str  # of the file, lower case, without the suffix of its packing
-    text: str  # of its first `HEAD_BYTES` bytes; what is no UTF-8 replaced
+    text: str  # of its first bytes, without blanks before it; what is no UTF-8 replaced
     begins: bytes  # its first bytes
 
     @property
     def first_line(self) -> str:
         """The first line that is not empty."""
-        return next((line for line in self.text.lstrip("\ufeff").splitlines() if line.strip()), "")
+        return self.text.partition("\n")[0]
+
+    def names(self, *columns: str, separator: str = "|") -> bool:
+        """Whether the first line is a header with these columns, in whatever case."""
+        cells = {cell.strip().lower() for cell in self.first_line.split(separator)}
+        return cells >= {column.lower() for column in columns}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +66,8 @@ class LogFormat:
     """One way to write a log of failures."""
 
     name: str  # what ``--format`` calls it
-    what: str  # in half a sentence
-    commands: tuple[str, ...]  # that write such a file at its source
-    provenance: str  # published, run here, or from documentation
     options: frozenset[str]  # of `Asked.given` that it takes
     looks_like: Callable[[Head], str]  # by what it is recognised; empty where it is not
     read: Callable[[Path, LogOptions], Outages]
     order: int = 50  # smaller ones are tried first; special formats before general ones
+    pieces: Callable[[Path], Iterator[pd.DataFrame]] | None = None  # of a table: its cells as text

@@ -12,8 +12,9 @@ import pandas as pd
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import NodeLives, Outages
 from cprsim.failures.traces.asked import LogOptions
-from cprsim.failures.traces.reading import csv_pieces, named_columns, no_row_where, trace_error
-from cprsim.failures.traces.times import HOURS, Style, read_times
+from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.reading import csv_pieces, named_columns, no_row_where
+from cprsim.failures.traces.times import HOURS, read_times
 from cprsim.records import Floats
 
 COLUMNS = ("node", "installed", "entry", "exit")
@@ -126,7 +127,7 @@ def _hours(
     unit = asked.time_unit or ("d" if outages.origin.startswith("day") else None)
     if not dated and unit not in HOURS:
         raise trace_error(path, None, "the log's times are numbers: say --time-unit", name)
-    times = read_times(rows[name], unit, path, None, Style(asked.date_format, asked.tz))
+    times = read_times(rows[name], unit, path, None, asked.date_format, asked.tz)
     if dated != (times.dated or times.since_1970):
         kind = "dates" if dated else "numbers"
         raise trace_error(path, None, f"holds other times than the log, which has {kind}", name)

@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError
 from cprsim.failures.traces.asked import LogOptions
-from cprsim.failures.traces.reading import FIRST_ROW, numbered_lines, trace_error
-from cprsim.failures.traces.times import Style, read_times
+from cprsim.failures.traces.files import numbered_lines, trace_error
+from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
+from cprsim.failures.traces.times import read_times
 from cprsim.foreign import one_line
-from cprsim.records import Floats
 
 # ------------------------------------------------------------------------------------------- tables
 
-NO_TIME = {"unknown", "none", ""}
+NO_TIME = ("unknown", "none")
 
 
-class BarRow(NamedTuple):
-    """One row below the header."""
-
-    line: int
-    cells: dict[str, str]  # by the column's name in lower case
-
-
-def bar_rows(
+def bar_table(
     path: Path, needed: tuple[str, ...], command: str, free_text: str = ""
-) -> Iterator[BarRow]:
-    """The rows of a table.
+) -> pd.DataFrame:
+    """The rows of a table as text, columns in lower case; its index is the line less `FIRST_ROW`.
 
     Parameters
     ----------
@@ -48,57 +38,42 @@ def bar_rows(
         with the line, for a missing column or a row of another length.
     """
     header: list[str] = []
+    rows: dict[int, list[str]] = {}
     for line, text in numbered_lines(path):
         cells = [cell.strip() for cell in text.split("|")]
-        if [cell.lower() for cell in cells] == header:
+        lower = [cell.lower() for cell in cells]
+        if lower == header:
             continue  # two outputs, one after the other
         if not header:
-            header = [cell.lower() for cell in cells]
-            for name in needed:
-                if name not in header:
-                    message = f"is missing among the {len(header)} columns; write it with {command}"
-                    raise trace_error(path, line, message, name)
+            header = lower
+            if missing := [name for name in needed if name not in header]:
+                message = f"is missing among the {len(header)} columns; write it with {command}"
+                raise trace_error(path, line, message, missing[0])
             continue
-        cells = _joined(cells, header, free_text)
+        if (extra := len(cells) - len(header)) > 0 and free_text in header:
+            at = header.index(free_text)
+            cells[at : at + extra + 1] = ["|".join(cells[at : at + extra + 1])]
         if len(cells) != len(header):
             message = f"the row has {len(cells)} cells where the header has {len(header)}"
             raise trace_error(path, line, message)
-        yield BarRow(line, dict(zip(header, cells, strict=True)))
+        rows[line - FIRST_ROW] = cells
     if not header:
         raise trace_error(path, None, "is empty")
+    return pd.DataFrame.from_dict(rows, orient="index", columns=header, dtype=object)
 
 
-def _joined(cells: list[str], header: list[str], free_text: str) -> list[str]:
-    """The cells, with those joined that bars within a free text made."""
-    extra = len(cells) - len(header)
-    if extra <= 0 or free_text not in header:
-        return cells
-    at = header.index(free_text)
-    return [*cells[:at], "|".join(cells[at : at + extra + 1]), *cells[at + extra + 1 :]]
+def local_hours(cells: pd.Series[str], path: Path, asked: LogOptions) -> pd.Series[float]:
+    """Time stamps as hours since 1970, NaN for ``Unknown``; raises TraceError with the line."""
+    known = cells.mask(cells.str.lower().isin(NO_TIME), "")
+    if not (known != "").any():
+        return pd.Series(float("nan"), cells.index)
+    return pd.Series(read_times(known, None, path, tz=asked.tz).hours, cells.index)
 
 
-def local_hours(
-    path: Path, rows: list[BarRow], column: str, asked: LogOptions, *, required: bool
-) -> Floats:
-    """A column's time stamps as hours since 1970, (n_rows,); NaN for ``Unknown``.
-
-    Raises
-    ------
-    TraceError
-        with the line, for what is no time stamp, or none where one is `required`.
-    """
-    cells = [row.cells[column] for row in rows]
-    known = ["" if cell.lower() in NO_TIME else cell for cell in cells]
-    index = [row.line - FIRST_ROW for row in rows]
-    if not any(known):
-        hours = np.full(len(rows), np.nan)
-    else:
-        text = pd.Series(known, index=index, name=column, dtype=object)
-        hours = read_times(text, None, path, None, Style(None, asked.tz)).hours
-    if required and np.isnan(hours).any():
-        at = int(np.flatnonzero(np.isnan(hours))[0])
-        message = f"'{one_line(cells[at])}' is no instant"
-        raise trace_error(path, rows[at].line, message, column)
+def required_hours(cells: pd.Series[str], path: Path, asked: LogOptions) -> pd.Series[float]:
+    """As `local_hours`; raises TraceError for a cell without an instant."""
+    hours = local_hours(cells, path, asked)
+    no_row_where(hours.isna().to_numpy(), cells, path, str(cells.name), "{value} is no instant")
     return hours
 
 
@@ -110,6 +85,19 @@ _PART = re.compile(r"\[([^\[\]]*)\]|([^\[\],\s]+)")
 _ITEM = re.compile(r"(?:\[[^\[\]]*\]|[^\[\],\s])+")
 
 
+def node_lists(cells: pd.Series[str], path: Path) -> pd.Series:
+    """The names of each list of nodes; raises TraceError with the line."""
+    lists = []
+    for row, cell in cells.items():
+        try:
+            lists.append(expanded(cell))
+        except ParameterError as error:
+            raise trace_error(
+                path, int(str(row)) + FIRST_ROW, str(error), str(cells.name)
+            ) from None
+    return pd.Series(lists, cells.index, dtype=object)
+
+
 def expanded(text: str) -> list[str]:
     """The names in a list of nodes, in its order.
 
@@ -119,8 +107,7 @@ def expanded(text: str) -> list[str]:
         for a list that is none, or of more than `MOST_NODES` names.
     """
     items = _ITEM.findall(text)
-    between = _ITEM.sub("", text)
-    if not items or between.replace(",", "").strip():
+    if not items or _ITEM.sub("", text).replace(",", "").strip():
         raise ParameterError(f"'{one_line(text)}' is no list of nodes such as gpu[001-016,020]")
     return [name for item in items for name in _names(item)]
 
@@ -142,10 +129,7 @@ def _numbers(ranges: str) -> list[str]:
     for one in ranges.split(","):
         found = _RANGE.fullmatch(one.strip())
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
-        if last < first:
+        if found is None or not 0 <= last - first < MOST_NODES:
             raise ParameterError(f"'[{one_line(ranges)}]' is no range of numbers such as 001-016")
-        if last - first >= MOST_NODES:
-            raise ParameterError(f"'[{one_line(ranges)}]' names more than {MOST_NODES:,} nodes")
-        assert found is not None
         numbers += [f"{number:0{len(found[1])}d}" for number in range(first, last + 1)]
     return numbers

@@ -292,7 +292,7 @@ RESTARTING = {
     ),
     "restarts": Option(
         None,
-        "stalls",
+        "times",
         "the same with one unit missing, with two and so on, instead of one `restart`",
     ),
 }

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.compiling import compiled_slowly, uncounted_inlined, uncounted_part
+from cprsim.compiling import announced, inlined, part
 from cprsim.records import Floats, Ints
+from cprsim.simulate.fast.plain import is_plain, leap
+from cprsim.simulate.fast.plain import known_from as known_from
 from cprsim.simulate.fast.recoveries import next_stage, refresh, return_nodes, strike, takes_in
 from cprsim.simulate.fast.saves import (
     begin_saves,
@@ -43,7 +45,7 @@ from cprsim.simulate.strikes import ScopedStrikes
 from cprsim.simulate.transitions import begin, is_due, rate
 
 
-@uncounted_part
+@part
 def start(num: Numbers, job: Any, slots: Any) -> None:
     """Stand at the start of the job."""
     for n in range(job.n_recent):
@@ -67,7 +69,7 @@ def start(num: Numbers, job: Any, slots: Any) -> None:
         job.saves[capture].n_begun = job.saves[capture].n_in_flight = 0
 
 
-@uncounted_part
+@part
 def fastest_of(num: Numbers) -> int:
     """The capture whose cycles are worth to be taken at once; NONE where there is none."""
     fastest: Any = np.int64(NONE)
@@ -79,7 +81,7 @@ def fastest_of(num: Numbers) -> int:
     return int(fastest)
 
 
-@uncounted_inlined
+@inlined
 def plan(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, fails_at_h: float, fastest: int
 ) -> None:
@@ -172,7 +174,7 @@ def plan(
         return
 
 
-@uncounted_inlined
+@inlined
 def pass_to(num: Numbers, job: Any, to_h: float) -> None:
     """On to an instant, not after the one that was planned: book the hours up to then."""
     passed_h = to_h - job.now_h
@@ -193,7 +195,7 @@ def pass_to(num: Numbers, job: Any, to_h: float) -> None:
     job.now_h = to_h
 
 
-@uncounted_inlined
+@inlined
 def settle(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, flight_h: float = -inf
 ) -> None:
@@ -212,7 +214,7 @@ def settle(
         end_stall(num, job, slots, drawn, row)
 
 
-@uncounted_part
+@part
 def lose_for_good(num: Numbers, job: Any) -> None:
     """First-time work that a job has not done again by its horizon is lost."""
     if job.status == FINISHED and job.progress_h < job.frontier_h:
@@ -220,23 +222,13 @@ def lose_for_good(num: Numbers, job: Any) -> None:
         job.frontier_h = job.progress_h
 
 
-@uncounted_inlined
-def known_from(strikes: ScopedStrikes, row: int, chunk: int, failure: int) -> tuple[int, int]:
-    """The chunk and number of a replication's next failure; NONE where no more is drawn.
-
-    Parameters
-    ----------
-    chunk, failure : where the next would be, if the chunk has one more
-    """
-    while failure == strikes.first[chunk, row + 1]:
-        chunk += 1
-        if chunk == len(strikes.first):
-            return chunk, NONE
-        failure = strikes.first[chunk, row]
-    return chunk, failure
+@inlined
+def works_alone(job: Any) -> bool:
+    """Whether a job works, and no recovery goes on beside it."""
+    return bool(job.n_recoveries == 0 and job.stalled_by == NONE and job.waits_for == NONE)
 
 
-@compiled_slowly(10.0, _nrt=False)
+@announced
 def run(
     numbers: Any, drawn: Drawn, strikes: ScopedStrikes, rows: Ints,
     scratch: Any, slots: Any, hours: Floats, counts: Ints,
@@ -257,24 +249,31 @@ def run(
     near_h = NEAR * num.useful_h
     job.n_losses = 0
     fastest = fastest_of(num)
+    plain = drawn.of_saves.shape[0] == drawn.of_failures.shape[0] == 0 and is_plain(num)
     for row in rows:
         start(num, job, slots)
         n_losses = job.n_losses
-        for part in range(num.n_parts):
-            job.hours[part] = 0.0
+        for column in range(num.n_parts):
+            job.hours[column] = 0.0
         chunk, failure = known_from(strikes, row, 0, strikes.first[0, row])
-        fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
         while job.status == GOING:
-            plan(num, job, slots, drawn, row, fails_at_h, fastest)
-            if job.status != GOING:
-                break
-            if abs(job.fails_h - job.next_h) < near_h and failure != NONE:
-                job.status = LEFT
-                break
-            struck = job.fails_h < job.next_h
-            pass_to(num, job, job.fails_h if struck else job.next_h)
-            if job.next_return_h <= job.now_h:
-                return_nodes(num, job, slots, drawn, row)
+            struck = False
+            if plain and works_alone(job):
+                chunk, failure, struck = leap(
+                    num, job, slots, strikes, row, chunk, failure, losses, keeps
+                )
+            if not struck:
+                fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
+                plan(num, job, slots, drawn, row, fails_at_h, fastest)
+                if job.status != GOING:
+                    break
+                if abs(job.fails_h - job.next_h) < near_h and failure != NONE:
+                    job.status = LEFT
+                    break
+                struck = job.fails_h < job.next_h
+                pass_to(num, job, job.fails_h if struck else job.next_h)
+                if job.next_return_h <= job.now_h:
+                    return_nodes(num, job, slots, drawn, row)
             if not struck:
                 settle(num, job, slots, drawn, row, job.flight_h)
             elif failure == NONE:
@@ -288,10 +287,9 @@ def run(
                 )  # fmt: skip
                 refresh(num, job, slots)
                 chunk, failure = known_from(strikes, row, chunk, failure + 1)
-                fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
         lose_for_good(num, job)
-        for part in range(num.n_parts):
-            hours[OF_JOB + part, row] = job.hours[part]
+        for column in range(num.n_parts):
+            hours[OF_JOB + column, row] = job.hours[column]
         hours[0, row] = job.now_h
         hours[1, row] = job.frontier_h
         hours[2, row] = job.stale_h

@@ -1,4 +1,4 @@
-"""A trace of numbers of nodes under Oobleck, from the scenario to its speed over time, by hand."""
+"""A log of how many nodes there were under Oobleck, from scenario to speed over time, by hand."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from cprsim.experiments.pipeline import replay, simulate
 from cprsim.results.pace import paces
 from cprsim.results.rows import timeline_rows
 from cprsim.scenario import load_scenario
+from examples.counts_to_log import main
 
 SCENARIO = """\
 job: {useful: 1000 h, horizon: 10 h, step: 15 min}
 cluster: {workers: 4, replicas: 4, spares: 0}
-failures: {kind: trace, file: counts.csv, format: counts, time_unit: h, begins: first}
+failures:
+  {kind: trace, file: log.csv, format: tidy, time_unit: h, begins: first, nodes: 4,
+   period: {from: 0, to: 10}}
 costs: {save: 10 s, load: 0 s, detect: 0 s, reschedule: 0 s}
 recovery:
-  - {strategy: oobleck, options: {throughput: table.csv, reconfigure: 15 min, grows: at once}}
+  - {strategy: oobleck, options: {throughput: [8, 6, 4, 2], reconfigure: 15 min, grows: at once}}
 simulation: {replications: 4}
 """
 COUNTS = "time,nodes\n0,3\n2,4\n5,1\n6,2\n9,4\n10,4\n"
-TABLE = "nodes,samples_per_s\n4,8\n3,6\n2,4\n1,2\n"
 # 3 nodes from 0.25 on at 6/8; one is added at 2; three leave at 5, which takes 4.0625 h back to 4.0
 # h; one is back at 6, and two are at 9. Each change stalls the job for a quarter of an hour.
 BY_HAND = [
@@ -35,14 +37,15 @@ BY_HAND = [
 
 
 @pytest.fixture
-def scenario(tmp_path: Path) -> Path:
+def scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     (tmp_path / "counts.csv").write_text(COUNTS, "utf-8")
-    (tmp_path / "table.csv").write_text(TABLE, "utf-8")
+    main(str(tmp_path / "counts.csv"))
+    (tmp_path / "log.csv").write_text(capsys.readouterr().out, "utf-8")
     (tmp_path / "scenario.yaml").write_text(SCENARIO, "utf-8")
     return tmp_path / "scenario.yaml"
 
 
-@pytest.mark.parametrize("engine", ["simpy", "fast"])
+@pytest.mark.parametrize("engine", ["simpy", "auto"])
 def test_each_change_of_the_number_of_nodes_is_a_reconfiguration(
     scenario: Path, engine: str
 ) -> None:

@@ -47,11 +47,11 @@ simulation: {replications: 40, seed: 1}
 
 
 WRONG = {
-    "{evry: 30 min}": "no such option; it has: every",
+    "{evry: 30 min}": "unknown key; did you mean `every`?",
     "{every: 30}": "is a bare number: write its unit",
     "{every: -1 h}": "out of range",
 }
-ENGINES = ("fast", "simpy")
+ENGINES = ("auto", "simpy")
 COMMANDS = {
     **{
         engine: [

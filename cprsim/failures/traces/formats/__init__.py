@@ -11,11 +11,9 @@ from pkgutil import iter_modules
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import HEAD_BYTES, Head, LogFormat, LogOptions
-from cprsim.failures.traces.bounded import opened
-from cprsim.failures.traces.not_read import require_readable
-
-PACKED = (".xz", ".gz", ".bz2", ".zst", ".zip")
+from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
+from cprsim.failures.traces.files import opened, trace_error
+from cprsim.failures.traces.reading import HEAD_BYTES
 
 
 def _found() -> dict[str, LogFormat]:
@@ -27,30 +25,27 @@ def _found() -> dict[str, LogFormat]:
 FORMATS: dict[str, LogFormat] = _found()
 
 
-def head_of(path: Path) -> Head:
-    """The beginning of a log. Raises TraceError where it can't be opened or unpacked."""
-    with opened(path) as file:
-        begins = file.read(HEAD_BYTES)
-    name = path.name.lower()
-    name = name.rsplit(".", 1)[0] if name.endswith(PACKED) else name
-    return Head(name, begins.decode("utf-8", errors="replace"), begins[:16])
-
-
 def guess(path: Path) -> tuple[LogFormat, str]:
     """The format that a log seems to have, and by what it was recognised.
 
     Raises
     ------
     TraceError
-        where the file can't be opened or unpacked, or is of a kind that no format reads.
+        where the file can't be opened or unpacked, or holds no text.
     """
-    head = head_of(path)
+    with opened(path) as file:
+        begins = file.read(HEAD_BYTES)
+    head = Head(begins.decode("utf-8-sig", errors="replace").lstrip(), begins[:16])
     for one in FORMATS.values():
-        if one.name == "tidy":  # the last: takes anything that is text
-            require_readable(path, head)
         if why := one.looks_like(head):
+            if one.name == "tidy" and b"\0" in begins:
+                break
             return one, why
-    return FORMATS["tidy"], "nothing else was recognised"
+    raise trace_error(
+        path, None,
+        "is no text: write the log as CSV (node,start,end), JSON lines or Parquet; a packed one is "
+        "called .gz, .xz, .bz2, .zst or .zip",
+    )  # fmt: skip
 
 
 def read_log(path: Path, form: LogFormat, asked: LogOptions) -> Outages:
@@ -60,7 +55,7 @@ def read_log(path: Path, form: LogFormat, asked: LogOptions) -> Outages:
     ------
     ParameterError
         for an option that the format does not take.
-    TraceError, BudgetError
+    TraceError
         for a log that can't be read, with file and line, row or byte.
     """
     if wrong := sorted(asked.given() - form.options):

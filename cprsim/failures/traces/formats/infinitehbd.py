@@ -1,31 +1,116 @@
-"""InfiniteHBD's fault trace: a JSON array of start and end events."""
+"""InfiniteHBD's fault trace: a JSON array with a start and an end event per fault."""
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict, deque
+from math import nan
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
-from cprsim.failures.traces.infinitehbd import read_infinitehbd
+import numpy as np
+
+from cprsim.failures.outages import Outages, outages_of
+from cprsim.failures.traces.asked import LogFormat
+from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.json_values import items, require_object
+from cprsim.failures.traces.log import LONGEST_WINDOW_H, checked, guesses, n_observed
+from cprsim.foreign import one_line
+
+EVENT = {"node_id": "", "event_time": 0.0, "event_type": "fault_start", "fault_type": {}}
 
 
-def _looks_like(head: Head) -> str:
-    if head.text.lstrip("\ufeff \t\r\n").startswith("[") and "fault_start" in head.text:
-        return "a JSON array with events `fault_start`"
-    return ""
+class _FaultEvent(NamedTuple):
+    line: int
+    node: str
+    at_h: float
+    ends: bool
+    fault: str  # what pairs a start with its end
+    cause: str
 
 
-def _read(path: Path, asked: LogOptions) -> Outages:
-    return read_infinitehbd(path, n_nodes=asked.n_nodes)
+def read_infinitehbd(path: Path | str, *, n_nodes: int | None = None) -> Outages:
+    """Outages from a JSON array of events: node_id, event_time [d], event_type, fault_type.
+
+    Each ``fault_start`` is paired with the next ``fault_end`` of the same node and fault type,
+    first in, first out. The observation begins at 0 and ends at the last event. The cause is the
+    fault's level and class.
+
+    Parameters
+    ----------
+    path : the file
+    n_nodes : nodes observed, also those that never failed; default: those that the file names
+
+    Raises
+    ------
+    TraceError
+        with file and line.
+    """
+    path = Path(path)
+    events = [_event(item, line, path) for line, item in items(path)]
+    if not events:
+        raise trace_error(path, None, "names no fault")
+    events.sort(key=lambda event: (event.at_h, event.ends))  # at one tick, starts come first
+    started, end_h = _paired(events, path)
+    names, node = np.unique([event.node for event in started], return_inverse=True)
+    outages = outages_of(
+        node.astype(np.int64),
+        np.array([event.at_h for event in started]),
+        np.array(end_h),
+        tuple(event.cause for event in started),
+        n_nodes=n_observed(n_nodes, len(names), path),
+        window_h=events[-1].at_h,
+        origin="day 0",
+        node_names=tuple(names.tolist()),
+        notes=guesses(n_nodes, (0.0, events[-1].at_h)),
+    )
+    return checked(outages, path)
+
+
+def _paired(events: list[_FaultEvent], path: Path) -> tuple[list[_FaultEvent], list[float]]:
+    """The starts, and the end [h] of each, NaN where the fault lasted on."""
+    under_way: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
+    started: list[_FaultEvent] = []
+    end_h: list[float] = []
+    for event in events:
+        faults = under_way[event.node, event.fault]
+        if not event.ends:
+            faults.append(len(started))
+            started.append(event)
+            end_h.append(nan)
+        elif faults:
+            end_h[faults.popleft()] = event.at_h
+        else:
+            raise trace_error(path, event.line, "a fault ends that did not begin", "event_type")
+    return started, end_h
+
+
+def _event(item: Any, line: int, path: Path) -> _FaultEvent:
+    item = require_object(item, line, path, json.dumps(EVENT))
+    if missing := [key for key in EVENT if key not in item]:
+        raise trace_error(path, line, "is missing in this event", missing[0])
+    node, day, kind, fault = (item[key] for key in EVENT)
+    is_number = isinstance(day, int | float) and not isinstance(day, bool)
+    if not is_number or not 0 <= day <= LONGEST_WINDOW_H / 24:  # nor NaN
+        raise trace_error(path, line, f"`{one_line(str(day))}` is no number of days", "event_time")
+    if kind not in ("fault_start", "fault_end"):
+        message = f"`{one_line(str(kind))}` is neither fault_start nor fault_end"
+        raise trace_error(path, line, message, "event_type")
+    cause = str(fault)
+    if isinstance(fault, dict):
+        cause = " / ".join(str(fault[key]) for key in ("Level", "Class") if key in fault)
+    fault_id = json.dumps(fault, sort_keys=True)
+    return _FaultEvent(line, str(node), day * 24.0, kind == "fault_end", fault_id, cause)
 
 
 FORMAT = LogFormat(
     name="infinitehbd",
-    what="JSON array of fault_start and fault_end events (InfiniteHBD)",
-    commands=(),
-    provenance="published",
     options=frozenset(),
-    looks_like=_looks_like,
-    read=_read,
+    looks_like=lambda head: (
+        "a JSON array with events `fault_start`"
+        if head.text.startswith("[") and "fault_start" in head.text
+        else ""
+    ),
+    read=lambda path, asked: read_infinitehbd(path, n_nodes=asked.n_nodes),
     order=10,
 )

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
-from math import isnan, nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from cprsim.failures.outages import Outages
 from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
-from cprsim.failures.traces.json_values import items_of
-from cprsim.failures.traces.reading import trace_error
-from cprsim.failures.traces.spells import Spell, outages_of_spells
-from cprsim.failures.traces.times import MICROSECONDS_PER_HOUR
-from cprsim.foreign import one_line
+from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.json_values import items, require_object
+from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, numbered, outages, paired
+from cprsim.failures.traces.reading import FIRST_ROW
+from cprsim.failures.traces.times import read_times
 
-BEGINS, ENDS = frozenset({"NodeNotReady"}), frozenset({"NodeReady"})
-INSTANTS = frozenset({"Rebooted", "SystemOOM", "KernelOops", "KernelDeadlock"})
+INSTANT = NEITHER  # an outage of no length
+STATES = {
+    "NodeNotReady": BEGIN, "NodeReady": END, "Rebooted": INSTANT, "SystemOOM": INSTANT,
+    "KernelOops": INSTANT, "KernelDeadlock": INSTANT,
+}  # fmt: skip
+EXAMPLE = "an event of kubectl get events -o json"
 
 
 class _Event(NamedTuple):
+    row: int
     node: str
-    at_h: float
-    reason: str
-    line: int
+    at: str
+    cause: str
 
 
 def read_kubernetes(path: Path, asked: LogOptions) -> Outages:
@@ -36,7 +40,7 @@ def read_kubernetes(path: Path, asked: LogOptions) -> Outages:
     ``NodeNotReady`` begins an outage, the node's next ``NodeReady`` ends it. A NotReady of a node
     that is down already, and a Ready of one that is up, are counted and left out. Of events that
     Kubernetes merged (`count`), the first and the last instant are known, the others are counted.
-    Events of a node that name a failure without an end (`INSTANTS`) are instants.
+    Events of a node that name a failure without an end (`INSTANT`) are instants.
 
     Raises
     ------
@@ -44,108 +48,75 @@ def read_kubernetes(path: Path, asked: LogOptions) -> Outages:
         with file and line.
     """
     counted = Counter[str]()
-    by_node: defaultdict[str, list[_Event]] = defaultdict(list)
-    for line, item in items_of(path, "items"):
-        for event in _events(item, line, path, counted):
-            by_node[event.node].append(event)
-    spells = [spell for name in sorted(by_node) for spell in _paired(name, by_node[name], counted)]
-    if not spells:
-        raise trace_error(
-            path,
-            None,
-            "holds no event of a node that is not ready: a cluster keeps events for "
-            "an hour unless --event-ttl says otherwise",
+    found = [event for line, item in items(path) for event in _events(item, line, path, counted)]
+    events = pd.DataFrame(found, columns=_Event._fields).set_index("row")
+    state = np.asarray(events["cause"].map(STATES), dtype=np.int64)
+    if not (state != END).any():
+        message = (
+            "holds no event of a node that is not ready: a cluster keeps events for an hour "
+            "unless --event-ttl says otherwise"
         )
-    return outages_of_spells(path, spells, asked, points=False, counted=counted)
+        raise trace_error(path, None, message)
+    events["start"] = read_times(events["at"].rename("lastTimestamp"), None, path).hours
+    begins, end_h = paired(numbered(events["node"])[0], events["start"].to_numpy(), state)
+    n_begins, n_ends = int((state == BEGIN).sum()), int((state == END).sum())
+    n_idle, n_up = n_begins - len(begins), n_ends - int(np.isfinite(end_h).sum())
+    counted["NotReady event(s) of nodes that were not ready already left out"] = n_idle
+    counted["Ready event(s) of nodes that were ready already left out"] = n_up
+    instants = events[state == INSTANT]
+    rows = pd.concat(
+        [events.iloc[begins].assign(end=end_h), instants.assign(end=instants["start"])]
+    )
+    return outages(path, Log(rows, counted, points=False), asked)
 
 
 def _events(item: Any, line: int, path: Path, counted: Counter[str]) -> Iterator[_Event]:
-    if not isinstance(item, dict):
-        raise trace_error(path, line, f"an event is an object, not `{one_line(str(item))}`")
-    if item.get("kind") == "List" and not item.get("items"):
+    item = require_object(item, line, path, EXAMPLE)
+    if isinstance(item.get("items"), list):
+        for one in item["items"]:
+            yield from _events(one, line, path, counted)
         return
     item = item["object"] if "object" in item and "reason" not in item else item  # of a watch
-    if not isinstance(item, dict) or "reason" not in item:
+    item = require_object(item, line, path, EXAMPLE)
+    if "reason" not in item:
         raise trace_error(path, line, "is missing in this event", "reason")
-    about = item.get("involvedObject") or item.get("regarding") or {}
-    reason = item["reason"]
+    about, reason = item.get("involvedObject") or item.get("regarding") or {}, str(item["reason"])
     if not isinstance(about, dict) or about.get("kind") != "Node":
         counted["event(s) left out that are not about a node"] += 1
-        return
-    if reason not in BEGINS | ENDS | INSTANTS:
+    elif reason not in STATES:
         counted["event(s) of nodes left out that are no failure"] += 1
-        return
-    name = about.get("name")
-    if not isinstance(name, str) or not name:
+    elif not about.get("name"):
         raise trace_error(path, line, "the event names no node", "involvedObject.name")
-    instants = sorted(set(_instants(item, line, path)))
-    n_more = item.get("count") or 1
-    if isinstance(n_more, int) and n_more > len(instants):
-        counted["repetition(s) of merged events left out: their instants are not kept"] += (
-            n_more - len(instants)
-        )
-    yield from (_Event(name, at_h, str(reason), line) for at_h in instants)
+    else:
+        instants = _instants(item)
+        if not instants:
+            raise trace_error(path, line, "is missing in this event", "lastTimestamp")
+        n_more = item.get("count")
+        merged = n_more - len(instants) if isinstance(n_more, int) else 0
+        what = "repetition(s) of merged events left out: their instants are not kept"
+        counted[what] += max(merged, 0)
+        yield from (_Event(line - FIRST_ROW, str(about["name"]), at, reason) for at in instants)
 
 
-def _instants(item: dict[str, Any], line: int, path: Path) -> Iterator[float]:
-    """First and last instant of an event [h since 1970]."""
-    series = item.get("series") if isinstance(item.get("series"), dict) else {}
-    assert isinstance(series, dict)
-    written = {
-        "firstTimestamp": item.get("firstTimestamp") or item.get("deprecatedFirstTimestamp"),
-        "eventTime": item.get("eventTime"),
-        "lastTimestamp": item.get("lastTimestamp") or item.get("deprecatedLastTimestamp"),
-        "series.lastObservedTime": series.get("lastObservedTime"),
-    }
-    present = {key: text for key, text in written.items() if text}
-    if not present:
-        raise trace_error(path, line, "is missing in this event", "lastTimestamp")
-    if "eventTime" in present and "firstTimestamp" in present:
-        del present["eventTime"]  # the same instant, with microseconds
-    for key, text in present.items():
-        stamp = pd.to_datetime(str(text), format="ISO8601", errors="coerce", utc=True)
-        if pd.isna(stamp) or not isinstance(text, str):
-            message = f"'{one_line(str(text))}' is no time stamp such as 2024-05-01T13:30:00Z"
-            raise trace_error(path, line, message, key)
-        yield stamp.value / 1e3 / MICROSECONDS_PER_HOUR
-
-
-def _paired(name: str, events: list[_Event], counted: Counter[str]) -> Iterator[Spell]:
-    """The outages of one node."""
-    begun: _Event | None = None
-    for event in sorted(set(events), key=lambda one: (one.at_h, one.reason in BEGINS)):
-        if event.reason in INSTANTS:
-            yield Spell(name, event.at_h, event.at_h, event.reason, event.line)
-        elif event.reason in BEGINS and begun is not None:
-            counted["NotReady event(s) of nodes that were not ready already left out"] += 1
-        elif event.reason in BEGINS:
-            begun = event
-        elif begun is not None:
-            yield Spell(name, begun.at_h, event.at_h, begun.reason, begun.line)
-            begun = None
-        else:
-            counted["Ready event(s) of nodes that were ready already left out"] += 1
-    if begun is not None:
-        assert not isnan(begun.at_h)
-        yield Spell(name, begun.at_h, nan, begun.reason, begun.line)
+def _instants(item: dict[str, Any]) -> list[str]:
+    """First and last instant of an event, as it writes them."""
+    series = item.get("series")
+    first = item.get("firstTimestamp") or item.get("deprecatedFirstTimestamp")
+    last = item.get("lastTimestamp") or item.get("deprecatedLastTimestamp")
+    observed = series.get("lastObservedTime") if isinstance(series, dict) else None
+    written = (first or item.get("eventTime"), last, observed)  # eventTime is the first
+    return list(dict.fromkeys(str(at) for at in written if at))
 
 
 def _looks_like(head: Head) -> str:
-    text = head.text.lstrip("\ufeff \t\r\n")
-    named = '"involvedObject"' in text or '"regarding"' in text
-    if text.startswith("{") and (named or re.search(r'"kind":\s*"(Event)?List"', text)):
+    marks = r'"(?:involvedObject|regarding)"|"kind":\s*"(?:Event)?List"'
+    if head.text.startswith("{") and re.search(marks, head.text):
         return "JSON with events about objects of Kubernetes"
     return ""
 
 
 FORMAT = LogFormat(
     name="kubernetes",
-    what="Kubernetes: events NodeNotReady and NodeReady, as JSON",
-    commands=(
-        "kubectl get events -A --field-selector involvedObject.kind=Node -o json",
-        "kubectl get events -A --field-selector involvedObject.kind=Node --watch -o json",
-    ),
-    provenance="from documentation: kubernetes.io, Event v1; kept for an hour unless --event-ttl",
     options=frozenset({"--from and --to", "--repair"}),
     looks_like=_looks_like,
     read=read_kubernetes,

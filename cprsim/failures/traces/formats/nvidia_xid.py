@@ -1,4 +1,4 @@
-"""Kernel logs with NVIDIA's Xids, and what each means."""
+"""Kernel logs with NVIDIA's Xids (by docs.nvidia.com/deploy/xid-errors), and what each means."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from math import nan
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
-from cprsim.failures.traces.reading import numbered_lines, trace_error
-from cprsim.failures.traces.spells import Spell, outages_of_spells
+from cprsim.failures.traces.asked import LogFormat, LogOptions
+from cprsim.failures.traces.files import numbered_lines, trace_error
+from cprsim.failures.traces.log import Log, outages
+from cprsim.failures.traces.reading import FIRST_ROW
 from cprsim.failures.traces.times import date_h, hours_since_1970, in_zone
 from cprsim.foreign import one_line
 
@@ -68,17 +70,24 @@ XID = re.compile(r"NVRM: Xid \((?P<gpu>[^)]*)\):\s*(?P<code>\S*)")
 PREFIX = re.compile(
     r"^(?:<\d+>(?:1 )?)?"
     r"(?:(?P<iso>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)"
-    r"|(?P<year>\d{4} )?(?P<syslog>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?)"
+    r"|(?P<year>\d{4} )?(?P<syslog>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d)(?:\.\d+)?"
     r"(?P<after> \d{4})?"
     r"|\[(?P<dmesg>[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})\])"
     r"(?:\s+(?P<host>[^\s\[:]+))?[\s:]"
 )
 THIS_NODE = "this machine"
-MOST_BACK_H = 30 * 24  # a line so much older than the one before is of the next year
+MOST_BACK = timedelta(days=30)  # a line so much older than the one before is of the next year
+
+
+class _Failure(NamedTuple):
+    row: int
+    node: str
+    at: datetime  # in UTC where the line names its zone, else without one
+    cause: str
 
 
 def read_nvidia_xid(path: Path, asked: LogOptions) -> Outages:
-    """Failures of nodes from kernel logs: instants at the Xids that lose a node (`xids.XIDS`).
+    """Failures of nodes from kernel logs: instants at the Xids that lose a node (`XIDS`).
 
     Lines are those of ``journalctl -k`` (``-o short-iso``), of syslog, or of ``dmesg -T`` (which
     names no node: all lines are of one). Syslog names no year: the first line's is that of
@@ -90,94 +99,90 @@ def read_nvidia_xid(path: Path, asked: LogOptions) -> Outages:
     TraceError
         with file and line.
     """
-    counted, spells, last_h = Counter[str](), [], None
-    for number, text in numbered_lines(path):
-        found = XID.search(text)
-        if found is None:
+    counted, found, last = Counter[str](), [], _first_year(path, asked)
+    for line, text in numbered_lines(path):
+        xid = XID.search(text)
+        if xid is None:
             counted["line(s) without an Xid left out"] += 1
             continue
-        if not found["code"].rstrip(",.:;").isdigit():
-            message = f"'{one_line(found['code'])}' is no number of an Xid"
-            raise trace_error(path, number, message, "Xid")
-        code = int(found["code"].rstrip(",.:;")[:9])
-        at_h, host = _when_and_where(text, found.start(), number, path, asked, last_h)
-        last_h = at_h
+        digits = xid["code"].rstrip(",.:;")
+        if not digits.isdigit():
+            message = f"'{one_line(xid['code'])}' is no number of an Xid"
+            raise trace_error(path, line, message, "Xid")
+        code = int(digits[:9])
+        at, host = _when_and_where(text[: xid.start()], line, path, last)
+        last = at.replace(tzinfo=None)
         known = XIDS.get(code)
         if known is None or not known.loses_node:
             what = "that lose no node" if known else "that the catalogue has not"
             counted[f"Xid(s) {code} left out, of those {what}"] += 1
             continue
-        spells.append(Spell(host, at_h, nan, f"Xid {code}: {known.meaning}", number))
-    if not spells:
+        found.append(_Failure(line - FIRST_ROW, host, at, f"Xid {code}: {known.meaning}"))
+    if not found:
         seen = ", ".join(what for what in counted if what.startswith("Xid")) or "no Xid at all"
         raise trace_error(path, None, f"holds no Xid that loses a node ({seen})")
-    if any(spell.node == THIS_NODE for spell in spells):
-        counted["Xid(s) without a node's name, taken as of one node (dmesg names none)"] += sum(
-            spell.node == THIS_NODE for spell in spells
-        )
-    return outages_of_spells(path, spells, asked, points=True, counted=counted)
+    counted["Xid(s) without a node's name, taken as of one node (dmesg names none)"] = sum(
+        one.node == THIS_NODE for one in found
+    )
+    rows = pd.DataFrame(found, columns=_Failure._fields).set_index("row")
+    rows = rows.assign(start=_hours([one.at for one in found], asked.tz), end=nan)
+    return outages(path, Log(rows, counted, points=True), asked)
+
+
+def _first_year(path: Path, asked: LogOptions) -> datetime | None:
+    """The instant since which the log is, for lines that name no year."""
+    if asked.period[0] is None:
+        return None
+    return datetime(1970, 1, 1) + timedelta(hours=date_h(str(asked.period[0]), path, asked.tz))
 
 
 def _when_and_where(
-    text: str, before: int, number: int, path: Path, asked: LogOptions, last_h: float | None
-) -> tuple[float, str]:
-    found = PREFIX.match(text[:before])
+    before: str, line: int, path: Path, last: datetime | None
+) -> tuple[datetime, str]:
+    """The instant and the node that stand before an Xid."""
+    found = PREFIX.match(before)
     if found is None:
         message = (
             "the line begins with no time stamp and node: write the log with "
             "`journalctl -k -o short-iso`"
         )
-        raise trace_error(path, number, message)
+        raise trace_error(path, line, message)
     host = found["host"] if found["host"] and found["host"] != "NVRM" else THIS_NODE
-    if found["iso"]:
-        return _hours(found["iso"].replace(",", "."), "ISO8601", number, path, asked), host
-    if found["dmesg"]:
-        return _hours(found["dmesg"], "%a %b %d %H:%M:%S %Y", number, path, asked), host
     year = found["year"] or found["after"]
-    syslog = found["syslog"].partition(".")[0]
-    form = "%b %d %H:%M:%S %Y"
-    if year:
-        return _hours(f"{syslog} {year.strip()}", form, number, path, asked), host
-    return _in_some_year(syslog, form, number, path, asked, last_h), host
+    try:
+        if found["iso"]:
+            return datetime.fromisoformat(found["iso"].replace(",", ".")), host
+        if found["dmesg"]:
+            return datetime.strptime(found["dmesg"], "%a %b %d %H:%M:%S %Y"), host
+        if year:
+            return _of_syslog(found["syslog"], int(year)), host
+        if last is None:
+            message = "the line names no year: say it with --from, for example --from 2024-01-01"
+            raise trace_error(path, line, message, "period")
+        at = _of_syslog(found["syslog"], last.year)
+        return (at if at >= last - MOST_BACK else _of_syslog(found["syslog"], last.year + 1)), host
+    except ValueError:
+        message = f"'{one_line(before.strip())}' begins with no time stamp"
+        raise trace_error(path, line, message) from None
 
 
-def _in_some_year(
-    syslog: str, form: str, number: int, path: Path, asked: LogOptions, last_h: float | None
-) -> float:
-    """An instant without a year: in that of the line before, the year after it, or `--from`'s."""
-    if last_h is None and asked.period[0] is None:
-        message = "the line names no year: say it with --from, for example --from 2024-01-01"
-        raise trace_error(path, number, message, "period")
-    since_h = last_h if last_h is not None else date_h(str(asked.period[0]), path, asked.tz)
-    # an hour's difference of zones does not matter for the year
-    year = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(hours=since_h)).year
-    at_h = _hours(f"{syslog} {year}", form, number, path, asked)
-    if at_h >= since_h - MOST_BACK_H:
-        return at_h
-    return _hours(f"{syslog} {year + 1}", form, number, path, asked)
+def _of_syslog(text: str, year: int) -> datetime:
+    return datetime.strptime(f"{text} {year}", "%b %d %H:%M:%S %Y")
 
 
-def _hours(text: str, form: str, number: int, path: Path, asked: LogOptions) -> float:
-    stamp = pd.Series(pd.to_datetime([text], format=form, errors="coerce", utc=True))
-    if stamp.isna().any():
-        raise trace_error(path, number, f"'{one_line(text)}' is no time stamp")
-    named_zone = form == "ISO8601" and re.search(r"(?:Z|[+-]\d\d:?\d\d)$", text) is not None
-    if asked.tz is not None and not named_zone:
-        stamp = in_zone(stamp, asked.tz).first
-    return float(hours_since_1970(stamp)[0])
-
-
-def _looks_like(head: Head) -> str:
-    return "lines with `NVRM: Xid`" if "NVRM: Xid (" in head.text else ""
+def _hours(instants: list[datetime], tz: str | None) -> np.ndarray:
+    """Instants as hours since 1970; those without a zone as of `tz`, else as UTC."""
+    naive = np.array([at.tzinfo is None for at in instants])
+    utc = [at if at.tzinfo is None else at.astimezone(UTC).replace(tzinfo=None) for at in instants]
+    stamps = pd.Series(np.array(utc, dtype="datetime64[us]")).dt.tz_localize("UTC")
+    hours = hours_since_1970(stamps)
+    return hours if tz is None else np.where(naive, hours_since_1970(in_zone(stamps, tz)[0]), hours)
 
 
 FORMAT = LogFormat(
     name="nvidia-xid",
-    what="kernel logs with NVIDIA's Xids",
-    commands=("journalctl -k -o short-iso --since 2024-01-01 | grep 'NVRM: Xid'",),
-    provenance="from documentation: docs.nvidia.com/deploy/xid-errors; no such GPU's log here",
     options=frozenset({"--from and --to", "--tz", "--repair"}),
-    looks_like=_looks_like,
+    looks_like=lambda head: "lines with `NVRM: Xid`" if "NVRM: Xid (" in head.text else "",
     read=read_nvidia_xid,
     order=25,
 )

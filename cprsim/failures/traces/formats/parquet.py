@@ -8,14 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.budget import memory_bytes
-from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
-from cprsim.failures.traces.bounded import BYTES_PER_ROW, opened
-from cprsim.failures.traces.reading import FIRST_ROW, row_budget_error, trace_error
-from cprsim.failures.traces.tidy import TABLE_OPTIONS, read_table
+from cprsim.failures.traces.asked import LogFormat
+from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.reading import FIRST_ROW, ROWS_AT_ONCE
+from cprsim.failures.traces.tables import TABLE_OPTIONS, read_table
 
-ROWS_AT_ONCE = 100_000
 MAGIC = b"PAR1"
 
 
@@ -26,20 +23,13 @@ def parquet_pieces(path: Path) -> Iterator[pd.DataFrame]:
     ------
     TraceError
         for a file that is no Parquet, is damaged, or has no row.
-    BudgetError
-        for more rows than the memory budget allows.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with opened(path) as file, path.open("rb") as raw:
-        if file.read(len(MAGIC)) == MAGIC != raw.read(len(MAGIC)):
-            raise trace_error(path, None, "is Parquet that was packed once more: unpack it first")
     row = 0
     try:
         with pq.ParquetFile(path) as file:
-            if file.metadata.num_rows * BYTES_PER_ROW > memory_bytes():
-                raise row_budget_error(path, file.metadata.num_rows)
             for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
                 yield _as_text(batch, row)
                 row += batch.num_rows
@@ -81,21 +71,13 @@ def _texts(column: Any) -> Any:
     return column.cast(pa.string())
 
 
-def _looks_like(head: Head) -> str:
-    return "the mark of Parquet at its beginning" if head.begins.startswith(MAGIC) else ""
-
-
-def _read(path: Path, asked: LogOptions) -> Outages:
-    return read_table(path, asked, parquet_pieces)
-
-
 FORMAT = LogFormat(
     name="parquet",
-    what="Parquet with node, start, end, cause",
-    commands=(),
-    provenance="any table",
     options=TABLE_OPTIONS,
-    looks_like=_looks_like,
-    read=_read,
+    looks_like=lambda head: (
+        "the mark of Parquet at its beginning" if head.begins.startswith(MAGIC) else ""
+    ),
+    read=lambda path, asked: read_table(path, asked, parquet_pieces),
     order=5,
+    pieces=parquet_pieces,
 )

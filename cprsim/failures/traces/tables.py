@@ -1,0 +1,267 @@
+"""Tables with a row per outage, or per change of a node's state, whoever wrote them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cprsim.failures.outages import Outages
+from cprsim.failures.traces.asked import LogOptions
+from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, outages, paired
+from cprsim.failures.traces.reading import named_columns, no_row_where
+from cprsim.failures.traces.slurm import node_lists
+from cprsim.failures.traces.times import Times, read_lengths, read_times
+from cprsim.foreign import one_line
+from cprsim.records import Floats, Ints
+
+COLUMNS = ("node", "start", "end", "cause")
+OPTIONAL = {"end", "cause"}
+TABLE_OPTIONS = frozenset(
+    {"--from and --to", "--column", "--time-unit", "--date-format", "--tz", "--repair"}
+)
+NO_END = {"-", "--", "null", "none", "nan", "nat", "n/a", "unknown"}
+ZERO_H = 24.0  # since 1970: what programs write that have no end
+NEVER_H = 70_380_768.0  # the year 9999: the same
+LIST_OF_NODES = r"^[^\s\[\],]*(?:\[[\d,-]+\][^\s\[\],]*|, ?[^\s\[\],]+)+$"  # gpu[01-16], or a,b
+TWICE = "local time(s) in an hour that occurs twice, taken as the first unless that ends too early"
+SKIPPED = "local time(s) that summer time skips, taken as when it did"
+
+
+def read_table(
+    path: Path, asked: LogOptions, pieces: Callable[[Path], Iterator[pd.DataFrame]]
+) -> Outages:
+    """Outages from a table: node, start, end (or duration, or state), cause.
+
+    Parameters
+    ----------
+    path : the file
+    asked : the options
+    pieces : the cells as text, some rows after the other, see `reading.csv_pieces`
+
+    Returns
+    -------
+    Outages of the period. A time stamp from the year 9999 on is no end. An outage of which no end
+    is known lasts to the next failure of its node at most.
+
+    Raises
+    ------
+    TraceError
+        with file and line, for anything that can't be read.
+    """
+    counted, read = Counter[str](), list[pd.DataFrame]()
+    times: Times | None = None
+    ends: dict[str, str] | None = None
+    notes: tuple[str, ...] = ()
+    for table in pieces(path):
+        if ends is None:
+            ends = ends_told(table, asked.columns)
+            notes = _notes(table, asked.columns, ends)
+        columns = {**asked.columns, **ends}
+        state = columns.pop("state", None)  # which may be the column of causes too
+        table = _one_node_each(table, columns.get("node", "node"), path, counted)
+        if state is not None:
+            says = states(named_columns(table, {}, path, (state,), ())[state])
+        duration = ("duration",) if "duration" in columns else ()
+        rows = named_columns(table, columns, path, (*COLUMNS, *duration), OPTIONAL)
+        if rows.empty:
+            continue
+        start = _times(rows["start"], asked, path, times, counted)
+        times = times or start._replace(hours=np.zeros(0), later_h=None, n_skipped=0)
+        cause = rows["cause"].fillna("") if "cause" in rows else [""] * len(rows)
+        frame = pd.DataFrame({
+            "node": pd.Categorical(rows["node"].str.strip()),
+            "start": start.hours,
+            "end": _ends_h(rows, start.hours, times, asked, path, counted, columns),
+            "cause": pd.Categorical(cause),
+        }, index=rows.index)  # fmt: skip
+        nameless = frame["node"].isna() | (frame["node"] == "")
+        no_row_where(nameless.to_numpy(), rows, path, "node", "the row names no node")
+        no_row_where(np.isnan(start.hours), rows, path, "start", "the outage has no start")
+        read.append(frame if state is None else frame.assign(state=says))
+    if times is None or ends is None:
+        raise trace_error(path, None, "holds no row")
+    whole = _joined(read)
+    if "state" in whole:
+        whole = _of_states(whole, path, counted)
+    points = not ends and "end" not in asked.columns and "end" not in table
+    if times.guessed:
+        notes = (f"times taken as {times.unit} since 1970, as no unit was given", *notes)
+    return outages(path, Log(whole, counted, points, times, notes=notes), asked)
+
+
+def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """All rows, whose texts are categories."""
+    texts = {
+        name: pd.api.types.union_categoricals([frame.pop(name) for frame in frames])
+        for name in ("node", "cause")
+    }
+    return pd.concat(frames).assign(**texts)
+
+
+def _of_states(rows: pd.DataFrame, path: Path, counted: Counter[str]) -> pd.DataFrame:
+    """Outages of rows that say from when on a node was down, or up."""
+    state = rows["state"].to_numpy()
+    begin, end_h = paired(
+        np.asarray(rows["node"].cat.codes, np.int64), rows["start"].to_numpy(), state
+    )
+    if not len(begin):
+        raise trace_error(path, None, "no row says that a node went down", "state")
+    n_other = int((state == NEITHER).sum())
+    counted["row(s) left out that say neither that a node is down nor that it is up"] += n_other
+    n_idle = len(state) - n_other - len(begin) - int(np.isfinite(end_h).sum())
+    counted["row(s) left out as the node was down, or up, already"] += n_idle
+    return rows.iloc[begin].assign(end=end_h)
+
+
+def _one_node_each(
+    table: pd.DataFrame, column: str, path: Path, counted: Counter[str]
+) -> pd.DataFrame:
+    """The rows, those whose cell names several nodes once for each."""
+    if column not in table:
+        return table
+    cells = pa.array(table[column], type=pa.large_string())
+    several = pc.match_substring_regex(cells, LIST_OF_NODES).fill_null(False).to_numpy(False)
+    if not several.any():
+        return table
+    counted["row(s) that name several nodes, an outage of each"] += int(several.sum())
+    lists = table[column].astype(object)
+    lists[several] = node_lists(table.loc[several, column], path)
+    return table.assign(**{column: lists}).explode(column)
+
+
+def _times(
+    column: pd.Series[str],
+    asked: LogOptions,
+    path: Path,
+    like: Times | None,
+    counted: Counter[str],
+) -> Times:
+    times = read_times(column, asked.time_unit, path, like, asked.date_format, asked.tz)
+    counted[SKIPPED] += times.n_skipped
+    counted[TWICE] += times.n_twice
+    return times
+
+
+def _ends_h(
+    rows: pd.DataFrame,
+    start_h: Floats,
+    like: Times,
+    asked: LogOptions,
+    path: Path,
+    counted: Counter[str],
+    columns: Mapping[str, str],
+) -> Floats:
+    """Ends [h], NaN where there is none; those that stand for none are counted."""
+    if "duration" in rows:
+        unit = unit_of(columns["duration"]) or asked.time_unit
+        lasted_h = read_lengths(rows["duration"].rename(columns["duration"]), unit, path)
+        return np.asarray(start_h + lasted_h, dtype=np.float64)
+    if "end" not in rows:
+        return np.full(len(rows), np.nan)
+    none = rows["end"].str.strip().str.lower().isin(NO_END)
+    counted["end(s) such as NULL or - taken for none"] += int(none.sum())
+    ends = _times(rows["end"].mask(none), asked, path, like, counted)
+    end_h = ends.hours
+    never = like.dated & (end_h >= NEVER_H)
+    counted["end(s) in the year 9999 taken for none"] += int(never.sum())
+    zero = (like.dated | like.since_1970) & (end_h <= ZERO_H)
+    counted["end(s) such as 0, 1970-01-01 or the year 1 taken for none"] += int(zero.sum())
+    if ends.later_h is not None:  # an end in the second of two hours, as its start is later
+        end_h = np.where((end_h < start_h) & np.isfinite(ends.later_h), ends.later_h, end_h)
+    return np.where(never | zero, np.nan, end_h)
+
+
+# ------------------------------------------------------------------------------- lengths and states
+
+UNIT = re.compile(r"(?:^|[ _(\[])(ms|s|sec|seconds|min|minutes|h|hours|d|days)[)\]]?$")
+UNIT_OF = {"sec": "s", "seconds": "s", "minutes": "min", "hours": "h", "days": "d"}
+LENGTH = re.compile(
+    r"(?:.*\.|outage[ _])?(?:duration|down[ _]?time|repair[ _]?time|elapsed)(?:[ _(\[].*)?"
+)
+BEGINS = {
+    "down", "notready", "nodenotready", "fail", "failed", "failure", "offline", "unreachable",
+    "dead", "firing",
+}  # fmt: skip
+ENDS = {
+    "up", "ready", "nodeready", "recovered", "online", "reachable", "alive", "ok", "resolved",
+    "repaired",
+}  # fmt: skip
+ONE = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+MOST_STATES = 30
+
+
+def unit_of(name: str) -> str | None:
+    """The unit that a column's name ends with: downtime_s, Duration (h)."""
+    found = UNIT.search(name.lower())
+    return UNIT_OF.get(found[1], found[1]) if found else None
+
+
+def _meaning(cell: object, column: str) -> int:
+    """What a cell says of the node; 0 and 1 by the name of their column."""
+    text = re.sub(r"[^a-z0-9]", "", str(cell).lower().removesuffix(".0"))
+    name = re.sub(r"[^a-z]", "", column.lower())
+    if text in ONE and name in BEGINS | ENDS:
+        return BEGIN if ONE[text] == (name in BEGINS) else END
+    return BEGIN if text in BEGINS else END if text in ENDS else NEITHER
+
+
+def states(column: pd.Series[str]) -> Ints:
+    """What each cell says of its node, (n_rows,): `BEGIN`, `END` or `NEITHER` of an outage."""
+    place, found = pd.factorize(column.fillna(""))
+    meant = np.array([_meaning(cell, str(column.name)) for cell in found], dtype=np.int64)
+    return np.asarray(meant[place], dtype=np.int64)
+
+
+def _tells_states(column: pd.Series[str]) -> bool:
+    """Whether every cell begins or ends an outage, and some do either."""
+    found = column.fillna("").unique()
+    if len(found) > MOST_STATES:
+        return False
+    return {_meaning(cell, str(column.name)) for cell in found} == {BEGIN, END}
+
+
+def ends_told(table: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, str]:
+    """The column that says when outages end where none is called so: ``duration`` or ``state``.
+
+    Parameters
+    ----------
+    table : the first rows
+    columns : the file's names of those columns that it calls something else
+    """
+    asked = {name: columns[name] for name in ("duration", "state") if name in columns}
+    if asked or "end" in columns or "end" in table:
+        return asked
+    taken = {columns.get(name, name) for name in ("node", "start")}
+    names = [str(name) for name in table if name not in taken]
+    if lengths := [name for name in names if LENGTH.fullmatch(name.lower())]:
+        return {"duration": lengths[0]}
+    of_states = [name for name in names if _tells_states(table[name])]
+    return {"state": of_states[0]} if of_states else {}
+
+
+def _notes(
+    table: pd.DataFrame, columns: Mapping[str, str], ends: Mapping[str, str]
+) -> tuple[str, ...]:
+    """From which column ends are known, where none is called so; which columns are not read."""
+    said = {
+        "duration": "outages last as the column '{}' says",
+        "state": "a node is down from a row to its next, as the column '{}' says",
+    }
+    notes = [said[name].format(one_line(theirs)) for name, theirs in ends.items()]
+    read = {*(columns.get(name, name) for name in COLUMNS), *ends.values()}
+    names = [str(name) for name in table if name not in read]
+    names = [one_line(name) for name in names if not re.fullmatch(r"Unnamed: \d+", name)]
+    if names:
+        notes.append(
+            f"column(s) not read as node, start, end or cause: {', '.join(names[:6])}"
+            + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+        )
+    return tuple(notes)

@@ -1,1 +1,0 @@
-"""The compiled loop of a fleet: jobs (`together`), the storage that they share, and heaps."""

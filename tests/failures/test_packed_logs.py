@@ -1,0 +1,84 @@
+"""Logs as files: packed, read in pieces, or no files at all."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cprsim.errors import TraceError
+from tests.failures.tidy import read_tidy
+
+LOG = "node,start,end\na,1,2\nb,3,4\n"
+
+
+def test_pipes_and_folders_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")  # nobody writes into it: to open it would wait for ever
+    for path in (tmp_path / "pipe.csv", tmp_path):
+        with pytest.raises(TraceError, match="can't be read: it is no regular file"):
+            read_tidy(path)
+    with pytest.raises(TraceError, match="can't be read: No such file"):
+        read_tidy(tmp_path / "missing.csv")
+
+
+def test_a_packed_file_of_several_logs_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "log.zip", "w") as archive:
+        archive.writestr("a.csv", LOG)
+        archive.writestr("b.csv", LOG)
+    with pytest.raises(TraceError, match="pack the log alone"):
+        read_tidy(tmp_path / "log.zip")
+
+
+@pytest.mark.parametrize("suffix", ["", ".xz", ".gz", ".bz2", ".zst", ".zip"])
+def test_packed_logs_read_as_the_plain_one(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"log.csv{suffix}"
+    text = b"\xef\xbb\xbf" + LOG.encode()
+    if suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("log.csv", text)
+    elif suffix == ".zst":
+        with pa.CompressedOutputStream(str(path), "zstd") as file:
+            file.write(text)
+    else:
+        packed = {".xz": lzma.compress, ".gz": gzip.compress, ".bz2": bz2.compress}
+        path.write_bytes(packed.get(suffix, bytes)(text))
+    outages = read_tidy(path, time_unit="h")
+    assert outages.start_h.tolist() == [0, 2]
+    if suffix and suffix != ".zip":  # cut short, it is damaged
+        path.write_bytes(path.read_bytes()[:-9])
+        with pytest.raises(TraceError, match="can't be read"):
+            read_tidy(path, time_unit="h")
+
+
+def test_a_log_of_many_pieces_reads_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    stamps = np.datetime64("2024-01-01T00:00:00") + np.sort(rng.integers(0, 10**7, 500))
+    nodes = rng.choice(["z", "b", "q", "a"], 500)
+    rows = [
+        f"{node},{at}Z,{at + 60}Z,{k}"
+        for k, (node, at) in enumerate(zip(nodes, stamps, strict=True))
+    ]
+    rows[400] = rows[3]  # said twice, far apart
+    path = tmp_path / "log.csv"
+    path.write_text("node,start,end,number\n" + "\n".join(rows) + "\n")
+    whole = read_tidy(path)
+    monkeypatch.setattr("cprsim.failures.traces.reading.ROWS_AT_ONCE", 10)
+    pieces = read_tidy(path)
+    for name in ("node", "start_h", "end_h", "ended", "cause_code"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(pieces, name))
+    assert whole.notes == pieces.notes
+    assert (
+        "1 outage(s) of nodes that were down already, merged into the outage under way"
+        in whole.notes
+    )
+    assert whole.node_names == ("a", "b", "q", "z")
+    path.write_text(path.read_text() + "a,soon,,\n")
+    with pytest.raises(TraceError, match=r"log.csv:502: start: 'soon' is no ISO 8601"):
+        read_tidy(path)
