@@ -157,7 +157,7 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
     kinds, duration_h = zip(*timed, strict=True)
     n = len(timed)
     unknown, resolution_h = np.full(n, nan), np.full(n, RESOLUTION_H)
-    apart_h = 1e6 * np.arange(n)  # they do not overlap
+    apart_h = 1e6 * np.arange(n, dtype=np.float64)  # they do not overlap
     transfers = Transfers(kinds, np.array(duration_h), unknown, apart_h, resolution_h)
     return fit_costs(transfers, n_bootstrap=n_bootstrap, seed=seed)
 
