@@ -2,25 +2,24 @@
 
     python -m benchmarks.coverage [CASE ...] [--n N] [--journal FILE]
 
-Each case of `CASES` draws data with a seed and says of each interval whether it holds the truth, of
-each warning whether it came. Beside the shares stands the 99.9 % binomial band of right intervals.
-A run that was stopped goes on where its journal ends.
+Each case draws data with a seed, and says of each interval whether it holds the truth (beside the
+band of 99.9 % for right ones), of each warning whether it came; it goes on where a journal ends.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
 from math import gamma
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import typer
 from scipy.stats import binom
 
 import cprsim
@@ -39,16 +38,16 @@ from cprsim.records import Activity, EventLog
 from cprsim.scenario import load_scenario
 from cprsim.whole_file import write_whole
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of
+from tests.fitting.test_causes import competing
 from tests.fitting.test_circle import simulated
 from tests.fitting.test_coalescing import bursts
-from tests.fitting.test_competing_causes import competing
 from tests.fitting.test_lives import fleet
 from tests.fitting.test_trend import TRENDS
 from tests.fitting.test_trend import WINDOW_H as TREND_WINDOW_H
 from tests.history.damage import damaged
 from tests.history.exporting import exported, write_events
 
-BAND = 0.999
+BAND, EXACT = 0.999, 3e-7  # as many hours are a millisecond
 
 
 class Held(NamedTuple):
@@ -56,28 +55,24 @@ class Held(NamedTuple):
 
     what: str
     truth: float
+    mean: float
     low: float
     high: float
-    mean: float = float("nan")
 
 
 Seen = Held | tuple[str, bool]  # or a warning, and whether it came
 
-# ------------------------------------------------------------------------------------------- fits
-
 
 def _shape(what: str, times: Lifetimes, truth: float) -> Held:
-    one = fit(WEIBULL, times).parameters[0]
-    return Held(f"{what}: shape", truth, one.low, one.high, one.mean)
+    return Held(f"{what}: shape", truth, *fit(WEIBULL, times).parameters[0].triple)
 
 
-def fits(seed: int) -> Iterator[Seen]:
+def fits(seed: int, _: Path) -> Iterator[Seen]:
     """Weibull up-times: nodes that join and leave, causes that compete, failures that repeat."""
     log, dates = fleet(seed, n_nodes=100)
     known = uptimes(with_lives(log, dates))
-    mean = fit(WEIBULL, known).mean
     yield _shape("nodes join and leave", known, 2.9)
-    yield Held("nodes join and leave: mean", 1500.0, mean.low, mean.high, mean.mean)
+    yield Held("nodes join and leave: mean", 1500.0, *fit(WEIBULL, known).mean.triple)
     yield _shape("nodes join and leave, dates not known", uptimes(log), 2.9)
     log = competing(seed, n_nodes=3)
     yield _shape("causes compete, disk", uptimes(log.choosing("disk")), 3.0)
@@ -88,7 +83,7 @@ def fits(seed: int) -> Iterator[Seen]:
     yield _shape("repeats, as they are", uptimes(log), 1.5)
 
 
-def warnings(seed: int) -> Iterator[Seen]:
+def warnings(seed: int, _: Path) -> Iterator[Seen]:
     """Logs that ask for a warning, each beside one that does not."""
     rng = np.random.default_rng(seed)
     nightly = np.where(rng.random(200) < 1 / 3, rng.normal(24, 0.1, 200), rng.exponential(24, 200))
@@ -113,7 +108,7 @@ def warnings(seed: int) -> Iterator[Seen]:
         yield f"nodes differ: three of 60 worse by {factor:g}", differ
 
 
-def trends(seed: int) -> Iterator[Seen]:
+def trends(seed: int, _: Path) -> Iterator[Seen]:
     """Logs of 60, 120 and 300 failures, with a trend and without one."""
     for n in (60, 120, 300):
         for what, draw in TRENDS.items():
@@ -121,17 +116,14 @@ def trends(seed: int) -> Iterator[Seen]:
             yield f"a trend: {what}, {n} failures", trend(log).differs
 
 
-def circle(seed: int) -> Iterator[Seen]:
+def circle(seed: int, _: Path) -> Iterator[Seen]:
     """60 nodes with lemons and shocks, simulated, fitted, and simulated again from the fit."""
-    log = simulated(seed)
-    for one in check_by_simulation(log, fit_correlated(log), n=100, seed=seed):
+    fitted = fit_correlated(log := simulated(seed))
+    for one in check_by_simulation(log, fitted, n=100, seed=seed):
         yield f"{one.name} lies outside", one.inside is False
 
 
-# ------------------------------------------------------------------------------------ logs of jobs
-
 PARTS = ("useful", "lost", "save", "detect", "reschedule", "load")
-EXACT_H, LEAST_H = 3e-7, 1 / 60  # a millisecond; hours too few to be told
 OTHERS = (
     "{strategy: full, name: often, interval: 20 min}",
     "{strategy: full, name: slower, interval: 3 h}",
@@ -187,9 +179,8 @@ def ledger(seed: int, folder: Path) -> Iterator[Seen]:
         hours = found.table.set_index("part")
         for part in PARTS:
             truth = float(took_h[ran.activity[:-1] == Activity[part.upper()]].sum())
-            if truth > LEAST_H:
-                mean, low, high = hours.loc[part, ["mean", "low", "high"]]
-                yield Held(f"{name}: {part}", truth, low - EXACT_H, high + EXACT_H, mean)
+            if truth > 1 / 60:  # hours; fewer can't be told
+                yield Held(f"{name}: {part}", truth, *hours.loc[part, ["mean", "low", "high"]])
 
 
 def backtest(seed: int, folder: Path) -> Iterator[Seen]:
@@ -207,15 +198,16 @@ def backtest(seed: int, folder: Path) -> Iterator[Seen]:
         found = cprsim.backtest(log, recovery=OTHERS, nodes=8, seed=seed).table
         for one in found.to_dict("records"):
             of = costs.get(one["system"], costs["ran"])
-            interval = (one[f"overhead_h{end}"] for end in ("_low", "_high", ""))
-            yield Held(f"{kind}: {one['system']}", float((of.wall_h - of.useful_h)[0]), *interval)
+            truth = float((of.wall_h - of.useful_h)[0])
+            interval = (one[f"overhead_h{end}"] for end in ("", "_low", "_high"))
+            yield Held(f"{kind}: {one['system']}", truth, *interval)
 
 
 def calibration(seed: int, folder: Path) -> Iterator[Seen]:
     """The later half of the logs of five jobs predicted from the earlier one, of 150 failures."""
     rng = np.random.default_rng([21, seed])
-    mtbf_h = float(rng.uniform(3.0, 10.0))
-    shape, strategy = float(rng.choice([0.7, 1.0, 1.4])), str(rng.choice(["full", "partial"]))
+    mtbf_h, shape = float(rng.uniform(3.0, 10.0)), float(rng.choice([0.7, 1.0, 1.4]))
+    strategy = str(rng.choice(["full", "partial"]))
     every_h, *costs = (
         float(rng.uniform(*ends)) for ends in ((0.5, 3), (0.5, 4), (1, 10), (0.5, 5), (1, 10))
     )
@@ -223,9 +215,9 @@ def calibration(seed: int, folder: Path) -> Iterator[Seen]:
     def jobs(hours: float, n: int, number: int) -> Experiment:
         return _experiment(
             f"job: {{useful: {2 * hours} h, horizon: {hours} h, step: 6 s}}\n"
-            "cluster: {emb_ps: 8}\n"
-            f"failures: {{kind: job, role: emb_ps, family: weibull, mtbf: {mtbf_h} h, "
-            f"shape: {shape}}}\nsimulation: {{seed: {number}, replications: {n}}}\n"
+            "cluster: {emb_ps: 8}\nfailures: {kind: job, role: emb_ps, family: weibull, "
+            f"mtbf: {mtbf_h} h, shape: {shape}}}\n"
+            f"simulation: {{seed: {number}, replications: {n}}}\n"
             f"recovery: [{{strategy: {strategy}, name: ran, interval: {every_h} h}}]",
             *costs,
         )
@@ -243,12 +235,9 @@ def calibration(seed: int, folder: Path) -> Iterator[Seen]:
     futures = simulate(jobs(150 * mtbf_h, 2_000, 2 * seed + 1)).strategies[0].costs
     true = float((futures.useful_h / futures.wall_h).mean())
     kind = f"share of useful hours {'above' if true > 0.9 else 'below'} 90 %"
-    ends = (predicted[name] for name in ("low", "high", "mean"))
-    yield Held(f"{kind}: 90 % intervals of what is observed", observed["mean"], *ends)
+    interval = (predicted[name] for name in ("mean", "low", "high"))
+    yield Held(f"{kind}: 90 % intervals of what is observed", observed["mean"], *interval)
     yield f"{kind}: mean within 1 point of the true one", abs(predicted["mean"] - true) <= 0.01
-
-
-# --------------------------------------------------------------------------------- what is printed
 
 
 CASES: dict[str, tuple[Callable[..., Iterator[Seen]], int, float]] = {
@@ -260,55 +249,52 @@ CASES: dict[str, tuple[Callable[..., Iterator[Seen]], int, float]] = {
     "calibration": (calibration, 100, 0.9),
     "warnings": (warnings, 400, 0.95),
 }
-OF_FILES = (ledger, backtest, calibration)
 
 
 def rows_of(draw: Callable[..., Iterator[Seen]], seed: int) -> list[dict[str, Any]]:
     """What one draw says, with widths and errors as shares of the truth."""
     with TemporaryDirectory() as folder:
         return [
-            {"what": one.what, "holds": bool(one.low <= one.truth <= one.high),
+            {"what": one.what, "holds": bool(one.low - EXACT <= one.truth <= one.high + EXACT),
              "width": (one.high - one.low) / one.truth, "error": one.mean / one.truth - 1.0}
             if isinstance(one, Held) else {"what": one[0], "came": bool(one[1])}
-            for one in draw(seed, *([Path(folder)] if draw in OF_FILES else []))
+            for one in draw(seed, Path(folder))
         ]  # fmt: skip
 
 
-def in_words(what: str, rows: list[dict[str, Any]], level: float) -> str:
+def in_words(what: str, rows: pd.DataFrame, level: float) -> str:
     """How often an interval held the truth, or a warning came."""
-    share = {key: np.array([row[key] for row in rows]) for key in rows[0] if key != "what"}
+    share, n = rows.dropna(axis=1), len(rows)
     if "came" in share:
-        return f"  {what}: in {share['came'].mean():.1%} of {len(rows)}"
-    low, high = (end / len(rows) for end in binom.interval(BAND, len(rows), level))
+        return f"  {what}: in {share['came'].mean():.1%} of {n}"
+    low, high = (end / n for end in binom.interval(BAND, n, level))
     return (
-        f"  {what}: holds in {share['holds'].mean():.1%} of {len(rows)} ({low:.1%} to {high:.1%} "
-        f"for {level:.0%}), median width {np.median(share['width']):.2%}, "
-        f"mean error {share['error'].mean():+.2%}"
+        f"  {what}: holds in {share['holds'].mean():.1%} of {n} ({low:.1%} to {high:.1%} for "
+        f"{level:.0%}), median width {share['width'].median():.2%}, mean error "
+        f"{share['error'].mean():+.2%}"
     )
 
 
-def main(names: list[str], n_draws: int | None = None, journal: Path | None = None) -> None:
+def main(
+    cases: Annotated[list[str] | None, typer.Argument()] = None,
+    n: int | None = None,
+    journal: Path | None = None,
+) -> None:
     """Draw what the journal does not have yet, and print what all draws say."""
+    if unknown := set(cases or ()) - set(CASES):
+        raise typer.BadParameter(f"{', '.join(unknown)}: there are {', '.join(CASES)}")
     kept = json.loads(journal.read_text("utf-8")) if journal and journal.exists() else {}
-    for name in names or CASES:
-        (draw, n, level), begin, of_what = CASES[name], process_time(), defaultdict(list)
-        n, done = n_draws or n, kept.setdefault(name, [])
-        for seed in range(len(done), n):
+    for name in cases or CASES:
+        (draw, n_usual, level), begin, done = CASES[name], process_time(), kept.setdefault(name, [])
+        for seed in range(len(done), n or n_usual):
             done.append(rows_of(draw, seed))
             if journal:
                 write_whole(journal, json.dumps(kept))
-        for row in (row for rows in done[:n] for row in rows):
-            of_what[row["what"]].append(row)
         print(f"{name}: {draw.__doc__} {process_time() - begin:.0f} s of CPU time")
-        print("\n".join(in_words(what, rows, level) for what, rows in of_what.items()), flush=True)
+        rows = pd.DataFrame([row for rows in done[: n or n_usual] for row in rows])
+        for what, mine in rows.groupby("what", sort=False):
+            print(in_words(str(what), mine, level), flush=True)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
-    parser.add_argument("--n", type=int, help="draws of each case")
-    parser.add_argument("--journal", type=Path, help="kept draw by draw")
-    asked = parser.parse_args()
-    if unknown := set(asked.cases) - set(CASES):
-        parser.error(f"no such case: {', '.join(unknown)}; there are {', '.join(CASES)}")
-    main(asked.cases, asked.n, asked.journal)
+    typer.run(main)

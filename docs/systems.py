@@ -25,27 +25,29 @@ from cprsim.results.words import hours, percent_number, significant, with_interv
 from cprsim.units import BANDWIDTH, SIZE, TIME
 
 DIMENSIONS = {"time": TIME, "size": SIZE, "bandwidth": BANDWIDTH}
-HELD_TO = {  # by the file of `recovery/systems/`: the tests and what they hold it to
-    "asynchronous": "`test_asynchronous.py`: CheckFreq's rule and each system's costs by hand.",
-    "node_copies": "`test_node_copies.py`: where each loads from after failures of each kind.",
-    "deltas": "`test_deltas.py`: the re-base rule, sizes and bits exactly.",
-    "levels": "`test_levels.py`: the nearest level that survives, the intervals in closed form.",
-    "just_in_time": "`test_per_step.py`: cases by hand; its break-even in the study.",
-    "per_step": "`test_per_step.py`: cases by hand.",
-    "replay": "`test_per_step.py`: cases by hand; half an interval over its speed in the study.",
+HELD_TO = {  # by the first system with the same assumptions: its tests and what they hold it to
+    "async": "`test_asynchronous.py`: CheckFreq's rule and each system's costs by hand.",
+    "dlrover-flash": "`test_node_copies.py`: where each loads from after failures of each kind.",
+    "check-n-run": "`test_deltas.py`: the re-base rule, sizes and bits exactly.",
+    "scr": "`test_levels.py`: the nearest level that survives, the intervals in closed form.",
+    "just-in-time": "`test_per_step.py`: cases by hand; its break-even in the study.",
+    "checkmate": "`test_per_step.py`: cases by hand.",
+    "fftrainer": "`test_per_step.py`: cases by hand.",
+    "swift": "`test_per_step.py`: cases by hand; half an interval over its speed in the study.",
     "torchft": "`test_leaving_out.py`: cases by hand, beside `hsdp`.",
-    "leaving_out": "`test_leaving_out.py`: cases by hand, speeds by counting.",
+    "bamboo": "`test_leaving_out.py`: cases by hand, speeds by counting.",
     "ecrec": "`test_ecrec.py`: cases by hand; its closed form in the study.",
     "gemini": "`test_gemini.py`: cases by hand; the published probabilities in the study.",
     "hsdp": "`test_hsdp.py`: cases by hand; effective time on each clock in the study.",
     "moc": "`test_moc.py`: bytes and staleness in closed form; its overhead in the study.",
     "prm": "`test_readers.py`: cases by hand.",
-    "on_notice": "`test_announced.py` and `../test_notice.py`: cases by hand.",
+    "on-notice": "`test_announced.py` and `../test_notice.py`: cases by hand.",
     "parcae": "`test_announced.py`: cases by hand.",
     "trainmover": "`test_announced.py`: cases by hand.",
     "spare": "`test_leaving_out.py`: cases by hand; failures until a loss in the study.",
     "oobleck": "`test_elastic.py`: cases by hand; the executed artifact's throughput in the study.",
     "varuna": "`test_elastic.py`: cases by hand; the executed artifact's throughput in the study.",
+    "policy": "`../../scenario/test_policy_section.py`: every other system written so.",
 }
 LITERATURE = {  # names of papers and products: what each is here, or why it is nothing
     "CPR (SCAR, MFU, SSU)": ("full", "partial", "cpr", "cpr-scar", "cpr-mfu", "cpr-ssu"),
@@ -129,25 +131,25 @@ def _here(names: tuple[str, ...]) -> str:
 
 
 def sections() -> str:
-    """A section per family, and in it what is to be said of each system and of each file."""
+    """A section per family, and in it what is to be said of each system."""
     parts = []
     for family, of_family in groupby(_listed(), key=lambda one: one.family):
         parts.append(f"### {family.value.capitalize()}")
-        for module, of_module in groupby(of_family, key=lambda one: _module(one.name)):
-            parts += _section(module, list(of_module))
+        for _, alike in groupby(of_family, key=lambda one: (one.assumptions, one.not_modelled)):
+            parts += _section(list(alike))
     return "\n" + "\n\n".join(parts) + "\n"
 
 
-def _section(module: str, entries: list[ListedPolicy]) -> Iterator[str]:
-    """What the systems of one file do, by their records, and what is said of all of them."""
+def _section(entries: list[ListedPolicy]) -> Iterator[str]:
+    """What systems of the same assumptions do, by their records, and what is said of all."""
     for one in entries:
         yield f"**`{one.name}`**: {_mechanism(one)}"
         yield "\n".join(_rules(one))
     first = entries[0]
     if first.assumptions:
         yield f"Assumed: {first.assumptions}"
-    held_to = HELD_TO.get(module, f"`test_{module}.py`: cases by hand.")
-    yield f"Held to: {held_to} Not modelled: {first.not_modelled}"
+    unmodelled = f" Not modelled: {first.not_modelled}" if first.not_modelled else ""
+    yield f"Held to: {HELD_TO[first.name]}{unmodelled}"
     for one in entries:
         if one.not_counted:
             yield f"`{one.name}`: {one.not_counted}."
@@ -173,24 +175,18 @@ def _listed() -> list[ListedPolicy]:
     return [one for one in listing(made_up_job()) if one.name in known]
 
 
-def _module(name: str) -> str:
-    return str(SYSTEMS[name].plan.__module__).rpartition(".")[2]
-
-
 def options() -> str:
     """A row per option; systems with the same options share their rows."""
-    by_options: dict[type, list[str]] = {}
+    by_options: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for name, one in _known():
-        by_options.setdefault(one.options, []).append(f"`{name}`")
-    rows = [
-        (
-            ", ".join(names) if number == 0 else "",
-            f"`{of.name}`",
-            _default(of),
-            of.metadata["words"],
+        own = tuple(
+            (f"`{of.name}`", _default(of), of.metadata["words"]) for of in fields(one.options)
         )
-        for kind, names in by_options.items()
-        for number, of in enumerate(fields(kind))
+        by_options.setdefault(own, []).append(f"`{name}`")
+    rows = [
+        (", ".join(names) if number == 0 else "", *row)
+        for alike, names in by_options.items()
+        for number, row in enumerate(alike)
     ]
     return f"\n{raw_table(('system', 'option', 'default', 'what it is'), rows)}\n"
 

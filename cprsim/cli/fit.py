@@ -204,7 +204,7 @@ def fit(
     log = read_to_fit(asked)
     pulse.doing("fitting")
     report = log.report(
-        by=by and "cause", reach=reaches, job_nodes=job_nodes, bootstrap=bootstrap, seed=seed,
+        by="cause" if by else None, reach=reaches, job_nodes=job_nodes, bootstrap=bootstrap, seed=seed,
         circle=circle,
     )  # fmt: skip
     figures: list[Path] = []

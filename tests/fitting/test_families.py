@@ -105,20 +105,9 @@ def test_what_cannot_be_fitted_says_so() -> None:
             fit(FAMILIES[name], same)
     ranking = rank(same, n_bootstrap=0)
     assert ranking.best.fit.family == "exponential"
-    assert [name for name, _ in ranking.failed] == [
-        "weibull",
-        "gamma",
-        "lognormal",
-        "piecewise",
-    ]
+    assert [name for name, _ in ranking.failed] == ["weibull", "gamma", "lognormal", "piecewise"]
     with pytest.raises(KeyError):
         ranking.best.fit.parameter("shape")
-
-
-def test_three_failures_give_wide_intervals() -> None:
-    fitted = fit(WEIBULL, lifetimes_of(np.array([3.0, 20.0, 50.0])))
-    shape = fitted.parameter("shape")
-    assert shape.high / shape.low > 4
 
 
 def test_times_that_can_not_be() -> None:
@@ -134,20 +123,14 @@ def test_times_that_can_not_be() -> None:
 
 def test_survival_curve_by_hand() -> None:
     # the textbook's way: at 1: 4 at risk, at 3: 2 at risk (2 was censored), the last one at 4
-    curve = survival_curve(
-        lifetimes_of(np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, False, True, True]))
-    )
+    observed = np.array([True, False, True, True])
+    curve = survival_curve(lifetimes_of(np.array([1.0, 2.0, 3.0, 4.0]), observed))
     assert curve.age_h.tolist() == [1, 3, 4]
     np.testing.assert_allclose(curve.survival, [0.75, 0.375, 0.0])
     np.testing.assert_allclose(curve.standard_error[0], 0.75 * math.sqrt(1 / 12))
-
-
-def test_survival_curve_with_late_entry_by_hand() -> None:
-    # at 1 only two were under observation, at 3 there were two, at 4 one
-    curve = survival_curve(
-        lifetimes_of(np.array([1.0, 3.0, 4.0]), entry_h=np.array([0.0, 2.0, 0.0]))
-    )
-    np.testing.assert_allclose(curve.survival, [0.5, 0.25, 0.0])
+    # late entry: at 1 only two were under observation, at 3 there were two, at 4 one
+    late = lifetimes_of(np.array([1.0, 3.0, 4.0]), entry_h=np.array([0.0, 2.0, 0.0]))
+    np.testing.assert_allclose(survival_curve(late).survival, [0.5, 0.25, 0.0])
 
 
 def test_ks_of_uncensored_times_is_the_usual_one() -> None:

@@ -117,14 +117,6 @@ def test_presets_are_listed_with_their_sources() -> None:
     assert {"name", "family", "mean_h", "mark", "source"} <= set(said[0])
 
 
-def test_lanl_from_one_command(failure_logs: Path) -> None:
-    file = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
-    result = call("fit", file, "--system", 2, "--bootstrap", 0, "--json")
-    families = {one["name"]: one for one in json.loads(result.stdout)["gaps"]["families"]}
-    assert f"{families['weibull']['log_likelihood']:.1f}" == "-19088.7"
-    assert f"{families['gamma']['parameters']['shape']['estimate']:.3f}" == "0.641"
-
-
 @pytest.mark.long
 def test_figures_are_drawn_of_outages_that_all_last_as_long(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)  # their ends differ by rounding so that no time lies between

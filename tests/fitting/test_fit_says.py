@@ -38,6 +38,11 @@ def test_where_every_family_is_rejected_none_fits() -> None:
     assert len(ranking.judged) == 5
     assert all(judged.p_value < P_REJECTED for judged in ranking.judged)
     assert ranking.none_fits
+    drawn_h = np.random.default_rng(4).weibull(0.6, 80)
+    one_does = rank(lifetimes_of(drawn_h), n_bootstrap=119, families=["exponential", "weibull"])
+    assert not one_does.none_fits
+    assert min(judged.p_value for judged in one_does.judged) < P_REJECTED  # the exponential is
+    assert not rank(lifetimes_of(drawn_h), n_bootstrap=0).none_fits  # nothing was tested
 
 
 def test_none_fits_is_said_wherever_the_best_is_shown(
@@ -51,14 +56,6 @@ def test_none_fits_is_said_wherever_the_best_is_shown(
     assert "gaps: none fits, every family is rejected" in said["notes"]
     assert "# none fits: of the gaps, every family's p-value is below 0.01" in said["job_fragment"]
     assert "none fits: every p is below 0.01" in call("fit", log, *judged).stdout
-
-
-def test_where_one_family_fits_nothing_of_the_kind_is_said() -> None:
-    drawn_h = np.random.default_rng(4).weibull(0.6, 80)
-    ranking = rank(lifetimes_of(drawn_h), n_bootstrap=119, families=["exponential", "weibull"])
-    assert not ranking.none_fits
-    assert min(judged.p_value for judged in ranking.judged) < P_REJECTED  # the exponential is
-    assert not rank(lifetimes_of(drawn_h), n_bootstrap=0).none_fits  # nothing was tested
 
 
 # ------------------------------------------------------------------------------- large logs, time
@@ -166,11 +163,8 @@ def test_ages_that_matter_and_are_not_known_are_warned_of(tmp_path: Path) -> Non
     for age in ("new", "unknown"):  # then they are known
         notes = json.loads(call("fit", log, *window, "--age", age, "--json").stdout)["notes"]
         assert not [note for note in notes if "ages" in note]
-
-
-def test_ages_that_do_not_matter_are_not() -> None:
     warned = sum(
         any("ages" in warning for warning in fit_trace(outages, n_bootstrap=0).warnings)
         for outages in (worn_and_replaced(seed, shape=1.0) for seed in range(10))
     )
-    assert warned <= 1
+    assert warned <= 1  # where they do not matter

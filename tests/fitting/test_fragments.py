@@ -19,22 +19,18 @@ from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
-from cprsim.fitting.fragments import (
-    correlated_fragment,
-    fragment,
-    job_fragment,
-    stretched,
-)
+from cprsim.fitting.fragments import correlated_fragment, fragment, job_fragment, stretched
 from cprsim.fitting.trace_fit import fit_trace
 from cprsim.records import Cluster, Floats, Holds, Role
 from cprsim.scenario import load_scenario
-from cprsim.scenario.cluster import ClusterSection as ClusterSection
+from cprsim.scenario.cluster import ClusterSection
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, write_log
 from tests.making import call
 
 pytestmark = pytest.mark.long
 
 Run = Callable[[str, int, float], Experiment]
+QUICK = ("--time-unit", "h", "--bootstrap", 0)
 
 
 @pytest.fixture
@@ -136,29 +132,20 @@ def test_the_bounds_are_those_of_the_schema(scenario: Run) -> None:
     def job(numbers: str) -> str:
         return f"failures: {{kind: job, role: any, {numbers}}}\n"
 
-    low_h, high_h = limits.MTBF_H
-    taken = [
-        job(f"family: exponential, mtbf: {high_h!r} h"),
-        job(f"family: gamma, mtbf: 1 h, shape: {limits.SHAPE[0]!r}"),
-        job(f"family: gamma, mtbf: 1 h, shape: {limits.SHAPE[1]!r}"),
-        job(f"family: lognormal, mtbf: 1 h, sigma: {limits.SIGMA[1]!r}"),
-        job(f"family: piecewise, ages: [0 h], hazards: [{limits.HAZARD_PER_H[0]!r} failures/h]"),
-    ]
-    refused = [
-        job(f"family: exponential, mtbf: {high_h * 1.01!r} h"),
-        job(f"family: exponential, mtbf: {low_h / 1.01!r} h"),
-        job(f"family: gamma, mtbf: 1 h, shape: {limits.SHAPE[0] / 1.01!r}"),
-        job(f"family: gamma, mtbf: 1 h, shape: {limits.SHAPE[1] * 1.01!r}"),
-        job(f"family: lognormal, mtbf: 1 h, sigma: {limits.SIGMA[1] * 1.01!r}"),
-        job(
-            f"family: piecewise, ages: [0 h], hazards: [{limits.HAZARD_PER_H[0] / 2!r} failures/h]"
-        ),
-    ]
-    for text in taken:
-        scenario(text, 4, 5.0)
-    for text in refused:
+    pieces = "family: piecewise, ages: [0 h], hazards: [{!r} failures/h]"
+    bounds = {
+        "family: exponential, mtbf: {!r} h": (limits.MTBF_H[1], 1.01),
+        "family: exponential, mtbf: {!r} h ": (limits.MTBF_H[0] * 1.01, 1 / 1.03),
+        "family: gamma, mtbf: 1 h, shape: {!r}": (limits.SHAPE[0], 1 / 1.01),
+        "family: gamma, mtbf: 1 h, shape: {!r} ": (limits.SHAPE[1], 1.01),
+        "family: lognormal, mtbf: 1 h, sigma: {!r}": (limits.SIGMA[1], 1.01),
+        pieces: (limits.HAZARD_PER_H[0], 0.5),
+    }
+    for numbers, (bound, beyond) in bounds.items():
+        if not numbers.endswith(" h "):  # so many failures are too many for any job
+            scenario(job(numbers.format(bound)), 4, 5.0)
         with pytest.raises(ScenarioError):
-            scenario(text, 4, 5.0)
+            scenario(job(numbers.format(bound * beyond)), 4, 5.0)
     for beyond in (Exponential(2e8), Gamma(0.09, 1.0), Weibull(101.0, 1.0), LogNormal(0.0, 3.71)):
         with pytest.raises(ParameterError, match="outside what a scenario takes"):
             limits.writable(beyond)
@@ -199,19 +186,7 @@ def piecewise_log() -> Outages:
 
 def test_pieces_are_scaled_to_the_share_of_the_job(scenario: Run, tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.csv", piecewise_log())
-    options = (
-        "fit",
-        log,
-        "--time-unit",
-        "h",
-        "--bootstrap",
-        0,
-        "--from",
-        0,
-        "--nodes",
-        96,
-        "--json",
-    )
+    options = ("fit", log, *QUICK, "--from", 0, "--nodes", 96, "--json")
     for n_job in (8, 10):  # unscaled they fail 12 and 9.6 times too often
         said = json.loads(call(*options, "--job-nodes", n_job).stdout)
         assert "family: piecewise" in said["job_fragment"]
@@ -251,7 +226,7 @@ def test_a_fragment_says_for_which_job_it_is(tmp_path: Path) -> None:
     log = write_log(
         tmp_path / "log.csv", gaps_on_random_nodes(np.full(90, 2.0) + np.arange(90) % 7, 30)
     )
-    options = ("fit", log, "--time-unit", "h", "--bootstrap", 0, "--nodes", 30)
+    options = ("fit", log, *QUICK, "--nodes", 30)
     whole, part = call(*options).stdout, call(*options, "--job-nodes", 6).stdout
     assert "# for a job on all 30 nodes of the log, whose share is 1" in whole
     assert "# for a job on 6 of the 30 nodes of the log: its share of the failures is 0.2;" in part
@@ -277,20 +252,7 @@ def test_nodes_that_differ_need_no_scaling(scenario: Run) -> None:
 
 def test_a_mean_beyond_all_that_was_watched_is_called_extrapolated(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.csv", extreme_lemons())
-    options = (
-        "fit",
-        log,
-        "--time-unit",
-        "h",
-        "--bootstrap",
-        0,
-        "--from",
-        0,
-        "--to",
-        2000,
-        "--nodes",
-        60,
-    )
+    options = ("fit", log, *QUICK, "--from", 0, "--to", 2000, "--nodes", 60)
     said = json.loads(call(*options, "--json").stdout)
     by_name = {one["name"]: one for one in said["uptimes"]["families"]}
     assert by_name["weibull"]["mean_h"]["estimate"] > 2000
@@ -306,14 +268,10 @@ def test_a_mean_beyond_all_that_was_watched_is_called_extrapolated(tmp_path: Pat
     table = call(*options).stdout
     assert "(extrapolated)" in table
     assert "extrapolated: beyond 2000 h, the longest time watched" in table
-
-
-def test_a_mean_within_the_log_is_not(tmp_path: Path) -> None:
-    fitted = fit_trace(
-        gaps_on_random_nodes(np.random.default_rng(1).exponential(5, 200), 4), n_bootstrap=0
-    )
-    assert "extrapolated" not in fragment(fitted, "a log")
-    assert not fitted.uptimes.lifetimes.extrapolates(20.0)
+    rng = np.random.default_rng(1)
+    known = fit_trace(gaps_on_random_nodes(rng.exponential(5, 200), 4), n_bootstrap=0)
+    assert "extrapolated" not in fragment(known, "a log")
+    assert not known.uptimes.lifetimes.extrapolates(20.0)
 
 
 # ------------------------------------------------------------------------------------- --save
@@ -325,26 +283,20 @@ def log(tmp_path: Path) -> Path:
     return write_log(tmp_path / "log.csv", log_of(at_h, 1e9, np.arange(60) % 6, 6))
 
 
-def test_the_fragment_is_saved_as_it_is_shown(log: Path, tmp_path: Path) -> None:
-    options = ("fit", log, "--time-unit", "h", "--bootstrap", 0)
+def test_the_fragment_is_saved_as_it_is_shown_to_a_new_file(log: Path, tmp_path: Path) -> None:
     saved = tmp_path / "fragment.yaml"
-    result = call(*options, "--job-nodes", 3, "--save", saved)
+    result = call("fit", log, *QUICK, "--job-nodes", 3, "--save", saved)
     assert result.exit_code == 0, result.output
-    assert saved.read_text() in result.stdout
-    assert set(yaml.safe_load(saved.read_text())) == {"failures"}
-    assert "on 3 of the 6 nodes" in saved.read_text()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["fragment.yaml", "log.csv"]
-
-
-def test_a_file_that_is_there_stays(log: Path, tmp_path: Path) -> None:
-    saved = tmp_path / "fragment.yaml"
-    saved.write_text("mine")
+    text = saved.read_text()
+    assert text in result.stdout
+    assert set(yaml.safe_load(text)) == {"failures"}
+    assert "on 3 of the 6 nodes" in text
     for path in (saved, tmp_path, tmp_path / "nowhere" / "fragment.yaml"):
-        result = call("fit", log, "--time-unit", "h", "--bootstrap", 0, "--save", path)
+        result = call("fit", log, *QUICK, "--save", path)
         assert result.exit_code == 2
         assert result.stdout == ""  # said before the work
         assert len(result.stderr.strip().splitlines()) == 1
-    assert saved.read_text() == "mine"
+    assert saved.read_text() == text
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fragment.yaml", "log.csv"]
 
 
@@ -352,7 +304,7 @@ def test_without_a_fragment_the_fit_is_shown_and_nothing_saved(tmp_path: Path) -
     # all gaps alike: no family has a maximum but the exponential, whose mean no scenario takes
     log = write_log(tmp_path / "log.csv", log_of(np.arange(5) * 1e-4, 1.0))
     saved = tmp_path / "fragment.yaml"
-    result = call("fit", log, "--time-unit", "h", "--bootstrap", 0, "--save", saved)
+    result = call("fit", log, *QUICK, "--save", saved)
     assert result.exit_code == 2
     assert "Gaps between failures" in result.stdout
     assert "--save: there is no fragment to write: no fitted family can stand" in result.stderr

@@ -1,19 +1,34 @@
-"""Fits of the real logs, to the digits that two independent computations printed."""
+"""Fits of real logs, to the digits that two independent computations printed (docs/fitting.md)."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from cprsim.failures.outages import Outages
 from cprsim.failures.traces import read_infinitehbd, read_lanl
+from cprsim.fitting.correlation import portrait_of, togetherness
 from cprsim.fitting.families import FAMILIES, Fit, fit
 from cprsim.fitting.lifetimes import Lifetimes, gaps, repair_times, uptimes
 
 LANL_FILE = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
 HBD_FILE = "infinitehbd/fault_trace.json"
 DAY, MINUTE = 24.0, 1 / 60
+DOCUMENT = Path(__file__).parents[2] / "docs" / "fitting.md"
+YEARS_2000 = ("2000-01-01", "2006-01-01")
+
+
+def documented() -> dict[str, str]:
+    """Answers by command, as the document has them."""
+    section = DOCUMENT.read_text("utf-8").split("## Known answers")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \| (.*) \|$", section, re.MULTILINE)
+    return dict(rows)
 
 
 def fits(lifetimes: Lifetimes) -> dict[str, Fit]:
@@ -25,87 +40,131 @@ def log_likelihood(fitted: Fit, unit_h: float = 1.0) -> str:
     return f"{fitted.log_likelihood + fitted.n_observed * math.log(unit_h):.1f}"
 
 
-def shape(fitted: Fit, digits: int = 3) -> tuple[str, str]:
+def short(value: float, digits: int = 3) -> str:
+    """``.738``."""
+    return f"{value:.{digits}f}".removeprefix("0")
+
+
+def shape(fitted: Fit) -> str:
     estimate = fitted.parameter("shape")
-    return f"{estimate.mean:.{digits}f}", f"{estimate.standard_error:.{digits}f}"
+    return f"{short(estimate.mean)} +- {short(estimate.standard_error)}"
 
 
-def test_lanl_system_2_all_years(failure_logs: Path) -> None:
-    lifetimes = gaps(read_lanl(failure_logs / LANL_FILE, system=2))
-    assert (lifetimes.n, lifetimes.n_zero) == (5378, 1694)
-    fitted = fits(lifetimes)
-    assert {name: log_likelihood(one) for name, one in fitted.items()} == {
-        "exponential": "-19594.8",
-        "weibull": "-19088.7",
-        "gamma": "-19171.0",
-        "lognormal": "-19402.6",
-    }
-    assert shape(fitted["weibull"]) == ("0.740", "0.008")
-    assert shape(fitted["gamma"]) == ("0.641", "0.010")
+def zero_gaps(lifetimes: Lifetimes, share: str | None = None) -> str:
+    n = lifetimes.n + lifetimes.n_zero
+    return f"{n:,} gaps, {share or f'{100 * lifetimes.n_zero / n:.1f} %'} zero"
 
 
-@pytest.mark.parametrize(
-    ("period", "weibull"),
-    [
-        (("2000-01-01", "2006-01-01"), ("0.825", "0.011")),  # from expected information: .012
-        ((None, "2000-01-01"), ("0.663", "0.011")),
-    ],
-)
-def test_lanl_system_2_by_period(
-    failure_logs: Path, period: tuple[str | None, str], weibull: tuple[str, str]
-) -> None:
-    lifetimes = gaps(read_lanl(failure_logs / LANL_FILE, system=2, period=period))
-    assert shape(fit(FAMILIES["weibull"], lifetimes)) == weibull
+def lanl(logs: Path, period: tuple[str | None, str | None] = (None, None)) -> Outages:
+    return read_lanl(logs / LANL_FILE, system=2, period=period)
 
 
-def test_lanl_node_22(failure_logs: Path) -> None:
-    outages = read_lanl(failure_logs / LANL_FILE, system=2, period=("2000-01-01", "2006-01-01"))
+def all_years(logs: Path) -> str:
+    lifetimes = gaps(lanl(logs))
+    found = fits(lifetimes)
+    likelihoods = {name: log_likelihood(one) for name, one in found.items()}
+    return (
+        f"{zero_gaps(lifetimes)}; log-likelihood Weibull {likelihoods['weibull']} (shape "
+        f"{shape(found['weibull'])}), gamma {likelihoods['gamma']} ({shape(found['gamma'])}), "
+        f"lognormal {likelihoods['lognormal']}, exponential {likelihoods['exponential']}"
+    )
+
+
+def from_2000(logs: Path) -> str:
+    outages = lanl(logs, YEARS_2000)
+    lifetimes = gaps(outages)
+    return (
+        f"{zero_gaps(lifetimes)}; Weibull {shape(fit(FAMILIES['weibull'], lifetimes))} (the other "
+        "computation prints .012, which expected information gives); per week "
+        f"{portrait_of(outages).weekly_dispersion:.2f}"
+    )
+
+
+def to_2000(logs: Path) -> str:
+    lifetimes = gaps(lanl(logs, (None, "2000-01-01")))
+    return f"{zero_gaps(lifetimes)}; Weibull {shape(fit(FAMILIES['weibull'], lifetimes))}"
+
+
+def node_22(logs: Path) -> str:
+    outages = lanl(logs, YEARS_2000)
     lifetimes = gaps(outages.where(outages.node == outages.node_names.index("2/22")))
-    assert (lifetimes.n + lifetimes.n_zero, lifetimes.n_zero) == (191, 0)
-    fitted = fits(lifetimes)
-    assert shape(fitted["weibull"]) == ("0.735", "0.041")
-    # likelihood ratio of one parameter: 3.84 would do
-    gain = fitted["weibull"].log_likelihood - fitted["exponential"].log_likelihood
-    assert 2 * gain > 30
+    found = fits(lifetimes)
+    gain = found["weibull"].log_likelihood - found["exponential"].log_likelihood
+    assert 2 * gain > 30  # likelihood ratio of one parameter: 3.84 would do
+    none = {0: "none"}.get(lifetimes.n_zero, str(lifetimes.n_zero))
+    return f"{zero_gaps(lifetimes, none)}; Weibull {shape(found['weibull'])}"
 
 
-def test_lanl_repairs(failure_logs: Path) -> None:
-    lifetimes = repair_times(read_lanl(failure_logs / LANL_FILE))
-    assert lifetimes.n_observed == 23_392
-    fitted = fits(lifetimes)
-    assert max(fitted, key=lambda name: fitted[name].log_likelihood) == "lognormal"
-    assert round(float(log_likelihood(fitted["lognormal"], MINUTE))) == -138_207
+def all_repairs(logs: Path) -> str:
+    lifetimes = repair_times(read_lanl(logs / LANL_FILE))
+    found = fits(lifetimes)
+    best = max(found, key=lambda name: found[name].log_likelihood)
+    minutes = float(log_likelihood(found[best], MINUTE))
+    times = lifetimes.duration_h[lifetimes.observed] / MINUTE
+    return (
+        f"{best} best of {lifetimes.n_observed:,} above zero: {log_likelihood(found[best])}, in "
+        f"minutes {minutes:,.0f}; mean {times.mean():.0f} min, median {np.median(times):.0f}"
+    )
 
 
-def test_infinitehbd_gaps(failure_logs: Path) -> None:
-    lifetimes = gaps(read_infinitehbd(failure_logs / HBD_FILE, n_nodes=400))
-    assert (lifetimes.n, lifetimes.n_zero) == (527, 54)
-    fitted = fits(lifetimes)
-    assert {name: log_likelihood(one) for name, one in fitted.items()} == {
-        "exponential": "-1978.4",
-        "weibull": "-1860.6",
-        "gamma": "-1856.2",
-        "lognormal": "-1942.6",
-    }
-    assert shape(fitted["gamma"]) == ("0.490", "0.025")
-    assert f"{fitted['gamma'].parameter('scale_h').mean:.1f}" == "32.1"
-    assert f"{fitted['weibull'].parameter('shape').mean:.3f}" == "0.624"
+def hbd(logs: Path) -> Outages:
+    return read_infinitehbd(logs / HBD_FILE, n_nodes=400)
 
 
-def test_infinitehbd_uptimes(failure_logs: Path) -> None:
-    lifetimes = uptimes(read_infinitehbd(failure_logs / HBD_FILE, n_nodes=400))
-    assert (lifetimes.n_observed, lifetimes.n - lifetimes.n_observed) == (582, 399)
+def hbd_gaps(logs: Path) -> str:
+    lifetimes = gaps(hbd(logs))
+    found = fits(lifetimes)
+    likelihoods = {name: log_likelihood(one) for name, one in found.items()}
+    return (
+        f"{zero_gaps(lifetimes)}; gamma {shape(found['gamma'])}, scale "
+        f"{found['gamma'].parameter('scale_h').mean:.1f} h, {likelihoods['gamma']}; Weibull "
+        f"{likelihoods['weibull']}; lognormal {likelihoods['lognormal']}; exponential "
+        f"{likelihoods['exponential']}"
+    )
+
+
+def hbd_uptimes(logs: Path) -> str:
+    lifetimes = uptimes(hbd(logs))
     assert f"{lifetimes.total_h / DAY:.0f}" == "136361"
-    fitted = fits(lifetimes)
-    assert {name: log_likelihood(one, DAY) for name, one in fitted.items()} == {
-        "exponential": "-3757.7",
-        "weibull": "-3295.4",
-        "gamma": "-3277.7",
-        "lognormal": "-3342.8",
-    }
-    weibull = fitted["weibull"]
-    assert shape(weibull) == ("0.388", "0.015")
-    assert f"{weibull.parameter('shape').clustered_error:.3f}" == "0.020"
-    assert f"{weibull.parameter('scale_h').mean / DAY:.0f}" == "329"
-    assert shape(fitted["gamma"]) == ("0.326", "0.014")
-    assert f"{fitted['gamma'].parameter('scale_h').mean / DAY:.0f}" == "1457"
+    found = fits(lifetimes)
+    days = [log_likelihood(found[n], DAY) for n in ("gamma", "weibull", "lognormal", "exponential")]
+    weibull, gamma = found["weibull"], found["gamma"]
+    scales = [one.parameter("scale_h").mean / DAY for one in (weibull, gamma)]
+    return (
+        f"{lifetimes.n_observed} ended, {lifetimes.n - lifetimes.n_observed} censored; Weibull "
+        f"{shape(weibull)} (clustered {short(weibull.parameter('shape').clustered_error)}), scale "
+        f"{scales[0]:,.0f} days; gamma {shape(gamma)}, {scales[1]:,.0f} days; in days {days[0]} "
+        f"(gamma), {', '.join(days[1:])}"
+    )
+
+
+def hbd_groups(logs: Path) -> str:
+    outages = hbd(logs)
+    drawn, sizes = portrait_of(outages), Counter(togetherness(outages).larger.tolist())
+    (first, n), *rest = sorted(sizes.items())
+    groups = ", ".join([f"groups of {first}: {n}", *(f"{size}: {n}" for size, n in rest)])
+    return (
+        f"worst 40 servers: {100 * drawn.concentration:.1f} % of the {outages.n_outages} faults; "
+        f"per week {drawn.weekly_dispersion:.2f}; {groups}"
+    )
+
+
+ANSWERS: dict[str, Callable[[Path], str]] = {
+    "`LANL --system 2`": all_years,
+    "`LANL --system 2 --from 2000-01-01 --to 2006-01-01`": from_2000,
+    "`LANL --system 2 --to 2000-01-01`": to_2000,
+    "`LANL --system 2 --from 2000-01-01 --to 2006-01-01 --node 2/22`": node_22,
+    "`LANL --format lanl` (repairs)": all_repairs,
+    "`InfiniteHBD --nodes 400` (gaps)": hbd_gaps,
+    "`InfiniteHBD --nodes 400` (up-times)": hbd_uptimes,
+    "`InfiniteHBD --nodes 400`": hbd_groups,
+}
+
+
+def test_every_row_of_the_document_has_a_rerun() -> None:
+    assert list(documented()) == list(ANSWERS)
+
+
+@pytest.mark.parametrize("command", ANSWERS)
+def test_a_row_says_what_a_rerun_gives(failure_logs: Path, command: str) -> None:
+    assert ANSWERS[command](failure_logs) == documented()[command]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from math import exp, sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
-from matplotlib.figure import Figure
 
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble
@@ -15,14 +16,16 @@ from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import with_mean
 from cprsim.failures.presets import PRESETS, preset
 from cprsim.failures.replay import Replay
-from cprsim.failures.traces import read_infinitehbd
+from cprsim.failures.traces import read_infinitehbd, read_lanl
+from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.fragments import correlated_fragment, fragment, job_fragment
+from cprsim.fitting.lifetimes import gaps
 from cprsim.fitting.trace_fit import TraceFit, fit_trace, verdict
-from cprsim.plots.fit import fit_figures
-from cprsim.plots.save import save_figure
 from cprsim.records import Cluster, Holds, Role
 from cprsim.scenario import load_scenario
 from tests.failures.tidy import read_tidy
+from tests.fitting.logs import log_of, write_log
+from tests.making import call
 
 
 def log(folder: Path, rows: list[tuple[str, float, float]]) -> Path:
@@ -78,18 +81,6 @@ def test_the_correlated_fragment_is_the_fit_in_a_scenario(fitted: TraceFit, tmp_
     assert read.watched_h == pytest.approx(meant.watched_h, rel=1e-4)
 
 
-def test_piecewise_gaps_can_be_written(tmp_path: Path) -> None:
-    rng = np.random.default_rng(5)
-    late = rng.exponential(40.0, 300) + 30  # nothing for 30 h: no smooth family has that
-    starts = np.cumsum(np.where(rng.random(300) < 0.5, rng.exponential(1.0, 300), late))
-    rows = [("a", float(at), float(at)) for at in starts]
-    fitted = fit_trace(read_tidy(log(tmp_path, rows), time_unit="h"), n_bootstrap=0)
-    section = yaml.safe_load(fragment(fitted, "a log"))["failures"]
-    assert section["family"] == "piecewise"
-    assert section["ages"][0] == "0 h"
-    assert len(section["ages"]) == len(section["hazards"]) == 5
-
-
 def test_groups_repairs_and_trend_are_reported(fitted: TraceFit) -> None:
     assert fitted.together.larger.tolist() == [2] * 10
     assert fitted.repairs.ranking is not None
@@ -100,46 +91,27 @@ def test_groups_repairs_and_trend_are_reported(fitted: TraceFit) -> None:
     assert fitted.correlated.shocks.sizes == (2,)
 
 
-@pytest.mark.long
-def test_figures_of_a_fit_are_drawn_the_same_each_time(fitted: TraceFit, tmp_path: Path) -> None:
-    figures = fit_figures(fitted)
-    assert list(figures) == ["gaps", "uptimes", "repairs", "failures"]
-    assert all(isinstance(draw(), Figure) for draw in figures.values())
-    drawn = [
-        save_figure(fit_figures(fitted)["gaps"](), tmp_path / name, ("svg",))[0].read_bytes()
-        for name in ("a", "b")
-    ]
-    assert drawn[0] == drawn[1]
-
-
-def test_one_node_only(tmp_path: Path) -> None:
-    rng = np.random.default_rng(2)
-    starts = np.cumsum(rng.exponential(50.0, 30))
-    outages = read_tidy(log(tmp_path, [("a", s, s + 1) for s in starts]), time_unit="h")
-    fitted = fit_trace(outages, n_bootstrap=0)
-    assert fitted.uptimes.ranking is not None
-    assert fitted.uptimes.ranking.best.fit.mean.low < 50 < fitted.uptimes.ranking.best.fit.mean.high
-
-
-def test_three_failures_only(tmp_path: Path) -> None:
-    rows = [("a", 0.0, 1.0), ("b", 30.0, 31.0), ("a", 90.0, 95.0)]
-    fitted = fit_trace(read_tidy(log(tmp_path, rows), time_unit="h"), n_bootstrap=0)
-    assert fitted.gaps.ranking is not None
-    by_name = {judged.fit.family: judged.fit for judged in fitted.gaps.ranking.judged}
-    mean = by_name["exponential"].mean
+def test_logs_of_one_node_and_of_three_failures(tmp_path: Path) -> None:
+    starts = np.cumsum(np.random.default_rng(2).exponential(50.0, 30))
+    for rows in (
+        [("a", s, s + 1) for s in starts],
+        [("a", 0.0, 1.0), ("b", 30.0, 31.0), ("a", 90.0, 95.0)],
+    ):
+        fitted = fit_trace(read_tidy(log(tmp_path, rows), time_unit="h"), n_bootstrap=0)
+        assert fitted.gaps.ranking is not None
+        by_name = {judged.fit.family: judged.fit for judged in fitted.gaps.ranking.judged}
+        mean = by_name["exponential"].mean
+        assert mean.low < 50 < mean.high
     assert mean.high / mean.low > 10
     assert any("only 2 gaps" in warning for warning in fitted.warnings)
 
 
-def test_zero_gaps_only(tmp_path: Path) -> None:
+def test_what_is_all_the_same_is_said(tmp_path: Path) -> None:
     rows = [(name, 5.0, 6.0) for name in "abcd"]
     outages = read_tidy(log(tmp_path, rows), time_unit="h", period=(5, 105))
     with pytest.raises(ParameterError, match=r"its 4 failure\(s\) all begin at the same"):
         fit_trace(outages, n_bootstrap=0)
-
-
-def test_repairs_that_differ_by_rounding_alone(tmp_path: Path) -> None:
-    rows = [(f"n{i % 5}", i * 1.37, i * 1.37 + 1) for i in range(200)]
+    rows = [(f"n{i % 5}", i * 1.37, i * 1.37 + 1) for i in range(200)]  # but for rounding
     fitted = fit_trace(read_tidy(log(tmp_path, rows), time_unit="h"), n_bootstrap=0)
     assert fitted.repairs.ranking is not None
     assert "piecewise" in [name for name, _ in fitted.repairs.ranking.failed]
@@ -178,6 +150,38 @@ def test_what_befalls_a_node_that_is_down_changes_nothing(tmp_path: Path) -> Non
     assert outages.notes[-1] == f"{merged}, merged into the outage under way"
 
 
+def poisson_log(seed: int, rate_per_h: float, window_h: float, n_nodes: int = 20):  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(seed)
+    at_h = np.sort(rng.random(rng.poisson(rate_per_h * window_h)) * window_h)
+    node = rng.integers(n_nodes, size=len(at_h))
+    return log_of(at_h, window_h, node, n_nodes, 1e-3, given=True)
+
+
+def test_the_verdict_is_the_jobs_share_of_the_failures_with_an_interval() -> None:
+    log = poisson_log(1, 0.05, 4000.0)
+    said = verdict(fit_trace(log, n_bootstrap=0), 5)
+    n = log.n_outages
+    assert said.mtbf_h.mean == pytest.approx(4000 / n * 20 / 5)
+    assert said.mtbf_h.low <= said.mtbf_h.mean * exp(-1.96 / sqrt(n)) * 1.001
+    assert said.mtbf_h.low < 80 < said.mtbf_h.high
+    assert said.sentences[0].startswith("A job on 5 of the 20 nodes meets a failure every ")
+    assert f"from {n} failures" in said.sentences[1]
+
+
+def test_the_verdict_opens_the_output_and_names_what_does_not_fit(tmp_path: Path) -> None:
+    path = write_log(tmp_path / "log.csv", poisson_log(2, 0.05, 2000.0))
+    shown = call("fit", path, "--time-unit", "h", "--bootstrap", 0)
+    assert shown.stdout.startswith("A job on 20 of the 20 nodes meets a failure every ")
+    third = shown.stdout.splitlines()[2]
+    assert (
+        "does not say how many nodes there are, when it begins and when it ends: that is inferred"
+        in third
+    )
+    said = json.loads(call("fit", path, "--time-unit", "h", "--bootstrap", 0, "--json").stdout)
+    assert said["verdict"]["sentences"][2] == third
+    assert said["verdict"]["low_h"] < said["verdict"]["mtbf_of_job_h"] < said["verdict"]["high_h"]
+
+
 def test_infinitehbd_as_a_whole(failure_logs: Path) -> None:
     outages = read_infinitehbd(failure_logs / "infinitehbd/fault_trace.json", n_nodes=400)
     fitted = fit_trace(outages, n_bootstrap=19)
@@ -194,28 +198,18 @@ def test_infinitehbd_as_a_whole(failure_logs: Path) -> None:
     assert section["shocks"]["nodes"] == 400
 
 
-@pytest.mark.parametrize("one", PRESETS, ids=lambda one: one.name)
-def test_presets_are_simulable_and_say_where_they_come_from(one: object) -> None:
-    named = preset(one.name)  # type: ignore[attr-defined]
-    assert named is one
-    assert named.distribution.mean_h == pytest.approx(named.mean_h)
-    assert named.source
-    assert named.note
-
-
-def test_presets_have_the_rates_of_their_sources() -> None:
-    # 6.50 failures per 1000 node-days
-    assert preset("kokolis-rsc1").mean_h == pytest.approx(24_000 / 6.5)
+def test_presets_are_simulable_and_say_where_they_come_from() -> None:
+    for one in PRESETS:
+        assert preset(one.name).distribution.mean_h == pytest.approx(one.mean_h)
+        assert one.source
+        assert one.note
+    assert preset("kokolis-rsc1").mean_h == pytest.approx(24_000 / 6.5)  # 6.50 in 1000 node-days
     assert preset("llama3").mean_h == pytest.approx(3.093, abs=1e-3)
     with pytest.raises(ParameterError, match="there is no preset 'crp'; there are cpr-frequent"):
         preset("crp")
 
 
 def test_fitted_presets_are_what_the_logs_say(failure_logs: Path) -> None:
-    from cprsim.failures.traces import read_lanl
-    from cprsim.fitting.families import FAMILIES, fit
-    from cprsim.fitting.lifetimes import gaps
-
     hbd = read_infinitehbd(failure_logs / "infinitehbd/fault_trace.json", n_nodes=400)
     file = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
     lanl = read_lanl(file, system=2, period=("2000-01-01", "2006-01-01"))
