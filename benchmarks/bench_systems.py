@@ -59,6 +59,7 @@ def systems() -> dict[str, Policy]:
         load=COSTS.load,
         reschedule=COSTS.reschedule,
         step_h=STEP_H,
+        replicas=len(CLUSTER.slots(ROLE)),
         state_bytes=100 * GB,
         node_bytes_per_h=50 * GB * 3600.0,
         remote_bytes_per_h=5 * GB * 3600.0,
@@ -70,7 +71,7 @@ def systems() -> dict[str, Policy]:
         "moc": {"experts": 16, "saved_each": 4, "every": 0.5, "snapshot": 0.003, "persist": 0.1},
         "hsdp": {"group": 2},
         "oobleck": {},
-        "varuna": {"every_steps": 36},
+        "varuna": {"every": 36 * STEP_H},
     }
     return {
         "full": as_system(full, COSTS, CLUSTER),

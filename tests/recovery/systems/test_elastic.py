@@ -13,7 +13,7 @@ from cprsim.recovery.legal import require_legal
 from cprsim.recovery.pieces import elastic_of
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
-from cprsim.recovery.systems import SYSTEMS, oobleck, varuna
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.simulate.blocks import BlockDraws, SystemRan, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
@@ -57,7 +57,7 @@ def ran(
 def test_oobleck_loses_the_step_in_hand_and_goes_on_at_the_speed_of_those_left() -> None:
     facts = facts_of(0.25, n_nodes=4)
     options = SYSTEMS["oobleck"].options(throughput=(8.0, 4.0, 2.0), reconfigure=0.5)
-    policy = oobleck.plan(facts, options, "oobleck")
+    policy = SYSTEMS["oobleck"].plan(facts, options, "oobleck")
     failures = [ScopedFailure(1.125, (2,), 0, (inf,)), ScopedFailure(3.125, (0,), 0, (inf,))]
     costs = ran(facts, policy, failures, 6.0).costs
     # 1.125 h at full speed, back to 1; .5 h; from 1.625 on at half of it, so that 1.75 h are done
@@ -72,7 +72,7 @@ def test_oobleck_loses_the_step_in_hand_and_goes_on_at_the_speed_of_those_left()
 
 def test_oobleck_stands_still_below_its_table_and_takes_nodes_back() -> None:
     facts = facts_of(0.25, n_nodes=2, reschedule=Constant(0.25))
-    policy = oobleck.plan(
+    policy = SYSTEMS["oobleck"].plan(
         facts, SYSTEMS["oobleck"].options(throughput=(1.0,), reconfigure=0.5), "oobleck"
     )
     costs = ran(facts, policy, [ScopedFailure(1.0625, (1,), 0, (2.0,))], 5.0).costs
@@ -89,7 +89,7 @@ def test_oobleck_without_any_node_left_goes_back_to_a_save_or_the_start(
     every: float | None, kept_h: float
 ) -> None:
     facts = facts_of(0.25, n_nodes=2, save_stall=Constant(0.0), mtbf_h=inf)
-    policy = oobleck.plan(facts, SYSTEMS["oobleck"].options(every=every), "oobleck")
+    policy = SYSTEMS["oobleck"].plan(facts, SYSTEMS["oobleck"].options(every=every), "oobleck")
     both = ScopedFailure(1.375, (0, 1), 0, (0.5, 0.5))
     costs = ran(facts, policy, [both], 4.0).costs
     hours = dict(zip(costs.parts, costs.hours[0], strict=True))
@@ -100,7 +100,7 @@ def test_oobleck_without_any_node_left_goes_back_to_a_save_or_the_start(
 def test_a_process_that_fails_leaves_oobleck_no_slower() -> None:
     facts = facts_of(0.25, n_nodes=4, scopes=(PROCESS,))
     options = SYSTEMS["oobleck"].options(reconfigure=0.25, grows="at once")
-    policy = oobleck.plan(facts, options, "oobleck")
+    policy = SYSTEMS["oobleck"].plan(facts, options, "oobleck")
     costs = ran(facts, policy, [ScopedFailure(1.125, (2,), 0, (inf,))], 4.0, (PROCESS,)).costs
     assert costs.useful_h[0] == pytest.approx(4.0 - 0.125 - 2 * 0.25)
 
@@ -108,7 +108,7 @@ def test_a_process_that_fails_leaves_oobleck_no_slower() -> None:
 def test_varuna_goes_back_to_its_last_save() -> None:
     facts = facts_of(0.125, n_nodes=4, save_stall=Constant(0.25))
     options = SYSTEMS["varuna"].options(throughput=(8.0, 4.0), every=8 * 0.125, restart=0.5)
-    policy = varuna.plan(facts, options, "varuna")
+    policy = SYSTEMS["varuna"].plan(facts, options, "varuna")
     costs = ran(facts, policy, [ScopedFailure(2.0, (3,), 0, (inf,))], 6.0).costs
     hours = dict(zip(costs.parts, costs.hours[0], strict=True))
     # 1 h, a save, .75 h that are lost, a restart; 3.5 h at half speed less a save
@@ -120,7 +120,7 @@ def test_varuna_goes_back_to_its_last_save() -> None:
 
 def test_varuna_restarts_in_the_jobs_rescheduling_and_load_unless_it_is_told() -> None:
     facts = facts_of(0.125, n_nodes=4, reschedule=Constant(0.25), load=Constant(0.5))
-    policy = varuna.plan(facts, SYSTEMS["varuna"].options(), "varuna")
+    policy = SYSTEMS["varuna"].plan(facts, SYSTEMS["varuna"].options(), "varuna")
     costs = ran(facts, policy, [ScopedFailure(0.5, (3,), 0, (inf,))], 6.0).costs
     hours = dict(zip(costs.parts, costs.hours[0], strict=True))
     assert (hours["reschedule"], hours["load"]) == (0.25, 0.5)
@@ -138,7 +138,7 @@ def test_nodes_that_leave_together_are_taken_back_one_by_one() -> None:
     options = SYSTEMS["oobleck"].options(
         throughput=(8.0, 6.0, 4.0, 2.0), reconfigure=0.25, grows="at once"
     )
-    policy = oobleck.plan(facts, options, "oobleck")
+    policy = SYSTEMS["oobleck"].plan(facts, options, "oobleck")
     failures = [ScopedFailure(1.0, (0,), 0, (2.0,)), ScopedFailure(2.0, (1, 2), 0, (1.5, 3.0))]
     costs = ran(facts, policy, failures, 6.0).costs
     hours = dict(zip(costs.parts, costs.hours[0], strict=True))
@@ -172,7 +172,7 @@ def test_a_node_that_is_back_is_taken_in_at_once_at_the_next_loss_or_at_a_time()
 def test_the_next_loss_takes_nodes_in_with_its_own_reconfiguration() -> None:
     facts = facts_of(0.25, n_nodes=4)
     options = SYSTEMS["oobleck"].options(throughput=(8.0, 6.0, 4.0), reconfigure=0.25)
-    policy = oobleck.plan(facts, options, "oobleck")
+    policy = SYSTEMS["oobleck"].plan(facts, options, "oobleck")
     # 1 h; a reconfiguration; 1.75 h at 6/8 (.0625 h of a step are lost); another, after which one
     # is missing still; 2.75 h at 6/8, though the second node is back as well
     failures = [ScopedFailure(1.0, (0,), 0, (0.5,)), ScopedFailure(3.0, (1,), 0, (0.5,))]
@@ -185,6 +185,6 @@ def test_the_next_loss_takes_nodes_in_with_its_own_reconfiguration() -> None:
 def test_a_job_that_stands_still_takes_a_node_in_at_once() -> None:
     facts = facts_of(0.25, n_nodes=2)
     options = SYSTEMS["oobleck"].options(throughput=(1.0,), reconfigure=0.0)
-    policy = oobleck.plan(facts, options, "oobleck")
+    policy = SYSTEMS["oobleck"].plan(facts, options, "oobleck")
     costs = ran(facts, policy, [ScopedFailure(1.0, (1,), 0, (2.0,))], 6.0).costs
     assert costs.useful_h[0] == pytest.approx(4.0)
