@@ -204,8 +204,8 @@ def fit(
     log = read_to_fit(asked)
     pulse.doing("fitting")
     report = log.report(
-        by="cause" if by else None, reach=reaches, job_nodes=job_nodes, bootstrap=bootstrap, seed=seed,
-        circle=circle,
+        by="cause" if by else None, reach=reaches, job_nodes=job_nodes, bootstrap=bootstrap,
+        seed=seed, circle=circle,
     )  # fmt: skip
     figures: list[Path] = []
     if out:

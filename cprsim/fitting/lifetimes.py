@@ -217,13 +217,17 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
         kept &= ~is_first
     competed = ~(last | ended)
     until_h[competed] = end_h[competed]
-    entry_h = np.where(is_first, (enters_h - born_h)[node], 0.0)
-    renewed_h = begin_h - entry_h
+    entry_h = None
+    if outages.lives is not None:
+        entry_h = np.where(is_first, (enters_h - born_h)[node], 0.0)
+        begin_h -= entry_h
+    end_h -= begin_h  # since the renewal, as all columns are
+    until_h -= begin_h
     return lifetimes_of(
-        (end_h - renewed_h)[kept],
+        end_h[kept],
         ended[kept],
-        entry_h=entry_h[kept],
-        limit_h=(until_h - renewed_h)[kept],
+        entry_h=None if entry_h is None else entry_h[kept],
+        limit_h=until_h[kept],
         unit=node[kept],
         competed=competed[kept],
     )
