@@ -12,7 +12,7 @@ from cprsim.codec import FieldMark
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.estimate import Estimate
 from cprsim.fleets.cells import priced
-from cprsim.fleets.options import Axes, Option, prices_of, run_options, saving, varied
+from cprsim.fleets.options import Axes, FleetOption, prices_of, run_options, saving, varied
 from cprsim.records import Floats
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.results.store import PointStore
@@ -36,7 +36,7 @@ class FleetDecision:
 
 def decide(
     loaded: LoadedScenario,
-    options: Sequence[Option],
+    options: Sequence[FleetOption],
     axes: Axes,
     workers: Workers,
     store: PointStore,
@@ -89,14 +89,16 @@ def decide(
     )
 
 
-def _eligible(loaded: LoadedScenario, able: Sequence[Option]) -> list[Option]:
+def _eligible(loaded: LoadedScenario, able: Sequence[FleetOption]) -> list[FleetOption]:
     """The options that leave no shard stale, or whose entry says how much of that is accepted."""
     entries = loaded.scenario.recovery
     accepted = {one.name for one in entries if one.target_pls is not None and not one.assumed}
     return [one for one in able if one.strategy in accepted or not one.statistics["pls"].mean > 0.0]
 
 
-def contenders(able: Sequence[Option], best: Option, present: Option, axes: Axes) -> list[Option]:
+def contenders(
+    able: Sequence[FleetOption], best: FleetOption, present: FleetOption, axes: Axes
+) -> list[FleetOption]:
     """The options that could be the cheapest if something were otherwise.
 
     The best, the present, the best of each strategy, and the neighbours of the best on each axis.
@@ -108,7 +110,7 @@ def contenders(able: Sequence[Option], best: Option, present: Option, axes: Axes
     return list(found.values())[:MOST_CONTENDERS]
 
 
-def _are_neighbours(one: Option, other: Option, axes: Axes) -> bool:
+def _are_neighbours(one: FleetOption, other: FleetOption, axes: Axes) -> bool:
     if one.strategy != other.strategy or not (one.where and other.where):
         return False
     mine, others = (
@@ -144,7 +146,7 @@ class Knee:
     at_end: bool  # whether the cheapest is the last that was tried, so that more may be better
 
 
-def knees(options: Sequence[Option], axes: Axes) -> tuple[Knee, ...]:
+def knees(options: Sequence[FleetOption], axes: Axes) -> tuple[Knee, ...]:
     """The knee of each strategy's curve of spares, where spares are what is varied alone."""
     key = "fleet.spares"
     if list(axes) != [key]:

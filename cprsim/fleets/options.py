@@ -52,7 +52,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class FleetOption:
     """A strategy at some values, mean over its histories; costs and node-hours are per month."""
 
     name: str  # ``full at spares 8``
@@ -71,7 +71,7 @@ class Option:
 
 def option_of(
     where: Mapping[str, Plain], strategy: str, cells: tuple[FleetCell, ...], prices: Prices | None
-) -> Option:
+) -> FleetOption:
     """What the histories of a strategy at some values come to."""
     costs = tuple(priced(cell, prices) for cell in cells)
     bills = [one.bill.cents for one in costs if one.bill is not None]
@@ -81,7 +81,7 @@ def option_of(
     ]
     cents = {part: round(value) for part, value in _mean_by_part(bills).items()}
     at = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in where.items())
-    return Option(
+    return FleetOption(
         name=f"{strategy} at {at}" if at else strategy,
         strategy=strategy,
         where=where,
@@ -115,7 +115,7 @@ def _statistic(cells: Sequence[FleetCell], name: str) -> Estimate:
     return Estimate(values[0], float(low), float(high), len(n_jobs), How.QUANTILES)
 
 
-def saving(base: Option, other: Option) -> Estimate:
+def saving(base: FleetOption, other: FleetOption) -> Estimate:
     """What the other option costs less per month, paired: both meet the same failures."""
     each = np.array([a.cost - b.cost for a, b in zip(base.priced, other.priced, strict=True)])
     if len(each) > 1:
@@ -165,7 +165,7 @@ def run_options(
     option: str = "--over",
     on_progress: Callable[[int, int], None] | None = None,
     strategies: Sequence[Sequence[int]] | None = None,
-) -> list[Option]:
+) -> list[FleetOption]:
     """Simulate every strategy at every point; point after point, in the scenario's order.
 
     Parameters

@@ -7,7 +7,7 @@ from functools import partial
 
 from cprsim.fleets.cells import USEFUL
 from cprsim.fleets.folder import FleetResult
-from cprsim.fleets.options import Option
+from cprsim.fleets.options import FleetOption
 from cprsim.plots.axes import OVERHEAD_LABEL, words_of_key
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
@@ -30,7 +30,7 @@ def fleet_charts(result: FleetResult) -> dict[str, Chart]:
     return charts
 
 
-def shown_options(result: FleetResult) -> list[Option]:
+def shown_options(result: FleetResult) -> list[FleetOption]:
     """Those of the scenario's own values, and the best."""
     own = [one for one in result.options if one.where == result.options[0].where]
     best = result.option(result.decision.best)
@@ -54,7 +54,7 @@ def _bars(result: FleetResult) -> Chart:
     )
 
 
-def _parts(result: FleetResult, options: list[Option], names: tuple[str, ...]) -> Panel:
+def _parts(result: FleetResult, options: list[FleetOption], names: tuple[str, ...]) -> Panel:
     by_option, (scale, what) = [result.parts(one) for one in options], _unit(result)
     parts = dict.fromkeys(part for values in by_option for part in values if part != USEFUL)
     stacks = tuple(

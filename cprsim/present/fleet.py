@@ -10,7 +10,7 @@ from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.fleets.cells import STATISTICS, USEFUL
 from cprsim.fleets.deciding import Knee
 from cprsim.fleets.folder import ABOUT, FleetResult
-from cprsim.fleets.options import Option
+from cprsim.fleets.options import FleetOption
 from cprsim.plots.chart import Chart
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.fleet import fleet_charts, shown_options
@@ -121,7 +121,7 @@ def _options(result: FleetResult, most: int | None = None) -> Table:
     )
 
 
-def _statistics(one: Option) -> list[Cell]:
+def _statistics(one: FleetOption) -> list[Cell]:
     cells = [_statistic(name, one.statistics[name]) for name in STATISTICS]
     if one.finished:
         return cells
@@ -140,11 +140,11 @@ def _statistic(name: str, interval: Estimate) -> Cell:
     return Cell(text, brief(interval.mean))
 
 
-def _in_order(result: FleetResult) -> list[Option]:
+def _in_order(result: FleetResult) -> list[FleetOption]:
     """Strategy by strategy, along the axes; the scenario's own values first if no axis has them."""
     along = {key: list(values) for key, values in result.axes.items()}
 
-    def place(one: Option) -> tuple[int, ...]:
+    def place(one: FleetOption) -> tuple[int, ...]:
         return tuple(values.index(one.where[key]) if one.where else -1
                      for key, values in along.items())  # fmt: skip
 
@@ -204,7 +204,7 @@ def heading(result: FleetResult) -> str:
 def energy(result: FleetResult) -> list[str]:
     """Energy and carbon of the options that are shown, per month."""
 
-    def carbon(one: Option) -> str:
+    def carbon(one: FleetOption) -> str:
         known = not isnan(one.carbon_kg)
         return f", {significant(one.carbon_kg / 1000)} t of CO2" if known else ""
 
@@ -254,11 +254,11 @@ def recommendation(result: FleetResult) -> list[str]:
     return [*sentences, *sensitivity_sentences(decision.sensitivity)]
 
 
-def _pls(one: Option) -> str:
+def _pls(one: FleetOption) -> str:
     return f"a job's PLS is {significant(100 * one.statistics['pls'].mean)} % on average"
 
 
-def _total(result: FleetResult, one: Option) -> str:
+def _total(result: FleetResult, one: FleetOption) -> str:
     if result.has_money:
         return shown(one.cost, result.currency or "")
     return f"{significant(one.cost)} node-hours"

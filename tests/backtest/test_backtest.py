@@ -20,6 +20,7 @@ from cprsim.experiments.pipeline import replay, simulate
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
 from cprsim.present.backtest import backtest_as_json, backtest_blocks
+from cprsim.present.ledger import ledger_blocks
 from cprsim.present.terminal import show
 from cprsim.records import Clock
 from tests.history.exporting import exported, write_events
@@ -198,7 +199,9 @@ def test_joint_draws_are_told_in_money_and_beside_the_hours(histories) -> None:
     plain = backtest_as_json(BacktestedLogs(found, advised, ()))["money"]
     assert plain["n_draws"] == sum(plain["cheapest_in"].values()) == 20
     out = StringIO()
-    show(Console(file=out, width=80), backtest_blocks(BacktestedLogs(found, advised, ())))
+    console = Console(file=out, width=80, force_terminal=True, color_system=None)
+    show(console, backtest_blocks(BacktestedLogs(found, advised, ())))
+    show(console, ledger_blocks(jobs, ()))
     assert max(map(len, out.getvalue().splitlines())) <= 80
     words = " ".join(out.getvalue().split())
     assert f"{drawn.cheapest_in[drawn.best]} of 20 joint draws of what the logs do not say" in words

@@ -664,21 +664,6 @@ def elastic(n_spares: int | None, *captures: Capture, regroup_h: float = 1.0) ->
     return job_of(8.0, grow, tiers=tiers, captures=captures, n_spares=n_spares, elastic=shrinks)
 
 
-def test_a_job_that_shrank_stops_to_grow_when_its_node_is_there() -> None:
-    job = elastic(0)
-    played = run(job, failure(2.0, 0, repair_h=(2.0,)))
-    assert told(played) == [
-        "0 started",
-        "2 failed 0",
-        "2 stage wait",
-        "4 stage regroup",
-        "5 back 0",
-        "5 resumed",
-        "10 finished",
-    ]
-    assert parts(job, played.outcome) == {"regroup": 1.0, "degraded": 1.0}
-
-
 def test_a_save_goes_on_while_the_job_stops_to_grow() -> None:
     job = elastic(0, saves("remote", 2.75, 1.0))
     played = run(job, failure(2.0, 0, repair_h=(2.0,)))
@@ -699,36 +684,6 @@ def test_a_save_goes_on_while_the_job_stops_to_grow() -> None:
 
 
 # --------------------------------------------------------------------------- ends
-
-
-def test_at_its_horizon_a_job_has_finished_with_the_work_that_it_has_done() -> None:
-    capture = saves("remote", 4.0, 0.5)
-    job = job_of(8.0, AGAIN, tiers=(remote(),), captures=(capture,), horizon_h=6.5)
-    played = run(job, failure(6.5, 0))
-    assert told(played) == [
-        "0 started",
-        "4 save started remote",
-        "4.5 save committed remote",
-        "6.5 finished",
-    ]
-    outcome = played.outcome
-    assert (outcome.finished, outcome.wall_h, outcome.useful_h) == (True, 6.5, 6.0)
-    assert outcome.n_failures == 0
-
-
-def test_work_that_is_lost_for_good_is_not_done() -> None:
-    """Back from 6 to the content 4 at 6.5; 1.5 h of 2 are done again at the horizon."""
-    job = job_of(
-        20.0,
-        rule("all", stage("reschedule", 1.0), sources=("remote",)),
-        AGAIN,
-        tiers=(remote(),),
-        captures=(saves("remote", 4.0, 0.5),),
-        horizon_h=9.0,
-    )
-    outcome = run(job, failure(6.5, 0)).outcome
-    assert (outcome.finished, outcome.wall_h, outcome.useful_h) == (True, 9.0, 5.5)
-    assert parts(job, outcome) == {"lost": 2.0, "save": 0.5, "reschedule": 1.0}
 
 
 def test_a_job_whose_work_is_all_lost_at_its_horizon_has_not_finished() -> None:

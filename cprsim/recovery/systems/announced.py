@@ -183,15 +183,15 @@ def trainmover(facts: JobFacts, o: Any, name: str) -> Policy:
 SYSTEMS = (
     System(
         "on-notice", "saves when a failure is announced, besides at an interval",
-        "spot and preemptible nodes; no figure of a paper",
-        options("", {"every": BESIDES}), on_notice,
-        interval="every", family=Family.AFTERWARDS, cited="spot nodes", runs_as="Lightning, Orbax",
+        "spot and preemptible nodes; no figure of a paper", options("", {"every": BESIDES}),
+        on_notice, interval="every", family=Family.AFTERWARDS, cited="spot nodes",
+        runs_as="Lightning, Orbax",
     ),
     System(
         "parcae", "work is moved away from nodes that are announced to go, before they do",
         "Parcae (Duan et al. 2024, NSDI): mechanism recalled",
-        options("throughput grows", MIGRATING), parcae, interval="every",
-        family=Family.AFTERWARDS, cited="NSDI'24", mark=Provenance.RECALLED,
+        options("throughput grows", MIGRATING), parcae, interval="every", family=Family.AFTERWARDS,
+        cited="NSDI'24", mark=Provenance.RECALLED,
     ),
     System(
         "trainmover",

@@ -349,12 +349,11 @@ def growing(facts: JobFacts, o: Any) -> tuple[Stage, ...]:
 SYSTEMS = (
     _system(
         "bamboo", "each pipeline stage is computed on its neighbour too, which takes over",
-        "Thorpe et al. 2023 (NSDI): mechanism recalled; no table of throughput known",
-        "NSDI'23", options(f"{LEAVING} tax"), bamboo,
+        "Thorpe et al. 2023 (NSDI): mechanism recalled; no table of throughput known", "NSDI'23",
+        options(f"{LEAVING} tax"), bamboo,
     ),
     _system(
-        "lazarus",
-        "several copies of each expert; lost nodes are left out while one copy remains",
+        "lazarus", "several copies of each expert; lost nodes are left out while one copy remains",
         "Lazarus 2024: reconfiguration published, mechanism recalled; copies assumed", "Lazarus",
         options(LEAVING, {"copies": COPIES_NEEDED}, reconfigure=RECONFIGURE_H), lazarus,
         (("copies", 2),),
@@ -377,11 +376,9 @@ SYSTEMS = (
         cited="ICML'26", mark=Provenance.RECALLED,
     ),
     System(
-        "varuna",
-        "saves every few steps; the job starts again in another shape on the nodes left",
+        "varuna", "saves every few steps; the job starts again in another shape on the nodes left",
         "Athlur et al. 2022 (EuroSys): mechanism recalled; interval, restart and throughput of the "
-        "executed artifact of Oobleck",
-        options("throughput unit_nodes grows", RESTARTING), varuna, interval="every",
-        family=Family.ELASTIC, cited="EuroSys'22", mark=Provenance.RECALLED,
+        "executed artifact of Oobleck", options("throughput unit_nodes grows", RESTARTING), varuna,
+        interval="every", family=Family.ELASTIC, cited="EuroSys'22", mark=Provenance.RECALLED,
     ),
 )  # fmt: skip

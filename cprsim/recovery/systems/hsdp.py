@@ -112,10 +112,9 @@ SYSTEMS = (
         "hsdp",
         "fault-tolerant HSDP: the other replica groups go on without the struck one, which copies "
         "from a peer and joins again",
-        "Salpekar et al. 2026: mechanism and stall published; backstop assumed",
-        OPTIONS, hsdp, interval="backstop", family=Family.REPLICAS, cited="FT-HSDP",
-        mark=Provenance.PUBLISHED, runs_as="torchft, TorchTitan",
-        not_counted=SMALLER_BATCHES,
+        "Salpekar et al. 2026: mechanism and stall published; backstop assumed", OPTIONS, hsdp,
+        interval="backstop", family=Family.REPLICAS, cited="FT-HSDP", mark=Provenance.PUBLISHED,
+        runs_as="torchft, TorchTitan", not_counted=SMALLER_BATCHES,
     ),
     System(
         "torchft",

@@ -175,10 +175,14 @@ def _system(
 
 
 SYSTEMS = (
-    _system("scr", "SCR", "saves on local disks, with a partner, and on the file system", stalling),
+    _system(
+        "scr", "SCR", "saves on local disks, with a partner, and on the file system", stalling,
+    ),
     _system(
         "fti", "FTI", "as SCR, with a Reed-Solomon code over groups of nodes", stalling,
         "disk data parity encoding",
     ),
-    _system("veloc", "VeloC", "saves on local disks, copied on to partner and file system", veloc),
+    _system(
+        "veloc", "VeloC", "saves on local disks, copied on to partner and file system", veloc,
+    ),
 )  # fmt: skip

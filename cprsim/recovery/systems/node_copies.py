@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import exp
 from typing import Any
 
@@ -213,68 +214,57 @@ def standbys(n_lost: float, p_enough: float) -> int:
     return n
 
 
-def _system(
-    name: str, summary: str, source: str, cited: str, mark: Provenance, options: type[Any],
-    how: CopiesPreset, **more: Any,
-) -> System:  # fmt: skip
-    return System(
-        name, summary, source, options, how.plan, interval="every", family=Family.MEMORY,
-        cited=cited, mark=mark, **more,
-    )  # fmt: skip
-
-
+_near = partial(System, interval="every", family=Family.MEMORY)
 DISK = (("disk", "10 GB/s"),)
 SYSTEMS = (
-    _system(
+    _near(
         "dlrover-flash", "saves in each node's own host memory, which outlives the processes",
-        "DLRover flash checkpoint: mechanism recalled", "DLRover", Provenance.RECALLED,
-        options(SAVES), CopiesPreset(Medium.HOST),
+        "DLRover flash checkpoint: mechanism recalled", options(SAVES),
+        CopiesPreset(Medium.HOST).plan, cited="DLRover", mark=Provenance.RECALLED,
         runs_as="DLRover Flash Checkpoint",
     ),
-    _system(
+    _near(
         "ml-flashpoint", "saves in host memory, each on a pair of neighbouring nodes",
-        "ml-flashpoint: mechanism recalled", "ml-flashpoint", Provenance.RECALLED,
-        options(f"{SAVES} copies"), CopiesPreset(Medium.HOST, "group"),
+        "ml-flashpoint: mechanism recalled", options(f"{SAVES} copies"),
+        CopiesPreset(Medium.HOST, "group").plan, cited="ml-flashpoint", mark=Provenance.RECALLED,
         runs_as="ml-flashpoint",
     ),
-    _system(
+    _near(
         "transom", "saves cached in host memory, each on its node and the next one",
-        "TRANSOM: 20 x faster saves published, mechanism recalled", "TRANSOM",
-        Provenance.RECALLED, options(f"{SAVES} copies"), CopiesPreset(Medium.HOST, "ring"),
+        "TRANSOM: 20 x faster saves published, mechanism recalled", options(f"{SAVES} copies"),
+        CopiesPreset(Medium.HOST, "ring").plan, cited="TRANSOM", mark=Provenance.RECALLED,
     ),
-    _system(
-        "reft",
-        "snapshots in host memory that training hides, with a parity per group of nodes",
-        "REFT: mechanism recalled, groups assumed", "REFT", Provenance.RECALLED,
-        options(SAVES, {"group": PARITY_GROUP}),
-        CopiesPreset(Medium.HOST, "parity", hidden=True),
+    _near(
+        "reft", "snapshots in host memory that training hides, with a parity per group of nodes",
+        "REFT: mechanism recalled, groups assumed", options(SAVES, {"group": PARITY_GROUP}),
+        CopiesPreset(Medium.HOST, "parity", hidden=True).plan, cited="REFT",
+        mark=Provenance.RECALLED,
     ),
-    _system(
+    _near(
         "byterobust",
         "saves in host memory in each step, across groups; warm standbys replace nodes",
-        "ByteRobust (SOSP 2025): mechanism and pool secondary, wake assumed", "SOSP'25",
-        Provenance.SECONDARY, options(f"{SAVES} copies", STANDBYS),
-        CopiesPreset(Medium.HOST, "across", hidden=True, each_step=True),
+        "ByteRobust (SOSP 2025): mechanism and pool secondary, wake assumed",
+        options(f"{SAVES} copies", STANDBYS),
+        CopiesPreset(Medium.HOST, "across", hidden=True, each_step=True).plan, cited="SOSP'25",
+        mark=Provenance.SECONDARY,
     ),
-    _system(
+    _near(
         "nvrx-local", "saves on nodes' disks, each on a clique of nodes that fail apart",
-        "NVIDIA Resiliency Extension, documentation of local checkpoints: published", "NVRx",
-        Provenance.PUBLISHED, options(f"{SAVES} disk copies"),
-        CopiesPreset(Medium.SSD, "across"), needs=DISK, runs_as="NVRx local checkpoints",
+        "NVIDIA Resiliency Extension, documentation of local checkpoints: published",
+        options(f"{SAVES} disk copies"), CopiesPreset(Medium.SSD, "across").plan, cited="NVRx",
+        mark=Provenance.PUBLISHED, needs=DISK, runs_as="NVRx local checkpoints",
     ),
-    _system(
-        "fastpersist",
-        "written from the device to the node's disks; training hides it for a step",
-        "FastPersist: up to 116 x faster writes recalled, mechanism recalled", "FastPersist",
-        Provenance.RECALLED, options("every remote_every disk"),
-        CopiesPreset(Medium.SSD, hidden=True), needs=DISK,
+    _near(
+        "fastpersist", "written from the device to the node's disks; training hides it for a step",
+        "FastPersist: up to 116 x faster writes recalled, mechanism recalled",
+        options("every remote_every disk"), CopiesPreset(Medium.SSD, hidden=True).plan,
+        cited="FastPersist", mark=Provenance.RECALLED, needs=DISK,
         runs_as="DeepSpeed (FastPersist)",
     ),
-    _system(
-        "pmem",
-        "written from the device to persistent memory, which outlives a node's restart",
+    _near(
+        "pmem", "written from the device to persistent memory, which outlives a node's restart",
         "checkpoints in hybrid memory (near CXL, DRAM and PMem): as fields, recalled",
-        "hybrid memory", Provenance.RECALLED, options("every remote_every disk"),
-        CopiesPreset(Medium.PMEM), needs=DISK,
+        options("every remote_every disk"), CopiesPreset(Medium.PMEM).plan, cited="hybrid memory",
+        mark=Provenance.RECALLED, needs=DISK,
     ),
 )  # fmt: skip

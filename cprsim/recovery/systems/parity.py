@@ -170,15 +170,15 @@ SYSTEMS = (
         "ecrec",
         "parity of the embedding shards, up to date in every step; lost shards are rebuilt while "
         "the job goes on",
-        "Liu et al. 2021 and PVLDB 2023: mechanism and speed published; backstop assumed",
-        ECREC, ecrec, interval="backstop", family=Family.PARITY, cited="PVLDB'23",
+        "Liu et al. 2021 and PVLDB 2023: mechanism and speed published; backstop assumed", ECREC,
+        ecrec, interval="backstop", family=Family.PARITY, cited="PVLDB'23",
         mark=Provenance.PUBLISHED,
     ),
     System(
         "prm", "readers rebuild the training data that a lost one held, some of it approximated",
-        "PRM (IWQoS 2022): savings published in its abstract, mechanism recalled",
-        PRM, prm, interval="every", family=Family.PARITY, cited="IWQoS'22",
-        mark=Provenance.RECALLED, needs=(("rebuild", "9 min"),),
+        "PRM (IWQoS 2022): savings published in its abstract, mechanism recalled", PRM, prm,
+        interval="every", family=Family.PARITY, cited="IWQoS'22", mark=Provenance.RECALLED,
+        needs=(("rebuild", "9 min"),),
         not_counted="what approximated samples cost in accuracy is not priced",
     ),
 )  # fmt: skip
