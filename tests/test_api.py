@@ -7,7 +7,6 @@ import inspect
 import json
 import subprocess
 import sys
-import tomllib
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -164,12 +163,6 @@ def test_every_function_says_what_it_takes_and_raises() -> None:
         assert [one for one in inspect.signature(function).parameters if one not in said] == []
 
 
-def test_the_types_are_shipped() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    assert project["tool"]["setuptools"]["package-data"]["cprsim"] == ["py.typed"]
-    assert (ROOT / "cprsim" / "py.typed").is_file()
-
-
 # --------------------------------------------------------------------------- scenarios
 
 
@@ -266,11 +259,6 @@ def test_an_argument_that_can_t_be_is_refused_by_its_name(
         getattr(cprsim, name)(**asked)
 
 
-def test_a_log_that_can_t_be_is_refused_by_its_parameter() -> None:
-    with pytest.raises(ParameterError, match=r"^logs: None should be a valid string$"):
-        cprsim.ledger("x", None)  # type: ignore[arg-type]
-
-
 def test_a_bound_stands_once_for_python_and_the_shell() -> None:
     with pytest.raises(ParameterError, match="equal to 400"):
         cprsim.backtest("x", recovery="full", draws=401)
@@ -321,15 +309,6 @@ def test_a_run_is_what_the_command_makes(made: cprsim.Run, tmp_path: Path) -> No
         cprsim.read(tmp_path / "ours")
 
 
-def test_a_precision_is_a_share_or_per_cent() -> None:
-    over = {"failures.mtbf": ["10 h", "20 h"]}
-    names = {
-        cprsim.sweep(small_scenario(), over, precision=one, workers=1)._made.path.name
-        for one in (0.2, "20 %")
-    }
-    assert len(names) == 1
-
-
 def test_nothing_is_kept_unless_a_folder_is_named(tmp_path: Path) -> None:
     run = cprsim.run(small_scenario(), replay=3)
     lies = run._made.path
@@ -341,19 +320,6 @@ def test_nothing_is_kept_unless_a_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="neither a number nor one of"):
         cprsim.run(small_scenario(), replay="best", folder=tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_finished_folder_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
-    first = cprsim.run(small_scenario(), replications=3, folder=tmp_path)
-    assert first.folder is not None
-    written = (first.folder / "manifest.json").stat().st_mtime_ns
-    again = cprsim.run(small_scenario(), replications=3, folder=tmp_path)
-    assert again.folder == first.folder
-    assert (first.folder / "manifest.json").stat().st_mtime_ns == written
-    (first.folder / "job.json").write_text("{}")
-    with pytest.warns(UserWarning, match=r"job\.json differs from its digest; it is made anew"):
-        cprsim.run(small_scenario(), replications=3, folder=tmp_path)
 
 
 def test_two_runs_are_compared(made: cprsim.Run, tmp_path: Path) -> None:
@@ -469,39 +435,6 @@ def test_a_fit_has_intervals_and_a_section_that_runs(tmp_path: Path) -> None:
         cprsim.fit(tmp_path / "none.csv")
 
 
-def racks_that_fail(folder: Path) -> Path:
-    """Four racks of three nodes: disks of nodes, power of racks, twice as often from hour 3,000."""
-    rng = np.random.default_rng(2)
-    rows = []
-    for _ in range(160):
-        at, node = 4500 * rng.uniform() ** 0.7, int(rng.integers(12))
-        struck = range(node - node % 3, node - node % 3 + 3) if rng.uniform() < 0.3 else [node]
-        cause = "power" if len(struck) == 3 else "disk"
-        rows += [
-            f"n{one},{at + 0.001 * one:.4f},{at + 1:.4f},{cause},r{one // 3}" for one in struck
-        ]
-    path = folder / "racks.csv"
-    path.write_text("\n".join(["node,start,end,cause,rack", *rows]) + "\n", "utf-8")
-    return path
-
-
-def test_a_fit_takes_a_log_apart_as_the_command_does(tmp_path: Path) -> None:
-    path = racks_that_fail(tmp_path)
-    fitted = cprsim.fit(
-        path, time_unit="h", bootstrap=0, together="1 min", by="cause", reach={"power": "rack"}
-    )
-    saved = tmp_path / "saved.yaml"
-    printed = call("fit", path, "--time-unit", "h", "--bootstrap", "0", "--together", "1 min",
-                   "--by", "cause", "--reach", "power=rack", "--save", saved)  # fmt: skip
-    assert printed.exit_code == 0, printed.output
-    assert fitted.fragment == saved.read_text("utf-8")
-    assert fitted.failures["kind"] in {"correlated", "job"}
-    assert fitted.scopes
-    assert set(fitted.apart["cause"]) == {"disk", "power"}
-    with pytest.raises(ParameterError, match="reach: goes with by cause"):
-        cprsim.fit(path, time_unit="h", reach={"power": "rack"})
-
-
 def test_a_ledger_books_the_hours_of_a_job(tmp_path: Path) -> None:
     log = events.JobLog(tmp_path / "log.jsonl", job=EVIL)
     for step in range(40):
@@ -514,31 +447,6 @@ def test_a_ledger_books_the_hours_of_a_job(tmp_path: Path) -> None:
     assert EVIL not in booked._repr_html_()
     with pytest.raises(ParameterError, match="at least one log"):
         cprsim.ledger()
-
-
-ATTEMPTS = """job,start,end,last_step,last_saved_step,step_seconds
-j,0,10,3400,3000,10
-j,10.5,20,6000,5800,10
-j,20.4,31,9000,8900,10
-j,31.5,40,11000,,10
-"""
-
-
-def test_failures_of_jobs_are_replayed_under_other_systems(tmp_path: Path) -> None:
-    log = tmp_path / "attempts.csv"
-    log.write_text(ATTEMPTS)
-    found = cprsim.backtest(
-        log, recovery="{strategy: full, name: often, interval: 1 h}", draws=3, time_unit="h",
-        overrides={"costs.save": "10 s"}, saves_every="3 h",
-    )  # fmt: skip
-    assert found.table["system"].tolist() == ["as it ran", "often"]
-    assert found.table["overhead_h_low"].le(found.table["overhead_h_high"]).all()
-    assert found.recommended in found.advice
-    assert f"Run {found.recommended}:" in found._repr_html_()
-    with pytest.raises(ParameterError, match="recovery: name at least one system"):
-        cprsim.backtest(log, recovery=[], time_unit="h", saves_every="3 h")
-    with pytest.raises(ParameterError, match="nonsense"):
-        cprsim.backtest(log, recovery="nonsense", time_unit="h", saves_every="3 h")
 
 
 def test_a_scenario_is_made_of_the_logs_of_jobs(tmp_path: Path) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 import unicodedata
 from datetime import UTC, datetime
-from io import StringIO
 from pathlib import Path
 
 import pandas as pd
@@ -16,7 +14,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import cprsim
 from cprsim.foreign import (
     MOST_DIGITS,
     json_printable,
@@ -26,9 +23,6 @@ from cprsim.foreign import (
     read_json,
     spreadsheet_cell,
 )
-from cprsim.reproduce import runner
-from cprsim.reproduce.summary import Summary, TargetRow
-from cprsim.reproduce.verdicts import Finding, Verdict
 from cprsim.results import Identity
 from cprsim.results.folder import ResultTarget, write_csv
 from cprsim.sweeps.folder import SHOWN, SweepResult, write_sweep
@@ -62,11 +56,6 @@ BEYOND = {
 }  # fmt: skip
 
 
-def test_what_can_be_printed_stays_as_it_is() -> None:
-    text = "ü ± × – 東京 🚀 \t and\n a second line, C:\\x1b"
-    assert printable(text) == text
-
-
 @given(st.text(alphabet=st.characters(exclude_categories=("Cs",))))
 @example(HOSTILE)
 def test_json_for_a_terminal_reads_back_the_same(text) -> None:
@@ -93,13 +82,6 @@ def test_numbers_and_words_stay_as_they_are(cell) -> None:
     assert spreadsheet_cell(cell) == cell
 
 
-@given(st.text())
-def test_no_cell_begins_as_a_formula_unless_it_is_a_number(text) -> None:
-    cell = spreadsheet_cell(text)
-    if cell.startswith(tuple("=+-@\t\r")):
-        float(cell)
-
-
 def test_a_table_as_csv_quotes_cells_and_headings_and_keeps_numbers(tmp_path) -> None:
     frame = pd.DataFrame(
         {"name": [*FORMULAS, "full", None], "=n": range(-6, 6), "x": [-0.5] * 11 + [float("-inf")]}
@@ -118,16 +100,6 @@ def test_no_cell_can_end_its_row(tmp_path) -> None:
     assert b"\r" not in content
     with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
         assert [row[0] for row in csv.reader(file)] == ["name", r"a\r=1", r"\r=1", "a\n=1"]
-
-
-def test_a_table_without_formulas_is_written_as_ever(tmp_path) -> None:
-    frame = pd.DataFrame(
-        {"name": ["full", None], "n": [1, -2], "x": [0.1, None], "b": [True, False]}
-    )
-    write_csv(frame, tmp_path / "a.csv")
-    text = StringIO()
-    frame.to_csv(text, index=False, lineterminator="\n")
-    assert (tmp_path / "a.csv").read_text("utf-8") == text.getvalue()
 
 
 @pytest.mark.parametrize("text", ["1" * 401, "-" + "1" * 401, "[" + "9" * 5000 + "]"])
@@ -174,24 +146,3 @@ def test_the_table_of_a_sweep_runs_nothing(tmp_path) -> None:
     assert "-1.0" in cells
     assert not [cell for cell in cells if cell != "-1.0" and cell.startswith(tuple("=+-@\t\r"))]
     assert list(result.table["accuracy.curve"]) == list(FORMULAS)  # the table itself is exact
-
-
-def test_the_comparisons_of_a_paper_run_nothing(tmp_path) -> None:
-    rows = tuple(
-        TargetRow(text, text, text, text, "", 1.0, 1.0, 1.0, Verdict(Finding.CONSISTENT))
-        for text in FORMULAS
-    )
-    runner._write(tmp_path, Summary("t", "q", rows, (), (), ()))
-    cells = cells_of(tmp_path / "comparisons.csv")
-    assert not [cell for cell in cells if cell.startswith(tuple("=+-@\t\r"))]
-
-
-def test_csvs_are_written_in_few_places_only() -> None:
-    package = Path(cprsim.__file__).parent
-    writing = {
-        path.relative_to(package).as_posix()
-        for path in package.rglob("*.py")
-        if re.search(r"\.to_csv\(|csv\.writer|csv\.DictWriter", path.read_text("utf-8"))
-    }
-    numbers_and_names_of_strategies = {"measuring/elsewhere.py", "torch/injector.py"}
-    assert writing - numbers_and_names_of_strategies == {"results/folder.py"}

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import json
-import os
 import re
 import subprocess
 import sys
 import tomllib
-from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -18,11 +15,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
-DECISIONS = sorted((ROOT / "docs" / "adr").glob("0*.md"))
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LARGEST_BYTES = 600_000
-VAGUE_NAMES = {"util", "utils", "helper", "helpers", "manager", "managers", "misc", "data"}
-WRAPPED = {"Fit", "Fleet", "Scenario", "Selection", "Sweep"}
 
 # Written in pieces, so that this file is no example of what it looks for.
 MACHINE_PATHS = re.compile(
@@ -94,26 +88,6 @@ def test_no_file_names_a_path_of_one_machine() -> None:
     assert found == []
 
 
-def test_every_module_is_named_for_its_subject() -> None:
-    modules = [path for path in tracked() if path.suffix == ".py"]
-    parts = {part for path in modules for part in path.relative_to(ROOT).with_suffix("").parts}
-    assert parts.isdisjoint(VAGUE_NAMES)
-
-
-def test_a_class_name_stands_once_in_the_package() -> None:
-    """Answers of `cprsim.api` may have the name of the record that they wrap."""
-    names = {True: Counter[str](), False: Counter[str]()}
-    for path, text in texts(".py"):
-        if path.is_relative_to(ROOT / "cprsim"):
-            in_api = path.is_relative_to(ROOT / "cprsim" / "api")
-            tree = ast.parse(text)
-            names[in_api].update(n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef))
-    assert len(names[False]) > 700
-    for in_api, counted in names.items():
-        assert not {name: n for name, n in counted.items() if n > 1}, in_api
-    assert names[True].keys() & names[False].keys() <= WRAPPED
-
-
 def test_results_are_not_kept_in_the_repository() -> None:
     kept = {path.relative_to(ROOT / "results").parts[0] for path in tracked() if in_results(path)}
     assert kept <= {
@@ -154,28 +128,6 @@ def test_every_document_is_in_the_index() -> None:
     assert {page for page in pages if f"({page})" not in index} == set()
 
 
-def test_every_decision_is_in_the_list_of_decisions() -> None:
-    folder = ROOT / "docs" / "adr"
-    listed = LINK.findall((folder / "README.md").read_text("utf-8"))
-    assert sorted(path.name for path in folder.glob("0*.md")) == sorted(listed)
-
-
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "docs" / "adr").glob("0*.md")), ids=lambda p: p.stem
-)
-def test_a_decision_says_why_and_how_it_would_be_seen_to_be_wrong(path: Path) -> None:
-    titles = HEADING.findall(path.read_text("utf-8"))
-    needed = ["Context", "Decision", "Rejected", "How we would notice that it was wrong"]
-    assert [title for title in titles if title in needed] == needed
-
-
-def test_the_nomenclature_defines_every_record() -> None:
-    defined = (ROOT / "docs" / "nomenclature.md").read_text("utf-8")
-    tree = ast.parse((ROOT / "cprsim" / "records.py").read_text("utf-8"))
-    records = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
-    assert {name for name in records if f"`{name}`" not in defined} == set()
-
-
 # --------------------------------------------------------------------------- the commands
 
 
@@ -197,14 +149,6 @@ def test_the_makefile_has_every_target_that_the_documents_name() -> None:
     named = commands_of(documents, "make")
     assert {"demo", "test", "check"} <= named
     assert named <= set(targets)
-
-
-def test_ci_runs_the_commands_that_contributing_names() -> None:
-    script = ROOT / ".ci" / "run"
-    commands = re.findall(r"^make [a-z]+$", script.read_text("utf-8"), re.MULTILINE)
-    assert commands == ["make demo", "make check", "make oracle"]
-    assert all(command in contributing() for command in commands)
-    assert os.access(script, os.X_OK)
 
 
 # --------------------------------------------------------------------------- the set-up

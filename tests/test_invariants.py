@@ -71,19 +71,6 @@ def test_engines_stop_a_job_that_comes_back_to_the_same_instant_at_the_same_fail
     assert (events.wall_h < 2400).any(), "none was stopped for want of progress"
 
 
-def test_the_scenarios_cover_what_they_should() -> None:
-    trees = [drawn(number) for number in range(N_SCENARIOS)]
-    assert {tree["failures"]["kind"] for tree in trees} == {
-        "job", "node", "correlated", "injected", "trace"
-    }  # fmt: skip
-    assert {tree["failures"].get("clock") for tree in trees} >= {"progress", "uptime", "wall"}
-    strategies = [entry["strategy"] for tree in trees for entry in tree["recovery"]]
-    assert set(strategies) == {"none", *SAVING}
-    assert sum("spares" in tree["cluster"] for tree in trees) >= 20
-    assert sum("sync" in tree for tree in trees) >= 20
-    assert sum("background" in tree["costs"]["save"] for tree in trees) >= 20
-
-
 def check(outcome: Outcome) -> None:
     """Every replication of every strategy."""
     rows = replication_rows(outcome)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import lzma
 from pathlib import Path
 
 import pytest
 
 from cprsim.errors import ScenarioError
 from cprsim.scenario import load_scenario
-from tests.making import SCENARIOS, call, small_scenario
+from tests.making import call, small_scenario
 
 SECRET = "hunter2"
 LONG = "x" * 70 + SECRET  # a value at fault is cut before its end
@@ -89,37 +88,15 @@ def test_a_foreign_file_is_refused_without_a_word_of_it(tmp_path, monkeypatch, r
         assert SECRET not in called.stderr, (name, called.stderr)
 
 
-def test_a_compressed_foreign_file_neither(tmp_path) -> None:
-    path = tmp_path / "key.csv.xz"
-    path.write_bytes(lzma.compress(KEY.encode()))
-    called = call("fit", path)
-    assert called.exit_code == 2
-    assert SECRET not in called.stderr
-
-
-def test_a_click_log_neither(tmp_path) -> None:
-    scenario = tmp_path / "a.yaml"
-    text = (SCENARIOS / "quickstart.yaml").read_text("utf-8")
-    for name in (*EVERYWHERE, "binary"):
-        (tmp_path / name).write_text(FOREIGN[name], "utf-8")
-        scenario.write_text(f"{text}\nkernel: {{clicks: {{file: {name}}}}}\n", "utf-8")
-        called = call("train", scenario, "--out", tmp_path)
-        assert called.exit_code == 2, (name, called.output, called.exception)
-        assert SECRET not in called.stderr, (name, called.stderr)
-
-
 # ------------------------------------------------------------------------- variables
 
 TRACE = "failures: {{kind: trace, format: tidy, file: '{file}'}}"
-CLICKS = "kernel: {{clicks: {{file: '{file}'}}}}"
 
 
-def asking(folder: Path, file: str, section: str = TRACE) -> Path:
+def asking(folder: Path, file: str) -> Path:
     path = folder / "asking.yaml"
-    text = small_scenario()
-    if section is TRACE:
-        text = "\n".join(line for line in text.splitlines() if not line.startswith("failures"))
-    path.write_text(f"{text}\n{section.format(file=file)}\n", "utf-8")
+    lines = [line for line in small_scenario().splitlines() if not line.startswith("failures")]
+    path.write_text("\n".join([*lines, TRACE.format(file=file), ""]), "utf-8")
     return path
 
 
@@ -152,20 +129,3 @@ def test_a_variable_of_ours_is_replaced(tmp_path, monkeypatch) -> None:
 def test_a_variable_of_ours_that_is_not_set_is_named(tmp_path) -> None:
     with pytest.raises(ScenarioError, match="CPRSIM_NOWHERE is not set"):
         load_scenario(asking(tmp_path, "${CPRSIM_NOWHERE}/log.csv"))
-
-
-def test_a_click_log_asks_for_variables_of_ours_only(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("SECRET_TOKEN", SECRET)
-    called = call("train", asking(tmp_path, "${SECRET_TOKEN}", CLICKS), "--out", tmp_path)
-    assert called.exit_code == 2
-    assert "begin with CPRSIM_" in called.stderr
-    assert SECRET not in called.stderr
-
-
-def test_no_other_place_reads_the_environment_for_a_scenario(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("SECRET_TOKEN", SECRET)
-    path = tmp_path / "a.yaml"
-    path.write_text(small_scenario().replace("name: small", "name: x${SECRET_TOKEN}"), "utf-8")
-    with pytest.raises(ScenarioError) as error:
-        load_scenario(path)
-    assert SECRET not in str(error.value)

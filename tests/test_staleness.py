@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, isnan, sqrt
+from math import inf, sqrt
 
 import numpy as np
 import pytest
@@ -20,8 +20,6 @@ from cprsim.records import (
 )
 from cprsim.recovery.policy import Elastic, Policy, Reverts, Rule
 from cprsim.staleness import (
-    STRATEGIES,
-    MeanLoss,
     Metric,
     Replicate,
     Response,
@@ -133,12 +131,6 @@ def test_samples_whose_loss_helps_are_not_taken_for_a_gain():
     assert [numbers.tolist() for numbers in line.predict(np.array([-0.1]))] == [[0.0], [0.0]]
 
 
-def test_between_two_points_lies_a_line():
-    loss, error = BENT.predict(np.array([0.05, 0.2]))
-    assert loss == pytest.approx([0.0005, 0.003])
-    assert error == pytest.approx([0.0001, 0.0003])
-
-
 def test_an_extrapolation_errs_to_loss_where_the_last_points_flatten():
     flat = Response(
         "mfu", Metric.AUC, np.array([0, 0.1, 0.2]), np.array([0, 2.0, 2.0]), np.zeros(3)
@@ -157,17 +149,6 @@ def test_the_noise_of_simulation_and_of_measurement_add_up():
     assert high - 2.0 == pytest.approx(2.0 - low)
 
 
-def test_a_quantile_is_students():
-    assert MeanLoss(1.0, 0.5, 4.0).quantile(0.975) == pytest.approx(1.0 + 0.5 * 2.7764451)
-    assert MeanLoss(1.0, 0.5).quantile(0.975) == pytest.approx(1.0 + 0.5 * 1.9599640)
-
-
-def test_one_job_has_a_loss_and_no_interval():
-    found = mean_loss(np.array([0.3]), np.array([0.1]), inf)
-    assert found.mean == 0.3
-    assert all(isnan(end) for end in found.interval())
-
-
 # --------------------------------------------------------------------------- whose response
 
 
@@ -178,21 +159,6 @@ def test_each_policy_has_the_response_of_how_it_saves():
     assert strategy_key(policy(fresher)) == "round-robin+"
     assert strategy_key(policy(does=OnFailure.ROLL_BACK)) is None
     assert strategy_key(policy(does=OnFailure.RESTART)) is None
-
-
-@pytest.mark.parametrize("does", [OnFailure.ROLL_BACK, OnFailure.RESTART])
-def test_who_keeps_no_stale_shard_loses_nothing_at_all(does: OnFailure):
-    found = curve().predict(policy(does=does), Metric.AUC, THREE, jobs(0, 1, 2), USEFUL_H)
-    assert found is not None
-    assert found.loss.tolist() == [0.0, 0.0, 0.0]
-    assert found.mean() == MeanLoss(0.0, 0.0, inf)
-    assert found.mean().interval() == (0.0, 0.0)
-
-
-def test_what_was_not_measured_is_not_predicted():
-    measured = curve(BENT)
-    assert measured.predict(policy(), Metric.LOG_LOSS, THREE, jobs(0, 1, 2), USEFUL_H) is None
-    assert measured.of_policy(policy(SubSaves("mfu")), Metric.AUC) is None
 
 
 @pytest.mark.parametrize(
@@ -313,52 +279,11 @@ responses = st.lists(
 )
 
 
-@given(rows, rows, responses)
-def test_portions_of_losses_add_up_row_by_row(one, other, response):
-    replications = np.arange(5)
-    both = response.weighted_pls(losses(*one, *other), replications, USEFUL_H, 2.0)
-    parts = [
-        response.weighted_pls(losses(*some), replications, USEFUL_H, 2.0) for some in (one, other)
-    ]
-    assert both == pytest.approx(parts[0] + parts[1])
-
-
-@given(rows, responses)
-def test_what_other_jobs_lose_changes_nothing_for_a_job(rows, response):
-    measured, all_of_them = curve(response), jobs(*range(5))
-    together = measured.predict(policy(), Metric.AUC, losses(*rows), all_of_them, USEFUL_H)
-    for replication in {row[0] for row in rows}:
-        mine = losses(*(row for row in rows if row[0] == replication))
-        alone = measured.predict(policy(), Metric.AUC, mine, jobs(replication), USEFUL_H)
-        assert alone.loss[0] == pytest.approx(together.loss[replication])
-        assert alone.beyond[0] == together.beyond[replication]
-
-
 @given(responses, st.lists(st.floats(0, 5), min_size=2, max_size=10))
 def test_who_loses_more_samples_loses_no_less_accuracy(response, weighted):
     loss, error = response.predict(np.sort(weighted))
     assert (np.diff(loss) >= -1e-12).all()
     assert (np.diff(error) >= -1e-12).all()
-
-
-@given(responses)
-def test_who_loses_no_sample_loses_no_accuracy(response):
-    loss, error = response.predict(np.zeros(3))
-    assert loss.tolist() == error.tolist() == [0.0, 0.0, 0.0]
-
-
-@given(
-    st.sampled_from(STRATEGIES),
-    st.floats(1e-4, 1.0),
-    st.floats(1e-6, 0.1),
-    st.floats(0.01, 1.0),
-    st.floats(0, 3.0),
-)
-def test_a_straight_response_is_a_slope_everywhere(strategy, slope, error, most, weighted):
-    line = Response.linear(strategy, Metric.LOG_LOSS, (slope, error), most)
-    loss, standard_error = line.predict(np.array([weighted]))
-    assert loss[0] == pytest.approx(slope * weighted)
-    assert standard_error[0] == pytest.approx(error * weighted)
 
 
 # --------------------------------------------------------------------------- replicates
@@ -387,8 +312,3 @@ def test_a_prediction_errs_by_what_its_replicates_differ():
     assert found.standard_error == pytest.approx(jackknife_error(by_each))
     assert found.error_of_mean() == pytest.approx(jackknife_error(by_each.mean(axis=1)))
     assert found.error_of_mean() <= found.standard_error.mean()
-
-
-def test_what_is_lost_of_a_metric_is_said_as_people_say_it() -> None:
-    labels = [metric.loss_label for metric in (Metric.AUC, Metric.LOG_LOSS, Metric("ndcg"))]
-    assert labels == ["AUC loss", "log-loss rise", f"{Metric('ndcg').label} loss"]

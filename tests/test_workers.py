@@ -57,18 +57,10 @@ def test_every_task_comes_back_once_with_its_number(workers: Workers) -> None:
     assert sorted(found) == [(n, n * n) for n in range(20)]
 
 
-def test_nothing_to_do_is_done_at_once() -> None:
-    assert list(run_each(square, [], TWO)) == []
-
-
 def test_tasks_run_elsewhere_with_one_blas_thread_each() -> None:
     found = [result for _, result in run_each(whoami, range(8), TWO)]
     assert os.getpid() not in {pid for pid, _ in found}
     assert {threads for _, there in found for threads in there} == {1}
-
-
-def test_one_worker_alone_is_this_process() -> None:
-    assert {pid for _, (pid, _) in run_each(whoami, range(3), Workers(1))} == {os.getpid()}
 
 
 def test_a_killed_worker_costs_no_task(tmp_path: Path) -> None:

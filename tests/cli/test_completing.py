@@ -30,11 +30,6 @@ def test_all_names_are_offered() -> None:
     assert set(shipped_names()) <= set(offered(completing.curves))
 
 
-def test_what_is_offered_begins_as_what_was_typed() -> None:
-    assert offered(completing.systems, "gem") == ["gemini"]
-    assert offered(completing.systems, "nothing-of-the-kind") == []
-
-
 def test_scenarios_are_files_and_folders_of_ones_own_too(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
@@ -44,11 +39,6 @@ def test_scenarios_are_files_and_folders_of_ones_own_too(tmp_path, monkeypatch) 
     assert offered(completing.scenarios, "mine/") == ["mine/a.yaml"]
     assert offered(completing.scenarios, f"{tmp_path}/mine/") == [f"{tmp_path}/mine/a.yaml"]
     assert offered(completing.scenarios, "nowhere/") == []
-
-
-def test_nothing_is_offered_where_anything_goes_wrong(monkeypatch) -> None:
-    monkeypatch.setattr(completing, "SCHEMA", "no such file")
-    assert offered(completing.systems) == []
 
 
 @pytest.mark.parametrize(

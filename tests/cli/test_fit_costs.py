@@ -22,18 +22,6 @@ def log(tmp_path):
     return path
 
 
-def test_the_table_ranks_and_the_fragment_follows(cprsim, log):
-    called = cprsim("fit-costs", log, "--time-unit", "s", "--bootstrap", 9)
-    assert called.exit_code == 0
-    lines = called.stdout.splitlines()
-    assert lines[2].split()[:3] == ["60", "saves", "lognormal"]
-    assert {line.split()[0] for line in lines[3:6]} == {"gamma", "weibull", "exponential"}
-    assert any(line.startswith("note: only 3 loads: their mean of ") for line in lines)
-    assert "24 Gbit/s (95 %: " in called.stdout
-    assert called.stdout.index("# fitted to saves.csv\ncosts:\n") > 0
-    assert called.stdout.endswith("\n")
-
-
 def test_the_printed_fragment_runs_in_a_scenario(cprsim, log, scenario):
     printed = cprsim("fit-costs", log, "--time-unit", "s", "--bootstrap", 0).stdout
     fragment = printed[printed.index("# fitted to") :]
@@ -59,21 +47,6 @@ def test_json_is_one_object(cprsim, log):
     assert save["bandwidth"]["bytes_per_h"]["estimate"] == pytest.approx(3e9 * 3600, rel=1e-3)
     assert load["bandwidth"] is None
     assert "\ncosts:\n" in found["fragment"]
-
-
-def test_the_same_log_gives_the_same_bytes(cprsim, log):
-    first, second = (
-        cprsim("fit-costs", log, "--time-unit", "s", "--bootstrap", 9).stdout for _ in range(2)
-    )
-    assert first == second
-
-
-def test_a_fixed_time_leads_its_table(cprsim, tmp_path):
-    path = tmp_path / "fixed.csv"
-    path.write_text("kind,start,end\n" + "".join(f"load,{i},{i + 0.5}\n" for i in range(9)))
-    called = cprsim("fit-costs", path, "--time-unit", "h")
-    assert "9 loads  fixed" in called.stdout
-    assert "  load: 30 min\n" in called.stdout
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shlex
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
@@ -14,15 +13,6 @@ from cprsim.cli import init_command
 from cprsim.scenario import load_scenario
 
 RECOMMENDER = ("--kind", "recommender", "--nodes", "8+4", "--failures", "28 h")
-SAVED = """\
-# fitted to log.csv
-failures:
-  kind: correlated
-  mtbf: 3000 h  # of a node with factor 1
-  shape: 0.6
-  shocks: {every: 300 h, sizes: {2: 3.0}, nodes: 40}
-# no repair times: there are none
-"""
 OF_16_NODES = """\
 failures:
   kind: job
@@ -33,7 +23,6 @@ failures:
   shape: 0.8
   role: any
 """
-OPTIONS = {"--over", "--target-pls"}
 UNKNOWN = ("--failures", "unknown", "--saves", "unknown")
 
 
@@ -69,34 +58,6 @@ def test_what_it_writes_runs(cprsim, kind, saves) -> None:
     assert ("today" in strategies) == (saves != "unknown")
 
 
-def test_it_says_the_state_in_all_and_what_it_guessed(cprsim) -> None:
-    job = ("--kind", "llm", "--nodes", "128x8", "--failures", "8 h", "--saves", "unknown")
-    told = cprsim("init", "told.yaml", *job, "--state", "6 TB", "--length", "30 d").stdout
-    assert (
-        "state of 6 TB in all, 46.9 GB on each of 128 nodes; 30 d of useful work "
-        "(guessed: --storage)"
-    ) in told
-    assert "state of 12.8 TB in all, 100 GB" in cprsim("init", "guessed.yaml", *job).stdout
-    whole = cprsim("validate", "told.yaml", "--set", "cluster.state=6 TB").stdout
-    assert "state of 768 TB in all" in whole
-    assert "then write 46.88 GB" in whole
-    assert "warning" not in cprsim("validate", "told.yaml").stdout
-
-
-def test_the_commands_that_it_names_quote_the_file_and_take_the_scenario(cprsim) -> None:
-    made = cprsim("init", "a b.yaml", *RECOMMENDER, "--saves", "1 h, 2 min", "--json")
-    named = [one["command"] for one in json.loads(made.stdout)["commands"]]
-    words = {shlex.split(line)[1]: shlex.split(line)[2:] for line in named}
-    assert list(words) == ["run", "sweep", "select", "fit", "report"]
-    assert words["run"] == ["a b.yaml"]
-    swept = load_scenario(words["sweep"][0], axes=words["sweep"][2:]).scenario.sweep
-    assert list(swept.over) == ["recovery.today.interval"]
-    for command, arguments in words.items():
-        if command in ("run", "sweep", "select"):
-            assert cprsim("validate", arguments[0]).exit_code == 0
-            assert not {one for one in arguments if one.startswith("--")} - OPTIONS
-
-
 def test_a_log_is_fitted_for_the_nodes_of_the_job(cprsim, log, monkeypatch) -> None:
     monkeypatch.setattr(init_command, "N_BOOTSTRAP", 0)  # p-values take ten seconds
     arguments = ("--kind", "llm", "--nodes", "10", "--failures", log, "--saves", "unknown")
@@ -105,15 +66,6 @@ def test_a_log_is_fitted_for_the_nodes_of_the_job(cprsim, log, monkeypatch) -> N
     failures = load_scenario("mine.yaml").scenario.failures
     assert failures.kind == "job"
     assert 30 < failures.mtbf_h < 120  # 600 h of a node, 10 nodes
-
-
-def test_a_section_that_fit_saved_is_taken_as_it_is(cprsim, tmp_path) -> None:
-    (tmp_path / "failures.yaml").write_text(SAVED, "utf-8")
-    arguments = ("--kind", "llm", "--nodes", "30", "--saves", "unknown")
-    called = cprsim("init", "mine.yaml", *arguments, "--failures", "failures.yaml")
-    assert called.exit_code == 0, called.stderr
-    assert SAVED in (tmp_path / "mine.yaml").read_text("utf-8")
-    assert load_scenario("mine.yaml").scenario.failures.shape == 0.6
 
 
 @pytest.mark.parametrize(("nodes", "mtbf_h"), [(8, 66.7), (16, 33.35), (64, 8.3375)])
@@ -196,14 +148,3 @@ def test_the_schema_is_put_beside_it_once(cprsim, tmp_path) -> None:
     schema.write_text("mine", "utf-8")
     cprsim("init", "other.yaml", *RECOMMENDER, "--saves", "unknown")
     assert schema.read_text() == "mine"
-
-
-def test_a_schema_is_saved_and_replaced_when_forced(cprsim, tmp_path) -> None:
-    file = tmp_path / "mine.json"
-    assert cprsim("schema", "--save", file).exit_code == 0
-    assert json.loads(file.read_text()) == json.loads(cprsim("schema").stdout)
-    file.write_text("mine", "utf-8")
-    assert cprsim("schema", "--save", file).exit_code == 2
-    assert file.read_text() == "mine"
-    assert cprsim("schema", "--save", file, "--force").exit_code == 0
-    assert json.loads(file.read_text())["title"] == "Scenario"

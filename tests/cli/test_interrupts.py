@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import cprsim
-from tests.making import PATIENCE_S, PROGRAM, SCENARIOS
+from tests.making import PATIENCE_S, PROGRAM
 from tests.measuring.conftest import SCENARIO as TRAINED
 
 pytestmark = pytest.mark.long
@@ -85,19 +85,6 @@ def test_an_interrupted_measurement_says_how_many_runs_are_kept(scenario) -> Non
     assert f"{n:,} finished training runs are kept in " in said
     assert "c.json.runs; c.json is not written yet" in said
     assert not Path("c.json").exists()
-
-
-def test_an_interrupted_reproduction_says_which_parts_are_kept(scenario) -> None:
-    arguments = [
-        "reproduce", "sensitivity", "--quick", "--scenarios", SCENARIOS, "--out", "out",
-        "--workers", 1,
-    ]  # fmt: skip
-    parts = Path("out") / "parts"
-    done = interrupted(arguments, lambda: any(parts.glob("*.json")))
-    n = len(list(parts.glob("*.json")))
-    said = said_of(done, arguments)
-    what = f"{n} finished part{'' if n == 1 else 's'} of sensitivity in out/parts"
-    assert f"0 of 1 results are finished and kept in out, and {what}" in said
 
 
 def test_an_interrupt_before_anything_is_computed_says_so(monkeypatch, capsys) -> None:

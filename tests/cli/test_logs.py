@@ -47,14 +47,6 @@ def replayed(log: Path, keys: str) -> Replay:
     return source
 
 
-def test_fit_says_what_was_closed_and_counted_once(log: Path) -> None:
-    arguments = ("fit", log, "--time-unit", "h", "--bootstrap", 0, "--nodes", 2)
-    notes = json.loads(call(*arguments, "--json").stdout)["notes"]
-    assert CLOSED in notes
-    assert "1 outage(s) of nodes that were down already, merged into the outage under way" in notes
-    assert f"note: {CLOSED}" in call(*arguments).stdout
-
-
 def test_run_says_what_is_replayed_and_what_was_closed(log: Path, tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(SCENARIO % "nodes: 2, period: {from: 0, to: 100}")
@@ -75,17 +67,6 @@ def test_a_scenario_says_the_window_the_nodes_and_the_cause_of_a_tidy_trace(log:
     assert replayed(log, "period: {to: 500}").outages.window_h == 490.0
     with_repair = replayed(log, "repair: 90 min").outages
     assert with_repair.down_h.tolist() == [1, 1.5, 1, 1, 1, 2]
-
-
-def test_a_scenario_as_it_is_kept_reads_the_log_again(log: Path, tmp_path: Path) -> None:
-    log.write_text("host,start\na,1\nb,30\na,70\n")
-    scenario = tmp_path / "scenario.yaml"
-    scenario.write_text(SCENARIO % "columns: {node: host}, period: {from: 0, to: 100}")
-    (result,) = [call("run", scenario, "--out", tmp_path / "out")]
-    assert result.exit_code == 0, result.output
-    (kept,) = (tmp_path / "out").glob("*/scenario.yaml")
-    (tmp_path / "kept.yaml").write_text(kept.read_text())
-    assert assemble(load_scenario(tmp_path / "kept.yaml")).failures.outages.window_h == 100  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

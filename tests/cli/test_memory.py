@@ -8,11 +8,10 @@ import pytest
 
 from cprsim.budget import MEMORY
 from tests.cli.conftest import process_of
-from tests.making import PATIENCE_S, SCENARIOS
+from tests.making import PATIENCE_S
 
 pytestmark = pytest.mark.long
 
-KAGGLE = SCENARIOS / "criteo-kaggle.yaml"
 OFTEN = ["--set", "failures.mtbf=0.5 min", "--set", "failures.role=emb_ps"]
 
 LIMITED = """
@@ -62,32 +61,3 @@ def assert_one_line_that_says_what_to_ask_for(ran, folder):
 def test_a_run_that_takes_too_much(limited, scenario, tmp_path, asked):
     ran = limited("run", scenario, "--set", "recovery=[full]", *asked, timeout=PATIENCE_S)
     assert_one_line_that_says_what_to_ask_for(ran, tmp_path)
-
-
-class OutOfMemory:
-    """What the memory runs out in."""
-
-    def __call__(self, *what, **named):
-        raise MemoryError
-
-
-@pytest.mark.parametrize(
-    ("command", "where"),
-    [
-        ("run", "cprsim.results.run._write"),
-        ("run", "cprsim.experiments.pipeline.simulate"),
-        (
-            "sweep --over failures.mtbf=5h,9h --workers 1",
-            "cprsim.experiments.pipeline._Course.through",
-        ),
-        (f"select {KAGGLE} --max-auc-loss 0.001", "cprsim.experiments.pipeline.simulate"),
-    ],
-    ids=lambda value: value.split()[0],
-)
-def test_memory_that_runs_out_anywhere(cprsim, scenario, monkeypatch, command, where):
-    monkeypatch.setattr(where, OutOfMemory())
-    name, *options = command.split()
-    called = cprsim(name, *([] if name == "select" else [scenario]), *options)
-    assert called.exit_code == 2
-    (line,) = called.stderr.strip().splitlines()
-    assert "ask for less" in line

@@ -21,22 +21,6 @@ def folder(cprsim, scenario):
     return run
 
 
-def test_validate_says_that_all_is_well(cprsim, scenario, listing):
-    called = cprsim("validate", scenario)
-    assert called.exit_code == 0
-    assert called.stdout == f"{scenario}: ok (small: full, partial, cpr)\n"
-    assert listing() == []
-
-
-def test_validate_names_file_and_line_of_every_problem(cprsim, scenario):
-    text = scenario.read_text().replace("20 h", "20").replace("5 min", "-5 min")
-    scenario.write_text(text)
-    called = cprsim("validate", scenario)
-    assert called.exit_code == 2
-    lines = called.stderr.splitlines()
-    assert [line.split(": ")[0] for line in lines] == [f"{scenario}:2", f"{scenario}:5"]
-
-
 @pytest.mark.parametrize(
     ("section", "key"),
     [
@@ -53,49 +37,10 @@ def test_validate_says_which_file_is_not_there(cprsim, scenario, section, key):
     assert called.stderr.startswith(f"{scenario}:{line}: {key}: `nowhere.txt` is not there")
 
 
-def test_schema_is_a_json_schema(cprsim):
-    schema = json.loads(cprsim("schema").stdout)
-    assert schema["$schema"].startswith("https://json-schema.org/")
-    assert {"job", "cluster", "failures", "costs", "recovery"} <= set(schema["properties"])
-
-
-def test_results_of_the_same_seed_and_failures_are_paired(cprsim, folder):
-    a, b = folder(), folder("costs.save=1 min")
-    called = cprsim("compare", a, b)
-    assert called.exit_code == 0
-    assert "replications are paired" in called.stdout
-    found = json.loads(cprsim("compare", a, b, "--json").stdout)
-    assert found["method"] == "paired"
-    assert {row["strategy"] for row in found["differences"]} == {"full", "partial", "cpr"}
-
-
 @pytest.mark.parametrize("changed", ["simulation.seed=2", "failures.mtbf=20 h", "job.useful=30 h"])
 def test_results_of_another_seed_or_other_failures_are_not_paired(cprsim, folder, changed):
     called = cprsim("compare", folder(), folder(changed), "--json")
     assert json.loads(called.stdout)["method"] == "welch"
-
-
-def test_spares_change_no_failures(cprsim, folder):
-    repair = "cluster.repair={family: lognormal, mean: 5 h, median: 1 h}"
-    a, b = folder(repair, "cluster.spares=4"), folder(repair, "cluster.spares=1")
-    assert json.loads(cprsim("compare", a, b, "--json").stdout)["method"] == "paired"
-
-
-def test_a_result_does_not_differ_from_itself(cprsim, folder):
-    a = folder()
-    for row in json.loads(cprsim("compare", a, a, "--json").stdout)["differences"]:
-        assert (row["difference"], row["low"], row["high"]) == (0, 0, 0), row
-
-
-def test_compare_says_which_strategies_are_only_in_one(cprsim, folder):
-    called = cprsim("compare", folder(), folder("recovery=[full]"))
-    assert "cpr, partial" in called.stdout
-
-
-def test_compare_refuses_what_is_no_result(cprsim, folder, tmp_path):
-    called = cprsim("compare", folder(), tmp_path)
-    assert called.exit_code == 2
-    assert "no manifest.json" in called.stderr
 
 
 def test_plot_draws_the_figures_of_the_run_again(drawing_cprsim, scenario, tmp_path):
@@ -139,10 +84,6 @@ def test_a_name_that_no_scenario_has_says_where_the_names_are_listed(cprsim):
     assert called.exit_code == 2
     assert "`cprsim scenarios` lists these" in called.stderr
     assert "cprsim scenarios" not in cprsim("run", "nowhere/quickstart.yaml").stderr
-
-
-def test_the_list_of_scenarios_fits_a_narrow_terminal(cprsim):
-    assert max(map(len, cprsim("scenarios").stdout.splitlines())) <= 80
 
 
 def test_a_scenario_copied_home_is_the_same_and_editors_find_its_schema(cprsim, tmp_path):

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import time
 from io import StringIO
-from pathlib import Path
 
 import pytest
 
 from cprsim.cli import pulse as module
-from cprsim.cli.progress import progress
 from cprsim.cli.pulse import ERASED, Pulse
-
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 class Screen(StringIO):
@@ -53,31 +49,12 @@ def test_a_terminal_shows_what_is_done_and_the_line_is_gone_at_the_end(screen) -
     assert shown.getvalue().endswith(ERASED)
 
 
-def test_a_line_is_taken_away_before_something_else_is_printed(screen) -> None:
-    shown, pulse = screen(terminal=True), Pulse()
-    with pulse.alive():
-        shown.wait_for("starting")
-        pulse.clear()
-        assert shown.getvalue().endswith(ERASED)
-
-
 def test_where_there_is_no_terminal_lines_come_one_below_the_other(screen) -> None:
     shown, pulse = screen(terminal=False), Pulse()
     with pulse.alive():
         pulse.doing("simulating", lambda: "3 of 10")
         shown.wait_for("cprsim: simulating 3 of 10, 0 s\n")
     assert "\x1b" not in shown.getvalue()
-
-
-def test_a_file_that_goes_away_while_it_is_counted_ends_nothing(screen) -> None:
-    shown, pulse = screen(terminal=False), Pulse()
-
-    def gone() -> str:
-        raise FileNotFoundError
-
-    with pulse.alive():
-        pulse.doing("measuring", gone)
-        shown.wait_for("measuring, 0 s")
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -91,30 +68,9 @@ def test_the_quiet_say_nothing_and_so_does_who_draws_a_bar(screen, terminal) -> 
     assert shown.getvalue() == ""
 
 
-def test_a_bar_tells_the_lines_how_far_it_is(screen, monkeypatch) -> None:
-    shown, pulse = screen(terminal=False), Pulse()
-    monkeypatch.setattr("cprsim.cli.progress.pulse", pulse)
-    with pulse.alive(), progress("simulating") as on_progress:
-        on_progress(300, 1000)
-        shown.wait_for("cprsim: simulating 300 of 1,000, 0 s\n")
-
-
 def test_who_wants_to_know_is_told_every_step(cprsim, scenario) -> None:
     told = cprsim("-v", "run", scenario).stderr
     assert [line.split(" s  ")[1] for line in told.splitlines()] == [
         "loading", "simulating", "drawing figures",
     ]  # fmt: skip
     assert cprsim("run", scenario, "--seed", 2).stderr == ""
-
-
-@pytest.mark.parametrize(
-    ("command", "steps"),
-    [
-        (["fit-costs", EXAMPLES / "saves.csv"], ["reading the log", "fitting"]),
-        (["ledger", EXAMPLES / "attempts.csv"], ["reading the logs", "booking the hours"]),
-    ],
-    ids=["fit-costs", "ledger"],
-)
-def test_commands_on_logs_name_their_steps(cprsim, command, steps) -> None:
-    told = cprsim("-v", *command).stderr
-    assert [line.split(" s  ")[1] for line in told.splitlines()] == ["loading", *steps]

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
-import typer
 
-from cprsim.cli.app import app
 from cprsim.making.options import shortcuts
 from cprsim.results import load_result
 from tests.making import small_scenario
@@ -46,24 +43,6 @@ def test_a_run_prints_its_table_and_leaves_its_folder(drawing_cprsim, scenario):
         "timeline.svg",
     }
     assert len(load_result(folder).replications) == 3 * 20
-
-
-def test_the_table_has_only_the_parts_that_cost_something(cprsim, scenario):
-    printed = cprsim("run", scenario).stdout
-    assert "detect" in printed
-    assert "wait" not in printed
-    printed = cprsim("run", scenario, "--set", "costs.detect=0 s").stdout
-    assert "detect" not in printed
-
-
-def test_nothing_of_partial_recovery_is_said_where_there_is_none(cprsim, scenario):
-    assert "PLS" not in cprsim("run", scenario, "--set", "recovery=[full]").stdout
-
-
-def test_a_pipe_gets_plain_text(cprsim, scenario):
-    called = cprsim("run", scenario)
-    assert "\x1b" not in called.stdout
-    assert called.stderr == ""
 
 
 def test_the_same_command_finds_its_folder_again(cprsim, scenario):
@@ -122,17 +101,6 @@ def test_json_is_one_object_with_what_scripts_need(cprsim, scenario):
         assert one["pls"] >= 0
 
 
-def refuse(constant):
-    raise AssertionError(f"{constant} is no JSON")
-
-
-def test_json_has_null_for_what_is_missing(cprsim, scenario):
-    called = cprsim("run", scenario, "--set", "recovery=[none]", "--replications", 1, "--json")
-    (found,) = json.loads(called.stdout, parse_constant=refuse)["strategies"]
-    assert found["interval_h"] is None
-    assert found["overhead_fraction"]["low"] is None
-
-
 def test_a_job_that_can_never_finish_gets_a_verdict(cprsim, scenario):
     hopeless = ["--set", "failures.mtbf=1 min", "--set", "job.useful=12 min"]
     called = cprsim("run", scenario, "--set", "recovery=[none]", *hopeless)
@@ -146,16 +114,6 @@ def test_a_job_that_can_never_finish_gets_a_verdict(cprsim, scenario):
     assert len(found["verdicts"]) == 1
 
 
-def test_the_order_of_strategies_changes_no_number(cprsim, scenario):
-    one = json.loads(cprsim("run", scenario, "--json").stdout)
-    turned = (
-        "recovery=[{strategy: cpr, target_pls: 0.1}, {strategy: partial, interval: young}, full]"
-    )
-    other = json.loads(cprsim("run", scenario, "--json", "--set", turned).stdout)
-    assert [s["name"] for s in other["strategies"]] == ["cpr", "partial", "full"]
-    assert one["strategies"] == other["strategies"][::-1]
-
-
 def test_a_replay_is_the_replication_of_the_whole_run(cprsim, scenario):
     whole = load_result(folder_of(cprsim("run", scenario).stdout)).replications
     called = cprsim("run", scenario, "--replay", 17)
@@ -166,29 +124,6 @@ def test_a_replay_is_the_replication_of_the_whole_run(cprsim, scenario):
     mine = whole[whole["replication"] == 17].reset_index(drop=True)
     pd.testing.assert_frame_equal(alone.replications, mine)
     assert set(alone.timeline["replication"]) == {17}
-
-
-def test_a_replay_leaves_its_timeline_and_its_events(drawing_cprsim, scenario):
-    folder = folder_of(drawing_cprsim("run", scenario, "--replay", 3).stdout)
-    names = {path.name for path in folder.iterdir()}
-    assert {"timeline.png", "timeline.svg", "events.csv", "manifest.json"} <= names
-    assert "overhead.png" not in names
-    events = pd.read_csv(folder / "events.csv")
-    assert list(events["kind"].iloc[[0, -1]]) == ["started", "finished"]
-
-
-def test_the_manifest_says_how_the_result_came_about(cprsim, scenario):
-    result = load_result(folder_of(cprsim("run", scenario, "--seed", 3).stdout))
-    assert result.manifest["seed"] == 3
-    assert result.manifest["replications"] == {"full": 20, "partial": 20, "cpr": 20}
-    assert set(result.manifest["host"]) == {"name", "platform", "cores"}
-
-
-def test_the_resolved_scenario_runs_to_the_same_result(cprsim, scenario, tmp_path):
-    first = folder_of(cprsim("run", scenario, "--set", "costs.save=90 s").stdout)
-    again = folder_of(cprsim("run", first / "scenario.yaml", "--out", tmp_path / "again").stdout)
-    assert again.name == first.name
-    assert (again / "scenario.yaml").read_bytes() == (first / "scenario.yaml").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["criteo-kaggle", "criteo-terabyte"])
@@ -234,77 +169,12 @@ def test_an_assumed_limit_is_called_one_first_with_what_it_costs(cprsim, scenari
     assert given.startswith("small: 20 h")
 
 
-@pytest.mark.parametrize(
-    ("out", "lands"),
-    [
-        ("../sub/../sub2", "../sub2"),
-        ("sub/../sub2/", "sub2"),
-        ("./sub2//deeper/.", "sub2/deeper"),
-        ("link/../sub2", "elsewhere/sub2"),
-        ("link/sub2", "elsewhere/there/sub2"),
-    ],
-)
-def test_results_go_where_a_path_leads_and_nowhere_else(
-    cprsim, tmp_path, monkeypatch, out, lands
-) -> None:
-    here = tmp_path / "here"
-    (tmp_path / "elsewhere" / "there").mkdir(parents=True)
-    here.mkdir()
-    shutil.copy("small.yaml", here / "small.yaml")
-    (here / "link").symlink_to(tmp_path / "elsewhere" / "there")
-    (here / "elsewhere").symlink_to(tmp_path / "elsewhere")
-    monkeypatch.chdir(here)
-    called = cprsim("run", "small.yaml", "--out", out)
-    assert called.exit_code == 0, called.stderr
-    (made,) = (here / lands).iterdir()
-    assert (made / "manifest.json").is_file()
-    assert not (here / "sub").exists()
-    assert not (tmp_path / "sub").exists()
-    assert cprsim("run", "small.yaml", "--out", out).exit_code == 0  # finds it again
-
-
 @pytest.mark.parametrize("out", ["ring", "ring/sub", "small.yaml/../sub/x/../../small.yaml/sub"])
 def test_a_path_that_leads_to_no_folder_is_refused(cprsim, tmp_path, out) -> None:
     (tmp_path / "ring").symlink_to(tmp_path / "ring")
     called = cprsim("run", "small.yaml", "--out", out)
     assert called.exit_code == 2, called.output
     assert len(called.stderr.splitlines()) == 1
-
-
-def test_every_command_reads_its_out_alike() -> None:
-    group = typer.main.get_command(app)
-    outs = [
-        (name, option)
-        for name, command in group.commands.items()
-        for option in command.params
-        if "--out" in option.opts
-    ]
-    assert len(outs) >= 9
-    for name, out in outs:
-        said = out.process_value(typer.Context(group), "../sub/../sub2")
-        assert said == Path("../sub2"), name
-
-
-def test_a_price_puts_money_beside_node_hours_in_table_json_and_page(cprsim, scenario, tmp_path):
-    priced = ["--set", "prices.node_hour=2.5", "--set", "prices.currency=EUR"]
-    told = json.loads(cprsim("run", scenario, *priced, "--json").stdout)
-    assert told["price"] == {"node_hour": 2.5, "currency": "EUR"}
-    for one in told["strategies"]:
-        for end in ("mean", "low", "high"):
-            hours = one["intervals"]["overhead_node_h"][end]
-            assert one["overhead_cost"][end] == pytest.approx(2.5 * hours)
-    headings = cprsim("run", scenario, *priced).stdout.splitlines()[2:4]
-    assert headings[0].endswith("cost  cost")
-    assert headings[1].split()[-2:] == ["node-h", "EUR"]
-    page = tmp_path / "page.html"
-    cprsim("report", told["results"], "--out", page)
-    assert "cost, EUR" in page.read_text("utf-8")
-
-
-def test_without_a_price_there_is_no_money(cprsim, scenario):
-    told = json.loads(cprsim("run", scenario, "--json").stdout)
-    assert told["price"] is None
-    assert "overhead_cost" not in told["strategies"][0]
 
 
 @pytest.mark.parametrize("wrong", ["-1", "EUR", "3 EUR a month", "1e30"])

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.curves import fit_curves
 from cprsim.selector.choice import Flip
 from tests.cli.conftest import SCENARIO
 
@@ -92,18 +91,6 @@ def test_json_holds_the_decision_and_every_candidate(select) -> None:
     assert said["flips"][0]["at"] == 2.0
 
 
-def test_an_answer_typed_back_gives_the_same_saves(select, cprsim, scenario: Path) -> None:
-    said = json.loads(select("--max-auc-loss", 0.0003, "--json").stdout)["best"]["partial"]
-    run = cprsim(
-        "run", scenario, "--json",
-        "--set", f"recovery=[{{strategy: partial, interval: {said['interval_h']!r} h}}]",
-        "--replications", 100,
-    )  # fmt: skip
-    (partial,) = json.loads(run.stdout)["strategies"]
-    assert partial["overhead_fraction"]["mean"] == pytest.approx(said["overhead"]["mean"])
-    assert partial["pls"] == pytest.approx(said["pls"]["mean"])
-
-
 def test_the_scenario_may_name_limit_and_curve(
     drawing_cprsim, scenario: Path, curve: Path, undrawn: None
 ) -> None:
@@ -114,13 +101,6 @@ def test_the_scenario_may_name_limit_and_curve(
     assert "AUC loss of 90 % of the jobs at most 0.0005, held at its 80 % upper" in result.output
 
 
-def test_free_saves_are_no_matter_of_the_scenarios_own_intervals(select) -> None:
-    """Its `interval: young` would be 0 h; a selection does not ask for it."""
-    called = select("--max-auc-loss", 0.0002, "--set", "costs.save=0 s")
-    assert called.exit_code == 0, called.output
-    assert "Recommended: " in called.stdout
-
-
 def test_a_shipped_curve_of_another_model_is_warned_of(drawing_cprsim, scenario, undrawn) -> None:
     called = drawing_cprsim(
         "select", scenario, "--max-auc-loss", 0.001, "--curve", "criteo-kaggle-linear",
@@ -128,18 +108,6 @@ def test_a_shipped_curve_of_another_model_is_warned_of(drawing_cprsim, scenario,
     )  # fmt: skip
     assert "was measured for another model than this section `kernel`" in called.stdout
     assert "most_rows (5000, here 2000)" in called.stdout
-
-
-def test_a_target_pls_needs_no_curve(drawing_cprsim, scenario: Path, undrawn: None) -> None:
-    result = drawing_cprsim("select", scenario, "--target-pls", 0.1, "--replications", 100)
-    assert result.exit_code == 0, result.output
-    assert "Limit: expected PLS at most 0.1" in result.output
-
-
-def test_an_option_takes_the_files_limit_away(select, scenario: Path) -> None:
-    scenario.write_text(SCENARIO + "accuracy: {target_pls: 0.1}\n", "utf-8")
-    result = select("--max-auc-loss", 0.0005)
-    assert "Limit: expected AUC loss at most 0.0005" in result.output
 
 
 @pytest.mark.parametrize(
@@ -179,12 +147,6 @@ def test_without_a_curve_it_says_how_to_get_one(drawing_cprsim, scenario: Path) 
     assert "cprsim measure" in result.output
 
 
-def test_a_curve_that_is_not_there(drawing_cprsim, scenario: Path) -> None:
-    result = drawing_cprsim("select", scenario, "--max-auc-loss", "0.001", "--curve", "nowhere.csv")
-    assert result.exit_code == 2
-    assert "nowhere.csv" in result.output
-
-
 def test_a_limit_of_any_metric_of_the_curve_is_kept(select, curve: Path) -> None:
     rows = [line.split(",") for line in CURVE.splitlines()[1:]]
     text = "strategy,pls,loss,standard_error,metric\n" + "".join(
@@ -217,30 +179,3 @@ def test_what_is_pasted_gives_the_same_choice_again_and_the_same_order(
     by_run = {one["name"]: one["overhead_fraction"]["mean"] for one in ran["strategies"]}
     by_choice = {name: one["overhead"]["mean"] for name, one in chosen["best"].items()}
     assert by_run == pytest.approx(by_choice | {"full": chosen["full"]["overhead"]["mean"]})
-
-
-def test_a_shipped_curve_is_called_a_stand_in_with_what_the_others_say(
-    drawing_cprsim, scenario: Path, undrawn: None
-) -> None:
-    limit = ("--max-auc-loss", 0.0005, "--curve", "criteo-kaggle-linear", "--replications", 100)
-    text = drawing_cprsim("select", scenario, *limit).stdout
-    said = json.loads(drawing_cprsim("select", scenario, *limit, "--json").stdout)
-    own = said["best"][said["recommended"]]["interval_h"]
-    assert len(said["stand_ins"]) == len(fit_curves()) - 1 > 0  # those that are fit for use
-    assert min(said["stand_ins"]) < own
-    assert "It stands in for your model's." in text
-    assert f"the interval of {said['recommended']} is " in text
-
-
-def test_it_says_which_candidates_it_knows(select) -> None:
-    ended = select("--max-auc-loss", 0.0005).stdout
-    assert "Compared: full, partial, cpr-mfu; of recovery systems those that the" in ended
-    assert "`cprsim compare-systems` compares every system" in ended
-
-
-@pytest.mark.parametrize("said", ["ne", "ne=much", "N E=0.1", "ne=-1", "recall=0.1"])
-def test_a_limit_that_says_nothing_is_refused(select, said) -> None:
-    done = select("--max-loss", said)
-    assert done.exit_code == 2
-    assert "Traceback" not in done.stderr
-    assert not done.stdout

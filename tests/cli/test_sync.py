@@ -46,14 +46,6 @@ def test_json_has_simulation_and_load_model(in_step, tmp_path) -> None:
     ]
 
 
-def test_the_table_says_where_a_form_saturates(in_step) -> None:
-    done = call("sync", in_step, "--trainers", "2,12", "--beside", "fr-easgd:5")
-    assert done.exit_code == 0
-    assert "shadow-easgd: within 5% of linear throughout." in done.stdout
-    text = " ".join(done.stdout.split())
-    assert "fr-easgd-5: below 95% of linear from 12 trainers on; the load model has it sat" in text
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

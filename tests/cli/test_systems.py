@@ -38,15 +38,6 @@ def test_the_listing_for_scripts(cprsim):
     assert by_name["check-n-run"]["not_counted"].endswith("is not priced")
 
 
-@pytest.mark.parametrize("name", [*SYSTEMS, "full", "cpr", "none"])
-def test_every_system_is_explained_within_80_columns(narrow, name):
-    called = narrow("systems", name)
-    assert called.exit_code == 0, called.stderr
-    assert max(map(len, called.stdout.splitlines())) <= 80
-    for section in ("Source: ", "Copies", "Saves", "What it goes back to"):
-        assert section in called.stdout
-
-
 @pytest.mark.parametrize(
     ("name", "words"), [("recshard", "`cluster.shards`"), ("MegaScale", "`async`"),
                         ("c4", "`detect`"), ("chameleon", "`oobleck`"),
@@ -57,11 +48,6 @@ def test_a_name_of_the_literature_that_is_no_system_here_says_what_it_is(narrow,
     assert called.exit_code == 0
     assert words in called.stdout
     assert "is no system here" in called.stdout
-
-
-def test_a_system_says_what_a_job_can_run_today(narrow):
-    assert "today: torchft, TorchTitan." in narrow("systems", "hsdp").stdout
-    assert "today: nothing that is maintained." in narrow("systems", "oobleck").stdout
 
 
 def test_gemini_is_explained_by_its_rules_tiers_saves_and_assumptions(cprsim):
@@ -75,14 +61,6 @@ def test_gemini_is_explained_by_its_rules_tiers_saves_and_assumptions(cprsim):
         "Assumed: a machine copies to its own memory",
     ):
         assert words in said, words
-
-
-def test_one_system_for_scripts_has_its_policy(cprsim):
-    found = json.loads(cprsim("systems", "hsdp", "--json").stdout)
-    assert [tier["name"] for tier in found["policy"]["tiers"]] == ["replicas", "remote"]
-    assert {one["name"] for one in found["options"]} == {
-        "group", "stall", "speed", "copy", "backstop",
-    }  # fmt: skip
 
 
 def test_a_scenario_s_job_with_its_own_options(cprsim):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 from io import StringIO
@@ -12,14 +11,11 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
-import cprsim as package
 from cprsim.cli.terminal import Terminal
 from cprsim.foreign import printable
 from tests.making import small_scenario
 
-PACKAGE = Path(package.__file__).parent
 EVIL = "\x1b[31mred\x1b]0;title\x07\x9b2J\u202edlrow[/b][bold]"
-PRINTING = {"saying.py", "terminal.py", "pulse.py", "events.py", "answer.py"}
 # events.py works copied alone; answer.py spells its text out before it hands it on
 
 
@@ -42,58 +38,6 @@ def test_tables_texts_and_lines_spell_controls_out_and_take_no_markup() -> None:
         assert "bold" in shown
     assert r"\x1b[31mred" in drawn(table)
     assert "[/b][bold]" in drawn(table)
-
-
-def test_columns_keep_their_places_beside_a_hostile_name() -> None:
-    table = Table(box=None)
-    table.add_column("name", no_wrap=True)
-    table.add_column("n")
-    table.add_row("\x1b[31mred", "1")
-    table.add_row("plain", "2")
-    first, second = drawn(table).splitlines()[1:]
-    assert first.index("1 ") > 0
-    assert second.index("2") == first.rindex("1")
-
-
-def test_the_styles_of_tables_are_still_drawn() -> None:
-    assert "\x1b[1mred" in drawn(Text("red", "bold"))
-
-
-def test_a_bar_of_progress_spells_out_what_it_is_told(monkeypatch) -> None:
-    from cprsim.cli import progress
-
-    text = StringIO()
-    monkeypatch.setattr(
-        progress, "Terminal", lambda **_: Terminal(file=text, force_terminal=True, width=100)
-    )
-    with progress.training() as on_progress:
-        on_progress(EVIL, 1, 2)
-    with progress.progress(EVIL) as told, progress.counting("n"):
-        told(1, 2)
-    assert "red" in text.getvalue()
-    assert "\x1b]0" not in text.getvalue()
-    assert "\u202e" not in text.getvalue()
-
-
-def calls(tree: ast.Module) -> set[str]:
-    return {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-
-
-def test_nothing_is_printed_but_through_the_modules_that_spell_controls_out() -> None:
-    printing = {"typer.echo", "click.echo", "print", "Console", "rich.print", "typer.secho"}
-    printing |= {"sys.stdout.write", "sys.stderr.write", "Console.print"}
-    found = {
-        f"{path.relative_to(PACKAGE)}: {call}"
-        for path in PACKAGE.rglob("*.py")
-        if path.name not in PRINTING
-        for text in [path.read_text("utf-8")]
-        if any(
-            name.rpartition(".")[2] + "(" in text for name in printing
-        )  # to parse takes far longer
-        for call in calls(ast.parse(text))
-        if call in printing
-    }
-    assert not found
 
 
 # ------------------------------------------------------------------------- whole commands
@@ -132,18 +76,6 @@ def test_the_name_of_a_file(cprsim, tmp_path) -> None:
     assert_spelled_out(cprsim(f"no-command {EVIL}"))
     assert_spelled_out(cprsim("run", "small.yaml", f"--no{EVIL}"))
     assert_spelled_out(cprsim("run", "small.yaml", "--seed", EVIL))
-
-
-def test_the_name_of_a_curve(cprsim, tmp_path) -> None:
-    curve = tmp_path / "ev\x1b[31mil\u202e.csv"
-    curve.write_text("strategy,pls,loss,standard_error\npartial,0.5,0.001,0.0001\n", "utf-8")
-    for options in ((), ("--json",)):
-        called = cprsim(
-            "run", "small.yaml", "--set", f'accuracy.curve="{spelled(str(curve))}"', *options
-        )
-        assert called.exit_code == 0, called.stderr
-        assert "ev" in called.stdout
-        assert_spelled_out(called)
 
 
 def spelled(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,39 +69,6 @@ def test_overhead_and_pls_are_those_of_run(trained, cprsim, scenario):
     assert ours["cpr"]["pls"] == pytest.approx(ran["cpr"]["pls"])
 
 
-def test_the_same_command_gives_the_same_bytes(drawing_trained):
-    def everything() -> tuple[dict, list[bytes]]:
-        shown = drawing_trained()
-        assert len(shown["figures"]) == 2
-        return shown, [Path(path).read_bytes() for path in shown["figures"]]
-
-    assert everything() == everything()
-
-
-def test_without_failures_every_strategy_ends_as_the_whole_run(trained):
-    shown = trained("failures.mtbf=500 h", "recovery=[{strategy: partial, interval: 5 h}]")
-    (partial,) = shown["strategies"]
-    assert {key: partial[key] for key in shown["no_failures"]} == shown["no_failures"]
-    assert partial["bytes_written"] > 0
-
-
-def test_a_job_that_never_finishes_has_no_accuracy(trained):
-    hopeless = ("failures.mtbf=1 min", "failures.clock=wall", "costs.reschedule=3 h")
-    for one in trained(*hopeless)["strategies"]:
-        assert (one["finished"], one["auc"], one["overhead_fraction"]) == (False, None, None)
-
-
-def test_the_table_says_what_it_was_measured_on(drawing_cprsim, scenario):
-    scenario.write_text(scenario.read_text() + KERNEL)
-    called = drawing_cprsim("train", scenario)
-    assert called.exit_code == 0
-    said = " ".join(called.stdout.split())
-    assert "stand-in: a DLRM of" in said
-    assert "trained on 5,142 generated clicks by adagrad at 0.05 (linear), batch 128" in said
-    assert "rolls everybody back ends bit by bit as the run without failures" in said
-    assert "small-loss-0.png" in said
-
-
 def test_strategies_with_priority_save_their_urgent_rows_first(trained):
     often = "interval: 5 h, target_pls: 0.1"
     entries = ", ".join(
@@ -163,9 +129,3 @@ def test_settings_that_make_no_sense_are_named(cprsim, scenario, override, said)
     assert called.exit_code == 2
     assert said in called.stderr
     assert "Traceback" not in called.stderr
-
-
-def test_replications_are_numbered_from_0(cprsim, scenario):
-    called = cprsim("train", scenario, "--replay", -1)
-    assert called.exit_code == 2
-    assert "there is no -1" in called.stderr

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import cprsim.cli
 from cprsim.results import damage
 from tests.making import PROGRAM, call
 
 pytestmark = pytest.mark.long
 
-COMMANDS = Path(__file__).parents[2] / "docs" / "commands.md"
 BREAKING = """\
 import sys
 import cprsim.scenario
@@ -96,22 +93,6 @@ def test_a_flag_or_the_environment_shows_the_traceback(before, environment) -> N
     assert "in broken" in done.stderr
 
 
-@pytest.mark.parametrize("before", [(), ("--traceback",)])
-def test_errors_of_the_input_stay_as_they_were(before) -> None:
-    done = subprocess.run(
-        [*PROGRAM, *before, "validate", "nothing.yaml"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr == "nothing.yaml: there is no such file\n"
-
-
-def test_the_place_named_is_the_package_s_own_innermost() -> None:
-    done = run("from cprsim import streams\nstreams.stream = 0\n" + BREAKING.format(
-        what="from cprsim.units import split_quantity; split_quantity(None)"
-    ), "validate", "x.yaml")  # fmt: skip
-    assert re.search(r"cprsim/units\.py:\d+\)", done.stderr)
-
-
 # -------------------------------------------------------------------------- closed streams
 
 
@@ -145,13 +126,6 @@ def test_a_full_disk_behind_stdout_is_one_line_and_exit_code_1(scenario, argumen
 
 
 # ------------------------------------------------------------------------------- exit codes
-
-
-def test_exit_codes_are_documented_alike_where_main_stands_and_in_the_readme() -> None:
-    in_code = set(re.findall(r"(?<![\w.])(\d+): ", cprsim.cli.main.__doc__ or ""))
-    table = COMMANDS.read_text("utf-8").split("## Exit codes")[1].split("\n## ")[0]
-    assert in_code == set(re.findall(r"^\| (\d+) \|", table, re.MULTILINE))
-    assert in_code == {"0", "1", "2", "3", "70", "130", "141"}
 
 
 # --------------------------------------------------------------------- numbers without end
@@ -190,11 +164,3 @@ def test_numbers_that_are_none_or_too_large_are_refused(scenario, arguments) -> 
     assert isinstance(called.exception, SystemExit), repr(called.exception)
     assert called.exit_code == 2
     assert called.stderr
-
-
-def test_a_sweep_s_key_with_a_digit_that_is_no_number_is_refused(scenario) -> None:
-    with scenario.open("a", encoding="utf-8") as file:
-        file.write('sweep: {over: {"kernel.²": [1, 2], "costs.²³": [1 s, 2 s]}}\n')
-    called = call("validate", scenario)
-    assert called.exit_code == 2, repr(called.exception)
-    assert "sweep.over.kernel.²: is no key that can be varied" in called.stderr

@@ -49,11 +49,6 @@ def ship(load, tmp_path):
 KERNEL = "kernel: {samples: 20000, seed: 7}\n"
 
 
-def test_without_a_curve_none_applies(load):
-    assert chosen_curve(load()) is None
-    assert assemble(load(KERNEL)).curve is None
-
-
 def test_a_file_stands_relative_to_the_scenario(load):
     curve = assemble(load("accuracy: {curve: mine.csv}\n")).curve
     assert curve is not None
@@ -102,13 +97,6 @@ def test_another_version_of_the_framework_is_said(load, tmp_path, versions, said
     assert [said in note for note in notes] == [True] * bool(said)
 
 
-def test_one_embedding_server_is_said_to_be_more_than_was_measured(load, ship):
-    ship("small-linear", load(KERNEL))
-    path = load(KERNEL).path
-    one = load_scenario(path, ["cluster.emb_ps=1"])
-    assert "the dense layers" in chosen_curve(one).notes[0]
-
-
 def test_a_curve_that_is_not_there_is_said_with_its_line(load, ship):
     ship("small-linear", load(KERNEL))
     with pytest.raises(ScenarioError) as caught:
@@ -123,24 +111,6 @@ def test_a_damaged_curve_stops_the_run_before_it_begins(load, tmp_path):
     (tmp_path / "bad.json").write_text("{")
     with pytest.raises(CurveError, match=r"bad.json:1: is damaged"):
         assemble(load("accuracy: {curve: bad.json}\n"))
-
-
-@pytest.mark.parametrize(
-    ("section", "message"),
-    [
-        ("{curve: 3}", "accuracy.curve: `3` should be a valid string"),
-        ("{max_auc_loss: -1}", "accuracy.max_auc_loss: `-1` should be greater"),
-        ("{max_auc_loss: 0.02 %}", "accuracy.max_auc_loss: `0.02 %` should be a valid number"),
-        ("{confidence: 1.0}", "accuracy.confidence: `1.0` should be less"),
-        ("{risk: worst}", "accuracy.risk: `worst` is neither `mean` nor a share"),
-        ("{risk: 1.5}", "accuracy.risk: `1.5` is neither `mean` nor a share"),
-        ("{limit: 3}", "accuracy.limit: unknown key"),
-    ],
-)
-def test_what_is_wrong_with_the_section_is_said(load, section, message):
-    with pytest.raises(ScenarioError) as caught:
-        load(f"accuracy: {section}\n")
-    assert message in str(caught.value)
 
 
 def test_a_result_is_of_its_curve_and_its_failures_are_not(load, tmp_path):

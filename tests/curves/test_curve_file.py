@@ -15,7 +15,7 @@ from cprsim.codec import canonical_digest
 from cprsim.curves import CurveFile, read_curve, write_curve
 from cprsim.errors import CurveError
 from cprsim.records import SmallTables, SubSaves
-from cprsim.staleness import ALWAYS, STRATEGIES, Metric, Replicate, Response, Weight, mean_between
+from cprsim.staleness import ALWAYS, STRATEGIES, Metric, Response, Weight, mean_between
 from tests.generated import sub_saves
 
 
@@ -135,12 +135,6 @@ def test_a_number_changed_by_hand_is_seen(path):
         read_curve(path)
 
 
-def test_a_file_that_is_not_there_or_a_folder_is_one_clear_error(tmp_path):
-    for path in (tmp_path / "none.json", tmp_path / "none.csv", tmp_path):
-        with pytest.raises(CurveError):
-            read_curve(path)
-
-
 def test_what_only_looks_like_a_curve_is_refused(path):
     plain = json.loads(path.read_text())
     del plain["digest"], plain["responses"][0]["loss"]
@@ -165,60 +159,4 @@ def test_a_damaged_byte_never_goes_unseen(path, data):
     assert all(same(*pair) for pair in zip(found.responses, CURVE.responses, strict=True))
 
 
-def test_a_curve_that_can_not_be_written_leaves_nothing(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(CurveError, match="can't be written"):
-        write_curve(tmp_path / "file" / "curve.json", CURVE)
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
 # --------------------------------------------------------------------------- replicates, fitness
-
-finite = st.floats(-1.0, 1.0, allow_nan=False)
-
-
-@st.composite
-def measured_responses(draw) -> Response:
-    """A response with replicates, as a measurement makes it."""
-    pls = np.concatenate(
-        [[0.0], np.cumsum(draw(st.lists(st.floats(0.01, 0.3), min_size=1, max_size=4)))]
-    )
-    steps = draw(st.lists(st.floats(0, 0.01), min_size=len(pls) - 1, max_size=len(pls) - 1))
-    loss = np.concatenate([[0.0], np.cumsum(steps)])
-
-    def replicate() -> Replicate:
-        phi = draw(st.floats(0, 1))
-        return Replicate(weight(draw(st.floats(0.01, 9))), phi, draw(finite), draw(finite))
-
-    return Response(
-        "mfu",
-        draw(st.sampled_from(METRICS)),
-        pls,
-        loss,
-        np.concatenate([[0.0], np.full(len(pls) - 1, draw(st.floats(1e-9, 1.0)))]),
-        weight(draw(st.floats(0.01, 9))),
-        draw(st.floats(0, 1)),
-        draw(finite),
-        degrees=draw(st.sampled_from([2.0, 15.0, inf])),
-        replicates=tuple(replicate() for _ in range(draw(st.sampled_from([0, 2, 3])))),
-    )
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
-@given(measured_responses(), st.lists(st.text(max_size=20), max_size=3))
-def test_what_is_read_back_equals_what_was_written(tmp_path, response, unfit):
-    path = tmp_path / "any.json"
-    write_curve(path, CurveFile("any", (response,), {"samples": 1}, unfit=tuple(unfit)))
-    found = read_curve(path)
-    (read,) = found.responses
-    assert found.unfit == tuple(unfit)
-    for name in ("strategy", "metric", "interval_share", "degrees", "settings"):
-        assert getattr(read, name) == getattr(response, name)
-    for name in ("pls", "loss", "standard_error"):
-        np.testing.assert_array_equal(getattr(read, name), getattr(response, name))
-    assert len(read.replicates) == len(response.replicates)
-    for one, other in zip((read, *read.replicates), (response, *response.replicates), strict=True):
-        np.testing.assert_array_equal(one.weight.weight, other.weight.weight)
-        assert one.interval_share == other.interval_share
-        assert one.intercept == other.intercept
-    assert [one.slope for one in read.replicates] == [one.slope for one in response.replicates]

@@ -34,11 +34,6 @@ def test_points_in_any_order_make_a_response_that_begins_at_nothing(tmp_path):
     assert found.name == "mine"
 
 
-def test_the_point_zero_may_be_there(tmp_path):
-    (response,) = read(tmp_path, HEADER + "mfu,0,0,0\nmfu,0.2,0.001,0\n").responses
-    assert response.pls.tolist() == [0.0, 0.2]
-
-
 def test_metrics_stand_in_a_column_of_their_own(tmp_path):
     header = "strategy,metric,pls,loss,standard_error\n"
     rows = "partial,auc,.1,1e-3,0\npartial,log-loss,.1,2e-3,0\n"
@@ -91,12 +86,6 @@ def test_what_is_wrong_is_said_to_the_cell(tmp_path, text, message):
     with pytest.raises(CurveError) as caught:
         read(tmp_path, text)
     assert re.search(message, str(caught.value))
-
-
-def test_everything_wrong_is_said_at_once(tmp_path):
-    with pytest.raises(CurveError) as caught:
-        read(tmp_path, HEADER + "partial,x,.1,0\npartial,.2,y,0\n")
-    assert len(caught.value.problems) == 2
 
 
 def test_the_example_of_the_documentation_is_a_curve(tmp_path):

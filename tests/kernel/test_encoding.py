@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.clicks.encoding import Hashing, LogIntegers, Vocabulary, vocabulary_encoding
+from cprsim.kernel.clicks.encoding import LogIntegers, Vocabulary, vocabulary_encoding
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import (
     MISSING_CATEGORY,
@@ -35,29 +35,6 @@ def test_a_missing_category_is_a_value_like_any_other():
 def test_a_table_keeps_to_its_cap():
     vocabulary = Vocabulary.fit(column(*[1] * 5, *[2] * 4, *[3] * 3), least_count=1, most_rows=3)
     assert vocabulary.rows(column(1, 2, 3))[:, 0].tolist() == [1, 2, 0]
-
-
-def test_a_column_where_nothing_is_frequent_has_one_row():
-    vocabulary = Vocabulary.fit(column(1, 2, 3), least_count=2)
-    assert vocabulary.tables.rows == (1,)
-    assert vocabulary.rows(column(1, 8))[:, 0].tolist() == [0, 0]
-
-
-def test_tables_lie_one_after_the_other():
-    categories = np.hstack([column(1, 1, 2, 2), column(5, 5, 5, 6)])
-    rows = Vocabulary.fit(categories, least_count=1).rows(categories)
-    assert rows.tolist() == [[1, 4], [1, 4], [2, 4], [2, 5]]
-
-
-def test_hashing_stays_within_its_tables_and_spreads():
-    tables = TableLayout((100, 7))
-    rng = np.random.default_rng(0)
-    rows = Hashing(tables).rows(rng.integers(0, 2**32, (20_000, 2)))
-    counts = np.bincount(rows[:, 0], minlength=100)
-    assert rows[:, 1].min() == 100
-    assert rows[:, 1].max() == 106
-    assert counts.min() > 200 - 4 * np.sqrt(200)
-    assert counts.max() < 200 + 4 * np.sqrt(200)
 
 
 def test_integers_are_standardised_logarithms_and_missing_is_average():

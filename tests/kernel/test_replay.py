@@ -8,7 +8,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from cprsim.kernel.replay import TracedTraining, moments, replay
+from cprsim.kernel.replay import TracedTraining, replay
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS
@@ -94,11 +94,6 @@ def test_a_log_is_replayed_event_by_event(new_run, tracker):
     assert_equal_bits(replayed, by_hand)
 
 
-def test_servers_that_fail_together_go_back_together():
-    reverted = [moment for moment in moments(PARTIAL, TRAINERS) if moment.kind is K.REVERTED]
-    assert [moment.slots for moment in reverted] == [(3,), (2, 5)]
-
-
 @pytest.mark.parametrize(
     ("before", "resumed", "at_once", "keeps_layers"),
     [
@@ -169,14 +164,6 @@ def test_what_a_simulated_job_logs_can_be_replayed(new_run, tracker, background_
         assert abandon.call_count == abandoned
         assert trainer.position == 3000
         joint_state(trainer, saver)  # raises where a save is under way
-
-
-def test_a_job_that_begins_again_from_nothing_ends_bitwise_the_same(new_run):
-    log = log_of((K.FAILED, 22.0, 2), (K.ROLLED_BACK, 0.0), (K.FINISHED, 30.0))
-    failed, whole = new_run(), new_run()
-    replay(log, USEFUL_H, SLOTS, TRAINERS, TracedTraining(failed[0]), failed[1])
-    whole[0].run()
-    assert_equal_bits(failed[:1], whole[:1])
 
 
 def test_a_job_that_was_given_up_stops_where_it_stood(new_run):

@@ -67,16 +67,6 @@ def test_one_trainer_that_has_nobody_to_average_with_trains_plainly(
     assert one.summed_loss / one.position == pytest.approx(loss, rel=1e-12)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("elastic", [0.3, 1.0])
-def test_instantaneous_averaging_of_one_trainer_is_plain_training(replicas, plain, elastic) -> None:
-    one = replicas("shadow-ma", 1, n_threads=1, elastic=elastic)
-    events = [(BEGAN, 0, 0), (FINISHED, 0, 0), (SENT, -1, -1), (SYNCED, -1, -1)]
-    one.train(log_of(*events * one.n_batches))
-    assert np.array_equal(one.dense(0), plain.model.dense)
-    assert np.array_equal(one.model.table, plain.model.table)
-
-
 def test_synchronous_sgd_of_one_thread_is_plain_training(replicas, plain) -> None:
     one = trained(replicas("sync-sgd", 1, n_threads=1))
     assert np.array_equal(one.dense(0), plain.model.dense)
@@ -100,15 +90,6 @@ def test_easgd_of_one_trainer_is_the_recursion_of_two_variables(replicas, new_tr
 
 
 # --------------------------------------------------------------------------- several
-
-
-def test_bmuf_at_rate_1_without_momentum_trains_as_averaging(replicas) -> None:
-    options = {"every": 2, "plan": FINE}
-    ma, as_ma = (trained(replicas(name, 3, **options)) for name in ("fr-ma", "fr-bmuf"))
-    np.testing.assert_allclose(as_ma.dense(1), ma.dense(1), atol=2e-5)
-    np.testing.assert_allclose(as_ma.model.table, ma.model.table, atol=2e-5)
-    other = trained(replicas("fr-bmuf", 3, momentum=0.5, **options))
-    assert np.abs(other.dense(1) - ma.dense(1)).max() > 1e-3
 
 
 def test_easgd_keeps_the_sum_of_all_replicas_but_for_what_workers_add(replicas) -> None:
@@ -203,13 +184,6 @@ def test_a_replacement_begins_with_the_central_copy(replicas) -> None:
     assert not np.array_equal(some.dense(0), some.model.dense)
 
 
-def test_without_a_central_copy_it_begins_with_another_replica(replicas) -> None:
-    some = replicas("none", 3)
-    some.dense(2)[:] = 7.0
-    some.train(log_of((SyncEvent.LOST, 1, -1), (SyncEvent.REPLACED, 1, -1)))
-    assert np.array_equal(some.dense(1), some.dense(2))
-
-
 def test_what_a_lost_trainer_had_in_work_is_gone(replicas) -> None:
     some = replicas("none", 2)
     before = some.model.table.copy()
@@ -227,11 +201,3 @@ def test_a_new_sync_server_takes_its_part_from_the_next_trainer_to_exchange(repl
                       (SENT, 1, 0), (SYNCED, 1, 0)))  # fmt: skip
     assert (some.model.dense[half:] == 3.0).all()
     np.testing.assert_allclose(some.model.dense[:half], (before[:half] + 3.0) / 2, atol=1e-6)
-
-
-def test_with_failures_a_run_still_learns(replicas) -> None:
-    outages = [Outage(50 * MS, 30 * MS, 0), Outage(70 * MS, 40 * MS, 0, is_server=True)]
-    some = replicas("shadow-easgd", 3, n_servers=1, plan=FINE)
-    trained(some, outages=outages)
-    assert np.isfinite(some.model.dense).all()
-    assert some.summed_loss / some.position < 0.7

@@ -42,14 +42,6 @@ def assert_equal_bits(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) 
         assert one[name].tobytes() == other[name].tobytes(), name
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])
-def test_the_same_seed_gives_the_same_bytes(new_run, optimizer):
-    runs = [new_run("ssu", optimizer) for _ in range(2)]
-    for run in runs:
-        go_on(*run, END, {700: [1]})
-    assert_equal_bits(joint_state(*runs[0]), joint_state(*runs[1]))
-
-
 @pytest.mark.parametrize("tracker", [None, *TRACKERS])
 def test_a_fork_is_bitwise_a_run_from_scratch(new_run, tracker):
     base, scratch, fork = (new_run(tracker) for _ in range(3))
@@ -93,33 +85,6 @@ def test_resuming_from_a_file_is_bit_exact(new_run, tracker, tmp_path):
     assert_equal_bits(joint_state(*resumed), joint_state(*straight))
 
 
-def test_without_lost_changes_a_failure_changes_nothing(new_run):
-    failed, whole = new_run(), new_run()
-    for run in (failed, whole):
-        run[0].run(600)
-        run[1].save()
-    failed[1].lose([0, 1, 2])
-    for run in (failed, whole):
-        run[0].run(END)
-    assert_equal_bits(joint_state(*failed), joint_state(*whole))
-
-
-def test_epochs_begin_again_at_the_first_sample(new_trainer):
-    trainer = new_trainer(batch=130, epochs=2)  # 130 does not divide 3000
-    trainer.run(3000)
-    trainer.run(3130)
-    assert trainer.position == 3130
-    with pytest.raises(ParameterError, match="can't train"):
-        trainer.run(3200)
-
-
-@pytest.mark.parametrize(
-    ("samples", "position"), [(0, 0), (64, 0), (66, 130), (2990, 2990), (2996, 3000), (9e9, 6000)]
-)
-def test_positions_are_rounded_to_the_nearest_batch(new_trainer, samples, position):
-    assert new_trainer(batch=130, epochs=2).on_grid(samples) == position
-
-
 def test_a_rate_that_diverges_says_so(new_trainer):
     with pytest.raises(
         ParameterError, match="diverged before sample 3000: the learning rate 1e\\+06"
@@ -138,12 +103,6 @@ def test_the_rate_falls_to_zero(new_trainer):
     before = trainer.model.dense.copy()
     trainer.run()
     assert last_step < 0.05 * np.abs(trainer.model.dense - before).max()
-
-
-def test_a_snapshot_fits_only_a_run_of_its_shape(new_run):
-    snapshot = take(*new_run("mfu"))
-    with pytest.raises(ParameterError, match="tracker/counts"):
-        restore(snapshot, *new_run("scar"))
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])

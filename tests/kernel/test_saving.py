@@ -54,14 +54,6 @@ def test_lost_servers_go_back_to_the_save_and_the_others_go_on(run, by, optimize
     assert trainer.position == 1000
 
 
-def test_the_start_of_the_run_is_a_save(run):
-    trainer, saver = run()
-    start = trainer.model.table.copy()
-    trainer.run(500)
-    saver.lose(range(N_SERVERS))
-    assert (trainer.model.table == start).all()
-
-
 def test_the_content_of_a_save_is_fixed_when_it_starts_and_valid_when_it_commits(run):
     trainer, saver = run()
     trainer.run(500)
@@ -89,18 +81,6 @@ def test_an_abandoned_save_never_was(run):
     assert (trainer.model.table[lost] == good[lost]).all()
 
 
-def test_rows_of_an_abandoned_save_are_in_the_next_one(run):
-    trainer, saver = run()
-    trainer.run(500)
-    saver.start()
-    saver.abandon()
-    saver.save()
-    table = trainer.model.table.copy()
-    trainer.run(600)
-    saver.lose(range(N_SERVERS))
-    assert (trainer.model.table == table).all()
-
-
 def test_losing_all_servers_takes_the_layers_too(run):
     trainer, saver = run()
     trainer.run(500)
@@ -123,17 +103,6 @@ def test_saves_come_one_at_a_time(run):
         saver.commit()
 
 
-def test_a_whole_save_writes_all_rows_their_optimizer_rows_and_the_layers(run):
-    trainer, saver = run()
-    saver.save()
-    model, optimizer = trainer.model, trainer.optimizer
-    arrays = (model.table, optimizer.row_state, model.dense, optimizer.dense_state)
-    assert saver.bytes_written == sum(array.nbytes for array in arrays)
-    saver.start()
-    saver.abandon()
-    assert saver.bytes_written == sum(array.nbytes for array in arrays)
-
-
 def test_sub_saves_of_an_interval_write_as_much_as_one_whole_save(run):
     _, whole = run()
     _, parts = run(TRACKED)
@@ -141,16 +110,6 @@ def test_sub_saves_of_an_interval_write_as_much_as_one_whole_save(run):
     for ends_interval in QUARTERS:
         parts.save(ends_interval)
     assert parts.bytes_written == whole.bytes_written
-
-
-def test_small_tables_with_each_sub_save_write_more(run):
-    _, often = run(replace(TRACKED, small_tables=SmallTables.EACH_SUB_SAVE))
-    _, whole = run()
-    whole.save()
-    for ends_interval in QUARTERS:
-        often.save(ends_interval)
-    small_rows = 40 + 3 + 7
-    assert often.bytes_written - whole.bytes_written == 3 * small_rows * (8 * 4 + 4)
 
 
 @pytest.mark.parametrize(

@@ -29,26 +29,11 @@ def test_every_row_is_held_once_and_within_its_table(layout, n_servers, by):
     assert shards.share.sum() == pytest.approx(1)
 
 
-def test_rows_are_dealt_out_evenly():
-    share = Shards(CRITEO_KAGGLE.tables, 8).share
-    assert share.max() - share.min() < 1e-6
-
-
-def test_by_rows_the_server_is_the_row_modulo_the_servers():
-    layout = TableLayout((5, 9))
-    for segment in Shards(layout, 4).segments:
-        assert (np.arange(14)[segment.rows] % 4 == segment.server).all()
-
-
 def test_whole_tables_make_failures_uneven():
     shards = Shards(CRITEO_KAGGLE.tables, 8, ShardBy.TABLES)
     assert len(shards.segments) == 26
     assert shards.share.max() == pytest.approx(10131227 / 33762577)
     assert shards.share.min() < 0.02
-
-
-def test_more_servers_than_tables_leaves_some_with_nothing():
-    assert (Shards(TableLayout((4, 4)), 3, ShardBy.TABLES).share == [0.5, 0.5, 0]).all()
 
 
 def test_servers_that_do_not_exist_cannot_fail():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cprsim.errors import ParameterError
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
@@ -87,14 +86,3 @@ def test_staleness_counts_from_the_later_of_save_and_reload() -> None:
     ]
     at_a_save = Trial(Saving("partial", 0.5), (ShardFailure(0.5, (1,)),))
     assert stale_shards(at_a_save) == [Stale(0.5, 1, 0.0, 0.0)]
-
-
-@pytest.mark.parametrize("at", [(0.5, 0.2), (-0.1,), (0.4, 1.2), ()])
-def test_failures_out_of_order_or_outside_the_run_are_refused(at: tuple[float, ...]) -> None:
-    with pytest.raises(ParameterError, match="in order and within the run"):
-        Trial(Saving("partial", 0.5), tuple(ShardFailure(one, (0,)) for one in at))
-
-
-def test_an_unknown_strategy_is_refused() -> None:
-    with pytest.raises(ParameterError, match="unknown strategy `lru`"):
-        Saving("lru", 0.5)

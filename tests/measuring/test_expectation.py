@@ -45,12 +45,6 @@ def test_a_model_that_guesses_has_hardly_learned() -> None:
     assert replace(LEARNED, auc=0.6).hardly_learned  # logistic regression gains far more
 
 
-def test_few_clicks_in_the_test_are_said() -> None:
-    few = replace(LEARNED, n_test=500, n_test_clicks=140)
-    assert any("140 clicks in the test are few" in one for one in expectation_warnings(few))
-    assert few.half_width(8) > 1.5 * LEARNED.half_width(8)
-
-
 def test_more_seeds_are_expected_to_tell_more() -> None:
     widths = [LEARNED.half_width(n) for n in (3, 5, 8, 16)]
     assert widths == sorted(widths, reverse=True)

@@ -14,13 +14,13 @@ from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.measuring.checks import HeldOut, HeldOutVerdict, SeedMean, check
 from cprsim.measuring.curve import loss_of_trial, response_of, why_unfit
-from cprsim.measuring.design import HELD_OUT, Design
+from cprsim.measuring.design import Design
 from cprsim.measuring.fit import AT, Fitted, fit
 from cprsim.measuring.measure import Measured
 from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.runs import SeedResult
 from cprsim.records import ShardLoss
-from cprsim.staleness import ALWAYS, STRATEGIES, Metric, between, jackknife_error, mean_between
+from cprsim.staleness import ALWAYS, STRATEGIES, Metric, between, mean_between
 
 N_SERVERS = 8
 SLOPE = {key: 0.03 / (1 + i) for i, key in enumerate(STRATEGIES)}
@@ -78,12 +78,6 @@ def test_slopes_phi_and_weight_come_back() -> None:
     assert found.parts["mfu"].intercept == pytest.approx(0.0, abs=1e-5)
 
 
-def test_log_loss_has_slopes_of_its_own() -> None:
-    slope = fitted_of(4).slopes.mean("partial")
-    of_log_loss = fit(seen_of(4), Metric.LOG_LOSS).slopes.mean("partial")
-    assert of_log_loss == pytest.approx(2 * slope, rel=0.05)
-
-
 def test_an_intercept_is_part_of_every_prediction() -> None:
     fitted = fit(observed(made(6, 1e-5, offset=-4e-4), N_SERVERS), Metric.AUC)
     assert fitted.parts["partial"].intercept == pytest.approx(-4e-4, rel=0.1)
@@ -100,14 +94,6 @@ def test_one_shard_and_half_of_them_are_predicted_alike() -> None:
         if trial.saving.strategy == "mfu":
             predicted = loss_of_trial(response, trial, N_SERVERS).mean
             assert predicted == pytest.approx(loss(trial), rel=0.1, abs=2e-5)
-
-
-def test_scenes_fail_one_server_up_to_half_and_up_to_eight_times() -> None:
-    met = [one for seed in range(4) for one in Design().trials(seed, N_SERVERS)]
-    together = {len(one.failures[0].servers) for one in met if len(one.failures) == 1}
-    assert together == {1, 2, 3, 4}
-    fitted = {len(one.failures) for one in met} - set(HELD_OUT)
-    assert fitted == {1, 2, 4, 8}
 
 
 def test_the_checks_see_what_was_made() -> None:
@@ -140,13 +126,6 @@ def test_the_standard_error_is_that_over_seeds() -> None:
     assert paired.standard_error < unpaired
 
 
-def test_slopes_by_seed_have_the_jackknifes_mean_and_error() -> None:
-    fitted = fitted_of(6, 1e-5, 0.3)
-    without = np.array([one["mfu"].slope for one in fitted.without])
-    assert fitted.slopes.mean("mfu") == pytest.approx(fitted.parts["mfu"].slope)
-    assert fitted.slopes.standard_error("mfu") == pytest.approx(jackknife_error(without))
-
-
 def test_two_seeds_are_too_few() -> None:
     with pytest.raises(ParameterError, match="2 complete seeds are too few"):
         fit(observed(made(2, noise=1e-5), N_SERVERS), Metric.AUC)
@@ -155,24 +134,12 @@ def test_two_seeds_are_too_few() -> None:
 # --------------------------------------------------------------------------- noise
 
 
-def test_weights_stay_near_one_where_the_trials_do_not_tell() -> None:
-    weight = fitted_of(3, 3e-3, 0.2).parts["partial"].weight.weight
-    assert (weight > 0).all()
-    assert np.log(weight) == pytest.approx(np.zeros(len(AT)), abs=1.5)
-
-
 def test_no_loss_of_a_stale_shard_is_known_for_sure() -> None:
     for strategy in ("partial", "scar", "mfu+", "round-robin+"):
         response = response_of(fitted_of(3, 3e-3, 0.2), strategy)
         lost = response.predict_losses(EARLY, np.array([0]), 1.0, np.inf)
         assert lost.standard_error[0] > 0, strategy
         assert response.loss[-1] >= 0
-
-
-def test_the_error_of_a_mean_is_the_spread_of_its_replicates() -> None:
-    values = np.array([0.9, 1.0, 1.4])
-    by_hand = np.sqrt(2 / 3 * ((values - values.mean()) ** 2).sum())
-    assert jackknife_error(values) == pytest.approx(by_hand)
 
 
 # --------------------------------------------------------------------------- verdicts

@@ -17,8 +17,6 @@ from cprsim.measuring.fit import fit
 from cprsim.measuring.measure import MeasureRequest, fitted_to, with_further
 from cprsim.measuring.observed import observed
 from cprsim.measuring.plugged import quality_of
-from cprsim.measuring.runs import journal_of, read_seed
-from cprsim.results.journal import Journal
 from cprsim.staleness import Metric
 from tests.measuring.conftest import request_in
 from tests.measuring.test_fit import N_SERVERS, made
@@ -85,23 +83,6 @@ def test_a_metric_that_no_run_reports_is_refused(seen, request_) -> None:
         replace(request_, metrics=(Metric.NDCG,)).further(seen)
 
 
-@pytest.mark.long
-def test_the_built_in_model_reports_entropy_and_calibration_and_fits_them_if_asked(whole) -> None:
-    request, measured = whole
-    assert set(measured.fitted) == {Metric.AUC, Metric.LOG_LOSS}
-    both = with_further(measured, replace(request, metrics=(Metric.NE, Metric.CALIBRATION)))
-    assert {*both.fitted, *both.not_fitted} >= {Metric.NE, Metric.CALIBRATION}
-    ne, loss = both.fitted[Metric.NE].slopes, both.fitted[Metric.LOG_LOSS].slopes
-    # the entropy of each seed's test clicks is below ln 2, so that NE rises faster than log-loss
-    assert abs(ne.mean("partial")) > abs(loss.mean("partial")) / np.log(2) > 0
-
-
-def test_journals_without_further_metrics_are_read_as_before(tmp_path: Path) -> None:
-    with Journal(journal_of(tmp_path, 1)) as journal:
-        journal.append({"auc": 0.7, "log_loss": 0.5, "bytes_written": [], "cpu_s": 1.0})
-    assert read_seed(tmp_path, 1).twin.quality == Quality(0.7, 0.5)
-
-
 @pytest.mark.parametrize(
     ("reported", "message"),
     [
@@ -113,9 +94,3 @@ def test_journals_without_further_metrics_are_read_as_before(tmp_path: Path) -> 
 def test_what_a_trainer_cannot_report_is_said(reported, message) -> None:
     with pytest.raises(ParameterError, match=message):
         quality_of(reported)
-
-
-def test_calibration_is_worse_the_further_from_1_and_ndcg_the_lower() -> None:
-    assert Metric.CALIBRATION.worse_by(0.95, 1.2) == pytest.approx(0.15)
-    assert Metric.NDCG.worse_by(0.5, 0.4) == pytest.approx(0.1)
-    assert RECALL.worse_by(0.5, 0.4) == pytest.approx(-0.1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -15,22 +14,20 @@ from time import monotonic, sleep
 import numpy as np
 import pytest
 
-from cprsim.cli.measure_command import how_far
-from cprsim.errors import ParameterError, ResultError
+from cprsim.errors import ResultError
 from cprsim.measuring.measure import measure
 from cprsim.measuring.runs import (
     SeedRuns,
     journal_of,
     n_finished,
     read_seed,
-    require_seen,
     run_seed,
 )
-from cprsim.results.journal import Journal, read_journal
+from cprsim.results.journal import read_journal
 from cprsim.staleness import ALWAYS, FEWEST_SEEDS_TO_USE
 from cprsim.workers import Workers, run_each
 from tests.making import PATIENCE_S, small_cluster
-from tests.measuring.conftest import DESIGN, RUNS_PER_SEED
+from tests.measuring.conftest import RUNS_PER_SEED
 
 CHILD = """
 import sys
@@ -98,13 +95,6 @@ def test_workers_change_nothing(request_of, whole, workers: Workers) -> None:
         assert quality == {trial: alone.quality[trial] for trial in trials[alone.seed]}
 
 
-def test_runs_that_a_worker_left_elsewhere_are_missed(request_of, tmp_path: Path) -> None:
-    task = SeedRuns(request_of().loaded, 1, (), tmp_path / "not mounted", until=0.0)
-    require_seen(task, 0)
-    with pytest.raises(ResultError, match="need the same file system"):
-        require_seen(task, 3)
-
-
 def test_a_finished_measurement_runs_nothing_again(whole) -> None:
     request, measured = whole
     before = {path.name: path.read_bytes() for path in request.folder.glob("*.jsonl")}
@@ -124,18 +114,6 @@ def test_it_stops_at_the_precision_once_the_seeds_suffice_for_use(
     assert whole[1].widest < 1e9
 
 
-def test_time_that_is_up_at_once_says_what_is_missing(request_of) -> None:
-    with pytest.raises(ParameterError, match="0 complete seeds are too few"):
-        measure(request_of(n_seeds=None, budget_s=1e-9))
-
-
-def test_no_trial_begins_when_the_time_is_up(request_of) -> None:
-    request = request_of()
-    trials = tuple(request.design.trials(1, 4))
-    assert run_seed(SeedRuns(request.loaded, 1, trials, request.folder, until=0.0)) == 0
-    assert read_seed(request.folder, 1).quality == {}
-
-
 def test_a_folder_of_another_measurement_is_refused(
     request_of, scenario: Path, whole, tmp_path: Path
 ) -> None:
@@ -151,43 +129,11 @@ def test_two_processes_do_not_measure_in_one_folder(whole) -> None:
         measure(request, lambda n, known: measure(request))
 
 
-@pytest.mark.parametrize(
-    ("finished", "there", "total", "said"),
-    [
-        (8, 8, 200, "8 of 200 runs, 4.0 min"),
-        (50, 10, 200, "50 of 200 runs, 4.0 min, about 15.0 min left"),
-        (50, 10, None, "50 runs, 4.0 min"),
-    ],
-)
-def test_the_progress_has_a_total_and_the_time_left(finished, there, total, said: str) -> None:
-    assert how_far(finished, there, total, 4.0) == said
-
-
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     path = tmp_path / "seed-1.jsonl"
     path.write_text('{"auc": 1}\n{"au\n{"auc": 2}\n')
     with pytest.raises(ResultError, match=r"seed-1\.jsonl:2: is damaged"):
         read_journal(path)
-
-
-def test_an_unfinished_last_line_is_written_over(tmp_path: Path) -> None:
-    path = tmp_path / "seed-1.jsonl"
-    path.write_text('{"auc": 1}\n{"au')
-    assert read_journal(path) == [{"auc": 1}]
-    with Journal(path) as journal:
-        journal.append({"auc": 2})
-    assert [json.loads(line) for line in path.read_text().splitlines()] == [{"auc": 1}, {"auc": 2}]
-
-
-def test_every_strategy_meets_the_same_scenes() -> None:
-    trials = DESIGN.trials(5, 4)
-    met = {
-        key: [(t.saving.interval_fraction, t.failures) for t in trials if t.saving.strategy == key]
-        for key in DESIGN.strategies
-    }
-    assert met["partial"][:4] == met["mfu"][:4]
-    assert trials == DESIGN.trials(5, 4)
-    assert trials != DESIGN.trials(6, 4)
 
 
 def test_a_click_log_keeps_its_clicks_and_changes_their_order(tmp_path: Path) -> None:

@@ -115,14 +115,3 @@ def test_looked_up_rows_of_bags_are_filled_up() -> None:
         fused_rows({"other": np.array([3])}, column, layout)
     with pytest.raises(ParameterError, match=r"\[1, 2\] samples of one batch"):
         fused_rows({"wide": np.array([3]), "narrow": np.array([1, 1])}, column, layout)
-
-
-def test_files_of_a_room_hold_what_memory_does_not() -> None:
-    pool = ArrayPool(most_bytes=100)
-    first = pool.empty((10, 2), np.float32)
-    second = pool.empty((10, 2), np.float32)
-    assert (pool.taken_bytes, pool.spilled_bytes) == (80, 80)
-    second[:] = 3.5
-    assert second.sum() == 70
-    del first
-    assert pool.taken_bytes == 0

@@ -6,15 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cprsim.curves import read_curve
-from cprsim.curves.choosing import shipped_path
 from cprsim.errors import ParameterError
-from cprsim.measuring.design import Design
-from cprsim.measuring.power import planned, seeds_for, spread_of
-from cprsim.staleness import Metric
+from cprsim.measuring.power import seeds_for
 
 N_TIMES = 20_000
-SHIPPED = shipped_path("criteo-kaggle-linear")
 
 
 def told(n_seeds: int, limit: float, spread: float) -> float:
@@ -36,18 +31,3 @@ def test_more_is_needed_for_a_smaller_loss_and_what_drowns_is_refused() -> None:
     assert seeds_for(1e-4, 0.9, 5e-4) > 10 * seeds_for(5e-4, 0.9, 5e-4)
     with pytest.raises(ParameterError, match="drowns in the scatter"):
         seeds_for(1e-9, 0.9, 1e-3)
-
-
-def test_the_shipped_curve_tells_the_scatter_of_its_seeds() -> None:
-    curve = read_curve(SHIPPED)
-    _, n_pilot = spread_of(curve, Metric.AUC)
-    by_seed = curve.checks["auc"]["slopes"]["partial"]["by_seed"]
-    assert n_pilot == len(by_seed) >= 8
-    found = planned(curve, Metric.AUC, 2e-5, 0.9, Design(), 8)
-    assert found.n_seeds >= 8
-    assert found.n_runs % found.n_seeds == 0
-
-
-def test_a_metric_that_the_pilot_did_not_measure_is_refused() -> None:
-    with pytest.raises(ParameterError, match="does not tell how NE scatters"):
-        spread_of(read_curve(SHIPPED), Metric.NE)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from matplotlib.figure import Figure
 
-import cprsim
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.run import run_figures
@@ -51,12 +48,6 @@ def test_every_text_of_a_figure_means_itself(name) -> None:
         assert f"{place} {name}" in said
 
 
-def test_powers_of_ten_on_a_logarithmic_axis_stay_mathematics() -> None:
-    said = words(everywhere("a"))
-    assert not any("mathdefault" in word for word in said)
-    assert "102" in {"".join(word.split()) for word in said}  # 10 to the power of 2
-
-
 def test_controls_are_spelled_out_so_that_an_svg_can_be_read() -> None:
     assert r"title \x1b[31m\u202eevil" in words(everywhere("\x1b[31m\u202eevil"))
 
@@ -91,9 +82,3 @@ def test_runs_and_charts_with_dollars_in_names_are_drawn(hand, tmp_path) -> None
         (Series(NO_FORMULA, (NO_FORMULA, "b"), (1.0, 2.0)),), (Band(NO_FORMULA, 1.0, 2.0),),
     )  # fmt: skip
     save_figure(chart_figure(Chart(NO_FORMULA, NO_FORMULA, (panel,))), tmp_path / "chart")
-
-
-def test_figures_are_saved_in_one_place_only() -> None:
-    saves = re.compile(r"\.(savefig|print_figure|print_png)\b")
-    files = Path(cprsim.__file__).parent.rglob("*.py")
-    assert [one.name for one in files if saves.search(one.read_text("utf-8"))] == ["save.py"]

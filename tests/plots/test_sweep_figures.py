@@ -12,9 +12,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from cprsim.plots.axes import words_of_key
-from cprsim.plots.save import save_figures
 from cprsim.plots.sweep import sweep_figures as figures_of
-from cprsim.plots.sweep_axes import axis_label, panels
+from cprsim.plots.sweep_axes import axis_label
 from cprsim.sweeps.folder import AxisColumn, SweepResult
 
 INTERVAL = AxisColumn("recovery.interval", "recovery.interval [min]", "min", True, True)
@@ -89,16 +88,6 @@ def test_the_shape_of_a_sweep_chooses_its_figures(result, names) -> None:
     assert set(sweep_figures(result)) == names
 
 
-def test_the_same_sweep_gives_the_same_bytes(tmp_path) -> None:
-    result = swept(SAVE, INTERVAL)
-    first, again = (
-        [path.read_bytes() for path in save_figures(figures_of(result), tmp_path, formats=["svg"])]
-        for _ in range(2)
-    )
-    assert len(first) == 2
-    assert first == again
-
-
 def test_an_interval_has_its_minimum_and_what_the_formulas_choose_in_its_own_unit() -> None:
     figure = sweep_figures(swept(INTERVAL))["curves"]
     said = texts(figure)
@@ -121,11 +110,6 @@ def test_a_map_has_its_break_even_line_where_both_cost_the_same() -> None:
         assert abs(apart) < 0.02  # straight lines between the points of a coarse grid
 
 
-def test_what_is_held_fixed_is_said() -> None:
-    figure = sweep_figures(swept(FAMILY, SAVE, INTERVAL))["map"]
-    assert "distribution of failures = other" in " ".join(texts(figure).split())
-
-
 def test_a_tornado_has_the_widest_bar_on_top_and_names_its_ends() -> None:
     figure = sweep_figures(swept(SAVE, INTERVAL, FAMILY, mode="one-at-a-time"))["tornado"]
     full, partial = figure.axes[:2]
@@ -135,16 +119,6 @@ def test_a_tornado_has_the_widest_bar_on_top_and_names_its_ends() -> None:
     said = [text.get_text() for text in full.texts]
     assert {"10 s", "60 s", "30 min", "120 min"} <= set(said)
     assert [text.get_text() for text in partial.texts].count("no effect") == 2
-
-
-def test_a_tornado_names_the_near_end_beside_the_bar_where_all_values_lie_on_one_side() -> None:
-    result = swept(SAVE, mode="one-at-a-time")
-    result.table.loc[result.table["varied"] == "", "mean"] = 2.0  # above all values
-    axes = sweep_figures(result)["tornado"].axes[1]
-    near = next(text for text in axes.texts if text.get_text() == "60 s")
-    assert near.xy[0] == pytest.approx(200.0)
-    strokes = [line for line in axes.lines if line.get_xdata()[0] == pytest.approx(15.0)]
-    assert len(strokes) == 1
 
 
 def test_with_prices_a_tornado_in_money_stands_beside_that_of_the_overhead() -> None:
@@ -165,54 +139,6 @@ def test_a_strategy_that_never_finishes_is_left_out_without_a_word_of_warning() 
     lost = result.table["strategy"] == "partial"
     result.table.loc[lost, ["mean", "low", "high", "difference"]] = np.nan
     assert set(sweep_figures(result)) == {"curves", "map"}
-
-
-def test_curves_and_strategies_without_room_are_said_not_to_be_shown(monkeypatch) -> None:
-    assert "not shown here" not in texts(sweep_figures(swept(SAVE, INTERVAL))["curves"])
-    monkeypatch.setitem(VALUES, SAVE, [10.0 * n for n in range(1, 15)])
-    result = swept(SAVE, INTERVAL)
-    flat = result.table["strategy"] == "partial"
-    result.table.loc[flat, "mean"] = 0.1
-    said = texts(sweep_figures(result)["curves"])
-    (line,) = [line for line in said.splitlines() if line.startswith("not shown here: ")]
-    assert line.startswith("not shown here: partial; cost of a save ")
-    assert len(line.split("cost of a save ")[1].split(", ")) == 2
-
-
-def test_many_panels_stay_within_a_page(monkeypatch) -> None:
-    for n in range(1, 7):
-        names = ("full", *(f"s{i}" for i in range(1, n)))
-        figure, every = panels(len(names), (3.4 * n + 1.4, 4.4))
-        assert len(every) == n
-        assert figure.get_figwidth() <= 11.6
-
-
-def test_a_map_explains_only_what_it_shows() -> None:
-    assert "break-even" in texts(sweep_figures(swept(SAVE, INTERVAL))["map"])
-    result = swept(SAVE, INTERVAL)
-    result.table["difference"] = -0.1
-    said = texts(sweep_figures(result)["map"])
-    assert "break-even" not in said
-    assert "full costs less" not in said
-
-
-def test_strategies_that_cost_the_same_everywhere_share_a_line() -> None:
-    result = swept(SAVE)
-    partial = result.table["strategy"] == "partial"
-    full_rows = result.table[~partial]
-    for column in ("mean", "low", "high"):
-        result.table.loc[partial, column] = full_rows[column].to_numpy()
-    axes = sweep_figures(result)["curves"].axes[0]
-    assert axes.get_legend_handles_labels()[1] == ["full, partial"]
-
-
-def test_ends_of_intervals_do_not_stretch_a_logarithmic_axis() -> None:
-    result = swept(INTERVAL)
-    result.table["mean"] = np.geomspace(0.01, 1.0, len(result.table))
-    result.table["low"], result.table["high"] = 1e-9, 100.0
-    bottom, top = sweep_figures(result)["curves"].axes[0].get_ylim()
-    assert 0.5 < bottom < 1.0  # per cent
-    assert 100 < top < 300
 
 
 @pytest.mark.parametrize(

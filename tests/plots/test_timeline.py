@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from cprsim.plots.timeline import (
@@ -12,7 +10,6 @@ from cprsim.plots.timeline import (
     Span,
     close_up,
     read_lane,
-    shown_until_h,
     visible,
 )
 
@@ -57,25 +54,12 @@ def test_a_rollback_leads_to_the_start_of_the_save_that_held(full, cpr):
     assert cpr.setbacks == (Setback(7.5, 0.0, True),)
 
 
-def test_whether_the_job_finished(full, hand):
-    assert full.finished
-    stopped = [*hand.full_events[:-1], (19.0, "stopped", "over", 10.0, -1)]
-    assert not read_lane(hand.events(stopped)).finished
-
-
 def test_the_close_up_shows_the_first_failure_and_the_way_back(full, cpr, hand):
     start_h, end_h = close_up([full, cpr], 19.0)
     assert start_h < 7.5 < end_h
     assert end_h - start_h < 19 / 4
     calm = [(0.0, "started", "useful", 0.0, -1), (10.0, "finished", "over", 10.0, -1)]
     assert close_up([read_lane(hand.events(calm))], 10.0) is None
-
-
-def test_a_lane_that_dwarfs_the_others_is_cut(full, cpr):
-    endless = replace(full, end_h=1000.0, finished=False)
-    assert shown_until_h([endless, full, cpr]) == 2 * full.end_h
-    assert shown_until_h([full, cpr]) == full.end_h
-    assert shown_until_h([endless]) == 1000.0
 
 
 def busy_lane(n):
@@ -106,10 +90,6 @@ def test_what_lies_outside_a_window_is_not_drawn(full):
     assert lane.setbacks == (Setback(7.5, 5.0, False),)
 
 
-def test_what_can_be_told_apart_is_drawn_as_it_is(full):
-    assert visible(full, (0.0, full.end_h)) == full
-
-
 def test_what_cannot_be_told_apart_is_drawn_once():
     lane = visible(busy_lane(10_000), (0.0, 10_000.0), n_bins=100)
     marks = (lane.saved_at_h, lane.failed_at_h, lane.abandoned_at_h, lane.background, lane.setbacks)
@@ -117,11 +97,3 @@ def test_what_cannot_be_told_apart_is_drawn_once():
     # each bin is mostly useful work, and neighbours are one
     assert [span.activity for span in lane.spans] == ["useful"]
     assert (lane.spans[0].start_h, lane.spans[0].end_h) == (0.0, 10_000.0)
-
-
-def test_a_long_stall_is_still_seen_among_many_short_spans():
-    lane = busy_lane(1000)
-    stalled = (*lane.spans[:1000], Span(500.0, 600.0, "wait"), *lane.spans[1200:])
-    seen = visible(replace(lane, spans=stalled), (0.0, 1000.0), n_bins=101).spans
-    (wait,) = [span for span in seen if span.activity == "wait"]
-    assert (wait.start_h, wait.end_h) == pytest.approx((500.0, 600.0))

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.results.words import with_ends
 from tests.making import SCENARIOS, call
 
 pytestmark = pytest.mark.long
 
 ROOT = SCENARIOS.parent
 DOCUMENT = (ROOT / "docs" / "report.md").read_text("utf-8")
-TEMPLATES = ROOT / "cprsim" / "present" / "templates"
 DIGEST = re.compile(r"results/[\w-]+-[0-9a-f]{10}\b")  # differs with every change of the code
 
 
@@ -48,8 +46,3 @@ def test_no_document_names_a_folder_by_a_digest_that_the_next_change_moves(docum
     """But for what cog renews, and checks."""
     text = re.sub(r"<!-- \[\[\[cog.*?\[\[\[end\]\]\]", "", document.read_text("utf-8"), flags=re.S)
     assert DIGEST.findall(text) == []
-
-
-def test_the_estimate_in_the_document_is_shown_so() -> None:
-    shown = with_ends(0.0025, 0.0021, 0.0029).replace(", 95 % interval", "")
-    assert shown in DOCUMENT

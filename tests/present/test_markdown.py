@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from cprsim.errors import ResultError
 from cprsim.present.document import (
     Cell,
     Column,
     Document,
-    Facts,
-    ListingBlock,
     Picture,
     ResultsPage,
     Section,
@@ -64,30 +61,6 @@ def test_nothing_in_a_text_is_markup(written, escaped) -> None:
     assert f"## Part\n\n{escaped}\n" in markdown(Words([written]))
 
 
-def test_a_listing_is_as_it_is_whatever_fences_it_has() -> None:
-    text = markdown(ListingBlock("scenario.yaml", "a: |\n  ```\n  *x*\n"))
-    assert "scenario.yaml:\n\n````text\na: |\n  ```\n  *x*\n````\n" in text
-
-
-def test_facts_are_a_list() -> None:
-    assert "- seed: 1\n- commit: *a*\n".replace("*", "\\*") in markdown(
-        Facts([("seed", "1"), ("commit", "*a*")])
-    )
-
-
-def test_several_documents_stand_below_each_other_without_empty_sections() -> None:
-    sections = [Section("s", [Words(["w"])]), Section("nothing", [Words([])])]
-    one, other = (Document(name, "q", ["a"], sections) for name in "AB")
-    text = render(ResultsPage("both", Document("over", "q", ["a"], []), [one, other]), lambda _: "")
-    assert re.findall(r"^#+ .*$", text, re.MULTILINE) == [
-        "# both",
-        "## A",
-        "### s",
-        "## B",
-        "### s",
-    ]
-
-
 def test_figures_lie_beside_the_text_that_links_to_them(tmp_path) -> None:
     path = tmp_path / "my report.md"
     written = write_page(page(PICTURE, PICTURE), path)
@@ -96,17 +69,6 @@ def test_figures_lie_beside_the_text_that_links_to_them(tmp_path) -> None:
     assert links == [f"my%20report_files/figure-{n}.png" for n in (1, 2)]
     assert sorted(p.name for p in written[1].iterdir()) == ["figure-1.png", "figure-2.png"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["my report.md", "my report_files"]
-
-
-def test_what_cannot_be_drawn_leaves_the_old_text(tmp_path) -> None:
-    def full():
-        raise OSError(28, "No space left on device")
-
-    path = tmp_path / "report.md"
-    path.write_text("old", "utf-8")
-    with pytest.raises(ResultError, match=r"can't write .*report\.md: No space left on device"):
-        write_page(page(Picture("c", "a", full)), path)
-    assert [p.read_text("utf-8") for p in tmp_path.iterdir()] == ["old"]
 
 
 @pytest.fixture(scope="module")

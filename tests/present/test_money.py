@@ -177,10 +177,6 @@ def test_node_hours_decide_without_prices(scenario: Path) -> None:
     assert flip.at == pytest.approx(even_h, rel=0.35)
 
 
-def test_what_is_not_unknown_is_not_tried(scenario: Path) -> None:
-    assert sensitivity_of(load_scenario(scenario), {}, {}, "full") is None
-
-
 def test_the_parts_are_the_total_in_a_backtest(scenario: Path) -> None:
     experiment = assemble(load_scenario(scenario, ["recovery=[{strategy: full, interval: 1 h}]"]))
     for number in range(2):

@@ -6,7 +6,6 @@ import html
 import json
 import re
 import shutil
-from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -15,9 +14,8 @@ import pytest
 
 from cprsim.codec import decode
 from cprsim.curves import CurveFile, write_curve
-from cprsim.plots.overhead import overhead_figure
 from cprsim.present.document import Document, ListingBlock, ResultsPage, Section
-from cprsim.present.html import inline, render, whole
+from cprsim.present.html import render, whole
 from cprsim.present.kinds import page_of
 from cprsim.present.run_sentences import answer
 from cprsim.reproduce.summary import Summary
@@ -148,13 +146,6 @@ def test_the_papers_results_say_how_they_are_known_and_what_limits_a_verdict(und
     assert "by construction" in tally
 
 
-def test_a_single_replication_has_a_page_without_intervals(results, undrawn):
-    text = render(page_of([results.alone]))
-    assert "How bad a run can get" not in text
-    assert "Replication 3 along its wall time" in text
-    assert "95 % interval)" not in html.unescape(text)
-
-
 # ------------------------------------------------------------------------------ refusals
 
 
@@ -187,14 +178,6 @@ def test_what_is_no_result_is_refused(cprsim, tmp_path, name, said):
     assert done.output == f"cprsim: {tmp_path / name} {said}\n"
 
 
-def test_a_file_that_is_no_curve_is_refused(cprsim, tmp_path):
-    (tmp_path / "notes.json").write_text("{}", "utf-8")
-    done = cprsim("report", tmp_path / "notes.json", "--out", tmp_path / "page.html")
-    assert done.exit_code == 2
-    assert "is no staleness curve: `cprsim measure` writes" in done.output
-    assert not (tmp_path / "page.html").exists()
-
-
 def test_a_page_that_cannot_be_written_leaves_the_old_one(
     tmp_path, monkeypatch, results, cprsim, undrawn
 ):
@@ -211,39 +194,7 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
 
 
-def test_a_page_does_not_replace_a_folder(tmp_path, results, cprsim):
-    done = cprsim("report", results.alone, "--out", tmp_path)
-    assert done.exit_code == 2
-    assert done.output == f"cprsim: can't write {tmp_path}: it is a folder\n"
-    assert list(tmp_path.iterdir()) == []
-
-
 # ------------------------------------------------------------------------------ answers
-
-
-def test_strategies_that_the_replications_do_not_tell_apart_are_named(results):
-    result = load_result(results.first)
-    rows = result.replications
-    copied = rows[rows["strategy"] == "cpr"].assign(strategy="full")
-    others = rows[rows["strategy"] != "full"]
-    alike = replace(
-        result,
-        replications=type(rows)(np.concatenate([others, copied]), columns=rows.columns).astype(
-            rows.dtypes
-        ),
-    )
-    assert any(said.startswith("These replications do not tell") for said in answer(alike))
-    assert not any(said.startswith("These replications") for said in answer(result))
-
-
-def test_without_a_strategy_that_finishes_there_is_no_recommendation(results):
-    result = load_result(results.first)
-    unfinished = result.summary.copy()
-    at = unfinished["quantity"] == "finished_fraction"
-    unfinished.loc[at, "mean"] = 0.5
-    said = answer(replace(result, summary=unfinished))
-    assert said[0] == "No strategy reliably gets this job done."
-    assert not any("Use " in sentence for sentence in said)
 
 
 def test_what_stale_rows_cost_in_accuracy_is_said_where_a_curve_knows_it(
@@ -295,32 +246,6 @@ def test_a_percentile_that_the_sample_cannot_bound_has_no_bound():
 
 
 # ------------------------------------------------------------------------------ figures
-
-
-def test_a_figure_is_one_image_without_names_or_styles_of_its_own(results):
-    text = inline(overhead_figure(load_result(results.first)), "f", 'bars "b" <c>')
-    assert text.startswith("<svg")
-    assert 'role="img"' in text
-    assert 'aria-label="bars &quot;b&quot; &lt;c&gt;"' in text
-    assert "<style" not in text
-    assert "<metadata" not in text
-    assert re.findall(r'<g[^>]* id="', text) == []
-
-
-def test_numbers_keep_their_units_where_lines_break():
-    assert whole("8.71 % of 12 h and 3 min on 5 nodes, 2 ± 1") == (
-        "8.71\N{NO-BREAK SPACE}% of 12\N{NO-BREAK SPACE}h and 3\N{NO-BREAK SPACE}min on "
-        "5\N{NO-BREAK SPACE}nodes, 2\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}1"
-    )
-
-
-def test_results_of_different_kinds_share_a_page(results):
-    kept = sorted(REPRODUCTION.glob("*/summary.json"))[0].parent
-    page = page_of([results.alone, kept])
-    assert page.title == "2 results"
-    assert page.overview is not None
-    answers = [document.answer[0] for document in page.documents]
-    assert list(page.overview.answer) == [f"A: {answers[0]}", f"B: {answers[1]}"]
 
 
 # ------------------------------------------------------------------------------ of a curve

@@ -8,7 +8,7 @@ import re
 import pytest
 from rich.console import Console
 
-from cprsim.present.document import Cell, Column, Facts, ListingBlock, Table, Words
+from cprsim.present.document import Cell, Column, Table
 from cprsim.present.terminal import plain_table, print_whole, show
 
 NAMES = ("cpr-round-robin", "partial, by the formula of the paper", "full")
@@ -42,24 +42,6 @@ def test_what_fits_is_one_table_and_what_does_not_repeats_the_names() -> None:
     assert narrow.count("cpr-round-robin") == narrow.count("name 0") == 3
 
 
-def test_words_are_folded_before_columns_go_to_a_next_table() -> None:
-    wide = printed(1000)
-    needed = max(len(line.rstrip()) for line in wide.splitlines())
-    folded = printed(needed - 5)
-    assert folded.count("name 0") == 1
-    assert "partial, by the formula of the paper" not in folded
-    assert "cpr-round-robin" in folded  # a word stays whole
-
-
-def test_two_columns_name_the_rows_where_the_first_is_not_said_again() -> None:
-    narrow = printed(60, naming=2)
-    assert narrow.count("name 0") == narrow.count("name 1") > 1
-
-
-def test_in_a_pipe_a_table_has_its_own_width() -> None:
-    assert re.sub(" +\n", "\n", printed(40, terminal=False)) == re.sub(" +\n", "\n", printed(1000))
-
-
 # ------------------------------------------------------------------------------ blocks
 
 
@@ -80,12 +62,6 @@ COLUMNS = [
 ROWS = [["full", Cell("12.0 ± 0.1", "12.0"), "7", "1.0", "8.5"]]
 
 
-def test_a_blank_line_stands_between_blocks_and_none_for_those_that_say_nothing() -> None:
-    assert shown(Words(["a", "b"]), Words([]), Facts([("c", "d")]), ListingBlock("e", "f\n")) == (
-        "a\nb\n\nc  d\n\nf\n"
-    )
-
-
 def test_a_terminal_shows_short_headings_and_cells_and_no_column_that_a_page_alone_has() -> None:
     text = shown(Table("caption", COLUMNS, ROWS))
     assert text.split() == [
@@ -102,10 +78,3 @@ def test_where_it_is_too_wide_columns_are_left_out_and_others_go_apart() -> None
     assert ("12.0" in main, "1.0" in apart, "full" in apart) == (True, True, True)
     assert "of which" not in shown(table, width=100, terminal=True)
     assert "of which" not in shown(table, width=20, terminal=False)
-
-
-def test_the_name_of_a_group_is_shown_once() -> None:
-    rows = [["a", "1"], ["a", "2"], ["b", "3"]]
-    columns = [Column("group", is_number=False), Column("n")]
-    lines = shown(Table("", columns, rows, grouped=True)).splitlines()
-    assert [line.split() for line in lines[2:]] == [["a", "1"], ["2"], [], ["b", "3"]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import promise
-from benchmarks.promise import NEAR_ENOUGH, Cell, Job, beside_grid, limits
+from benchmarks.promise import Cell, Job
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.proxy_model import proxy_model
@@ -86,16 +85,6 @@ def test_a_history_trains_as_the_log_of_its_job_does(job: Job, strategy: str) ->
     assert n_lost >= 7
 
 
-def test_histories_are_drawn_one_from_each_stratum(job: Job) -> None:
-    fresh = job.cells[0].fresh
-    n = promise.N_STRATA
-    stratum = np.argsort(np.argsort(fresh, kind="stable")) * n // len(fresh)
-    drawn = promise.drawn_of(fresh, "one")
-    for turn in range(3):
-        assert sorted(stratum[drawn[turn * n : (turn + 1) * n]]) == list(range(n))
-    assert drawn != promise.drawn_of(fresh, "another")
-
-
 def test_the_control_variate_leaves_the_mean_unbiased() -> None:
     rng = np.random.default_rng(3)
     predicted = rng.gamma(1.0, 1e-3, 4000)
@@ -114,48 +103,3 @@ def test_the_control_variate_leaves_the_mean_unbiased() -> None:
     once = replace(cells[0], off=np.array([1e-4]))
     assert np.isnan(once.mean)
     assert not once.known
-
-
-def test_limits_lie_where_partial_recovery_pays(job: Job) -> None:
-    found = limits(job.experiment, CURVE)
-    assert len(found) == 5
-    assert (np.diff(found) < 0).all()
-    assert np.diff(np.log(found)) == pytest.approx(np.full(4, np.log(found[1] / found[0])))
-
-
-def test_the_grid_tells_a_choice_that_saves_twice_as_often_and_prices_doubt(
-    job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(promise, "N_GRID", 300)
-    most = float(limits(job.experiment, CURVE)[2])
-    monkeypatch.setattr(promise, "limits", lambda *_: [most])
-    monkeypatch.setattr(promise, "draw_histories", lambda _: None)
-    made = promise.job_of(job.loaded, CURVE)
-
-    def beside(ratio: float) -> list[dict[str, float]]:
-        for cell in made.cells:  # measured as so many times the predicted loss, to 2 % of it
-            cell.fresh = np.full(2, 1e-3)
-            cell.off = (ratio - 1) * 1e-3 + np.array([-2e-5, 2e-5])
-        return beside_grid(made)
-
-    as_predicted, half = beside(1.0), beside(0.5)
-    assert [row["strategy"] for row in as_predicted] == ["partial", "cpr-mfu"]
-    for row, other in zip(as_predicted, half, strict=True):
-        assert row["chosen_over_best"] <= NEAR_ENOUGH
-        assert other["price_of_uncertainty"] > row["price_of_uncertainty"] + 0.1 >= 0.1
-    for cell in made.cells:
-        assert cell.policy is not None
-        cell.policy = replace(cell.policy, save_interval_h=cell.policy.save_interval_h / 2)
-    assert all(row["chosen_over_best"] > NEAR_ENOUGH for row in beside(1.0))
-
-
-@pytest.mark.parametrize("name", ["promise", "promise-torch"])
-def test_the_kept_summary_is_shown(name: str) -> None:
-    path = promise.ROOT / "results" / name / "summary.json"
-    document = json.loads(path.read_text("utf-8"))
-    n = document["verdict"]["cells"]
-    assert f"of {n} cells are below their limit" in promise.cells_text(document)
-    assert len(promise.choices_text(document).splitlines()) == n + 5
-    never = document["cells"][0] | {"interval_h": None, "measured": None, "standard_error": None}
-    row = promise.cells_text(document | {"cells": [never]}).splitlines()[1].split()
-    assert row.count(promise.NO_NUMBER) == 3

@@ -15,7 +15,7 @@ from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.reproduce import STUDIES
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Mark, about
-from cprsim.reproduce.runner import read_reproduced, record, reproduce
+from cprsim.reproduce.runner import read_reproduced, reproduce
 from cprsim.reproduce.study import Effort, Study, Work
 from cprsim.reproduce.summary import Listing, Target, alone
 from tests.making import SCENARIOS, call
@@ -105,12 +105,6 @@ def test_a_finished_result_is_found_again_byte_by_byte(
     assert encode(first.summary) == encode(again.summary) == encode(elsewhere.summary)
 
 
-def test_what_is_not_there_is_left_out(study: Study, inputs: Path, tmp_path: Path) -> None:
-    summary = reproduce(Work(study, Effort.FULL, inputs, tmp_path)).summary
-    assert [row.quantity for row in summary.rows] == ["sum", "n"]
-    assert summary.notes == ("A note.", "2 parts.")
-
-
 def test_a_changed_input_makes_again_only_what_reads_it(
     study: Study, inputs: Path, tmp_path: Path, computed: list[str]
 ) -> None:
@@ -153,18 +147,6 @@ def test_a_part_that_is_damaged_or_of_other_code_is_made_again(
     assert len(computed) == 8
 
 
-def test_journals_belong_to_the_inputs_that_are_read(
-    study: Study, inputs: Path, tmp_path: Path
-) -> None:
-    work = Work(study, Effort.FULL, inputs, tmp_path)
-    folder = work.folder("journals", ("one",))
-    assert folder.parent == tmp_path / "parts"
-    (inputs / "two").write_text("5")
-    assert work.folder("journals", ("one",)) == folder
-    (inputs / "one").write_text("5")
-    assert work.folder("journals", ("one",)) != folder
-
-
 def test_what_is_read_back_is_what_was_written(study: Study, inputs: Path, tmp_path: Path) -> None:
     made = reproduce(Work(study, Effort.FULL, inputs, tmp_path))
     summary = study.make(Work(study, Effort.FULL, inputs, tmp_path / "b"))
@@ -173,16 +155,6 @@ def test_what_is_read_back_is_what_was_written(study: Study, inputs: Path, tmp_p
     (made.path / "summary.json").write_text("{}")
     with pytest.raises(ResultError, match="differs from its digest"):
         read_reproduced(made.path)
-
-
-def test_what_is_kept_is_replaced_by_the_next_run(
-    study: Study, inputs: Path, tmp_path: Path
-) -> None:
-    first = record(reproduce(Work(study, Effort.FULL, inputs, tmp_path)), tmp_path / "kept")
-    (inputs / "one").write_text("3")
-    second = record(reproduce(Work(study, Effort.FULL, inputs, tmp_path)), tmp_path / "kept")
-    assert first == second == tmp_path / "kept" / "sums"
-    assert read_reproduced(second).summary.rows[0].value == 5.0
 
 
 def test_a_missing_input_is_named(study: Study, inputs: Path, tmp_path: Path) -> None:

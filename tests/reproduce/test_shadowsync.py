@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from math import isnan
 
-import numpy as np
 import pytest
 from scipy import stats
 
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.shadowsync import (
-    ALGORITHMS,
     LONGER_STEPS,
     PAIRS,
     Paired,
     calibrated_h,
-    exponent,
-    flattens_at,
-    loss_of,
     no_worse,
     paired,
     setting_of,
-    share_of_linear,
 )
 from cprsim.reproduce.study import Effort, Work
 from cprsim.sync.load_model import load_model
@@ -64,28 +58,8 @@ def test_shadow_and_foreground_make_steps_of_about_equal_length(work) -> None:
     assert setting_of(work, LONGER_STEPS).step_gain == pytest.approx(2.0)
 
 
-def test_a_loss_is_what_the_shadow_form_lacks() -> None:
-    seed = {"S, 5": {"auc": 0.70}, "FR, 5": {"auc": 0.71}}
-    assert loss_of(seed, "S", "FR", 5) == pytest.approx(0.01)
-
-
-def test_shape_of_curves() -> None:
-    n = np.array([1, 5, 10, 20])
-    flat = {"trainers": n.tolist(), "eps": np.minimum(100.0 * n, 700).tolist()}
-    assert flattens_at(flat) == pytest.approx(7)
-    assert share_of_linear(flat) == pytest.approx(7 / 20)
-    assert exponent({"trainers": n.tolist(), "gap": (0.3 * n**1.5).tolist()}) == pytest.approx(1.5)
-
-
 def test_one_number_is_fitted_and_the_shipped_scenario_has_it(work) -> None:
     setting = setting_of(work, "FR-EASGD-5", 2)
     assert calibrated_h(work) == pytest.approx(setting.iteration.mean_h, rel=1e-3)
     assert load_model(setting_of(work, "FR-EASGD-5", 4)).saturates_at == pytest.approx(28, rel=1e-3)
     assert load_model(setting_of(work, "FR-EASGD-30", 2)).saturates_at > 80
-
-
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_every_algorithm_has_its_setting(work, name: str) -> None:
-    setting = setting_of(work, name)
-    assert setting.elp == 96_000
-    assert setting.algorithm.in_background == name.startswith("S-")

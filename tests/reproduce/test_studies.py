@@ -15,11 +15,10 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.runs import SeedResult
-from cprsim.reproduce import accuracy, failure_analysis, fleet, pls_accuracy, trackers, trained
+from cprsim.reproduce import accuracy, failure_analysis, fleet, pls_accuracy, trained
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.fleet import (
     AS_FIXED,
-    OTHERS,
     FleetCosts,
     assumed_in,
     fleet_of,
@@ -65,30 +64,6 @@ def test_a_job_of_the_population_is_a_scenario() -> None:
     assert scenario.cluster.emb_ps == round(18 / 38 * kind.n_nodes)
 
 
-def test_another_assumption_changes_one_thing() -> None:
-    fixed = as_assumed().scenario
-    half = as_assumed("jobs half as long").scenario
-    assert half.fleet.vary.useful.median == 25.0
-    assert half.fleet.vary.mtbf == fixed.fleet.vary.mtbf
-    assert half.cluster == fixed.cluster
-    larger = as_assumed("twice the nodes at the same MTBF").scenario
-    assert (larger.cluster.trainers, larger.cluster.emb_ps) == (40, 36)
-    assert larger.fleet == fixed.fleet
-    assert larger.failures == fixed.failures
-
-
-def test_what_was_added_after_the_first_run_says_so_and_may_change_several_things() -> None:
-    tail = as_assumed("afterwards: jobs a quarter as long, rescheduling with a long tail").scenario
-    assert tail.fleet.vary.useful.median == 12.5
-    assert tail.costs == as_assumed("rescheduling with a long tail").scenario.costs
-    longer = "afterwards: likewise, jobs of very different length"
-    vary = as_assumed(longer).scenario.fleet.vary
-    assert (vary.shard_size.low, vary.shard_size.high) == (2e9, 500e9)
-    assert vary.useful.sigma == 1.5
-    added = [name for name in OTHERS if name.startswith("afterwards")]
-    assert list(OTHERS)[-len(added) :] == added
-
-
 def test_every_line_marked_as_assumed_is_a_free_input() -> None:
     path = SCENARIOS / "fleet.yaml"
     marked = [
@@ -130,23 +105,6 @@ def test_the_hazard_of_exponential_times_is_flat() -> None:
     assert (np.abs(rate - 0.05) <= 4 * error).all()
 
 
-def test_jobs_of_more_nodes_fail_earlier(tmp_path: Path) -> None:
-    work = Work(failure_analysis.STUDY, Effort.QUICK, SCENARIOS, tmp_path)
-    drawn = failure_analysis._times(work, 1, 900)
-    few, many = (np.mean(drawn["hours"][first : first + 300]) for first in (0, 600))
-    assert len(drawn["hours"]) == len(drawn["seen"]) == 900
-    assert many < few < 100.0
-
-
-def test_a_correlation_and_its_interval() -> None:
-    rng = np.random.default_rng(5)
-    x = rng.normal(size=400)
-    y = 0.8 * x + 0.6 * rng.normal(size=400)
-    ours = pls_accuracy.correlation(x, y)
-    assert ours.low < 0.8 < ours.high
-    assert ours.high - ours.low < 0.1
-
-
 def test_a_bend_is_seen_and_a_line_is_none() -> None:
     rng = np.random.default_rng(6)
     pls = rng.uniform(0.01, 0.4, 60)
@@ -171,14 +129,6 @@ def test_failures_measured_anew_are_set_beside_the_shipped_slope_with_both_error
     relative = np.hypot(0.002 / 3**0.5 / 0.022, 0.05)
     assert ours.mean == pytest.approx(1.1)
     assert ours.high - ours.mean == pytest.approx(4.302653 * 1.1 * relative)  # t, 2 degrees
-
-
-def test_trackers_take_the_memory_that_the_paper_counts() -> None:
-    memory = trackers._memory()
-    assert memory["scar"]["16"] == pytest.approx(100.0)
-    assert memory["mfu"]["16"] == pytest.approx(100 * 4 / 64)
-    assert memory["mfu"]["128"] == pytest.approx(100 * 4 / 512)
-    assert memory["ssu"]["16"] == pytest.approx(100 * 0.125 * 4 / 64, rel=0.01)
 
 
 def test_a_trial_loses_what_was_done_since_its_save(tmp_path: Path) -> None:

@@ -87,20 +87,8 @@ def test_a_published_number_is_reproduced_only_without_free_fitted_or_recalled_i
     assert judge(claim, None, SURE).finding is Finding.OPEN
 
 
-def test_without_a_number_of_the_paper_nothing_is_judged() -> None:
-    assert judge(None, None, SURE).finding is Finding.NOTHING
-
-
 def test_over_free_inputs_one_case_that_meets_it_makes_it_consistent_and_all_are_counted() -> None:
     some = judge_cases(PUBLISHED, [True, False, None], FREE)
     assert str(some) == "consistent, in 1 of 3 cases, with 2 free inputs"
     assert judge_cases(PUBLISHED, [False, None], FREE).finding is Finding.OPEN
     assert judge_cases(PUBLISHED, [False, False], FREE).finding is Finding.NOT_CONSISTENT
-
-
-def test_above_and_below_need_the_whole_interval() -> None:
-    assert StudyEstimate.around(1.0, 0.5).above(0.4) is True
-    assert StudyEstimate.around(1.0, 0.5).above(1.2) is None
-    assert StudyEstimate.around(1.0, 0.5).above(1.6) is False
-    assert StudyEstimate.around(1.0, 0.5).below(1.6) is True
-    assert StudyEstimate(1.0).above(0.0) is None  # one value alone says nothing of its spread

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from math import isnan, sqrt
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -13,8 +13,7 @@ from scipy import stats
 
 from cprsim.curves import CurveFile, write_curve
 from cprsim.present.comparison import differences_table
-from cprsim.present.document import Table, Words
-from cprsim.present.run import document_of_run, run_as_json, run_blocks
+from cprsim.present.run import run_blocks
 from cprsim.present.run_sentences import accuracy_sentences
 from cprsim.present.terminal import show
 from cprsim.records import SubSaves
@@ -93,13 +92,6 @@ def test_the_interval_holds_both_errors(priced):
     assert found.half_width == pytest.approx(stats.t.ppf(0.975, degrees) * error)
 
 
-def test_without_a_curve_only_what_loses_nothing_is_known(outcome):
-    found = spreads(summarise(outcome))
-    assert (found["full"]["auc_loss"].low, found["full"]["auc_loss"].high) == (0, 0)
-    assert isnan(found["cpr"]["auc_loss"].mean)
-    assert isnan(found["cpr"]["beyond_measured"].mean)
-
-
 def test_a_difference_of_two_responses_holds_both_their_errors(priced):
     table = differences(replication_rows(priced), 6, "cpr").set_index(["strategy", "quantity"])
     found = table.loc[("cpr-mfu", "auc_loss")]
@@ -128,24 +120,6 @@ def test_the_folder_keeps_the_curve_and_names_it(written):
     assert found.curve.sha256 == found.manifest["files"]["curve.json"]["sha256"]
 
 
-def test_a_folder_without_columns_of_accuracy_reads_as_unknown(write, outcome, tmp_path):
-    from cprsim.results.accuracy_rows import COLUMNS, with_accuracy_columns
-
-    old = with_accuracy_columns(replication_rows(outcome).drop(columns=list(COLUMNS)))
-    assert old["auc_loss"].isna().all()
-    assert set(COLUMNS) <= set(old)
-
-
-@pytest.mark.parametrize("width", [80, 120, 200])
-def test_the_table_shows_the_loss_at_every_width(written, width):
-    text = text_of(run_blocks(written()), width=width)
-    lines = text.splitlines()
-    shown = [line for line in lines if not line.startswith(("results", "figure"))]
-    assert max(len(line.rstrip()) for line in shown) <= width
-    assert "AUC loss" in text
-    assert "13.3 ±" in text  # 0.00133
-
-
 def test_what_is_said_of_the_accuracy(written):
     assert accuracy_sentences(written()) == [
         "AUC loss by the staleness curve lines (by hand); its error is in the interval.",
@@ -154,90 +128,12 @@ def test_what_is_said_of_the_accuracy(written):
     ]
 
 
-def test_settings_that_were_not_measured_are_said(written, priced):
-    other = SubSaves("mfu", fraction=0.5)
-    policy = replace(priced.strategies[2].policy, sub_saves=other)
-    strategies = (*priced.strategies[:2], replace(priced.strategies[2], policy=policy))
-    said = accuracy_sentences(written(outcome=replace(priced, strategies=strategies)))
-    assert said[2] == (
-        "cpr-mfu: lines does not say what it loses: it was measured with sub-saves of 12.5 % of 7 "
-        "large tables, here they are of 50 % of 7 large tables."
-    )
-
-
-@pytest.mark.parametrize(
-    ("responses", "why"),
-    [
-        (LINES[1:], "it has no response of `partial` in AUC; it has: mfu"),
-        (
-            (Response.linear("partial", Metric.LOG_LOSS, (0.02, 0.002), 0.1),),
-            "the response of `partial` is in log-loss alone, not in AUC",
-        ),
-    ],
-)
-def test_a_curve_that_prices_nothing_is_not_said_to_be_in_an_interval(
-    written, priced, responses, why
-):
-    curve = replace(FILE, responses=responses).curve("by hand", ("Take care.",))
-    result = written(outcome=replace(priced, strategies=priced.strategies[:2], curve=curve))
-    said = accuracy_sentences(result)
-    assert said == [
-        "There is no AUC loss to show: the staleness curve lines (by hand) prices no strategy that "
-        "finished every job.",
-        "Take care.",
-        f"cpr: lines does not say what it loses: {why}.",
-    ]
-    assert run_as_json(result)["accuracy"] == said
-    assert run_as_json(result)["curve"]["unpriced"] == {"cpr": why}
-    for width in (70, 200):
-        text = " ".join(text_of(run_blocks(result), width=width).split())
-        assert "in the interval" not in text
-        assert "×10⁻⁴" not in text
-        assert why in text
-    blocks = blocks_of(result)
-    table = next(block for block in blocks if isinstance(block, Table))
-    assert "AUC" not in table.caption + str(table.columns)
-    assert said[0] in next(b for b in blocks if isinstance(b, Words)).paragraphs
-
-
-def blocks_of(result):
-    """What the page shows of costs."""
-    return document_of_run(result).sections[0].blocks
-
-
-def test_a_loss_of_exactly_nothing_keeps_its_column(written, priced):
-    nothing = replace(LINES[0], loss=np.zeros(2), standard_error=np.array([0.0, 1e-6]))
-    curve = replace(FILE, responses=(nothing,)).curve("by hand")
-    result = written(outcome=replace(priced, strategies=priced.strategies[:2], curve=curve))
-    assert "in the interval" in accuracy_sentences(result)[0]
-    assert "×10⁻⁴" in text_of(run_blocks(result))
-
-
 def test_a_strategy_that_does_not_finish_has_no_loss_and_no_error_in_an_interval(written, priced):
     full, cpr, _ = priced.strategies
     costs = replace(cpr.costs, finished=np.array([True, False, True]))
     result = written(outcome=replace(priced, strategies=(full, replace(cpr, costs=costs))))
     assert "There is no AUC loss to show" in accuracy_sentences(result)[0]
     assert "×10⁻⁴" not in text_of(run_blocks(result))
-
-
-def test_without_a_curve_it_is_said_how_to_get_one(write, outcome, made):
-    (said,) = accuracy_sentences(write())
-    assert "cprsim measure" in said
-    alone = replace(outcome, strategies=outcome.strategies[:1])
-    assert accuracy_sentences(write(outcome=alone, identity=Identity("f", "f", {}))) == []
-    assert "AUC loss" not in text_of(run_blocks(write()))
-
-
-def test_scripts_get_losses_with_intervals_and_the_curve(written):
-    found = run_as_json(written())
-    by_name = {one["name"]: one for one in found["strategies"]}
-    assert found["curve"]["name"] == "lines"
-    assert by_name["full"]["auc_loss"] == 0
-    assert by_name["cpr"]["auc_loss"] == pytest.approx(0.004 / 3)
-    assert by_name["cpr"]["log_loss_rise"] is None
-    assert by_name["cpr"]["intervals"]["auc_loss"]["low"] < by_name["cpr"]["auc_loss"]
-    assert run_as_json(written())["accuracy"][1] == "Take care."
 
 
 def test_results_by_one_curve_are_compared_closer_than_by_two(written):
@@ -336,21 +232,6 @@ def test_a_streamed_difference_shares_the_errors_too(priced):
     low, high = expected.loc[("cpr-mfu", "auc_loss"), ["low", "high"]]
     found = moments.difference("cpr-mfu", "cpr", "auc_loss")
     assert (found.low, found.high) == pytest.approx((low, high))
-
-
-def test_what_a_comparison_assumes_of_the_curves_errors_is_said(written, priced):
-    one, again = (written(identity=Identity(name, name, {})) for name in ("one", "again"))
-    other = written("others", identity=Identity("other", "3", {}))
-    (same,) = shared_errors(one, again)[:1]
-    assert same.startswith("cpr: one response of one curve, `partial`, prices the AUC loss in both")
-    assert shared_errors(one, other) == [
-        "cpr, cpr-mfu: two curves price the AUC loss; their errors count as independent."
-    ]
-    swapped = [replace(priced.strategies[i], policy=replace(priced.strategies[i].policy, name=n))
-               for i, n in ((1, "cpr-mfu"), (2, "cpr"))]  # fmt: skip
-    crossed = replace(priced, strategies=(priced.strategies[0], *swapped))
-    third = written(outcome=crossed, identity=Identity("third", "4", {}))
-    assert "the curve does not say how the errors of its responses" in shared_errors(one, third)[0]
 
 
 def test_a_comparison_of_two_responses_reads_the_curve_of_the_folder(

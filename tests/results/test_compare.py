@@ -38,17 +38,6 @@ def test_results_with_the_same_failures_are_paired(write, cheaper):
     assert row["high"] - row["low"] == pytest.approx(0, abs=1e-12)  # the same in every pair
 
 
-def test_engines_that_round_otherwise_do_not_differ(write, outcome):
-    full = outcome.strategies[0]
-    rounded = replace(full, costs=replace(full.costs, hours=full.costs.hours * (1 + 1e-12)))
-    a = write()
-    b = write(outcome=replace(outcome, strategies=(rounded,)), identity=Identity("b", "b", {}))
-    table = compare(a, b)
-    lost = table[table["quantity"] == "lost"].iloc[0]
-    assert 0.0 < abs(lost["b"] - lost["a"]) < 1e-9
-    assert (lost["difference"], lost["low"], lost["high"]) == (0.0, 0.0, 0.0)
-
-
 def test_results_with_other_failures_are_independent_samples(write, cheaper):
     a, b = write(), write(outcome=cheaper, identity=Identity("b", "b", {}), about=OTHER)
     assert not same_failures(a, b)
@@ -66,11 +55,6 @@ def test_pairing_uses_the_replications_that_both_have(write, made):
     row = overhead(compare(write(), b))
     assert row["difference"] == pytest.approx(-0.05)
     assert row["n"] == 3
-
-
-def test_only_strategies_in_both_are_compared(write, cheaper):
-    b = write(outcome=cheaper, identity=Identity("b", "b", {}))
-    assert set(compare(write(), b)["strategy"]) == {"full"}
 
 
 def test_results_without_a_common_strategy_are_refused(write, outcome):

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import io
-import json
-
 import pytest
-from rich.console import Console
 
-from cprsim.present.comparison import SAME_INPUTS, comparison_as_json, table_of_inputs
-from cprsim.present.terminal import show
-from cprsim.results import Identity, compare, different, inputs_of
+from cprsim.results import Identity, different, inputs_of
 
 ONE = """\
 name: made-up
@@ -69,31 +63,3 @@ def test_replications_files_and_versions_are_inputs_too(differing):
     assert by_key["library.numpy"][1] == "9.0"
     assert by_key["Python"][1] == "3.99"
     assert "simulation.seed" not in by_key
-
-
-def test_the_same_inputs_are_said_to_be_the_same(differing):
-    found, _ = differing(ONE, ONE, (("seed", 1), ("seed", 1)))
-    assert found == []
-    assert printed(found).strip() == SAME_INPUTS
-
-
-def printed(found) -> str:
-    out = io.StringIO()
-    show(Console(file=out, width=100), [table_of_inputs(found)])
-    return out.getvalue()
-
-
-def test_people_and_scripts_are_told(differing):
-    found, (a, b) = differing()
-    rows = [line.split("  ") for line in printed(found).splitlines()]
-    assert ["failures.mtbf", "28 h", "14 h"] in [[c.strip() for c in row if c] for row in rows]
-    plain = json.loads(json.dumps(comparison_as_json(compare(a, b), True, found, ["x"])))
-    assert {"key": "failures.mtbf", "a": "28 h", "b": "14 h"} in plain["inputs"]
-    assert plain["curve_errors"] == ["x"]
-
-
-def test_results_of_other_kinds_are_compared_in_what_both_have():
-    run = {"name": "a", "failures.mtbf": "28 h", "cprsim": "1"}
-    other = {"cprsim": "2", "effort": "full"}
-    assert [one.key for one in different([run, other])] == ["cprsim"]
-    assert different([run, other])[0].values == ("1", "2")

@@ -6,8 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import signal
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -63,25 +61,6 @@ def test_an_entry_of_another_kind_is_refused(write, key, value):
         load_result(result.path)
 
 
-@pytest.mark.parametrize("key", ["name", "digest", "files"])
-def test_an_entry_that_is_missing_is_said(write, key):
-    result = write()
-    rest = {name: value for name, value in manifest_of(result.path).items() if name != key}
-    say(result.path, rest)
-    with pytest.raises(ResultError, match=f"is damaged: it has no {key}"):
-        load_result(result.path)
-
-
-def test_a_manifest_finds_its_own_damage(write):
-    result = write()
-    path = result.path / "manifest.json"
-    text = path.read_text("utf-8")
-    assert '"seed": 1' in text
-    path.write_text(text.replace('"seed": 1', '"seed": 2'), "utf-8")
-    with pytest.raises(ResultError, match="differs from its digest"):
-        load_result(result.path)
-
-
 def test_every_changed_entry_of_a_manifest_is_found(write):
     result = write()
     whole = manifest_of(result.path)
@@ -93,26 +72,11 @@ def test_every_changed_entry_of_a_manifest_is_found(write):
         assert damage(result.path), key
 
 
-def test_a_manifest_reads_however_its_keys_stand(write):
-    result = write()
-    say(result.path, dict(reversed(manifest_of(result.path).items())))
-    assert damage(result.path) is None
-
-
 @pytest.mark.parametrize("found", [0, 3, 99, "1", None, True, [1], 2.5])
 def test_a_manifest_of_an_unknown_format_is_refused(write, found):
     result = write()
     say(result.path, {**manifest_of(result.path), "format": found})
     with pytest.raises(ResultError, match="this cprsim reads 1 and 2"):
-        load_result(result.path)
-
-
-def test_a_manifest_without_a_format_is_refused(write):
-    result = write()
-    rest = manifest_of(result.path)
-    del rest["format"]
-    say(result.path, rest)
-    with pytest.raises(ResultError, match="has no format"):
         load_result(result.path)
 
 
@@ -122,13 +86,6 @@ def test_a_manifest_of_the_format_before_still_reads(write):
     assert load_result(result.path).name == "made up"
 
 
-def test_a_manifest_that_lists_no_file_is_refused(write):
-    result = write()
-    say(result.path, {**manifest_of(result.path), "files": {}})
-    with pytest.raises(ResultError, match="it lists no file"):
-        load_result(result.path)
-
-
 def with_entry(result, name: str, path: Path) -> None:
     """List one more file, with its true digest."""
     whole = manifest_of(result.path)
@@ -136,7 +93,7 @@ def with_entry(result, name: str, path: Path) -> None:
     say(result.path, {**whole, "files": {**whole["files"], name: entry}})
 
 
-@pytest.mark.parametrize("how", ["..", "absolute", "deep", "around"])
+@pytest.mark.parametrize("how", ["..", "absolute", "deep", "around", "link"])
 def test_a_manifest_lists_files_of_its_folder_only(write, tmp_path, how):
     result = write()
     secret = tmp_path / "secret.txt"
@@ -146,60 +103,14 @@ def test_a_manifest_lists_files_of_its_folder_only(write, tmp_path, how):
         "absolute": str(secret),
         "deep": "below/secret.txt",
         "around": f"../{result.path.name}/job.json",
+        "link": "link.txt",
     }[how]
+    (result.path / "link.txt").symlink_to(secret)
     (result.path / "below").mkdir()
     shutil.copy(secret, result.path / "below" / "secret.txt")
     with_entry(result, name, result.path / name)
     with pytest.raises(ResultError, match="is no file of this folder"):
         load_result(result.path)
-
-
-def test_a_link_out_of_the_folder_is_no_file_of_it(write, tmp_path):
-    result = write()
-    secret = tmp_path / "secret.txt"
-    secret.write_text("secret")
-    (result.path / "link.txt").symlink_to(secret)
-    with_entry(result, "link.txt", secret)
-    with pytest.raises(ResultError, match=r"link\.txt is no file of this folder"):
-        load_result(result.path)
-
-
-def test_a_ring_of_links_is_no_file(write):
-    result = write()
-    whole = manifest_of(result.path)
-    (result.path / "ring").symlink_to(result.path / "ring")
-    say(result.path, {**whole, "files": {**whole["files"], "ring": {"sha256": "0", "bytes": 0}}})
-    with pytest.raises(ResultError, match=r"is no file of this folder|is missing"):
-        load_result(result.path)
-
-
-def test_a_folder_reached_by_a_link_reads(write, tmp_path):
-    (tmp_path / "link").symlink_to(write().path)
-    assert load_result(tmp_path / "link").name == "made up"
-
-
-def test_a_manifest_that_is_a_pipe_is_refused_at_once(write):
-    result = write()
-    (result.path / "manifest.json").unlink()
-    os.mkfifo(result.path / "manifest.json")
-    with at_most(20), pytest.raises(ResultError, match="is no manifest"):
-        load_result(result.path)
-
-
-@contextmanager
-def at_most(seconds):
-    """A wait ends in an error."""
-
-    def ring(number, frame):
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("folder", sorted(KEPT.iterdir()), ids=lambda path: path.name)

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from math import isnan, sqrt
+from math import isnan
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import stats
 
-from cprsim.estimate import Estimate
 from cprsim.experiments.pipeline import Outcome
 from cprsim.results import METRICS, differences, summarise
 from cprsim.results.metrics import FINISHED, spreads
@@ -51,59 +46,11 @@ def test_nodes_beside_the_jobs_are_paid_by_the_hour(made):
     assert found["full"]["ettr"].mean == pytest.approx(10 / 12)
 
 
-def test_only_results_with_nodes_beside_the_jobs_name_them(made, outcome):
-    rows = replication_rows(outcome)
-    assert not {"extra_nodes", "spare_nodes"} & set(rows)
-    found = spreads(summarise(outcome))["full"]
-    assert found["ettr_paid"] == found["ettr"]
-    taxed = Outcome(made.useful_h, made.cluster, (made.strategy(made.taxed(), [1], [0]),))
-    assert replication_rows(taxed)["extra_nodes"].tolist() == [3.0]
-    spared = replace(outcome, cluster=replace(made.cluster, n_spares=1))
-    assert set(replication_rows(spared)["spare_nodes"]) == {1.0}
-
-
 def test_pls_adds_up_what_each_lost_shard_went_back_by(outcome):
     rows = replication_rows(outcome).set_index(["strategy", "replication"])
     assert rows.loc["cpr", "pls"].tolist() == pytest.approx([0.25, 0.0, 0.05])
     assert rows.loc["cpr", "pls_net"].tolist() == pytest.approx([0.15, 0.0, 0.05])
     assert rows.loc["full", "pls"].tolist() == [0, 0, 0]
-
-
-def test_the_interval_is_students(outcome):
-    overhead = spreads(summarise(outcome))["full"]["overhead_fraction"]
-    half = 4.302652729911275 * 0.1 / sqrt(3)  # t(0.975, 2), standard deviation 0.1
-    assert overhead.half_width == pytest.approx(half)
-    assert overhead.low == pytest.approx(0.25 - half)
-
-
-def test_one_replication_has_a_mean_and_no_interval():
-    mean, low, high = Estimate.of_mean(np.array([0.3])).triple
-    assert mean == 0.3
-    assert isnan(low)
-    assert isnan(high)
-
-
-def test_equal_values_have_an_interval_without_width():
-    assert Estimate.of_mean(np.full(4, 0.25)).triple == (0.25, 0.25, 0.25)
-
-
-@given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=50))
-def test_intervals_of_means_are_scipys(values):
-    array = np.array(values)
-    _, low, high = Estimate.of_mean(array).triple
-    spread = stats.sem(array)
-    if spread > 1e-9:
-        expected = stats.t.interval(0.95, len(array) - 1, loc=array.mean(), scale=spread)
-        assert (low, high) == pytest.approx(expected, rel=1e-9, abs=1e-9)
-
-
-@given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_intervals_of_shares_are_clopper_and_pearsons(case):
-    n_yes, n = case
-    exact = stats.binomtest(n_yes, n).proportion_ci(0.95, method="exact")
-    assert Estimate.of_share(n_yes, n).triple[1:] == pytest.approx(
-        (exact.low, exact.high), abs=1e-9
-    )
 
 
 def test_means_over_the_lucky_replications_alone_are_not_given(made):

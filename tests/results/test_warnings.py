@@ -88,14 +88,3 @@ def test_it_is_said_by_validate_and_run_for_people_for_scripts_and_on_the_page(
     blocks = document_of_run(result).sections[0].blocks
     said = [text for block in blocks for text in getattr(block, "paragraphs", ())]
     assert f"Warning: {SAID}" in said
-
-
-def test_a_sweep_says_at_how_many_points(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
-    path = tmp_path / "small.yaml"
-    path.write_text(small_scenario("{strategy: full, interval: 2 min}", replications=3), "utf-8")
-    over = ["--over", "recovery.interval=2 min,10 min", "--set", SLOW[0], "--workers", 1]
-    done = call("sweep", path, *over, "--json")
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["warnings"] == [f"At 1 of 2 points: {SAID}"]

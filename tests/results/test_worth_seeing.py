@@ -40,11 +40,6 @@ def test_the_overhead_of_plain_full_recovery_orders_them(result) -> None:
     assert worth_seeing(with_walls(result, walls)) == {"median": 10, "p95": 1, "worst": 0}
 
 
-def test_of_equal_ones_the_lowest_number_is_named(result) -> None:
-    walls = [5.0, 7.0, 5.0, 7.0] + [6.0] * 16
-    assert worth_seeing(with_walls(result, walls)) == {"median": 4, "p95": 1, "worst": 1}
-
-
 def test_what_did_not_finish_is_left_aside(result) -> None:
     finished = [True] * 10 + [False] * 10
     named = worth_seeing(with_walls(result, np.arange(20), finished))

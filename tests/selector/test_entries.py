@@ -110,13 +110,6 @@ def test_everything_that_is_printed_can_be_pasted(told, tmp_path) -> None:
     )
 
 
-def test_scripts_get_each_entry(told, tmp_path) -> None:
-    plain = told[1]
-    for name, said in plain["entries"].items():
-        one = plain["full"] if name == "full" else plain["best"][name]
-        assert same(planned(tmp_path, said), decode(RecoveryPolicy, one))
-
-
 def test_a_priority_strategy_with_a_time_needs_no_target(tmp_path) -> None:
     policy = planned(tmp_path, "{strategy: cpr-scar, interval: 53.2 min}")
     assert policy.on_failure is OnFailure.RELOAD
@@ -126,8 +119,3 @@ def test_a_priority_strategy_with_a_time_needs_no_target(tmp_path) -> None:
         planned(tmp_path, "{strategy: cpr-scar, interval: young}")
     decided = planned(tmp_path, "{strategy: cpr-scar, interval: 53.2 min, target_pls: 0.1}")
     assert decided.decision is not None
-
-
-@pytest.mark.parametrize("strategy", ["full", "partial", "cpr", "cpr-mfu"])
-def test_a_strategy_may_never_save(tmp_path, strategy) -> None:
-    assert planned(tmp_path, f"{{strategy: {strategy}, interval: never}}").save_interval_h == inf

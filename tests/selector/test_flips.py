@@ -7,12 +7,10 @@ from dataclasses import replace
 import pytest
 
 from cprsim.experiments.assemble import Experiment
-from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
 from cprsim.failures.sources import Stretched
 from cprsim.selector.choice import Flip
-from cprsim.selector.flips import _first_whole as first_whole
 from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.selecting import select
 from tests.selector.conftest import Job, curve_of
@@ -86,34 +84,3 @@ def test_the_number_of_injected_failures_at_which_it_flips() -> None:
     assert at > 3
     assert falls_back(with_failures(int(at)), limit)
     assert not falls_back(with_failures(int(at) - 1), limit)
-
-
-def test_of_whole_numbers_the_first_that_is_decided_otherwise_counts() -> None:
-    def three_less(number: float) -> float:
-        return 3 - number
-
-    def two_more(number: float) -> float:
-        return number - 2
-
-    assert first_whole(three_less, 0, 10) == 3  # to cost the same is no advantage
-    assert first_whole(two_more, 0, 10) == 3
-    assert first_whole(two_more, 10, 0) == 2
-    assert first_whole(three_less, 2, 3) == 3
-
-
-def test_from_full_recovery_it_flips_the_other_way() -> None:
-    limit = replace(LIMIT, most=LIMIT.most / 10)
-    found = select(JOB.experiment(), CURVE, limit)
-    assert found.fell_back
-    flip = {flip.name: flip for flip in found.flips}["a limit of the AUC loss"]
-    assert flip.at is not None
-    assert limit.most < flip.at
-    assert not falls_back(JOB.experiment(), replace(limit, most=flip.at * 1.01))
-
-
-def test_the_clock_of_a_job_is_stretched_as_its_mtbf_is() -> None:
-    made = JOB.experiment()
-    assert isinstance(made.failures, JobClock)
-    stretched = Stretched(made.failures, 0.5)
-    expected = stretched.expected(made.cluster, JOB.useful_h)
-    assert expected.mtbf_h == pytest.approx(JOB.mtbf_h / 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isnan, sqrt
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -25,9 +25,3 @@ def test_the_error_of_the_curve_is_that_of_the_job_which_is_the_quantile() -> No
     nowhere = np.zeros(101, dtype=bool)
     found = quantile_loss(Prediction(LOST, LOST / 10, nowhere, 5.0), 0.9)
     assert found.standard_error == pytest.approx(sqrt(101 * 0.9 * 0.1 + 9.0**2))
-
-
-def test_of_one_job_no_error_is_known() -> None:
-    found = quantile_loss(pls_alone(LOST[:1]), 0.9)
-    assert found.mean == 100.0
-    assert isnan(found.standard_error)

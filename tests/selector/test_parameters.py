@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ScenarioError
-from cprsim.failures.clocks import JobClock, NodeClocks
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Weibull
 from cprsim.scenario import load_scenario
 from cprsim.selector.limit import Limit, LimitedQuantity
@@ -46,35 +46,6 @@ def test_the_draws_fill_the_intervals(tmp_path: Path) -> None:
     assert 1.0 < shapes.max() < 1.2
     again = variants(scenario(tmp_path), 200)
     assert [one.failures for one in again] == sources
-
-
-@pytest.mark.parametrize(
-    ("family", "interval", "field", "end"),
-    [
-        ("family: weibull, shape: 80", "[64, 100]", "shape", 100.0),
-        ("family: weibull, shape: 0.12", "[0.1, 0.144]", "shape", 0.1),
-        ("family: lognormal, sigma: 3.5", "[3.3, 3.7]", "sigma", 3.7),
-    ],
-)
-def test_no_draw_lies_beyond_what_a_scenario_takes(
-    tmp_path: Path, family: str, interval: str, field: str, end: float
-) -> None:
-    text = TEXT.replace("family: weibull", family).replace(", shape: 0.8,", ",")
-    made = variants(scenario(tmp_path, text.replace("[0.6, 1.1]", interval)), 200)
-    lifetimes = [one.failures.lifetime for one in made if isinstance(one.failures, JobClock)]
-    drawn = [getattr(lifetime, field) for lifetime in lifetimes]
-    inside = [value for value in drawn if value != end]
-    assert len(inside) < N_DRAWS
-    assert all((value < end) == (end > 1) for value in inside)
-
-
-def test_every_role_of_nodes_has_its_own_draws(tmp_path: Path) -> None:
-    roles = "{emb_ps: {family: exponential, mtbf: 900 h, mtbf_95: [500 h, 1600 h]}}"
-    text = TEXT.replace(TEXT[TEXT.index("failures") : TEXT.index("costs")], "")
-    made = variants(scenario(tmp_path, f"{text}failures: {{kind: node, roles: {roles}}}\n"), 200)
-    means = {one.failures.lifetimes["emb_ps"].mean_h for one in made
-             if isinstance(one.failures, NodeClocks)}  # fmt: skip
-    assert len(means) == N_DRAWS
 
 
 def test_what_is_known_for_sure_is_not_drawn(tmp_path: Path) -> None:

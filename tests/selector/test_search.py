@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.recovery.giving_up import n_saves_due
 from cprsim.selector.limit import Limit, LimitedQuantity, pls_alone
 from cprsim.selector.pricing import Bench, Priced
-from cprsim.selector.search import best_tail, best_within, most_writes
+from cprsim.selector.search import best_within
 from tests.selector.conftest import Job
 
 WAYS = {"full": None, "partial": None, "eighths": SubSaves("ssu")}
@@ -58,24 +57,3 @@ def test_no_writes_beyond_the_most_are_tried(job: Job) -> None:
     bench = ByFormula(job, lambda apart_h: 0.5 * apart_h / job.useful_h * 1000)
     assert best_within(bench, "partial", HALF, 900) is None
     assert bench.n_tried < 30
-
-
-@pytest.mark.parametrize(("equal", "tail"), [(1.009, 1.0), (1.011, 0.6)])
-def test_the_last_piece_is_shorter_only_where_that_loses_a_hundredth_less(
-    job: Job, equal: float, tail: float
-) -> None:
-    losses = {1.0: equal, 0.8: 1.1, 0.6: 1.0, 0.4: 1.2, 0.2: 1.3}
-
-    def loses(apart_h: float) -> float:
-        last = job.useful_h / apart_h - 3  # of three writes
-        return losses[round(5 * last) / 5]
-
-    assert best_tail(ByFormula(job, loses), "partial", HALF, 3) == tail
-
-
-def test_ten_whole_saves_are_tried_however_dear_they_are(job: Job) -> None:
-    dear = replace(job, save_h=job.useful_h)
-    bench = ByFormula(dear, lambda apart_h: 0.0)
-    full = bench.candidate("full", 10.0)
-    assert most_writes(bench, "partial", full) == 10
-    assert most_writes(bench, "eighths", full) == 80

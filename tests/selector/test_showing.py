@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from io import StringIO
 from math import nan
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from cprsim.codec import decode, encode
-from cprsim.plots.save import save_figure
-from cprsim.plots.selection import non_dominated, pareto_figure
+from cprsim.plots.selection import non_dominated
 from cprsim.present.selection import summary
 from cprsim.present.terminal import show
 from cprsim.recovery.giving_up import n_saves_due
 from cprsim.selector.choice import Flip, Selection
-from cprsim.selector.folder import candidate_rows
 from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.pricing import interval_with
 from cprsim.selector.selecting import select
@@ -46,26 +41,6 @@ def said(selection: Selection) -> str:
     return console.file.getvalue()
 
 
-def test_it_is_read_back_as_it_was_written(selection: Selection) -> None:
-    text = json.dumps(encode(selection), allow_nan=False)
-    again = decode(Selection, json.loads(text))
-    assert json.dumps(encode(again), allow_nan=False) == text
-    assert again.chosen.strategy == selection.chosen.strategy
-    assert said(again) == said(selection)
-
-
-def test_a_candidate_that_does_not_finish_is_read_back_too(selection: Selection) -> None:
-    full = replace(
-        selection.full,
-        finished_fraction=0.4,
-        overhead=replace(selection.full.overhead, mean=nan, low=nan, high=nan),
-    )
-    unfinished = replace(selection, full=full)
-    again = decode(Selection, json.loads(json.dumps(encode(unfinished), allow_nan=False)))
-    assert "40.0 % done" in said(again)
-    assert "while under full recovery 40.0 % of the jobs finish" in said(again)
-
-
 def test_flips_say_from_what_to_what(selection: Selection) -> None:
     text = said(selection)
     assert "a cost of a save of 30 min (now 3 min)" in text
@@ -81,42 +56,9 @@ def test_what_was_not_measured_is_warned_of(selection: Selection) -> None:
     assert "Warning" not in said(selection)
 
 
-def test_the_curve_of_another_model_is_warned_of(selection: Selection) -> None:
-    noted = replace(selection, notes=("The curve was measured for another model.",))
-    assert "Warning: The curve was measured for another model." in said(noted)
-
-
-def test_what_is_not_compared_is_named(selection: Selection) -> None:
-    text = said(replace(selection, left_out=("cpr-ssu", "cpr-scar")))
-    assert "Not compared: cpr-ssu, cpr-scar." in text
-    assert "Not compared" not in said(selection)
-
-
-def test_the_table_has_every_candidate(selection: Selection) -> None:
-    rows = candidate_rows(selection)
-    assert rows["part"].tolist() == ["full", *["best"] * 3, "formula cpr", *["front"] * 3]
-    assert rows["overhead_mean"].notna().all()
-
-
-def test_the_figure_is_the_same_bytes_every_time(selection: Selection, tmp_path: Path) -> None:
-    first, second = (
-        save_figure(pareto_figure(selection, "made-up"), tmp_path / name) for name in "ab"
-    )
-    for one, other in zip(first, second, strict=True):
-        assert one.read_bytes() == other.read_bytes()
-
-
 def test_the_pareto_front_is_what_nothing_undercuts_in_both() -> None:
     points = [(1.0, 5.0), (2.0, 4.0), (2.5, 4.5), (3.0, 4.0), (4.0, 1.0), (2.0, nan)]
     assert non_dominated(points) == [(1.0, 5.0), (2.0, 4.0), (4.0, 1.0)]
-
-
-@pytest.mark.parametrize(
-    ("n_saves", "useful_h", "shown"),
-    [(2, 10.0, 3.34), (3, 10.0, 2.501), (6, 1.0, 8.58 / 60), (6, 0.1, 51.5 / 3600)],
-)
-def test_the_interval_shown_has_few_digits(n_saves: int, useful_h: float, shown: float) -> None:
-    assert interval_with(n_saves, useful_h) == shown
 
 
 @given(

@@ -39,13 +39,6 @@ def test_an_interval_without_a_name_is_that_of_every_strategy_that_saves(points:
     assert intervals(found) == {"none": float("inf"), "full": 2.5, "partial": 2.5, "cpr": 2.5}
 
 
-def test_a_target_without_a_name_is_that_of_every_strategy_that_takes_one(points: Points) -> None:
-    (found,) = points("recovery.target_pls=0.02")
-    assert {one.name: one.target_pls for one in found.strategies} == {
-        "none": None, "full": None, "partial": 0.02, "cpr": 0.02
-    }  # fmt: skip
-
-
 def test_others_are_compared_with_full_recovery(points: Points) -> None:
     (found,) = points("costs.load=1 min")
     assert found.reference == "full"

@@ -9,21 +9,19 @@ import re
 import shutil
 import subprocess
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from cprsim.errors import ResultError
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.results import METRICS, differences, summarise
 from cprsim.results.accuracy_rows import BEYOND, QUANTITIES
 from cprsim.results.publish import sole
 from cprsim.results.rows import replication_rows
-from cprsim.results.store import PointStore, run_task
+from cprsim.results.store import PointStore
 from cprsim.scenario import load_scenario
 from cprsim.sweeps import running as running_module
 from cprsim.sweeps.folder import load_sweep
@@ -128,15 +126,6 @@ def test_a_precision_is_reached_at_every_point(scenario, swift) -> None:
     assert overhead["n"].nunique() > 1
 
 
-def test_a_precision_runs_every_replication_in_turn(points: Points) -> None:
-    (point,) = points("costs.load=1 min", overrides=("simulation.precision=4%",))
-    experiment = replace(point.experiment, policies=point.experiment.policies[1:2])
-    (one,) = simulate(experiment).strategies
-    n = one.costs.n_replications
-    assert n > 1000
-    assert one.costs.replication.tolist() == list(range(n))
-
-
 def test_what_cannot_be_is_said_and_nothing_is_written(scenario, swift) -> None:
     both = call("sweep", scenario, "--over", "costs.load=1 s", "--replications", 5,
                 "--precision", "1%")  # fmt: skip
@@ -155,26 +144,6 @@ def test_a_longer_axis_computes_its_new_points_only(scenario, swift) -> None:
     longer = ("--over", "costs.load=1 min,90 s,2 min", "--workers", 1, "--json")
     assert json.loads(call("sweep", scenario, *longer).stdout)["computed"] == 1
     assert json.loads(call("sweep", scenario, *longer).stdout)["computed"] == 0
-
-
-def test_points_that_two_axes_share_are_computed_once(scenario, swift) -> None:
-    over = ("--over", "costs.load=1 min,3 min", "--mode", "one-at-a-time")
-    said = json.loads(call("sweep", scenario, *over, "--workers", 1, "--json").stdout)
-    assert said["points"] == 3
-    assert said["computed"] == 2  # the scenario itself has 3 min
-
-
-def test_a_sweep_prints_where_each_strategy_is_best(scenario, swift) -> None:
-    done = call("sweep", scenario, "--over", "recovery.interval=30 min:10 h:log4", "--workers", 1)
-    assert done.exit_code == 0
-    assert "small: 20 h of useful work; recovery.interval: 4 points, 20 replications" in done.stdout
-    for name in ("none", "full", "partial", "cpr"):
-        assert f"\n{name} " in done.stdout
-    assert re.search(r"^partial .* interval 600 min ", done.stdout, re.MULTILINE)
-    again = call("sweep", scenario, "--over", "recovery.interval=30 min:10 h:log4", "--workers", 1)
-    assert again.stdout == re.sub(
-        r"^(results .*)$", r"\1 (4 of the points were there already)", done.stdout, flags=re.M
-    )
 
 
 OWN_CURVE = "strategy,metric,pls,loss,standard_error\npartial,auc,0.1,{},0.0001\n"
@@ -276,18 +245,6 @@ def test_a_damaged_point_is_computed_anew_and_said(scenario, swift, damage) -> N
     assert contents(folder) == before
 
 
-def test_a_number_changed_in_a_point_is_damage(points: Points, tmp_path) -> None:
-    store = PointStore(tmp_path)
-    (point,) = points("costs.load=1 min")
-    run_points([point], store, Workers(1))
-    path = store.path(point.digest)
-    text = path.read_text()
-    assert '\\"n\\": 20' in text
-    path.write_text(text.replace('\\"n\\": 20', '\\"n\\": 21', 1))
-    assert store.read(point.digest) is None
-    assert store.damaged == [path]
-
-
 def test_a_damaged_folder_is_made_anew_from_its_points(scenario, swift) -> None:
     folder = Path(sweep(scenario)["results"])
     before = contents(folder)
@@ -326,13 +283,6 @@ def test_a_killed_sweep_loses_no_point_and_leaves_nothing_behind(scenario, swift
     assert {name: after[name] for name in kept} == kept
     assert json.loads(done.stdout)["computed"] == len(after) - len(kept)
     assert not list(Path("results").rglob(".*.unfinished"))
-
-
-def test_a_worker_with_other_code_is_refused(points: Points, tmp_path, monkeypatch) -> None:
-    found = points("costs.load=1 min")
-    task = running_module.task_of(found, "task")
-    with pytest.raises(ResultError, match="another version of cprsim"):
-        run_task(replace(task, source="other"))
 
 
 @pytest.mark.parametrize(

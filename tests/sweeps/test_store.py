@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
-from math import isfinite
+from dataclasses import asdict
 from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cprsim.errors import ResultError
-from cprsim.estimate import Estimate
-from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.results.folder import write_parquet
 from cprsim.results.store import PointsTask, PointStore, finish_points
-from cprsim.staleness import Metric, Response, StalenessCurve
-from cprsim.sweeps.folder import ABOUT, SHOWN, TABLE, AxisColumn, _accuracy, _read, load_sweep
-from cprsim.sweeps.running import _numbers
+from cprsim.sweeps.folder import ABOUT, SHOWN, TABLE, AxisColumn, load_sweep
 from cprsim.workers import Workers
-from tests.generated import anything, comparable, names
+from tests.generated import comparable, names
 
 numbers = st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), max_size=6)
 bodies = st.fixed_dictionaries(
@@ -64,59 +58,6 @@ def test_what_is_missing_is_computed_once_and_told_of_as_it_is_done(tmp_path):
     assert (asked, told) == ([["03", "02"]], [(1, 2), (2, 2)])
     assert finished() == (wanted, 0)
     assert (asked[1:], told[2:]) == ([[]], [])
-
-
-axes = st.builds(AxisColumn, names, names, names, st.booleans(), st.booleans())
-said = st.fixed_dictionaries(
-    {
-        "name": names,
-        "mode": st.sampled_from(["grid", "one-at-a-time"]),
-        "axes": st.lists(axes, max_size=3),
-        "reference": names,
-        "useful_h": st.floats(0.01, 1e5),
-        "accuracy": st.lists(names, max_size=2),
-    }
-)
-
-
-@settings(max_examples=25)
-@given(said, st.lists(anything, max_size=4))
-def test_what_a_sweep_says_of_itself_is_read_back(tmp_path_factory, said, means):
-    folder = tmp_path_factory.mktemp("sweep")
-    plain = said | {"axes": [asdict(axis) for axis in said["axes"]]}
-    (folder / ABOUT).write_text(json.dumps(plain, allow_nan=False))
-    table = pd.DataFrame({"mean": np.array(means, float)})
-    write_parquet(table, folder / TABLE)
-    found = _read(folder)
-    again = {key: getattr(found, key) for key in said}
-    expected = {key: tuple(of) if isinstance(of, list) else of for key, of in said.items()}
-    assert comparable(again) == comparable(expected)
-    assert comparable(found.table["mean"].tolist()) == comparable(table["mean"].tolist())
-
-
-@given(st.builds(Estimate, anything, anything, anything, st.just(3)))
-def test_a_point_keeps_finite_numbers_and_leaves_the_others_out(spread):
-    for kept, value in zip(_numbers(spread), (spread.mean, spread.low, spread.high), strict=True):
-        assert kept == (value if isfinite(value) else None)
-
-
-def test_a_sweep_does_not_claim_an_interval_for_losses_that_its_curve_does_not_price():
-    curve = StalenessCurve(
-        "lines", "by hand", (Response.linear("mfu", Metric.AUC, (0.02, 0.002), 0.1),)
-    )
-    whole = RecoveryPolicy("partial", OnFailure.RELOAD, 2.0, "given")
-    first = replace(whole, name="cpr-mfu", sub_saves=SubSaves("mfu"))
-
-    def accuracy(*policies):
-        return _accuracy([SimpleNamespace(curve=curve, policies=policies)])
-
-    none = accuracy(whole)
-    assert none[0].startswith("There is no AUC loss to show")
-    assert "it has no response of `partial` in AUC" in none[1]
-    assert accuracy(first) == [
-        "AUC loss by the staleness curve lines (by hand); its error is in the interval."
-    ]
-    assert accuracy(first, whole)[1].startswith("partial: lines does not say what it loses")
 
 
 def test_a_table_without_the_column_of_an_axis_is_damaged(tmp_path, monkeypatch):

@@ -9,7 +9,6 @@ from cprsim.errors import ParameterError
 from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.experiments.train_in_step import (
     Team,
-    loss_curve,
     outages_of,
     train_in_step,
     train_with_failures,
@@ -89,15 +88,6 @@ def test_a_lost_trainer_changes_little_and_is_counted(team: Team) -> None:
     assert replicas.evaluate(team.what.test).auc == pytest.approx(alone.auc, abs=0.03)
 
 
-def test_if_only_servers_are_lost_the_replicas_keep_their_layers(team: Team) -> None:
-    job = in_step(useful_h=10.0)
-    replicas, _ = after(team, log=run(job, PARTIAL, failures((9.9999, [0, 1, 2, 3]))))
-    plain = team.replicas()
-    plain.train(team.log())
-    assert np.array_equal(replicas.result().dense, plain.result().dense)
-    assert not np.array_equal(replicas.model.table, plain.model.table)
-
-
 def test_if_all_are_lost_every_replica_begins_with_what_was_saved(team: Team) -> None:
     job = in_step(useful_h=10.0)
     log = run(job, PARTIAL, failures((9.9999, range(job.cluster.n_nodes))))
@@ -116,14 +106,6 @@ def test_outages_last_as_much_progress_as_the_nodes_were_away() -> None:
         Outage(pytest.approx(0.5), pytest.approx(0.2), 0, is_server=True),
         Outage(pytest.approx(0.75), 0.0, 0),  # all stood still meanwhile
     ]
-
-
-def test_the_loss_curve_is_that_of_all_batches(team: Team) -> None:
-    replicas, _ = after(team)
-    curve = loss_curve(replicas)
-    assert curve.position[-1] == 3000
-    steps = np.diff(curve.position, prepend=1500)
-    assert (curve.loss * steps).sum() == pytest.approx(replicas.summed_loss, rel=1e-9)
 
 
 def test_several_epochs_are_refused() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.sync.load_model import load_model
-from cprsim.sync.setting import Algorithm, Stragglers
+from cprsim.sync.setting import Stragglers
 from tests.sync.settings import LINK, MS, SECOND_H, setting
 
 
@@ -55,11 +55,6 @@ def test_an_allreduce_holds_everybody_up() -> None:
     assert every_step.samples_per_h * SECOND_H == pytest.approx(5 * 4 * 100 / 0.0116)
 
 
-def test_a_rate_in_time_is_the_next_whole_number_of_iterations() -> None:
-    timed = setting("fr-ma", 5, every_h=195 * MS)
-    assert load_model(timed) == load_model(setting("fr-ma", 5, every=20))
-
-
 def test_stragglers_slow_themselves_or_everybody() -> None:
     slow = Stragglers(1, 2.0)
     background = load_model(setting("shadow-easgd", 4, stragglers=slow))
@@ -75,10 +70,6 @@ def test_the_shadow_thread_takes_its_share_of_the_workers() -> None:
     assert in_the_foreground.samples_per_h * SECOND_H == pytest.approx(160_000)
 
 
-def test_elp_is_batch_times_threads_times_trainers() -> None:
-    assert setting("none", 20, n_threads=24, batch=200).elp == 96_000
-
-
 @pytest.mark.parametrize(
     ("algorithm", "more"),
     [
@@ -92,10 +83,3 @@ def test_elp_is_batch_times_threads_times_trainers() -> None:
 def test_a_setting_that_lacks_something_is_refused(algorithm: str, more: dict) -> None:
     with pytest.raises(ParameterError):
         setting(algorithm, 3, **more)
-
-
-def test_what_an_algorithm_is_follows_from_its_name() -> None:
-    background = {a for a in Algorithm if a.in_background}
-    assert background == {"shadow-easgd", "shadow-ma", "shadow-bmuf"}
-    assert {a for a in Algorithm if a.has_servers} == {"shadow-easgd", "fr-easgd"}
-    assert {a for a in Algorithm if a.holds_all_up} == {"fr-ma", "fr-bmuf", "sync-sgd"}
