@@ -40,21 +40,7 @@ def how_to_raise() -> str:
 def require_room(
     n_bytes: float, what: str, remedy: str, *, fewer_fit: bool = False, share: float = 0.5
 ) -> None:
-    """Refuse what would take more than its share of the budget, before it is allocated.
-
-    Parameters
-    ----------
-    n_bytes : that it will take
-    what : it is, for the message: "the nodes of 12 failures"
-    remedy : what would fit, with `{}` for how many times too much this is
-    fewer_fit : whether it would take less for fewer replications at once
-    share : of the budget, that it may take beside what else there is
-
-    Raises
-    ------
-    BudgetError
-        a `TooManyReplicationsError` where fewer fit
-    """
+    """Refuse what would take more than its share of the budget, before it is allocated."""
     most = share * memory_bytes()
     if n_bytes <= most:
         return

@@ -123,12 +123,6 @@ class Estimate:
 def interval(
     estimate: Estimate, scaled: Callable[[float], float] = float, *, mean: str = "mean"
 ) -> dict[str, float | None]:
-    """Mean, low and high as JSON has them: each null where it is not finite.
-
-    Parameters
-    ----------
-    scaled : is applied to each of the three, such as a price
-    mean : the key of the first
-    """
+    """Mean, low and high as JSON has them: each null where it is not finite."""
     numbers = {mean: estimate.mean, "low": estimate.low, "high": estimate.high}
     return {name: finite_or_none(scaled(value)) for name, value in numbers.items()}

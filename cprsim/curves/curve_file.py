@@ -119,12 +119,6 @@ class CurveFile:
 def correlations(checks: Mapping[str, Any]) -> dict[tuple[Metric, str, str], float]:
     """Correlation of the errors of each two strategies, by metric; empty where nothing tells.
 
-    Parameters
-    ----------
-    checks : of the file of a curve: the slope of each strategy on each seed
-
-    Notes
-    -----
     The errors of two means over the same seeds correlate as the seeds' values do. With the sample's
     correlation the variance of any weighted difference of the two means is that of the seeds'
     weighted differences, so that Student's t with n - 1 degrees of freedom holds for it.
@@ -168,12 +162,7 @@ def bytes_shares(checks: Mapping[str, Any]) -> dict[str, float]:
 
 
 def read_curve(path: Path | str) -> CurveFile:
-    """Read the file of a curve: ours where it ends in .json, else a CSV of the user's own.
-
-    Raises
-    ------
-    CurveError : missing, damaged, from a newer version, or no curve: file, line, value
-    """
+    """Read the file of a curve: ours where it ends in .json, else a CSV of the user's own."""
     path = Path(path)
     if path.suffix.lower() != ".json":
         from cprsim.curves.own import read_own  # pandas, which few runs need

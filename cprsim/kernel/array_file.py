@@ -38,18 +38,7 @@ def pieces(
     position: int = 0,
     most_bytes: int | None = None,
 ) -> Iterator[bytes | memoryview]:
-    """The bytes of a file, in order, none of them empty.
-
-    Parameters
-    ----------
-    run : what tells these arrays from others, as JSON can hold it
-    position : samples trained so far, or a number that the caller chooses
-    most_bytes : of a piece of an array; None: each array is one piece
-
-    Raises
-    ------
-    ValueError : an array that is not contiguous
-    """
+    """The bytes of a file, in order, none of them empty."""
     digest = hashlib.sha256()
     for part in _parts(_head(arrays, run, position), arrays, most_bytes):
         digest.update(part)

@@ -185,13 +185,7 @@ class Replicas:
         return self._replicas[trainer][0].dense
 
     def train(self, log: SyncLog, before: Callable[[int], None] | None = None) -> None:
-        """Do what a log says, from its first event to its last.
-
-        Parameters
-        ----------
-        log : of a run of these trainers through so many batches
-        before : called with the position before each batch that is taken
-        """
+        """Do what a log says, from its first event to its last."""
         overflow_shows_in_the_loss = np.errstate(over="ignore", invalid="ignore")
         columns = (log.kind.tolist(), log.trainer.tolist(), log.thread.tolist())
         with one_thread(), overflow_shows_in_the_loss:

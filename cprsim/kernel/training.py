@@ -45,12 +45,7 @@ class TrainingPlan:
             )
 
     def on_grid(self, samples: float, n_clicks: int) -> int:
-        """The position between two batches that is nearest to a number of samples.
-
-        Parameters
-        ----------
-        n_clicks : of one epoch
-        """
+        """The position between two batches that is nearest to a number of samples."""
         epoch, within = divmod(min(max(samples, 0), n_clicks * self.epochs), n_clicks)
         before = int(within // self.batch) * self.batch
         after = min(before + self.batch, n_clicks)  # the last batch may be shorter

@@ -172,12 +172,7 @@ def _quality(run: PlannedRun, *, twin: bool) -> Quality:
 
 
 def read_runs(path: Path) -> ReadRuns:
-    """Read a table of runs; rows whose results are all empty are counted and left out.
-
-    Raises
-    ------
-    CurveError : everything that is wrong with it: file, line, column, value; or too few runs
-    """
+    """Read a table of runs; rows whose results are all empty are counted and left out."""
     try:
         found = read_csv(path)
         further = _further(found.columns, path)

@@ -152,13 +152,7 @@ OnSeed = Callable[[int, Measured | None], None]  # complete seeds; what they say
 
 
 def measure(request: MeasureRequest, on_seed: OnSeed = lambda n, known: None) -> Measured:
-    """Run seeds until the precision or the budget is reached.
-
-    Raises
-    ------
-    ResultError : the folder holds another measurement, or can't be written
-    ParameterError : too few seeds were complete when the time was up
-    """
+    """Run seeds until the precision or the budget is reached."""
     with _claimed(request):
         return _measure(request, on_seed)
 

@@ -26,17 +26,7 @@ INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib")
 
 
 def require_allowed(loaded: LoadedScenario, allowed: bool, here: Path) -> None:
-    """Make sure that the code of a scenario may be run; nothing of it is.
-
-    Parameters
-    ----------
-    allowed : the user said so
-    here : the working directory
-
-    Raises
-    ------
-    ScenarioError : the code is not there, or is not the user's own and was not allowed
-    """
+    """Make sure that the code of a scenario may be run; nothing of it is."""
     named = _named(loaded)
     if named is None:
         return

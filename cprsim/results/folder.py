@@ -68,24 +68,7 @@ def finished_or_make(
     instead: str = ANEW,
     alone: bool = False,
 ) -> tuple[Made, bool]:
-    """What a finished folder holds; where there is none, or it is damaged, it is made.
-
-    Parameters
-    ----------
-    read : the folder
-    make : makes it, and returns what `read` would
-    warn : is told what is wrong with a damaged folder, and what is done about it
-    instead : what is done about it
-    alone : whether no other process may make it at the same time
-
-    Returns
-    -------
-    the result, and whether it was there already
-
-    Raises
-    ------
-    ResultError : it can't be written; another process makes it, and `alone` was asked for
-    """
+    """What a finished folder holds; where there is none, or it is damaged, it is made."""
     if folder.exists():
         wrong = damage(folder)
         if wrong is None:
@@ -117,17 +100,7 @@ def write_record(path: Path, record: Any, indent: int = 2) -> None:
 
 
 def read_record(kind: type[Made], path: Path, called: str, /, **given: Any) -> Made:
-    """The record of a results folder that `write_record` wrote.
-
-    Parameters
-    ----------
-    called : the kind of result, in words
-    given : values of the fields that are not stored
-
-    Raises
-    ------
-    ResultError : the file can't be read, or holds something else; the message names the key
-    """
+    """The record of a results folder that `write_record` wrote."""
     with readable(path.parent, called):
         return decode(kind, read_json(path), **given)
 

@@ -219,12 +219,7 @@ def bills_in(result: Result) -> Bills:
 
 
 def summed(bills: Sequence[Billed], useful_h: Sequence[float]) -> Billed:
-    """What several jobs cost together, and 730.5 h of their useful work.
-
-    Parameters
-    ----------
-    useful_h : of each job
-    """
+    """What several jobs cost together, and 730.5 h of their useful work."""
     parts = dict.fromkeys(part for one in bills for part in one.job.cents)
     cents = {part: sum(one.job.cents.get(part, 0) for one in bills) for part in parts}
     per_month = HOURS_PER_MONTH / sum(useful_h)

@@ -68,16 +68,7 @@ def sensitivity(
     costs_of: CostsOf,
     unknown: Mapping[str, Values] | None = None,
 ) -> Sensitivity:
-    """What would make another option cheaper than the best.
-
-    Parameters
-    ----------
-    unknown : the values to try by key; None: those of the scenario
-
-    Raises
-    ------
-    ScenarioError : an unknown input that can't be varied
-    """
+    """What would make another option cheaper than the best."""
     unknown = unknown_values(loaded) if unknown is None else unknown
     flips = tuple(_flip(costs_of, key, values, best) for key, values in unknown.items())
     n_draws, counted = _joint(costs_of, unknown, loaded.scenario.simulation.seed)

@@ -158,23 +158,7 @@ def finish_points(
     tasks_of: Callable[[Sequence[Some]], Sequence[PointsTask]],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[Body], int]:
-    """The numbers of all points, in their order: from the store, or computed and put there.
-
-    Parameters
-    ----------
-    tasks_of : what computes some points
-    on_progress : called with the points finished and those to finish; not for those from the store
-
-    Returns
-    -------
-    the numbers, and how many different points were computed
-
-    Raises
-    ------
-    ResultError : the store can't be read or written, e.g. because the disk is full; what is
-        finished is kept, and the message says how much
-    WorkerError : the processes that compute a task die
-    """
+    """The numbers of all points, in their order: from the store, or computed and put there."""
     bodies: dict[str, Body | None] = {p.digest: store.read(p.digest) for p in points}
     missing = list({p.digest: p for p in points if bodies[p.digest] is None}.values())
     n_done = 0

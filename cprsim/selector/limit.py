@@ -82,8 +82,6 @@ class Limit:
 def quantile_loss(lost: Prediction, risk: float) -> MeanLoss:
     """The loss that a share `risk` of single jobs stays below, and how well it is known.
 
-    Notes
-    -----
     The sample's quantile. Its standard error by simulation is half the distance between the order
     statistics one binomial standard deviation to either side (Woodruff 1952); the curve's is that
     of the job which is the quantile. Of the jobs nothing varies but their failures: what the same

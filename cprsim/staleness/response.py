@@ -150,12 +150,7 @@ class Response:
         return cls(strategy, metric, ends, slope[0] * ends, slope[1] * ends, **others)
 
     def scaled(self, factor: float, without_each: Floats) -> Self:
-        """Every loss times a factor that is known as the replicates know it.
-
-        Parameters
-        ----------
-        without_each : (n_replicates,) the factor without each of the seeds
-        """
+        """Every loss times a factor that is known as the replicates know it."""
         of_factor = self.loss * float(jackknife_error(without_each))
         each = zip(self.replicates, without_each.tolist(), strict=bool(self.replicates))
         return replace(
@@ -178,15 +173,6 @@ class Response:
     ) -> Floats:
         """Portion of lost samples of each replication, each weighed by when it was lost.
 
-        Parameters
-        ----------
-        losses : of these replications alone
-        replications : (n,) ascending numbers of the replications
-        useful_h : work of the whole job [h]
-        interval_h : between saves of the policy [h]; may be infinite
-
-        Notes
-        -----
         With t the share of the job done, s the net staleness (nothing is lost twice) and T the
         interval, but no more than t, all as shares of the job, and W the weight:
         sum of ``share * W(t) * ((1 - phi) * s + phi * T/2)``.
@@ -196,8 +182,6 @@ class Response:
     def predict(self, weighted_pls: Floats) -> tuple[Floats, Floats]:
         """Loss and its standard error at some weighted PLS, both (n,), weights taken as known.
 
-        Notes
-        -----
         Without replicates the standard error is interpolated like the loss: right where points err
         together, and too large where they err apart. Beyond the last point goes on the steeper of
         the last line and the line from 0 to the last point, and the relative error stays.

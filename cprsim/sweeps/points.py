@@ -67,14 +67,7 @@ def require_sweep(loaded: LoadedScenario) -> Sweep:
 
 
 def points_of(loaded: LoadedScenario) -> tuple[Point, ...]:
-    """The points in the order of the axes, the last axis fastest; all are known to be possible.
-
-    Raises
-    ------
-    ScenarioError : nothing to vary, a key that has no place, values that make no scenario: where
-        the axis stands
-    TraceError : a failure trace can't be read
-    """
+    """The points in the order of the axes, the last axis fastest; all are known to be possible."""
     sweep = require_sweep(loaded)
     axes = sweep.axes()
     return tuple(_point(loaded, axes, where) for where in _coordinates(sweep, axes))
