@@ -13,10 +13,7 @@ DEFAULT_MEMORY = "1 GB"
 
 
 def memory_bytes() -> float:
-    """Memory that the data of one process may take [bytes].
-
-    Raises ParameterError where `CPRSIM_MEMORY` is no size above 0.
-    """
+    """Memory that the data of one process may take [bytes]."""
     return _parsed(os.environ.get(MEMORY, DEFAULT_MEMORY))
 
 

@@ -38,20 +38,14 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its 95 % interval.
+    """A number with its 95 % interval."""
 
-    Parameters
-    ----------
-    mean : the number
-    low, high : ends of the interval; NaN where there is none
-    n : values that it rests on; 0 where they are not counted
-    how : by what the interval was made; not part of a comparison of two estimates
-    """
-
-    mean: float
-    low: float = nan
+    mean: float  # the number
+    low: float = nan  # low, high: ends of the interval; NaN where there is none
     high: float = nan
+    # values that it rests on; 0 where they are not counted
     n: Annotated[int, FieldMark.OMIT_ZERO] = 0
+    # by what the interval was made; not part of a comparison of two estimates
     how: Annotated[How, FieldMark.NOT_STORED] = field(default=How.NOT_KNOWN, compare=False)
 
     @property

@@ -149,10 +149,7 @@ class Replicas:
         return model, optimizer
 
     def go_on_from(self, trainer: ProxyTrainer) -> None:
-        """Begin where one trainer has come to in the same clicks, with its model in every replica.
-
-        Raises ParameterError where shapes, clicks or optimisers differ.
-        """
+        """Begin where a trainer of the same clicks stands, with its model in every replica."""
         same_plan = trainer.plan.optimizer == self.plan.optimizer
         if trainer.clicks is not self.clicks or trainer.shape != self.shape or not same_plan:
             raise ParameterError("replicas go on from a trainer of the same model and clicks alone")

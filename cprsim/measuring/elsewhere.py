@@ -104,10 +104,7 @@ def plan(design: Design, seeds: Sequence[int], n_shards: int) -> list[PlannedRun
 
 
 def write_plan(path: Path, runs: Sequence[PlannedRun]) -> None:
-    """Write a CSV whose results are empty, whole or not at all.
-
-    Raises CurveError where it can't be written.
-    """
+    """Write a CSV whose results are empty, whole or not at all."""
     text = io.StringIO()
     writer = csv.DictWriter(text, [*PLANNED, *RESULTS], lineterminator="\n")
     writer.writeheader()

@@ -76,10 +76,7 @@ def is_own(file: Path, here: Path) -> bool:
 
 
 def make_trainer(loaded: LoadedScenario, seed: int, here: Path) -> OwnTrainer:
-    """Import the factory that the scenario names, and make the trainer of one seed.
-
-    Raises ScenarioError where it can't be imported, or makes no trainer.
-    """
+    """Import the factory that the scenario names, and make the trainer of one seed."""
     kernel, named = loaded.scenario.kernel, _named(loaded)
     assert kernel is not None
     assert named is not None

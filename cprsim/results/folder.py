@@ -34,19 +34,12 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True)
 class ResultTarget:
-    """The results folder that is to be made.
+    """The results folder that is to be made."""
 
-    Parameters
-    ----------
-    root : folder of the results folders; made where it is missing
-    identity : what decides the result, and with it the folder's name
-    started : when the work began
-    about : what the manifest says besides: command, seed, replications, failures_digest, ...
-    """
-
-    root: Path
-    identity: Identity
-    started: datetime
+    root: Path  # folder of the results folders; made where it is missing
+    identity: Identity  # what decides the result, and with it the folder's name
+    started: datetime  # when the work began
+    # what the manifest says besides: command, seed, replications, failures_digest, ...
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -81,10 +74,7 @@ def finished_or_make(
 
 @contextmanager
 def new_folder(target: ResultTarget) -> Iterator[Path]:
-    """A folder to write into, in place with scenario and manifest when the block has ended.
-
-    Raises ResultError where it can't be written; nothing is left behind.
-    """
+    """A folder to write into, in place with scenario and manifest when the block has ended."""
     with publishing(target.folder) as folder:
         (folder / SCENARIO).write_text(target.identity.scenario_yaml, "utf-8")
         yield folder

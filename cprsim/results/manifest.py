@@ -118,10 +118,7 @@ def write_manifest(
 
 
 def list_again(folder: Path) -> None:
-    """Write the manifest anew for a folder that got further files, and is whole but for that.
-
-    Raises ResultError where it was not whole before.
-    """
+    """Write the manifest anew for a folder that got further files, and is whole but for that."""
     manifest = read_manifest(folder)
     manifest["files"] = _listed(folder)
     manifest[DIGEST] = _digest(manifest)

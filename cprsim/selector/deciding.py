@@ -55,7 +55,7 @@ HARDLY_LESS = 0.02  # of the overhead that is removed: no reason to run what is 
 def ways_of(
     experiment: Experiment, sub_saves: Mapping[str, SubSaves | None] = WAYS
 ) -> dict[str, Way]:
-    """The strategies that make sense for a job: only with embedding servers those that reload them."""
+    """The strategies that make sense for a job; those that reload servers need embedding servers."""
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
     ways: dict[str, Way] = {**sub_saves} if has_servers else {}
     for one in experiment.systems:
@@ -112,10 +112,7 @@ def _default_ways(experiment: Experiment, limit: Limit) -> dict[str, Way]:
 def known_ways(
     curve: StalenessCurve | None, limit: Limit, ways: Mapping[str, Way], experiment: Experiment
 ) -> dict[str, Way]:
-    """The strategies whose loss can be told; those that lose nothing are among them.
-
-    Raises ParameterError where all lose something that is not known, or the curve is not fit.
-    """
+    """The strategies whose loss can be told; those that lose nothing are among them."""
     metric = limit.quantity.metric
     losing = {name: way for name, way in ways.items() if loses(name, way, experiment)}
     if metric is None or not losing:

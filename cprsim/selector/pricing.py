@@ -60,22 +60,14 @@ class Priced:
 
 @dataclass(slots=True)
 class Bench:
-    """Prices candidates of one experiment, each once.
+    """Prices candidates of one experiment, each once."""
 
-    Parameters
-    ----------
-    experiment : whose policies do not matter
-    ways : how each strategy saves, by its name
-    losing : what the losses of a simulated strategy cost each replication
-    on_priced : called after each simulation
-    tails : what is left of the job after the last write, as a share of the progress between two, by
-        strategy; all of it where none is named
-    """
-
-    experiment: Experiment
-    ways: Mapping[str, Way]
-    losing: Losing
-    on_priced: Callable[[], None] = lambda: None
+    experiment: Experiment  # whose policies do not matter
+    ways: Mapping[str, Way]  # how each strategy saves, by its name
+    losing: Losing  # what the losses of a simulated strategy cost each replication
+    on_priced: Callable[[], None] = lambda: None  # called after each simulation
+    # what is left of the job after the last write, as a share of the progress between two, by
+    # strategy; all of it where none is named
     tails: dict[str, float] = field(default_factory=dict)
     _known: dict[tuple[str, float], Priced] = field(default_factory=dict)
     _failures: pipeline.FailureBlocks = field(init=False)
