@@ -13,10 +13,7 @@ DEFAULT_MEMORY = "1 GB"
 
 
 def memory_bytes() -> float:
-    """Memory that the data of one process may take [bytes].
-
-    Raises ParameterError where `CPRSIM_MEMORY` is no size above 0.
-    """
+    """Memory that the data of one process may take [bytes]."""
     return _parsed(os.environ.get(MEMORY, DEFAULT_MEMORY))
 
 
@@ -40,21 +37,7 @@ def how_to_raise() -> str:
 def require_room(
     n_bytes: float, what: str, remedy: str, *, fewer_fit: bool = False, share: float = 0.5
 ) -> None:
-    """Refuse what would take more than its share of the budget, before it is allocated.
-
-    Parameters
-    ----------
-    n_bytes : that it will take
-    what : it is, for the message: "the nodes of 12 failures"
-    remedy : what would fit, with `{}` for how many times too much this is
-    fewer_fit : whether it would take less for fewer replications at once
-    share : of the budget, that it may take beside what else there is
-
-    Raises
-    ------
-    BudgetError
-        a `TooManyReplicationsError` where fewer fit
-    """
+    """Refuse what would take more than its share of the budget, before it is allocated."""
     most = share * memory_bytes()
     if n_bytes <= most:
         return

@@ -38,20 +38,14 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its 95 % interval.
+    """A number with its 95 % interval."""
 
-    Parameters
-    ----------
-    mean : the number
-    low, high : ends of the interval; NaN where there is none
-    n : values that it rests on; 0 where they are not counted
-    how : by what the interval was made; not part of a comparison of two estimates
-    """
-
-    mean: float
-    low: float = nan
+    mean: float  # the number
+    low: float = nan  # low, high: ends of the interval; NaN where there is none
     high: float = nan
+    # values that it rests on; 0 where they are not counted
     n: Annotated[int, FieldMark.OMIT_ZERO] = 0
+    # by what the interval was made; not part of a comparison of two estimates
     how: Annotated[How, FieldMark.NOT_STORED] = field(default=How.NOT_KNOWN, compare=False)
 
     @property
@@ -123,12 +117,6 @@ class Estimate:
 def interval(
     estimate: Estimate, scaled: Callable[[float], float] = float, *, mean: str = "mean"
 ) -> dict[str, float | None]:
-    """Mean, low and high as JSON has them: each null where it is not finite.
-
-    Parameters
-    ----------
-    scaled : is applied to each of the three, such as a price
-    mean : the key of the first
-    """
+    """Mean, low and high as JSON has them: each null where it is not finite."""
     numbers = {mean: estimate.mean, "low": estimate.low, "high": estimate.high}
     return {name: finite_or_none(scaled(value)) for name, value in numbers.items()}

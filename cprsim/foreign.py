@@ -66,13 +66,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> Any:
-    """A file's JSON as plain data.
-
-    Raises
-    ------
-    OSError : it can't be read
-    ValueError : it is no JSON text, holds a number without end, is no regular file or is too long
-    """
+    """A file's JSON as plain data."""
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         raise ValueError("is not a regular file")
     with path.open("rb") as file:

@@ -88,10 +88,7 @@ class Cluster:
         return sum(role.n_nodes for role in self.roles)
 
     def slots(self, role_name: str) -> range:
-        """Slots of one role, or of `STATE`: of all roles that hold shards.
-
-        Raises KeyError for a role that the cluster does not have.
-        """
+        """Slots of one role, or of `STATE`: of all roles that hold shards."""
         first = 0
         for role in self.roles:
             if role.name == role_name:

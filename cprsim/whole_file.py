@@ -34,15 +34,6 @@ def whole_file(
     """A file to write to: what was written is on the disk, under `path`, after the block.
 
     Whatever goes wrong, `path` stays as it was and nothing is left beside it.
-
-    Parameters
-    ----------
-    mode : "w" for text, "wb" for bytes
-    put : renames the written file to `path`; a file that is there is replaced unless it refuses
-
-    Raises
-    ------
-    OSError : it can't be written
     """
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}{UNFINISHED}")
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
@@ -89,12 +80,7 @@ def require_new(path: Path) -> None:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file, on the disk when this returns; one that is there stays as it is.
-
-    Raises
-    ------
-    ResultError : it is there already, or can't be written; nothing is left behind
-    """
+    """Write a file, on the disk when this returns; one that is there stays as it is."""
     with writes(path):
         try:
             with whole_file(path, put=_rename_to_new) as file:

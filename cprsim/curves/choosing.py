@@ -33,11 +33,6 @@ def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:
 
     That of `accuracy.curve`, else the shipped one that was measured on the scenario's section
     `kernel`.
-
-    Raises
-    ------
-    ScenarioError : the scenario names a curve that is not there
-    CurveError : the file can't be read
     """
     path = curve_path(loaded)
     if path is None:

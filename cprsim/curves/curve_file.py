@@ -34,25 +34,18 @@ FEWEST_SEEDS = 3  # from which errors of two strategies say how they go together
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CurveFile:
-    """Everything that the file of a curve says.
+    """Everything that the file of a curve says."""
 
-    Parameters
-    ----------
-    name : of the curve
-    responses : what was measured
-    kernel : the section `kernel` that was measured, without its seed; None in the user's own
-    command : that measured it
-    manifest : versions, seeds, number of runs: what made it
-    checks : held-out runs, linearity, differences between strategies: how far it holds
-    unfit : sentences, why nothing should be decided by it; none where it is fit for use
-    """
-
-    name: str
-    responses: tuple[Response, ...]
+    name: str  # of the curve
+    responses: tuple[Response, ...]  # what was measured
+    # the section `kernel` that was measured, without its seed; None in the user's own
     kernel: Mapping[str, Any] | None = None
-    command: str = ""
+    command: str = ""  # that measured it
+    # versions, seeds, number of runs: what made it
     manifest: Mapping[str, Any] = field(default_factory=dict)
+    # held-out runs, linearity, differences between strategies: how far it holds
     checks: Mapping[str, Any] = field(default_factory=dict)
+    # sentences, why nothing should be decided by it; none where it is fit for use
     unfit: tuple[str, ...] = ()
 
     @property
@@ -119,12 +112,6 @@ class CurveFile:
 def correlations(checks: Mapping[str, Any]) -> dict[tuple[Metric, str, str], float]:
     """Correlation of the errors of each two strategies, by metric; empty where nothing tells.
 
-    Parameters
-    ----------
-    checks : of the file of a curve: the slope of each strategy on each seed
-
-    Notes
-    -----
     The errors of two means over the same seeds correlate as the seeds' values do. With the sample's
     correlation the variance of any weighted difference of the two means is that of the seeds'
     weighted differences, so that Student's t with n - 1 degrees of freedom holds for it.
@@ -168,12 +155,7 @@ def bytes_shares(checks: Mapping[str, Any]) -> dict[str, float]:
 
 
 def read_curve(path: Path | str) -> CurveFile:
-    """Read the file of a curve: ours where it ends in .json, else a CSV of the user's own.
-
-    Raises
-    ------
-    CurveError : missing, damaged, from a newer version, or no curve: file, line, value
-    """
+    """Read the file of a curve: ours where it ends in .json, else a CSV of the user's own."""
     path = Path(path)
     if path.suffix.lower() != ".json":
         from cprsim.curves.own import read_own  # pandas, which few runs need
@@ -196,10 +178,7 @@ def read_curve(path: Path | str) -> CurveFile:
 
 
 def write_curve(path: Path, curve: CurveFile) -> None:
-    """Write the file whole or not at all, on the disk when this returns.
-
-    Raises CurveError where it can't be written.
-    """
+    """Write the file whole or not at all, on the disk when this returns."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json_text(as_json(curve), indent=1))

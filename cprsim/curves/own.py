@@ -30,10 +30,6 @@ def read_own(path: Path) -> tuple[Response, ...]:
     Any number of points per strategy, in any order, each PLS once; the point 0 is added. All lost
     samples count alike, and the standard errors count as known. Of a recovery system whose loss
     nothing else prices, `by` says what the column `pls` counts: one of `COUNTED`.
-
-    Raises
-    ------
-    CurveError : everything that is wrong with it: file, line, column, value
     """
     try:
         table = named_columns(read_csv(path), {}, path, COLUMNS, OPTIONAL)

@@ -38,18 +38,7 @@ def pieces(
     position: int = 0,
     most_bytes: int | None = None,
 ) -> Iterator[bytes | memoryview]:
-    """The bytes of a file, in order, none of them empty.
-
-    Parameters
-    ----------
-    run : what tells these arrays from others, as JSON can hold it
-    position : samples trained so far, or a number that the caller chooses
-    most_bytes : of a piece of an array; None: each array is one piece
-
-    Raises
-    ------
-    ValueError : an array that is not contiguous
-    """
+    """The bytes of a file, in order, none of them empty."""
     digest = hashlib.sha256()
     for part in _parts(_head(arrays, run, position), arrays, most_bytes):
         digest.update(part)
@@ -105,8 +94,6 @@ def read_arrays(path: Path, run: Mapping[str, Any]) -> dict[str, Array]:
     """The arrays of a file, checked and mapped: read from the disk where they are looked at.
 
     What is written into them does not reach the file.
-
-    Raises CheckpointError for a file that is damaged, or of another run.
     """
     try:
         _check(path)
@@ -120,10 +107,7 @@ def read_arrays(path: Path, run: Mapping[str, Any]) -> dict[str, Array]:
 
 
 def arrays_in(data: bytes, name: str) -> dict[str, Array]:
-    """The arrays of a file that was read as a whole; `name` is the file's, for the error.
-
-    Raises CheckpointError where it is torn or damaged.
-    """
+    """The arrays of a file that was read as a whole; `name` is the file's, for the error."""
     body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
     if not body.startswith(MAGIC) or hashlib.sha256(body).digest() != digest:
         raise CheckpointError(f"{name} is torn or damaged: its digest does not match")

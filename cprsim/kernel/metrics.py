@@ -47,14 +47,6 @@ def calibration(label: Array, logit: Array) -> float:
 def ndcg(label: Array, score: Array, group: Array) -> float:
     """Mean normalised discounted cumulative gain of the lists that hold a click.
 
-    Parameters
-    ----------
-    label : (n,) 0 or 1; some list must hold a 1, or ParameterError is raised
-    score : (n,) the rank in a list; ties keep the order in which they stand
-    group : (n,) the list of each sample
-
-    Notes
-    -----
     Gain 1 per click, discounted by log2(1 + rank), over that of the best order
     (Järvelin & Kekäläinen 2002).
     """
@@ -72,13 +64,7 @@ def ndcg(label: Array, score: Array, group: Array) -> float:
 
 
 def auc(label: Array, score: Array) -> float:
-    """Probability that a random click scores above a random non-click; ties count half.
-
-    Parameters
-    ----------
-    label : (n,) 0 or 1; both must occur, or ParameterError is raised
-    score : (n,) any monotone function of the predicted probability
-    """
+    """Probability that a random click scores above a random non-click; ties count half."""
     clicked = np.asarray(label) > 0.5
     n_clicks = int(clicked.sum())
     n_others = len(clicked) - n_clicks

@@ -102,12 +102,7 @@ class Moment:
 
 
 def moments(log: EventLog, replica_slots: range) -> Iterator[Moment]:
-    """What the kernel has to do, in order, from the log of one replication.
-
-    Parameters
-    ----------
-    replica_slots : of the trainers; where there are none, they never fail
-    """
+    """What the kernel has to do, in order, from the log of one replication."""
     wanted = np.flatnonzero(np.isin(log.kind, KINDS))
     failed, without_trainer = _failed_at(log, set(replica_slots))
     for (kind, at_h), events in groupby(wanted, key=lambda i: (log.kind[i], log.at_h[i])):
@@ -138,12 +133,7 @@ def _failed_at(log: EventLog, trainers: set[int]) -> tuple[dict[float, set[int]]
 
 
 def act(moment: Moment, saver: Saver, first_slot: int) -> None:
-    """Do to a saver what a moment did to the job's saves and shards.
-
-    Parameters
-    ----------
-    first_slot : of the embedding servers; it is the kernel's server 0
-    """
+    """Do to a saver what a moment did to the job's saves and shards."""
     if moment.kind in STARTS:
         saver.start(ends_interval=moment.kind is EventKind.SAVE_STARTED)
     elif moment.kind in COMMITS:
@@ -194,16 +184,7 @@ def replay(
     course: TracedRun,
     saver: Saver,
 ) -> LossCurve:
-    """Train to the end of the log, and do to the model what the log says was done to the job.
-
-    Parameters
-    ----------
-    log : of one replication
-    useful_h : progress [h] at which the job is complete
-    shard_slots : slots of the embedding servers; the first is the kernel's server 0
-    replica_slots : of the trainers; where there are none, they never fail
-    course, saver : of a trainer at the start of its run
-    """
+    """Train to the end of the log, and do to the model what the log says was done to the job."""
     trainer = course.trainer
     last_save = pending = course.bookmark()
     for moment in moments(log, replica_slots):

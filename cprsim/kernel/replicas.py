@@ -149,10 +149,7 @@ class Replicas:
         return model, optimizer
 
     def go_on_from(self, trainer: ProxyTrainer) -> None:
-        """Begin where one trainer has come to in the same clicks, with its model in every replica.
-
-        Raises ParameterError where shapes, clicks or optimisers differ.
-        """
+        """Begin where a trainer of the same clicks stands, with its model in every replica."""
         same_plan = trainer.plan.optimizer == self.plan.optimizer
         if trainer.clicks is not self.clicks or trainer.shape != self.shape or not same_plan:
             raise ParameterError("replicas go on from a trainer of the same model and clicks alone")
@@ -185,13 +182,7 @@ class Replicas:
         return self._replicas[trainer][0].dense
 
     def train(self, log: SyncLog, before: Callable[[int], None] | None = None) -> None:
-        """Do what a log says, from its first event to its last.
-
-        Parameters
-        ----------
-        log : of a run of these trainers through so many batches
-        before : called with the position before each batch that is taken
-        """
+        """Do what a log says, from its first event to its last."""
         overflow_shows_in_the_loss = np.errstate(over="ignore", invalid="ignore")
         columns = (log.kind.tolist(), log.trainer.tolist(), log.thread.tolist())
         with one_thread(), overflow_shows_in_the_loss:

@@ -34,10 +34,7 @@ class Stateful(Protocol):
 
 
 def copy_state(source: Stateful, target: Stateful) -> None:
-    """Make `target` what `source` is: it then goes on bit by bit as that does.
-
-    Raises ParameterError, and changes nothing, where names or shapes of their arrays differ.
-    """
+    """Make `target` what `source` is: it then goes on bit by bit as that does."""
     arrays, live = source.state(), target.state()
     for name in sorted(arrays.keys() | live.keys()):
         shapes = [state[name].shape if name in state else None for state in (arrays, live)]
@@ -254,10 +251,7 @@ class Saver:
         return self._priorities.tracker
 
     def fork(self, trainer: Savable) -> Saver:
-        """The same saver, for a run that branched off; the marks of what changed stay as they are.
-
-        Raises RuntimeError while a save is under way.
-        """
+        """The same saver for a run that branched off; marks of changed rows stay as they are."""
         other = Saver(trainer, self.shards, self.sub_saves, self.saved.fork(trainer))
         other._bytes[:] = self._bytes
         if self.tracker is not None and other.tracker is not None:

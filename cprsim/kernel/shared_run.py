@@ -187,13 +187,7 @@ class SharedRun:
 def run_trials(
     setting: Forkable, trials: Iterable[Trial], savings: Iterable[Saving] = ()
 ) -> Iterator[tuple[Trial, Quality] | Baseline]:
-    """Train every trial, in the order of their first failures, and at the end their twin.
-
-    Parameters
-    ----------
-    trials : each starts at its first failure, from the run that all share
-    savings : ways of saving that are followed to the end, and whose bytes are counted
-    """
+    """Train every trial, in the order of their first failures, and at the end their twin."""
     waiting = sorted(trials, key=lambda trial: trial.failures[0].at_fraction)
     last = {trial.saving: trial.failures[0].at_fraction for trial in waiting}
     shared = SharedRun(setting, last | dict.fromkeys(savings, 1.0))

@@ -45,12 +45,7 @@ class TrainingPlan:
             )
 
     def on_grid(self, samples: float, n_clicks: int) -> int:
-        """The position between two batches that is nearest to a number of samples.
-
-        Parameters
-        ----------
-        n_clicks : of one epoch
-        """
+        """The position between two batches that is nearest to a number of samples."""
         epoch, within = divmod(min(max(samples, 0), n_clicks * self.epochs), n_clicks)
         before = int(within // self.batch) * self.batch
         after = min(before + self.batch, n_clicks)  # the last batch may be shorter
@@ -153,11 +148,7 @@ class ProxyTrainer:
         return self.plan.on_grid(samples, len(self.clicks))
 
     def run(self, until: int | None = None) -> float:
-        """Train up to a position on the grid (None: the end); the mean loss on the way [nats].
-
-        Raises ParameterError where `until` is off the grid, behind the position or past the end,
-        and where the loss is no longer finite: the rate is too high.
-        """
+        """Train up to a position on the grid (None: the end); the mean loss on the way [nats]."""
         until = self.n_samples if until is None else until
         if not self.position <= until <= self.n_samples or until != self.on_grid(until):
             raise ParameterError(f"can't train from sample {self.position} to {until}")

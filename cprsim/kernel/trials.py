@@ -20,10 +20,7 @@ ROUNDING = 1e-9  # of the run: what is due within it is due at the same instant
 
 
 def sub_saves_of(strategy: str) -> SubSaves | None:
-    """How a strategy cuts an interval; None: every save is whole.
-
-    Raises ParameterError for a key that is not one of STRATEGIES.
-    """
+    """How a strategy cuts an interval; None: every save is whole."""
     if strategy not in STRATEGIES:
         raise ParameterError(f"unknown strategy `{strategy}`; one of {', '.join(STRATEGIES)}")
     if strategy == WHOLE:

@@ -25,22 +25,14 @@ HELD_OUT = (3, 6)  # failures of a run that takes no part in a fit
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What every seed runs.
+    """What every seed runs."""
 
-    Parameters
-    ----------
-    strategies : that meet every scene
-    n_more : further single failures under plain partial recovery: they tell W, which all
-        strategies share
-    shortest, longest : T_save of a scene, as shares of the run
-    held_out : strategies that meet the histories held out
-    """
-
-    strategies: tuple[str, ...] = STRATEGIES
+    strategies: tuple[str, ...] = STRATEGIES  # that meet every scene
+    # further single failures under plain partial recovery: they tell W, which all strategies share
     n_more: int = 8
-    shortest: float = 0.02
+    shortest: float = 0.02  # shortest, longest: T_save of a scene, as shares of the run
     longest: float = 0.8
-    held_out: tuple[str, ...] = (WHOLE, "mfu")
+    held_out: tuple[str, ...] = (WHOLE, "mfu")  # strategies that meet the histories held out
 
     def trials(self, seed: int, n_servers: int) -> list[Trial]:
         """All of a seed, those held out last."""
@@ -58,10 +50,7 @@ class Design:
 
 
 def design_of(strategies: str | None) -> Design:
-    """What every seed runs under some strategies, their names with commas between them.
-
-    Raises ParameterError for a name that is none, or without plain partial recovery.
-    """
+    """What every seed runs under some strategies, their names with commas between them."""
     if strategies is None:
         return Design()
     names = tuple(dict.fromkeys(name.strip() for name in strategies.split(",") if name.strip()))

@@ -104,10 +104,7 @@ def plan(design: Design, seeds: Sequence[int], n_shards: int) -> list[PlannedRun
 
 
 def write_plan(path: Path, runs: Sequence[PlannedRun]) -> None:
-    """Write a CSV whose results are empty, whole or not at all.
-
-    Raises CurveError where it can't be written.
-    """
+    """Write a CSV whose results are empty, whole or not at all."""
     text = io.StringIO()
     writer = csv.DictWriter(text, [*PLANNED, *RESULTS], lineterminator="\n")
     writer.writeheader()
@@ -172,12 +169,7 @@ def _quality(run: PlannedRun, *, twin: bool) -> Quality:
 
 
 def read_runs(path: Path) -> ReadRuns:
-    """Read a table of runs; rows whose results are all empty are counted and left out.
-
-    Raises
-    ------
-    CurveError : everything that is wrong with it: file, line, column, value; or too few runs
-    """
+    """Read a table of runs; rows whose results are all empty are counted and left out."""
     try:
         found = read_csv(path)
         further = _further(found.columns, path)

@@ -62,8 +62,6 @@ class Expected:
     def relative_error(self, n_seeds: int) -> float:
         """Standard error of a predicted loss over the loss, roughly, under plain recovery.
 
-        Notes
-        -----
         Assumes what measurements so far showed: losses differ by a quarter from seed to seed, and
         one trial of 0.002 of AUC is off by 0.0003 where 11,000 clicks test it, by more in
         proportion to the root of their number where fewer do.

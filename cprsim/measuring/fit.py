@@ -121,13 +121,7 @@ def by_seed(whole: Floats, without: Floats) -> Floats:
 
 
 def fit(seen: Observed, metric: Metric) -> Fitted:
-    """Fit the response of every strategy in one metric, to all trials but those held out.
-
-    Raises
-    ------
-    ParameterError : fewer than three seeds, whose spread is the only measure of error; or plain
-        partial recovery is not among the strategies
-    """
+    """Fit the response of every strategy in one metric, to all trials but those held out."""
     n_seeds = len(seen.seeds)
     if n_seeds < FEWEST_SEEDS:
         raise ParameterError(

@@ -19,13 +19,7 @@ OF_LENGTH = {"samples", "epochs"}  # keys of the section `kernel` by which lengt
 
 
 def read_shorter(paths: Sequence[Path], request: MeasureRequest) -> list[CurveFile]:
-    """The curves of shorter runs, the shortest first; none where none are named.
-
-    Raises
-    ------
-    CurveError : a file can't be read
-    ParameterError : not two, or of another model, other seeds, or no shorter runs
-    """
+    """The curves of shorter runs, the shortest first; none where none are named."""
     if not paths:
         return []
     if len(paths) != N_SHORTER or request.elsewhere or request.n_seeds is None:

@@ -56,44 +56,32 @@ DEFAULT_BUDGET_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class MeasureRequest:
-    """What is asked for.
+    """What is asked for."""
 
-    Parameters
-    ----------
-    loaded : the scenario; its section `kernel` is what is measured
-    folder : of the journals
-    precision : stop where the standard error of every slope is no larger than this share of plain
-        partial recovery's slope, in AUC and in log-loss, and the seeds suffice for use
-    budget_s : stop after this time [s]
-    n_seeds : run exactly so many seeds instead, whatever the precision
-    elsewhere : name and digest of a table of runs made elsewhere; empty where they are our own
-    described : what a trainer of one's own says of itself; empty for the built-in model
-    n_samples : of a run, all epochs; None: not known
-    metrics : further metrics that are fitted; None: of a trainer of one's own all that there are,
-        of the built-in model none
-    """
-
-    loaded: LoadedScenario
-    folder: Path
+    loaded: LoadedScenario  # the scenario; its section `kernel` is what is measured
+    folder: Path  # of the journals
+    # stop where the standard error of every slope is no larger than this share of plain partial
+    # recovery's slope, in AUC and in log-loss, and the seeds suffice for use
     precision: float = DEFAULT_PRECISION
-    budget_s: float = DEFAULT_BUDGET_S
-    n_seeds: int | None = None
+    budget_s: float = DEFAULT_BUDGET_S  # stop after this time [s]
+    n_seeds: int | None = None  # run exactly so many seeds instead, whatever the precision
     workers: Workers = field(default_factory=Workers)
     design: Design = field(default_factory=Design)
+    # what a trainer of one's own says of itself; empty for the built-in model
     described: Mapping[str, Any] = field(default_factory=dict)
+    # name and digest of a table of runs made elsewhere; empty where they are our own
     elsewhere: Mapping[str, Any] = field(default_factory=dict)
+    # further metrics that are fitted; None: of a trainer of one's own all that there are, of the
+    # built-in model none
     metrics: tuple[Metric, ...] | None = None
-    n_samples: int | None = None
+    n_samples: int | None = None  # of a run, all epochs; None: not known
 
     @property
     def kernel(self) -> Kernel:
         return self.loaded.scenario.kernel or Kernel.model_validate({})
 
     def further(self, seen: Observed) -> tuple[Metric, ...]:
-        """Metrics that are fitted beside AUC and log-loss.
-
-        Raises ParameterError where one is asked for that the runs do not have.
-        """
+        """Metrics that are fitted beside AUC and log-loss."""
         there = tuple(metric for metric in seen.loss if metric not in ALWAYS)
         if self.metrics is None:
             return there if self.kernel.trainer is not None or self.elsewhere else ()
@@ -152,13 +140,7 @@ OnSeed = Callable[[int, Measured | None], None]  # complete seeds; what they say
 
 
 def measure(request: MeasureRequest, on_seed: OnSeed = lambda n, known: None) -> Measured:
-    """Run seeds until the precision or the budget is reached.
-
-    Raises
-    ------
-    ResultError : the folder holds another measurement, or can't be written
-    ParameterError : too few seeds were complete when the time was up
-    """
+    """Run seeds until the precision or the budget is reached."""
     with _claimed(request):
         return _measure(request, on_seed)
 
@@ -261,10 +243,7 @@ def identity(request: MeasureRequest) -> dict[str, Any]:
 
 @contextmanager
 def _claimed(request: MeasureRequest) -> Iterator[None]:
-    """The folder is this measurement's, and this process's, inside the block.
-
-    Raises ResultError where it is another's.
-    """
+    """The folder is this measurement's, and this process's, inside the block."""
     path = request.folder / WHOSE
     try:
         request.folder.mkdir(parents=True, exist_ok=True)

@@ -26,17 +26,7 @@ INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib")
 
 
 def require_allowed(loaded: LoadedScenario, allowed: bool, here: Path) -> None:
-    """Make sure that the code of a scenario may be run; nothing of it is.
-
-    Parameters
-    ----------
-    allowed : the user said so
-    here : the working directory
-
-    Raises
-    ------
-    ScenarioError : the code is not there, or is not the user's own and was not allowed
-    """
+    """Make sure that the code of a scenario may be run; nothing of it is."""
     named = _named(loaded)
     if named is None:
         return
@@ -86,10 +76,7 @@ def is_own(file: Path, here: Path) -> bool:
 
 
 def make_trainer(loaded: LoadedScenario, seed: int, here: Path) -> OwnTrainer:
-    """Import the factory that the scenario names, and make the trainer of one seed.
-
-    Raises ScenarioError where it can't be imported, or makes no trainer.
-    """
+    """Import the factory that the scenario names, and make the trainer of one seed."""
     kernel, named = loaded.scenario.kernel, _named(loaded)
     assert kernel is not None
     assert named is not None

@@ -32,10 +32,7 @@ NEEDED = ("auc", "log_loss")
 
 
 def quality_of(found: Predictions | Mapping[str, float]) -> Quality:
-    """AUC, log-loss and further metrics, from predictions or as reported.
-
-    Raises ParameterError for predictions or metrics that can't be used.
-    """
+    """AUC, log-loss and further metrics, from predictions or as reported."""
     if isinstance(found, Mapping):
         return _reported(found)
     label, logit = np.asarray(found.label), np.asarray(found.logit)
@@ -258,10 +255,7 @@ class Plugged(FollowedTables):
 def fused_rows(
     accessed: Mapping[str, Array], column: Mapping[str, int], layout: TableLayout
 ) -> Array:
-    """Rows by table, (n,) or (n, k) each, as fused rows (n, n_tables) or (n, k, n_tables).
-
-    Raises ParameterError for a table or a row that is not there.
-    """
+    """Rows by table, (n,) or (n, k) each, as fused rows (n, n_tables) or (n, k, n_tables)."""
     if unknown := accessed.keys() - column.keys():
         raise ParameterError(
             f"the trainer noted rows of {min(unknown)!r}, which is none of its tables"

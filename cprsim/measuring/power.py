@@ -24,21 +24,13 @@ MOST_SEEDS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class PlannedSeeds:
-    """What a measurement takes.
+    """What a measurement takes."""
 
-    Parameters
-    ----------
-    n_seeds, n_runs : of the whole measurement; a run is a trial or a twin
-    spread : of a typical loss, from seed to seed
-    power : with so many seeds
-    n_pilot : seeds that told the spread
-    """
-
-    n_seeds: int
+    n_seeds: int  # n_seeds, n_runs: of the whole measurement; a run is a trial or a twin
     n_runs: int
-    spread: float
-    power: float
-    n_pilot: int
+    spread: float  # of a typical loss, from seed to seed
+    power: float  # with so many seeds
+    n_pilot: int  # seeds that told the spread
 
 
 def power_of(n_seeds: int, limit: float, spread: float) -> float:
@@ -65,10 +57,7 @@ def seeds_for(limit: float, power: float, spread: float) -> int:
 
 
 def spread_of(pilot: CurveFile, metric: Metric) -> tuple[float, int]:
-    """Scatter of a typical loss from seed to seed, weights and all; and of how many seeds.
-
-    Raises ParameterError where the curve does not tell it.
-    """
+    """Scatter of a typical loss from seed to seed, weights and all; and of how many seeds."""
     response = pilot.curve("").of(WHOLE, metric)
     if response is None or not np.isfinite(response.degrees):
         raise ParameterError(
@@ -83,10 +72,7 @@ def spread_of(pilot: CurveFile, metric: Metric) -> tuple[float, int]:
 def planned(
     pilot: CurveFile, metric: Metric, limit: float, power: float, design: Design, n_servers: int
 ) -> PlannedSeeds:
-    """Seeds and runs that tell a loss of `limit` from nothing with some power, and suffice for use.
-
-    Raises ParameterError for a limit or power outside its domain, or where the pilot tells nothing.
-    """
+    """Seeds and runs that tell a loss of `limit` from nothing with a given power."""
     if not limit > 0:
         raise ParameterError(f"--limit: must be positive, not {limit:g}")
     if not 0.5 <= power < 1:

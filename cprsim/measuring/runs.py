@@ -32,16 +32,11 @@ COUNTED_INTERVAL = 0.1  # T_save, as a share of the run, at which bytes are coun
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where a task runs, for what is not the same everywhere.
+    """Where a task runs, for what is not the same everywhere."""
 
-    Parameters
-    ----------
-    here : the working directory of the user, below which own code lies
-    n_beside : workers that share the memory of a machine, this one included
-    """
-
+    # the working directory of the user, below which own code lies
     here: Path | None = None  # None: that of the process
-    n_beside: int = 1
+    n_beside: int = 1  # workers that share the memory of a machine, this one included
 
 
 HERE = Where()
@@ -117,10 +112,7 @@ def run_as(saving: Saving, n_tables: int) -> Saving:
 
 
 def require_seen(task: SeedRuns, n_run: int) -> None:
-    """Make sure that what a worker ran is here.
-
-    Raises ResultError where it is not: its journal lies on another file system.
-    """
+    """Make sure that what a worker ran is here."""
     here = read_seed(task.folder, task.seed)
     if n_run and here.twin is None and not here.quality:
         raise ResultError(
@@ -194,10 +186,7 @@ def forkable_of(loaded: LoadedScenario, seed: int, where: Where) -> Setting | Pl
 
 
 def own_setting(loaded: LoadedScenario, seed: int, where: Where = HERE) -> PluggedSetting:
-    """What the trials of one seed share, of a trainer of the user's own, which is made.
-
-    Raises ScenarioError where it can't be made.
-    """
+    """What the trials of one seed share, of a trainer of the user's own, which is made."""
     section = loaded.scenario.kernel
     assert section is not None
     own = make_trainer(loaded, seed, where.here or Path.cwd())

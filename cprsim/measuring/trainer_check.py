@@ -23,15 +23,10 @@ AT_ONCE = 1 << 16  # rows compared at once
 
 @dataclass(frozen=True, slots=True)
 class TrainerCheck:
-    """What trying a trainer showed.
+    """What trying a trainer showed."""
 
-    Parameters
-    ----------
-    expected : one run without failures
-    auc_noise, log_loss_noise : the most by which equal runs ended apart; 0 where they were equal
-    """
-
-    expected: Expected
+    expected: Expected  # one run without failures
+    # auc_noise, log_loss_noise: the most by which equal runs ended apart; 0 where they were equal
     auc_noise: float
     log_loss_noise: float
 
@@ -47,10 +42,7 @@ class TrainerCheck:
 
 
 def check_trainer(setting: PluggedSetting, again: PluggedSetting) -> TrainerCheck:
-    """Try a trainer; `again` is the same, made anew.
-
-    Raises ParameterError where it does not do what the protocol says.
-    """
+    """Try a trainer; `again` is the same, made anew."""
     run = setting.trainer()
     for name, table in setting.own.tables.items():
         _require_rows(name, table)

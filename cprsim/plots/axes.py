@@ -90,13 +90,7 @@ def fold(text: str, width: int) -> str:
 
 
 def title_axes(axes: Axes, title: str, caption: str, *, room_points: float = 0.0) -> None:
-    """Write a bold title over one set of axes and a caption in grey below it.
-
-    Parameters
-    ----------
-    caption : what the numbers are; may have several lines
-    room_points : left free between the axes and the caption [points]
-    """
+    """Write a bold title over one set of axes and a caption in grey below it."""
     n_lines = caption.count("\n") + 1
     above_points = 6 + room_points
     height_points = n_lines * CAPTION_POINTS * LINE_SPACING
@@ -125,12 +119,7 @@ def percent_axis(axis: Axis) -> None:
 
 
 def log_scale(axes: Axes, which: str) -> None:
-    """Make an axis logarithmic, with plain numbers at 1, 2 and 5 of each decade (or at 1 alone).
-
-    Parameters
-    ----------
-    which : x or y
-    """
+    """Make an axis logarithmic, with plain numbers at 1, 2 and 5 of each decade (or at 1 alone)."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     (axes.set_xscale if which == "x" else axes.set_yscale)("log")
     low, high = axis.get_view_interval()

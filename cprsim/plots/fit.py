@@ -32,10 +32,7 @@ N_QUANTILES = 80  # that are drawn for each family
 
 
 def fit_figures(fitted: TraceFit) -> dict[str, Draw]:
-    """Figures by name: one per kind of times that was fitted, and the failures over time.
-
-    Raises nothing where a kind could not be fitted: its figure is left out.
-    """
+    """Figures by name: one per kind of times that was fitted, and the failures over time."""
     figures: dict[str, Draw] = {
         subject.name: partial(subject_figure, subject)
         for subject in fitted.subjects

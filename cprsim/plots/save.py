@@ -54,13 +54,7 @@ def save_figures(
     prefix: str = "",
     formats: Sequence[str] = ("png", "svg"),
 ) -> list[Path]:
-    """Draw figures into a folder that is there, each under its name; the paths.
-
-    Parameters
-    ----------
-    prefix : begins the names of the files
-    formats : of png, svg, pdf
-    """
+    """Draw figures into a folder that is there, each under its name; the paths."""
     return [
         path
         for name, draw in figures.items()
@@ -87,13 +81,7 @@ def displayed(figure: Figure) -> Figure:
 
 
 def svg_text(figure: Figure, salt: str) -> str:
-    """The figure as SVG whose words are words, for a page that holds several.
-
-    Parameters
-    ----------
-    salt : goes into the names of hatches and clipping paths, so that no two figures of one page
-        share one
-    """
+    """The figure as SVG whose words are words, for a page that holds several."""
     FigureCanvasAgg(figure)
     make_literal(figure)
     file = StringIO()

@@ -111,13 +111,7 @@ def dress_x(axes: Axes, axis: AxisColumn, names: Sequence[Any]) -> None:
 
 
 def dress_y(axes: Axes, values: Floats, highs: Floats) -> None:
-    """Percent, from zero or logarithmic where values lie far apart.
-
-    Parameters
-    ----------
-    highs : upper ends of the values' intervals; the axis shows them unless one would flatten all
-        values
-    """
+    """Percent, from zero or logarithmic where values lie far apart."""
     axes.yaxis.grid(True)
     finite = values[np.isfinite(values)]
     ends = highs[np.isfinite(highs)].max(initial=0.0)

@@ -137,14 +137,7 @@ def mean_of_loss(rows: pd.DataFrame, quantity: str) -> MeanLoss:
 def difference_of_losses(
     a: pd.DataFrame, b: pd.DataFrame, quantity: str, *simulated: Variance, sharing: Sharing
 ) -> MeanLoss:
-    """Difference of two mean losses, b - a.
-
-    Parameters
-    ----------
-    a, b : measured rows of a strategy each
-    simulated : variances of the difference that come from the simulation alone
-    sharing : how far the errors of the two losses go together
-    """
+    """Difference of two mean losses, b - a."""
     difference = float(_values(b, quantity).mean() - _values(a, quantity).mean())
     (error_a, degrees_a), (error_b, degrees_b) = _mean_error(a, quantity), _mean_error(b, quantity)
     correlation = sharing(quantity, str(a[RESPONSE].iloc[0]), str(b[RESPONSE].iloc[0]))
@@ -155,14 +148,7 @@ def difference_of_losses(
 def of_difference(
     a: tuple[float, float], b: tuple[float, float], correlation: float | None
 ) -> tuple[Variance, ...]:
-    """Variances of a difference of two losses that come from measurement.
-
-    Parameters
-    ----------
-    a, b : the curve's standard error of each, and its degrees of freedom
-    correlation : of the two errors, 1 where one response of one curve is behind both; None where
-        nothing tells: then they count as independent
-    """
+    """Variances of a difference of two losses that come from measurement."""
     (error_a, degrees_a), (error_b, degrees_b) = a, b
     if correlation is not None:
         together = error_a**2 + error_b**2 - 2.0 * correlation * error_a * error_b

@@ -38,22 +38,8 @@ def differences(
     All strategies of a result meet the same failures, so the differences of the replications vary
     less than the replications themselves.
 
-    Parameters
-    ----------
-    rows : replication rows of one result
-    n_nodes : nodes of the job
-    baseline : name of the strategy that is taken away from the others
-    curve : that priced the losses: it knows how far their errors go together; None: only those of
-        one response do
-
-    Returns
-    -------
     Tidy frame: strategy, quantity, mean, low, high (95 %), n; NaN where one of the two has
     replications that did not finish.
-
-    Raises
-    ------
-    ParameterError : no strategy has that name
     """
     measured = {
         str(name): mine
@@ -86,14 +72,8 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
     Paired by replication where both met the same failures, else two independent samples (Welch).
     The error of the staleness curves counts in losses of accuracy.
 
-    Returns
-    -------
     Tidy frame: strategy, quantity, a, b (means), difference, low, high (95 %), n (of the smaller
     sample). NaN where replications did not finish.
-
-    Raises
-    ------
-    ParameterError : no strategy is in both
     """
     parts = parts_of([*a.replications, *b.replications])
     of_a, of_b = _by_strategy(a, parts), _by_strategy(b, parts)
@@ -231,13 +211,6 @@ def _welch(a: pd.DataFrame, b: pd.DataFrame, sharing: Sharing) -> Difference:
 def welch(a: Floats, b: Floats) -> Interval:
     """Difference of the means of two independent samples, b - a, and its 95 % interval.
 
-    Parameters
-    ----------
-    a, b : (n,) and (m,) values; variances may differ. With fewer than two of either there is no
-        interval: NaN.
-
-    Notes
-    -----
     Student's t with Welch's degrees of freedom (Welch 1947).
     """
     difference = float(np.mean(b) - np.mean(a))

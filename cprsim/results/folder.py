@@ -34,19 +34,12 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True)
 class ResultTarget:
-    """The results folder that is to be made.
+    """The results folder that is to be made."""
 
-    Parameters
-    ----------
-    root : folder of the results folders; made where it is missing
-    identity : what decides the result, and with it the folder's name
-    started : when the work began
-    about : what the manifest says besides: command, seed, replications, failures_digest, ...
-    """
-
-    root: Path
-    identity: Identity
-    started: datetime
+    root: Path  # folder of the results folders; made where it is missing
+    identity: Identity  # what decides the result, and with it the folder's name
+    started: datetime  # when the work began
+    # what the manifest says besides: command, seed, replications, failures_digest, ...
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -68,24 +61,7 @@ def finished_or_make(
     instead: str = ANEW,
     alone: bool = False,
 ) -> tuple[Made, bool]:
-    """What a finished folder holds; where there is none, or it is damaged, it is made.
-
-    Parameters
-    ----------
-    read : the folder
-    make : makes it, and returns what `read` would
-    warn : is told what is wrong with a damaged folder, and what is done about it
-    instead : what is done about it
-    alone : whether no other process may make it at the same time
-
-    Returns
-    -------
-    the result, and whether it was there already
-
-    Raises
-    ------
-    ResultError : it can't be written; another process makes it, and `alone` was asked for
-    """
+    """What a finished folder holds; where there is none, or it is damaged, it is made."""
     if folder.exists():
         wrong = damage(folder)
         if wrong is None:
@@ -98,10 +74,7 @@ def finished_or_make(
 
 @contextmanager
 def new_folder(target: ResultTarget) -> Iterator[Path]:
-    """A folder to write into, in place with scenario and manifest when the block has ended.
-
-    Raises ResultError where it can't be written; nothing is left behind.
-    """
+    """A folder to write into, in place with scenario and manifest when the block has ended."""
     with publishing(target.folder) as folder:
         (folder / SCENARIO).write_text(target.identity.scenario_yaml, "utf-8")
         yield folder
@@ -117,17 +90,7 @@ def write_record(path: Path, record: Any, indent: int = 2) -> None:
 
 
 def read_record(kind: type[Made], path: Path, called: str, /, **given: Any) -> Made:
-    """The record of a results folder that `write_record` wrote.
-
-    Parameters
-    ----------
-    called : the kind of result, in words
-    given : values of the fields that are not stored
-
-    Raises
-    ------
-    ResultError : the file can't be read, or holds something else; the message names the key
-    """
+    """The record of a results folder that `write_record` wrote."""
     with readable(path.parent, called):
         return decode(kind, read_json(path), **given)
 

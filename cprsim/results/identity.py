@@ -53,16 +53,7 @@ class Identity:
 
 
 def identity_of(loaded: LoadedScenario, kind: str = "", replay: int | None = None) -> Identity:
-    """What decides the result that a command makes of a scenario.
-
-    Parameters
-    ----------
-    kind : of result, which ends the folder's name; empty for a run
-
-    Raises
-    ------
-    ResultError : an input can't be read
-    """
+    """What decides the result that a command makes of a scenario."""
     return Identity(
         name=f"{loaded.scenario.name}-{kind}" if kind else loaded.scenario.name,
         scenario_yaml=dump_scenario(loaded.scenario),

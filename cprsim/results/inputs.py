@@ -25,18 +25,7 @@ class Differing:
 
 
 def inputs_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Every input of a results folder: the scenario's keys, seed, replications, files, versions.
-
-    Parameters
-    ----------
-    folder : of a run, a selection, a sweep or a reproduction; without a scenario of its own the
-        files that it read count by their digests
-    manifest : of the folder
-
-    Raises
-    ------
-    ResultError : its scenario can't be read
-    """
+    """Every input of a results folder: the scenario's keys, seed, replications, files, versions."""
     found = dict(flat(stored_scenario(folder), ""))
     program = manifest.get("cprsim") or {}
     git = program.get("git") or {}

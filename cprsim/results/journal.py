@@ -17,10 +17,7 @@ from cprsim.foreign import parse_json
 
 
 def read_journal(path: Path) -> list[dict[str, Any]]:
-    """The records of a journal, in order; none where there is no journal yet.
-
-    Raises ResultError for a line that is no record, the unfinished last one excepted.
-    """
+    """The records of a journal, in order; none where there is no journal yet."""
     try:
         whole, _ = _split(path.read_bytes())
     except FileNotFoundError:

@@ -95,15 +95,7 @@ class _Entries:
 def write_manifest(
     folder: Path, identity: Identified, about: Mapping[str, Any], started: datetime
 ) -> None:
-    """Describe a folder whose other files are complete; this one appears at once, as a whole.
-
-    Parameters
-    ----------
-    folder : holds every other file of the result
-    identity : what decides the result
-    about : what else to say: command, seed, replications, failures_digest, ...
-    started : when the run began
-    """
+    """Describe a folder whose other files are complete; this one appears at once, as a whole."""
     now = datetime.now(UTC)
     manifest = {
         "format": FORMAT,
@@ -126,10 +118,7 @@ def write_manifest(
 
 
 def list_again(folder: Path) -> None:
-    """Write the manifest anew for a folder that got further files, and is whole but for that.
-
-    Raises ResultError where it was not whole before.
-    """
+    """Write the manifest anew for a folder that got further files, and is whole but for that."""
     manifest = read_manifest(folder)
     manifest["files"] = _listed(folder)
     manifest[DIGEST] = _digest(manifest)
@@ -151,13 +140,7 @@ def results_in(folder: Path) -> list[Path]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a finished folder whose files are what it says.
-
-    Raises
-    ------
-    ResultError : no folder, no manifest, one that is damaged or of an unknown format, or a file
-        that is missing, lies elsewhere or differs from its digest
-    """
+    """The manifest of a finished folder whose files are what it says."""
     if not folder.is_dir():
         raise ResultError(f"{folder} is no folder")
     try:

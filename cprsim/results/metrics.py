@@ -118,12 +118,6 @@ def measure(rows: pd.DataFrame, n_nodes: int, parts: Sequence[str] | None = None
 
     Beside them the columns of `accuracy_rows` that say whose response priced the losses, and with
     what error.
-
-    Parameters
-    ----------
-    rows : replication rows of a finished result or of `replication_rows`
-    n_nodes : nodes of the job, whose hours overhead costs
-    parts : of overhead; those that the rows do not have are 0. Default: those that they have.
     """
     there = parts_of(rows)
     metrics = metrics_of(there if parts is None else parts)
@@ -139,8 +133,6 @@ def measure(rows: pd.DataFrame, n_nodes: int, parts: Sequence[str] | None = None
 def summarise(outcome: Outcome) -> pd.DataFrame:
     """Mean and 95 % interval of every metric of every strategy.
 
-    Returns
-    -------
     Tidy frame: strategy, quantity, mean, low, high, n (replications). Where a strategy has
     replications that did not finish, the means of its metrics are NaN, because the hours of a
     stopped replication say nothing; `finished_fraction` is there for every strategy.

@@ -42,19 +42,12 @@ AUC_LOSS = "auc_loss"
 
 @dataclass(frozen=True, slots=True)
 class JobUse:
-    """What one job uses on average.
-
-    Parameters
-    ----------
-    overhead : hours beside the useful ones, by part
-    n_saves : that it makes
-    auc_loss : expected; None: not known
-    """
+    """What one job uses on average."""
 
     useful_h: float
-    overhead: Mapping[str, float]
-    n_saves: float
-    auc_loss: float | None = None
+    overhead: Mapping[str, float]  # hours beside the useful ones, by part
+    n_saves: float  # that it makes
+    auc_loss: float | None = None  # expected; None: not known
 
     @property
     def wall_h(self) -> float:
@@ -139,10 +132,7 @@ class JobPrices:
 
 
 def prices_in(folder: Path) -> JobPrices | None:
-    """The prices of the scenario of a results folder; None where it has none.
-
-    Raises ResultError where it can't be read.
-    """
+    """The prices of the scenario of a results folder; None where it has none."""
     try:
         return _prices(stored_scenario(folder))
     except (ValueError, AttributeError, KeyError, TypeError) as error:
@@ -219,12 +209,7 @@ def bills_in(result: Result) -> Bills:
 
 
 def summed(bills: Sequence[Billed], useful_h: Sequence[float]) -> Billed:
-    """What several jobs cost together, and 730.5 h of their useful work.
-
-    Parameters
-    ----------
-    useful_h : of each job
-    """
+    """What several jobs cost together, and 730.5 h of their useful work."""
     parts = dict.fromkeys(part for one in bills for part in one.job.cents)
     cents = {part: sum(one.job.cents.get(part, 0) for one in bills) for part in parts}
     per_month = HOURS_PER_MONTH / sum(useful_h)

@@ -26,13 +26,7 @@ class WorkStretch(NamedTuple):
 
 
 def paces(events: pd.DataFrame) -> list[WorkStretch]:
-    """The stretches from each stop of a job to the next, in order; useful hours add up to all.
-
-    Parameters
-    ----------
-    events : of one strategy in one replication, in order, with the columns at_h, activity and
-        progress_h, whose last row is the end
-    """
+    """The stretches from each stop of a job to the next, in order; useful hours add up to all."""
     at_h = events["at_h"].to_numpy(dtype=float)
     works = np.isin(events["activity"].to_numpy(dtype=object), WORKS)
     progress_h = events["progress_h"].to_numpy(dtype=float)

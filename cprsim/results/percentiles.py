@@ -35,12 +35,6 @@ class Percentiles:
 def percentiles(values: Floats) -> Percentiles:
     """Percentiles of independent values.
 
-    Parameters
-    ----------
-    values : (n,) at least one
-
-    Notes
-    -----
     Values by linear interpolation. The interval is that of two order statistics, whose ranks are
     binomial: between ranks l and u lies the true percentile with a probability of at least 95 %,
     whatever the distribution (David and Nagaraja, Order Statistics, 2003, section 7.1).

@@ -37,10 +37,6 @@ def publishing(final: Path) -> Iterator[Path]:
 
     Where a sound folder of that name has appeared meanwhile (the same command run twice at once),
     that one stays; a damaged one is replaced.
-
-    Raises
-    ------
-    ResultError : it can't be written, e.g. because the disk is full; nothing is left behind
     """
     with writes(final), _there(final.parent):
         remove_leftovers(final.parent)
@@ -69,10 +65,6 @@ def sole(final: Path) -> Iterator[None]:
     """While the block lasts, no other process works on what is to become `final`.
 
     The lock is a file beside it; the kernel lets go of it when its holder dies.
-
-    Raises
-    ------
-    ResultError : another process is at it, or the file can't be written
     """
     path = final.parent / f".{final.name}.lock"
     with ExitStack() as stack:
@@ -143,12 +135,7 @@ def _is_still(path: Path, descriptor: int) -> bool:
 
 
 def remove_leftovers(root: Path) -> list[Path]:
-    """Delete what killed runs left in `root`; what a living process writes stays.
-
-    Returns
-    -------
-    The folders deleted.
-    """
+    """Delete what killed runs left in `root`; what a living process writes stays."""
     removed = []
     for folder in root.glob(f".*{UNFINISHED}"):
         with suppress(OSError):  # gone meanwhile, or not ours to touch

@@ -149,26 +149,7 @@ def write_result(
     warnings: Sequence[str] = (),
     price: Price | None = None,
 ) -> Result:
-    """Write everything about a run into its folder, whole or not at all.
-
-    Parameters
-    ----------
-    outcome : what was simulated
-    logbook : the replication that the timeline shows
-    draw : puts the figures into ``result.path``; called before the folder is in place
-    curve_path : the file of the outcome's staleness curve, of which the folder keeps a copy
-    log_notes : what is replayed of a log of failures, and what its reader left out or assumed
-    warnings : of `results.warnings`
-    price : of a node-hour
-
-    Returns
-    -------
-    The result as read back from its folder.
-
-    Raises
-    ------
-    ResultError : it can't be written; nothing is left behind
-    """
+    """Write everything about a run into its folder, whole or not at all."""
     with new_folder(target) as folder:
         rows = replication_rows(outcome)
         result = Result(
@@ -223,13 +204,7 @@ def _write(result: Result) -> None:
 
 
 def load_result(path: Path | str) -> Result:
-    """Read a finished results folder.
-
-    Raises
-    ------
-    ResultError : no manifest (unfinished, or no result at all), a file that is missing, damaged
-        or of another layout
-    """
+    """Read a finished results folder."""
     folder = Path(path)
     return read_folder(folder, read_manifest(folder))
 

@@ -27,39 +27,25 @@ CostsOf = Callable[[Sequence[Mapping[str, Plain]]], Mapping[str, Floats]]
 
 @dataclass(frozen=True, slots=True)
 class OptionFlip:
-    """At which value of an unknown input another option is the cheapest; None: at none of its own.
-
-    Parameters
-    ----------
-    low, high : between which it lies, in `unit`
-    becomes : the option that is cheapest beyond `at`
-    simulated : whether each value was simulated; else prices alone were changed
-    """
+    """The value of an unknown input at which another option becomes the cheapest; None: no value."""
 
     key: str
     unit: str
-    low: float
+    low: float  # low, high: between which it lies, in `unit`
     high: float
     at: float | None
-    becomes: str | None
-    simulated: bool
+    becomes: str | None  # the option that is cheapest beyond `at`
+    simulated: bool  # whether each value was simulated; else prices alone were changed
 
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """What would make another option the cheapest.
-
-    Parameters
-    ----------
-    share : of the joint draws of all unknown inputs, in which it is the cheapest
-    n_draws : how many there were; 0 where nothing is unknown
-    others : how often other options were
-    """
+    """What would make another option the cheapest."""
 
     flips: tuple[OptionFlip, ...]
-    share: Finite
-    n_draws: int
-    others: Mapping[str, int]
+    share: Finite  # of the joint draws of all unknown inputs, in which it is the cheapest
+    n_draws: int  # how many there were; 0 where nothing is unknown
+    others: Mapping[str, int]  # how often other options were
 
 
 def sensitivity(
@@ -68,16 +54,7 @@ def sensitivity(
     costs_of: CostsOf,
     unknown: Mapping[str, Values] | None = None,
 ) -> Sensitivity:
-    """What would make another option cheaper than the best.
-
-    Parameters
-    ----------
-    unknown : the values to try by key; None: those of the scenario
-
-    Raises
-    ------
-    ScenarioError : an unknown input that can't be varied
-    """
+    """What would make another option cheaper than the best."""
     unknown = unknown_values(loaded) if unknown is None else unknown
     flips = tuple(_flip(costs_of, key, values, best) for key, values in unknown.items())
     n_draws, counted = _joint(costs_of, unknown, loaded.scenario.simulation.seed)

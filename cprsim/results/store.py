@@ -43,15 +43,10 @@ Some = TypeVar("Some", bound=Addressed)
 
 @dataclass
 class PointStore:
-    """The finished points under one results folder.
+    """The finished points under one results folder."""
 
-    Parameters
-    ----------
-    root : the results folder
-    damaged : files found damaged so far; their points count as not finished
-    """
-
-    root: Path
+    root: Path  # the results folder
+    # files found damaged so far; their points count as not finished
     damaged: list[Path] = field(default_factory=list)
     _desk: Path | None = None
 
@@ -60,10 +55,7 @@ class PointStore:
         return self.root / FOLDER / digest[:2] / f"{digest}.json"
 
     def read(self, digest: str) -> Body | None:
-        """The numbers of a finished point; None where there are none or its file is damaged.
-
-        Raises ResultError where the file can't be read.
-        """
+        """The numbers of a finished point; None where there are none or its file is damaged."""
         path = self.path(digest)
         try:
             text = path.read_text("utf-8")
@@ -87,10 +79,7 @@ class PointStore:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """While the block lasts, points can be written; what killed sweeps left goes away.
-
-        Raises ResultError where the store can't be written to.
-        """
+        """While the block lasts, points can be written; what killed sweeps left goes away."""
         folder = self.root / FOLDER
         try:
             with writes(f"to {folder}"):
@@ -102,10 +91,7 @@ class PointStore:
             self._desk = None
 
     def write(self, digest: str, body: Body) -> None:
-        """Keep a finished point: after this it is there, whole, whatever happens.
-
-        Raises OSError where it can't be written; no part of it is left then.
-        """
+        """Keep a finished point: after this it is there, whole, whatever happens."""
         assert self._desk is not None, "points are written within `writing`"
         said = json.dumps(body, allow_nan=False)
         draft = self._desk / digest
@@ -134,20 +120,13 @@ def _digest(said: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PointsTask:
-    """Some points, as a worker gets them.
+    """Some points, as a worker gets them."""
 
-    Parameters
-    ----------
-    name : as errors call it
-    digests : of the points
-    compute : makes their numbers, of `work`
-    source : digest of the code that asks: a worker with other code would give other numbers
-    """
-
-    name: str
-    digests: tuple[str, ...]
-    compute: Callable[[Any], Sequence[Body]]
+    name: str  # as errors call it
+    digests: tuple[str, ...]  # of the points
+    compute: Callable[[Any], Sequence[Body]]  # makes their numbers, of `work`
     work: Any
+    # digest of the code that asks: a worker with other code would give other numbers
     source: str = field(default_factory=source_digest)
 
 
@@ -158,23 +137,7 @@ def finish_points(
     tasks_of: Callable[[Sequence[Some]], Sequence[PointsTask]],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[Body], int]:
-    """The numbers of all points, in their order: from the store, or computed and put there.
-
-    Parameters
-    ----------
-    tasks_of : what computes some points
-    on_progress : called with the points finished and those to finish; not for those from the store
-
-    Returns
-    -------
-    the numbers, and how many different points were computed
-
-    Raises
-    ------
-    ResultError : the store can't be read or written, e.g. because the disk is full; what is
-        finished is kept, and the message says how much
-    WorkerError : the processes that compute a task die
-    """
+    """The numbers of all points, in their order: from the store, or computed and put there."""
     bodies: dict[str, Body | None] = {p.digest: store.read(p.digest) for p in points}
     missing = list({p.digest: p for p in points if bodies[p.digest] is None}.values())
     n_done = 0
@@ -203,10 +166,7 @@ def _computed(tasks: Sequence[PointsTask], workers: Workers) -> Iterator[tuple[s
 
 
 def run_task(task: PointsTask) -> Sequence[Body]:
-    """The numbers of some points, in the worker.
-
-    Raises ResultError where the worker has another version of cprsim than who asks.
-    """
+    """The numbers of some points, in the worker."""
     if source_digest() != task.source:
         raise ResultError("a worker has another version of cprsim: install the same everywhere")
     return task.compute(task.work)

@@ -124,15 +124,6 @@ def summarise(
 ) -> Iterator[tuple[int, Moments]]:
     """Moments of each experiment, with its place, as soon as it is over.
 
-    Parameters
-    ----------
-    experiments : in any order; those that meet the same failures (`pipeline.failures_key`) run
-        side by side, on failures that are drawn once
-    metrics : names out of `STREAMED`; an experiment with a staleness curve has those of `PRICED`
-        besides
-
-    Notes
-    -----
     What comes out for an experiment does not depend on the others.
     """
     groups: dict[object, list[int]] = {}

@@ -43,10 +43,6 @@ def suited(value: float, low: float, high: float, *, at_least: int = 0) -> tuple
 
     ``0.0025``, ``0.0021``, ``0.0029``. Those of `significant`, unless they would not show how wide
     the interval is; then as many as show the half-width with one or two digits.
-
-    Parameters
-    ----------
-    at_least : decimals, where a table shows that many whatever the interval
     """
     decimals = _decimals_of(value, (high - low) / 2, at_least)
     if decimals is None:
@@ -97,8 +93,6 @@ def _decimals_of(value: float, half_width: float, at_least: int) -> int | None:
 def _suited_decimals(value: float, half_width: float) -> int | None:
     """Decimals that suit an estimate and its interval; None: there is none, or rounding alone.
 
-    Notes
-    -----
     One digit of the half-width, two where the first is small, as the Particle Data Group rounds
     (Review of Particle Physics, Introduction, section 5.3).
     """
@@ -187,15 +181,7 @@ def count(n: int, thing: str) -> str:
 def priced_by(
     curve: str, origin: str, notes: Sequence[str], unpriced: Mapping[str, str], *, shown: bool
 ) -> list[str]:
-    """Which staleness curve prices what stale shards lose, and what it does not, in sentences.
-
-    Parameters
-    ----------
-    curve, origin : its name, and where it is from
-    notes : sentences: what to be careful with
-    unpriced : why it does not say what a strategy loses, by the strategy's name
-    shown : whether there is a loss of any strategy whose shards go stale
-    """
+    """Which staleness curve prices what stale shards lose, and what it does not, in sentences."""
     which = f"the staleness curve {curve} ({origin})"
     whys = [f"{name}: {curve} does not say what it loses: {why}." for name, why in unpriced.items()]
     if shown:

@@ -55,16 +55,7 @@ HARDLY_LESS = 0.02  # of the overhead that is removed: no reason to run what is 
 def ways_of(
     experiment: Experiment, sub_saves: Mapping[str, SubSaves | None] = WAYS
 ) -> dict[str, Way]:
-    """The strategies that make sense for a job: only with embedding servers those that reload them.
-
-    Parameters
-    ----------
-    sub_saves : those that reload servers, and how they save
-
-    Raises
-    ------
-    ParameterError : a recovery system has the name of another strategy
-    """
+    """The strategies that make sense for a job; those that reload servers need embedding servers."""
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
     ways: dict[str, Way] = {**sub_saves} if has_servers else {}
     for one in experiment.systems:
@@ -121,10 +112,7 @@ def _default_ways(experiment: Experiment, limit: Limit) -> dict[str, Way]:
 def known_ways(
     curve: StalenessCurve | None, limit: Limit, ways: Mapping[str, Way], experiment: Experiment
 ) -> dict[str, Way]:
-    """The strategies whose loss can be told; those that lose nothing are among them.
-
-    Raises ParameterError where all lose something that is not known, or the curve is not fit.
-    """
+    """The strategies whose loss can be told; those that lose nothing are among them."""
     metric = limit.quantity.metric
     losing = {name: way for name, way in ways.items() if loses(name, way, experiment)}
     if metric is None or not losing:
@@ -185,10 +173,6 @@ def decide(bench: Bench, limit: Limit, worth: float = WORTH_TRYING) -> Decided:
     The cheapest strategy that surely costs less than full recovery is taken (the 95 % interval of
     the paired difference lies above 0); between strategies that cannot be told apart, the one that
     comes first. Where none does, it is full recovery.
-
-    Parameters
-    ----------
-    worth : how many times full recovery's overhead a strategy's writes may cost to be looked at
     """
     full = best_full(bench)
     best = {name: _best(bench, name, limit, full, worth) for name in bench.ways if name != FULL}
@@ -210,10 +194,6 @@ def simplest(bench: Bench, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
     Those are strategies that cost hardly more, and whose loss at the interval of the one that was
     taken the curve does not tell from its own (the 95 % interval of the difference has 0 in it;
     errors of two strategies count as independent).
-
-    Returns
-    -------
-    the decision, and the names of all that are alike, the simplest first
     """
     taken = decided.chosen
     if taken.policy.sub_saves is None:

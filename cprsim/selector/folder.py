@@ -20,16 +20,7 @@ SPREADS = ("overhead", "pls", "loss", "benefit")
 def write_selection(
     target: ResultTarget, selection: Selection, draw: Callable[[Selection, Path], object]
 ) -> Selected:
-    """Write a selection into its folder, whole or not at all; as read back from there.
-
-    Parameters
-    ----------
-    draw : puts the figure into a folder
-
-    Raises
-    ------
-    ResultError : it can't be written; nothing is left behind
-    """
+    """Write a selection into its folder, whole or not at all; as read back from there."""
     with new_folder(target) as folder:
         write_record(folder / SELECTION, selection)
         write_csv(candidate_rows(selection), folder / "candidates.csv")

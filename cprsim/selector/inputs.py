@@ -23,26 +23,17 @@ MOST_FAILURES = 30.0  # per job: more often than that no input is tried
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An input of an experiment.
+    """An input of an experiment."""
 
-    Parameters
-    ----------
-    name, unit : as shown; `h` is shown in the unit that suits it
-    now : its value
-    lowest, highest : how far it may be varied
-    set_to : the experiment with another value
-    sense : 1 where more of it takes partial recovery's advantage, -1 where less does, 0: not known
-    whole : whether it counts something
-    """
-
-    name: str
+    name: str  # name, unit: as shown; `h` is shown in the unit that suits it
     unit: str
-    now: float
-    lowest: float
+    now: float  # its value
+    lowest: float  # lowest, highest: how far it may be varied
     highest: float
-    set_to: Callable[[float], Experiment]
+    set_to: Callable[[float], Experiment]  # the experiment with another value
+    # 1 where more of it takes partial recovery's advantage, -1 where less does, 0: not known
     sense: int
-    whole: bool = False
+    whole: bool = False  # whether it counts something
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,25 +35,15 @@ LimitedQuantity.PLS = LimitedQuantity("pls")
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The most that may be lost, and how surely.
+    """The most that may be lost, and how surely."""
 
-    Parameters
-    ----------
-    quantity : what is limited
-    most : the limit, not negative, in what the quantity is counted in
-    confidence : the limit holds at this one-sided upper bound of what is estimated, from 0.5 (the
-        estimate itself) to below 1
-    risk : None: the mean over failure histories is held to the limit; between 0 and 1: this
-        quantile of single jobs
-
-    Raises
-    ------
-    ParameterError : a number outside its domain
-    """
-
-    quantity: LimitedQuantity
-    most: float
+    quantity: LimitedQuantity  # what is limited
+    most: float  # the limit, not negative, in what the quantity is counted in
+    # the limit holds at this one-sided upper bound of what is estimated, from 0.5 (the estimate
+    # itself) to below 1
     confidence: float = 0.95
+    # None: the mean over failure histories is held to the limit; between 0 and 1: this quantile of
+    # single jobs
     risk: float | None = None
 
     def __post_init__(self) -> None:
@@ -82,8 +72,6 @@ class Limit:
 def quantile_loss(lost: Prediction, risk: float) -> MeanLoss:
     """The loss that a share `risk` of single jobs stays below, and how well it is known.
 
-    Notes
-    -----
     The sample's quantile. Its standard error by simulation is half the distance between the order
     statistics one binomial standard deviation to either side (Woodruff 1952); the curve's is that
     of the job which is the quantile. Of the jobs nothing varies but their failures: what the same

@@ -60,22 +60,14 @@ class Priced:
 
 @dataclass(slots=True)
 class Bench:
-    """Prices candidates of one experiment, each once.
+    """Prices candidates of one experiment, each once."""
 
-    Parameters
-    ----------
-    experiment : whose policies do not matter
-    ways : how each strategy saves, by its name
-    losing : what the losses of a simulated strategy cost each replication
-    on_priced : called after each simulation
-    tails : what is left of the job after the last write, as a share of the progress between two, by
-        strategy; all of it where none is named
-    """
-
-    experiment: Experiment
-    ways: Mapping[str, Way]
-    losing: Losing
-    on_priced: Callable[[], None] = lambda: None
+    experiment: Experiment  # whose policies do not matter
+    ways: Mapping[str, Way]  # how each strategy saves, by its name
+    losing: Losing  # what the losses of a simulated strategy cost each replication
+    on_priced: Callable[[], None] = lambda: None  # called after each simulation
+    # what is left of the job after the last write, as a share of the progress between two, by
+    # strategy; all of it where none is named
     tails: dict[str, float] = field(default_factory=dict)
     _known: dict[tuple[str, float], Priced] = field(default_factory=dict)
     _failures: pipeline.FailureBlocks = field(init=False)
@@ -185,10 +177,6 @@ def affordable(experiment: Experiment, *, tail: bool) -> int:
 
     A mean over jobs is known about as well as the number of failures that it is made of, so that
     jobs with many failures need fewer of them.
-
-    Parameters
-    ----------
-    tail : whether a quantile of single jobs is wanted
     """
     expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
     n_failures = experiment.useful_h / expected.mtbf_h
@@ -213,14 +201,6 @@ def interval_with(n_writes: int, useful_h: float, tail: float = 1.0, part: float
 
     It is rounded up, in the unit in which people say it, to few digits that keep the number of
     writes: what is shown can be typed, and gives the same writes.
-
-    Parameters
-    ----------
-    n_writes : saves and sub-saves of the job
-    useful_h : work of the job [h]
-    tail : what is left after the last write, as a share of what lies between two, above 0 and at
-        most 1
-    part : a write's share of an interval; 1 where every save is whole
     """
     if n_writes == 0:
         return NEVER

@@ -49,26 +49,7 @@ def select(
     draws: Sequence[Experiment] = (),
     stand_ins: Sequence[StalenessCurve] = (),
 ) -> Selection:
-    """Choose the interval of each strategy, and the strategy.
-
-    Parameters
-    ----------
-    experiment : the job; its own policies do not matter
-    curve : what stale shards cost; None only where PLS is limited
-    limit : what may be lost
-    ways : strategies to compare and how they save, of which those are left out that the job can't
-        have, or whose loss the curve does not know; None: those of `deciding.ways_of`
-    on_priced : called after each simulation of a candidate
-    explain : whether to price the front, and to look for what would flip the decision, too
-    draws : the job with other parameters of its failures, where they are not known for sure; see
-        `parameters.variants`
-    stand_ins : curves that might hold for the model as well as `curve`
-
-    Raises
-    ------
-    ParameterError : nothing to compare, too few replications to tell a mean from noise, or a curve
-        that is not fit for use
-    """
+    """Choose the interval of each strategy, and the strategy."""
     bench = bench_of(experiment, curve, limit, ways, on_priced)
     decided, alike = simplest(bench, fit_tails(bench, limit, decide(bench, limit)))
     full, chosen = decided.full, decided.chosen

@@ -152,14 +152,7 @@ class StalenessCurve:
         costs: CostBreakdown,
         useful_h: float,
     ) -> Prediction | None:
-        """What a policy's losses cost each replication; None where that was not measured.
-
-        Parameters
-        ----------
-        losses : of these replications alone
-        costs : of the replications, whose numbers ascend
-        useful_h : work of the whole job [h]
-        """
+        """What a policy's losses cost each replication; None where that was not measured."""
         replications = costs.replication
         if strategy_key(policy) is None:
             return nothing_lost(len(replications))

@@ -33,13 +33,6 @@ class MeanLoss:
 def mean_loss(loss: Floats, standard_error: Floats, degrees: float) -> MeanLoss:
     """The mean over jobs of predicted losses.
 
-    Parameters
-    ----------
-    loss, standard_error : (n,) predicted loss of each job, and the curve's standard error of it
-    degrees : of freedom of the curve's standard error; infinite where it is known
-
-    Notes
-    -----
     The curve errs alike in all jobs, so that its standard error is averaged and not divided by
     sqrt(n); that of the simulation, s / sqrt(n), is independent of it. The squares add up, their
     degrees of freedom after Welch (1947) and Satterthwaite (1946).
@@ -58,12 +51,6 @@ def _mean_loss(loss: Floats, of_curve: float, degrees: float) -> MeanLoss:
 def pooled(*variances: tuple[float, float]) -> tuple[float, float]:
     """Standard error of a sum of independent estimates, and its degrees of freedom.
 
-    Parameters
-    ----------
-    variances : (squared standard error, its degrees of freedom) of each
-
-    Notes
-    -----
     Welch (1947), Satterthwaite (1946).
     """
     total = sum(variance for variance, _ in variances)
@@ -74,8 +61,6 @@ def pooled(*variances: tuple[float, float]) -> tuple[float, float]:
 def jackknife_error(replicates: Floats) -> Floats:
     """Standard error of estimates (...) from those without each of n seeds, (n, ...).
 
-    Notes
-    -----
     sqrt((n - 1) / n sum (x_i - mean)^2), of n - 1 degrees of freedom (Tukey 1958).
     """
     error: Floats = np.std(replicates, axis=0) * sqrt(len(replicates) - 1)

@@ -26,19 +26,10 @@ UNKNOWN = (np.nan, 0.0, inf)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LengthLaw:
-    """Slopes of one metric at three lengths of training.
+    """Slopes of one metric at three lengths of training."""
 
-    Parameters
-    ----------
-    n_samples : (3,) ascending, of a run
-    by_seed : (3, n_seeds) loss per weighted PLS under plain partial recovery, on the same seeds
-
-    Raises
-    ------
-    ParameterError : other shapes, or lengths that do not ascend
-    """
-
-    n_samples: Floats
+    n_samples: Floats  # (3,) ascending, of a run
+    # (3, n_seeds) loss per weighted PLS under plain partial recovery, on the same seeds
     by_seed: Floats
 
     def __post_init__(self) -> None:

@@ -33,18 +33,11 @@ class Weight:
     """How much a lost sample counts, by how much of the job is done when it is lost.
 
     Its logarithm is linear between the knots, level beyond them. The default: all count alike.
-
-    Parameters
-    ----------
-    at : (m,) ascending shares of the job that are done at the failure
-    weight : (m,) positive; its mean over the job is 1
-
-    Raises
-    ------
-    ParameterError : where they do not make a weight
     """
 
+    # (m,) ascending shares of the job that are done at the failure
     at: Floats = field(default_factory=lambda: np.zeros(1))
+    # (m,) positive; its mean over the job is 1
     weight: Floats = field(default_factory=lambda: np.ones(1))
 
     def __post_init__(self) -> None:
@@ -99,42 +92,30 @@ class Response:
 
     The error of a prediction is that of a jackknife where there are replicates: what it differs by
     as each seed is left out, weight and all. Else it is that of the line alone.
-
-    Parameters
-    ----------
-    strategy : one of `STRATEGIES`, or a recovery system
-    metric : in what
-    pls : (n,) ascending portions of lost samples, the first 0; straight lines between them. Of a
-        recovery system what `by` counts
-    loss, standard_error : (n,) the mean loss at those, and its standard error; the first 0. A loss
-        neither falls nor is negative, and one of 0 has an error
-    weight : how much a sample counts by when it is lost
-    interval_share : phi, the share of the loss that goes by the save interval and not by the time
-        since the last save: of priority saving, whose rows may be older than the last save
-    intercept : of the line: what losing any samples costs; negative where few cost less than their
-        share of many
-    degrees : of freedom of the standard errors; infinite where they are known
-    settings : at which priority saving was measured; None: not said, or there is none
-    replicates : the same without each of the seeds; none where only the errors are known
-    by : what `pls` holds: `pls` itself, or one of `COUNTED`
-
-    Raises
-    ------
-    ParameterError : where they do not make a response
     """
 
-    strategy: str
-    metric: Metric
+    strategy: str  # one of `STRATEGIES`, or a recovery system
+    metric: Metric  # in what
+    # (n,) ascending portions of lost samples, the first 0; straight lines between them. Of a
+    # recovery system what `by` counts
     pls: Floats
+    # loss, standard_error: (n,) the mean loss at those, and its standard error; the first 0. A
+    # loss neither falls nor is negative, and one of 0 has an error
     loss: Floats
     standard_error: Floats
-    weight: Weight = field(default_factory=Weight)
+    weight: Weight = field(default_factory=Weight)  # how much a sample counts by when it is lost
+    # phi, the share of the loss that goes by the save interval and not by the time since the last
+    # save: of priority saving, whose rows may be older than the last save
     interval_share: float = 0.0
+    # of the line: what losing any samples costs; negative where few cost less than their share of
+    # many
     intercept: float = 0.0
-    degrees: float = inf
+    degrees: float = inf  # of freedom of the standard errors; infinite where they are known
+    # at which priority saving was measured; None: not said, or there is none
     settings: SubSaves | None = None
+    # the same without each of the seeds; none where only the errors are known
     replicates: tuple[Replicate, ...] = ()
-    by: str = BY_PLS
+    by: str = BY_PLS  # what `pls` holds: `pls` itself, or one of `COUNTED`
 
     def __post_init__(self) -> None:
         for message in _wrong(self):
@@ -150,12 +131,7 @@ class Response:
         return cls(strategy, metric, ends, slope[0] * ends, slope[1] * ends, **others)
 
     def scaled(self, factor: float, without_each: Floats) -> Self:
-        """Every loss times a factor that is known as the replicates know it.
-
-        Parameters
-        ----------
-        without_each : (n_replicates,) the factor without each of the seeds
-        """
+        """Every loss times a factor that is known as the replicates know it."""
         of_factor = self.loss * float(jackknife_error(without_each))
         each = zip(self.replicates, without_each.tolist(), strict=bool(self.replicates))
         return replace(
@@ -178,15 +154,6 @@ class Response:
     ) -> Floats:
         """Portion of lost samples of each replication, each weighed by when it was lost.
 
-        Parameters
-        ----------
-        losses : of these replications alone
-        replications : (n,) ascending numbers of the replications
-        useful_h : work of the whole job [h]
-        interval_h : between saves of the policy [h]; may be infinite
-
-        Notes
-        -----
         With t the share of the job done, s the net staleness (nothing is lost twice) and T the
         interval, but no more than t, all as shares of the job, and W the weight:
         sum of ``share * W(t) * ((1 - phi) * s + phi * T/2)``.
@@ -196,8 +163,6 @@ class Response:
     def predict(self, weighted_pls: Floats) -> tuple[Floats, Floats]:
         """Loss and its standard error at some weighted PLS, both (n,), weights taken as known.
 
-        Notes
-        -----
         Without replicates the standard error is interpolated like the loss: right where points err
         together, and too large where they err apart. Beyond the last point goes on the steeper of
         the last line and the line from 0 to the last point, and the relative error stays.

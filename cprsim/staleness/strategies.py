@@ -32,15 +32,6 @@ def lost_portion(
 ) -> Floats:
     """Portion of lost samples of each replication.
 
-    Parameters
-    ----------
-    staleness_h : (n_losses,) work that each lost shard went back by [h]
-    losses : the rows that `staleness_h` belongs to
-    replications : (n,) ascending numbers of the replications asked for
-    useful_h : work of the whole job [h]
-
-    Notes
-    -----
     Sum of ``staleness * share / useful`` over the replication's losses: samples are lost in
     proportion to hours of work, and a shard holds its share of the embedding servers.
     """

@@ -137,13 +137,7 @@ class SweepResult:
 def sweep_result(
     loaded: LoadedScenario, points: Sequence[Point], bodies: Sequence[Body]
 ) -> SweepResult:
-    """A finished sweep, which has no folder yet.
-
-    Parameters
-    ----------
-    loaded : the scenario with its axes
-    points, bodies : (n_points,) each point and its numbers
-    """
+    """A finished sweep, which has no folder yet."""
     sweep, experiments = require_sweep(loaded), [point.experiment for point in points]
     axes = sweep.axes()
     return SweepResult(
@@ -163,16 +157,7 @@ def sweep_result(
 def write_sweep(
     target: ResultTarget, result: SweepResult, draw: Callable[[SweepResult], object]
 ) -> SweepResult:
-    """Write a finished sweep into its folder, whole or not at all.
-
-    Parameters
-    ----------
-    draw : puts the figures into ``result.path``; called before the folder is in place
-
-    Raises
-    ------
-    ResultError : it can't be written; nothing is left behind, the points stay in their store
-    """
+    """Write a finished sweep into its folder, whole or not at all."""
     with new_folder(target) as folder:
         write_record(folder / ABOUT, result)
         write_parquet(result.table, folder / TABLE)
@@ -214,13 +199,7 @@ def _accuracy(experiments: Sequence[Experiment]) -> list[str]:
 
 
 def load_sweep(path: Path | str) -> SweepResult:
-    """Read the folder of a finished sweep.
-
-    Raises
-    ------
-    ResultError : no manifest (unfinished, or no sweep at all), a file missing, damaged or of
-        another layout
-    """
+    """Read the folder of a finished sweep."""
     folder = Path(path)
     read_manifest(folder)
     result = _read(folder)

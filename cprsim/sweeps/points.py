@@ -31,24 +31,17 @@ EXAMPLE = "--over costs.save=30s:10min:log12, or a section `sweep`"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One scenario of a sweep.
+    """One scenario of a sweep."""
 
-    Parameters
-    ----------
-    coordinates : by axis, the number of its value; None: as the scenario says
-    experiment : the scenario as records
-    strategies : what each entry of `recovery` asks for, in the order of the policies
-    digest : hexadecimal, of all that decides its numbers
-    failures_digest : of what decides which failures it meets; points share them where it is equal
-    prices : applied to its numbers afterwards; None: nothing has a price
-    """
-
+    # by axis, the number of its value; None: as the scenario says
     coordinates: tuple[int | None, ...]
-    experiment: Experiment
+    experiment: Experiment  # the scenario as records
+    # what each entry of `recovery` asks for, in the order of the policies
     strategies: tuple[RecoverySection, ...]
-    digest: str
+    digest: str  # hexadecimal, of all that decides its numbers
+    # of what decides which failures it meets; points share them where it is equal
     failures_digest: str
-    prices: JobPrices | None = None
+    prices: JobPrices | None = None  # applied to its numbers afterwards; None: nothing has a price
 
     @property
     def reference(self) -> str:
@@ -67,14 +60,7 @@ def require_sweep(loaded: LoadedScenario) -> Sweep:
 
 
 def points_of(loaded: LoadedScenario) -> tuple[Point, ...]:
-    """The points in the order of the axes, the last axis fastest; all are known to be possible.
-
-    Raises
-    ------
-    ScenarioError : nothing to vary, a key that has no place, values that make no scenario: where
-        the axis stands
-    TraceError : a failure trace can't be read
-    """
+    """The points in the order of the axes, the last axis fastest; all are known to be possible."""
     sweep = require_sweep(loaded)
     axes = sweep.axes()
     return tuple(_point(loaded, axes, where) for where in _coordinates(sweep, axes))

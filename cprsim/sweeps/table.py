@@ -26,22 +26,7 @@ def column(axis: Axis) -> str:
 def sweep_table(
     axes: Sequence[Axis], points: Sequence[Point], bodies: Sequence[Body]
 ) -> pd.DataFrame:
-    """The tidy table of a sweep, in the order of its points.
-
-    Parameters
-    ----------
-    axes : in the order of the points' coordinates
-    points, bodies : (n_points,) each point and its numbers
-
-    Returns
-    -------
-    Columns: one per axis; `varied`; strategy, on_failure; save_interval_h (infinite: no saves),
-    interval_rule; young_h, daly_h, cpr_h, what these rules would choose [h], NaN where a rule has
-    no answer; engine; quantity, mean, low, high (95 %), n; reference, difference, difference_low,
-    difference_high: paired by replication, to the reference strategy, with their own interval.
-    Where there are prices, `costs.costs_at` says which further quantities there are, without
-    differences.
-    """
+    """The tidy table of a sweep, in the order of its points."""
     each = zip(points, bodies, costs_at(points, bodies), strict=True)
     return pd.DataFrame([row for one in each for row in _rows(axes, *one)])
 

@@ -45,8 +45,6 @@ def linear_samples_per_h(setting: SyncSetting) -> float:
 def sync_h(setting: SyncSetting) -> float:
     """One synchronisation [h].
 
-    Notes
-    -----
     EASGD in the background: all trainers exchange all the time, ``max(2P/B_t, n 2P/B_ps)``. In the
     foreground: an exchange that has the network to itself. The others: an AllReduce.
     """

@@ -13,13 +13,7 @@ ROUNDING = 1e-9  # of an exchange: what is left then has arrived
 
 
 def fair_rates(n_flows: Sequence[int], in_all: float, of_each: float) -> list[float]:
-    """Rate of one flow of each group: max-min fair shares of `in_all`, no group above `of_each`.
-
-    Parameters
-    ----------
-    n_flows : (n_groups,) flows of each group, at least 1
-    in_all, of_each : bandwidth that all share, and the most that one group can use
-    """
+    """Rate of one flow of each group: max-min fair shares of `in_all`, no group above `of_each`."""
     rates = [0.0] * len(n_flows)
     left, n_left = in_all, sum(n_flows)
     for group in sorted(range(len(n_flows)), key=lambda group: -n_flows[group]):

@@ -177,8 +177,6 @@ class SyncSetting:
     def step_gain(self) -> float:
         """How far the replicas move together, in the long run, per step that their workers make.
 
-        Notes
-        -----
         Derived, for workers that all make the same step again and again: EASGD has one more copy
         to move, n / (n + 1); overwriting with the mean keeps all, block momentum makes of it eta /
         (1 - mu); in the background it enters by 1 - a only, since an averaging that began before
@@ -205,8 +203,6 @@ class SyncSetting:
     def allreduce_h(self) -> float:
         """One AllReduce among all trainers, in a ring [h]; 0 for one trainer.
 
-        Notes
-        -----
         ``2 P (n - 1) / (n B_t)``: what each trainer sends and receives (Patarasuk & Yuan 2009).
         """
         n = self.n_trainers

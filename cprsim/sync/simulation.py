@@ -69,13 +69,7 @@ def over_trainers(
 def run_log(
     setting: SyncSetting, n_batches: int, seed: int = 1, outages: Sequence[Outage] = ()
 ) -> SyncLog:
-    """Simulate one pass through all data, every event logged.
-
-    Parameters
-    ----------
-    n_batches : of the whole run, dealt out one by one
-    outages : trainers and sync servers that fail
-    """
+    """Simulate one pass through all data, every event logged."""
     env = simpy.Environment()
     rows: list[tuple[float, int, int, int]] = []
     trainers = Trainers(env, setting, seed, n_batches, outages, rows)

@@ -106,10 +106,7 @@ def embeddings_of(module: Any) -> Iterator[tuple[str, Any]]:
 
 
 def tables_of(module: Any, optimizers: Sequence[Any]) -> dict[str, EmbeddingTable]:
-    """The tables of a module by name; modules that share a weight are one table.
-
-    Raises ParameterError where there is none.
-    """
+    """The tables of a module by name; modules that share a weight are one table."""
     tables: dict[int, EmbeddingTable] = {}
     for name, one in embeddings_of(module):
         tables.setdefault(id(one.weight), EmbeddingTable(name, one, optimizers))
@@ -125,8 +122,6 @@ def make_states(module: Any, optimizers: Sequence[Any]) -> None:
     """Let optimisers make the state that they would make at their first step.
 
     A plain number of steps becomes a tensor, so that it is copied and put back with the others.
-
-    Raises ParameterError for SGD with dampening, whose first step is unlike the others.
     """
     if any(g.get("momentum") and g.get("dampening") for o in optimizers for g in o.param_groups):
         raise ParameterError("SGD with dampening keeps nothing before its first step")

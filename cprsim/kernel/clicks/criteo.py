@@ -148,12 +148,7 @@ class CriteoLog:
         self._text = b""
 
     def blocks(self, n_lines: int = BLOCK_LINES) -> Iterator[RawClicks]:
-        """The whole log as blocks of at most `n_lines` clicks, from its beginning.
-
-        Raises ClickError for an unreadable or empty file, and for bad lines unless they are
-        skipped. A file whose compressed stream is cut short ends, when skipping, with the last
-        whole line before the cut.
-        """
+        """The whole log as blocks of at most `n_lines` clicks, from its beginning."""
         self._line, self.skipped, n_read, self._text = 1, 0, 0, b""
         for more in self._chunks():
             self._text += more
