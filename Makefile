@@ -72,7 +72,7 @@ promise-torch: $(VENV)/.has-oracle  ## The promise for a PyTorch model
 held-out: $(VENV)/.has-oracle  ## Compare predicted losses with runs that took no part in a fit (CPRSIM_DATA: real clicks too)
 	@$(BIN)/python benchmarks/held_out.py
 coverage: $(VENV)/.has-test  ## How often intervals hold the truth and warnings come (CASES='fits ledger': these alone)
-	@$(BIN)/python -m benchmarks.coverage $(CASES) --journal results/coverage.json
+	@$(BIN)/python -m benchmarks.interval_coverage $(CASES) --journal results/coverage.json
 reproduce: $(VENV)/.has-run  ## Make the paper's results again and keep them in results/reproduction
 	@$(BIN)/cprsim reproduce --keep
 clean:  ## Remove the virtual environment and every cache; results stay

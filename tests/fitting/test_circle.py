@@ -49,7 +49,9 @@ def test_a_simulated_log_looks_like_those_of_its_fit(tmp_path: Path) -> None:
     asked = ("fit", log, *QUICK, "--from", 0, "--to", WINDOW_H, "--nodes", N_NODES, "--circle")
     rows = json.loads(call(*asked, "--json").stdout)["circle"]
     assert [row["name"] for row in rows] == STATISTICS
-    assert sum(row["inside"] for row in rows) >= 3  # 95 % intervals: benchmarks/coverage.py counts
+    assert (
+        sum(row["inside"] for row in rows) >= 3
+    )  # 95 % intervals: benchmarks/interval_coverage.py counts
     assert all(row["inside"] == (row["low"] <= row["trace"] <= row["high"]) for row in rows)
     shown = call(*asked).stdout
     assert all(name in shown for name in STATISTICS)

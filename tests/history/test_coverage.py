@@ -1,4 +1,4 @@
-"""Intervals of damaged logs: a few logs; benchmarks/coverage.py has hundreds."""
+"""Intervals of damaged logs: a few logs; benchmarks/interval_coverage.py has hundreds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.coverage import ledger, main, rows_of
+from benchmarks.interval_coverage import ledger, main, rows_of
 
 
 def test_damaged_logs_give_the_hours_within_a_few_percent() -> None:

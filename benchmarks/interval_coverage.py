@@ -1,6 +1,6 @@
 """How often 95 % intervals hold the truth where it is known, and how often warnings come.
 
-    python -m benchmarks.coverage [CASE ...] [--n N] [--journal FILE]
+    python -m benchmarks.interval_coverage [CASE ...] [--n N] [--journal FILE]
 
 Each case draws data with a seed, and says of each interval whether it holds the truth (beside the
 band of 99.9 % for right ones), of each warning whether it came; it goes on where a journal ends.
