@@ -1,8 +1,7 @@
 """What a newcomer waits for: the first `cprsim run` of shipped scenarios, the first sweep.
 
 Each command runs in a folder of its own with no machine code kept; `again` runs it a second time
-for another folder of results, when what the first one left behind to compile has ended. Python's
-own byte code is there.
+for another folder of results. Python's own byte code is there.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from time import perf_counter, sleep
+from time import perf_counter
 
 SCENARIOS = (
     "quickstart", "production", "production-gamma", "criteo-kaggle", "gpu-cluster", "goodput",
@@ -33,20 +32,6 @@ def took_s(arguments: list[str], folder: Path, kept: Path) -> float:
     return perf_counter() - began
 
 
-def wait_for_the_compiler() -> None:
-    """Until no process that a command left behind is there (Linux)."""
-    while any(b"cprsim.cli.behind" in read(one) for one in Path("/proc").glob("[0-9]*/cmdline")):
-        sleep(0.2)
-
-
-def read(path: Path) -> bytes:
-    """What a file holds; nothing where it has gone meanwhile."""
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
-
-
 def main() -> None:
     subprocess.run([sys.executable, "-m", "cprsim", "--help"], capture_output=True, check=True)
     print(f"{os.cpu_count()} cores; load {os.getloadavg()[0]:.1f} when this began")
@@ -55,7 +40,6 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder)
             first_s = took_s(arguments, place / "first", place)
-            wait_for_the_compiler()
             again_s = took_s(arguments, place / "again", place)
         print(f"{name:<32}{first_s:8.1f}{again_s:8.1f}", flush=True)
 

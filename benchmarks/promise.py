@@ -411,9 +411,14 @@ def main() -> None:
     arguments.add_argument("--backend", choices=BACKENDS, default="local")
     arguments.add_argument("--address", help="of the scheduler of a dask cluster")
     arguments.add_argument("--budget-min", type=float, default=None)
+    arguments.add_argument("--show", action="store_true", help="only show the kept summary")
     asked = arguments.parse_args()
     name = "promise-torch" if asked.torch else "promise"
     folder = (asked.folder or ROOT / "results" / name).absolute()
+    if asked.show:
+        document = json.loads((folder / "summary.json").read_text("utf-8"))
+        print(cells_text(document), choices_text(document), sep="\n\n")
+        return
     until = time.time() + 60 * (asked.budget_min or (600 if asked.torch else 90))
     print("selecting intervals, simulating fresh histories", file=sys.stderr)
     if asked.torch:

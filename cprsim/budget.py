@@ -9,7 +9,7 @@ from cprsim.errors import BudgetError, ParameterError, TooManyReplicationsError
 from cprsim.units import SIZE
 
 MEMORY = "CPRSIM_MEMORY"  # the environment variable that says so, such as "4 GB"
-DEFAULT_MEMORY, DEFAULT_BYTES = "1 GB", 1e9  # the same: reading a unit takes time
+DEFAULT_MEMORY = "1 GB"
 
 
 def memory_bytes() -> float:
@@ -17,8 +17,7 @@ def memory_bytes() -> float:
 
     Raises ParameterError where `CPRSIM_MEMORY` is no size above 0.
     """
-    text = os.environ.get(MEMORY)
-    return DEFAULT_BYTES if text is None else _parsed(text)
+    return _parsed(os.environ.get(MEMORY, DEFAULT_MEMORY))
 
 
 @lru_cache(maxsize=8)

@@ -15,10 +15,12 @@ from textwrap import dedent, fill
 
 from scipy import stats
 
+import cprsim
 from cprsim.present.markdown import raw_table
 
 WIDTH = 116  # characters: no table is wider, sentences are wrapped as on a terminal
 FIGURES, KEPT = Path("docs/figures"), Path("results/reproduction")
+AFTER = {"after_process": "a process dies", "after_node": "a node is lost", "after_pair": "two are"}
 CURVES = Path("cprsim/curves/shipped")
 _WORKPLACES: list[TemporaryDirectory[str]] = []  # there until the page is done
 _NAMES: dict[str, object] = {}  # of the code that a page has run so far
@@ -86,6 +88,15 @@ def verdicts() -> str:
         f"{found['consistent']} consistent, {missed} not, and {found['open']} open "
         "([what that means](docs/reproduction.md)).\n"
     )
+
+
+def systems() -> str:
+    """A row per recovery system: what it does, what it needs, and what it survives."""
+    found = cprsim.systems().table
+    cited = (" (" + found["source"] + ")").where(found["source"] != "", "")
+    found["what it does"] = found["summary"] + cited
+    found = found[["name", "what it does", "needs", *AFTER]].rename(columns=AFTER)
+    return f"\n{raw_table(list(found), found.itertuples(index=False))}\n"
 
 
 def slopes(**curves: str) -> str:

@@ -11,7 +11,6 @@ import pytest
 
 from cprsim.cli import SEARCH_AFTER
 
-os.environ["CPRSIM_COMPILE_BEHIND"] = "0"  # no process outlives its test
 gc.set_threshold(*SEARCH_AFTER)  # as the program does
 hypothesis.settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
 hypothesis.settings.load_profile("untimed")

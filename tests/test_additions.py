@@ -187,7 +187,7 @@ class EveryTenHours:
 def test_both_engines_run_a_source_of_failures() -> None:
     experiment = assemble(load_scenario(QUICKSTART, ["simulation.replications=3"]))
     experiment = replace(experiment, failures=EveryTenHours())
-    for engine in ("fast", "simpy"):
+    for engine in ("auto", "simpy"):
         outcome = simulate(replace(experiment, engine=engine))
         for one in outcome.strategies:
             wall_h = one.costs.wall_h

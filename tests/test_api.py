@@ -601,12 +601,12 @@ def test_systems_are_compared_as_the_command_does(tmp_path: Path) -> None:
 
 def test_systems_are_mapped_over_two_inputs(tmp_path: Path) -> None:
     over = {"failures.mtbf": ["2 h", "50 h"], "costs.save": ["1 min", "9 min"]}
-    sets = {"recovery": "[full, checkfreq]"}
+    sets = {"recovery": "[full, partial]"}
     found = cprsim.sweep(small_scenario(), over, sets, replications=100, workers=1, folder=tmp_path)
     assert found.axes == ("failures.mtbf [h]", "costs.save [min]")
     of_each = found.of("overhead_fraction").groupby(list(found.axes), sort=False)["mean"]
     assert found.cheapest["mean"].tolist() == of_each.min().tolist()
-    assert set(found.cheapest["strategy"]) <= {"full", "checkfreq"}
+    assert set(found.cheapest["strategy"]) <= {"full", "partial"}
     assert (found.folder / "map.png").is_file()
     assert cprsim.read(found.folder).cheapest.equals(found.cheapest)
 

@@ -123,18 +123,13 @@ def test_a_whole_number_stays_one_where_both_are_possible() -> None:
     [
         ("name", 3, "name is 3; it holds a text"),
         ("every", "1 h", "every is '1 h'; it holds a number"),
-        ("every", True, "every is True; it holds a number"),
         ("y", 1.5, "y is 1.5; it holds a whole number"),
-        ("y", True, "y is True; it holds a whole number"),
         ("level", 1, "level is 1; it holds one of low, high"),
         ("colour", "green", "colour is 'green'; it holds one of red, blue"),
-        ("colour", ["red"], r"colour is \['red'\]; it holds one of red, blue"),
         ("how", "dots", "how is 'dots'; it holds one of line, steps"),
         ("best", {"b": {"x": "one"}}, r"best\.b\.x is 'one'; it holds a number"),
         ("best", {"b": 1}, r"best\.b is 1; it holds an object"),
-        ("best", [], r"best is \[\]; it holds an object"),
         ("pair", [1.0], r"pair is \[1.0\]; it holds a list of 2"),
-        ("flags", "yes", "flags is 'yes'; it holds a list"),
         ("flags", [True, 1], r"flags\.1 is 1; it holds true or false"),
     ],
 )  # fmt: skip

@@ -90,7 +90,7 @@ def fleet(
     started, place = now(), ResultsPlace(folder)
     said = {} if histories is None else {"fleet.histories": histories}
     loaded = source_of(scenario, overrides).changed(said).read(shortcuts(seed, None))
-    axes = axes_of(list((over or {}).items()), "over")
+    axes = axes_of((over or {}).items(), "over")
     target = place.target(loaded, started, identity=fleet_identity(loaded, axes))
     result, _ = fleet_into(
         target, loaded, axes, Workers(workers), WATCH, option="over", draws=place.keeps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil, isfinite, isnan, sqrt
+from math import ceil, inf, isfinite, isnan, nan, sqrt
 
 import numpy as np
 
@@ -143,26 +143,23 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
             known = [job.took_h[name] for name in stages if name in job.took_h]
             if known:
                 taken.setdefault(kind, []).append(np.sum(known, axis=0))
-    kinds: list[str] = []
-    hours: list[Floats] = []
-    for kind, pieces in taken.items():
-        all_h = np.concatenate(pieces)
-        all_h = all_h[np.isfinite(all_h) & (all_h > 0)]
-        kinds += [kind] * len(all_h)
-        hours.append(all_h)
-    if not kinds:
+    timed = [
+        (kind, hours)
+        for kind, pieces in taken.items()
+        for hours in np.concatenate(pieces).tolist()
+        if 0 < hours < inf
+    ]
+    if not timed:
         raise ParameterError(
             "the logs time no save, load, detection or rescheduling, so that no costs can be "
             "fitted: event logs have them (docs/events.md), tables of attempts do not"
         )
-    duration_h: Floats = np.asarray(np.concatenate(hours), dtype=np.float64)
-    none: Floats = np.full(len(duration_h), np.nan)
-    start_h = np.arange(len(duration_h), dtype=np.float64) * 1e6  # they do not overlap
-    step_h = np.full(len(duration_h), RESOLUTION_H)
-    return fit_costs(
-        Transfers(tuple(kinds), duration_h, none, start_h, step_h),
-        n_bootstrap=n_bootstrap, seed=seed,
-    )  # fmt: skip
+    kinds, duration_h = zip(*timed, strict=True)
+    n = len(timed)
+    unknown, resolution_h = np.full(n, nan), np.full(n, RESOLUTION_H)
+    apart_h = 1e6 * np.arange(n, dtype=np.float64)  # they do not overlap
+    transfers = Transfers(kinds, np.array(duration_h), unknown, apart_h, resolution_h)
+    return fit_costs(transfers, n_bootstrap=n_bootstrap, seed=seed)
 
 
 def _how_it_ran(jobs: Sequence[JobLedger]) -> tuple[str, float]:

@@ -124,7 +124,7 @@ def fit(
     date_format: Annotated[
         str | None,
         typer.Option(
-            help="Of a table: form of its dates, e.g. '%d/%m/%Y %H:%M'; default: found.",
+            help="Of a table: form of its dates, e.g. '%d/%m/%Y %H:%M'; default: ISO 8601.",
             show_default=False,
         ),
     ] = None,

@@ -24,6 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 LOADING_S = 0.5  # to import numba, and load machine code that is kept
 COMPILING_S = 3.0  # of interpreting, from which on to compile is worth its time
+UNCOUNTED = {"_nrt": False}
 ELEMENT_S = 3e-7  # to read or write one element of an array in Python
 ANNOUNCED = "cprsim: compiling the simulation, once on this machine; this takes some ten seconds"
 
@@ -112,9 +113,9 @@ def always(*, machine_code: bool) -> Iterator[None]:
         Compiled.answer = before
 
 
-def compiled(function: F, **options: Any) -> F:
+def compiled(function: F) -> F:
     """Compile on the first call, and keep the machine code for the next process."""
-    return cast(F, Compiled(function, options))
+    return cast(F, Compiled(function, {}))
 
 
 def compiled_for_much(function: F) -> F:
@@ -122,38 +123,25 @@ def compiled_for_much(function: F) -> F:
     return cast(F, CompiledForMuch(function, {}))
 
 
-def uncounted(function: F) -> F:
-    """Compile a function that makes no arrays, and counts no references to those it is given.
-
-    To count those of twenty arrays takes longer than most steps of a simulation.
-    """
-    return compiled(function, _nrt=False)
-
-
 def announced(function: F) -> F:
-    """The same for what takes the compiler long: it says so on stderr."""
-    return cast(F, Compiled(function, {"_nrt": False}, announced=True))
+    """The same for what takes the compiler long: stderr says so. It makes no arrays (`part`)."""
+    return cast(F, Compiled(function, UNCOUNTED, announced=True))
 
 
-def part(function: F, **options: Any) -> F:
-    """Compile a function into the compiled functions that call it; Python calls it as it is."""
-    marked.parts.append((function, options))
+def part(function: F) -> F:
+    """Compile a function into the compiled functions that call it; Python calls it as it is.
+
+    It makes no arrays, and counts no references to those it is given: to count those of twenty
+    arrays takes longer than most steps of a simulation.
+    """
+    marked.parts.append((function, UNCOUNTED))
     return function
 
 
-def uncounted_part(function: F) -> F:
-    """The same of what `uncounted` functions call."""
-    return part(function, _nrt=False)
-
-
-def uncounted_inlined(function: F) -> F:
-    """The same, into the very place of each call: for what is called in few places."""
-    return part(function, _nrt=False, forceinline=True)
-
-
 def inlined(function: F) -> F:
-    """Compile a part into the very place of each call: for steps of nanoseconds."""
-    return part(function, forceinline=True)
+    """The same, into the very place of each call: for what is called in few places."""
+    marked.parts.append((function, {**UNCOUNTED, "forceinline": True}))
+    return function
 
 
 def shared(module: ModuleType, folder: Path) -> None:
@@ -161,7 +149,7 @@ def shared(module: ModuleType, folder: Path) -> None:
     depends(folder, module)
     for function in vars(module).values():
         if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-            uncounted_part(function)
+            part(function)
 
 
 def depends(folder: Path, *modules: ModuleType) -> None:

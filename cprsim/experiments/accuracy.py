@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -53,27 +53,11 @@ class StrategyAccuracy:
 class TrainingOutcome:
     """Everything that `cprsim train` shows."""
 
-    stand_in: TrainedModel
+    stand_in: Any  # what was trained: a `ProxyModel`, or a model of the user's own
     replication: int
     whole: Trained  # without failures
     strategies: tuple[StrategyAccuracy, ...]
     team: Team | None = None  # of trainers in step; None: one model, trained plainly
-
-
-class TrainedModel(Protocol):
-    """What was trained, in words."""
-
-    @property
-    def measured_on(self) -> str:
-        """What accuracy was measured on."""
-
-    @property
-    def teacher(self) -> Quality | None:
-        """What can be reached at most, where that is known."""
-
-    @property
-    def n_skipped(self) -> int:
-        """Bad lines of a log that were left out."""
 
 
 def measure(
@@ -96,7 +80,7 @@ def measure(
 def measure_by(
     runs: Runs,
     experiment: Experiment,
-    what: TrainedModel,
+    what: Any,
     replication: int,
     team: Team | None = None,
 ) -> TrainingOutcome:
@@ -107,11 +91,17 @@ def measure_by(
     strategies = []
     for simulated in outcome.strategies:
         log = logs[simulated.policy.name]
-        trained, saver, lost = _under(runs, simulated.policy, log, whole)
-        costs, losses = simulated.costs, simulated.losses
+        costs, losses, policy = simulated.costs, simulated.losses, simulated.policy
+        finished = log.kind[-1] == EventKind.FINISHED
+        trained: Trained | None = whole if finished else None
+        saver: Saver | None = None
+        lost: tuple[int, ...] = ()
+        if finished and policy.leaves_stale:
+            _require_one_tier(policy)
+            trained, saver, lost = runs.under(policy, log)
         strategies.append(
             StrategyAccuracy(
-                policy=simulated.policy,
+                policy=policy,
                 trained=trained,
                 reverted_at=losses_of_shards(log, experiment.useful_h),
                 overhead_fraction=float(costs.wall_h[0] / experiment.useful_h - 1.0),
@@ -137,20 +127,12 @@ class Runs(Protocol):
         """One run with the failures of a log."""
 
 
-def _under(
-    runs: Runs, policy: RecoveryPolicy, log: EventLog, whole: Trained
-) -> tuple[Trained | None, Saver | None, tuple[int, ...]]:
-    """The run under one policy, None where its job did not finish; its saver where it had one."""
-    if log.kind[-1] != EventKind.FINISHED:
-        return None, None, ()
-    if not policy.leaves_stale:
-        return whole, None, ()
+def _require_one_tier(policy: RecoveryPolicy) -> None:
     if policy.system is not None and len(policy.system.captures) > 1:
         raise ParameterError(
             f"`{policy.name}` saves to {len(policy.system.captures)} tiers; a stand-in can be "
             "trained under systems that save to one"
         )
-    return runs.under(policy, log)
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,8 +266,6 @@ class _Course:
     def __init__(self, experiment: Experiment, keep_losses: bool) -> None:
         self.experiment = experiment
         self.runs = [_Run(policy, experiment, keep_losses) for policy in experiment.policies]
-        self._n_at_once: int | None = None  # replications whose failures fit; None for all so far
-        self._block: Block | None = None  # the one in work, where all fit
         self.n_done = 0
         self.n_wanted = experiment.n_replications or STEP
 
@@ -277,52 +275,37 @@ class _Course:
 
     def through(self, number: int, failures: BlockFailures) -> Iterator[Batch]:
         """The replications of one block, or those that are wanted yet."""
-        last = failures.replications.stop
+        last, block = failures.replications.stop, _block(self.experiment, number, failures)
         while self.n_done < last and not self.is_over:
             look_at = min(self._next_look(), last)
             for begin, end in self._stretches(look_at):
-                rows = self._rows(number, failures, range(begin, end))
+                rows = self._rows(block, range(begin, end))
+                for run, of_run in zip(self.runs, rows, strict=True):
+                    run.note(of_run)
                 self.n_done = end
                 if end == look_at:
                     self._look()
                 yield Batch(range(begin, end), rows)
-        self._block = None
 
-    def _rows(
-        self, number: int, failures: BlockFailures, replications: range
-    ) -> tuple[Rows | None, ...]:
-        """What some replications of a block cost: all at once, or as many as there is room for."""
-        parts: list[list[Rows | None]] = []
-        begin = replications.start
-        while begin < replications.stop:
-            n = min(self._n_at_once or len(replications), replications.stop - begin)
-            try:
-                block = self._block_for(number, failures, range(begin, begin + n))
-                within = begin - block.failures.replications.start
-                parts.append([run.rows(block, range(within, within + n)) for run in self.runs])
-                begin += n
-            except TooManyReplicationsError as error:
-                self._block = None
-                failures.forget()
-                if n == 1 and self._n_at_once is not None:
-                    message = f"replication {begin} alone is too large: {error}"
-                    raise BudgetError(message) from None
-                at_once = self._n_at_once is not None or n == failures.n_replications
-                self._n_at_once = max(1, n // 2 if at_once else n)
-        rows = tuple(_all_of(some) for some in zip(*parts, strict=True))
-        for run, of_run in zip(self.runs, rows, strict=True):
-            run.note(of_run)
-        return rows
-
-    def _block_for(self, number: int, failures: BlockFailures, replications: range) -> Block:
-        """The block with these replications, and all others where they fit."""
-        if self._n_at_once is not None:
-            first = failures.replications.start
-            some = range(replications.start - first, replications.stop - first)
-            return _block(self.experiment, number, failures.of_these(some))
-        if self._block is None or self._block.failures is not failures:
-            self._block = _block(self.experiment, number, failures)
-        return self._block
+    def _rows(self, block: Block, replications: range) -> tuple[Rows | None, ...]:
+        """What some replications of a block cost: at once, or by halves where there is no room."""
+        failures, n = block.failures, len(replications)
+        first = replications.start - failures.replications.start
+        try:
+            return tuple(run.rows(block, range(first, first + n)) for run in self.runs)
+        except TooManyReplicationsError as error:
+            failures.forget()
+            if n == failures.n_replications == 1:
+                message = f"replication {replications.start} alone is too large: {error}"
+                raise BudgetError(message) from None
+        middle = n // 2 if n == failures.n_replications else n
+        parts = []
+        for some in (replications[:middle], replications[middle:]):
+            if some:
+                start = some.start - failures.replications.start
+                kept = failures.of_these(range(start, start + len(some)))
+                parts.append(self._rows(_block(self.experiment, block.number, kept), some))
+        return tuple(_all_of(some) for some in zip(*parts, strict=True))
 
     def _stretches(self, look_at: int) -> Iterator[tuple[int, int]]:
         """Replications to run at once until the next look at them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import nan
@@ -70,7 +70,18 @@ class FleetCell:
     @property
     def used_per_month(self) -> Usage:
         """What all jobs and the spares use."""
-        return _sum_of(self.usage, self.spare_h, 1.0 / self.months)
+        node_h: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+        for usage in self.usage:
+            for part, by_role in usage.node_h.items():
+                for role, hours in by_role.items():
+                    node_h[part][role] += hours / self.months
+        if self.spare_h:
+            node_h[SPARE][SPARE] = self.spare_h / self.months
+        return Usage(
+            {part: dict(by_role) for part, by_role in node_h.items()},
+            sum(usage.kept_gb_months for usage in self.usage) / self.months,
+            sum(usage.written_gb for usage in self.usage) / self.months,
+        )
 
 
 def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
@@ -90,14 +101,15 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
         "pls": jobs.pls.mean(),
     }
     totals = jobs[["wall_h", "written_bytes"]].groupby(jobs.kind).sum()
-    parts = hours.assign(**{USEFUL: jobs.useful_h})[[USEFUL, *hours]].groupby(jobs.kind).sum()
+    by_part = {USEFUL: jobs.useful_h, **{str(part): column for part, column in hours.items()}}
+    sums = {part: column.groupby(jobs.kind).sum().tolist() for part, column in by_part.items()}
     return FleetCell(
         finished=float(jobs.finished.mean()),
         statistics={name: float(statistics[name]) for name in STATISTICS},
         n_jobs=tuple(kind.n_jobs for kind in fleet.kinds),
         means={str(name): tuple(of) for name, of in each.groupby(jobs.kind).mean().items()},
         usage=tuple(
-            _usage(kind, strategy, dict(zip(parts, parts.loc[n].tolist(), strict=True)), *total)
+            _usage(kind, strategy, {part: of[n] for part, of in sums.items()}, *total)
             for n, (kind, total) in enumerate(zip(fleet.kinds, totals.to_numpy(), strict=True))
         ),
         spare_h=(section.spares or 0) * window_h,
@@ -116,22 +128,6 @@ def _usage(
         node_h[SYSTEM] = {SYSTEM: policy.extra_nodes * float(wall_h)}
     keeps_gb = kind.state_bytes / GB if policy.save_interval_h < kind.experiment.useful_h else 0.0
     return Usage(node_h, keeps_gb * float(wall_h) / HOURS_PER_MONTH, float(written) / GB)
-
-
-def _sum_of(usages: Sequence[Usage], spare_h: float = 0.0, factor: float = 1.0) -> Usage:
-    """So many times all of them together, and the spares."""
-    node_h: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for usage in usages:
-        for part, by_role in usage.node_h.items():
-            for role, hours in by_role.items():
-                node_h[part][role] += factor * hours
-    if spare_h:
-        node_h[SPARE][SPARE] = factor * spare_h
-    return Usage(
-        {part: dict(by_role) for part, by_role in node_h.items()},
-        factor * sum(usage.kept_gb_months for usage in usages),
-        factor * sum(usage.written_gb for usage in usages),
-    )
 
 
 # ------------------------------------------------------------------------------ in money

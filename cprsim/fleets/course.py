@@ -12,8 +12,8 @@ from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import blocks_of, engine_of
 from cprsim.fleets.events import JobToRun, run_jobs
-from cprsim.fleets.population import Population, population_of, scenario_of
-from cprsim.records import Ints, RecoveryPolicy, Transfer
+from cprsim.fleets.population import Population, fleet_of, population_of, scenario_of
+from cprsim.records import Floats, Ints, RecoveryPolicy, Transfer
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Medium
 from cprsim.recovery.remote import remote_share
@@ -21,6 +21,7 @@ from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.fleet import Fleet
 from cprsim.simulate.events.replication import numbers_as_objects
 from cprsim.simulate.job import StaleShard
+from cprsim.streams import stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,25 @@ class PreparedFleet:
     def arrivals(self, history: int) -> pd.DataFrame:
         """The jobs of a history in order of arrival: `arrive_h`, `kind`, and its `nth` of those."""
         n_jobs = [one.n_jobs for one in self.kinds]
+        n, rng = sum(n_jobs), stream(self.seed, history, "fleet/arrivals")
+        arrive_h: Floats = np.zeros(n)
+        if self.population.arrive_h is not None:
+            arrive_h = self.population.arrive_h
+        elif self.section.arrivals == "even":  # in random order
+            arrive_h = np.asarray(rng.permutation(n) * (self.section.window_h / n))
+        elif self.section.arrivals == "random":
+            arrive_h = np.asarray(rng.random(n) * self.section.window_h)
         jobs = {
-            "arrive_h": self.population.arrivals_h(self.section, self.seed, history),
+            "arrive_h": arrive_h,
             "kind": np.repeat(np.arange(len(n_jobs)), n_jobs),
-            "nth": np.concatenate([np.arange(n) for n in n_jobs]),
+            "nth": np.concatenate([np.arange(one) for one in n_jobs]),
         }
         return pd.DataFrame(jobs).sort_values("arrive_h", kind="stable", ignore_index=True)
 
 
 def prepare(loaded: LoadedScenario) -> PreparedFleet:
     """Make records of a scenario with a fleet. Raises ScenarioError where that can't be done."""
-    population, section = population_of(loaded), loaded.scenario.fleet
-    assert section is not None, "`population_of` sees to it"
+    population, section = population_of(loaded), fleet_of(loaded)
     knows_repair = loaded.scenario.cluster.repair is not None or loaded.trace_path is not None
     if section.spares is not None and not knows_repair:
         message = "is missing: with `fleet.spares`, say when a failed node comes back"
@@ -70,10 +78,10 @@ def prepare(loaded: LoadedScenario) -> PreparedFleet:
     _require_waits(loaded, kinds[0].experiment)
     for kind, of in zip(kinds, population.kinds, strict=True):
         if section.nodes is not None and kind.n_nodes > section.nodes:
-            message = (
-                f"is {section.nodes:,}, and a job takes {kind.n_nodes:,} nodes: it can't start"
+            needs = f"a job takes {kind.n_nodes:,} nodes: it can't start"
+            raise ScenarioError.at(
+                of.place, f"is {section.nodes:,}, and {needs}", key="fleet.nodes"
             )
-            raise ScenarioError.at(of.place, message, key="fleet.nodes")
     strategies = tuple(entry.name for entry in loaded.scenario.recovery)
     return PreparedFleet(section, loaded.scenario.simulation.seed, population, kinds, strategies)
 
@@ -128,6 +136,9 @@ def _require_waits(loaded: LoadedScenario, experiment: Experiment) -> None:
 # ------------------------------------------------------------------------------ one history
 
 
+OUTCOME = ("wall_h", "finished", "useful_h", "n_failures", "n_saves")
+
+
 class History(NamedTuple):
     """What became of the jobs of a fleet, a row per job in order of arrival.
 
@@ -153,13 +164,16 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
         fleet.section, arrivals.arrive_h.tolist(), lambda n: jobs[n][0].to_run(jobs[n][1])
     )
     rows = [
-        (kind.n_nodes, start_h, one.wall_h, one.finished, one.useful_h, one.n_failures,
-         one.n_saves, kind.pls(one.stale), one.n_saves * kind.bytes_per_save)
+        {
+            "n_nodes": kind.n_nodes,
+            "start_h": start_h,
+            **{name: getattr(one, name) for name in OUTCOME},
+            "pls": kind.pls(one.stale),
+            "written_bytes": one.n_saves * kind.bytes_per_save,
+        }
         for (kind, _), (start_h, one) in zip(jobs, ran, strict=True)
-    ]  # fmt: skip
-    names = ["n_nodes", "start_h", "wall_h", "finished", "useful_h", "n_failures", "n_saves",
-             "pls", "written_bytes"]  # fmt: skip
-    found = arrivals[["kind", "arrive_h"]].join(pd.DataFrame(rows, columns=names))
+    ]
+    found = arrivals[["kind", "arrive_h"]].join(pd.DataFrame(rows))
     found["queued_h"] = found.start_h - found.arrive_h
     found["overhead"] = (found.wall_h - found.useful_h) / found.useful_h
     parts = list(dict.fromkeys(part for kind in kinds for part in kind.parts))
@@ -195,9 +209,8 @@ class _Kind:
             if medium[capture.tier] is Medium.REMOTE
         )
         self._n_flows = max(1, self._cluster.n_emb_ps)
-        self._cap = 1.0
-        if costs.storage is not None:
-            self._cap = costs.storage.mean_rate_bytes_per_h(self._n_flows)
+        storage = costs.storage
+        self._cap = storage.mean_rate_bytes_per_h(self._n_flows) if storage is not None else 1.0
         of_interval = 1.0 if policy.sub_saves is None else policy.sub_saves.bytes_share
         self.bytes_per_save = (
             kind.state_bytes * of_interval * remote_share(self.job.policy, self.job.useful_h)

@@ -12,7 +12,7 @@ from cprsim.codec import FieldMark
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.estimate import Estimate
 from cprsim.fleets.cells import priced
-from cprsim.fleets.options import Option, OptionAxis, prices_of, run_options, saving, varied
+from cprsim.fleets.options import Axes, FleetOption, prices_of, run_options, saving, varied
 from cprsim.records import Floats
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.results.store import PointStore
@@ -25,25 +25,19 @@ from cprsim.workers import Workers
 
 @dataclass(frozen=True, slots=True)
 class FleetDecision:
-    """The cheapest option, and the present one.
-
-    Parameters
-    ----------
-    saves : what it costs less per month, in cents or node-hours
-    n_left_out : options in which some jobs did not finish
-    """
+    """The cheapest option, and the present one."""
 
     best: str
     present: str
-    saves: Estimate
+    saves: Estimate  # what the best costs less per month, in cents or node-hours
     sensitivity: Annotated[Sensitivity, FieldMark.INLINE]
-    n_left_out: int
+    n_left_out: int  # options in which some jobs did not finish
 
 
 def decide(
     loaded: LoadedScenario,
-    options: Sequence[Option],
-    axes: Sequence[OptionAxis],
+    options: Sequence[FleetOption],
+    axes: Axes,
     workers: Workers,
     store: PointStore,
     on_progress: Callable[[int, int], None] | None = None,
@@ -95,7 +89,7 @@ def decide(
     )
 
 
-def _eligible(loaded: LoadedScenario, able: Sequence[Option]) -> list[Option]:
+def _eligible(loaded: LoadedScenario, able: Sequence[FleetOption]) -> list[FleetOption]:
     """The options that leave no shard stale, or whose entry says how much of that is accepted."""
     entries = loaded.scenario.recovery
     accepted = {one.name for one in entries if one.target_pls is not None and not one.assumed}
@@ -103,8 +97,8 @@ def _eligible(loaded: LoadedScenario, able: Sequence[Option]) -> list[Option]:
 
 
 def contenders(
-    able: Sequence[Option], best: Option, present: Option, axes: Sequence[OptionAxis]
-) -> list[Option]:
+    able: Sequence[FleetOption], best: FleetOption, present: FleetOption, axes: Axes
+) -> list[FleetOption]:
     """The options that could be the cheapest if something were otherwise.
 
     The best, the present, the best of each strategy, and the neighbours of the best on each axis.
@@ -116,26 +110,26 @@ def contenders(
     return list(found.values())[:MOST_CONTENDERS]
 
 
-def _are_neighbours(one: Option, other: Option, axes: Sequence[OptionAxis]) -> bool:
+def _are_neighbours(one: FleetOption, other: FleetOption, axes: Axes) -> bool:
     if one.strategy != other.strategy or not (one.where and other.where):
         return False
     mine, others = (
-        np.array([axis.values.written.index(option.where[axis.key]) for axis in axes])
+        np.array([values.written.index(option.where[key]) for key, values in axes.items()])
         for option in (one, other)
     )
     return int(abs(mine - others).sum()) == 1
 
 
-def unknown_of(loaded: LoadedScenario, axes: Sequence[OptionAxis]) -> dict[str, Values]:
+def unknown_of(loaded: LoadedScenario, axes: Axes) -> dict[str, Values]:
     """The values to try of each unknown input.
 
     Raises ScenarioError where one is an option, or its ends make no scenario.
     """
     found = unknown_values(loaded)
-    for axis in axes:
-        if axis.key in found:
+    for key in axes:
+        if key in found:
             message = "is varied by --over: what is chosen is not unknown"
-            raise ScenarioError.at(loaded.place(SECTION), message, key=f"{SECTION}.{axis.key}")
+            raise ScenarioError.at(loaded.place(SECTION), message, key=f"{SECTION}.{key}")
     return found
 
 
@@ -152,12 +146,12 @@ class Knee:
     at_end: bool  # whether the cheapest is the last that was tried, so that more may be better
 
 
-def knees(options: Sequence[Option], axes: Sequence[OptionAxis]) -> tuple[Knee, ...]:
+def knees(options: Sequence[FleetOption], axes: Axes) -> tuple[Knee, ...]:
     """The knee of each strategy's curve of spares, where spares are what is varied alone."""
     key = "fleet.spares"
-    if [axis.key for axis in axes] != [key]:
+    if list(axes) != [key]:
         return ()
-    most = max(axes[0].values.numbers or ())
+    most = max(axes[key].numbers or ())
     found = []
     for strategy in dict.fromkeys(one.strategy for one in options):
         able = {

@@ -22,8 +22,6 @@ from cprsim.simulate.events.replication import Replication, Save
 from cprsim.simulate.job import ReplicationDraws, ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import Numbers
 
-Ends = Callable[[float, ReplicationOutcome], None]  # told when a job began, and what became of it
-
 
 @dataclass(frozen=True, slots=True)
 class JobToRun:
@@ -75,7 +73,9 @@ class _Shared:
 class _JobInFleet(Replication):
     """One job among others."""
 
-    def __init__(self, fleet: _Shared, to_run: JobToRun, on_end: Ends) -> None:
+    def __init__(
+        self, fleet: _Shared, to_run: JobToRun, on_end: Callable[[float, ReplicationOutcome], None]
+    ) -> None:
         self._fleet, self._to_run, self._on_over = fleet, to_run, on_end
         super().__init__(to_run.job, to_run.failures, to_run.draws, False, not to_run.remote, self)
 
@@ -90,7 +90,7 @@ class _JobInFleet(Replication):
         return self._to_run.num
 
     def nodes_for(self, on_node: Callable[[], None]) -> NodesOfJob:
-        self._nodes = NodesOfJob(self._fleet.nodes, self._fleet.env, on_node)
+        self._nodes = NodesOfJob(self._fleet.nodes, on_node)
         return self._nodes
 
     def link_for(self, num: Numbers, on_end: Callable[[Any], None]) -> LinkOfJob:

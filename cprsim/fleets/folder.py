@@ -11,7 +11,7 @@ import pandas as pd
 
 from cprsim.codec import FieldMark, Key
 from cprsim.fleets.deciding import FleetDecision, Knee
-from cprsim.fleets.options import Option, OptionAxis
+from cprsim.fleets.options import Axes, FleetOption
 from cprsim.fleets.population import fleet_of
 from cprsim.results.folder import ResultTarget, new_folder, read_record, write_csv, write_record
 from cprsim.results.manifest import read_manifest
@@ -34,11 +34,11 @@ class FleetResult:
     shared: Mapping[str, str]  # what jobs share, in words
     currency: str | None  # None: nothing has a price
     axes: Mapping[str, Sequence[Any]]  # key -> values; without the scenario's own
-    options: tuple[Option, ...]
+    options: tuple[FleetOption, ...]
     decision: FleetDecision
     knees: tuple[Knee, ...]
 
-    def option(self, name: str) -> Option:
+    def option(self, name: str) -> FleetOption:
         """The option of that name."""
         return next(one for one in self.options if one.name == name)
 
@@ -47,12 +47,16 @@ class FleetResult:
         """Whether anything has a price."""
         return self.currency is not None
 
+    def parts(self, one: FleetOption) -> Mapping[str, float]:
+        """What an option costs per month: cents, or node-hours where nothing has a price."""
+        return one.cents if self.has_money else one.node_h
+
 
 def write_fleet(
     target: ResultTarget,
     loaded: LoadedScenario,
-    axes: Sequence[OptionAxis],
-    options: Sequence[Option],
+    axes: Axes,
+    options: Sequence[FleetOption],
     decision: FleetDecision,
     knees: Sequence[Knee],
     draw: Callable[[FleetResult], object],
@@ -80,7 +84,7 @@ def write_fleet(
             histories=fleet.histories,
             shared={key: str(said[key]) for key in SHARED if key in said},
             currency=None if bill is None else bill.currency,
-            axes={axis.key: axis.values.written for axis in axes},
+            axes={key: values.written for key, values in axes.items()},
             options=tuple(options),
             decision=decision,
             knees=tuple(knees),

@@ -38,6 +38,10 @@ class NodePool:
         self._slots: deque[tuple[NodesOfJob, int]] = deque()  # that wait
         self._jobs: deque[tuple[int, Callable[[], object]]] = deque()  # that wait to start
 
+    @property
+    def now_h(self) -> float:
+        return float(self._env.now)
+
     def arrive(self, n_nodes: int, start: Callable[[], object]) -> None:
         """A job arrives; `start` is called as soon as it has its nodes."""
         if self._n_nodes is None:
@@ -46,17 +50,17 @@ class NodePool:
         self._jobs.append((n_nodes, start))
         self._start_jobs()
 
-    def leave(self, n_nodes: int, nodes: NodesOfJob | None = None) -> None:
+    def leave(self, n_nodes: int, nodes: NodesOfJob) -> None:
         """A job ends, and its nodes are free."""
-        n_vacant = 0 if nodes is None else len(nodes.vacant)
-        if nodes is not None and nodes.queued:
+        n_vacant = len(nodes.vacant)
+        if nodes.queued:
             self._slots = deque(one for one in self._slots if one[0] is not nodes)
         if self._n_nodes is None:
             self._n_owed += n_vacant
         else:
             self.n_free += n_nodes - n_vacant
             self._n_slots -= n_nodes
-        self._give(None)
+        self._give()
 
     def repair(self, hours: float) -> None:
         """A failed node is free again after its repair."""
@@ -72,9 +76,9 @@ class NodePool:
             self._n_owed -= 1
             return
         self.n_free += 1
-        self._give(None)
+        self._give()
 
-    def _give(self, asks: NodesOfJob | None) -> None:
+    def _give(self, asks: NodesOfJob | None = None) -> None:
         """Free nodes to slots, then to jobs; a job that asks just now is not called."""
         served: dict[NodesOfJob, None] = {}
         while self.n_free and self._slots:
@@ -103,7 +107,6 @@ class NodesOfJob:
     """The slots of one job that lost their nodes (`simulate.events.NodeSource`)."""
 
     pool: NodePool
-    env: simpy.Environment
     on_node: Callable[[], None]
     vacant: set[int] = field(default_factory=set)
     queued: dict[int, None] = field(default_factory=dict)
@@ -133,4 +136,4 @@ class NodesOfJob:
     @property
     def next_at_h(self) -> float:
         """Before which no slot gets a node: now, where one waits, as others decide when."""
-        return float(self.env.now) if self.queued else inf
+        return self.pool.now_h if self.queued else inf

@@ -34,16 +34,11 @@ BESIDE_THE_NUMBERS: dict[str, Any] = {  # of one history of one strategy
 }
 N_RESAMPLED = 1000
 FEWEST_KINDS = 10  # from which the kinds of jobs tell how sure a number is
-MOST_HERE = 20_000  # jobs in all that are run in this very process
+MOST_HERE = 2_000  # jobs in all that are run in this very process
 SHORT = {key: f"fleet.{key}" for key in ("spares", "nodes", "storage")}
 
 
-@dataclass(frozen=True, slots=True)
-class OptionAxis:
-    """A key whose values are options, or are tried: what a user may choose."""
-
-    key: str
-    values: Values
+Axes = Mapping[str, Values]  # keys of the scenario whose values are options
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,28 +52,17 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
-    """A strategy at some values, mean over its histories.
+class FleetOption:
+    """A strategy at some values, mean over its histories; costs and node-hours are per month."""
 
-    Parameters
-    ----------
-    name : ``full at spares 8``
-    where : values of the axes, by key; empty for the scenario's own
-    finished : whether every job finished
-    statistics : of `cells.STATISTICS`
-    cost : per month: cents, or node-hours where nothing has a price
-    node_h : per month, by part
-    cents : per month, by part of the bill; empty where nothing has a price
-    """
-
-    name: str
+    name: str  # ``full at spares 8``
     strategy: str
-    where: Mapping[str, Any]
-    finished: bool
-    statistics: Mapping[str, Estimate]
-    cost: Finite
-    node_h: Mapping[str, float]
-    cents: Mapping[str, int] = field(default_factory=dict)
+    where: Mapping[str, Any]  # values of the axes, by key; empty for the scenario's own
+    finished: bool  # whether every job finished
+    statistics: Mapping[str, Estimate]  # of `cells.STATISTICS`
+    cost: Finite  # cents, or node-hours where nothing has a price
+    node_h: Mapping[str, float]  # by part
+    cents: Mapping[str, int] = field(default_factory=dict)  # by part; empty: nothing has a price
     energy_kwh: Finite = nan
     carbon_kg: Finite = nan
     cells: Annotated[tuple[FleetCell, ...], FieldMark.NOT_STORED] = ()  # by history
@@ -87,7 +71,7 @@ class Option:
 
 def option_of(
     where: Mapping[str, Plain], strategy: str, cells: tuple[FleetCell, ...], prices: Prices | None
-) -> Option:
+) -> FleetOption:
     """What the histories of a strategy at some values come to."""
     costs = tuple(priced(cell, prices) for cell in cells)
     bills = [one.bill.cents for one in costs if one.bill is not None]
@@ -97,7 +81,7 @@ def option_of(
     ]
     cents = {part: round(value) for part, value in _mean_by_part(bills).items()}
     at = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in where.items())
-    return Option(
+    return FleetOption(
         name=f"{strategy} at {at}" if at else strategy,
         strategy=strategy,
         where=where,
@@ -131,7 +115,7 @@ def _statistic(cells: Sequence[FleetCell], name: str) -> Estimate:
     return Estimate(values[0], float(low), float(high), len(n_jobs), How.QUANTILES)
 
 
-def saving(base: Option, other: Option) -> Estimate:
+def saving(base: FleetOption, other: FleetOption) -> Estimate:
     """What the other option costs less per month, paired: both meet the same failures."""
     each = np.array([a.cost - b.cost for a, b in zip(base.priced, other.priced, strict=True)])
     if len(each) > 1:
@@ -154,13 +138,10 @@ def _drawn_again(of_kinds: Floats) -> Floats:
 # ------------------------------------------------------------------------------ all of them
 
 
-def points_of(axes: Sequence[OptionAxis]) -> list[dict[str, Plain]]:
+def points_of(axes: Axes) -> list[dict[str, Plain]]:
     """Every combination of the values; one without any where there are no axes."""
-    keys = [axis.key for axis in axes]
-    return [
-        dict(zip(keys, values, strict=True))
-        for values in product(*(axis.values.written for axis in axes))
-    ]
+    written = [values.written for values in axes.values()]
+    return [dict(zip(axes, values, strict=True)) for values in product(*written)]
 
 
 def varied(loaded: LoadedScenario, where: Mapping[str, Plain], option: str) -> LoadedScenario:
@@ -184,7 +165,7 @@ def run_options(
     option: str = "--over",
     on_progress: Callable[[int, int], None] | None = None,
     strategies: Sequence[Sequence[int]] | None = None,
-) -> list[Option]:
+) -> list[FleetOption]:
     """Simulate every strategy at every point; point after point, in the scenario's order.
 
     Parameters
@@ -203,7 +184,8 @@ def run_options(
         wanted = range(n_strategies) if strategies is None else strategies[number]
         tasks += [(number, strategy, list(_tasks(scenario, strategy))) for strategy in wanted]
     flat = [task for _, _, some in tasks for task in some]
-    by = workers if workers.backend == "dask" or _is_much(flat) else Workers(1)
+    n_jobs = sum(fleet_of(task.loaded).jobs or 10**6 for task in flat)
+    by = workers if workers.backend == "dask" or n_jobs > MOST_HERE else Workers(1)
     bodies, _ = finish_points(flat, store, by, _to_compute, on_progress)
     rest, found = iter(bodies), []
     for number, strategy, some in tasks:
@@ -242,8 +224,3 @@ def _tasks(loaded: LoadedScenario, strategy: int) -> Iterator[Task]:
     }
     for history in range(fleet.histories):
         yield Task(loaded, strategy, history, digest_of({**common, "history": history}))
-
-
-def _is_much(tasks: Sequence[Task]) -> bool:
-    """Whether it is worth to start processes."""
-    return sum(fleet_of(task.loaded).jobs or 10**6 for task in tasks) > MOST_HERE

@@ -39,28 +39,10 @@ class JobsAlike:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """All jobs of a fleet.
-
-    Parameters
-    ----------
-    kinds : of jobs
-    arrive_h : of each job, kind after kind; None: by `Fleet.arrivals`
-    """
+    """All jobs of a fleet."""
 
     kinds: tuple[JobsAlike, ...]
-    arrive_h: Floats | None = None
-
-    def arrivals_h(self, fleet: Fleet, seed: int, history: int) -> Floats:
-        """When each job arrives in one history of the fleet, kind after kind, (n_jobs,)."""
-        if self.arrive_h is not None:
-            return self.arrive_h
-        n = sum(kind.n_jobs for kind in self.kinds)
-        rng = stream(seed, history, "fleet/arrivals")
-        if fleet.arrivals == "together":
-            return np.zeros(n)
-        if fleet.arrivals == "even":  # in random order
-            return np.asarray(rng.permutation(n) * (fleet.window_h / n))
-        return np.asarray(rng.random(n) * fleet.window_h)
+    arrive_h: Floats | None = None  # of each job, kind after kind; None: as `Fleet.arrivals` says
 
 
 def fleet_of(loaded: LoadedScenario) -> Fleet:

@@ -21,6 +21,7 @@ START, WORK, STANDS, OVER = range(4)  # what the job does
 NOTICED = "noticed"  # a stage of which the next event tells what it was
 BACK = 1e-6  # steps: less is no step back
 WORKS = ("work", "useful", "lost")
+RECOVERING = ("detect", "degraded", *STAGES.values())
 SAVING = ("save.wait", "save.start", "save.resume", "save.commit", "save.abandon")
 
 
@@ -411,7 +412,7 @@ class _CourseReader:
                 self._see(at_s, step)
         elif part == "save" and self._state is WORK:
             self._stall(at_s, step)
-        elif part not in ("save", "over", "start") and self._state is STANDS:
+        elif part in RECOVERING and self._state is STANDS:
             self._stage(part, at_s)
 
     def _stall(self, at_s: float, step: float) -> None:

@@ -184,13 +184,14 @@ def in_types(event: dict[str, Any]) -> dict[str, Any] | None:
     if "event" not in given or "time_unix_nano" not in given:
         return None
     for name, value in given.items():
+        known: Any = value
         if isinstance(value, bool) or not isinstance(value, FIELDS[name]):
             return None
         if TYPES[name] == pa.string():
-            given[name] = str(value)
+            given[name] = str(known)
         elif TYPES[name] == pa.float64():
-            given[name] = float(value) if abs(value) <= LARGEST_STEP else None
-        elif abs(value) >= LARGEST_NS:
+            given[name] = float(known) if abs(known) <= LARGEST_STEP else None
+        elif abs(known) >= LARGEST_NS:
             return None
     return given
 

@@ -126,8 +126,8 @@ def attempt_events(path: Path, time_unit: str | None) -> Iterator[dict[str, Any]
         | {name: _texts(rows, name) for name in ("job", "node", "cause")}
     ).sort_values("start_h", kind="stable")
     for job in dict.fromkeys(_texts(rows, "job")):
-        before, mine = 0.0, read[read["job"] == job]
-        for attempt, row in enumerate(mine.itertuples()):
+        before, mine = 0.0, list[Any](read[read["job"] == job].itertuples())
+        for attempt, row in enumerate(mine):
             about = {"attempt": attempt, **({"job": job} if job else {})}
             first = {"time_unix_nano": round(row.start_h * NS_PER_H), **about}
             if attempt > 0:
@@ -199,12 +199,12 @@ def torch_events(path: Path, into: Collected) -> Iterator[dict[str, Any]]:
     attempt, died = -1, False
     for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), 1):
         found = STAMP.match(line)
-        said = found[2] if found else line
+        stamp, said = found.groups() if found else ("", line)
         saved, closing = CHECKPOINT.search(said), CLOSING.search(said)
         begins = list(AGENT_EVENT.finditer(said))
         if not (saved or closing or begins):
             continue
-        if not (saved or found):
+        if not (saved or stamp):
             raise TraceError.at(
                 Place(path, number),
                 "an event of torchrun without a time stamp before it, as "
@@ -214,7 +214,7 @@ def torch_events(path: Path, into: Collected) -> Iterator[dict[str, Any]]:
             if saved:
                 yield from _of_checkpoint(saved[0], saved[1])
                 continue
-            at_ns = pd.Timestamp(found[1].replace(",", ".")).as_unit("ns").value  # UTC, unless said
+            at_ns = pd.Timestamp(stamp.replace(",", ".")).as_unit("ns").value  # UTC, unless said
             agents = [(one[1], *_of_agent(said, one.start())) for one in begins]
         except NO_EVENT:
             into.left_out(path, number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -32,4 +33,5 @@ class Events:
 
 def _by_job(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     ordered = rows.sort_values("time_ns", kind="stable")
-    return dict(iter(ordered.groupby("job", observed=True, sort=False)))
+    groups: Any = ordered.groupby("job", observed=True, sort=False)
+    return dict(iter(groups))

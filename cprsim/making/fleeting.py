@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from cprsim.errors import ParameterError
 from cprsim.fleets.course import prepare
 from cprsim.fleets.deciding import decide, knees, unknown_of
 from cprsim.fleets.folder import FleetResult, load_fleet, write_fleet
-from cprsim.fleets.options import SHORT, OptionAxis, points_of, run_options, varied
+from cprsim.fleets.options import SHORT, Axes, points_of, run_options, varied
 from cprsim.fleets.population import table_of
 from cprsim.foreign import one_line
 from cprsim.making.watch import Watch
@@ -19,7 +19,7 @@ from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.identity import identity_of
 from cprsim.results.store import FOLDER, PointStore
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.sweep import values_along
+from cprsim.scenario.sweep import Values, values_along
 from cprsim.scenario.yaml_text import Plain
 from cprsim.workers import Workers
 
@@ -27,7 +27,7 @@ MOST_POINTS = 1_000
 EXAMPLE = "write KEY=LOW:HIGH:linN or KEY=A,B,C, for example --over spares=0:64:lin9"
 
 
-def said_axes(over: Sequence[str]) -> tuple[OptionAxis, ...]:
+def said_axes(over: Sequence[str]) -> dict[str, Values]:
     """What ``--over`` varies. Raises ParameterError for what is no axis."""
     pairs = []
     for axis in over:
@@ -38,21 +38,18 @@ def said_axes(over: Sequence[str]) -> tuple[OptionAxis, ...]:
     return axes_of(pairs, "--over")
 
 
-def axes_of(
-    pairs: Sequence[tuple[str, str | Sequence[Any]]], option: str
-) -> tuple[OptionAxis, ...]:
+def axes_of(pairs: Iterable[tuple[str, str | Sequence[Any]]], option: str) -> dict[str, Values]:
     """Axes of keys and their values, which an option named. Raises ParameterError for no axis."""
-    found: dict[str, OptionAxis] = {}
+    axes: dict[str, Values] = {}
     for name, written in pairs:
         key = SHORT.get(name, name)
-        if key in found:
+        if key in axes:
             raise ParameterError(f"{option} {one_line(name)}: is there twice")
         try:
-            found[key] = OptionAxis(key, values_along(written))
+            axes[key] = values_along(written)
         except ParameterError as error:
             text = one_line(str(written))
             raise ParameterError(f"{option} {one_line(name)}: {text} {error}") from None
-    axes = tuple(found.values())
     if (n := len(points_of(axes))) > MOST_POINTS:
         raise ParameterError(f"{option}: makes {n:,} points; at most {MOST_POINTS:,} are possible")
     return axes
@@ -61,7 +58,7 @@ def axes_of(
 def fleet_into(
     target: ResultTarget,
     loaded: LoadedScenario,
-    axes: Sequence[OptionAxis],
+    axes: Axes,
     workers: Workers,
     watch: Watch,
     *,
@@ -108,9 +105,7 @@ def fleet_into(
     return finished_or_make(target.folder, load_fleet, make, warn=watch.warn, alone=True)
 
 
-def _points(
-    loaded: LoadedScenario, axes: Sequence[OptionAxis], option: str
-) -> list[dict[str, Plain]]:
+def _points(loaded: LoadedScenario, axes: Axes, option: str) -> list[dict[str, Plain]]:
     """The scenario's own values first, then those of the axes. What is wrong is said here."""
     own, others = dict[str, Plain](), []
     for where in points_of(axes) if axes else []:
@@ -124,9 +119,9 @@ def _points(
     return [own, *others]
 
 
-def fleet_identity(loaded: LoadedScenario, axes: Sequence[OptionAxis]) -> Identity:
+def fleet_identity(loaded: LoadedScenario, axes: Axes) -> Identity:
     """What decides the result of a fleet. Raises ResultError where an input can't be read."""
-    over = "".join(f"# --over {one.key}: {list(one.values.written)}\n" for one in axes)
+    over = "".join(f"# --over {key}: {list(one.written)}\n" for key, one in axes.items())
     identity = identity_of(loaded, "fleet")
     inputs = dict(identity.inputs)
     table = None if loaded.scenario.fleet is None else loaded.scenario.fleet.table

@@ -7,7 +7,7 @@ from functools import partial
 
 from cprsim.fleets.cells import USEFUL
 from cprsim.fleets.folder import FleetResult
-from cprsim.fleets.options import Option
+from cprsim.fleets.options import FleetOption
 from cprsim.plots.axes import OVERHEAD_LABEL, words_of_key
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
@@ -30,7 +30,7 @@ def fleet_charts(result: FleetResult) -> dict[str, Chart]:
     return charts
 
 
-def shown_options(result: FleetResult) -> list[Option]:
+def shown_options(result: FleetResult) -> list[FleetOption]:
     """Those of the scenario's own values, and the best."""
     own = [one for one in result.options if one.where == result.options[0].where]
     best = result.option(result.decision.best)
@@ -54,9 +54,8 @@ def _bars(result: FleetResult) -> Chart:
     )
 
 
-def _parts(result: FleetResult, options: list[Option], names: tuple[str, ...]) -> Panel:
-    by_option = [one.cents if result.has_money else one.node_h for one in options]
-    scale = 100.0 if result.has_money else 1.0
+def _parts(result: FleetResult, options: list[FleetOption], names: tuple[str, ...]) -> Panel:
+    by_option, (scale, what) = [result.parts(one) for one in options], _unit(result)
     parts = dict.fromkeys(part for values in by_option for part in values if part != USEFUL)
     stacks = tuple(
         Series(
@@ -65,8 +64,14 @@ def _parts(result: FleetResult, options: list[Option], names: tuple[str, ...]) -
         for part in parts
         if any(values.get(part) for values in by_option)
     )
-    what = f"{result.currency or 'money'} per month" if result.has_money else "node-hours per month"
     return Panel("What is not useful work", "option", what, stacks)
+
+
+def _unit(result: FleetResult) -> tuple[float, str]:
+    """By what costs are divided to be shown, and their unit."""
+    if result.has_money:
+        return 100.0, f"{result.currency or 'money'} per month"
+    return 1.0, "node-hours per month"
 
 
 def _curve(result: FleetResult) -> Chart | None:
@@ -77,7 +82,7 @@ def _curve(result: FleetResult) -> Chart | None:
     values = result.axes[key]
     numbers = _numbers(values)
     held = {k: v[0] for k, v in result.axes.items() if k != key}
-    scale = 100.0 if result.has_money else 1.0
+    scale, what = _unit(result)
     cost, tail = [], []
     for strategy in dict.fromkeys(one.strategy for one in result.options):
         options = {
@@ -95,7 +100,6 @@ def _curve(result: FleetResult) -> Chart | None:
         cost.append(Series(strategy, x, tuple(one.cost / scale for _, one in pairs)))
         p90 = tuple(100 * one.statistics["p90"].mean for _, one in pairs)
         tail.append(Series(strategy, x, p90))
-    what = f"{result.currency or 'money'} per month" if result.has_money else "node-hours per month"
     others = ", ".join(f"{words_of_key(k)} {v}" for k, v in held.items())
     along = words_of_key(key)
     return Chart(

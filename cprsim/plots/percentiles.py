@@ -24,10 +24,11 @@ def percentiles_figure(overheads: Mapping[str, Percentiles], *, what: str) -> Fi
     """
     lines = tuple(
         Series(
-            name, floats(one.percent), *(floats(100 * x) for x in (one.value, one.low, one.high))
+            name, floats(one.percent), floats(100 * one.value), floats(100 * one.low),
+            floats(100 * one.high),
         )
         for name, one in overheads.items()
-    )
+    )  # fmt: skip
     at = [one.at(READ_AT).mean for one in overheads.values()]
     x_label = "percentile of the runs, % of runs that fare no worse"
     panel = Panel("", x_label, OVERHEAD_LABEL, lines, y_log=axis_top(at) < max(at))

@@ -31,6 +31,8 @@ MOST_PANELS = 3
 MOST_LINES = 7
 MOST_VECTORS = 2_000  # cells of a map, beyond which an SVG holds it as an image
 HALO: list[AbstractPathEffect] = [withStroke(linewidth=2.2, foreground="white")]
+SIZES = [digit * 10.0**decade for decade in range(-9, 9) for digit in (1, 2, 5)]
+FINEST = 0.001  # percentage points between lines
 COLOURS = "PuOr_r"  # both ends differ from the middle in grey too
 
 
@@ -120,8 +122,8 @@ def _panel(axes: Axes, grid: tuple[Floats, Floats, Floats], norm: AsinhNorm) -> 
 
 def _levels(finite: Floats) -> list[float]:
     """Round differences among those found, at most `MOST_LINES`."""
-    sizes = [digit * 10.0**decade for decade in range(-3, 4) for digit in (1, 2, 5)]
-    inside = [v for v in sorted([*sizes, *(-s for s in sizes)]) if finite.min() < v < finite.max()]
+    round_ones = [sign * size for size in SIZES if size >= FINEST for sign in (1, -1)]
+    inside = [level for level in round_ones if finite.min() < level < finite.max()]
     far = sorted(inside, key=abs)[-MOST_LINES:]
     return sorted(far) or [float(np.median(finite))]
 
@@ -129,8 +131,7 @@ def _levels(finite: Floats) -> list[float]:
 def _ticks(norm: AsinhNorm) -> list[float]:
     """Round values along the colours, those left out that would stand on each other near 0."""
     far = float(norm.vmax or 0.0)
-    sizes = [digit * 10.0**decade for decade in range(-9, 9) for digit in (1, 2, 5)]
-    positive = [size for size in sizes if far / 20 <= size <= far]
+    positive = [size for size in SIZES if far / 20 <= size <= far]
     return [*(-size for size in reversed(positive)), 0.0, *positive]
 
 

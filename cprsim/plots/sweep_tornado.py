@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
 
@@ -22,7 +21,7 @@ from cprsim.plots.sweep_axes import (
     subtitle,
     value_text,
 )
-from cprsim.sweeps.folder import AxisColumn, SweepResult
+from cprsim.sweeps.folder import SweepResult
 
 MOST_PANELS = 4
 BELOW: Any = {"facecolor": SERIES[5].colour, "hatch": "////", "edgecolor": "white", "linewidth": 0}
@@ -30,19 +29,7 @@ ABOVE: Any = {"facecolor": SERIES[1].colour, "edgecolor": "white", "linewidth": 
 BAR = 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class Swing:
-    """What one axis does to one strategy, in per cent of useful time or in money."""
-
-    label: str
-    low: float
-    low_at: str
-    high: float
-    high_at: str
-
-    @property
-    def width(self) -> float:
-        return self.high - self.low
+End = tuple[float, str]  # in per cent of useful time or in money; at which value of the axis
 
 
 def tornado_figure(result: SweepResult, height: Height = OVERHEAD_HEIGHT) -> Figure:
@@ -72,23 +59,19 @@ def tornado_figure(result: SweepResult, height: Height = OVERHEAD_HEIGHT) -> Fig
     return figure
 
 
-def _swings(result: SweepResult, of_strategy: pd.DataFrame, scale: float) -> list[Swing]:
-    """The axes along which jobs finish, the one that moves least first."""
-    swings = []
+def _swings(
+    result: SweepResult, of_strategy: pd.DataFrame, scale: float
+) -> list[tuple[str, End, End]]:
+    """Axes along which jobs finish, each with its ends; the one that moves least comes first."""
+    found = []
     for axis in result.axes:
         rows = of_strategy[(of_strategy["varied"] == axis.key) & of_strategy["mean"].notna()]
         if len(rows):
-            swings.append(_swing(axis, rows, scale))
-    return sorted(swings, key=lambda swing: (swing.width, swing.label))
-
-
-def _swing(axis: AxisColumn, rows: pd.DataFrame, scale: float) -> Swing:
-    mean = scale * rows["mean"].to_numpy(np.float64)
-    least, most = int(mean.argmin()), int(mean.argmax())
-    at = [value_text(value, axis) for value in rows[axis.column]]
-    return Swing(
-        fill(axis_words(axis), 20), float(mean[least]), at[least], float(mean[most]), at[most]
-    )
+            mean = scale * rows["mean"].to_numpy(np.float64)
+            at = [value_text(value, axis) for value in rows[axis.column]]
+            least, most = ((float(mean[i]), at[i]) for i in (mean.argmin(), mean.argmax()))
+            found.append((fill(axis_words(axis), 20), least, most))
+    return sorted(found, key=lambda one: (one[2][0] - one[1][0], one[0]))
 
 
 def _note(axes: Axes, x: float, place: int, text: str, side: int) -> None:
@@ -99,29 +82,23 @@ def _note(axes: Axes, x: float, place: int, text: str, side: int) -> None:
     )  # fmt: skip
 
 
-def _end(axes: Axes, place: int, ends: tuple[float, float], text: str, side: int) -> None:
-    """Say which value an end of the bar is; a stroke where it is inside the bar."""
-    value, end = ends
-    _note(axes, end, place, text, side)
-    if value != end:
-        axes.plot([value, value], [place - BAR / 2, place + BAR / 2], color=INK, lw=1.2)
-
-
-def _panel(axes: Axes, base: float, swings: list[Swing]) -> None:
-    for place, swing in enumerate(swings):
-        low, high = min(swing.low, base), max(swing.high, base)
+def _panel(axes: Axes, base: float, swings: list[tuple[str, End, End]]) -> None:
+    for place, (_, least, most) in enumerate(swings):
+        low, high = min(least[0], base), max(most[0], base)
         axes.barh(place, base - low, BAR, left=low, **BELOW)
         axes.barh(place, high - base, BAR, left=base, **ABOVE)
-        if swing.width > 0:
-            _end(axes, place, (swing.low, low), swing.low_at, -1)
-            _end(axes, place, (swing.high, high), swing.high_at, 1)
-        else:
+        if least[0] == most[0]:
             _note(axes, base, place, "no effect", 1)
+            continue
+        for (value, text), end, side in ((least, low, -1), (most, high, 1)):
+            _note(axes, end, place, text, side)
+            if value != end:
+                axes.plot([value, value], [place - BAR / 2, place + BAR / 2], color=INK, lw=1.2)
     axes.axvline(base, color=INK, lw=1.2)
-    axes.set_yticks(range(len(swings)), [swing.label for swing in swings])
+    axes.set_yticks(range(len(swings)), [label for label, *_ in swings])
     axes.tick_params(axis="y", length=0)
-    low = min([base, *(swing.low for swing in swings)])
-    high = max([base, *(swing.high for swing in swings)])
+    low = min([base, *(least for _, (least, _), _ in swings)])
+    high = max([base, *(most for *_, (most, _) in swings)])
     room = 0.22 * max(high - low, 1e-9)  # for the notes
     axes.set_xlim(low - room, high + room)
     axes.xaxis.grid(True)

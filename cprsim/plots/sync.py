@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
-from cprsim.sync.load_model import load_model
-from cprsim.sync.simulation import SpeedPoint
+from cprsim.sync.load_model import LoadModel, load_model
+from cprsim.sync.simulation import SpeedPoint, Throughput
 
 PER_SECOND = 3.6e6  # of thousands, for one per hour
 N_ON_LINE = 200  # points of the load model's line
@@ -19,25 +19,19 @@ N_ON_LINE = 200  # points of the load model's line
 
 def sync_figure(curves: Sequence[Sequence[SpeedPoint]], name: str) -> Figure:
     """Left examples per second, right the sync gap, a colour per algorithm."""
-    speed, gap = [], []
+    speed: list[Series] = []
+    gap: list[Series] = []
     for curve in curves:
         setting = curve[0].setting
         n = floats(point.setting.n_trainers for point in curve)
         counts = np.unique(np.linspace(1, max(n), N_ON_LINE).round().astype(int))
         model = [load_model(setting.with_trainers(int(x))) for x in counts]
-        simulated = [point.simulated for point in curve]
         fine = np.linspace(1, max(n), N_ON_LINE)
-        for panel, modelled, points in (
-            (
-                speed,
-                [one.samples_per_h / PER_SECOND for one in model],
-                [one.samples_per_h / PER_SECOND for one in simulated],
-            ),
-            (gap, [_finite(one.gap) for one in model], [_finite(one.gap) for one in simulated]),
-        ):
-            line = np.interp(fine, counts, modelled)
+        for panel, height in ((speed, _thousand_per_second), (gap, _gap)):
+            line = np.interp(fine, counts, [height(one) for one in model])
+            points = floats(height(point.simulated) for point in curve)
             panel.append(Series(setting.name, floats(fine), floats(line)))
-            panel.append(Series(setting.name, n, floats(points), kind="points"))
+            panel.append(Series(setting.name, n, points, kind="points"))
     panels = (
         Panel("Throughput", "trainers", "thousand examples per second", tuple(speed)),
         Panel(
@@ -48,5 +42,9 @@ def sync_figure(curves: Sequence[Sequence[SpeedPoint]], name: str) -> Figure:
     return chart_figure(Chart(f"Trainers in step: {name}", subtitle, panels))
 
 
-def _finite(gap: float) -> float:
-    return gap if 0 < gap < inf else nan
+def _thousand_per_second(one: LoadModel | Throughput) -> float:
+    return one.samples_per_h / PER_SECOND
+
+
+def _gap(one: LoadModel | Throughput) -> float:
+    return one.gap if 0 < one.gap < inf else nan

@@ -10,7 +10,7 @@ from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.fleets.cells import STATISTICS, USEFUL
 from cprsim.fleets.deciding import Knee
 from cprsim.fleets.folder import ABOUT, FleetResult
-from cprsim.fleets.options import Option
+from cprsim.fleets.options import FleetOption
 from cprsim.plots.chart import Chart
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.fleet import fleet_charts, shown_options
@@ -27,7 +27,7 @@ from cprsim.present.document import (
 )
 from cprsim.present.provenance import FOUND_AGAIN, origin, places
 from cprsim.present.sensitivity import sensitivity_sentences
-from cprsim.prices import shown
+from cprsim.prices import HOURS_PER_MONTH, shown
 from cprsim.results.manifest import read_manifest
 from cprsim.results.words import (
     count,
@@ -69,7 +69,7 @@ def fleet_blocks(result: FleetResult, *, found_again: bool = False) -> list[Bloc
         Words([what_costs(result)]),
         _costs(result),
         Words(energy(result)),
-        Words(knee_sentences(result)),
+        Words([knee_sentence(knee) for knee in result.knees]),
         Words(recommendation(result)),
         places(result.path, figures, FOUND_AGAIN if found_again else ""),
     ]
@@ -80,7 +80,7 @@ def document_of_fleet(result: FleetResult) -> Document:
     return Document(
         title=f"What failures cost a fleet: {result.name}",
         question=f"What should {result.n_jobs:,} jobs on one cluster do about failures?",
-        answer=[*recommendation(result), *knee_sentences(result)],
+        answer=[*recommendation(result), *map(knee_sentence, result.knees)],
         sections=[
             Section("What was simulated", [Words([heading(result)])]),
             Section("All options", [_options(result, MOST_ROWS)]),
@@ -121,7 +121,7 @@ def _options(result: FleetResult, most: int | None = None) -> Table:
     )
 
 
-def _statistics(one: Option) -> list[Cell]:
+def _statistics(one: FleetOption) -> list[Cell]:
     cells = [_statistic(name, one.statistics[name]) for name in STATISTICS]
     if one.finished:
         return cells
@@ -140,11 +140,11 @@ def _statistic(name: str, interval: Estimate) -> Cell:
     return Cell(text, brief(interval.mean))
 
 
-def _in_order(result: FleetResult) -> list[Option]:
+def _in_order(result: FleetResult) -> list[FleetOption]:
     """Strategy by strategy, along the axes; the scenario's own values first if no axis has them."""
     along = {key: list(values) for key, values in result.axes.items()}
 
-    def place(one: Option) -> tuple[int, ...]:
+    def place(one: FleetOption) -> tuple[int, ...]:
         return tuple(values.index(one.where[key]) if one.where else -1
                      for key, values in along.items())  # fmt: skip
 
@@ -161,26 +161,18 @@ def what_costs(result: FleetResult) -> str:
 
 def _cost_rows(result: FleetResult) -> list[tuple[str, ...]]:
     """The parts of the cost by option, their total, and that of a job."""
-    options = shown_options(result)
-    parts = dict.fromkeys(part for one in options for part in _parts(result, one))
-    rows = [
-        (part, *(_amount(result, _parts(result, one).get(part, 0)) for one in options))
-        for part in parts
-        if part == USEFUL or any(_parts(result, one).get(part) for one in options)
+    columns = [result.parts(one) for one in shown_options(result)]
+    totals = [sum(column.values()) for column in columns]
+    n_per_month = result.n_jobs * HOURS_PER_MONTH / result.window_h
+    amounts = {
+        part: [column.get(part, 0) for column in columns]
+        for part in dict.fromkeys(part for column in columns for part in column)
+        if part == USEFUL or any(column.get(part) for column in columns)
+    } | {"total": totals, "per job": [total / n_per_month for total in totals]}
+    return [
+        (part, *(shown(one, "") if result.has_money else f"{one:,.1f}" for one in values))
+        for part, values in amounts.items()
     ]
-    totals = [sum(_parts(result, one).values()) for one in options]
-    n_per_month = result.n_jobs * 730.5 / result.window_h
-    each = [_amount(result, total / n_per_month) for total in totals]
-    rows.append(("total", *(_amount(result, total) for total in totals)))
-    return [*rows, ("per job", *each)]
-
-
-def _parts(result: FleetResult, one: Option) -> dict[str, float]:
-    return dict(one.cents if result.has_money else one.node_h)
-
-
-def _amount(result: FleetResult, value: float) -> str:
-    return shown(value, "") if result.has_money else f"{value:,.1f}"
 
 
 def _costs(result: FleetResult) -> Table:
@@ -211,23 +203,20 @@ def heading(result: FleetResult) -> str:
 
 def energy(result: FleetResult) -> list[str]:
     """Energy and carbon of the options that are shown, per month."""
-    sentences = []
-    for one in shown_options(result):
-        if isnan(one.energy_kwh):
-            continue
-        carbon = "" if isnan(one.carbon_kg) else f", {significant(one.carbon_kg / 1000)} t of CO2"
-        sentences.append(
-            f"Energy, {one.name}: {significant(one.energy_kwh / 1000)} MWh{carbon} a month."
-        )
-    return sentences
+
+    def carbon(one: FleetOption) -> str:
+        known = not isnan(one.carbon_kg)
+        return f", {significant(one.carbon_kg / 1000)} t of CO2" if known else ""
+
+    return [
+        f"Energy, {one.name}: {significant(one.energy_kwh / 1000)} MWh{carbon(one)} a month."
+        for one in shown_options(result)
+        if not isnan(one.energy_kwh)
+    ]
 
 
-def knee_sentences(result: FleetResult) -> list[str]:
-    """How many spares are enough."""
-    return [_knee(result, knee) for knee in result.knees]
-
-
-def _knee(result: FleetResult, knee: Knee) -> str:
+def knee_sentence(knee: Knee) -> str:
+    """How many spares are enough for one strategy."""
     tried = " (the most that was tried: more may be cheaper yet)" if knee.at_end else ""
     waits = (
         "at none of these numbers does nobody wait"
@@ -265,11 +254,11 @@ def recommendation(result: FleetResult) -> list[str]:
     return [*sentences, *sensitivity_sentences(decision.sensitivity)]
 
 
-def _pls(one: Option) -> str:
+def _pls(one: FleetOption) -> str:
     return f"a job's PLS is {significant(100 * one.statistics['pls'].mean)} % on average"
 
 
-def _total(result: FleetResult, one: Option) -> str:
+def _total(result: FleetResult, one: FleetOption) -> str:
     if result.has_money:
         return shown(one.cost, result.currency or "")
     return f"{significant(one.cost)} node-hours"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -31,9 +31,6 @@ from cprsim.results.words import count, hours, suited, ten_thousandths, with_int
 from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.sweeps.folder import SweepResult
 from cprsim.sweeps.summary import Extreme, StrategySummary, summaries
-
-if TYPE_CHECKING:
-    pass
 
 MOST_ROWS = 200  # of the table of all points; the rest is in sweep.csv
 CAPTIONS = {

@@ -6,11 +6,11 @@ line and the engines need no change as long as its policy is expressible as `Rec
 
 from __future__ import annotations
 
-from cprsim.recovery import cpr, plain, priority
+from cprsim.recovery import cpr, plain
 from cprsim.recovery.strategy import INTERVAL_RULES, NEVER, Planning, Strategy
 
 STRATEGIES: dict[str, Strategy] = {
-    strategy.name: strategy for strategy in (*plain.STRATEGIES, cpr.STRATEGY, *priority.STRATEGIES)
+    strategy.name: strategy for strategy in (*plain.STRATEGIES, *cpr.STRATEGIES)
 }
 
 __all__ = ["INTERVAL_RULES", "NEVER", "STRATEGIES", "Planning", "Strategy"]

@@ -4,13 +4,18 @@ The decision is the paper's: compare the first-order overhead of partial recover
 with that of full recovery at Young's (Maeng et al. 2021). Both prices go into the policy, so that
 the choice can be shown and explained. Where the user names the interval and no target PLS, there is
 nothing to decide: recovery is partial, at that interval.
+
+With priority saving each interval is cut into sub-saves of the most urgent rows, at equal bytes.
+Which rows those are is what the four differ in: largest change (SCAR), most frequently used (MFU),
+used by sampled inputs (SSU), and round robin as the control. The simulator prices them alike.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
-from cprsim.records import Decision, OnFailure, RecoveryPolicy
+from cprsim.records import Decision, OnFailure, RecoveryPolicy, SubSaves
 from cprsim.recovery.giving_up import n_saves_due
 from cprsim.recovery.intervals import (
     expected_pls,
@@ -83,3 +88,31 @@ STRATEGY = Strategy(
     takes_target_pls=True,
     plan=plan,
 )
+
+TRACKERS = {
+    "scar": "the rows that changed most since their last save",
+    "mfu": "the rows used most often since their last save",
+    "ssu": "rows that a sub-sample of the inputs used",
+    "round-robin": "one part of the rows after the other (control)",
+}
+
+
+def _strategy(tracker: str) -> Strategy:
+    def urgent_first(name: str, job: Planning) -> RecoveryPolicy:
+        sub_saves = job.sub_saves or SubSaves(tracker)
+        policy = plan(name, replace(job, sub_saves=sub_saves))
+        if policy.on_failure is not OnFailure.RELOAD:
+            return policy  # full recovery needs whole saves
+        return replace(policy, sub_saves=sub_saves)
+
+    return Strategy(
+        name=f"cpr-{tracker}",
+        summary=f"CPR that saves first {TRACKERS[tracker]}",
+        default_interval=DEFAULT_INTERVAL,
+        takes_target_pls=True,
+        plan=urgent_first,
+        takes_sub_saves=True,
+    )
+
+
+STRATEGIES = (STRATEGY, *(_strategy(tracker) for tracker in TRACKERS))

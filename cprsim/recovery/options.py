@@ -7,19 +7,9 @@ from dataclasses import field, make_dataclass
 from typing import Any, Literal, NamedTuple
 
 Kind = Literal[
-    "time",
-    "size",
-    "bandwidth",
-    "count",
-    "share",
-    "number",
-    "table",
-    "stalls",
-    "times",
-    "growth",
-    "word",
-    "records",
-]
+    "time", "size", "bandwidth", "count", "share", "number", "table", "times", "growth",
+    "word", "records",
+]  # fmt: skip
 
 
 class Option(NamedTuple):
@@ -86,7 +76,6 @@ TYPES: dict[str, Any] = {
     "growth": float | str,
     "word": str,
     "table": tuple[float, ...] | None,
-    "stalls": tuple[float, ...] | None,
     "times": tuple[float, ...] | None,
 }  # of values; else a number
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import ceil, comb
+from math import ceil, comb, inf, isfinite, sqrt
 from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
-from cprsim.recovery.elastic_table import until_it_grows
 from cprsim.recovery.intervals import young_h
+from cprsim.recovery.legal import MOST_UNITS
 from cprsim.recovery.policy import (
+    GROWTH_H,
     OWN,
     Capture,
+    Elastic,
     Groups,
     Level,
     Medium,
@@ -191,6 +193,47 @@ def nth_that_fits(behind_h: float, every_h: float) -> int:
     return max(1, ceil(behind_h / every_h - ROUNDING))
 
 
+def elastic_of(
+    facts: JobFacts, throughput: Sequence[float] | None, unit_nodes: int, wanted_by: str
+) -> Elastic:
+    """How fast a job works without some units of the role whose state is saved."""
+    if unit_nodes < 1 or facts.n_nodes % unit_nodes:
+        raise ParameterError(
+            f"{wanted_by}: units of {unit_nodes} nodes do not divide the {facts.n_nodes} nodes of "
+            f"`{facts.role}`"
+        )
+    n_units = facts.n_nodes // unit_nodes
+    if throughput is None:
+        n_known = min(n_units + 1, MOST_UNITS)
+        return Elastic(facts.role, tuple(1.0 - d / n_units for d in range(n_known)), unit_nodes)
+    _check(throughput, n_units, wanted_by)
+    return Elastic(facts.role, tuple(here / throughput[0] for here in throughput), unit_nodes)
+
+
+def _check(throughput: Sequence[float], n_units: int, wanted_by: str) -> None:
+    if not 1 <= len(throughput) <= min(n_units + 1, MOST_UNITS):
+        raise ParameterError(
+            f"{wanted_by}: `throughput` has {len(throughput)} numbers; give one for all "
+            f"{n_units} units, one for a unit fewer and so on, at most {n_units + 1}"
+        )
+    if not throughput[0] > 0.0 or any(not isfinite(here) or here < 0.0 for here in throughput):
+        raise ParameterError(
+            f"{wanted_by}: `throughput` must be positive with all units and never negative"
+        )
+    for fewer, here in enumerate(throughput):
+        if here > throughput[0]:
+            raise ParameterError(
+                f"{wanted_by}: `throughput` is {here} without {fewer} units and {throughput[0]} "
+                "with all: begin with the number for all units"
+            )
+
+
+def until_it_grows(when: float | str) -> tuple[Stage, ...]:
+    """What slots whose nodes are back wait for."""
+    grows_h = GROWTH_H[when] if isinstance(when, str) else when
+    return (Stage(StageKind.WAIT, blocks=False, grows_h=grows_h),) if grows_h else ()
+
+
 def nearest_failures_per_h(facts: JobFacts, tiers: Sequence[Tier]) -> list[float]:
     """Rate of the failures for which each tier is the nearest that survives [1/h]."""
     rates = [0.0] * len(tiers)
@@ -213,6 +256,21 @@ def outlives(tier: Tier, scope: Scope) -> bool:
     if scope.reach is Reach.ALL or tier.placement == OWN:
         return False
     return scope.reach < Reach.RACK or isinstance(tier.placement, Groups)
+
+
+def interval_of_level_h(
+    facts: JobFacts, rate: float, stall_h: float, behind_h: float, wanted_by: str, tier: str
+) -> float:
+    """``sqrt(2 s/lambda)``, no shorter than a save is written; as long as the job for no save [h].
+
+    `rate` is of the failures for which the level is the nearest that survives.
+    """
+    every_h = sqrt(2.0 * stall_h / rate) if rate > 0.0 else inf
+    if every_h == 0.0:
+        raise ParameterError(
+            f"saves of {wanted_by} to `{tier}` stall nobody: give `every` as a time"
+        )
+    return min(facts.useful_h, max(every_h, behind_h))
 
 
 def p_another_is_down(facts: JobFacts, tier: Tier) -> float:

@@ -19,8 +19,6 @@ from math import inf
 
 from cprsim.records import Duration, Reliability, Storage
 
-# --------------------------------------------------------------------------- what fails
-
 
 class Reach(IntEnum):
     """What a failure kills, from the smallest on."""
@@ -48,9 +46,6 @@ class Scope:
         if self.needs_node:
             return Level.DISK
         return Level.HOST if self.reach >= Reach.NODE else Level.DEVICE
-
-
-# --------------------------------------------------------------------------- where copies lie
 
 
 class Level(IntEnum):
@@ -132,9 +127,6 @@ class Tier:
     p_corrupt: float = 0.0  # that a committed content turns out useless when it is loaded
 
 
-# --------------------------------------------------------------------------- saves
-
-
 class WhenBusy(StrEnum):
     """What becomes of a save that is due while as many as may be are in flight."""
 
@@ -157,9 +149,6 @@ class Capture:
     parts: int = 1  # saves that make one content: the last of them completes it
     p_fail: float = 0.0  # that it comes to nothing, noticed when it would commit
     on_notice: bool = False  # saves when a failure is announced, and then alone
-
-
-# --------------------------------------------------------------------------- failures
 
 
 class Reverts(StrEnum):
@@ -246,9 +235,6 @@ class Rule:
     def stops_nothing(self) -> bool:
         """Whether the job does not notice: nobody goes back and no stage blocks."""
         return self.reverts is Reverts.NOBODY and not any(stage.blocks for stage in self.stages)
-
-
-# --------------------------------------------------------------------------- all the time
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,17 +195,18 @@ class System:
     @property
     def assumptions(self) -> str:
         """What is assumed of it, in sentences: its own, else its module's paragraph on it."""
-        return self.assumed or _paragraph(self.plan.__module__, "Assumptions:")
+        return self.assumed or self._paragraph("Assumptions")
 
     @property
     def not_modelled(self) -> str:
         """What of its mechanism is not in the records: its module's paragraph on it."""
-        return _paragraph(self.plan.__module__, "Not modelled:")
+        return self._paragraph("Not modelled")
 
-
-def _paragraph(module: str, heading: str) -> str:
-    """A paragraph of a module's docstring, without its heading; empty where it has none."""
-    for paragraph in (getdoc(import_module(module)) or "").split("\n\n"):
-        if paragraph.startswith(heading):
-            return " ".join(paragraph.removeprefix(heading).split())
-    return ""
+    def _paragraph(self, kind: str) -> str:
+        """The paragraph of its module's docstring that begins so, or with `kind of` its name."""
+        for paragraph in (getdoc(import_module(self.plan.__module__)) or "").split("\n\n"):
+            heading, _, text = " ".join(paragraph.split()).partition(": ")
+            names = heading.removeprefix(f"{kind} of ").split(", ")
+            if heading == kind or (heading.startswith(kind) and self.name in names):
+                return text
+        return ""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from math import inf
 from pathlib import Path
@@ -113,20 +112,13 @@ class Supervisor:
 
         Ctrl-C ends all processes first, and is KeyboardInterrupt then.
         """
-        ran = asyncio.run(self._until_interrupted())
-        if ran is None:
-            raise KeyboardInterrupt
-        return ran
-
-    async def _until_interrupted(self) -> FinishedRun | None:
-        running = asyncio.create_task(self._run())
-        with _interrupts_cancel(running) as interrupted:
-            try:
-                return await running
-            except asyncio.CancelledError:
-                if interrupted.is_set():
-                    return None
-                raise
+        before = signal.getsignal(signal.SIGINT)
+        if callable(before):
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio cancels the run
+        try:
+            return asyncio.run(self._run())
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     async def _run(self) -> FinishedRun:
         self._interrupt = asyncio.Event()
@@ -692,28 +684,6 @@ class Supervisor:
         if any(one.tobytes() != dense.tobytes() for one, _ in others):
             raise RunError("trainers in step ended with different layers")
         return State(table, row_state, dense, dense_state)
-
-
-@contextmanager
-def _interrupts_cancel(task: asyncio.Task[Any]) -> Iterator[asyncio.Event]:
-    """Within the block Ctrl-C cancels the task, once, unless the program ignores interrupts."""
-    interrupted, before = asyncio.Event(), signal.getsignal(signal.SIGINT)
-    loop = asyncio.get_running_loop()
-
-    def interrupt() -> None:
-        if not interrupted.is_set():
-            interrupted.set()
-            task.cancel()
-
-    heeds = callable(before)
-    if heeds:
-        loop.add_signal_handler(signal.SIGINT, interrupt)
-    try:
-        yield interrupted
-    finally:
-        if heeds:
-            loop.remove_signal_handler(signal.SIGINT)
-            signal.signal(signal.SIGINT, before)
 
 
 async def _answer_of(

@@ -212,7 +212,7 @@ def gemini_survives(work: Work) -> Estimates:
 def p_groups_survive(n: int, m: int, k: int) -> float:
     """Probability that k random machines of n hold no group of m whole: inclusion and exclusion."""
     terms = ((-1) ** j * comb(n // m, j) * comb(n - j * m, k - j * m) for j in range(k // m + 1))
-    return sum(terms) / comb(n, k)
+    return float(sum(terms) / comb(n, k))
 
 
 def _memory_survives(place: str, n: int, k: int, n_drawn: int) -> StudyEstimate:
@@ -426,7 +426,7 @@ def spare(work: Work) -> Estimates:
 
 def mu(n_groups: int, copies: int) -> float:
     """Mean number of failures until a shard is lost (SPARe, recalled): a limit of many groups."""
-    return gamma(1.0 / copies) / copies * n_groups ** (1.0 - 1.0 / copies)
+    return float(gamma(1.0 / copies) / copies * n_groups ** (1.0 - 1.0 / copies))
 
 
 def _distinct(rng: np.random.Generator, rows: int, below: int, each: int) -> Ints:

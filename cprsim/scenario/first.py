@@ -70,6 +70,17 @@ RACKS = """\
   rack: 8  # assumed; neighbouring nodes that one failure may take, a count
   # spares: 4  # absent: a replacement is always free; a count
 """
+OF_JOB = """\
+failures:  # {mark}; mean time between failures of the job, a time
+{source}  kind: job
+  {lifetime}
+  role: any  # assumed; each failure strikes one of the nodes, all alike
+"""
+OF_NODES = """\
+failures:  # {mark}; mean time between failures of one node, a time
+{source}  kind: node
+  roles:
+{clocks}"""
 SCOPES = """
 scopes:  # what a failure takes, with its share: by publications, for you to correct
   - {name: process, share: 0.15, reach: process}    # derived: Llama 3, software and NCCL, 63 of 419
@@ -246,7 +257,8 @@ def first_scenario(known: Known, name: str) -> str:
         RECOMMENDER: "A recommendation model on trainers and embedding servers",
         LLM: "A language model on workers that each hold a part of its state",
     }
-    filled = (HEAD + CLUSTER[kind] + RACKS + "\n{failures}" + REST).format(
+    failures = f"{known.fitted.rstrip()}\n" if known.fitted else _aligned(_failures(known))
+    filled = (HEAD + CLUSTER[kind] + RACKS + "\n{{failures}}" + REST).format(
         name=name,
         job=job[kind],
         useful=TIME.format(useful_h(known)),
@@ -257,7 +269,6 @@ def first_scenario(known: Known, name: str) -> str:
         of_gpus=f" of {known.gpus} GPUs" if known.gpus else "",
         node_state=_rounded(SIZE, state / servers),
         state_mark=f"{GIVEN if known.state_bytes else ASSUMED}: {_rounded(SIZE, state)} in all",
-        failures="{failures}\n",
         storage=_gbit_per_s(storage or state / (known.save_h or SAVE_H)),
         storage_mark=GIVEN if storage else f"{ASSUMED}, from the time of a save",
         save=save,
@@ -267,7 +278,7 @@ def first_scenario(known: Known, name: str) -> str:
         strategies=PARTIAL if kind == RECOMMENDER else several,
     )
     scopes = SCOPES if known.n_nodes > 1 else ""
-    return _aligned(filled).replace("{failures}\n", _failures(known) + scopes)
+    return _aligned(filled).replace("{failures}", failures + scopes)
 
 
 def n_assumed(text: str) -> int:
@@ -288,28 +299,21 @@ def useful_h(known: Known) -> float:
 
 
 def _failures(known: Known) -> str:
-    """The section `failures`: what was fitted, a rate that was given, or that of others."""
-    if known.fitted:
-        return f"{known.fitted.rstrip()}\n"
-    source, mark, per_node = "", f"{GIVEN}; the family is {ASSUMED}", known.per_node
+    """A rate that was given, or that of others."""
+    mark, source, per_node = f"{GIVEN}; the family is {ASSUMED}", "", known.per_node
     if known.mtbf_h is not None:
-        lifetime = {"family": "exponential", "mtbf": TIME.format(known.mtbf_h)}
+        lifetime = ["family: exponential", f"mtbf: {TIME.format(known.mtbf_h)}"]
     else:
         rate, mark = preset(INSTEAD[known.kind]), ASSUMED
         source = f"  # of `cprsim presets`: {rate.name} ({rate.mark}; {rate.source})\n"
-        lifetime = {"family": rate.family, "mtbf": f"{rate.mean_h:.6g} h"}
-        lifetime |= {} if rate.shape is None else {"shape": f"{rate.shape:g}"}
+        lifetime = [f"family: {rate.family}", f"mtbf: {rate.mean_h:.6g} h"]
+        lifetime += [] if rate.shape is None else [f"shape: {rate.shape:g}"]
         per_node = rate.of == "node"
-    lines = [f"{key}: {value}" for key, value in lifetime.items()]
-    if not per_node:
-        head = f"failures:  # {mark}; mean time between failures of the job, a time\n"
-        role = "  role: any  # assumed; each failure strikes one of the nodes, all alike\n"
-        clock = "".join(f"  {line}\n" for line in ("kind: job", *lines))
-        return _aligned(head) + source + clock + _aligned(role)
-    head = f"failures:  # {mark}; mean time between failures of one node, a time\n"
     roles = {WORKER if known.kind == LLM else EMB_PS: known.servers, "trainer": known.trainers}
-    clocks = [f"    {role}: {{{', '.join(lines)}}}\n" for role, n_nodes in roles.items() if n_nodes]
-    return _aligned(head) + source + "  kind: node\n  roles:\n" + "".join(clocks)
+    clocks = [f"    {role}: {{{', '.join(lifetime)}}}\n" for role, n in roles.items() if n]
+    return (OF_NODES if per_node else OF_JOB).format(
+        mark=mark, source=source, clocks="".join(clocks), lifetime="\n  ".join(lifetime)
+    )
 
 
 def _rounded(dimension: Any, value: float) -> str:

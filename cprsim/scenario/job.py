@@ -14,7 +14,7 @@ StepTime = Annotated[float, Quantity(TIME, "1 us", "100 h", "10 s")]
 Throughput = Annotated[float, Quantity(THROUGHPUT, "0.001 samples/s", "1e15 samples/s")]
 Precision = Annotated[float, Quantity(SHARE, "0.01 %", "50 %")]
 REPLICATIONS = 1000
-EngineName = Literal["auto", "simpy", "fast"]
+EngineName = Literal["auto", "simpy"]
 
 
 class Job(Model):
@@ -96,10 +96,9 @@ class Simulation(Model):
     )
     engine: EngineName = Field(
         "auto",
-        description="What runs the replications: fast, in arrays, an error where it does not "
-        "apply (with `sync`, trainers replaced while the others go on; finite spares under a "
-        "strategy that saves rows first or whose loads share a bandwidth); simpy, event by event; "
-        "auto, fast where it applies. The numbers are the same up to rounding.",
+        description="What runs the replications: auto, the compiled loop, and SimPy where loads "
+        "that share a bandwidth overlap; simpy, event by event. The numbers are the same up to "
+        "rounding.",
     )
 
     @model_validator(mode="before")

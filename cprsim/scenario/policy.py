@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BeforeValidator, Discriminator, Tag, create_model
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Tag, create_model
 from pydantic import Field as SchemaField
 
 from cprsim.records import Duration, OverLink
@@ -47,31 +47,37 @@ BY_DEFAULT = {  # where a record has no default
 }
 
 
+def _written_as(value: Any) -> str:
+    return "as:rule" if value in (YOUNG, *GROWTH_H) else "as:time"
+
+
+def _hours(value: float | str) -> float:
+    """A time, or what stands for a rule."""
+    return value if isinstance(value, float) else {YOUNG: written.YOUNG_H, **GROWTH_H}[value]
+
+
 Cost = Annotated[
     Annotated[FixedTime, Tag("as:time")]
     | Annotated[DurationSpec, Tag("as:distribution")]
     | Annotated[OverLink, Tag("as:link")],
     Discriminator(link_or_duration),
+    AfterValidator(lambda cost: cost if isinstance(cost, OverLink) else duration_of(cost)),
 ]
-
-
-def _written_as(value: Any) -> str:
-    return "as:rule" if value in (YOUNG, *GROWTH_H) else "as:time"
-
-
 Every = Annotated[
     Annotated[EVERY_H, Tag("as:time")] | Annotated[Literal["young"], Tag("as:rule")],
     Discriminator(_written_as),
+    AfterValidator(_hours),
 ]
 Growth = Annotated[
     Annotated[TIME_H, Tag("as:time")] | Annotated[Literal["at once", "next loss"], Tag("as:rule")],
     Discriminator(_written_as),
+    AfterValidator(_hours),
 ]
 
 
 @cache
 def section_of(record: type[Any]) -> Any:
-    """The section in which a record is written, as a type for pydantic.
+    """The section in which a record is written, as a type for pydantic that makes the record.
 
     Parameters
     ----------
@@ -85,9 +91,11 @@ def section_of(record: type[Any]) -> Any:
         for one in fields(record)
     }
     model = create_model(record.__name__, __base__=Model, __doc__=record.__doc__, **entries)
+    made = AfterValidator(partial(record_of, record))
     if record is Stage:
-        return Annotated[model, BeforeValidator(_kind_alone, json_schema_input_type=model | str)]
-    return model
+        alone = BeforeValidator(_kind_alone, json_schema_input_type=model | str)
+        return Annotated[model, made, alone]
+    return Annotated[model, made]
 
 
 def _kind_alone(stage: Any) -> Any:
@@ -123,39 +131,29 @@ def _plain_type(name: str, kind: Any) -> Any:
     if is_dataclass(kind):
         return section_of(kind)  # type: ignore[arg-type]
     if issubclass(kind, Enum):
-        return Literal[tuple(member.value for member in kind)]
+        return Annotated[Literal[tuple(member.value for member in kind)], AfterValidator(kind)]
     if kind is float:
         return TIME_H if name.endswith("_h") else Annotated[float, SchemaField(strict=True)]
     return NAME if kind is str else Annotated[kind, SchemaField(strict=True)]
 
 
-class _GroupsSection(Model):
-    """Slots in groups that stand in for each other."""
-
-    groups: Any
-
-    @property
-    def record(self) -> Groups:
-        found: Groups = record_of(Groups, self.groups)
-        return found
-
-
 def _placement_written_as(value: Any) -> str:
     if isinstance(value, Ring) or (isinstance(value, dict) and "ring" in value):
         return "as:ring"
-    return "as:groups" if isinstance(value, dict | _GroupsSection) else "as:word"
+    return "as:groups" if isinstance(value, dict | Model) else "as:word"
 
 
 @cache
 def _placement_section() -> Any:
     """``outside``, ``own``, ``{ring: 2}`` or ``{groups: {...}}``, whose keys are its record's."""
-    groups = create_model(
-        "GroupsSection", __base__=_GroupsSection, groups=(section_of(Groups), SchemaField())
+    groups: Any = create_model(
+        "GroupsSection", __base__=Model, groups=(section_of(Groups), SchemaField())
     )
+    words = {"outside": Outside(), "own": OWN}
     return Annotated[
-        Annotated[Literal["outside", "own"], Tag("as:word")]
+        Annotated[Literal["outside", "own"], AfterValidator(words.get), Tag("as:word")]
         | Annotated[Ring, Tag("as:ring")]
-        | Annotated[groups, Tag("as:groups")],
+        | Annotated[groups, AfterValidator(lambda made: made.groups), Tag("as:groups")],
         Discriminator(_placement_written_as),
     ]
 
@@ -167,39 +165,8 @@ def _members(hint: Any) -> tuple[Any, ...]:
     return (hint,)
 
 
-# --------------------------------------------------------------------------- back to records
-
-
 def record_of(record: type[Any], section: Any) -> Any:
     """The record that a section writes, what is absent by the record's own defaults."""
-    hints = get_type_hints(record)
-    given = {
-        one.name: _value(hints[one.name], value)
-        for one in fields(record)
-        if (value := getattr(section, f"{one.name}_")) is not None
-    }
+    given = {one.name: getattr(section, f"{one.name}_") for one in fields(record)}
     absent = {name: value for (of, name), value in BY_DEFAULT.items() if of is record}
-    return record(**absent | given)
-
-
-def _value(hint: Any, written_as: Any) -> Any:
-    """What stands in a record for a value of a section."""
-    if is_dataclass(written_as):
-        return written_as
-    if isinstance(written_as, _GroupsSection):
-        return written_as.record
-    kinds = _members(hint)
-    if Duration in kinds:
-        return duration_of(written_as)
-    if written_as in WORDS and set(_members(Placement)) <= set(kinds):
-        return WORDS[written_as]
-    if isinstance(written_as, tuple):
-        return tuple(_value(get_args(kinds[0])[0], one) for one in written_as)
-    if is_dataclass(kinds[0]):
-        return record_of(kinds[0], written_as)  # type: ignore[arg-type]
-    if float in kinds and isinstance(written_as, str):
-        return written.YOUNG_H if written_as == YOUNG else GROWTH_H[written_as]
-    return kinds[0](written_as) if issubclass(kinds[0], Enum) else written_as
-
-
-WORDS = {"outside": Outside(), "own": OWN}
+    return record(**absent | {name: value for name, value in given.items() if value is not None})

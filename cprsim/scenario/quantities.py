@@ -59,7 +59,7 @@ class Model(BaseModel):
 
 def _error(title: str, found: Iterable[tuple[tuple[int | str, ...], str, Any]]) -> ValidationError:
     lines = [
-        InitErrorDetails(type=PydanticCustomError(EXPLAINED, message), loc=loc, input=value)  # type: ignore[arg-type]
+        InitErrorDetails(type=PydanticCustomError(EXPLAINED, message), loc=loc, input=value)
         for loc, message, value in found
     ]
     return ValidationError.from_exception_data(title, lines)

@@ -16,30 +16,19 @@ from cprsim.units import IN_STEPS, TIME
 
 
 def with_times(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The data with times in place of steps; as it is without any, or without `job.step`."""
-    step_h = _step_h(data.get("job"))
-    if step_h is None or not any(True for _ in _written_in_steps(data)):
-        return data
-    made = deepcopy(dict(data))
-    for section, key, number in _written_in_steps(made):
-        section[key] = f"{number * step_h!r} h"
-    return made
-
-
-def _step_h(job: object) -> float | None:
+    """The data with times in place of steps; as it is without `job.step`."""
+    job = data.get("job")
     step = job.get("step") if isinstance(job, Mapping) else None
     try:
-        return TIME.parse(step) if isinstance(step, str) else None
+        step_h = TIME.parse(str(step))
     except ParameterError:
-        return None  # what is wrong with it is told by the schema
-
-
-def _written_in_steps(data: Mapping[str, Any]) -> Iterator[tuple[Any, str, float]]:
-    """Sections, keys in them, and how many steps stand there."""
-    for section, key in _intervals(data.get("recovery")):
+        return data  # what is wrong with it is told by the schema
+    made = deepcopy(dict(data))
+    for section, key in _intervals(made.get("recovery")):
         value = section.get(key) if isinstance(section, dict) else None
         if isinstance(value, str) and (match := re.fullmatch(IN_STEPS, value)):
-            yield section, key, float(match[1])
+            section[key] = f"{float(match[1]) * step_h!r} h"
+    return made
 
 
 def _intervals(entries: object) -> Iterator[tuple[Any, str]]:

@@ -28,7 +28,6 @@ _TYPES: dict[str, Any] = {
     "share": Annotated[float, SchemaField(strict=True, ge=0, le=1)],
     "number": Annotated[float, SchemaField(strict=True)],
     "table": Annotated[tuple[float, ...], SchemaField(min_length=1, max_length=4096)],
-    "stalls": _TIMES,
     "times": _TIMES,
     "growth": Growth,
     "word": Annotated[str, SchemaField(strict=True, max_length=60)],

@@ -5,6 +5,6 @@ numbers_of      the same in plain numbers and arrays                            
 transitions     what survives, which rule is taken, when the next save is due
 ScopedBlock     the failures of a block of replications, with what each kills    (strikes.py)
 run_block       many replications, by whichever engine takes each                (blocks.py):
-compiled, side by side in the common case and else one after the other           (fast/)
+compiled, or few of them interpreted                                             (fast/)
 event by event by SimPy, which also writes their logs                            (events/)
 """

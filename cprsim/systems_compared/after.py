@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from math import inf
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from cprsim.codec import Endless, FieldMark, Key, Null
 from cprsim.failures.distributions import Constant
@@ -188,24 +188,11 @@ def strikes_of(cluster: Cluster, scopes: Iterable[Scope], rack: int | None) -> I
 # --------------------------------------------------------------------------- the listing
 
 
-GOES_BACK_TO = {
-    LossKind.NOTHING: "goes on",
-    LossKind.STEP: "step",
-    LossKind.SHARDS: "stale",
-    LossKind.REPLAY: "replay",
-    LossKind.START: "start",
-}
-SAVES_LIE = {
-    Medium.DEVICE: "memory",
-    Medium.HOST: "memory",
-    Medium.SSD: "disk",
-    Medium.PMEM: "disk",
-    Medium.REMOTE: "remote",
-}
+GOES_BACK_TO = ("goes on", "step", "stale", "replay", "", "start")  # by `LossKind`
+SAVES_LIE = ("memory", "memory", "disk", "remote")  # by `Level`
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """One failure."""
 
     words: str
@@ -244,7 +231,7 @@ def case_met(
 
 def goes_back_to(policy: Policy, fate: Fate) -> str:
     """What a fate takes a job back to, in a word."""
-    return GOES_BACK_TO.get(fate.kind) or SAVES_LIE[policy.tier(fate.tier).medium]
+    return GOES_BACK_TO[fate.kind] or SAVES_LIE[policy.tier(fate.tier).medium.level]
 
 
 def needs(policy: Policy, cluster: Cluster, role: str) -> tuple[str, ...]:

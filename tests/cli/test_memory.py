@@ -22,13 +22,10 @@ from cprsim.experiments.assemble import assemble
 from cprsim.cli import main
 from cprsim.making import running
 from cprsim.scenario import load_scenario
-from cprsim.simulate import blocks
 import cprsim.plots.save, cprsim.present.run
 
 # machine code is what the program is made of: where it finds no room, LLVM ends the process
-experiment, params_of = assemble(load_scenario(sys.argv[2])), blocks.params_of
-for blocks.params_of in (lambda _: None, params_of):
-    pipeline.compile_engine(experiment)
+pipeline.compile_engine(assemble(load_scenario(sys.argv[2])), 1e9)
 cprsim.plots.save.save_figures = lambda *_, **__: []
 pages = int(open("/proc/self/statm").read().split()[0])
 room = pages * os.sysconf("SC_PAGE_SIZE") + 100_000_000

@@ -18,7 +18,6 @@ from tests.closed_forms.overhead import (
     restart_wall_h,
 )
 from tests.closed_forms.systems import (
-    break_even_save_h,
     content_age_h,
     corrupt_saves_loss_h,
     elastic_wall_h,
@@ -26,12 +25,10 @@ from tests.closed_forms.systems import (
     optimal_tier_intervals_h,
     p_groups_survive,
     p_ring_survives,
-    periodic_overhead_fraction,
     tier_overhead_fraction,
 )
 
 __all__ = [
-    "break_even_save_h",
     "content_age_h",
     "corrupt_saves_loss_h",
     "elastic_wall_h",
@@ -47,7 +44,6 @@ __all__ = [
     "partial_progress_h",
     "partial_uptime_h",
     "partial_wall_h",
-    "periodic_overhead_fraction",
     "restart_uptime_h",
     "restart_wall_h",
     "tier_overhead_fraction",

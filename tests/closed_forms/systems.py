@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import comb, expm1, inf, sqrt
+from math import comb, expm1, inf
 
 import numpy as np
 
@@ -53,19 +53,6 @@ def erasure_coded_overhead_fraction(
     (published).
     """
     return tax + failures_per_h * (stalled_h + rebuild_h * (1.0 - speed))
-
-
-def periodic_overhead_fraction(failures_per_h: float, save_h: float, recovery_h: float) -> float:
-    """Overhead at Young's interval: ``sqrt(2 s lambda) + lambda R``."""
-    return sqrt(2.0 * save_h * failures_per_h) + failures_per_h * recovery_h
-
-
-def break_even_save_h(failures_per_h: float, just_in_time_h: float, recovery_h: float) -> float:
-    """Stall of a save above which saving after the failure costs less: ``lambda (J - R)^2/2`` [h].
-
-    J is all that a failure costs a system that saves after it.
-    """
-    return failures_per_h * max(0.0, just_in_time_h - recovery_h) ** 2 / 2.0
 
 
 def optimal_tier_intervals_h(saves_h: Sequence[float], failures_per_h: Sequence[float]) -> Floats:

@@ -87,73 +87,38 @@ def test_replications_go_on_over_the_end_of_a_block(make: Make) -> None:
     assert alone.wall_h[0] == pytest.approx(whole.wall_h[4003], rel=1e-9)
 
 
-ENGINE_OVERRIDES = {
-    "fixed replications": "simulation={{seed: 5, replications: 300, engine: {}}}",
-    "a precision": "simulation={{seed: 5, precision: 4 %, at_most: 1500, engine: {}}}",
-    "more than are run at once": "simulation={{seed: 5, replications: 4100, engine: {}}}",
-    "one never finishes": "simulation={{seed: 5, replications: 30, engine: {}}}",
-}
+MFU = "recovery=[{strategy: cpr-mfu, target_pls: 0.1}]"
+ON_BOTH = {
+    "fixed replications": ("simulation={seed: 5, replications: 300}",),
+    "a precision": ("simulation={seed: 5, precision: 4 %, at_most: 1500}",),
+    "more than are run at once": (
+        "simulation={seed: 5, replications: 4100}", "job.useful=3 h",
+    ),
+    "one never finishes": (
+        "simulation={seed: 5, replications: 30}", "failures.mtbf=12 min", "job.useful=4 h",
+    ),
+    "priority saving": (MFU,),
+    "priority saving, finite spares and shared loads": (
+        "cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 2 h, shard_size: 50 GB}",
+        "storage={bandwidth: 1 Gbit/s}", "costs.load=transfer", MFU,
+    ),
+    "finite spares": ("cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 20 h}",),
+}  # fmt: skip
+SLOW = list(ON_BOTH)[:4]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("what", ENGINE_OVERRIDES)
+@pytest.mark.parametrize(
+    "what", [pytest.param(one, marks=[pytest.mark.long] * (one in SLOW)) for one in ON_BOTH]
+)
 def test_the_engine_does_not_change_the_rows(make: Make, what: str) -> None:
-    changed = {
-        "more than are run at once": ("job.useful=3 h",),
-        "one never finishes": ("failures.mtbf=12 min", "job.useful=4 h"),
-    }.get(what, ())
     fast, simpy = (
-        pipeline.simulate(make(ENGINE_OVERRIDES[what].format(engine), *changed))
-        for engine in ("fast", "simpy")
+        pipeline.simulate(make(*ON_BOTH[what], f"simulation.engine={engine}"))
+        for engine in ("auto", "simpy")
     )
     for ours, theirs in zip(fast.strategies, simpy.strategies, strict=True):
         assert ours.gave_up == theirs.gave_up
         assert_same(ours.costs, theirs.costs)
         assert_same(ours.losses, theirs.losses)
-
-
-def test_priority_saving_runs_on_both_engines(make: Make) -> None:
-    mfu = "recovery=[{strategy: cpr-mfu, target_pls: 0.1}]"
-    fast, simpy = (
-        pipeline.simulate(make(f"simulation={{seed: 5, replications: 200, engine: {name}}}", mfu))
-        for name in ("fast", "simpy")
-    )
-    assert_same(fast.strategies[0].costs, simpy.strategies[0].costs)
-    assert_same(fast.strategies[0].losses, simpy.strategies[0].losses)
-
-
-def test_priority_saving_with_finite_spares_and_shared_loads_runs_on_both_engines(
-    make: Make,
-) -> None:
-    changes = (
-        "cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 2 h, shard_size: 50 GB}",
-        "storage={bandwidth: 1 Gbit/s}",
-        "costs.load=transfer",
-        "recovery=[{strategy: cpr-mfu, target_pls: 0.1}]",
-    )
-    fast, simpy = (
-        pipeline.simulate(
-            make(f"simulation={{seed: 5, replications: 200, engine: {name}}}", *changes)
-        )
-        for name in ("fast", "simpy")
-    )
-    assert fast.strategies[0].policy.sub_saves is not None
-    assert_same(fast.strategies[0].costs, simpy.strategies[0].costs)
-    assert_same(fast.strategies[0].losses, simpy.strategies[0].losses)
-
-
-def test_finite_spares_run_on_both_engines(make: Make) -> None:
-    override = "cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 20 h}"
-    fast, simpy = (
-        pipeline.simulate(
-            make(override, f"simulation={{seed: 5, replications: 60, engine: {name}}}")
-        )
-        for name in ("fast", "simpy")
-    )
-    for ours, theirs in zip(fast.strategies, simpy.strategies, strict=True):
-        assert_same(ours.costs, theirs.costs)
-        assert_same(ours.losses, theirs.losses)
-    assert (fast.strategies[1].costs.hours_of("wait") > 0).any()
 
 
 def test_all_strategies_meet_every_injected_failure(make: Make) -> None:

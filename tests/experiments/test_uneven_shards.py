@@ -39,7 +39,7 @@ def load(tmp_path: Path) -> Load:
     return lambda *overrides: assemble(load_scenario(path, list(overrides)))
 
 
-@pytest.mark.parametrize("engine", ["simpy", "fast"])
+@pytest.mark.parametrize("engine", ["simpy", "auto"])
 def test_a_lost_shard_counts_by_the_share_of_look_ups_that_it_answers(
     load: Load, engine: str
 ) -> None:
@@ -85,7 +85,7 @@ def test_all_is_loaded_when_the_largest_shard_is(
     assert costs.hours_of("load") == pytest.approx([2 * load_h] * 2)
 
 
-@pytest.mark.parametrize("engine", ["simpy", "fast"])
+@pytest.mark.parametrize("engine", ["simpy", "auto"])
 @pytest.mark.parametrize(
     ("struck", "load_h"),
     [("[[0], [2]]", 70 / 100 + 10 / 100), ("[[0, 1], [1, 2]]", 20 / 100 + 60 / 100 + 20 / 100)],

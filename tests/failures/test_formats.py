@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from cprsim.errors import ParameterError, TraceError
@@ -185,11 +183,13 @@ def test_xids_of_every_kind_of_kernel_log(tmp_path: Path) -> None:
         f"2024-01-01T05:00:00.2+02:00 b {tail}"
         "2024-01-01T06:00:00+02:00 b kernel: NVRM: Xid (PCI:0000:3b:00): 13, pid=7\n"
         "2024-01-01T06:00:01+02:00 b kernel: something else\n"
+        "<4>1 2024-01-01T10:00:00.003Z c kernel - - - NVRM: Xid (PCI:0000:1a:00): 79, gone\n"
     )
     outages = read(kept(tmp_path, text), period=("2023-06-01", None))
     assert said(outages, ends=False) == {
         ("a", "2023-12-31T23:00:00", ""), ("a", "2024-01-01T01:00:00", ""),
         ("this machine", "2024-01-01T02:00:00", ""), ("b", "2024-01-01T03:00:00", ""),
+        ("c", "2024-01-01T10:00:00", ""),
     }  # fmt: skip
     assert "1 Xid(s) 13 left out, of those that lose no node" in outages.notes
     with pytest.raises(TraceError, match="names no year: say it with --from"):
@@ -248,16 +248,6 @@ def test_the_hour_that_occurs_twice_and_the_one_that_is_skipped(tmp_path: Path) 
     assert any(note.startswith("1 local time(s) that summer time skips") for note in outages.notes)
     with pytest.raises(ParameterError, match="no time zone 'Europe/Nowhere'"):
         read(kept(tmp_path, text), tz="Europe/Nowhere")
-
-
-def test_parquet_with_time_stamps_and_numbers(tmp_path: Path) -> None:
-    stamps = pa.array(np.array(["2024-05-01T10", "2024-05-02T10"], dtype="datetime64[ns]"))
-    table = pa.table({"host": ["a", "b"], "begin": stamps, "code": [1, 2]})
-    pq.write_table(table, tmp_path / "log.parquet")
-    names = {"node": "host", "start": "begin", "cause": "code"}
-    outages = read(tmp_path / "log.parquet", columns=names)
-    assert (outages.origin, outages.window_h) == ("2024-05-01T10:00:00", 24)
-    assert outages.cause == ("1", "2")
 
 
 def test_the_command_says_what_it_guessed_and_can_be_overridden(tmp_path: Path) -> None:

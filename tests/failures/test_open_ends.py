@@ -140,16 +140,36 @@ def test_outages_that_are_left_out_or_merged_are_counted(tmp_path: Path) -> None
     )
 
 
-def test_an_end_in_the_year_9999_is_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("ends", "note"),
+    [
+        (("9999-12-31", "9999-12-31T00:00"), "the year 9999"),
+        (("0001-01-01", "1970-01-01"), "0, 1970-01-01 or the year 1"),
+        (("NULL", "-"), "NULL or -"),
+    ],
+)
+def test_words_and_dates_that_stand_for_no_end(
+    tmp_path: Path, ends: tuple[str, str], note: str
+) -> None:
     path = tmp_path / "log.csv"
     path.write_text(
-        "node,start,end\na,2024-01-01,2024-01-02\na,2024-01-10,9999-12-31\nb,2024-01-12,9999-12-31\n"
-        "a,2024-01-20,2024-01-21\n"
+        f"node,start,end\na,2024-01-01,2024-01-02\na,2024-01-10,{ends[0]}\n"
+        f"b,2024-01-12,{ends[1]}\na,2024-01-20,2024-01-21\n"
     )
     outages = read_tidy(path)
     assert outages.ended.tolist() == [True, False, False, True]
     assert outages.window_h == 20 * 24
-    assert "2 end(s) in the year 9999 taken for none" in outages.notes
+    (said,) = (one for one in outages.notes if note in one)
+    assert said.startswith("2 end(s) ")
+    assert said.endswith(" taken for none")
+
+
+def test_zero_is_an_end_where_hours_do_not_count_from_1970(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("node,start,end\na,1714557600,0\na,1714730400,1714734000\n")
+    assert read_tidy(path).guessed.tolist() == [True, False]
+    path.write_text("node,start,end\na,-1,0\na,9,12\n")
+    assert read_tidy(path, time_unit="h").end_h.tolist() == [1.0, 13.0]
 
 
 # --------------------------------------------------------------------------------- the window

@@ -133,13 +133,6 @@ def test_a_list_of_nodes_is_an_outage_of_each(tmp_path: Path) -> None:
     assert caught.value.problems[0].place.line == 2
 
 
-def test_words_for_no_end(tmp_path: Path) -> None:
-    text = "node,start,end\na,2024-01-01,NULL\nb,2024-01-02,-\na,2024-01-03,2024-01-04\n"
-    log = read(tmp_path / "log.csv", text)
-    assert log.ended.tolist() == [False, False, True]
-    assert "2 end(s) such as NULL or - taken for none" in log.notes
-
-
 def test_keys_within_keys_of_json(tmp_path: Path) -> None:
     lines = [
         json.dumps({"meta": {"host": n, "rack": 1}, "ts": str(s), "outage": {"duration": f"{h} h"}})
@@ -170,29 +163,6 @@ def test_lists_of_nodes_in_json_are_an_outage_of_each(tmp_path: Path) -> None:
     log = read(tmp_path / "log", rows)
     assert log.node_names == ("a", "b")
     assert log.n_outages == 3
-
-
-@pytest.mark.parametrize("none", ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z"])
-def test_the_zero_of_a_clock_is_no_end(tmp_path: Path, none: str) -> None:
-    text = (
-        "node,start,end\na,2024-05-01T00:00:00Z,{}\na,2024-05-03T00:00:00Z,2024-05-04T00:00:00Z\n"
-    )
-    log = read(tmp_path / "log", text.format(none))
-    assert log.guessed.tolist() == [True, False]
-    assert "1 end(s) such as 0, 1970-01-01 or the year 1 taken for none" in log.notes
-    log = read(tmp_path / "log", "node,start,end\na,1714557600,0\na,1714730400,1714734000\n")
-    assert log.guessed.tolist() == [True, False]
-    hours_alone = "node,start,end\na,1,2\na,9,12\n"  # counted from the file's own zero
-    assert read(tmp_path / "log", hours_alone, time_unit="h").end_h.tolist() == [1.0, 11.0]
-
-
-def test_xids_of_syslogs_newer_form(tmp_path: Path) -> None:
-    line = (
-        "<4>1 2024-05-0{}T10:00:00.003Z gpu{} kernel - - - NVRM: Xid (PCI:0000:1a:00): 79, gone\n"
-    )
-    log = read(tmp_path / "log", line.format(1, 7) + line.format(2, 8))
-    assert log.node_names == ("gpu7", "gpu8")
-    assert log.start_h.tolist() == [0.0, 24.0]
 
 
 LIVES = (

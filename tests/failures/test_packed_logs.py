@@ -24,6 +24,8 @@ def test_pipes_and_folders_are_refused_at_once(tmp_path: Path) -> None:
     for path in (tmp_path / "pipe.csv", tmp_path):
         with pytest.raises(TraceError, match="can't be read: it is no regular file"):
             read_tidy(path)
+    with pytest.raises(TraceError, match="can't be read: No such file"):
+        read_tidy(tmp_path / "missing.csv")
 
 
 def test_a_packed_file_of_several_logs_is_refused(tmp_path: Path) -> None:
@@ -37,7 +39,7 @@ def test_a_packed_file_of_several_logs_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", ["", ".xz", ".gz", ".bz2", ".zst", ".zip"])
 def test_packed_logs_read_as_the_plain_one(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"log.csv{suffix}"
-    text = LOG.encode()
+    text = b"\xef\xbb\xbf" + LOG.encode()
     if suffix == ".zip":
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("log.csv", text)

@@ -91,14 +91,6 @@ def test_a_period_in_the_words_of_the_log(tmp_path: Path) -> None:
     assert outages.window_h == 36
 
 
-def test_compressed_and_with_a_byte_order_mark(tmp_path: Path) -> None:
-    import lzma
-
-    path = tmp_path / "log.csv.xz"
-    path.write_bytes(lzma.compress("\ufeffnode,start\na,1\nb,2\n".encode()))
-    assert read_tidy(path, time_unit="h").n_outages == 2
-
-
 @pytest.mark.parametrize(
     ("text", "line", "complaint"),
     [
@@ -143,18 +135,6 @@ def test_periods_without_an_outage(tmp_path: Path, period: tuple[float, float]) 
     log = written(tmp_path, "node,start\na,1\na,30\n")
     with pytest.raises(TraceError, match="period"):
         read_tidy(log, time_unit="h", period=period)
-
-
-def test_files_that_are_none(tmp_path: Path) -> None:
-    damaged = tmp_path / "log.csv.xz"
-    damaged.write_bytes(b"no xz at all")
-    binary = tmp_path / "log.csv"
-    binary.write_bytes(b"node,start\n\xff\xfe,1\n")
-    for path in (damaged, binary, tmp_path, tmp_path / "missing.csv"):
-        with pytest.raises(TraceError, match="can't be read"):
-            read_tidy(path, time_unit="h")
-        with pytest.raises(TraceError, match=r"can't be read"):
-            read_infinitehbd(path)
 
 
 def test_columns_and_nodes_that_are_not_there(tmp_path: Path) -> None:

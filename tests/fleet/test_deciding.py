@@ -56,7 +56,7 @@ def test_the_break_even_of_a_price_is_where_both_cost_the_same(tmp_path: Path) -
 
     gb = [one.cells[0].used_per_month.written_gb for one in options]
     price = (without_bytes(rare) - without_bytes(often)) / 100 / (gb[0] - gb[1])
-    decision = decide(scenario, options, (), HERE, PointStore(tmp_path))
+    decision = decide(scenario, options, {}, HERE, PointStore(tmp_path))
     (flip,) = decision.sensitivity.flips
     assert decision.best == "full"
     assert flip.becomes == "rare"
@@ -111,7 +111,7 @@ def test_spares_pay_until_one_more_costs_more_than_it_saves(tmp_path: Path) -> N
 def test_without_prices_node_hours_decide(tmp_path: Path) -> None:
     scenario = loaded(tmp_path, KINDS % "")
     full, cpr = run_options(scenario, [{}], HERE, PointStore(tmp_path))
-    decision = decide(scenario, [full, cpr], (), HERE, PointStore(tmp_path))
+    decision = decide(scenario, [full, cpr], {}, HERE, PointStore(tmp_path))
     lost = [
         one.cells[0].statistics["machine_years"] * 8766 / one.cells[0].months for one in (full, cpr)
     ]
@@ -126,7 +126,7 @@ def test_an_unknown_mtbf_is_simulated(tmp_path: Path) -> None:
     decision = decide(
         scenario,
         run_options(scenario, [{}], HERE, PointStore(tmp_path)),
-        (),
+        {},
         HERE,
         PointStore(tmp_path),
     )
@@ -175,4 +175,4 @@ def test_stale_shards_are_recommended_where_the_scenario_says_what_it_accepts(
         stale = options[1]
         assert stale.cost < options[0].cost
         assert stale.statistics["pls"].mean > 0.0
-        assert decide(scenario, options, (), HERE, PointStore(tmp_path)).best == best
+        assert decide(scenario, options, {}, HERE, PointStore(tmp_path)).best == best

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import exp, factorial, sqrt
+from pathlib import Path
 from statistics import fmean, stdev
 
 import numpy as np
 import pytest
 import simpy
 
+from cprsim.fleets.course import run_history
 from cprsim.fleets.nodes import NodePool, NodesOfJob
 from cprsim.simulate.events.alarms import FAILURES, JOB, Alarm
+from tests.fleet.making import prepared
 
 N_RUNS, N_JOBS, WARM = 16, 1500, 300
 
@@ -37,7 +40,12 @@ def queue_jobs(
 
     def starts(number: int) -> None:
         start_h[number] = env.now
-        Alarm(env, wall_h[number], JOB, lambda: pool.leave(n_nodes[number]))
+        Alarm(
+            env,
+            wall_h[number],
+            JOB,
+            lambda: pool.leave(n_nodes[number], NodesOfJob(pool, lambda: None)),
+        )
 
     for number, at in enumerate(at_h):
         arrives = partial(pool.arrive, n_nodes[number], partial(starts, number))
@@ -64,7 +72,7 @@ def test_a_job_that_fits_waits_for_one_that_came_before_it() -> None:
 def lacking(n_spares: int, rate: float, hours: float, seed: int) -> float:
     """Mean slots without a node, of slots that fail by Poisson, each once; repairs take 1 h."""
     env, rng = simpy.Environment(), np.random.default_rng(seed)
-    nodes = NodesOfJob(NodePool(env, None, n_spares), env, lambda: None)
+    nodes = NodesOfJob(NodePool(env, None, n_spares), lambda: None)
     at_h = np.cumsum(rng.exponential(1 / rate, int(rate * hours)))
     repair_h = rng.exponential(1.0, len(at_h))
 
@@ -91,11 +99,23 @@ def test_slots_wait_as_long_as_more_nodes_are_in_repair_than_there_are_spares() 
     within_4_errors([lacking(spares, rate, 250.0, seed) for seed in range(N_RUNS)], expected)
 
 
+def test_of_two_jobs_that_fail_at_once_one_gets_the_spare_and_the_other_waits(
+    tmp_path: Path,
+) -> None:
+    """The first node back is sound again 3 h later."""
+    fleet = prepared(
+        tmp_path, "{jobs: 2, kinds: 1, arrivals: together, spares: 1}",
+        "failures={kind: injected, at: [5 h], role: emb_ps}", "cluster.repair=3 h",
+        "costs.detect=0 s", "costs.reschedule=0 s",
+    )  # fmt: skip
+    assert sorted(run_history(fleet, 0).hours["wait"]) == pytest.approx([0.0, 3.0])
+
+
 def test_nodes_are_neither_made_nor_lost() -> None:
     """A job ends while a node is in repair that nobody replaced: the pool has it again later."""
     env = simpy.Environment()
     pool = NodePool(env, 4, 0)
-    nodes = NodesOfJob(pool, env, lambda: None)
+    nodes = NodesOfJob(pool, lambda: None)
     pool.arrive(4, lambda: None)
     nodes.lose(2, 5.0)
     nodes.ask([2])

@@ -9,7 +9,6 @@ module's `WHOLE`: to see how it moved, show it before and after.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from importlib import import_module
@@ -62,7 +61,6 @@ def file(kind: str, pace: str) -> Path:
 
 def main(arguments: list[str]) -> None:
     """Write the kinds that are named, or all."""
-    os.environ["CPRSIM_COMPILE_BEHIND"] = "0"
     if NO_DATA:
         raise SystemExit("CPRSIM_DATA does not name the folder with the real failure logs")
     if arguments[:1] == ["--show"]:

@@ -16,26 +16,25 @@ NS_PER_H = 3600e9
 SECONDS_PER_H = 3600.0
 BEGINS_NS = 1_700_000_000 * 10**9
 WORKING = (Activity.USEFUL, Activity.LOST)
-PLAIN = {
+PLAIN: dict[EventKind, str | dict[str, str]] = {
     EventKind.SAVE_DUE: "save.wait",
     EventKind.SAVE_STARTED: "save.start",
     EventKind.SAVE_RESUMED: "save.resume",
     EventKind.SAVE_COMMITTED: "save.commit",
     EventKind.SAVE_ABANDONED: "save.abandon",
-    EventKind.SUB_SAVE_STARTED: "save.start",
-    EventKind.SUB_SAVE_COMMITTED: "save.commit",
+    EventKind.SUB_SAVE_STARTED: {"event": "save.start", "mode": "part"},
+    EventKind.SUB_SAVE_COMMITTED: {"event": "save.commit", "mode": "part"},
     EventKind.FAILED: "failure",
-    EventKind.MISSED: "failure",
+    EventKind.MISSED: {"event": "failure", "outcome": "missed"},
     EventKind.REVERTED: "revert",
     EventKind.ROLLED_BACK: "rollback",
     EventKind.RESUMED: "train.resume",
     EventKind.CAUGHT_UP: "progress",
-    EventKind.FINISHED: "job.end",
-    EventKind.STOPPED: "job.end",
+    EventKind.FINISHED: {"event": "job.end", "outcome": "finished"},
+    EventKind.STOPPED: {"event": "job.end", "outcome": "stopped"},
     EventKind.REPLACED: "replaced",
 }
 BEGINS = {part: event for event, part in STAGES.items()}
-SUB_SAVES = (EventKind.SUB_SAVE_STARTED, EventKind.SUB_SAVE_COMMITTED)
 
 
 def exported(
@@ -59,8 +58,6 @@ def exported(
                 event["part"] = part
             if event["event"] == "job.start" and says_step_seconds:
                 event["step_seconds"] = step_s
-            if log.slot[place] >= 0:
-                event["rank"] = int(log.slot[place])
             yield {
                 "time_unix_nano": BEGINS_NS + round(at_h * NS_PER_H),
                 "job": job,
@@ -82,15 +79,8 @@ def _events(kind: EventKind, activity: Activity, part: str) -> Iterator[dict[str
         name = BEGINS.get(activity.name.lower(), "progress")
         yield {"event": name}
     else:
-        found = {"event": PLAIN[kind]}
-        if kind in SUB_SAVES:
-            found["mode"] = "part"
-        outcome = {
-            EventKind.MISSED: "missed",
-            EventKind.FINISHED: "finished",
-            EventKind.STOPPED: "stopped",
-        }.get(kind)
-        yield {**found, **({"outcome": outcome} if outcome else {})}
+        plain = PLAIN[kind]
+        yield {"event": plain} if isinstance(plain, str) else dict(plain)
 
 
 def _part_after(event: str, part: str) -> str:

@@ -47,15 +47,10 @@ SAVE = "{'checkpoint_id': '/c/7', 'event': 'start', 'time': %s, 'func_name': 'sa
     [
         f"{AT} {START[:60]}",
         f"{AT} {START % 'null'}",
-        f"{AT} {START.replace('metadata', 'about') % '{}'}",
-        AT + " " + START % '{"agent_restarts": "two"}',
         AT + " " + START % '{"duration_ms": Infinity}',
-        "2026-13-42T20:11:59 " + START % '{"agent_restarts": 9}',
         "2026-02-30T20:11:59 Sending process 7 closing signal",
         SAVE.replace("'time': %s, ", ""),
-        SAVE % "'soon'",
         SAVE.replace("'start'", "start") % 1,
-        "{'checkpoint_id': 1, 2, 'func_name': 'save'}",
     ],
 )
 def test_a_damaged_line_of_torchrun_is_counted_and_the_others_read(tmp_path, line) -> None:
@@ -105,12 +100,8 @@ def test_a_table_of_attempts(tmp_path) -> None:
     assert job.parts["reschedule"].mean == pytest.approx(0.5)
     assert job.incidents[0].cause == "ecc"
     assert any("nothing of saves" in note for note in events.notes)
-
-
-def test_a_pace_tells_what_an_attempt_spent_before_its_first_step(tmp_path) -> None:
-    path = tmp_path / "attempts.csv"
     rows = ATTEMPTS.replace("cause", "step_seconds,cause").replace(",ecc", ",34,ecc")
-    path.write_text(rows.replace("1800,", "1800,34,"), "utf-8")
+    path.write_text(rows.replace("1800,", "1800,34,"), "utf-8")  # a pace: not all of it is work
     (job,) = ledgers(read_logs([path]))
     assert job.useful_h.mean == pytest.approx(1900 * 34 / 3600)
     assert job.parts["start"].mean + job.parts["load"].mean == pytest.approx(20 - 2000 * 34 / 3600)
@@ -131,15 +122,17 @@ def test_a_wrong_cell_is_said_with_its_line(tmp_path, bad, said) -> None:
 
 
 def test_damaged_lines_are_counted_and_the_others_read(tmp_path) -> None:
-    good = [json.dumps(one) for one in told((0, "job.start"), (5, "progress", {"step": 5}))]
+    said = {"step": 5, "loss": {"a": [1]}}  # a field that is not ours does no harm
+    good = [json.dumps(one) for one in told((0, "job.start"), (5, "progress", said))]
     bad = ['{"time_unix_nano": 1', "null", '{"event": "progress"}', '{"time_unix_nano": true}']
+    bad.append(good[1].replace('"step": 5', '"step": "five"'))
     odd = '{"time_unix_nano": 7000000000, "event": "coffee", "job": "j"}'
     path = tmp_path / "log.jsonl"
     lines = [good[0], *bad, odd, good[1], '{"cut off', good[1].replace("progress", "pr\xfdgress")]
     path.write_text("\n".join(lines), "latin-1")
     events = read_logs([path])
     assert events.n_events == 2
-    assert events.notes[0].startswith("6 line(s) that are no event left out: log.jsonl:2")
+    assert events.notes[0].startswith("7 line(s) that are no event left out: log.jsonl:2")
     assert "1 event(s) 'coffee' left out" in events.notes[1]
 
 
@@ -149,16 +142,6 @@ def test_a_file_of_no_known_kind_is_refused(tmp_path, text) -> None:
     path.write_text(text, "utf-8")
     with pytest.raises(TraceError, match="no log that can be read"):
         read_logs([path])
-
-
-def test_fields_of_others_do_no_harm(tmp_path) -> None:
-    """Strings where numbers should be make a line no event; unknown fields are ignored."""
-    events = told((0, "job.start"), (9, "progress", {"step": 9, "loss": {"a": [1]}}))
-    events.append({**events[1], "step": "nine"})
-    path = tmp_path / "log.jsonl"
-    path.write_text("\n".join(map(json.dumps, events)), "utf-8")
-    found = read_logs([path])
-    assert (found.n_events, len(found.notes)) == (2, 1)
 
 
 def test_names_that_are_numbers_are_read_all_at_once(tmp_path, monkeypatch) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from cprsim.simulate.fast.loops import Loops
+from cprsim.simulate.fast import replications
 from cprsim.simulate.fast.state import JOB, Drawn, slots_of
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import LOSS, OF_JOB, WANTS_COSTS, WANTS_SAVES, numbers_of
@@ -20,7 +20,7 @@ def run(
     job: SimulatedJob,
     failures: Sequence[ScopedFailure],
     draws: RandomDraws,
-    loops_of: type[Loops] = Loops,
+    loop: Callable[..., int] = replications.run,
 ) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
     """Status, wall, useful and stale hours; hours by part; failures and saves."""
     numbers, tables = numbers_of(job)
@@ -41,11 +41,13 @@ def run(
             _drawn([name for name, _ in tables.of_failures], n_drawn, draws),
             keys.reshape(-1, 1),
         )
-        loops = loops_of(numbers, np.zeros(1, JOB), slots_of(job))
         hours = np.zeros((OF_JOB + len(job.policy.parts), 1))
         counts = np.zeros((3, 1), dtype=np.int64)
         losses = np.zeros(0, LOSS)
-        loops.run(drawn, strikes, np.arange(1), hours, counts, losses, False)
+        loop(
+            numbers, drawn, strikes, np.arange(1), np.zeros(1, JOB), slots_of(job),
+            hours, counts, losses, False,
+        )  # fmt: skip
         if counts[0, 0] != WANTS_COSTS and counts[0, 0] != WANTS_SAVES:
             return int(counts[0, 0]), hours[:3, 0], hours[OF_JOB:, 0], counts[1:, 0]
         n_drawn *= 4

@@ -1,4 +1,4 @@
-"""The paper's strategies as recovery systems: three ways to run them."""
+"""The paper's strategies as recovery systems, by both engines."""
 
 from __future__ import annotations
 
@@ -9,34 +9,20 @@ import pytest
 
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.recovery.classic import as_system
 from cprsim.scenario import load_scenario
-from cprsim.simulate import blocks
 from cprsim.simulate.engines import FAST, Rows
-from cprsim.simulate.fast.params import params_of
 from tests.golden.rows import CHANGES
 from tests.simulate.agreeing import assert_rows_agree
 
 SCENARIOS = Path("scenarios")
 N = 200
-UNCOMMON = ("finite spares", "costs that vary")
 
 
 @pytest.fixture(params=CHANGES)
-def what(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def experiment(what: str) -> Experiment:
-    text = [f"{key}={value}" for key, value in ({"failures.clock": "wall"} | CHANGES[what]).items()]
+def experiment(request: pytest.FixtureRequest) -> Experiment:
+    changes = {"failures.clock": "wall"} | CHANGES[str(request.param)]
+    text = [f"{key}={value}" for key, value in changes.items()]
     return assemble(load_scenario(SCENARIOS / "quickstart.yaml", text))
-
-
-@pytest.fixture(autouse=True)
-def few_by_simpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The compiled engine takes all that it can, however few they are."""
-    monkeypatch.setattr(blocks, "MOST_BY_EVENTS", 0)
 
 
 def rows_of(experiment: Experiment, engine: str = "auto") -> dict[str, Rows]:
@@ -49,20 +35,9 @@ def rows_of(experiment: Experiment, engine: str = "auto") -> dict[str, Rows]:
     }
 
 
-def test_all_ways_to_run_a_strategy_give_the_same_rows(
-    what: str, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_both_engines_give_the_same_rows_of_a_strategy(experiment: Experiment) -> None:
     """Every replication, hour by hour; rounding apart."""
-    is_common = {}
-    for policy in experiment.policies:
-        system = as_system(policy, experiment.costs, experiment.cluster)
-        job = experiment.simulated_job(replace(policy, system=system))
-        is_common[policy.name] = params_of(job) is not None
-    assert any(is_common.values()) == (what not in (*UNCOMMON, "priority saving"))
-    simpy, compiled = rows_of(experiment, "simpy"), rows_of(experiment)
-    monkeypatch.setattr(blocks, "params_of", lambda _: None)
-    general = rows_of(experiment)
-    for name, theirs in simpy.items():
-        for ours in (compiled[name], general[name]):
-            assert FAST in ours.engines
-            assert_rows_agree(ours, theirs)
+    compiled = rows_of(experiment)
+    for name, theirs in rows_of(experiment, "simpy").items():
+        assert FAST in compiled[name].engines
+        assert_rows_agree(compiled[name], theirs)

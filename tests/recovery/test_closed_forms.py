@@ -37,7 +37,6 @@ from cprsim.recovery.policy import (
 from cprsim.simulate.blocks import BlockDraws, by_events, run_block
 from cprsim.simulate.job import SimulatedJob
 from tests.closed_forms import (
-    break_even_save_h,
     content_age_h,
     corrupt_saves_loss_h,
     elastic_wall_h,
@@ -46,8 +45,6 @@ from tests.closed_forms import (
     full_wall_h,
     nested_uptime_h,
     nested_wall_h,
-    optimal_tier_intervals_h,
-    periodic_overhead_fraction,
     tier_overhead_fraction,
 )
 from tests.recovery.poisson import PoissonFailures
@@ -252,32 +249,6 @@ def test_nested_tiers_whose_saves_are_struck_on_the_uptime_clock() -> None:
     assert_mean(ran.wall_h - 24.0, theory, "overhead, uptime clock")
 
 
-def first_order(stalls_h: Sequence[float], rates: Sequence[float]) -> float:
-    """Overhead at the optimal intervals."""
-    intervals_h = optimal_tier_intervals_h(stalls_h, rates)
-    return tier_overhead_fraction(intervals_h, stalls_h, rates, (0.0, 0.0))
-
-
-@pytest.mark.long
-def test_nested_tiers_gap_to_first_order_falls_as_their_stalls_do_on_the_uptime_clock() -> None:
-    # of second order: all stalls divided by 4, at the optimal intervals of each
-    rates, nth = (0.2, 0.01), 14
-    gaps = []
-    for n_slow, stalls_h in ((16, (0.02, 0.2)), (32, (0.005, 0.05))):
-        fast_h, slow_h = optimal_tier_intervals_h(stalls_h, rates)
-        assert slow_h / fast_h == pytest.approx(nth, rel=0.02)
-        interval_h, useful_h = slow_h / nth, n_slow * slow_h
-        job = job_of(nested(interval_h, (1, nth), stalls_h), useful_h, Clock.UPTIME, SCOPES)
-        failures = failing(job, rates, 2 * N, until_h=2.0 * useful_h)
-        overhead_h = by_fast(job, failures).wall_h - useful_h
-        theory = nested_uptime_h(useful_h, interval_h, (1, nth), stalls_h, (0.0, 0.0), rates)
-        assert_mean(overhead_h, theory, f"overhead at stalls of {stalls_h} h")
-        gaps.append(overhead_h.mean() / useful_h - first_order(stalls_h, rates))
-    message = f"gaps {gaps[0]:.5f} and {gaps[1]:.5f}, ratio {gaps[0] / gaps[1]:.2f}"
-    print(message)
-    assert 3.0 <= gaps[0] / gaps[1] <= 5.0, message
-
-
 def test_nested_tiers_cost_the_first_order_and_saves_made_again_on_the_progress_clock() -> None:
     stalls_h, recoveries_h, rates = (0.125, 0.5), (0.25, 0.5), (0.15, 0.05)
     job = job_of(nested(1.0, EVERY, stalls_h, recoveries_h), 24.0, Clock.PROGRESS, SCOPES)
@@ -340,33 +311,6 @@ def test_replicas_that_undo_a_step_and_do_it_again_lose_all_of_it_on_the_progres
     less_h = np.bincount(row, in_first_step, minlength=N)
     theory_h = STEP_H * ran.n_failures - less_h
     assert ran.hours["lost"] == pytest.approx(theory_h, abs=1e-9)
-
-
-def test_just_in_time_costs_what_periodic_saving_does_at_break_even_on_the_progress_clock() -> None:
-    # detection, regrouping and fetching against saves at Young's interval
-    rate, detect_h, regroup_h, fetch_h = 0.125, 0.25, 0.5, 0.625
-    step_loss_h = STEP_H / 2.0
-    just_in_time_h = detect_h + regroup_h + fetch_h + step_loss_h
-    stall_h = break_even_save_h(rate, just_in_time_h, detect_h)
-    interval_h = float(optimal_tier_intervals_h([stall_h], [rate])[0])
-    assert interval_h == pytest.approx(just_in_time_h - detect_h)  # at break-even: here 5 steps
-    useful_h = 10 * interval_h
-
-    stages = (
-        Stage(StageKind.REGROUP, Constant(regroup_h)),
-        Stage(StageKind.LOAD, Constant(fetch_h)),
-    )
-    scopes = [node_scope(detect_h=detect_h)]
-    late = job_of(retrying(To.STEP_BEGUN, *stages), useful_h, Clock.PROGRESS, scopes)
-    early = job_of(periodic(interval_h, stall_h), useful_h, Clock.PROGRESS, scopes)
-    failures = failing(late, [rate])
-    late_h, early_h = (by_fast(job, failures).wall_h - useful_h for job in (late, early))
-
-    theory = periodic_overhead_fraction(rate, stall_h, detect_h)
-    assert theory == pytest.approx(rate * just_in_time_h)
-    assert_mean(late_h, theory * useful_h, "just in time")
-    assert_mean(early_h, theory * useful_h, "periodic")
-    assert_mean(early_h - late_h, 0.0, "periodic less just in time")
 
 
 # --------------------------------------------------------------------------- parity and tax

@@ -41,7 +41,7 @@ from cprsim.simulate.blocks import BlockDraws, SystemRan
 from cprsim.simulate.events.replication import What
 from cprsim.simulate.events.replication import run as run_events
 from cprsim.simulate.fast import replications
-from cprsim.simulate.fast.loops import Interpreted
+from cprsim.simulate.fast.interpreting import interpreted
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import FINISHED, LEFT, LOSS, link_of
 from cprsim.simulate.strikes import GivenFailures
@@ -472,7 +472,7 @@ def test_the_compiled_engine_skips_cycles_of_jobs_that_save_often(
         job, failures, draws = case(seed)
         with monkeypatch.context() as patch:
             patch.setattr(replications, "skip", skip)
-            seen = by_fast.run(job, failures[:20], draws, Interpreted)
+            seen = by_fast.run(job, failures[:20], draws, interpreted)
         for ours, theirs in zip(seen, by_fast.run(job, failures[:20], draws), strict=True):
             assert np.array_equal(ours, theirs), seed
     assert len(skipped) >= 3
@@ -562,31 +562,6 @@ class Watched(naive.Replication):
 
     seen: Counter[str] = field(default_factory=Counter)
 
-    def choose(self, scope: Scope, struck: set[int], number: int) -> naive.Choice:
-        choice = super().choose(scope, struck, number)
-        job, policy = self.job, self.job.policy
-        of_any = tuple(replace(rule, roles=()) for rule in policy.rules)
-        self.job = with_policy(job, rules=of_any)
-        without_roles = super().choose(scope, struck, number)
-        self.job = job
-        if choice.rule != without_roles.rule:
-            self.seen["a rule is passed over for its roles"] += 1
-            roles = {self.role_of(slot) for slot in struck}
-            if roles & set(policy.rules[without_roles.rule].roles):
-                self.seen["a rule is passed over for one of several roles"] += 1
-        return choice
-
-    def begin_save(self, number: int) -> None:
-        again = self.again.get(number)
-        if again and self.job.policy.captures[number].parts > 1:
-            if any(one.completes for one in again):
-                self.seen["the last part is tried again"] += 1
-            elif any(one.completes for one in self.all_due(number)):
-                self.seen["a part is tried again as the last one"] += 1
-            else:
-                self.seen["a part is tried again"] += 1
-        super().begin_save(number)
-
     def enter_next_stage(self, recovery: naive.Recovery) -> None:
         super().enter_next_stage(recovery)
         loading = [one for one in self.recoveries if one.link is not None]
@@ -595,12 +570,8 @@ class Watched(naive.Replication):
 
     def load_no_more(self, shards: set[int]) -> None:
         for recovery in self.recoveries:
-            taken = (recovery.shards or set()) & shards
-            if taken and not recovery.of_all:
-                how = "as it loads" if recovery.link is not None else "before or after its load"
-                self.seen[f"a shard is taken back again {how}"] += 1
-                if recovery.link is not None and taken == recovery.shards:
-                    self.seen["the last shard of a shared load is taken back again"] += 1
+            if recovery.link is not None and (recovery.shards or set()) & shards:
+                self.seen["a shard is taken back again as it loads"] += 1
         super().load_no_more(shards)
 
 
@@ -611,79 +582,6 @@ def loads_are_shared(case: Case) -> bool:
     return not {"shared loads overlap", "a shard is taken back again as it loads"}.isdisjoint(
         watched.seen
     )
-
-
-@dataclass(eq=False)
-class Taken(naive.Replication):
-    """The naive interpreter, that notes which rules, scopes, fall-backs and overlaps are taken."""
-
-    seen: set[str] = field(default_factory=set)
-    kinds: dict[int, str] = field(default_factory=dict)  # of recoveries, by their identity
-
-    def choose(self, scope: Scope, struck: set[int], number: int) -> naive.Choice:
-        choice = super().choose(scope, struck, number)
-        rule = self.job.policy.rules[choice.rule]
-        to = f" {choice.to}" if choice.reverts is Reverts.ALL else ""
-        self.kind = f"{choice.reverts}{to}"
-        self.seen |= {f"rule {self.kind}", f"scope {scope.reach.name}"}
-        kept = [one.content_h for name in rule.sources for one in self.kept[name]]
-        named = {
-            "a later rule": bool(choice.rule),
-            "a corrupt content": choice.tried_h > 0.0,
-            "an older content": choice.source is not None and choice.content_h < max(kept),
-            "another source": choice.source is not None and choice.source.name != rule.sources[0],
-            "none holds": choice.to is To.START and rule.to is not To.START,
-        }
-        self.seen |= {name for name, there in named.items() if there}
-        return choice
-
-    def recover(self, *what: Any) -> None:
-        before = {id(one): one for one in self.recoveries}
-        self.seen |= {f"{self.kinds.get(one, 'split')} + {self.kind}" for one in before}
-        super().recover(*what)
-        self.kinds |= {id(one): self.kind for one in self.recoveries if id(one) not in before}
-
-
-TAKEN = """
-scope PROCESS, scope GPU, scope NODE, scope RACK, scope ALL
-a later rule, a corrupt content, an older content, another source, none holds
-"""
-
-
-@pytest.mark.long
-def test_each_kind_of_rule_scope_fall_back_and_overlap_is_taken_by_20_policies() -> None:
-    found: Counter[str] = Counter()
-    for kind, n_cases in N_CASES.items():
-        for seed in range(n_cases):
-            taken = Taken(*CASES[kind](seed))
-            taken.run()
-            found.update(taken.seen)
-    rules = [f"{one} {to}" if one is Reverts.ALL else str(one) for one, to in REVERTS]
-    named = TAKEN.strip().replace("\n", ", ").split(", ")
-    named += [f"rule {one}" for one in rules] + [f"{a} + {b}" for a in rules for b in rules]
-    assert {name: found[name] for name in named if found[name] < 20} == {}
-
-
-HAPPENINGS = """
-a rule is passed over for its roles, a rule is passed over for one of several roles
-a part is tried again, a part is tried again as the last one, the last part is tried again
-shared loads overlap, a shard is taken back again as it loads
-a shard is taken back again before or after its load
-the last shard of a shared load is taken back again
-"""
-
-
-@pytest.mark.long
-def test_what_is_rare_happens_at_least_20_times() -> None:
-    found: Counter[str] = Counter()
-    for kind in ("random", "together"):
-        for seed in range(N_CASES[kind]):
-            watched = Watched(*CASES[kind](seed))
-            watched.run()
-            found += watched.seen
-    named = HAPPENINGS.strip().replace("\n", ", ").split(", ")
-    assert {name: found[name] for name in named if found[name] < 20} == {}
-    assert set(found) == set(named)
 
 
 def test_each_policy_of_the_cases_is_legal() -> None:

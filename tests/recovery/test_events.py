@@ -29,12 +29,11 @@ from cprsim.recovery.policy import (
     Scope,
     Stage,
     StageKind,
-    Tax,
     Tier,
     To,
     WhenBusy,
 )
-from cprsim.simulate.events.replication import Played, What
+from cprsim.simulate.events.replication import Played
 from cprsim.simulate.events.replication import run as run_events
 from cprsim.simulate.job import (
     ReplicationDraws,
@@ -191,197 +190,6 @@ def parts(job: SimulatedJob, outcome: ReplicationOutcome) -> dict[str, float]:
 
 
 AGAIN = rule("all", stage("reschedule", 2.0), to=To.START)  # where nothing else holds
-
-# --------------------------------------------------------------------------- copies
-
-
-def on_peers(useful_h: float, load_h: float = 0.0, regroup_h: float = 0.0) -> SimulatedJob:
-    """All go back to what the peers have, saved every 2 h with a stall of half an hour."""
-    back = rule("all", stage("regroup", regroup_h), stage("load"), sources=("peers",))
-    return job_of(
-        useful_h, back, AGAIN, tiers=(peers(load_h),), captures=(saves("peers", 2.0, 0.5),)
-    )
-
-
-BEFORE_THE_PEER_FAILS = [
-    "0 started",
-    "2 save started peers",
-    "2.5 save committed peers",
-    "3 failed 1",
-    "3 rolled back",
-    "3 stage regroup",
-    "4 back 1",
-    "4 resumed",
-]
-
-
-def test_until_the_next_save_the_only_copy_of_a_shard_is_its_peers() -> None:
-    played = run(on_peers(6.0, regroup_h=1.0), failure(3.0, 1), failure(4.25, 2))
-    assert told(played) == [
-        *BEFORE_THE_PEER_FAILS,
-        "4.25 failed 2",  # slot 1 is back, but without the content 2; now nobody has its shard
-        "4.25 rolled back",
-        "4.25 stage reschedule",
-        "6.25 back 2",
-        "6.25 resumed",
-        "8.25 save started peers",
-        "8.75 save committed peers",
-        "9.25 caught up",
-        "10.75 save started peers",
-        "11.25 save committed peers",
-        "13.25 save started peers",
-        "13.75 save committed peers",
-        "13.75 finished",
-    ]
-    assert [e.progress_h for e in played.log if e.what is What.ROLLED_BACK] == [2.0, 0.0]
-
-
-def test_after_the_next_save_a_shard_has_two_copies_again() -> None:
-    played = run(on_peers(6.0, regroup_h=1.0), failure(3.0, 1), failure(7.0, 2))
-    assert told(played) == [
-        *BEFORE_THE_PEER_FAILS,
-        "4.5 caught up",
-        "6 save started peers",
-        "6.5 save committed peers",
-        "7 failed 2",
-        "7 rolled back",
-        "7 stage regroup",
-        "8 back 2",
-        "8 resumed",
-        "8.5 caught up",
-        "10 save started peers",
-        "10.5 save committed peers",
-        "10.5 finished",
-    ]
-    assert [e.progress_h for e in played.log if e.what is What.ROLLED_BACK] == [2.0, 4.0]
-
-
-def test_a_failure_during_a_fetch_kills_the_peer_that_had_the_shard() -> None:
-    played = run(on_peers(4.0, load_h=2.0), failure(3.0, 1), failure(4.0, 2))
-    assert told(played, since_h=3.0) == [
-        "3 failed 1",
-        "3 rolled back",
-        "3 stage load",
-        "4 failed 2",
-        "4 rolled back",
-        "4 stage reschedule",
-        "6 back 1",
-        "6 back 2",
-        "6 resumed",
-        "8 save started peers",
-        "8.5 save committed peers",
-        "9 caught up",
-        "10.5 save started peers",
-        "11 save committed peers",
-        "11 finished",
-    ]
-
-
-def test_a_failure_during_a_fetch_of_somebody_else_makes_all_fetch_again() -> None:
-    job = on_peers(4.0, load_h=2.0)
-    played = run(job, failure(3.0, 1), failure(4.0, 3))
-    assert told(played, since_h=4.0) == [
-        "4 failed 3",
-        "4 rolled back",
-        "4 stage load",
-        "6 back 1",
-        "6 back 3",
-        "6 resumed",
-        "6.5 caught up",
-        "8 save started peers",
-        "8.5 save committed peers",
-        "8.5 finished",
-    ]
-    assert parts(job, played.outcome) == {"lost": 0.5, "save": 1.0, "load": 3.0}
-
-
-def on_two_tiers() -> SimulatedJob:
-    back = rule("all", stage("load"), sources=("peers", "remote"))
-    captures = (saves("peers", 2.0, 0.25), saves("remote", 2.0, 0.25, 1.0))
-    return job_of(4.0, back, AGAIN, tiers=(peers(0.5), remote(1.0)), captures=captures)
-
-
-BEFORE_IT_IS_REMOTE = [
-    "0 started",
-    "2 save started peers",
-    "2.25 save committed peers",
-    "2.25 save started remote",
-    "2.5 save resumed remote",
-]
-
-
-def test_a_save_that_has_committed_on_one_tier_alone_is_loaded_from_there() -> None:
-    played = run(on_two_tiers(), failure(3.0, 1))
-    assert told(played) == [
-        *BEFORE_IT_IS_REMOTE,
-        "3 failed 1",
-        "3 rolled back",
-        "3 save abandoned remote",
-        "3 stage load",
-        "3.5 back 1",
-        "3.5 resumed",
-        "3.5 save started remote",  # what it holds is not undone
-        "3.75 save resumed remote",
-        "4.25 caught up",
-        "4.75 save committed remote",
-        "5.75 save started peers",
-        "6 save committed peers",
-        "6 save started remote",
-        "6.25 save resumed remote",
-        "7.25 save committed remote",
-        "7.25 finished",
-    ]
-
-
-def test_a_save_that_has_committed_on_one_tier_alone_is_lost_with_it() -> None:
-    played = run(on_two_tiers(), failure(3.0, 1, 2))
-    assert told(played) == [
-        *BEFORE_IT_IS_REMOTE,
-        "3 failed 1",
-        "3 failed 2",
-        "3 rolled back",  # to the start, which the remote tier holds
-        "3 save abandoned remote",
-        "3 stage load",
-        "4 back 1",
-        "4 back 2",
-        "4 resumed",
-        "6 save started peers",
-        "6.25 save committed peers",
-        "6.25 save started remote",
-        "6.5 save resumed remote",
-        "7 caught up",
-        "7.5 save committed remote",
-        "8.5 save started peers",
-        "8.75 save committed peers",
-        "8.75 save started remote",
-        "9 save resumed remote",
-        "10 save committed remote",
-        "10 finished",
-    ]
-
-
-def test_a_corrupt_newest_content_is_loaded_before_the_one_behind_it() -> None:
-    back = rule("all", stage("load"), sources=("remote",))
-    tier = remote(1.0, generations=2, p_corrupt=0.5)
-    job = job_of(6.0, back, tiers=(tier,), captures=(saves("remote", 2.0, 0.5),))
-    played = run(job, failure(6.0, 0), draws=Draws({("remote", 0): 0.9, ("remote", 1): 0.1}))
-    assert told(played, since_h=4.5) == [
-        "4.5 save started remote",
-        "5 save committed remote",  # 4 h, and corrupt
-        "6 failed 0",
-        "6 rolled back",
-        "6 stage load",
-        "8 back 0",
-        "8 resumed",
-        "10 save started remote",
-        "10.5 save committed remote",
-        "11.5 caught up",
-        "12.5 save started remote",
-        "13 save committed remote",
-        "13 finished",
-    ]
-    assert parts(job, played.outcome) == {"lost": 3.0, "save": 2.0, "load": 2.0}
-
 
 # --------------------------------------------------------------------------- overlapping failures
 
@@ -606,71 +414,6 @@ def test_grids_that_meet_save_one_content_and_the_faster_tier_is_loaded(
     assert parts(job, played.outcome) == {"lost": pytest.approx(0.19)}
 
 
-def test_a_save_that_is_struck_is_tried_again_once_where_nobody_goes_back() -> None:
-    played = run(overlapping(), failure(4.25, 0, scope=NOBODY))
-    assert told(played, since_h=4.0) == [
-        "4 save started remote",
-        "4.25 failed 0",
-        "4.25 save abandoned remote",
-        "4.25 stage regroup",
-        "5.25 back 0",
-        "5.25 resumed",
-        "5.25 save started remote",
-        "5.75 save committed remote",
-        "9.75 save started remote",
-        "10.25 save committed remote",
-        "10.25 finished",
-    ]
-
-
-def test_a_rule_that_stops_nothing_leaves_the_save_alone() -> None:
-    played = run(overlapping(), failure(4.25, 0, scope=QUIET))
-    assert told(played, since_h=4.0) == [
-        "4 save started remote",
-        "4.25 failed 0",
-        "4.25 stage reschedule",
-        "4.5 save committed remote",
-        "6.25 replaced 0",  # 1.75 h at half the speed
-        "9.375 save started remote",
-        "9.875 save committed remote",
-        "9.875 finished",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("when_busy", "log"),
-    [
-        (
-            WhenBusy.WAIT,
-            [
-                "4 save awaited", "5 save committed remote", "5 save started remote",
-                "5 save resumed remote", "7 save awaited", "8 save committed remote",
-                "8 save started remote", "8 save resumed remote", "11 save committed remote",
-                "11 finished",
-            ],
-        ),
-        (
-            WhenBusy.SKIP,
-            [
-                "4 save left out remote", "5 save committed remote", "6 save started remote",
-                "6 save resumed remote", "9 save committed remote", "9 finished",
-            ],
-        ),
-    ],
-)  # fmt: skip
-def test_a_save_that_is_due_while_one_is_in_flight_waits_or_is_left_out(
-    when_busy: WhenBusy, log: list[str]
-) -> None:
-    capture = saves("remote", 2.0, 0.0, 3.0, when_busy=when_busy)
-    played = run(job_of(6.0, AGAIN, tiers=(remote(),), captures=(capture,)))
-    assert told(played) == [
-        "0 started",
-        "2 save started remote",
-        "2 save resumed remote",
-        *log,
-    ]
-
-
 def test_many_saves_without_a_failure_are_taken_in_one_step() -> None:
     back = rule("all", stage("load"), sources=("remote",))
     capture = saves("remote", 1.0, 0.25)
@@ -787,169 +530,6 @@ def test_on_the_clock_of_progress_no_failure_ages_in_a_save() -> None:
         "12 save committed remote",
         "12 finished",
     ]
-
-
-# --------------------------------------------------------------------------- contents in parts
-
-
-def in_parts(useful_h: float, every_h: float, behind_h: float, in_flight: int = 1) -> SimulatedJob:
-    """Two parts each; the struck alone go back."""
-    capture = saves("remote", every_h, 0.0, behind_h, in_flight=in_flight, parts=2)
-    again = rule("struck", stage("reschedule", 0.5), sources=("remote",))
-    return job_of(useful_h, again, AGAIN, tiers=(remote(),), captures=(capture,))
-
-
-def test_of_the_parts_of_a_content_the_last_is_a_save() -> None:
-    capture = saves("remote", 1.0, 0.25, parts=2)
-    back = rule("all", stage("load"), sources=("remote",))
-    job = job_of(4.0, back, tiers=(remote(),), captures=(capture,))
-    played = run_events(job, iter([failure(4.0, 0)]), Draws(), skips=False)
-    assert told(played) == [
-        "0 started",
-        "1 part started remote",
-        "1.25 part committed remote",
-        "2.25 save started remote",
-        "2.5 save committed remote",
-        "3.5 part started remote",
-        "3.75 part committed remote",
-        "4 failed 0",
-        "4 rolled back",  # to 2 h: of 3 h there is a part alone
-        "4 back 0",
-        "5 part started remote",
-        "5.25 part committed remote",
-        "5.5 caught up",
-        "6.25 save started remote",
-        "6.5 save committed remote",
-        "6.5 finished",
-    ]
-    assert played.outcome.n_saves == 2
-
-
-def test_a_part_tried_again_completes_nothing_and_the_last_one_does() -> None:
-    job = in_parts(10.0, 2.0, 2.0, in_flight=2)
-    played = run(job, failure(3.0, 0), failure(6.0, 1), failure(8.5, 2))
-    assert told(played) == [
-        "0 started",
-        "2 part started remote",
-        "2 save resumed remote",
-        "3 failed 0",
-        "3 reverted 0",
-        "3 save abandoned remote",
-        "3 stage reschedule",
-        "3.5 back 0",
-        "3.5 resumed",
-        "3.5 part started remote",  # that of 2 h, again
-        "3.5 save resumed remote",
-        "4.5 save started remote",
-        "4.5 save resumed remote",
-        "5.5 part committed remote",
-        "6 failed 1",
-        "6 reverted 1",
-        "6 save abandoned remote",
-        "6 stage reschedule",
-        "6.5 back 1",
-        "6.5 resumed",
-        "6.5 save started remote",  # that of 4 h, again, with what there is at 5.5 h
-        "6.5 save resumed remote",
-        "7 part started remote",
-        "7 save resumed remote",
-        "8.5 save committed remote",
-        "8.5 failed 2",
-        "8.5 reverted 2",
-        "8.5 save abandoned remote",
-        "8.5 stage reschedule",
-        "9 back 2",
-        "9 resumed",
-        "9 part started remote",
-        "9 save resumed remote",
-        "9.5 save started remote",
-        "9.5 save resumed remote",
-        "11 part committed remote",
-        "11.5 save committed remote",
-        "11.5 part started remote",
-        "11.5 save resumed remote",
-        "13.5 part committed remote",
-        "13.5 finished",
-    ]
-    assert played.outcome.stale == (
-        StaleShard(3.0, 0, 0.0, 0.0),
-        StaleShard(5.5, 1, 0.0, 0.0),
-        StaleShard(7.5, 2, 5.5, 5.5),
-    )
-
-
-def test_a_part_tried_again_stands_for_the_last_one_that_is_due_by_then() -> None:
-    job = in_parts(10.0, 2.0, 3.0)
-    played = run(job, failure(4.5, 0), failure(8.5, 1))
-    assert told(played) == [
-        "0 started",
-        "2 part started remote",
-        "2 save resumed remote",
-        "4 save awaited",
-        "4.5 failed 0",
-        "4.5 reverted 0",
-        "4.5 save abandoned remote",
-        "4.5 stage reschedule",
-        "5 back 0",
-        "5 resumed",
-        "5 save started remote",  # that of 2 h again, and that of 4 h
-        "5 save resumed remote",
-        "7 save awaited",
-        "8 save committed remote",
-        "8 part started remote",
-        "8 save resumed remote",
-        "8.5 failed 1",
-        "8.5 reverted 1",
-        "8.5 save abandoned remote",
-        "8.5 stage reschedule",
-        "9 back 1",
-        "9 resumed",
-        "9 part started remote",  # that of 6 h again: that of 8 h is due later
-        "9 save resumed remote",
-        "10.5 save awaited",
-        "12 part committed remote",
-        "12 save started remote",
-        "12 save resumed remote",
-        "14 save awaited",
-        "15 save committed remote",
-        "15 part started remote",
-        "15 save resumed remote",
-        "18 part committed remote",
-        "18 finished",
-    ]
-    assert parts(job, played.outcome) == {"save": 7.0, "reschedule": 1.0}
-    assert played.outcome.n_saves == 2
-    assert played.outcome.stale == (
-        StaleShard(4.0, 0, 0.0, 0.0),
-        StaleShard(6.5, 1, 4.0, 4.0),
-    )
-
-
-# --------------------------------------------------------------------------- rules for some roles
-
-
-@pytest.mark.parametrize(
-    ("slots", "log"),
-    [
-        ((0, 3), ["5 reverted 0", "5 reverted 3", "5 stage regroup", "5.5 back 0", "5.5 back 3"]),
-        ((0, 4), ["5 rolled back", "5 stage reschedule", "6 back 0", "6 back 4"]),
-        ((4,), ["5 rolled back", "5 stage reschedule", "6 back 4"]),
-    ],
-)
-def test_a_rule_for_some_roles_holds_where_all_struck_slots_are_of_them(
-    slots: tuple[int, ...], log: list[str]
-) -> None:
-    job = job_of(
-        10.0,
-        rule("struck", stage("regroup", 0.5), sources=("remote",), roles=("state",)),
-        rule("all", stage("reschedule", 1.0), sources=("remote",)),
-        tiers=(remote(),),
-        captures=(saves("remote", 4.0),),
-        roles=(STATE, TRAINERS),
-    )
-    played = told(run(job, failure(5.0, *slots)), since_h=5.0)
-    failed = [f"5 failed {slot}" for slot in slots]
-    assert played[: len(failed) + len(log)] == failed + log
 
 
 # --------------------------------------------------------------------------- loads that share
@@ -1073,25 +653,6 @@ def test_loads_under_way_share_the_link(shares: Sharing) -> None:
     assert parts(job, played.outcome) == shares.parts
 
 
-def test_a_shared_load_of_no_bytes_is_no_load_to_go_on_for() -> None:
-    tier = Tier("remote", Medium.REMOTE, Outside(), "state", Storage(4.0, shard_bytes=0.0))
-    rules = (
-        rule("nobody", stage("regroup", 0.25), scopes=("nobody",)),
-        loads("all", stage("reschedule", 1.0), stage("load"), stage("rebuild", 2.0)),
-    )
-    job = job_of(10.0, *rules, tiers=(tier,), captures=(saves("remote", 4.0),))
-    played = run(job, failure(3.0, 0), failure(3.5, 0, scope=NOBODY))
-    assert told(played, since_h=3.0)[:6] == [
-        "3 failed 0",
-        "3 rolled back",
-        "3 stage reschedule",
-        "3.5 failed 0",
-        "3.5 stage regroup",
-        "3.75 back 0",
-    ]
-    assert parts(job, played.outcome) == {"lost": 3.0, "reschedule": 0.5, "regroup": 0.25}
-
-
 # --------------------------------------------------------------------------- elastic jobs, spares
 
 
@@ -1101,21 +662,6 @@ def elastic(n_spares: int | None, *captures: Capture, regroup_h: float = 1.0) ->
     tiers = (remote(),) if captures else ()
     shrinks = Elastic("state", (1.0, 0.5))
     return job_of(8.0, grow, tiers=tiers, captures=captures, n_spares=n_spares, elastic=shrinks)
-
-
-def test_a_job_that_shrank_stops_to_grow_when_its_node_is_there() -> None:
-    job = elastic(0)
-    played = run(job, failure(2.0, 0, repair_h=(2.0,)))
-    assert told(played) == [
-        "0 started",
-        "2 failed 0",
-        "2 stage wait",
-        "4 stage regroup",
-        "5 back 0",
-        "5 resumed",
-        "10 finished",
-    ]
-    assert parts(job, played.outcome) == {"regroup": 1.0, "degraded": 1.0}
 
 
 def test_a_save_goes_on_while_the_job_stops_to_grow() -> None:
@@ -1137,73 +683,7 @@ def test_a_save_goes_on_while_the_job_stops_to_grow() -> None:
     assert parts(job, played.outcome) == {"save": 1.5, "regroup": 1.0, "degraded": 0.75}
 
 
-def test_without_too_many_slots_the_job_waits_to_the_end() -> None:
-    job = elastic(0)
-    played = run(job, failure(2.0, 0, 1, repair_h=(5000.0, 5000.0)))
-    assert told(played) == ["0 started", "2 failed 0", "2 failed 1", "2 stage wait", "800 stopped"]
-    assert not played.outcome.finished
-    assert (played.outcome.useful_h, parts(job, played.outcome)) == (2.0, {"wait": 798.0})
-
-
-def test_nodes_go_to_slots_in_the_order_in_which_they_asked() -> None:
-    job = job_of(4.0, rule("nobody", stage("wait"), stage("reschedule", 0.5)), n_spares=1)
-    played = run(
-        job,
-        failure(2.0, 1, 3, repair_h=(3.0, 5.0)),
-        failure(3.0, 3),
-        failure(4.0, 0, repair_h=(10.0,)),
-    )
-    assert told(played) == [
-        "0 started",
-        "2 failed 1",
-        "2 failed 3",
-        "2 stage wait",  # slot 1 has the spare
-        "3 missed 3",
-        "4 failed 0",
-        "4 stage wait",
-        "5 stage reschedule",  # the node of slot 1 goes to slot 3
-        "5.5 back 1",
-        "5.5 back 3",
-        "7 stage reschedule",  # that of slot 3 goes to slot 0
-        "7.5 back 0",
-        "7.5 resumed",
-        "9.5 finished",
-    ]
-    assert parts(job, played.outcome) == {"wait": 5.0, "reschedule": 0.5}
-    assert played.outcome.n_failures == 2
-
-
 # --------------------------------------------------------------------------- ends
-
-
-def test_at_its_horizon_a_job_has_finished_with_the_work_that_it_has_done() -> None:
-    capture = saves("remote", 4.0, 0.5)
-    job = job_of(8.0, AGAIN, tiers=(remote(),), captures=(capture,), horizon_h=6.5)
-    played = run(job, failure(6.5, 0))
-    assert told(played) == [
-        "0 started",
-        "4 save started remote",
-        "4.5 save committed remote",
-        "6.5 finished",
-    ]
-    outcome = played.outcome
-    assert (outcome.finished, outcome.wall_h, outcome.useful_h) == (True, 6.5, 6.0)
-    assert outcome.n_failures == 0
-
-
-def test_work_that_is_lost_for_good_is_not_done() -> None:
-    """Back from 6 to the content 4 at 6.5; 1.5 h of 2 are done again at the horizon."""
-    job = job_of(
-        20.0,
-        rule("all", stage("reschedule", 1.0), sources=("remote",)),
-        AGAIN,
-        tiers=(remote(),),
-        captures=(saves("remote", 4.0, 0.5),),
-        horizon_h=9.0,
-    )
-    outcome = run(job, failure(6.5, 0)).outcome
-    assert (outcome.finished, outcome.wall_h, outcome.useful_h) == (True, 9.0, 5.5)
-    assert parts(job, outcome) == {"lost": 2.0, "save": 0.5, "reschedule": 1.0}
 
 
 def test_a_job_whose_work_is_all_lost_at_its_horizon_has_not_finished() -> None:
@@ -1235,22 +715,6 @@ def test_a_save_that_commits_as_a_failure_strikes_is_there_whatever_rounding_mak
     assert parts(job, played.outcome).get("lost", 0.0) == pytest.approx(lost_h)
 
 
-def test_tax_is_on_top_of_useful_and_of_lost_work() -> None:
-    job = job_of(4.0, AGAIN, tax=Tax(compute=0.25))
-    played = run(job, failure(2.5, 0))
-    assert [(f"{e.at_h:g}", e.what.value, e.part, e.progress_h) for e in played.log] == [
-        ("0", "started", "useful", 0.0),
-        ("2.5", "failed", "reschedule", 2.0),
-        ("2.5", "rolled back", "reschedule", 0.0),
-        ("2.5", "stage", "reschedule", 0.0),
-        ("4.5", "back", "lost", 0.0),
-        ("4.5", "resumed", "lost", 0.0),
-        ("7", "caught up", "useful", 2.0),
-        ("9.5", "finished", "over", 4.0),
-    ]
-    assert parts(job, played.outcome) == {"lost": 2.0, "reschedule": 2.0, "tax": 1.5}
-
-
 def test_a_log_that_nobody_asked_for_is_empty_and_changes_nothing() -> None:
     job, failures, draws = random_case(1)
     silent = run_events(job, iter(failures), draws, logged=False)
@@ -1259,13 +723,6 @@ def test_a_log_that_nobody_asked_for_is_empty_and_changes_nothing() -> None:
 
 
 # --------------------------------------------------------------------------- random systems
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("first", [0, 50])  # 300 of them among those of test_engines.py
-def test_random_jobs_fare_as_the_naive_interpreter_says(first: int) -> None:
-    for seed in range(first, first + 50):
-        assert differences(*random_case(seed)) == [], seed
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 3))

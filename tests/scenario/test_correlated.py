@@ -61,20 +61,12 @@ def test_nodes_are_alike_and_alone_by_default() -> None:
 
 
 WRONG = {
-    "no mean": (("  mtbf: 300 d\n", ""), LINE["kind"] - 1, "failures.mtbf", "is missing"),
-    "another family": (
-        ("mtbf: 300 d", "mtbf: 300 d\n  family: gamma"),
-        LINE["mtbf"] + 1, "failures.family", "'weibull'"),
-    "flat frailty": (
-        ("{shape: 0.8}", "{shape: 0}"), LINE["frailty"], "failures.frailty.shape", "equal to 0.01"),
     "bare share": (("12 %", "0.12"), LINE["lemons"], "failures.lemons.share", "write its unit"),
     "only lemons": (("12 %", "100 %"), LINE["lemons"], "failures.lemons.share", "99.999 %"),
     "misspelt": (("share:", "n: 3, share:"), LINE["lemons"], "failures.lemons.n", "Known: share"),
     "bare rate": (("every: 280 h", "every: 280"), LINE["every"], "failures.shocks.every", "unit"),
     "no number of nodes": (
         ("{2: 20", "{two: 20"), LINE["sizes"], "failures.shocks.sizes.two", "valid integer"),
-    "shock of nobody": (("{2: 20", "{0: 20"), LINE["sizes"], "failures.shocks.sizes.0", "than"),
-    "never seen": (("2: 20", "2: 0"), LINE["sizes"], "failures.shocks.sizes.2", "greater than 0"),
     "shock of more than all": (
         ("8: 5", "401: 5"), LINE["sizes"], "failures.shocks.sizes.401", "only 400 nodes"),
     "job larger than the cluster": (

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from cprsim.kernel.shape import PRESETS
 from cprsim.recovery import INTERVAL_RULES, STRATEGIES
@@ -78,11 +77,6 @@ def test_tables_are_rows_times_dimension_times_bytes() -> None:
     assert cluster.shard_bytes == (1000 * 16 * 4 + 10 * 8 * 2) / 5
 
 
-def test_no_size_is_no_bytes() -> None:
-    costs = {"save": "1 s"}
-    assert scenario(cluster={"shard_size": None}, costs=costs).cluster.shard_bytes is None
-
-
 def test_defaults() -> None:
     failures = scenario(failures={"kind": "job", "family": "exponential", "mtbf": "9 h"}).failures
     assert failures.kind == "job"
@@ -114,11 +108,6 @@ def test_simulation_by_default_and_by_precision() -> None:
     precise = scenario(simulation={"precision": "0.5 %", "replications": None}).simulation
     assert (precise.replications, precise.precision_fraction) == (None, 0.005)
     assert precise.at_most == 100_000
-
-
-def test_a_scenario_never_changes() -> None:
-    with pytest.raises(ValidationError, match="frozen"):
-        scenario().name = "other"  # type: ignore[misc]
 
 
 def test_the_name_is_the_files_by_default(tmp_path: Path) -> None:

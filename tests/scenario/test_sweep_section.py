@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from math import log
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 import pytest
@@ -160,17 +157,3 @@ def test_what_is_no_key(tmp_path, key) -> None:
 @pytest.mark.parametrize("key", ["costs.load", "a.b.c", "recovery.cpr+x.interval", "1.x", "a..b"])
 def test_what_is_a_key(key) -> None:
     assert not list(Sweep(over={key: (1, 2)}).problems())
-
-
-def test_many_values_are_read_at_once() -> None:
-    with cpu_bound(3):
-        for _ in range(5):
-            assert len(values_along(",".join(map(str, range(10_000)))).written) == 10_000
-
-
-@contextmanager
-def cpu_bound(seconds: float) -> Iterator[None]:
-    """Bound this process' own time: each of the five took over a second where it was quadratic."""
-    began = process_time()
-    yield
-    assert process_time() - began < seconds

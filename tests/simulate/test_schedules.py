@@ -1,4 +1,4 @@
-"""Failure schedules by hand and by hypothesis: the compiled loop gives SimPy's rows, or leaves them.
+"""Failure schedules by hand and by hypothesis: the compiled loop gives SimPy's rows or leaves them.
 
 Times are whole sixty-fourths of an hour, so that all add them without rounding and ties
 are ties.

@@ -18,6 +18,7 @@ from cprsim.failures.traces.times import Times, date_h, read_times, written
 from cprsim.records import Floats, Ints
 
 LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
+MOST_NODES = 10_000_000
 BEGIN, END, NEITHER = 1, 0, -1  # what a row says of an outage of its node
 
 
@@ -183,8 +184,8 @@ def n_observed(given: int | None, named: int, path: Path) -> int:
     """Nodes observed; raises TraceError where fewer are given than the file names."""
     if given is None:
         return named
-    if given < 1:
-        raise trace_error(path, None, f"{given} nodes can't be observed", "nodes")
+    if not 1 <= given <= MOST_NODES:
+        raise trace_error(path, None, f"{given:,} nodes can't be observed", "nodes")
     if given < named:
         raise trace_error(path, None, f"{given} nodes given, but the file names {named}", "nodes")
     return given

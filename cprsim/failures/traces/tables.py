@@ -103,7 +103,9 @@ def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
         name: pd.api.types.union_categoricals([frame.pop(name) for frame in frames])
         for name in ("node", "cause")
     }
-    return pd.concat(frames).assign(**texts)
+    whole = pd.concat(frames)
+    frames.clear()  # so that each column is in memory once
+    return whole.assign(**texts)
 
 
 def _of_states(rows: pd.DataFrame, path: Path, counted: Counter[str]) -> pd.DataFrame:

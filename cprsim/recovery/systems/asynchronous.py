@@ -17,6 +17,7 @@ loads that read each part once and share it; saves that adapt to the storage's l
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, inf
 from typing import Any
 
@@ -109,70 +110,59 @@ def checkfreq_steps(
     return steps + MORE_STEPS * max(0, ceil(over / MORE_STEPS - pieces.ROUNDING))
 
 
-def _system(
-    name: str, summary: str, source: str, cited: str, mark: Provenance, options: type[Any],
-    how: Behind | None = None, **more: Any,
-) -> System:  # fmt: skip
-    return System(
-        name, summary, source, options, (how or Behind()).plan, interval="every",
-        family=Family.BEHIND, cited=cited, mark=mark, **more,
-    )  # fmt: skip
-
-
+_behind = partial(System, interval="every", family=Family.BEHIND)
 WHOLE = options("every window snapshot persist")
 SMALLER = "every window snapshot persist size"
 OTHER_PATHS = Option(
     None, "bandwidth", "of all paths together besides the remote storage's; needed"
 )
 TRANSFER = Option(None, "time", "of a node's state to the server; default: by the node's own link")
-SYSTEMS: tuple[System, ...] = (
-    _system(
+SYSTEMS = (
+    _behind(
         "async", "a snapshot stalls the job, and is written behind it",
-        "PyTorch's distributed checkpoints, `async_save`: mechanism published",
-        "PyTorch DCP", Provenance.PUBLISHED, WHOLE, runs_as="PyTorch DCP async_save",
+        "PyTorch's distributed checkpoints, `async_save`: mechanism published", WHOLE,
+        Behind().plan, cited="PyTorch DCP", mark=Provenance.PUBLISHED,
+        runs_as="PyTorch DCP async_save",
     ),
-    _system(
+    _behind(
         "checkfreq",
         "training hides the snapshot for a step; the interval keeps to a budget of stall",
-        "Mohan et al. 2021 (FAST): rule and budget of the code published, the rest recalled",
-        "FAST'21", Provenance.PUBLISHED, WHOLE, Behind(hidden_steps=1.0, tuned=True),
+        "Mohan et al. 2021 (FAST): rule and budget of the code published, the rest recalled", WHOLE,
+        Behind(hidden_steps=1.0, tuned=True).plan, cited="FAST'21", mark=Provenance.PUBLISHED,
     ),
-    _system(
-        "datastates",
-        "lazy copies while the state does not change: training hides them for a step",
-        "DataStates-LLM (HPDC 2024): mechanism recalled",
-        "HPDC'24", Provenance.RECALLED, WHOLE, Behind(hidden_steps=1.0),
-        runs_as="DeepSpeed (DataStates)",
+    _behind(
+        "datastates", "lazy copies while the state does not change: training hides them for a step",
+        "DataStates-LLM (HPDC 2024): mechanism recalled", WHOLE, Behind(hidden_steps=1.0).plan,
+        cited="HPDC'24", mark=Provenance.RECALLED, runs_as="DeepSpeed (DataStates)",
     ),
-    _system(
+    _behind(
         "pccheck", "several saves on their way at once; the job waits only for room for one more",
         "PCcheck (ASPLOS 2025): mechanism and number in flight published",
-        "ASPLOS'25", Provenance.PUBLISHED, options("every window snapshot persist in_flight"),
-        Behind(hidden_steps=inf),
+        options("every window snapshot persist in_flight"), Behind(hidden_steps=inf).plan,
+        cited="ASPLOS'25", mark=Provenance.PUBLISHED,
     ),
-    _system(
+    _behind(
         "portus",
         "each node writes from the device to a server's persistent memory, by its own link",
-        "Portus: mechanism recalled", "Portus", Provenance.RECALLED,
-        options("every window", {"transfer": TRANSFER}), Behind(hidden_steps=1.0, direct=True),
+        "Portus: mechanism recalled", options("every window", {"transfer": TRANSFER}),
+        Behind(hidden_steps=1.0, direct=True).plan, cited="Portus", mark=Provenance.RECALLED,
     ),
-    _system(
+    _behind(
         "paracckpt", "saves are written over several paths at once",
         "ParaCkpt: time S over the sum of the bandwidths secondary",
-        "ParaCkpt", Provenance.SECONDARY,
-        options("every window snapshot", {"other_paths": OTHER_PATHS}),
-        needs=(("other_paths", "100 Gbit/s"),),
+        options("every window snapshot", {"other_paths": OTHER_PATHS}), Behind().plan,
+        cited="ParaCkpt", mark=Provenance.SECONDARY, needs=(("other_paths", "100 Gbit/s"),),
     ),
-    _system(
+    _behind(
         "checkbullet", "quantised saves",
-        "CheckBullet: 70 % less storage published, mechanism secondary",
-        "CheckBullet", Provenance.SECONDARY, options(SMALLER, size=0.3),
+        "CheckBullet: 70 % less storage published, mechanism secondary", options(SMALLER, size=0.3),
+        Behind().plan, cited="CheckBullet", mark=Provenance.SECONDARY,
         not_counted="what quantised saves cost in accuracy is not priced",
     ),
-    _system(
+    _behind(
         "lc-checkpoint", "lossy saves, a 28th of the state",
-        "LC-Checkpoint: factor published, mechanism recalled",
-        "LC-Checkpoint", Provenance.RECALLED, options(SMALLER, size=1 / 28),
+        "LC-Checkpoint: factor published, mechanism recalled", options(SMALLER, size=1 / 28),
+        Behind().plan, cited="LC-Checkpoint", mark=Provenance.RECALLED,
         not_counted="what lossy saves cost in accuracy is not priced",
     ),
 )  # fmt: skip

@@ -145,27 +145,23 @@ def increments_before_whole(first: float, growth: float) -> int:
 
 SYSTEMS = (
     System(
-        name="check-n-run",
-        summary="rows touched since a whole save, quantised, behind the job",
-        source="Eisenman et al. 2022 (NSDI): mechanism and interval published, sizes and bits "
-        "secondary",
-        options=options("snapshot persist", CHAIN), plan=check_n_run, interval="every",
-        family=Family.DELTAS, cited="NSDI'22", mark=Provenance.PUBLISHED,
+        "check-n-run", "rows touched since a whole save, quantised, behind the job",
+        "Eisenman et al. 2022 (NSDI): mechanism and interval published, sizes and bits secondary",
+        options("snapshot persist", CHAIN), check_n_run, interval="every", family=Family.DELTAS,
+        cited="NSDI'22", mark=Provenance.PUBLISHED,
         not_counted="what quantised saves cost in accuracy is not priced",
     ),
     System(
-        name="incrcp",
-        summary="rows touched since the last save; a restore reads each row of the chain once",
-        source="IncrCP (PVLDB 2025): mechanism secondary",
-        options=options("every snapshot persist", {"first": CHAIN["first"]}), plan=incrcp,
-        interval="every", family=Family.DELTAS, cited="PVLDB'25", mark=Provenance.SECONDARY,
+        "incrcp", "rows touched since the last save; a restore reads each row of the chain once",
+        "IncrCP (PVLDB 2025): mechanism secondary",
+        options("every snapshot persist", {"first": CHAIN["first"]}), incrcp, interval="every",
+        family=Family.DELTAS, cited="PVLDB'25", mark=Provenance.SECONDARY,
     ),
     System(
-        name="ssdc",
-        summary="rows that changed by more than a threshold",
-        source="SSDC (ISCAS 2024): mechanism secondary",
-        options=options("every snapshot persist", {"fraction": THRESHOLD}), plan=ssdc,
-        interval="every", family=Family.DELTAS, cited="ISCAS'24", mark=Provenance.SECONDARY,
+        "ssdc", "rows that changed by more than a threshold",
+        "SSDC (ISCAS 2024): mechanism secondary",
+        options("every snapshot persist", {"fraction": THRESHOLD}), ssdc, interval="every",
+        family=Family.DELTAS, cited="ISCAS'24", mark=Provenance.SECONDARY,
         needs=(("fraction", 0.3),),
         not_counted="what rows below the threshold, which stay stale, cost in accuracy is not "
         "priced",

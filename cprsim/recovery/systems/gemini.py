@@ -147,6 +147,6 @@ SYSTEM = System(
     "gemini",
     "copies of each shard in peers' host memory, each step where that fits, before remote saves",
     "Wang et al. 2023: mechanism and the interval of remote saves published",
-    options("", OWN_OPTIONS), plan, interval="remote_every", family=Family.MEMORY,
-    cited="SOSP'23", mark=Provenance.PUBLISHED, runs_as="HyperPod tiered checkpoints",
+    options("", OWN_OPTIONS), plan, interval="remote_every", family=Family.MEMORY, cited="SOSP'23",
+    mark=Provenance.PUBLISHED, runs_as="HyperPod tiered checkpoints",
 )  # fmt: skip

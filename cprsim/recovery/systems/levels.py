@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, sqrt
 from typing import Any
 
 from cprsim.errors import ParameterError
@@ -157,14 +156,12 @@ def intervals_h(facts: JobFacts, o: Any, name: str, levels: tuple[Saved, ...]) -
                 f"each of its {len(levels)} levels"
             )
         return tuple(o.every)
-    found = []
-    for one in levels:
-        rate = one.failures_per_h
-        every_h = sqrt(2.0 * one.stall_h / rate) if rate > 0.0 else inf
-        if every_h == 0.0:
-            raise ParameterError(f"saves of {name} to `{one.tier.name}` are free: give `every`")
-        found.append(min(facts.useful_h, max(every_h, one.behind_h)))
-    return tuple(found)
+    return tuple(
+        pieces.interval_of_level_h(
+            facts, one.failures_per_h, one.stall_h, one.behind_h, name, one.tier.name
+        )
+        for one in levels
+    )
 
 
 def _system(
@@ -178,10 +175,14 @@ def _system(
 
 
 SYSTEMS = (
-    _system("scr", "SCR", "saves on local disks, with a partner, and on the file system", stalling),
+    _system(
+        "scr", "SCR", "saves on local disks, with a partner, and on the file system", stalling,
+    ),
     _system(
         "fti", "FTI", "as SCR, with a Reed-Solomon code over groups of nodes", stalling,
         "disk data parity encoding",
     ),
-    _system("veloc", "VeloC", "saves on local disks, copied on to partner and file system", veloc),
+    _system(
+        "veloc", "VeloC", "saves on local disks, copied on to partner and file system", veloc,
+    ),
 )  # fmt: skip

@@ -162,9 +162,8 @@ def _require_experts(n_experts: int, n_saved_each: int) -> None:
 SYSTEM = System(
     "moc",
     "for mixtures of experts: each save holds some experts in turn and all else, in host memory "
-    "first",
-    "MoC-System 2025 (ASPLOS): shares published; mechanism and costs secondary",
-    OPTIONS, plan, interval="every", family=Family.EXPERTS, cited="ASPLOS'25",
-    mark=Provenance.SECONDARY, needs=(("experts", 64),),
+    "first", "MoC-System 2025 (ASPLOS): shares published; mechanism and costs secondary", OPTIONS,
+    plan, interval="every", family=Family.EXPERTS, cited="ASPLOS'25", mark=Provenance.SECONDARY,
+    needs=(("experts", 64),),
     not_counted="what experts that go back further than the job cost in accuracy is not priced",
 )  # fmt: skip

@@ -15,8 +15,9 @@ again after a loss before the next save is due; eviction of nodes under suspicio
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum, auto
+from functools import partial
 from math import exp
 from typing import Any
 
@@ -57,14 +58,12 @@ STANDBYS = {
 PARITY_GROUP = Option(8, "count", "nodes that share one parity; assumed")
 
 
-class CopyPlace(Enum):
-    """Where the copies of a shard lie."""
-
-    OWN = auto()
-    GROUP = auto()  # neighbours
-    ACROSS = auto()  # as far from each other as can be
-    RING = auto()
-    PARITY = auto()
+PLACES: dict[str, Callable[[int], Groups | Ring]] = {  # of the copies of a shard; else its own
+    "group": lambda m: Groups(m, m - 1),  # neighbours
+    "across": lambda m: Groups(m, m - 1, strided=True),  # as far from each other as can be
+    "ring": Ring,
+    "parity": lambda m: Groups(m, 1),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ class CopiesPreset:
     """What tells one of them from another."""
 
     medium: Medium
-    place: CopyPlace
+    place: str = "own"
     hidden: bool = False  # training hides the save for a step
     each_step: bool = False
 
@@ -113,23 +112,18 @@ def _policy(preset: CopiesPreset, facts: JobFacts, o: Any, name: str) -> Policy:
 
 def placed(preset: CopiesPreset, facts: JobFacts, o: Any, name: str) -> Groups | Ring:
     """Where the copies lie; raises ParameterError where the job has no room for them."""
-    if preset.place is CopyPlace.OWN:
+    if preset.place == "own":
         return OWN
-    n = facts.n_nodes
-    key = "group" if preset.place is CopyPlace.PARITY else "copies"
+    n, key = facts.n_nodes, "group" if preset.place == "parity" else "copies"
     size = int(getattr(o, key))
     if not 2 <= size <= n:
         raise ParameterError(f"`{key}` of {name} is {size}; it must lie between 2 and {n}")
-    if preset.place is CopyPlace.RING:
-        return Ring(size)
-    if n % size:
+    if preset.place != "ring" and n % size:
         raise ParameterError(
             f"{name}: {n} nodes of `{facts.role}` make no groups of {size}: give `{key}` that "
             "divides them"
         )
-    if preset.place is CopyPlace.PARITY:
-        return Groups(size, 1)
-    return Groups(size, size - 1, strided=preset.place is CopyPlace.ACROSS)
+    return PLACES[preset.place](size)
 
 
 def save_h(preset: CopiesPreset, facts: JobFacts, o: Any, name: str) -> tuple[float, float]:
@@ -141,9 +135,9 @@ def save_h(preset: CopiesPreset, facts: JobFacts, o: Any, name: str) -> tuple[fl
     window_h = facts.needed("step_h", name) if preset.hidden else 0.0
     stall_h = max(0.0, first_h - window_h)
     behind_h = first_h - stall_h + (disk_h if by_host else 0.0)
-    if preset.place is CopyPlace.OWN:
+    if preset.place == "own":
         return stall_h, behind_h
-    others = 1 if preset.place is CopyPlace.PARITY else o.copies - 1
+    others = 1 if preset.place == "parity" else o.copies - 1
     return stall_h, behind_h + facts.to_peer(name, others).mean_h
 
 
@@ -166,9 +160,9 @@ def _rules(
     remote = pieces.remote_tier(facts)
     beyond = pieces.back_to_remote(facts, reschedule)
     own = pieces.restart(facts, own_load, reschedule=reschedule)
-    if preset.place is CopyPlace.OWN:
+    if preset.place == "own":
         return (Rule(Reverts.ALL, own, sources=(NEAR,)), beyond), (near, remote)
-    n_read = place.size - 1 if preset.place is CopyPlace.PARITY and isinstance(place, Groups) else 1
+    n_read = place.size - 1 if preset.place == "parity" and isinstance(place, Groups) else 1
     fetch = Stage(StageKind.LOAD, facts.to_peer(name, n_read))
     rules = (
         Rule(Reverts.ALL, own, needs=(OWN_COPY,), sources=(NEAR,)),
@@ -184,7 +178,7 @@ def memory_fraction(preset: CopiesPreset, place: Groups | Ring) -> float:
         return 0.0
     if isinstance(place, Ring):
         return float(place.copies)
-    if preset.place is CopyPlace.PARITY:
+    if preset.place == "parity":
         return 1.0 + 1.0 / (place.size - 1)
     return float(place.size)
 
@@ -195,11 +189,15 @@ def _standbys(facts: JobFacts, o: Any) -> tuple[float, Constant | None]:
         return 0.0, None
     if not 0.0 < o.pool_fraction < 1.0:
         raise ParameterError(f"`pool_fraction` is {o.pool_fraction}; it lies between 0 and 1")
-    wake = Constant(o.wake)
+    return standbys_of(facts, o.pool_fraction), Constant(o.wake)
+
+
+def standbys_of(facts: JobFacts, p_enough: float, at_least: int = 0) -> float:
+    """Standbys besides the job's spares, which are its standbys."""
     if facts.cluster.n_spares is not None:
-        return 0.0, wake  # those are the standbys
+        return 0.0
     lost_per_h = sum(facts.failures_per_h(scope) for scope in facts.scopes if scope.needs_node)
-    return float(standbys(lost_per_h * facts.reschedule.mean_h, o.pool_fraction)), wake
+    return float(max(at_least, standbys(lost_per_h * facts.reschedule.mean_h, p_enough)))
 
 
 def standbys(n_lost: float, p_enough: float) -> int:
@@ -216,68 +214,57 @@ def standbys(n_lost: float, p_enough: float) -> int:
     return n
 
 
-def _system(
-    name: str, summary: str, source: str, cited: str, mark: Provenance, options: type[Any],
-    how: CopiesPreset, **more: Any,
-) -> System:  # fmt: skip
-    return System(
-        name, summary, source, options, how.plan, interval="every", family=Family.MEMORY,
-        cited=cited, mark=mark, **more,
-    )  # fmt: skip
-
-
+_near = partial(System, interval="every", family=Family.MEMORY)
 DISK = (("disk", "10 GB/s"),)
 SYSTEMS = (
-    _system(
+    _near(
         "dlrover-flash", "saves in each node's own host memory, which outlives the processes",
-        "DLRover flash checkpoint: mechanism recalled", "DLRover", Provenance.RECALLED,
-        options(SAVES), CopiesPreset(Medium.HOST, CopyPlace.OWN),
+        "DLRover flash checkpoint: mechanism recalled", options(SAVES),
+        CopiesPreset(Medium.HOST).plan, cited="DLRover", mark=Provenance.RECALLED,
         runs_as="DLRover Flash Checkpoint",
     ),
-    _system(
+    _near(
         "ml-flashpoint", "saves in host memory, each on a pair of neighbouring nodes",
-        "ml-flashpoint: mechanism recalled", "ml-flashpoint", Provenance.RECALLED,
-        options(f"{SAVES} copies"), CopiesPreset(Medium.HOST, CopyPlace.GROUP),
+        "ml-flashpoint: mechanism recalled", options(f"{SAVES} copies"),
+        CopiesPreset(Medium.HOST, "group").plan, cited="ml-flashpoint", mark=Provenance.RECALLED,
         runs_as="ml-flashpoint",
     ),
-    _system(
+    _near(
         "transom", "saves cached in host memory, each on its node and the next one",
-        "TRANSOM: 20 x faster saves published, mechanism recalled", "TRANSOM",
-        Provenance.RECALLED, options(f"{SAVES} copies"), CopiesPreset(Medium.HOST, CopyPlace.RING),
+        "TRANSOM: 20 x faster saves published, mechanism recalled", options(f"{SAVES} copies"),
+        CopiesPreset(Medium.HOST, "ring").plan, cited="TRANSOM", mark=Provenance.RECALLED,
     ),
-    _system(
-        "reft",
-        "snapshots in host memory that training hides, with a parity per group of nodes",
-        "REFT: mechanism recalled, groups assumed", "REFT", Provenance.RECALLED,
-        options(SAVES, {"group": PARITY_GROUP}),
-        CopiesPreset(Medium.HOST, CopyPlace.PARITY, hidden=True),
+    _near(
+        "reft", "snapshots in host memory that training hides, with a parity per group of nodes",
+        "REFT: mechanism recalled, groups assumed", options(SAVES, {"group": PARITY_GROUP}),
+        CopiesPreset(Medium.HOST, "parity", hidden=True).plan, cited="REFT",
+        mark=Provenance.RECALLED,
     ),
-    _system(
+    _near(
         "byterobust",
         "saves in host memory in each step, across groups; warm standbys replace nodes",
-        "ByteRobust (SOSP 2025): mechanism and pool secondary, wake assumed", "SOSP'25",
-        Provenance.SECONDARY, options(f"{SAVES} copies", STANDBYS),
-        CopiesPreset(Medium.HOST, CopyPlace.ACROSS, hidden=True, each_step=True),
+        "ByteRobust (SOSP 2025): mechanism and pool secondary, wake assumed",
+        options(f"{SAVES} copies", STANDBYS),
+        CopiesPreset(Medium.HOST, "across", hidden=True, each_step=True).plan, cited="SOSP'25",
+        mark=Provenance.SECONDARY,
     ),
-    _system(
+    _near(
         "nvrx-local", "saves on nodes' disks, each on a clique of nodes that fail apart",
-        "NVIDIA Resiliency Extension, documentation of local checkpoints: published", "NVRx",
-        Provenance.PUBLISHED, options(f"{SAVES} disk copies"),
-        CopiesPreset(Medium.SSD, CopyPlace.ACROSS), needs=DISK, runs_as="NVRx local checkpoints",
+        "NVIDIA Resiliency Extension, documentation of local checkpoints: published",
+        options(f"{SAVES} disk copies"), CopiesPreset(Medium.SSD, "across").plan, cited="NVRx",
+        mark=Provenance.PUBLISHED, needs=DISK, runs_as="NVRx local checkpoints",
     ),
-    _system(
-        "fastpersist",
-        "written from the device to the node's disks; training hides it for a step",
-        "FastPersist: up to 116 x faster writes recalled, mechanism recalled", "FastPersist",
-        Provenance.RECALLED, options("every remote_every disk"),
-        CopiesPreset(Medium.SSD, CopyPlace.OWN, hidden=True), needs=DISK,
+    _near(
+        "fastpersist", "written from the device to the node's disks; training hides it for a step",
+        "FastPersist: up to 116 x faster writes recalled, mechanism recalled",
+        options("every remote_every disk"), CopiesPreset(Medium.SSD, hidden=True).plan,
+        cited="FastPersist", mark=Provenance.RECALLED, needs=DISK,
         runs_as="DeepSpeed (FastPersist)",
     ),
-    _system(
-        "pmem",
-        "written from the device to persistent memory, which outlives a node's restart",
+    _near(
+        "pmem", "written from the device to persistent memory, which outlives a node's restart",
         "checkpoints in hybrid memory (near CXL, DRAM and PMem): as fields, recalled",
-        "hybrid memory", Provenance.RECALLED, options("every remote_every disk"),
-        CopiesPreset(Medium.PMEM, CopyPlace.OWN), needs=DISK,
+        options("every remote_every disk"), CopiesPreset(Medium.PMEM).plan, cited="hybrid memory",
+        mark=Provenance.RECALLED, needs=DISK,
     ),
 )  # fmt: skip

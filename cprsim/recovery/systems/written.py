@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import inf, isnan, nan, sqrt
+from math import isnan, nan
 from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Duration, OverLink
-from cprsim.recovery.pieces import nearest_failures_per_h, require_positive
+from cprsim.recovery.pieces import interval_of_level_h, nearest_failures_per_h, require_positive
 from cprsim.recovery.policy import (
     Capture,
     Elastic,
@@ -134,14 +134,11 @@ def _with_interval(
     if not _is_young(capture):
         return capture
     stall_h = 0.0 if capture.stall is None else capture.stall.mean_h
-    rate = rate_of.get(capture.tier, 0.0)
-    every_h = sqrt(2.0 * stall_h / rate) if rate > 0.0 else inf
-    if every_h == 0.0:
-        raise ParameterError(
-            f"saves of {wanted_by} to `{capture.tier}` stall nobody: give `every` as a time"
-        )
     behind_h = 0.0 if capture.background is None else capture.background.mean_h
-    return replace(capture, every_h=min(facts.useful_h, max(every_h, behind_h)))
+    every_h = interval_of_level_h(
+        facts, rate_of.get(capture.tier, 0.0), stall_h, behind_h, wanted_by, capture.tier
+    )
+    return replace(capture, every_h=every_h)
 
 
 def _is_young(capture: Capture) -> bool:

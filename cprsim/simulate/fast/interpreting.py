@@ -27,9 +27,10 @@ def interpreted(
     job.recoveries = Recoveries(job.recoveries)
     with np.errstate(all="ignore"):
         n_losses = of(
-            [as_objects(numbers[0])], type(drawn)(*map(memoryview, drawn)),
-            type(strikes)(strikes.until_h, *map(memoryview, strikes[1:])), memoryview(rows),
-            [job], Slots(slots), memoryview(hours), memoryview(counts), lost, keeps,
+            [as_objects(numbers[0])], type(drawn)(*(memoryview(one) for one in drawn)),
+            type(strikes)(strikes.until_h, *(memoryview(one) for one in strikes[1:])),
+            memoryview(rows), [job], Slots(slots), memoryview(hours), memoryview(counts),
+            lost, keeps,
         )  # fmt: skip
     for name in losses.dtype.names or ():
         losses[name] = [getattr(one, name) for one in lost]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import floor, inf, isnan
 from typing import Any
 
-from cprsim.compiling import uncounted_inlined, uncounted_part
+from cprsim.compiling import inlined, part
 from cprsim.recovery.giving_up import HARDLY_AFTER, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate.fast.recoveries import lose
 from cprsim.simulate.fast.saves import stand_on_grid
@@ -39,7 +39,7 @@ from cprsim.simulate.transitions import (
 )
 
 
-@uncounted_part
+@part
 def is_plain(num: Numbers) -> bool:
     """Whether nothing of a job varies, saves only stall it, and nothing goes on beside it."""
     if num.n_captures > 1 or num.is_elastic or num.is_uneven or num.tax or num.n_spares != NONE:
@@ -76,7 +76,14 @@ def is_plain(num: Numbers) -> bool:
     return True
 
 
-@uncounted_inlined
+@part
+def bears_one(num: Numbers, tier: int) -> bool:
+    """Whether what is kept live in groups is there without any one of its slots."""
+    of = num.tiers[tier]
+    return bool(not of.copies and of.tolerates > 0 and of.size > 1)
+
+
+@inlined
 def rule_of(num: Numbers, strikes: ScopedStrikes, failure: int) -> int:
     """The rule that an ordinary failure takes; NONE for one that is none."""
     first, scope = strikes.first_slot[failure], strikes.scope[failure]
@@ -92,17 +99,13 @@ def rule_of(num: Numbers, strikes: ScopedStrikes, failure: int) -> int:
         if num.rules[rule].scopes >> scope & 1 and (roles == 0 or roles >> role & 1):
             for place in range(MOST_SOURCES):
                 tier = num.needs[rule][place]
-                if tier != NONE and is_of(num, tier, slot):
-                    if (
-                        num.tiers[tier].copies
-                        or min(num.tiers[tier].tolerates, num.tiers[tier].size - 1) < 1
-                    ):
-                        return NONE
+                if tier != NONE and is_of(num, tier, slot) and not bears_one(num, tier):
+                    return NONE
             return rule
     return NONE
 
 
-@uncounted_inlined
+@inlined
 def known_from(strikes: ScopedStrikes, row: int, chunk: int, failure: int) -> tuple[int, int]:
     """The chunk and number of a replication's next failure; NONE where no more is drawn.
 
@@ -118,7 +121,7 @@ def known_from(strikes: ScopedStrikes, row: int, chunk: int, failure: int) -> tu
     return chunk, failure
 
 
-@uncounted_inlined
+@inlined
 def recovery_of(
     num: Numbers, job: Any, rule: int, source: int, scope: int, n_loads: int, books: bool
 ) -> float:
@@ -143,7 +146,7 @@ def recovery_of(
     return total_h
 
 
-@uncounted_part
+@part
 def leap(
     num: Numbers, job: Any, slots: Any, strikes: ScopedStrikes, row: int, chunk: int, failure: int,
     losses: Any, keeps: bool,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, isnan
 from typing import Any
 
-from cprsim.compiling import uncounted_part
+from cprsim.compiling import part
 from cprsim.records import Floats, Ints
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate.fast.saves import abandon_saves, make_due
@@ -44,7 +44,7 @@ from cprsim.simulate.transitions import (
 )
 
 
-@uncounted_part
+@part
 def refresh(num: Numbers, job: Any, slots: Any) -> None:
     """See what blocks the job, and how fast it works if nothing does."""
     job.blocked_by = NONE
@@ -65,7 +65,7 @@ def refresh(num: Numbers, job: Any, slots: Any) -> None:
     job.speed = speed
 
 
-@uncounted_part
+@part
 def ask_for_nodes(job: Any, slots: Any, recovery: int) -> int:
     """Each slot of a recovery without a node asks for one; how many have to wait."""
     n_waiting = 0
@@ -90,7 +90,7 @@ def ask_for_nodes(job: Any, slots: Any, recovery: int) -> int:
             job.n_queued += 1
 
 
-@uncounted_part
+@part
 def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place: int) -> None:
     """A recovery goes on to its next stage that takes time, or ends."""
     recovery = job.recoveries[place]
@@ -115,7 +115,7 @@ def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place
                 continue
             hours += recovery.load_h
             if recovery.shares:
-                if not job.is_of_fleet and is_shared_by_another(job, place):
+                if is_shared_by_another(job, place):
                     job.status = LEFT
                     return
                 hours = alone_load_h(num, slots, recovery)
@@ -135,7 +135,7 @@ def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place
             return
 
 
-@uncounted_part
+@part
 def has_to_wait(job: Any, slots: Any, place: int, stage: Any) -> bool:
     """Whether a wait goes on; from one for each slot those that still wait stay behind."""
     n_waiting = ask_for_nodes(job, slots, place)
@@ -158,7 +158,7 @@ def has_to_wait(job: Any, slots: Any, place: int, stage: Any) -> bool:
     return False
 
 
-@uncounted_part
+@part
 def is_held(num: Numbers, recovery: Any) -> bool:
     """Whether a recovery waits for the job to take its slots in."""
     if recovery.rule == NONE or recovery.kind != WAIT:
@@ -166,7 +166,7 @@ def is_held(num: Numbers, recovery: Any) -> bool:
     return not isnan(num.stages[num.rules[recovery.rule].first_stage + recovery.stage].grows_h)
 
 
-@uncounted_part
+@part
 def takes_in(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> bool:
     """Whether slots wait for the job to take them in; it does so, as it stands still."""
     n_held = 0
@@ -179,7 +179,7 @@ def takes_in(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> bool
     return n_held > 0
 
 
-@uncounted_part
+@part
 def free_place(job: Any) -> int:
     """The first place for a recovery that none is in; `MOST_RECOVERIES` where there is none."""
     place = 0
@@ -188,7 +188,7 @@ def free_place(job: Any) -> int:
     return place
 
 
-@uncounted_part
+@part
 def alone_load_h(num: Numbers, slots: Any, recovery: Any) -> float:
     """Hours of a load over the link while no other one uses it."""
     if not num.is_uneven:
@@ -198,7 +198,7 @@ def alone_load_h(num: Numbers, slots: Any, recovery: Any) -> float:
     return uneven_load_h(num, slots, tier.first, tier.size, serial)
 
 
-@uncounted_part
+@part
 def is_shared_by_another(job: Any, place: int) -> bool:
     """Whether another recovery loads over the link now."""
     for n in range(job.n_recoveries):
@@ -208,7 +208,7 @@ def is_shared_by_another(job: Any, place: int) -> bool:
     return False
 
 
-@uncounted_part
+@part
 def end_recovery(job: Any, slots: Any, place: int) -> None:
     """A recovery ends, and its slots are up."""
     job.recoveries[place].rule = NONE
@@ -219,7 +219,7 @@ def end_recovery(job: Any, slots: Any, place: int) -> None:
             come_back(job, slots, slot)
 
 
-@uncounted_part
+@part
 def return_nodes(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
     """Nodes come back from repair; the first slots in the queue get them."""
     n_left = 0
@@ -252,7 +252,7 @@ def return_nodes(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> 
     refresh(num, job, slots)
 
 
-@uncounted_part
+@part
 def strike(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int,
     scope: int, named: Ints, repair_h: Floats, losses: Any, keeps: bool,
@@ -369,7 +369,7 @@ def strike(
     forget_wipes(num, job, slots, oldest_flush(num, job))
 
 
-@uncounted_part
+@part
 def take_loads(num: Numbers, job: Any, slots: Any, tier: int, reverts: int) -> None:
     """Shards that go back are loaded by a new recovery, not by one that is under way."""
     first = num.tiers[tier].first
@@ -382,12 +382,12 @@ def take_loads(num: Numbers, job: Any, slots: Any, tier: int, reverts: int) -> N
             if other.rule == NONE or other.serial != slots[slot].loaded_by:
                 continue
             other.n_loads -= 1
-            if other.shares and other.kind == LOAD and not job.is_of_fleet:
+            if other.shares and other.kind == LOAD:
                 job.status = LEFT
         slots[slot].loaded_by = job.serial
 
 
-@uncounted_part
+@part
 def lose(
     job: Any, slots: Any, slot: int, content_h: float, row: int, losses: Any, keeps: bool
 ) -> None:
@@ -406,7 +406,7 @@ def lose(
         job.n_losses += 1
 
 
-@uncounted_part
+@part
 def oldest_flush(num: Numbers, job: Any) -> int:
     """Order of the oldest flush in flight; the latest of all where there is none."""
     oldest: int = job.latest
@@ -417,7 +417,7 @@ def oldest_flush(num: Numbers, job: Any) -> int:
     return oldest
 
 
-@uncounted_part
+@part
 def load_cost_h(num: Numbers, rule: int) -> float:
     """What the load stages of a rule cost by themselves; NaN where that varies, -1 without any."""
     hours = -1.0
@@ -428,7 +428,7 @@ def load_cost_h(num: Numbers, rule: int) -> float:
     return hours
 
 
-@uncounted_part
+@part
 def take_over(num: Numbers, job: Any, slots: Any, place: int, of_all: bool) -> None:
     """A new recovery takes its slots from those under way; some of them end."""
     n_slots = job.n_struck
@@ -454,7 +454,7 @@ def take_over(num: Numbers, job: Any, slots: Any, place: int, of_all: bool) -> N
     job.recoveries[place].n_slots = n_slots
 
 
-@uncounted_part
+@part
 def has_load_to_come(num: Numbers, job: Any, place: int) -> bool:
     """Whether a recovery has a load before it or under way."""
     recovery = job.recoveries[place]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.compiling import announced, uncounted_inlined, uncounted_part
+from cprsim.compiling import announced, inlined, part
 from cprsim.records import Floats, Ints
 from cprsim.simulate.fast.plain import is_plain, leap
 from cprsim.simulate.fast.plain import known_from as known_from
@@ -45,7 +45,7 @@ from cprsim.simulate.strikes import ScopedStrikes
 from cprsim.simulate.transitions import begin, is_due, rate
 
 
-@uncounted_part
+@part
 def start(num: Numbers, job: Any, slots: Any) -> None:
     """Stand at the start of the job."""
     for n in range(job.n_recent):
@@ -69,7 +69,7 @@ def start(num: Numbers, job: Any, slots: Any) -> None:
         job.saves[capture].n_begun = job.saves[capture].n_in_flight = 0
 
 
-@uncounted_part
+@part
 def fastest_of(num: Numbers) -> int:
     """The capture whose cycles are worth to be taken at once; NONE where there is none."""
     fastest: Any = np.int64(NONE)
@@ -81,7 +81,7 @@ def fastest_of(num: Numbers) -> int:
     return int(fastest)
 
 
-@uncounted_inlined
+@inlined
 def plan(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, fails_at_h: float, fastest: int
 ) -> None:
@@ -174,7 +174,7 @@ def plan(
         return
 
 
-@uncounted_inlined
+@inlined
 def pass_to(num: Numbers, job: Any, to_h: float) -> None:
     """On to an instant, not after the one that was planned: book the hours up to then."""
     passed_h = to_h - job.now_h
@@ -195,7 +195,7 @@ def pass_to(num: Numbers, job: Any, to_h: float) -> None:
     job.now_h = to_h
 
 
-@uncounted_inlined
+@inlined
 def settle(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, flight_h: float = -inf
 ) -> None:
@@ -214,7 +214,7 @@ def settle(
         end_stall(num, job, slots, drawn, row)
 
 
-@uncounted_part
+@part
 def lose_for_good(num: Numbers, job: Any) -> None:
     """First-time work that a job has not done again by its horizon is lost."""
     if job.status == FINISHED and job.progress_h < job.frontier_h:
@@ -222,7 +222,7 @@ def lose_for_good(num: Numbers, job: Any) -> None:
         job.frontier_h = job.progress_h
 
 
-@uncounted_inlined
+@inlined
 def works_alone(job: Any) -> bool:
     """Whether a job works, and no recovery goes on beside it."""
     return bool(job.n_recoveries == 0 and job.stalled_by == NONE and job.waits_for == NONE)
@@ -253,8 +253,8 @@ def run(
     for row in rows:
         start(num, job, slots)
         n_losses = job.n_losses
-        for part in range(num.n_parts):
-            job.hours[part] = 0.0
+        for column in range(num.n_parts):
+            job.hours[column] = 0.0
         chunk, failure = known_from(strikes, row, 0, strikes.first[0, row])
         while job.status == GOING:
             struck = False
@@ -288,8 +288,8 @@ def run(
                 refresh(num, job, slots)
                 chunk, failure = known_from(strikes, row, chunk, failure + 1)
         lose_for_good(num, job)
-        for part in range(num.n_parts):
-            hours[OF_JOB + part, row] = job.hours[part]
+        for column in range(num.n_parts):
+            hours[OF_JOB + column, row] = job.hours[column]
         hours[0, row] = job.now_h
         hours[1, row] = job.frontier_h
         hours[2, row] = job.stale_h

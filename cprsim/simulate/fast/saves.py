@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, isnan
 from typing import Any
 
-from cprsim.compiling import uncounted_part
+from cprsim.compiling import part
 from cprsim.simulate.fast.state import Drawn
 from cprsim.simulate.numbers import NONE, WANTS_SAVES, Numbers
 from cprsim.simulate.transitions import (
@@ -19,7 +19,7 @@ from cprsim.simulate.transitions import (
 )
 
 
-@uncounted_part
+@part
 def stand_on_grid(num: Numbers, job: Any, capture: int, progress_h: float) -> None:
     """The next save of a capture is that which the grid has beyond some progress."""
     saves = job.saves[capture]
@@ -27,7 +27,7 @@ def stand_on_grid(num: Numbers, job: Any, capture: int, progress_h: float) -> No
     saves.completes_h = saves.due_h if completes(num, capture, saves.due_h) else inf
 
 
-@uncounted_part
+@part
 def make_due(job: Any, capture: int, due_h: float, completes_h: float) -> None:
     """A save is due as the job goes on: one, also if others of its capture are by then."""
     saves = job.saves[capture]
@@ -35,7 +35,7 @@ def make_due(job: Any, capture: int, due_h: float, completes_h: float) -> None:
     saves.completes_h = min(saves.completes_h, completes_h)
 
 
-@uncounted_part
+@part
 def commit(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int,
     capture: int, content_h: float, number: int, completing: bool,
@@ -64,7 +64,7 @@ def commit(
             begin_flush(num, job, slots, drawn, row, flush, content_h)
 
 
-@uncounted_part
+@part
 def begin_flush(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, capture: int, content_h: float
 ) -> None:
@@ -81,7 +81,7 @@ def begin_flush(
     add_flight(job, capture, content_h, job.now_h + background_h, number, 0.0, 0.0)
 
 
-@uncounted_part
+@part
 def add_flight(
     job: Any, capture: int, content_h: float, at_h: float, number: int,
     due_h: float, completes_h: float,
@@ -95,7 +95,7 @@ def add_flight(
     saves.n_in_flight += 1
 
 
-@uncounted_part
+@part
 def remove_flight(job: Any, capture: int, place: int) -> None:
     """A save is no longer in flight."""
     last = job.saves[capture].n_in_flight - 1
@@ -107,7 +107,7 @@ def remove_flight(job: Any, capture: int, place: int) -> None:
     job.saves[capture].n_in_flight = last
 
 
-@uncounted_part
+@part
 def commit_all_due(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, until_h: float
 ) -> None:
@@ -132,7 +132,7 @@ def commit_all_due(
             job.waits_for = NONE
 
 
-@uncounted_part
+@part
 def end_stall(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
     """A save has stalled the job long enough: it goes on in the background, or commits."""
     capture, number, content_h = job.stalled_by, job.stall_number, job.stall_content_h
@@ -150,7 +150,7 @@ def end_stall(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> Non
         commit(num, job, slots, drawn, row, capture, content_h, number, completing)
 
 
-@uncounted_part
+@part
 def next_due(num: Numbers, job: Any) -> float:
     """Progress at which the next save is due; infinite if none is."""
     due_h = inf
@@ -161,7 +161,7 @@ def next_due(num: Numbers, job: Any) -> float:
     return due_h
 
 
-@uncounted_part
+@part
 def next_flight(num: Numbers, job: Any) -> float:
     """Instant at which the next save in flight commits."""
     at_h = inf
@@ -173,7 +173,7 @@ def next_flight(num: Numbers, job: Any) -> float:
     return at_h
 
 
-@uncounted_part
+@part
 def wait_for_last(num: Numbers, job: Any) -> None:
     """All work is done: a save of the final state in the background has to commit."""
     for capture in range(num.n_captures):
@@ -183,7 +183,7 @@ def wait_for_last(num: Numbers, job: Any) -> None:
                     job.waits_for = capture
 
 
-@uncounted_part
+@part
 def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
     """Begin the saves that are due, until one stalls the job or has to wait."""
     for capture in range(num.n_captures):
@@ -217,7 +217,7 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
         end_stall(num, job, slots, drawn, row)
 
 
-@uncounted_part
+@part
 def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool) -> None:
     """A failure takes the saves under way, except flushes of what survives."""
     if all_go_back:

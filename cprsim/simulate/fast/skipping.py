@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
-from cprsim.compiling import uncounted_part
+from cprsim.compiling import part
 from cprsim.simulate.fast.saves import stand_on_grid
 from cprsim.simulate.numbers import NONE, Numbers
 from cprsim.simulate.transitions import (
@@ -17,7 +17,7 @@ from cprsim.simulate.transitions import (
 )
 
 
-@uncounted_part
+@part
 def may_skip(
     num: Numbers, job: Any, capture: int,
     within_h: float, per_h: float, target_h: float, ends_h: float,
@@ -40,7 +40,7 @@ def may_skip(
     return bool(job.now_h + within_h + cycle_h <= ends_h)
 
 
-@uncounted_part
+@part
 def cycles_until(
     num: Numbers, job: Any, capture: int,
     within_h: float, per_h: float, steady_h: float, ends_h: float,
@@ -73,7 +73,7 @@ def cycles_until(
     )  # fmt: skip
 
 
-@uncounted_part
+@part
 def are_in_rhythm(num: Numbers, job: Any, capture: int, within_h: float, per_h: float) -> bool:
     """Whether all saves of a capture in flight are what they are in a steady rhythm."""
     n_in_flight = job.saves[capture].n_in_flight
@@ -97,7 +97,7 @@ def are_in_rhythm(num: Numbers, job: Any, capture: int, within_h: float, per_h: 
     return True
 
 
-@uncounted_part
+@part
 def skip(num: Numbers, job: Any, capture: int, n: int, per_h: float) -> None:
     """Take n cycles of work and save at once."""
     every_h = num.captures[capture].every_h
@@ -130,7 +130,7 @@ def skip(num: Numbers, job: Any, capture: int, n: int, per_h: float) -> None:
             flight.number += n // nth
 
 
-@uncounted_part
+@part
 def book(num: Numbers, job: Any, before_h: float, passed_h: float) -> None:
     """Book hours of work that took progress from `before_h` to where it is."""
     gained_h = job.progress_h - before_h

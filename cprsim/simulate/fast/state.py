@@ -87,7 +87,6 @@ JOB = np.dtype(
         ("speed", "f8"),
         ("replay_speed", "f8"),
         ("blocked_h", "f8"),  # so far
-        ("is_of_fleet", "?"),  # loads may overlap, as somebody else sees to them
         ("stale_h", "f8"),  # summed over shards: since the content that they went back to
         ("stale_net_h", "f8"),  # since the later of that and their own last reload
         ("course", "i8"),  # number of stretches without a rollback, of all replications

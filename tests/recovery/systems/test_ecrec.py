@@ -5,71 +5,39 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf, sqrt
 
-import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Role
+from cprsim.records import Clock, Cluster, Holds, Role
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.simulate.blocks import BlockDraws, run_block
-from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.strikes import GivenFailures
+from cprsim.simulate.job import SimulatedJob
 from tests.recovery.poisson import PoissonFailures
 from tests.recovery.systems import by_hand
+from tests.recovery.systems.by_hand import DETECT_H, LOAD_H, RESCHEDULE_H, approx
 
-DETECT_H, RESCHEDULE_H, LOAD_H = 0.25, 0.5, 2.0
 REBUILD_H = 1.0  # 4 shards of 1/4 h
 V = 0.875
+NODE = (Scope("node", Reach.NODE, Constant(DETECT_H)),)
 
 
 def facts(n_servers: int = 5, **changes: object) -> JobFacts:
-    """A job of 16 h on servers (the paper's: 5, published)."""
-    return replace(
-        JobFacts(
-            useful_h=16.0,
-            cluster=Cluster((Role("servers", n_servers, Holds.SHARD),)),
-            role="servers",
-            scopes=(Scope("node", Reach.NODE, Constant(DETECT_H)),),
-            mtbf_h=1000.0,
-            save_stall=Constant(0.125),
-            load=Constant(LOAD_H),
-            reschedule=Constant(RESCHEDULE_H),
-            state_bytes=1.0,
-            node_bytes_per_h=4.0,
-        ),
-        **changes,
-    )
+    """The paper's servers are 5 (published)."""
+    rare = {"scopes": NODE, "mtbf_h": 1000.0, "save_background": None, "replicas": 1}
+    return by_hand.facts(n_servers, **{**rare, **changes})
 
 
 def planned(job: JobFacts, **options: object) -> Policy:
     return by_hand.planned("ecrec", job, **options)
 
 
-def simulated_job(job: JobFacts, clock: Clock, **options: object) -> SimulatedJob:
-    return SimulatedJob(job.useful_h, job.cluster, clock, job.scopes, planned(job, **options))
-
-
-def run(job: SimulatedJob, failures: GivenFailures | PoissonFailures) -> CostBreakdown:
-    n = failures.n_replications
-    draws = BlockDraws(job, 0, 0, n, range(n))
-    costs = run_block(job, failures, draws, range(n)).costs
-    np.testing.assert_allclose(costs.useful_h + costs.hours.sum(axis=1), costs.wall_h, rtol=1e-9)
-    return costs
-
-
 def hours(job: JobFacts, *struck: tuple[float, int], **options: object) -> dict[str, object]:
     """Parts of one replication that took any time, for failures of the wall clock."""
-    failures = tuple(ScopedFailure(at_h, (slot,), 0, (0.0,)) for at_h, slot in struck)
-    options = {"backstop": 4.0, "speed_meanwhile": V} | options
-    costs = run(simulated_job(job, Clock.WALL, **options), GivenFailures((failures,)))
-    named = zip(costs.parts, costs.hours[0].tolist(), strict=True)
-    return {part: approx(spent_h) for part, spent_h in named if spent_h}
-
-
-def approx(value: float) -> object:
-    return pytest.approx(value, abs=1e-9)
+    policy = planned(job, **{"backstop": 4.0, "speed_meanwhile": V} | options)
+    found = by_hand.spent(policy, *((at, (slot,), 0) for at, slot in struck), job=job, scopes=NODE)
+    return {part: approx(spent_h) for part, spent_h in found.items()}
 
 
 # --------------------------------------------------------------------------- the mechanism
@@ -152,7 +120,7 @@ def test_the_backstop_is_young_s_interval_for_the_losses_beyond_the_parity() -> 
     assert every_h(job) == pytest.approx(sqrt(2.0 * 0.125 / beyond_per_h))
     with_workers = replace(
         job,
-        cluster=Cluster((Role("servers", 5, Holds.SHARD), Role("workers", 15, Holds.REPLICA))),
+        cluster=Cluster((Role("worker", 5, Holds.SHARD), Role("others", 15, Holds.REPLICA))),
     )
     assert every_h(with_workers) == pytest.approx(4.0 * sqrt(2.0 * 0.125 / beyond_per_h))
     assert every_h(facts()) == 16.0  # longer than the job: no saves
@@ -167,9 +135,12 @@ N_REPLICATIONS = 40_000
 
 
 def test_losses_beyond_the_parity_are_as_frequent_as_the_backstop_counts_on() -> None:
-    job = simulated_job(facts(useful_h=1000.0, mtbf_h=250.0), Clock.WALL, backstop=100.0)
-    failures = PoissonFailures.draw(job, (1.0 / 250.0,), N_REPLICATIONS, until_h=2000.0, seed=11)
-    costs = run(job, failures)
+    given = facts(useful_h=1000.0, mtbf_h=250.0)
+    policy = planned(given, backstop=100.0)
+    job = SimulatedJob(given.useful_h, given.cluster, Clock.WALL, NODE, policy)
+    n = range(N_REPLICATIONS)
+    failures = PoissonFailures.draw(job, (1.0 / 250.0,), len(n), until_h=2000.0, seed=11)
+    costs = run_block(job, failures, BlockDraws(job, 0, 0, len(n), n), n).costs
     beyond = costs.hours_of("load") / LOAD_H
     down_h = DETECT_H + RESCHEDULE_H + REBUILD_H
     share = 4.0 / 5.0 * down_h / 250.0  # first order

@@ -9,8 +9,8 @@ import pytest
 
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster, Holds, Role
-from cprsim.recovery.elastic_table import elastic_of
 from cprsim.recovery.legal import require_legal
+from cprsim.recovery.pieces import elastic_of
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS, oobleck, varuna

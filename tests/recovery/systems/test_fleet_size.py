@@ -45,7 +45,7 @@ def scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     return tmp_path / "scenario.yaml"
 
 
-@pytest.mark.parametrize("engine", ["simpy", "fast"])
+@pytest.mark.parametrize("engine", ["simpy", "auto"])
 def test_each_change_of_the_number_of_nodes_is_a_reconfiguration(
     scenario: Path, engine: str
 ) -> None:

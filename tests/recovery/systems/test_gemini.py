@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf
 
 import pytest
 
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Role
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
-from cprsim.simulate.blocks import BlockDraws, run_block
-from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.strikes import GivenFailures
 from tests.recovery.systems import by_hand
+from tests.recovery.systems.by_hand import approx
 
 PROCESS, NODE, EVERYTHING = range(3)
 SCOPES = (
@@ -27,54 +23,28 @@ FETCH_H, LOAD_H = 0.0625, 2.0
 
 def facts(n_nodes: int = 4, **changes: object) -> JobFacts:
     """A job of 16 h in steps of half an hour; a shard takes 1/16 h from node to node."""
-    return replace(
-        JobFacts(
-            useful_h=16.0,
-            cluster=Cluster((Role("state", n_nodes, Holds.SHARD),)),
-            role="state",
-            scopes=SCOPES,
-            mtbf_h=inf,
-            save_stall=Constant(0.25),
-            load=Constant(LOAD_H),
-            reschedule=Constant(0.5),
-            step_h=0.5,
-            state_bytes=1.0,
-            node_bytes_per_h=1.0 / FETCH_H,
-            remote_bytes_per_h=4.0 * n_nodes,  # 1/4 h for all
-        ),
-        **changes,
-    )
+    own = {
+        "scopes": SCOPES, "mtbf_h": inf, "save_stall": Constant(0.25), "save_background": None,
+        "step_h": 0.5, "node_bytes_per_h": 1.0 / FETCH_H,
+        "remote_bytes_per_h": 4.0 * n_nodes,  # 1/4 h for all
+    }  # fmt: skip
+    return by_hand.facts(n_nodes, **{**own, **changes})
 
 
 def planned(job: JobFacts, **options: object) -> Policy:
     return by_hand.planned("gemini", job, **options)
 
 
-def run(job: JobFacts, failures: GivenFailures, clock: Clock, **options: object) -> CostBreakdown:
-    simulated = simulated_job(job, clock, **options)
-    n = failures.n_replications
-    draws = BlockDraws(simulated, 0, 0, n, range(n))
-    return run_block(simulated, failures, draws, range(n)).costs
+def failure(at_h: float, *slots: int, scope: int = NODE) -> tuple[float, tuple[int, ...], int]:
+    return at_h, slots, scope
 
 
-def simulated_job(job: JobFacts, clock: Clock, **options: object) -> SimulatedJob:
-    return SimulatedJob(job.useful_h, job.cluster, clock, job.scopes, planned(job, **options))
-
-
-def failure(at_h: float, *slots: int, scope: int = NODE) -> ScopedFailure:
-    return ScopedFailure(at_h, slots, scope, (0.0,) * len(slots))
-
-
-def hours(job: JobFacts, *failures: ScopedFailure, **options: object) -> dict[str, float]:
+def hours(
+    job: JobFacts, *failures: tuple[float, tuple[int, ...], int], **options: object
+) -> dict[str, object]:
     """Parts of one replication that took any time."""
-    costs = run(job, GivenFailures((failures,)), Clock.WALL, **options)
-    assert costs.wall_h[0] == pytest.approx(job.useful_h + costs.hours.sum(), abs=1e-12)
-    named = zip(costs.parts, costs.hours[0].tolist(), strict=True)
-    return {part: approx(spent_h) for part, spent_h in named if spent_h}
-
-
-def approx(value: float) -> object:
-    return pytest.approx(value, abs=1e-9)
+    found = by_hand.spent(planned(job, **options), *failures, job=job, scopes=SCOPES)
+    return {part: approx(spent_h) for part, spent_h in found.items()}
 
 
 # --------------------------------------------------------------------------- the mechanism

@@ -5,78 +5,37 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf, sqrt
 
-import numpy as np
 import pytest
 
-from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Role
-from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
-from cprsim.simulate.blocks import BlockDraws, run_block
-from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.strikes import GivenFailures
 from tests.recovery.systems import by_hand
+from tests.recovery.systems.by_hand import (
+    ALL,
+    COPY_H,
+    DETECT_H,
+    LOAD_H,
+    NODE,
+    RESCHEDULE_H,
+    approx,
+    planned,
+    spent,
+)
 
-STALL_H, RESCHEDULE_H, COPY_H = 0.0625, 0.5, 0.25
+STALL_H = 0.0625
 ABSENT_H = RESCHEDULE_H + COPY_H  # hours in which the others work
-DETECT_H, LOAD_H = 0.25, 2.0
-NODE, EVERYTHING = range(2)
 
 
 def facts(n_nodes: int = 8, **changes: object) -> JobFacts:
-    """A job of 16 h."""
-    return replace(
-        JobFacts(
-            useful_h=16.0,
-            cluster=Cluster((Role("trainers", n_nodes, Holds.SHARD),)),
-            role="trainers",
-            scopes=(
-                Scope("node", Reach.NODE, Constant(DETECT_H)),
-                Scope("all", Reach.ALL, Constant(DETECT_H)),
-            ),
-            mtbf_h=1000.0,
-            save_stall=Constant(0.125),
-            load=Constant(LOAD_H),
-            reschedule=Constant(RESCHEDULE_H),
-            state_bytes=1.0,
-            node_bytes_per_h=4.0,
-            replicas=n_nodes,
-        ),
-        **changes,
-    )
-
-
-def planned(job: JobFacts, **options: object) -> Policy:
-    return by_hand.planned("hsdp", job, **options)
-
-
-def simulated_job(job: JobFacts, clock: Clock, **options: object) -> SimulatedJob:
-    return SimulatedJob(job.useful_h, job.cluster, clock, job.scopes, planned(job, **options))
-
-
-def run(job: SimulatedJob, failures: GivenFailures) -> CostBreakdown:
-    n = failures.n_replications
-    draws = BlockDraws(job, 0, 0, n, range(n))
-    costs = run_block(job, failures, draws, range(n)).costs
-    np.testing.assert_allclose(costs.useful_h + costs.hours.sum(axis=1), costs.wall_h, rtol=1e-9)
-    return costs
+    return by_hand.facts(n_nodes, **{"save_background": None, "mtbf_h": 1000.0, **changes})
 
 
 def hours(
     job: JobFacts, *struck: tuple[float, tuple[int, ...]], scope: int = NODE, **options: object
 ) -> dict[str, object]:
     """Parts of one replication that took any time, for failures of the wall clock."""
-    failures = tuple(
-        ScopedFailure(at_h, slots, scope, (8.0,) * len(slots)) for at_h, slots in struck
-    )
-    options = {"group": 2, "stall": STALL_H, "backstop": 4.0} | options
-    costs = run(simulated_job(job, Clock.WALL, **options), GivenFailures((failures,)))
-    named = zip(costs.parts, costs.hours[0].tolist(), strict=True)
-    return {part: approx(spent_h) for part, spent_h in named if spent_h}
-
-
-def approx(value: float) -> object:
-    return pytest.approx(value, abs=1e-9)
+    policy = planned("hsdp", job, **{"group": 2, "stall": STALL_H, "backstop": 4.0} | options)
+    found = spent(policy, *((at_h, slots, scope) for at_h, slots in struck), job=job)
+    return {part: approx(spent_h) for part, spent_h in found.items()}
 
 
 # --------------------------------------------------------------------------- the mechanism
@@ -135,21 +94,21 @@ def test_a_shard_lost_in_all_groups_takes_all_back_to_the_last_save() -> None:
 
 
 def test_a_failure_of_all_nodes_does_so_too() -> None:
-    spent = hours(facts(), (5.3, tuple(range(8))), scope=EVERYTHING)
+    spent = hours(facts(), (5.3, tuple(range(8))), scope=ALL)
     stages = {"detect": DETECT_H, "reschedule": RESCHEDULE_H, "load": LOAD_H}
     assert spent == SAVES | stages | {"lost": approx(1.175)}
 
 
 def test_a_large_job_knows_the_speed_without_as_many_groups_as_a_table_holds() -> None:
-    elastic = planned(facts(10_000)).elastic
+    elastic = planned("hsdp", facts(10_000)).elastic
     assert elastic is not None
     assert elastic.speed[:3] == approx((1.0, 0.9999, 0.9998))
 
 
 def test_the_backstop_is_young_s_interval_for_the_losses_of_all_replicas() -> None:
-    job = facts(useful_h=1e6, shares=(1.0, 0.0))
+    job = facts(useful_h=1e6, shares=(0.0, 0.0, 1.0, 0.0, 0.0))
     absent_h = STALL_H + ABSENT_H
     beyond_per_h = 1e-3 * (4 * absent_h / 8000.0)  # the other group of 4 is out
-    every_h = planned(job, group=4, stall=STALL_H).captures[0].every_h
+    every_h = planned("hsdp", job, group=4, stall=STALL_H).captures[0].every_h
     assert every_h == pytest.approx(sqrt(2.0 * 0.125 / beyond_per_h))
-    assert planned(facts(mtbf_h=inf)).captures[0].every_h == 16.0
+    assert planned("hsdp", facts(mtbf_h=inf)).captures[0].every_h == 16.0

@@ -10,7 +10,7 @@ import pytest
 
 from cprsim.failures.distributions import Constant
 from cprsim.records import Cluster, Holds, Role
-from cprsim.recovery.systems.leaving_out import recycled_speeds
+from cprsim.recovery.systems.elastic import recycled_speeds
 from tests.recovery.systems.by_hand import (
     COPY_H,
     DETECT_H,

@@ -10,7 +10,7 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, Holds, Role
+from cprsim.records import Clock
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
@@ -26,6 +26,7 @@ from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
 from tests.closed_forms import content_age_h
 from tests.recovery.poisson import PoissonFailures
+from tests.recovery.systems.by_hand import facts
 
 PROCESS = Scope("process", Reach.PROCESS, Constant(0.25), needs_node=False)
 NODE = Scope("node", Reach.NODE, Constant(0.25))
@@ -35,17 +36,12 @@ N_REPLICATIONS = 20_000
 
 
 def facts_of(**known: Any) -> JobFacts:
-    given: dict[str, Any] = {
-        "useful_h": T,
-        "cluster": Cluster((Role("workers", 4, Holds.SHARD),)),
-        "role": "workers",
-        "scopes": (PROCESS, NODE),
-        "mtbf_h": MTBF,
-        "save_stall": Constant(0.5),
-        "load": Constant(0.125),
-        "reschedule": Constant(0.0),
-    }
-    return JobFacts(**given | known)
+    own: dict[str, Any] = {
+        "useful_h": T, "scopes": (PROCESS, NODE), "mtbf_h": MTBF, "save_stall": Constant(0.5),
+        "save_background": None, "load": Constant(0.125), "reschedule": Constant(0.0),
+        "step_h": None,
+    }  # fmt: skip
+    return facts(4, **own | known)
 
 
 def job_of(facts: JobFacts, policy: Policy) -> SimulatedJob:
@@ -95,8 +91,8 @@ def test_a_snapshot_stalls_for_what_a_forward_and_backward_pass_does_not_hide(
 
 
 def test_what_is_not_said_follows_from_the_job() -> None:
-    facts = facts_of(save_background=Constant(2.0), step_h=0.125)
-    snapshot, remote = plan(facts, OPTIONS(experts=4, saved_each=4), "moc").captures
+    job_facts = facts_of(save_background=Constant(2.0), step_h=0.125)
+    snapshot, remote = plan(job_facts, OPTIONS(experts=4, saved_each=4), "moc").captures
     assert snapshot.stall == Constant(0.5 - 0.125)
     assert remote.background == Constant(2.0)
     assert snapshot.every_h == pytest.approx(sqrt(2 * 0.375 * MTBF))
@@ -106,18 +102,18 @@ def test_what_is_not_said_follows_from_the_job() -> None:
 
 def test_the_interval_is_no_shorter_than_a_save_takes() -> None:
     options = OPTIONS(experts=4, saved_each=4, snapshot=0.5, window=1.0, persist=3.0)
-    facts = facts_of(mtbf_h=inf)
-    policy = plan(facts, options, "moc")
+    job_facts = facts_of(mtbf_h=inf)
+    policy = plan(job_facts, options, "moc")
     assert policy.captures[0].every_h == pytest.approx(3.0, rel=1e-8)
-    costs = ran(job_of(facts, policy), GivenFailures(((),))).costs
+    costs = ran(job_of(job_facts, policy), GivenFailures(((),))).costs
     assert costs.n_saves[0] == 19 + 18  # the last snapshot of 19 has not arrived at the end
 
 
 def test_a_hidden_snapshot_is_as_old_as_it_took() -> None:
     # progress clock: the published O has no such term
-    facts = facts_of(scopes=(PROCESS,))
+    job_facts = facts_of(scopes=(PROCESS,))
     options = OPTIONS(experts=8, saved_each=8, snapshot=0.75, window=1.0, persist=0.25, every=EVERY)
-    job = job_of(facts, plan(facts, options, "moc"))
+    job = job_of(job_facts, plan(job_facts, options, "moc"))
     failures = PoissonFailures.draw(job, [1 / MTBF], N_REPLICATIONS, until_h=T, seed=6)
     costs = ran(job, failures).costs
     assert costs.hours_of("save") == pytest.approx(0.75)  # for the last one alone
@@ -126,9 +122,9 @@ def test_a_hidden_snapshot_is_as_old_as_it_took() -> None:
 
 
 def test_a_node_takes_its_host_memory_with_it_and_a_process_does_not() -> None:
-    facts = facts_of()
+    job_facts = facts_of()
     options = OPTIONS(experts=2, saved_each=2, snapshot=0.0, window=0.0, persist=0.75, every=EVERY)
-    job = job_of(facts, plan(facts, options, "moc"))
+    job = job_of(job_facts, plan(job_facts, options, "moc"))
     lists = tuple((ScopedFailure(10.5, (1,), scope, (0.0,)),) for scope in (0, 1))
     costs = ran(job, GivenFailures(lists)).costs
     assert costs.hours_of("lost") == pytest.approx([0.5, 1.5])  # the save of 10 is on its way

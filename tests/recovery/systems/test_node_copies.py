@@ -84,12 +84,6 @@ def test_only_as_many_saves_are_copied_on_as_there_is_time_for() -> None:
     assert seldom.captures[1].every_nth == 4
 
 
-def test_training_hides_the_snapshots_of_reft_for_a_step() -> None:
-    shown = spent(planned("ml-flashpoint", every=4.0))["save"]
-    hidden = spent(planned("reft", every=4.0, group=4))["save"]
-    assert shown - hidden == approx(3 * STEP_H)  # at the end the job waits for it anyway
-
-
 def test_fastpersist_writes_from_the_device_while_nvrx_stalls_for_a_snapshot() -> None:
     # the last save is waited for until it is on the disks, but not for its copy outside
     direct = spent(planned("fastpersist", every=4.0, **DISK))["save"]

@@ -51,7 +51,7 @@ WRONG = {
     "{every: 30}": "is a bare number: write its unit",
     "{every: -1 h}": "out of range",
 }
-ENGINES = ("fast", "simpy")
+ENGINES = ("auto", "simpy")
 COMMANDS = {
     **{
         engine: [
