@@ -120,8 +120,3 @@ def node_hours(outages: Outages) -> float:
     if outages.lives is None:
         return outages.n_nodes * outages.window_h
     return float((outages.lives[2] - outages.lives[1]).sum())
-
-
-def n_failures(outages: Outages) -> int:
-    """Failures within the observation, of the chosen cause."""
-    return int((outages.in_window & outages.chosen).sum())

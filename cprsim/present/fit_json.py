@@ -13,7 +13,7 @@ from cprsim.fitting.families import Fit
 from cprsim.fitting.goodness import Judged
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import Parameter
-from cprsim.fitting.observation import Observation, n_failures, node_hours
+from cprsim.fitting.observation import Observation, node_hours
 from cprsim.fitting.posterior_check import Compared
 from cprsim.fitting.report import FitReport
 from cprsim.fitting.trace_fit import Subject
@@ -33,7 +33,7 @@ def fit_as_json(report: FitReport, figures: list[Path]) -> dict[str, Any]:
             "high_h": finite_or_none(report.verdict.mtbf_h.high),
         },
         "exposure": {
-            "failures": n_failures(fitted.outages),
+            "failures": int((fitted.outages.in_window & fitted.outages.chosen).sum()),
             "instants": len(fitted.together.sizes),
             "node_hours": node_hours(fitted.outages),
         },
