@@ -22,14 +22,7 @@ def target_of(
 ) -> ResultTarget:
     """The results folder of a scenario under `root`.
 
-    Parameters
-    ----------
-    kind : of result, which ends the folder's name; empty for a run
-    identity : where more decides the result than `identity_of` knows
-
-    Raises
-    ------
-    ResultError : an input can't be read
+    Raises ResultError: an input can't be read.
     """
     about = {"command": ["cprsim", *sys.argv[1:]], "seed": loaded.scenario.simulation.seed}
     return ResultTarget(root, identity or identity_of(loaded, kind, replay), started, about)

@@ -48,13 +48,7 @@ class Pulse:
             self.quiet = self.verbose = False
 
     def doing(self, what: str, how_far: Callable[[], str] = str) -> None:
-        """Name what begins; with ``-v`` that is a line of its own.
-
-        Parameters
-        ----------
-        what : in a word or two: simulating
-        how_far : says how far that has come, asked whenever it is shown
-        """
+        """Name what begins; with ``-v`` that is a line of its own."""
         with self._lock:
             self._doing, self._how_far = what, how_far
             if self.verbose:

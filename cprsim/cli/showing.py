@@ -19,14 +19,7 @@ def show(
     as_json: bool,
     files: Iterable[Path] = (),
 ) -> None:
-    """Print one of two, which alone is made.
-
-    Parameters
-    ----------
-    plain : what JSON can hold
-    blocks : what a terminal shows
-    files : that were written, named below the blocks
-    """
+    """Print one of two, which alone is made."""
     if as_json:
         say_json(plain())
         return

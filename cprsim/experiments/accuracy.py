@@ -67,12 +67,7 @@ def measure(
     on_progress: OnProgress,
     team: Team | None = None,
 ) -> TrainingOutcome:
-    """Train the stand-in without failures, and with those of one replication per strategy.
-
-    Parameters
-    ----------
-    team : trainers in step that train it; None: it is one model
-    """
+    """Train the stand-in without failures, and with those of one replication per strategy."""
     runs = _OneModel(experiment, what, on_progress) if team is None else _InStep(experiment, team)
     return measure_by(runs, experiment, what, replication, team)
 

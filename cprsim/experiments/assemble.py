@@ -96,19 +96,9 @@ class Experiment:
 def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experiment:
     """Turn a scenario into records.
 
-    Parameters
-    ----------
-    with_policies : whether the strategies that it lists are wanted, too; else there are none, and
-        rules for their intervals that make no sense here raise nothing
-
-    Raises
-    ------
-    ScenarioError
-        where sections do not fit together in a way that only building them shows
-    TraceError
-        where the failure trace can't be read
-    CurveError
-        where the staleness curve can't be read
+    Raises ScenarioError where sections do not fit together in a way that only building them shows;
+    TraceError where the failure trace can't be read; CurveError where the staleness curve can't be
+    read.
     """
     scenario = loaded.scenario
     with _blaming(loaded, "cluster"):
@@ -180,12 +170,7 @@ def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> 
 
 @contextmanager
 def _blaming(loaded: LoadedScenario, key: str, written_out: bool = False) -> Iterator[None]:
-    """Say where in the scenario stands what a model refuses.
-
-    Parameters
-    ----------
-    written_out : the options of this entry are the records of a policy
-    """
+    """Say where in the scenario stands what a model refuses."""
     try:
         yield
     except ParameterError as error:

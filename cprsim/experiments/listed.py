@@ -59,15 +59,7 @@ class ListedSystem:
     def policy(self, job: JobNow, interval_h: float | None = None) -> RecoveryPolicy:
         """What the system does in a job.
 
-        Parameters
-        ----------
-        interval_h : its interval [h of progress], infinite: it never saves; None: what the entry
-            says
-
-        Raises
-        ------
-        ParameterError
-            it can't serve this job, or has no interval
+        Raises ParameterError it can't serve this job, or has no interval.
         """
         options = options_of(self.entry.strategy, self.entry.options)
         if interval_h is not None:
@@ -117,12 +109,7 @@ class ListedSystem:
         return captures
 
     def text(self, interval: str | None = None) -> str:
-        """A complete entry of `recovery` in a scenario.
-
-        Parameters
-        ----------
-        interval : as a scenario says it; None: as the entry has it
-        """
+        """A complete entry of `recovery` in a scenario."""
         options = dict(self.entry.options or {})
         if interval is not None and self.option is not None:
             options[self.option] = interval

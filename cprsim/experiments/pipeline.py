@@ -111,11 +111,6 @@ def simulate(
 
     Replication i meets the same failures under every strategy. Where a precision is asked for,
     replications are added until the 95 % interval of every strategy's mean overhead is that narrow.
-
-    Parameters
-    ----------
-    on_progress : called with the replications done and, as far as it is known, those to do
-    failures : those of an experiment with the same `failures_key`, where several share them
     """
     course = _Course(experiment, keep_losses=True)
     kept: list[list[Rows]] = [[] for _ in experiment.policies]
@@ -138,15 +133,6 @@ def side_by_side(experiments: Sequence[Experiment]) -> Iterator[tuple[int, Batch
     """Run experiments that meet the same failures, block after block.
 
     Losses have rows only where a staleness curve is there to price them.
-
-    Parameters
-    ----------
-    experiments : all with the same `failures_key`; each block of failures is drawn once for all
-
-    Yields
-    ------
-    The number of an experiment and the next batch of its replications, None after the last. What
-    an experiment yields does not depend on the others.
     """
     going = {
         place: _Course(one, keep_losses=one.curve is not None)
@@ -176,12 +162,7 @@ def failures_key(experiment: Experiment) -> Hashable:
 
 
 def compile_engine(experiment: Experiment, n_alike: float = 1.0) -> None:
-    """Compile the loop if it never was here, and pays: seconds that workers would all spend.
-
-    Parameters
-    ----------
-    n_alike : experiments that each worker has to run
-    """
+    """Compile the loop if it never was here, and pays: seconds that workers would all spend."""
     n = n_at_most(experiment) * len(experiment.policies) * n_alike
     if experiment.engine != "simpy" and pays(n):
         block = next(blocks_of(experiment, range(1)))
@@ -192,12 +173,7 @@ def compile_engine(experiment: Experiment, n_alike: float = 1.0) -> None:
 
 
 def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> dict[str, EventLog]:
-    """The event log of one replication under each strategy; draws its block alone.
-
-    Parameters
-    ----------
-    whole : whether all saves are in it; else, where they are very many, only some
-    """
+    """The event log of one replication under each strategy; draws its block alone."""
     block = _block_of_one(experiment, replication)
     return {
         policy.name: engine_of(policy, experiment).log(block, 0, whole=whole)

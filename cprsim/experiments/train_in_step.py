@@ -122,12 +122,6 @@ def outages_of(log: EventLog, useful_h: float, cluster: Cluster, run_h: float) -
 
     A node is away from its failure to its replacement, in hours of work: while the whole job
     stands still, so do the others, and who comes back meanwhile was not away.
-
-    Parameters
-    ----------
-    log : of one replication
-    useful_h : progress [h] at which the job is complete
-    run_h : hours of the stand-in's run without failures
     """
     works = np.isin(log.activity[:-1], (Activity.USEFUL, Activity.LOST))
     work_h = np.append(0.0, np.cumsum(np.where(works, np.diff(log.at_h), 0.0)))

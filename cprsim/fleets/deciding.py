@@ -44,15 +44,8 @@ def decide(
 ) -> FleetDecision:
     """Recommend the cheapest option that leaves no shard stale, or not more than is accepted.
 
-    Parameters
-    ----------
-    options : the present one first: the scenario's first strategy at its own values
-    store : see `run_options`
-
-    Raises
-    ------
-    ScenarioError : an unknown input that can't be varied
-    ParameterError : there is no option in which all jobs finish
+    Raises ScenarioError: an unknown input that can't be varied; ParameterError: there is no option
+    in which all jobs finish.
     """
     able = [one for one in options if one.finished]
     if not able:

@@ -63,13 +63,7 @@ def write_fleet(
 ) -> FleetResult:
     """Write a finished fleet into its folder, whole or not at all.
 
-    Parameters
-    ----------
-    draw : puts the figures into ``result.path``; called before the folder is in place
-
-    Raises
-    ------
-    ResultError : it can't be written; nothing is left behind
+    Raises ResultError: it can't be written; nothing is left behind.
     """
     fleet = fleet_of(loaded)
     n_jobs, bill = options[0].cells[0].n_jobs, options[0].priced[0].bill

@@ -168,14 +168,7 @@ def run_options(
 ) -> list[FleetOption]:
     """Simulate every strategy at every point; point after point, in the scenario's order.
 
-    Parameters
-    ----------
-    store : keeps each history as soon as it is finished, and has those of before
-    strategies : the numbers of those wanted at each point; default all
-
-    Raises
-    ------
-    ScenarioError : values that make no scenario
+    Raises ScenarioError: values that make no scenario.
     """
     scenarios = [varied(loaded, where, option) for where in points]
     tasks = []

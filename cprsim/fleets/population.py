@@ -68,12 +68,7 @@ def table_of(loaded: LoadedScenario, table: str) -> Path:
 
 
 def drawn_kinds(loaded: LoadedScenario, fleet: Fleet, n: int) -> tuple[JobsAlike, ...]:
-    """So many kinds of jobs, each with its own length, size and failure rate.
-
-    Parameters
-    ----------
-    fleet : the scenario's; says how many jobs there are, and how they differ
-    """
+    """So many kinds of jobs, each with its own length, size and failure rate."""
     place, seed = loaded.place("fleet.vary"), loaded.scenario.simulation.seed
     assert fleet.jobs is not None, "the schema sees to it"
     drawn = {

@@ -57,12 +57,7 @@ class Rules:
 
 
 def asked(load: Load, replications: int | None, rules: Rules) -> CompareRequest:
-    """Read and check all that a comparison needs. Raises CprsimError for what is wrong.
-
-    Parameters
-    ----------
-    replications : of each system; None: as many as tell intervals apart
-    """
+    """Read and check all that a comparison needs. Raises CprsimError for what is wrong."""
     if replications is None:
         loaded = load([])
         limit = limit_if_any(loaded)
@@ -88,17 +83,7 @@ def compare_into(
 ) -> tuple[Comparison, bool]:
     """Find each system's best interval, run all of them and write the folder, or find it there.
 
-    Parameters
-    ----------
-    draws : whether the figure goes into the folder
-
-    Returns
-    -------
-    the comparison, and whether it was there already
-
-    Raises
-    ------
-    CprsimError : of whatever goes wrong; nothing is written then
+    Raises CprsimError: of whatever goes wrong; nothing is written then.
     """
 
     def make() -> Comparison:

@@ -35,15 +35,7 @@ def sensitivity_of(
     The entries keep the intervals that they say. Cost is that of a month where there are prices,
     else node-hours of overhead.
 
-    Parameters
-    ----------
-    entries : of `recovery`, as YAML, by name
-    costs : of those that may be chosen; the cheapest of them are tried
-    on_priced : called after each simulation
-
-    Raises
-    ------
-    ScenarioError : an unknown input that can't be varied
+    Raises ScenarioError: an unknown input that can't be varied.
     """
     if not loaded.scenario.unknown:
         return None

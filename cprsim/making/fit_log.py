@@ -166,10 +166,7 @@ def log_asked(
 def read_as(trace: Path, name: str | None, asked: LogOptions) -> tuple[Outages, str]:
     """The outages of a log, and the format's name; a guess is said in the notes.
 
-    Raises
-    ------
-    ParameterError
-        for a format that is none, or an option that it does not take.
+    Raises ParameterError for a format that is none, or an option that it does not take.
     """
     if name is not None and name != "auto":
         if name not in FORMATS:
@@ -197,12 +194,8 @@ def read_as(trace: Path, name: str | None, asked: LogOptions) -> tuple[Outages, 
 def with_node_lives(outages: Outages, asked: LogAsked, form: str) -> Outages:
     """The log with the lives of its nodes, from a file or from dates in the records.
 
-    Raises
-    ------
-    ParameterError
-        for both at once, or dates of another format's log.
-    TraceError
-        for a file that can't be read.
+    Raises ParameterError for both at once, or dates of another format's log.; TraceError for a file
+    that can't be read.
     """
     if asked.node_file is not None and asked.node_dates:
         raise ParameterError("--node-dates: the nodes' dates are in the file of --nodes already")

@@ -68,20 +68,7 @@ def fleet_into(
 ) -> tuple[FleetResult, bool]:
     """Simulate a fleet and write its folder, or find it there.
 
-    Parameters
-    ----------
-    target : of the identity `fleet_identity`
-    option : that the axes come from, for errors
-    keeps : is handed what says that finished histories are kept
-    draws : whether figures go into the folder
-
-    Returns
-    -------
-    the fleet, and whether it was there already
-
-    Raises
-    ------
-    CprsimError : of whatever goes wrong; finished histories are kept
+    Raises CprsimError: of whatever goes wrong; finished histories are kept.
     """
     store = PointStore(target.root)
 

@@ -17,18 +17,8 @@ def prepared(
 ) -> tuple[MeasureRequest, Expected, TrainerCheck | None]:
     """Train once without failures.
 
-    Parameters
-    ----------
-    on_forks : is told what copies of the tables take, before a trainer of one's own is tried
-
-    Returns
-    -------
-    The request, which knows who trains; what can be expected; and what trying a trainer of one's
-    own showed, None for the built-in model.
-
-    Raises
-    ------
-    CprsimError : the trainer does not do what the protocol says, or what it needs is not there
+    Raises CprsimError: the trainer does not do what the protocol says, or what it needs is not
+    there.
     """
     kernel = request.kernel
     if kernel.trainer is None:

@@ -34,13 +34,7 @@ def require_replication(number: int | None) -> None:
 def replay_number(replay: str | None, whole: Callable[[], Result]) -> int | None:
     """The replication that ``--replay`` names; None where it was not given.
 
-    Parameters
-    ----------
-    whole : the whole run, which says which replication is at the median; made where it is missing
-
-    Raises
-    ------
-    ParameterError : it is neither a number nor a name, or no replication finished
+    Raises ParameterError: it is neither a number nor a name, or no replication finished.
     """
     from cprsim.results.worth_seeing import SHARES, worth_seeing
 

@@ -32,17 +32,7 @@ def simulate_into(
 ) -> tuple[Result, bool]:
     """Simulate and write the results folder, or find it there.
 
-    Parameters
-    ----------
-    draws : whether figures go into the folder
-
-    Returns
-    -------
-    the result, and whether it was there already
-
-    Raises
-    ------
-    CprsimError : of whatever goes wrong; nothing is written then
+    Raises CprsimError: of whatever goes wrong; nothing is written then.
     """
 
     def draw(result: Result) -> None:

@@ -46,12 +46,7 @@ def said_of_limits(
     confidence: float | None,
     risk: str | float | None,
 ) -> list[str]:
-    """What a limit means as overrides of the scenario; it takes the file's away.
-
-    Parameters
-    ----------
-    limits : by name, those of `LIMITS` and `max_loss`; None where it is not asked for
-    """
+    """What a limit means as overrides of the scenario; it takes the file's away."""
     overrides = []
     if any(limit is not None for limit in limits.values()):
         overrides += [
@@ -90,12 +85,7 @@ class SelectRequest:
 
 
 def asked(load: Load, replications: int | None) -> SelectRequest:
-    """Check all that a selection needs. Raises CprsimError for what is wrong.
-
-    Parameters
-    ----------
-    replications : of each candidate; None: as many as tell candidates apart
-    """
+    """Check all that a selection needs. Raises CprsimError for what is wrong."""
     loaded = load([])
     experiment = assemble(loaded, with_policies=False)
     _require_selectable(loaded)
@@ -197,17 +187,7 @@ def select_into(
 ) -> tuple[Selected, bool]:
     """Select and write the results folder, or find it there.
 
-    Parameters
-    ----------
-    draws : whether the figure goes into the folder
-
-    Returns
-    -------
-    the selection, and whether it was there already
-
-    Raises
-    ------
-    CprsimError : of whatever goes wrong; nothing is written then
+    Raises CprsimError: of whatever goes wrong; nothing is written then.
     """
 
     def draw(selection: Selection, folder: Path) -> None:

@@ -25,18 +25,7 @@ def sweep_into(
 ) -> tuple[SweepResult, int]:
     """Compute what is missing of a sweep, and write its folder, or find it there.
 
-    Parameters
-    ----------
-    keeps : is handed what says how many points are finished, once there are points
-    draws : whether figures go into the folder
-
-    Returns
-    -------
-    the sweep, and how many points had to be computed
-
-    Raises
-    ------
-    CprsimError : of whatever goes wrong; finished points are kept
+    Raises CprsimError: of whatever goes wrong; finished points are kept.
     """
     require_sweep(loaded)
     store, n_computed = PointStore(target.root), 0

@@ -193,13 +193,7 @@ def _from_to(*estimate_and_ends: str) -> str:
 def comparison_as_json(
     table: pd.DataFrame, paired: bool, inputs: Sequence[Differing], errors: Sequence[str]
 ) -> dict[str, Any]:
-    """The object that ``cprsim compare --json`` prints, from `cprsim.results.compare`.
-
-    Parameters
-    ----------
-    inputs : in what the two results differ
-    errors : what is assumed of the errors of staleness curves
-    """
+    """The object that ``cprsim compare --json`` prints, from `cprsim.results.compare`."""
     numbers = ("a", "b", "difference", "low", "high")
     return {
         "method": "paired" if paired else "welch",

@@ -17,14 +17,7 @@ from cprsim.results.words import count
 def costs_blocks(
     fits: tuple[CostFit, ...], fragment: str, notes: tuple[str, ...] = ()
 ) -> list[Block]:
-    """What a terminal shows: the ranking of each kind, what to know of it, and the fragment.
-
-    Parameters
-    ----------
-    fits : of one log
-    fragment : as YAML
-    notes : on the log itself
-    """
+    """What a terminal shows: the ranking of each kind, what to know of it, and the fragment."""
     bandwidths = [_bandwidth_text(one.kind, one.bandwidth) for one in fits if one.bandwidth]
     remarks = [*notes, *(note for one in fits for note in one.notes)]
     remarks += [reason for one in fits if one.ranking for _, reason in one.ranking.failed]

@@ -56,12 +56,7 @@ BRIEF = {  # headings on a terminal, of the statistics that it shows
 
 
 def fleet_blocks(result: FleetResult, *, found_again: bool = False) -> list[Block]:
-    """What a terminal shows.
-
-    Parameters
-    ----------
-    found_again : nothing was simulated, because the finished folder was there already
-    """
+    """What a terminal shows."""
     figures = sorted(result.path.glob("*.png"))
     return [
         Words([heading(result)]),

@@ -78,13 +78,7 @@ def _part(name: str) -> Markup:
 
 
 def inline(figure: Figure, name: str, label: str) -> Markup:
-    """The figure as one SVG element, an image to those who can't see it.
-
-    Parameters
-    ----------
-    name : different for each figure of a page
-    label : what the figure shows
-    """
+    """The figure as one SVG element, an image to those who can't see it."""
     root = ElementTree.fromstring(svg_text(figure, name))
     _drop(root, "metadata")
     _drop_styles(root)

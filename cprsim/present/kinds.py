@@ -90,15 +90,8 @@ KINDS: dict[str, ResultKind] = {
 def page_of(folders: Sequence[Path], title: str | None = None) -> ResultsPage:
     """What there is to show of results folders.
 
-    Parameters
-    ----------
-    folders : at least one, or files of curves; documents come in this order
-    title : of the page, in place of its own
-
-    Raises
-    ------
-    ResultError : a folder is no finished result, or is damaged
-    ParameterError : more folders than letters
+    Raises ResultError: a folder is no finished result, or is damaged; ParameterError: more folders
+    than letters.
     """
     if len(folders) > len(LETTERS):
         raise ParameterError(f"a report shows at most {len(LETTERS)} results")

@@ -26,12 +26,7 @@ Place = Callable[[Picture], str]  # the address of a figure
 
 
 def render(page: ResultsPage, place: Place) -> str:
-    """The page as one text.
-
-    Parameters
-    ----------
-    place : called once for each figure, in the order of the page; returns the address to link to
-    """
+    """The page as one text."""
     parts = [f"# {_text(page.title)}", *_page(page, place)]
     return printable("\n\n".join(parts) + "\n")
 

@@ -22,12 +22,7 @@ PAPERS_CORRELATION = 0.88  # recalled: of accuracy loss and PLS
 
 
 def expectation(expected: Expected, n_seeds: int | None, precision: float) -> list[str]:
-    """The model beside its baselines, the test, and the precision to come.
-
-    Parameters
-    ----------
-    n_seeds : that were asked for; None: as many as `precision` takes
-    """
+    """The model beside its baselines, the test, and the precision to come."""
     one = expected
     if one.logistic_auc is None or one.base_rate_log_loss is None:
         return [_of_own(one), _precision(one, n_seeds, precision)]
@@ -133,12 +128,7 @@ def expectation_warnings(expected: Expected) -> list[str]:
 
 
 def measured_blocks(measured: Measured, of_lengths: Sequence[str] = ()) -> list[Block]:
-    """What a terminal shows: the verdict, the table, and what was checked.
-
-    Parameters
-    ----------
-    of_lengths : sentences on other lengths of training
-    """
+    """What a terminal shows: the verdict, the table, and what was checked."""
     return [
         Words([fitness(why_unfit(measured))]),
         slopes_table(measured),

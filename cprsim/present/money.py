@@ -153,12 +153,7 @@ def money_differences(a: Result, b: Result) -> list[Table]:
 
 
 def cheapest(bills: Bills, by_overhead: str | None = None) -> str:
-    """Which strategy is the cheapest in all, and what it saves per month beside the next.
-
-    Parameters
-    ----------
-    by_overhead : who is recommended by overhead; where that is another one, why is said
-    """
+    """Which strategy is the cheapest in all, and what it saves per month beside the next."""
     compared = comparable(bills)
     first, *others = sorted(compared, key=lambda name: bills[name].month.total_cents)
     counted = all(ACCURACY in one.job.cents for one in compared.values())

@@ -28,14 +28,7 @@ def origin(
 ) -> list[Section]:
     """The last sections of every document of a results folder.
 
-    Parameters
-    ----------
-    what : is said of the scenario's file
-    scenarios : names of the files
-
-    Raises
-    ------
-    ResultError : a file can't be read
+    Raises ResultError: a file can't be read.
     """
     listings = [_file_listing(folder / name, what) for name in scenarios]
     return [
@@ -45,13 +38,7 @@ def origin(
 
 
 def _provenance(manifest: Mapping[str, Any], folder: Path) -> list[Block]:
-    """Command, seed, versions and digests of a result, and the files of its folder.
-
-    Parameters
-    ----------
-    manifest : of the folder; what it does not have is left out
-    folder : of the result; its name is shown, not where it lies
-    """
+    """Command, seed, versions and digests of a result, and the files of its folder."""
     program = manifest.get("cprsim") or {}
     libraries = manifest.get("libraries") or {}
     entries = {
@@ -102,11 +89,6 @@ FOUND_AGAIN = " (found again, nothing was simulated)"
 
 
 def places(folder: Path, files: Iterable[Path], note: str = "") -> ListingBlock:
-    """Where a result and the files that a reader may open are; terminals do not break the lines.
-
-    Parameters
-    ----------
-    note : follows the folder
-    """
+    """Where a result and the files that a reader may open are; terminals do not break the lines."""
     named = [f"{'figure' if path.suffix == '.png' else 'events'}   {path}" for path in files]
     return ListingBlock("", "\n".join([f"results  {folder}{note}", *named]))

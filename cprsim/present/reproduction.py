@@ -145,14 +145,7 @@ def _table(listing: Listing) -> Table:
 
 
 def page(kept: Path, order: Sequence[str], *, beside: Path) -> str:
-    """The results that are kept in a folder, as sections of a document.
-
-    Parameters
-    ----------
-    kept : ``results/reproduction`` of the repository
-    order : names of results, first to last; one that is not kept is left out
-    beside : folder of the document, from which figures are linked
-    """
+    """The results that are kept in a folder, as sections of a document."""
     results = [read_reproduced(kept / name) for name in order if (kept / name / MANIFEST).is_file()]
     return "\n\n".join([_overview(results), *(_section(made, beside) for made in results)])
 

@@ -83,12 +83,7 @@ BRIEF = {  # headings on a terminal of parts of overhead that are not headed by 
 
 
 def run_blocks(result: Result, *, found_again: bool = False) -> list[Block]:
-    """What a terminal shows.
-
-    Parameters
-    ----------
-    found_again : nothing was simulated, because the finished folder was there already
-    """
+    """What a terminal shows."""
     return [
         *map(Words, [said] if (said := assumed_limits(result)) else []),
         Words([_heading(result)]),
@@ -416,11 +411,6 @@ def overhead_percentiles(result: Result) -> dict[str, Percentiles]:
             overhead = (rows["wall_h"] - rows["useful_h"]) / rows["useful_h"]
             found[str(name)] = percentiles(overhead.to_numpy(np.float64))
     return found
-
-
-def _reading(spread: Estimate) -> str:
-    mean, low, high = suited(*spread.times(100).triple)
-    return f"{mean} % of useful time (95 % interval {low} to {high})"
 
 
 def _badness_table(found: dict[str, Percentiles]) -> Table:

@@ -48,13 +48,7 @@ N_OF_COSTS = 4  # the first columns, which are all where nothing loses samples
 
 
 def selection_blocks(made: Selected, n_nodes: int, *, found_again: bool = False) -> list[Block]:
-    """What a terminal shows.
-
-    Parameters
-    ----------
-    n_nodes : of the job
-    found_again : nothing was simulated, because the finished folder was there already
-    """
+    """What a terminal shows."""
     note = FOUND_AGAIN if found_again else ""
     return [
         *summary(made.selection, made.name, n_nodes, prices_in(made.path)),
@@ -65,12 +59,7 @@ def selection_blocks(made: Selected, n_nodes: int, *, found_again: bool = False)
 def summary(
     selection: Selection, name: str, n_nodes: int, prices: JobPrices | None = None
 ) -> list[Block]:
-    """What is said of a selection where there is little room.
-
-    Parameters
-    ----------
-    name, n_nodes : of the scenario and its job
-    """
+    """What is said of a selection where there is little room."""
     heading = [
         f"{name}: {hours(selection.useful_h)} of useful work on {count(n_nodes, 'node')}, "
         f"{count(selection.n_replications, 'replication')}. {asked_of(selection)}"

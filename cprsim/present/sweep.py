@@ -42,12 +42,7 @@ CAPTIONS = {
 
 
 def sweep_blocks(result: SweepResult, n_computed: int) -> list[Block]:
-    """What a terminal shows.
-
-    Parameters
-    ----------
-    n_computed : points that were not there already
-    """
+    """What a terminal shows."""
     warned = [f"Warning: {one}" for one in result.warnings]
     remarks = Words([*cheapest_point(result), *result.accuracy, *warned])
     n_there = result.n_points - n_computed

@@ -84,14 +84,7 @@ def systems_blocks(
     everything: bool = False,
     verbose: bool = False,
 ) -> list[Block]:
-    """What a terminal shows: the answer, one table, what it rests on.
-
-    Parameters
-    ----------
-    found_again : nothing was simulated, because the finished folder was there already
-    everything : all systems, not the cheapest alone
-    verbose : and where the hours go, what a failure takes, and why others were not compared
-    """
+    """What a terminal shows: the answer, one table, what it rests on."""
     result, found = comparison.result, standings(comparison)
     bills, picks = bills_in(result), _picks(found)
     costs = _costs(found, bills)

@@ -23,17 +23,7 @@ def format_of(path: Path) -> Format:
 def write_page(page: ResultsPage, path: Path, form: Format | None = None) -> list[Path]:
     """Write the page; a file of that name is replaced.
 
-    Parameters
-    ----------
-    form : by the name of the file where it is None
-
-    Returns
-    -------
-    what was written: the file, and the folder with figures beside it where there is one
-
-    Raises
-    ------
-    ResultError : it can't be written; a file that is there stays as it is
+    Raises ResultError: it can't be written; a file that is there stays as it is.
     """
     if path.is_dir():
         raise ResultError(f"can't write {path}: it is a folder")

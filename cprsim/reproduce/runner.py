@@ -44,10 +44,8 @@ class Reproduced:
 def reproduce(work: Work) -> Reproduced:
     """Find the finished folder of a study, or make it.
 
-    Raises
-    ------
-    ParameterError : an input is not there
-    ResultError : the folder can't be written; finished parts are kept
+    Raises ParameterError: an input is not there; ResultError: the folder can't be written; finished
+    parts are kept.
     """
     study, files = work.study, work.files()
     digests = {name: file_digest(path) for name, path in files.items()}

@@ -324,13 +324,7 @@ def _over_trainers(
     cell: Callable[[Curve, int], str],
     *more: tuple[str, Callable[[int], str]],
 ) -> Listing:
-    """A row per number of trainers, a column per form.
-
-    Parameters
-    ----------
-    cell : what is said of a form's curve at its nth number of trainers
-    more : columns before those of the forms
-    """
+    """A row per number of trainers, a column per form."""
 
     def column(form: tuple[str, int]) -> tuple[str, Callable[[int], str]]:
         return f"{form[0]}, {form[1]}", lambda i: cell(runs.curves[form], i)

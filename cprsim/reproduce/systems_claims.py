@@ -32,12 +32,7 @@ Held = tuple[str, Target[Estimates]]
 def held(
     name: str, quantity: str, claim: Claim, tolerance: Tolerance, undecided: tuple[str, ...] = ()
 ) -> Held:
-    """A target and its name; it is left out where there is no estimate of that name.
-
-    Parameters
-    ----------
-    undecided : inputs that nobody gives and we assumed
-    """
+    """A target and its name; it is left out where there is no estimate of that name."""
 
     def ours(estimates: Estimates) -> StudyEstimate | Tested | None:
         estimate = estimates.get(name)

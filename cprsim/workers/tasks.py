@@ -34,21 +34,8 @@ def run_each(
     must give the same result wherever and however often it runs, because one whose process dies is
     run again; what others have finished by then stays. Leaving the iteration ends the workers.
 
-    Parameters
-    ----------
-    task : a function that can be pickled; what it returns comes back through a pipe or a network
-    arguments : what it is called with, one task each
-    workers : who runs them
-    name : of a task, by its number, for messages
-
-    Yields
-    ------
-    number of the task, its result
-
-    Raises
-    ------
-    WorkerError : the process of one task dies whenever it runs; there is no worker, or no cluster
-    Exception : the first one that a task raises, with a note of which task it was
+    Raises WorkerError: the process of one task dies whenever it runs; there is no worker, or no
+    cluster; Exception: the first one that a task raises, with a note of which task it was.
     """
     waiting, suspects = deque(range(len(arguments))), deque[int]()  # suspects: their processes died
     running: dict[Future[Any], int] = {}
