@@ -29,60 +29,26 @@ from tests.measuring.conftest import SCENARIO as MEASURED
 
 ROOT = Path(__file__).parents[1]
 EVIL = "<script>alert(1)</script>"
-OPTIONAL = "int | None = None"
-WORKERS = "workers: Annotated[int, Field(**WORKERS)] | None = None"
-SEED = "seed: Annotated[int, Field(**SEED)] = 0"
-NODES = "nodes: Annotated[int, Field(**STATE_NODES)] = 8"
-PLACED = "folder: str | Path | None = None"
-SCENARIO = "scenario: ScenarioLike, overrides: Overrides = ()"
 
-SIGNATURES = {
-    "load": f"({SCENARIO}) -> Scenario",
-    "run": f"({SCENARIO}, *, seed: {OPTIONAL}, replications: {OPTIONAL}, "
-    f"replay: int | str | None = None, {PLACED}) -> Run",
-    "sweep": "(scenario: ScenarioLike, over: Mapping[str, str | Sequence[Any]] | None = None, "
-    "overrides: Overrides = (), *, mode: Literal['grid', 'one-at-a-time'] | None = None, "
-    f"seed: {OPTIONAL}, replications: {OPTIONAL}, precision: str | float | None = None, "
-    f"{WORKERS}, {PLACED}) -> Sweep",
-    "select": f"({SCENARIO}, *, max_auc_loss: float | None = None, "
-    "max_log_loss: float | None = None, target_pls: float | None = None, "
-    "max_loss: Mapping[str, float] | None = None, "
-    "confidence: float | None = None, risk: float | str | None = None, "
-    f"curve: Curve | str | Path | None = None, seed: {OPTIONAL}, replications: {OPTIONAL}, "
-    f"{PLACED}) -> Selection",
-    "fit": "(log: str | Path, *, format: str | None = None, "
-    f"nodes: int | str | Path | None = None, node_dates: bool = False, system: {OPTIONAL}, "
-    "period: tuple[str | None, str | None] = (None, None), "
-    "columns: Mapping[str, str] | None = None, time_unit: str | None = None, "
-    "date_format: str | None = None, tz: str | None = None, repair: str | None = None, "
-    "coalesce: str | None = None, together: str | None = None, "
-    "by: Literal['cause'] | None = None, reach: Mapping[str, str] | None = None, "
-    "cause: str | None = None, node: str | None = None, "
-    "age: Literal['new', 'unknown'] | None = None, "
-    "job_nodes: Annotated[int, Field(**JOB_NODES)] | None = None, "
-    "bootstrap: Annotated[int, Field(**BOOTSTRAP)] = 199, "
-    f"{SEED}, circle: bool = False) -> Fit",
-    "measure": f"({SCENARIO}, *, precision: Annotated[float, Field(gt=0)] = 0.2, "
-    "budget_s: Annotated[float, Field(gt=0)] = 600.0, "
-    f"seeds: Annotated[int, Field(**MEASURED_SEEDS)] | None = None, {WORKERS}, "
-    "allow_code: bool = False, "
-    "shorter: Sequence[Curve | str | Path] = (), file: str | Path | None = None) -> Curve",
-    "fleet": "(scenario: ScenarioLike, over: Mapping[str, str | Sequence[Any]] | None = None, "
-    f"overrides: Overrides = (), *, seed: {OPTIONAL}, histories: {OPTIONAL}, "
-    f"{WORKERS}, {PLACED}) -> Fleet",
-    "compare": "(a: Run | str | Path, b: Run | str | Path) -> Difference",
-    "compare_systems": f"({SCENARIO}, *, only: Sequence[str] = (), fixed: bool = False, "
-    f"available: bool = False, seed: {OPTIONAL}, replications: {OPTIONAL}, {PLACED}) -> "
-    "SystemsComparison",
-    "systems": "(scenario: ScenarioLike | None = None, overrides: Overrides = ()) -> Systems",
-    "backtest": f"(*logs: str | Path, recovery: str | Sequence[str], {NODES}, "
-    "overrides: Overrides = (), draws: Annotated[int, Field(**DRAWS)] = 200, "
-    f"time_unit: str | None = None, saves_every: str | None = None, {SEED}) -> BacktestedJobs",
-    "calibrate": f"(*logs: str | Path, {NODES}, bootstrap: Annotated[int, Field(**BOOTSTRAP)] = 0, "
-    f"time_unit: str | None = None, saves_every: str | None = None, {SEED}) -> CalibratedScenario",
-    "ledger": f"(*logs: str | Path, time_unit: str | None = None, {SEED}) -> Ledger",
-    "read": "(result: str | Path) -> Run | Sweep | Selection | SystemsComparison | "
-    "Fleet | Curve | Reproduction",
+SIGNATURES = {  # what may be left out ends in =
+    "load": "scenario overrides=",
+    "run": "scenario overrides= * seed= replications= replay= folder=",
+    "sweep": "scenario over= overrides= * mode= seed= replications= precision= workers= folder=",
+    "select": "scenario overrides= * max_auc_loss= max_log_loss= target_pls= max_loss= "
+    "confidence= risk= curve= seed= replications= folder=",
+    "fit": "log * format= nodes= node_dates= system= period= columns= time_unit= "
+    "date_format= tz= repair= coalesce= together= by= reach= cause= node= age= "
+    "job_nodes= bootstrap= seed= circle=",
+    "measure": "scenario overrides= * precision= budget_s= seeds= workers= allow_code= shorter= "
+    "file=",
+    "fleet": "scenario over= overrides= * seed= histories= workers= folder=",
+    "compare": "a b",
+    "compare_systems": "scenario overrides= * only= fixed= available= seed= replications= folder=",
+    "systems": "scenario= overrides=",
+    "backtest": "*logs recovery nodes= overrides= draws= time_unit= saves_every= seed=",
+    "calibrate": "*logs nodes= bootstrap= time_unit= saves_every= seed=",
+    "ledger": "*logs time_unit= seed=",
+    "read": "result",
 }
 SHOWN = {"name", "document", "report"}
 ANSWER = SHOWN | {"table", "figure", "figures"}
@@ -134,17 +100,14 @@ def test_a_signature_is_held(name: str) -> None:
 
 
 def _plain_signature(name: str) -> str:
-    """The signature as it is written, without the quotes of annotations that are kept as text."""
-    found = inspect.signature(getattr(cprsim, name))
-    shown = [
-        f"{'*' if one.kind is one.VAR_POSITIONAL else ''}{one.name}: {one.annotation}"
-        + ("" if one.default is one.empty else f" = {one.default!r}")
-        for one in found.parameters.values()
-    ]
-    kinds = [one.kind for one in found.parameters.values()]
-    if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:
-        shown.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
-    return f"({', '.join(shown)}) -> {found.return_annotation}"
+    """The names of its parameters, in order."""
+    words: list[str] = []
+    for one in inspect.signature(getattr(cprsim, name)).parameters.values():
+        if one.kind is one.KEYWORD_ONLY and not any(word[0] == "*" for word in words):
+            words.append("*")
+        starred = "*" * (one.kind is one.VAR_POSITIONAL)
+        words.append(starred + one.name + "=" * (one.default is not one.empty))
+    return " ".join(words)
 
 
 @pytest.mark.parametrize("name", MEMBERS)
