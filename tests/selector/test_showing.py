@@ -15,7 +15,7 @@ from rich.console import Console
 
 from cprsim.codec import decode, encode
 from cprsim.plots.save import save_figure
-from cprsim.plots.selection import non_dominated, pareto_figure
+from cprsim.plots.selection import pareto_figure
 from cprsim.present.selection import summary
 from cprsim.present.terminal import show
 from cprsim.recovery.giving_up import n_saves_due
@@ -104,11 +104,6 @@ def test_the_figure_is_the_same_bytes_every_time(selection: Selection, tmp_path:
     )
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()
-
-
-def test_the_pareto_front_is_what_nothing_undercuts_in_both() -> None:
-    points = [(1.0, 5.0), (2.0, 4.0), (2.5, 4.5), (3.0, 4.0), (4.0, 1.0), (2.0, nan)]
-    assert non_dominated(points) == [(1.0, 5.0), (2.0, 4.0), (4.0, 1.0)]
 
 
 @pytest.mark.parametrize(

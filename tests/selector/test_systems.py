@@ -360,9 +360,6 @@ def test_a_selection_with_systems_is_read_back(whole: Selection) -> None:
     again = decode(Selection, json.loads(text))
     assert again == whole
     assert said(again) == said(whole)
-    older = json.loads(text)
-    del older["limited"], older["full"]["option"], older["full"]["entry"]
-    assert decode(Selection, older).limited
 
 
 def test_the_figures_and_the_rows_hold_it(whole: Selection) -> None:
