@@ -19,7 +19,8 @@ class Series:
 
     x are numbers, or names of categories (then all series of the panel share them). Parts that are
     stacked on each other (`stack`) come from the bottom to the top; only the last of them has an
-    interval, that of the total. `paper` are values of a paper: their label says how they are known.
+    interval, that of the total. `paper` are values that are marked apart: of a paper, whose label
+    says how they are known, or what is lowest or chosen.
     """
 
     label: str
@@ -52,6 +53,8 @@ class Panel:
     x_log: bool = False
     y_log: bool = False
     y_from_zero: bool = True
+    x_range: tuple[float, float] | None = None  # as far as the axes go; None: as far as the data
+    y_range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,9 @@ from cprsim.plots.style import (
     LOOKS,
     OTHER_LOOKS,
     SERIES,
+    Line,
     Look,
-    series_line,
+    line_of_many,
     style,
 )
 
@@ -32,6 +33,7 @@ LOOKS_OF_LINES = [
     Look("", line.colour, hatch) for line, hatch in zip(SERIES, HATCHES, strict=False)
 ]
 PANEL_WIDTH_IN, HEIGHT_IN = 4.4, 4.0
+MOST_BESIDE = 3  # panels in a row; four stand two by two
 FEW_DECADES = 30  # highest over lowest: below it the ticks between powers of ten have numbers
 MOST_TICKS = 8  # that are the values of x themselves on a logarithmic axis
 LOG_HEADROOM = 0.15  # of a logarithmic axis: room for a legend above a line along the top
@@ -41,21 +43,34 @@ LARGE = 1e5  # values from here on are written out; matplotlib would put 1e6 abo
 NAMES_WIDTH = 52  # characters along x
 BAR_WIDTH = 0.62
 PAPER: Any = {"mfc": "white", "mec": INK, "mew": 1.1, "ls": "none", "zorder": 5}
-SIGNS = {"published": ("*", 12), "secondary": ("p", 9), "derived": ("X", 8), "recalled": ("o", 7)}
+SIGNS = {
+    "published": ("*", 12), "secondary": ("p", 9), "derived": ("X", 8), "recalled": ("o", 7),
+    "chosen": ("*", 15), "lowest": ("o", 9), "Young": ("X", 7),
+}  # fmt: skip
+DASHES_OF_BANDS = ((6, 3), (1, 1), (6, 2, 1, 2))
 BESIDE = 0.2  # how far right of a bar's middle a paper's value stands, in widths of a category
 
 
 def chart_figure(chart: Chart) -> Figure:
-    """Draw a chart: its panels side by side under one title; four of them two by two."""
+    """Draw a chart: its panels side by side under one title, at most three in a row."""
     n = len(chart.panels)
-    n_columns = 2 if n == 4 else n
+    n_columns = 2 if n == 4 else min(n, MOST_BESIDE)
     n_rows = -(-n // n_columns)
     width_in = max(6.4, PANEL_WIDTH_IN * n_columns)
     with style():
         figure = Figure(figsize=(width_in, HEIGHT_IN * n_rows), layout="constrained")
-        places = figure.subplots(n_rows, n_columns, squeeze=False).flat
-        for axes, panel in zip(places, chart.panels, strict=True):
+        places = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
+        for axes, panel in zip(places, chart.panels, strict=False):
             _panel(axes, panel)
+        for empty in places[n:]:
+            empty.remove()
+        labels = {tuple(axes.get_legend_handles_labels()[1]) for axes in places[:n]}
+        if n > 1 and len(labels) == 1 and len(min(labels)) > MANY_LINES:
+            handles = places[0].get_legend_handles_labels()
+            figure.legend(*handles, loc="outside right center", fontsize=7.2)
+        else:
+            for axes, panel in zip(places, chart.panels, strict=False):
+                _legend(axes, panel)
         title_figure(figure, chart.title, chart.subtitle)
     return figure
 
@@ -68,9 +83,10 @@ def _panel(axes: Axes, panel: Panel) -> None:
     with_lines = {one.label for one in drawn if one.kind != "points"}
     for one in drawn:
         again = one.kind == "points" and one.label in with_lines
-        _series(axes, one, labels.index(one.label), names, "_" if again else one.label)
-    for band in panel.bands:
-        _band(axes, band)
+        look = line_of_many(labels.index(one.label), len(labels))
+        _series(axes, one, look, names, "_" if again else one.label)
+    for band, dashes in zip(panel.bands, cycle(DASHES_OF_BANDS), strict=False):
+        _band(axes, band, dashes)
     for one in panel.series:
         if one.kind == "paper":
             _paper(axes, one, names)
@@ -114,9 +130,9 @@ def _fills(labels: Sequence[str]) -> Iterator[dict[str, Any]]:
         yield {**look.fill(), "label": look.label}
 
 
-def _series(axes: Axes, one: Series, number: int, names: Sequence[str], label: str) -> None:
+def _series(axes: Axes, one: Series, look: Line, names: Sequence[str], label: str) -> None:
     x = np.array(_places(one, names), dtype=float)
-    colour, marker, dashes = series_line(number)
+    colour, marker, dashes = look
     many = one.kind != "points" and len(x) > MOST_MARKERS
     shown = None if one.kind == "steps" or many else marker
     axes.plot(
@@ -134,13 +150,13 @@ def _series(axes: Axes, one: Series, number: int, names: Sequence[str], label: s
 
 
 def _paper(axes: Axes, one: Series, names: Sequence[str]) -> None:
-    """Values of a paper; the sign says how they are known."""
+    """Values that are marked apart; the sign says what they are."""
     sign, size = next((SIGNS[mark] for mark in SIGNS if mark in one.label), SIGNS["published"])
     places = [place + BESIDE if names else place for place in _places(one, names)]
     axes.plot(places, one.y, label=one.label, marker=sign, ms=size, **PAPER)
 
 
-def _band(axes: Axes, band: Band) -> None:
+def _band(axes: Axes, band: Band, dashes: tuple[int, ...]) -> None:
     along = axes.axhspan if band.axis == "y" else axes.axvspan
     line = axes.axhline if band.axis == "y" else axes.axvline
     if band.high > band.low:
@@ -149,7 +165,7 @@ def _band(axes: Axes, band: Band) -> None:
             label=band.label, zorder=0,
         )  # fmt: skip
     else:
-        line(band.low, color=INK, lw=1.0, ls=(0, (6, 3)), label=band.label, zorder=0)
+        line(band.low, color=INK, lw=1.0, ls=(0, dashes), label=band.label, zorder=0)
 
 
 def _heights(panel: Panel) -> Iterator[float]:
@@ -189,13 +205,16 @@ def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
         axes.set_ylim(bottom=0)
     if not panel.y_log and axes.get_ylim()[1] >= LARGE:
         axes.yaxis.set_major_formatter("{x:,.0f}")
+    if panel.x_range is not None:
+        axes.set_xlim(*panel.x_range)
+    if panel.y_range is not None:
+        axes.set_ylim(*panel.y_range)
     if names:
         width = int(NAMES_WIDTH / len(names))  # characters that stand beside each other
         folded = [fold(name, width) for name in names]
         axes.set_xticks(range(len(names)), folded, fontsize=9 if len(names) < 5 else 8)
         axes.set_xlim(-0.6, len(names) - 0.4)
     axes.yaxis.grid(True)
-    _legend(axes, panel)
 
 
 def _legend(axes: Axes, panel: Panel) -> None:

@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import Draw
 from cprsim.plots.sweep_axes import OVERHEAD_HEIGHT, Height, money_height
-from cprsim.plots.sweep_curves import curves_figure, family_figure
+from cprsim.plots.sweep_curves import curves_chart, family_chart
 from cprsim.plots.sweep_map import compared, map_figure
 from cprsim.plots.sweep_tornado import tornado_figure
 from cprsim.sweeps.folder import AxisColumn, SweepResult
@@ -42,8 +43,8 @@ def _along(
     result: SweepResult, along: AxisColumn, others: Sequence[AxisColumn], height: Height
 ) -> Draw:
     if not others:
-        return partial(curves_figure, result, along, height)
-    return partial(family_figure, result, along, others[0], height)
+        return lambda: chart_figure(curves_chart(result, along, height))
+    return lambda: chart_figure(family_chart(result, along, others[0], height))
 
 
 def _in_order(axes: Sequence[AxisColumn]) -> list[AxisColumn]:

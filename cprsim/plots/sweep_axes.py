@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.axes import OVERHEAD_LABEL, log_scale, words_of_key
+from cprsim.plots.axes import OVERHEAD_LABEL, words_of_key
 from cprsim.records import Floats
 from cprsim.results.words import count
 from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
@@ -20,7 +20,6 @@ from cprsim.units import unit_factor
 
 WIDEST_IN = 10.4  # of a figure that a page of 1,280 pixels shows whole
 MOST_BESIDE, BY_TWO = 3, 4  # panels in a row; so many stand two by two
-LOG_ROOM = 1.6  # factor by which a logarithmic axis goes on below and above the values
 TOO_WIDE = 20.0  # the highest value over the lowest, from which an axis is logarithmic
 
 
@@ -89,38 +88,9 @@ def evenly(values: Sequence[Any], at_most: int) -> list[Any]:
     return [values[place] for place in places]
 
 
-def places(axis: AxisColumn, values: pd.Series[Any], names: Sequence[Any]) -> Floats:
-    """Where values stand along an axis: numbers where they are, words one after the other."""
-    if axis.numeric:
-        return values.to_numpy(np.float64)
-    return np.array([names.index(value) for value in values], dtype=np.float64)
-
-
 def hours_on(axis: AxisColumn, value_h: float) -> float:
     """Hours in the unit of an axis of times."""
     return value_h * float(unit_factor("h", axis.unit))
-
-
-def dress_x(axes: Axes, axis: AxisColumn, names: Sequence[Any]) -> None:
-    """Label and scale of the axis along which the sweep goes."""
-    axes.set_xlabel(axis_label(axis))
-    if not axis.numeric:
-        axes.set_xticks(range(len(names)), [str(name) for name in names])
-    elif axis.logarithmic or is_wide(np.asarray(names, dtype=np.float64)):
-        log_scale(axes, "x")
-
-
-def dress_y(axes: Axes, values: Floats, highs: Floats) -> None:
-    """Percent, from zero or logarithmic where values lie far apart."""
-    axes.yaxis.grid(True)
-    finite = values[np.isfinite(values)]
-    ends = highs[np.isfinite(highs)].max(initial=0.0)
-    most = finite.max(initial=0.0)
-    if is_wide(finite):
-        axes.set_ylim(finite.min() / LOG_ROOM, LOG_ROOM * min(max(most, ends), LOG_ROOM * most))
-        log_scale(axes, "y")
-    elif len(finite) and finite.min() >= 0:
-        axes.set_ylim(0, max(1e-9, 1.08 * most, min(1.02 * ends, 2.0 * most)))
 
 
 def is_wide(values: Floats) -> bool:

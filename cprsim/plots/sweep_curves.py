@@ -4,109 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isnan
-from textwrap import fill
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from cprsim.plots.axes import title_axes, title_figure
-from cprsim.plots.style import CAPTION, FAINT, INK, Line, line_of_many, series_line, style
+from cprsim.plots.chart import Band, Chart, Panel, Series, floats
 from cprsim.plots.sweep_axes import (
     OVERHEAD_HEIGHT,
     Height,
+    axis_label,
     axis_words,
-    dress_x,
-    dress_y,
     evenly,
     hours_on,
-    panels,
-    places,
+    is_wide,
     rows_on,
     subtitle,
     value_text,
 )
+from cprsim.records import Floats
 from cprsim.sweeps.folder import AxisColumn, SweepResult
 
-RULES = {"young_h": ("Young", (0, (1, 1))), "daly_h": ("Daly", (0, (4, 2))),
-         "cpr_h": ("CPR", (0, (6, 2, 1, 2)))}  # fmt: skip
+RULES = {"young_h": "Young", "daly_h": "Daly", "cpr_h": "CPR"}
 MOST_PANELS = 6
 MOST_CURVES = 12
-FEW = 14  # points of a line, up to which each has a marker with its interval
-MINIMUM: Any = {"marker": "o", "ms": 11, "mfc": "none", "mec": INK, "mew": 1.3, "ls": "none"}
-CHOICE: Any = {"marker": "X", "ms": 7, "mfc": "white", "mec": INK, "ls": "none", "zorder": 5}
+LOG_ROOM = 1.6  # factor by which a logarithmic axis goes on below and above the values
 
 
-def curves_figure(
-    result: SweepResult, along: AxisColumn, height: Height = OVERHEAD_HEIGHT
-) -> Figure:
+def curves_chart(result: SweepResult, along: AxisColumn, height: Height = OVERHEAD_HEIGHT) -> Chart:
     """Overhead of every strategy along one axis, with 95 % intervals.
 
     Over a save interval: the minimum of each strategy that saves, and what Young's, Daly's and
     CPR's formulas choose.
     """
     rows, held = rows_on(result, [along], height.quantity)
-    names = list(dict.fromkeys(rows[along.column]))
-    with style():
-        figure, (axes,) = panels(1, (7.6, 4.6))
-        for number, (label, line) in enumerate(_lines(result.strategies, rows).items()):
-            look = series_line(number)
-            _draw_line(axes, along, names, line, height.scale, look, label)
-            if along.is_interval and line["mean"].nunique() > 1:
-                _mark_minimum(axes, along, names, line, height.scale)
-        if along.is_interval:
-            axes.plot([], [], **MINIMUM, label="lowest")
-            _rules(axes, along, rows)
-        _dress(axes, along, names, rows, height, height.label)
-        title_axes(axes, f"{height.title}: {result.name}", subtitle(result, held))
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
-    return figure
+    lines = _lines(result.strategies, rows)
+    series = [_series(label, along, line, height) for label, line in lines.items()]
+    inside, outside = _rules(along, rows) if along.is_interval else ([], [])
+    if along.is_interval:
+        vary = [line for line in lines.values() if line["mean"].nunique() > 1]
+        series.append(_lowest(along, vary, height))
+    panel = _panel("", along, rows, height, series, tuple(inside))
+    about = "; ".join([subtitle(result, held), *outside])
+    return Chart(f"{height.title}: {result.name}", about, (panel,))
 
 
-def family_figure(
+def family_chart(
     result: SweepResult, along: AxisColumn, second: AxisColumn, height: Height = OVERHEAD_HEIGHT
-) -> Figure:
+) -> Chart:
     """A panel per strategy: its overhead along one axis, a curve for each value of a second one.
 
-    Over a save interval a ring marks the minimum of each curve, a cross Young's choice.
+    Over a save interval the minimum of each curve is marked, and Young's choice on it.
     """
     rows, held = rows_on(result, [along, second], height.quantity)
-    names = list(dict.fromkeys(rows[along.column]))
     values = list(dict.fromkeys(rows[second.column]))
     chosen = evenly(values, MOST_CURVES)
     rows = rows[rows[second.column].isin(chosen)]
     shown = _that_vary(result, rows)[:MOST_PANELS]
-    with style():
-        size_in = (max(7.0, min(3, len(shown)) * 3.0 + 1.4), 4.4)
-        figure, every = panels(len(shown), size_in)
-        for axes, strategy in zip(every, shown, strict=True):
-            for number, value in enumerate(chosen):
-                line = rows[(rows["strategy"] == strategy) & (rows[second.column] == value)]
-                look = line_of_many(number, len(chosen))
-                label = value_text(value, second)
-                _draw_line(axes, along, names, line, height.scale, look, label)
-                if along.is_interval:
-                    _mark_minimum(axes, along, names, line, height.scale)
-                    _mark_young(axes, along, line, height.scale)
-            _dress(axes, along, names, rows, height, "")
-            axes.set_title(fill(strategy, 28), fontsize=9.5)
-        for axes in every:
-            place = axes.get_subplotspec()
-            if place is not None and place.is_first_col():
-                axes.set_ylabel(height.label)
-        left = _not_shown(result.strategies, shown, values, chosen, second)
-        if left:
-            figure.supxlabel(left, fontsize=6.5, color=CAPTION)
+    panels = []
+    for strategy in shown:
+        mine = rows[rows["strategy"] == strategy]
+        lines = {value_text(v, second): mine[mine[second.column] == v] for v in chosen}
+        series = [_series(label, along, line, height) for label, line in lines.items()]
         if along.is_interval:
-            every[-1].plot([], [], **MINIMUM, label="lowest")
-            every[-1].plot([], [], **CHOICE, label="Young")
-        handles, labels = every[-1].get_legend_handles_labels()
-        second_words = fill(axis_words(second), 18)
-        figure.legend(handles, labels, title=second_words, loc="outside right center")
-        title_figure(figure, f"{height.title}: {result.name}", subtitle(result, held))
-    return figure
+            series += [_lowest(along, list(lines.values()), height)]
+            series += [_young(along, list(lines.values()), height)]
+        panels.append(_panel(strategy, along, rows, height, series))
+    left = _not_shown(result.strategies, shown, values, chosen, second)
+    about = [f"a curve for each {axis_words(second)}", subtitle(result, held), *left]
+    return Chart(f"{height.title}: {result.name}", "; ".join(about), tuple(panels))
 
 
 def _not_shown(
@@ -115,23 +81,19 @@ def _not_shown(
     values: Sequence[Any],
     chosen: Sequence[Any],
     axis: AxisColumn,
-) -> str:
-    """Strategies that have no panel and values that have no curve, in words; empty without any."""
+) -> list[str]:
+    """Strategies that have no panel and values that have no curve, in words; none without any."""
     names = [name for name in strategies if name not in shown]
     others = [value_text(value, axis) for value in values if value not in chosen]
     parts = [", ".join(names)] if names else []
     parts += [f"{axis_words(axis)} {', '.join(others)}"] if others else []
-    return f"not shown here: {'; '.join(parts)}" if parts else ""
+    return [f"not shown here: {', '.join(parts)}"] if parts else []
 
 
 def _that_vary(result: SweepResult, rows: pd.DataFrame) -> list[str]:
     """Strategies whose overhead depends on the axes; all of them where none does."""
-    vary = [
-        name
-        for name in result.strategies
-        if rows.loc[rows["strategy"] == name, "mean"].nunique() > 1
-    ]
-    return vary or list(result.strategies)
+    means = rows.groupby("strategy", sort=False)["mean"].nunique()
+    return [name for name in result.strategies if means[name] > 1] or list(result.strategies)
 
 
 def _lines(strategies: Sequence[str], rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -145,79 +107,73 @@ def _lines(strategies: Sequence[str], rows: pd.DataFrame) -> dict[str, pd.DataFr
     }
 
 
-def _draw_line(
-    axes: Axes,
-    along: AxisColumn,
-    names: Sequence[Any],
-    line: pd.DataFrame,
-    scale: float,
-    look: Line,
-    label: str,
-) -> None:
-    """Draw a line with its intervals; points at which jobs do not finish leave a gap."""
-    colour, marker, dashes = look
-    x = places(along, line[along.column], names)
-    mean, low, high = (scale * line[name].to_numpy(np.float64) for name in ("mean", "low", "high"))
-    few = len(x) <= FEW
-    every = None if few else max(1, len(x) // 8)
-    axes.plot(
-        x, mean, color=colour, marker=marker, ms=4.5, markevery=every,
-        ls=dashes if along.numeric else "none", lw=1.4, label=fill(label, 24),
-    )  # fmt: skip
-    if few:
-        ends = np.nan_to_num(np.array([mean - low, high - mean]))
-        axes.errorbar(x, mean, ends, fmt="none", color=colour, capsize=2.5, lw=1.0)
-    else:
-        axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
+def _series(label: str, along: AxisColumn, line: pd.DataFrame, height: Height) -> Series:
+    """A line with its intervals; points at which jobs do not finish leave a gap."""
+    x = floats(line[along.column]) if along.numeric else tuple(map(str, line[along.column]))
+    mean, low, high = (floats(height.scale * line[name]) for name in ("mean", "low", "high"))
+    return Series(label, x, mean, low, high, kind="line" if along.numeric else "points")
 
 
-def _mark_minimum(
-    axes: Axes, along: AxisColumn, names: Sequence[Any], line: pd.DataFrame, scale: float
-) -> None:
-    finished = line[line["mean"].notna()]
-    if not len(finished):
-        return
-    best = finished.iloc[[int(finished["mean"].to_numpy().argmin())]]
-    x = places(along, best[along.column], names)
-    axes.plot(x, scale * best["mean"].to_numpy(), **MINIMUM)
+def _lowest(along: AxisColumn, lines: Sequence[pd.DataFrame], height: Height) -> Series:
+    """The minimum of each line."""
+    best = pd.concat([line.nsmallest(1, "mean") for line in lines])
+    return Series(
+        "lowest", floats(best[along.column]), floats(height.scale * best["mean"]), kind="paper"
+    )
 
 
-def _mark_young(axes: Axes, along: AxisColumn, line: pd.DataFrame, scale: float) -> None:
-    """Mark Young's choice on a curve, between the points that were simulated."""
-    finished = line[line["mean"].notna()]
-    x = finished[along.column].to_numpy(np.float64)
-    chosen = hours_on(along, float(line["young_h"].iloc[0]))
-    if len(x) > 1 and x.min() <= chosen <= x.max():
-        y = np.interp(np.log(chosen), np.log(x), scale * finished["mean"].to_numpy(np.float64))
-        axes.plot([chosen], [y], **CHOICE)
+def _young(along: AxisColumn, lines: Sequence[pd.DataFrame], height: Height) -> Series:
+    """Young's choice on each curve, between the points that were simulated."""
+    found = []
+    for line in lines:
+        finished = line[line["mean"].notna()]
+        x = finished[along.column].to_numpy(np.float64)
+        chosen = hours_on(along, float(line["young_h"].iloc[0]))
+        if len(x) > 1 and x.min() <= chosen <= x.max():
+            mean = height.scale * finished["mean"].to_numpy(np.float64)
+            found.append((chosen, np.interp(np.log(chosen), np.log(x), mean)))
+    return Series("Young", floats(x for x, _ in found), floats(y for _, y in found), kind="paper")
 
 
-def _rules(axes: Axes, along: AxisColumn, rows: pd.DataFrame) -> None:
-    """What the formulas choose, as upright lines; each once where several strategies share it."""
+def _rules(along: AxisColumn, rows: pd.DataFrame) -> tuple[list[Band], list[str]]:
+    """What the formulas choose along the axis, and beyond it in words; each value once."""
+    inside, outside = [], []
     low, high = rows[along.column].min(), rows[along.column].max()
-    for rule, (name, dashes) in RULES.items():
-        chosen = sorted({round(hours_on(along, h), 9) for h in rows[rule] if not isnan(h)})
-        for x in chosen:
-            where = "" if low <= x <= high else ", outside"
-            label = f"{name}: {x:.3g} {along.unit}{where}"
-            if where:
-                axes.plot([], [], color=FAINT, ls=dashes, lw=1.3, label=label)
+    for rule, name in RULES.items():
+        for x in sorted({round(hours_on(along, h), 9) for h in rows[rule] if not isnan(h)}):
+            label = f"{name}: {x:.3g} {along.unit}"
+            if low <= x <= high:
+                inside.append(Band(label, x, x, "x"))
             else:
-                axes.axvline(x, color=INK, ls=dashes, lw=1.1, label=label, zorder=1)
+                outside.append(f"{label}, outside")
+    return inside, outside
 
 
-def _dress(
-    axes: Axes,
+def _panel(
+    title: str,
     along: AxisColumn,
-    names: Sequence[Any],
     rows: pd.DataFrame,
     height: Height,
-    label: str,
-) -> None:
-    dress_x(axes, along, names)
+    series: Sequence[Series],
+    bands: tuple[Band, ...] = (),
+) -> Panel:
     means, highs = (height.scale * rows[name].to_numpy(np.float64) for name in ("mean", "high"))
-    if height.from_zero:
-        dress_y(axes, means, highs)
-    else:
-        axes.yaxis.grid(True)
-    axes.set_ylabel(label)
+    finite = means[np.isfinite(means)]
+    wide = height.from_zero and is_wide(finite)
+    x_log = along.numeric and (
+        along.logarithmic or is_wide(rows[along.column].to_numpy(np.float64))
+    )
+    return Panel(
+        title, axis_label(along), height.label, tuple(series), bands,
+        x_log=x_log, y_log=wide, y_from_zero=height.from_zero,
+        y_range=_range(finite, highs, wide) if height.from_zero and len(finite) else None,
+    )  # fmt: skip
+
+
+def _range(means: Floats, highs: Floats, wide: bool) -> tuple[float, float] | None:
+    """From zero or logarithmic: up to the highest mean, and its interval where that is near."""
+    most, ends = means.max(), highs[np.isfinite(highs)].max(initial=0.0)
+    if wide:
+        return means.min() / LOG_ROOM, LOG_ROOM * min(max(most, ends), LOG_ROOM * most)
+    top = max(1e-9, 1.08 * most, min(1.02 * ends, 2.0 * most))
+    return (0.0, top) if means.min() >= 0 else None

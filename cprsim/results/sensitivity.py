@@ -27,7 +27,7 @@ CostsOf = Callable[[Sequence[Mapping[str, Plain]]], Mapping[str, Floats]]
 
 @dataclass(frozen=True, slots=True)
 class OptionFlip:
-    """The value of an unknown input at which another option becomes the cheapest; None: no value."""
+    """The value of an unknown input where another option becomes the cheapest; None: no value."""
 
     key: str
     unit: str

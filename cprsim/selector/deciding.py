@@ -55,7 +55,7 @@ HARDLY_LESS = 0.02  # of the overhead that is removed: no reason to run what is 
 def ways_of(
     experiment: Experiment, sub_saves: Mapping[str, SubSaves | None] = WAYS
 ) -> dict[str, Way]:
-    """The strategies that make sense for a job; those that reload servers need embedding servers."""
+    """The strategies that make sense for a job; reloading servers takes embedding servers."""
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
     ways: dict[str, Way] = {**sub_saves} if has_servers else {}
     for one in experiment.systems:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from io import StringIO
-from math import nan
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from cprsim.plots.selection import non_dominated
 from cprsim.present.selection import summary
 from cprsim.present.terminal import show
 from cprsim.recovery.giving_up import n_saves_due
@@ -54,11 +52,6 @@ def test_what_was_not_measured_is_warned_of(selection: Selection) -> None:
     beyond = replace(selection, best=best)
     assert "7.00 % of the jobs lose more than the curve was measured for" in said(beyond)
     assert "Warning" not in said(selection)
-
-
-def test_the_pareto_front_is_what_nothing_undercuts_in_both() -> None:
-    points = [(1.0, 5.0), (2.0, 4.0), (2.5, 4.5), (3.0, 4.0), (4.0, 1.0), (2.0, nan)]
-    assert non_dominated(points) == [(1.0, 5.0), (2.0, 4.0), (4.0, 1.0)]
 
 
 @given(
