@@ -57,13 +57,6 @@ def with_ends(
     """Give every outage an end.
 
     A node that fails again was up before: its next failure closes an outage at the latest.
-
-    Parameters
-    ----------
-    node, start_h, end_h : (n,) columns in any order, times in [h]; no end is a NaN
-    window_h : when the observation ends [h]
-    unended_h : how long an outage without an end lasts [h]; None: until the node's next failure,
-        else to the end of the observation
     """
     none = np.isnan(end_h)
     if not none.any():
@@ -171,10 +164,7 @@ class Outages:
     def of_node(self, name: str) -> Outages:
         """The outages of one node alone.
 
-        Raises
-        ------
-        ParameterError
-            for a name that the log does not have.
+        Raises ParameterError for a name that the log does not have.
         """
         if name not in self.node_names:
             near = get_close_matches(name, self.node_names, 1)
@@ -194,10 +184,7 @@ class Outages:
     def choosing(self, text: str) -> Outages:
         """All outages, those `chosen` whose cause contains a text, in whatever case.
 
-        Raises
-        ------
-        ParameterError
-            where there is none within the window.
+        Raises ParameterError where there is none within the window.
         """
         named = np.array([text.lower() in name.lower() for name in self.cause_names], dtype=bool)
         chosen = named[self.cause_code]
@@ -256,17 +243,7 @@ def outages_of(
 
     Rows of a node that overlap, or begin together, are one outage (`Outages.merged`).
 
-    Parameters
-    ----------
-    node, start_h, end_h, cause : (n,) columns; an `end_h` of NaN is an outage without an end
-    n_nodes, window_h, origin, node_names, notes, window_given : see `Outages`; the notes get what
-        is left out, closed, assumed or merged
-    unended_h : how long outages without an end last, see `with_ends`
-
-    Raises
-    ------
-    ParameterError
-        where an outage ends before it begins.
+    Raises ParameterError where an outage ends before it begins.
     """
     if (end_h < start_h).any():
         raise ParameterError("an outage ends before it begins")
@@ -313,10 +290,8 @@ def _sorted(outages: Outages) -> Outages:
 def _merging(outages: Outages) -> tuple[Ints, Floats, Bools]:
     """How outages of a node join.
 
-    Returns
-    -------
-    order of the outages by node and start; in it, until when the node of each is down by then [h];
-    in it, which strike a node that is up
+    Returns order of the outages by node and start; in it, until when the node of each is down by
+    then [h]; in it, which strike a node that is up.
     """
     order = by_node(outages)
     node, start_h = outages.node[order], outages.start_h[order]
@@ -385,10 +360,7 @@ def with_lives(outages: Outages, lives: NodeLives) -> Outages:
     node entered or after it left are left out and counted; so are nodes that were not there within
     the observation.
 
-    Raises
-    ------
-    ParameterError
-        where the log names a node of which nothing is said, or no node was there.
+    Raises ParameterError where the log names a node of which nothing is said, or no node was there.
     """
     enters_h = np.maximum(lives.enters_h, 0.0)
     leaves_h = np.minimum(lives.leaves_h, outages.window_h)

@@ -66,16 +66,7 @@ def by_cause(
     Causes with fewer than `FEWEST` failures, and those beyond `MOST_CAUSES`, are one together.
     Assumed is that causes do not depend on each other, and that every repair renews the node.
 
-    Parameters
-    ----------
-    outages : the log
-    n_job : nodes of the job
-    first : how the first up-time of each node counts
-
-    Raises
-    ------
-    ParameterError
-        where the log names no two causes with `FEWEST` failures.
+    Raises ParameterError where the log names no two causes with `FEWEST` failures.
     """
     grouped = _grouped(outages)
     chosen = [
@@ -110,13 +101,7 @@ def _grouped(outages: Outages) -> Outages:
 
 
 def cumulative_incidence(of_causes: list[Lifetimes]) -> list[Incidence]:
-    """The share of nodes that each cause strikes first (Aalen & Johansen 1978), with late entry.
-
-    Parameters
-    ----------
-    of_causes : the same up-times for each cause, `observed` where it ended them. One that several
-        causes ended at once counts for the first of them
-    """
+    """The share of nodes that each cause strikes first (Aalen & Johansen 1978), with late entry."""
     times = of_causes[0]
     ended: Bools = np.zeros(times.n, dtype=bool)
     of_cause: list[Bools] = []

@@ -17,15 +17,7 @@ def coalesced(outages: Outages, within_h: float) -> Outages:
     had before belongs to that; so do others after it. The first one's start and cause stand for
     all; the end is the last. How many were merged is noted.
 
-    Parameters
-    ----------
-    outages : the log
-    within_h : the window [h]
-
-    Raises
-    ------
-    ParameterError
-        for a window that is negative or not finite.
+    Raises ParameterError for a window that is negative or not finite.
     """
     if not 0 <= within_h < np.inf:
         raise ParameterError(f"a coalescing window is a time from 0 on, not {within_h!r} h")
@@ -55,11 +47,6 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
 
     What asks which nodes fail at one instant then finds those that fail nearly at once, in chains.
     How many would have been moved had each failure come at a random instant is noted too.
-
-    Parameters
-    ----------
-    outages : the log
-    within_h : the window [h]
     """
     start_h = outages.start_h
     near = np.append(False, np.diff(start_h) <= within_h)[: len(start_h)] & (start_h >= 0)

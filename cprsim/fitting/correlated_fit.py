@@ -108,18 +108,10 @@ _FORMS = (
 def fit_frailty(lifetimes: Lifetimes) -> tuple[FrailtyFit, ...]:
     """Weibull lifetimes with nodes alike, gamma factors, and lemons; the best by AIC first.
 
-    Parameters
-    ----------
-    lifetimes : up-times, their `unit` being the node; also of nodes that never failed
-
-    Raises
-    ------
-    NotConvergedError
-        where not even equal nodes can be fitted. Forms that don't converge are left out.
-
-    Notes
-    -----
     Of more than `MOST_FITTED` times, those of every n-th node are fitted.
+
+    Raises NotConvergedError where not even equal nodes can be fitted. Forms that don't converge are
+    left out.
     """
     fits = []
     fitted_every = -(-lifetimes.n // MOST_FITTED)
@@ -228,10 +220,8 @@ def _distinct(lifetimes: Lifetimes) -> tuple[Lifetimes, Ints, Ints]:
 
     Most nodes of a large cluster never fail: they need not be reckoned one by one.
 
-    Returns
-    -------
-    the times that are left; (n,) number of the node of each; (n_nodes,) which of these numbers
-    stands for each of all nodes
+    Returns the times that are left; (n,) number of the node of each; (n_nodes,) which of these
+    numbers stands for each of all nodes.
     """
     _, node, n_times = np.unique(lifetimes.unit, return_inverse=True, return_counts=True)
     alone = np.flatnonzero(n_times[node] == 1)
@@ -267,13 +257,7 @@ class CorrelatedFit:
         )
 
     def source(self, *, watched: bool = True, repair: Duration | None = None) -> CorrelatedNodes:
-        """The source that this fit describes.
-
-        Parameters
-        ----------
-        watched : the job starts at a random instant of the log; otherwise with its first
-        repair : see `CorrelatedNodes`
-        """
+        """The source that this fit describes."""
         best = self.forms[0]
         return CorrelatedNodes(
             lifetime=best.lifetime,
@@ -291,10 +275,7 @@ def fit_correlated(outages: Outages) -> CorrelatedFit:
     Every node counts as new when the log begins: that describes the time that was watched, and
     lets `CorrelatedFit.source` place a job into it. Repairs are part of no clock.
 
-    Raises
-    ------
-    ParameterError
-        where hardly any node failed alone.
+    Raises ParameterError where hardly any node failed alone.
     """
     failures = outages.where(outages.in_window)
     single, sizes = _alone(failures)

@@ -82,14 +82,7 @@ def dispersion(counts: Ints) -> float:
 
 
 def concentration(node: Ints, n_nodes: int, fraction: float = WORST_FRACTION) -> float:
-    """Share of the failures that the worst nodes hold.
-
-    Parameters
-    ----------
-    node : (n_failures,) which node failed
-    n_nodes : observed, also those that never failed
-    fraction : of the nodes that count as the worst, rounded up
-    """
+    """Share of the failures that the worst nodes hold."""
     counts = np.sort(np.bincount(node, minlength=n_nodes))[::-1]
     n_worst = int(np.ceil(fraction * n_nodes))
     return float(counts[:n_worst].sum() / counts.sum())
@@ -100,17 +93,7 @@ def portrait(
 ) -> Portrait:
     """The statistics of failures within a window.
 
-    Parameters
-    ----------
-    at_h, node : (n_failures,) instants [h] and nodes
-    n_nodes, window_h : what was observed
-    whole : the window was observed from end to end, also before the first failure and after the
-        last one: the mean gap is its length per failure; otherwise that between the failures
-
-    Raises
-    ------
-    ParameterError
-        for fewer than two failures.
+    Raises ParameterError for fewer than two failures.
     """
     if len(at_h) < 2:
         raise ParameterError("two failures at least are needed to speak of gaps")

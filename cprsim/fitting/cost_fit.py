@@ -110,8 +110,6 @@ class CostFit:
 def mean_of(judged: Judged) -> Estimate:
     """The mean of a fit, with an interval that holds for few durations too.
 
-    Notes
-    -----
     That of the likelihood holds for many. As for a normal mean, Student's quantile with n - 1
     degrees of freedom takes the normal one's place, and n - 1 that of n under the root.
     """
@@ -126,15 +124,7 @@ def fit_costs(
 ) -> tuple[CostFit, ...]:
     """Fit the durations of each kind that the log has.
 
-    Parameters
-    ----------
-    transfers : the log
-    n_bootstrap, seed : of the p-values, see `goodness.rank`
-
-    Raises
-    ------
-    ParameterError
-        where a kind has only durations of zero, or the log no row with an end.
+    Raises ParameterError where a kind has only durations of zero, or the log no row with an end.
     """
     kinds = np.array(transfers.kind)
     if len(kinds) == 0:
@@ -188,8 +178,6 @@ def _is_for_want_of_others(ranking: Ranking | None, duration_h: Floats) -> bool:
 def _fixed(duration_h: Floats, resolution_h: float) -> tuple[Estimate | None, float]:
     """The one time that explains all durations, and its AIC; (None, NaN) where none does.
 
-    Notes
-    -----
     A time d that begins anywhere between two marks of the log spans ``floor(d)`` marks or one more,
     the latter with probability ``d - floor(d)``: what was written lies on two neighbouring marks,
     and d within one mark of each.
@@ -219,14 +207,7 @@ def _undecided(duration_h: Floats) -> Estimate:
 def bandwidth_of(n_bytes: Floats, duration_h: Floats) -> Bandwidth | None:
     """Bytes per hour over all rows that name their bytes and take some time (ratio estimator).
 
-    Parameters
-    ----------
-    n_bytes : (n,) moved by each row [bytes], NaN where it does not say
-    duration_h : (n,) [h]
-
-    Returns
-    -------
-    None where no row is left.
+    Returns None where no row is left.
     """
     known = ~np.isnan(n_bytes) & (duration_h > 0)
     n_bytes, duration_h = n_bytes[known], duration_h[known]
@@ -313,21 +294,9 @@ def read_transfers(
 ) -> Transfers:
     """Saves and loads (also detections and reschedulings) from a CSV with a row for each.
 
-    Parameters
-    ----------
-    path : the file
-    columns : names of the columns where they are not ``kind``, ``start``, ``end``, ``bytes``; the
-        last may be absent or empty, and holds numbers or sizes such as ``50 GB``
-    time_unit : ms, s, min, h or d where times are numbers; time stamps are ISO 8601
+    Returns Rows that are the same from end to end count once; those without an end are left out.
 
-    Returns
-    -------
-    Rows that are the same from end to end count once; those without an end are left out.
-
-    Raises
-    ------
-    TraceError
-        with file and line, for anything that can't be read.
+    Raises TraceError with file and line, for anything that can't be read.
     """
     path = Path(path)
     table = read_csv(path)

@@ -15,13 +15,6 @@ GBIT_S = 3600e9 / 8  # bytes per hour
 def costs_fragment(fits: tuple[CostFit, ...], origin: str) -> str:
     """The section `costs`, with `storage` as an alternative where the log names bytes.
 
-    Parameters
-    ----------
-    fits : of one log
-    origin : what the log is, for the comment
-
-    Notes
-    -----
     A scenario needs `reschedule`; where the log does not know it, it stands there as 0 s and says
     so. A save or load that is missing is left to the scenario, which will ask for it.
     """

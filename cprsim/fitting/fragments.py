@@ -29,17 +29,8 @@ def fragment(fitted: TraceFit, origin: str, n_job_nodes: int | None = None) -> s
     Nodes that differ and shocks (kind `correlated`) where nodes failed together or differ; else,
     or where a scenario does not take those, the gaps of the cluster (kind `job`).
 
-    Parameters
-    ----------
-    fitted : the log
-    origin : what it is, for the comment
-    n_job_nodes : nodes of the job, random ones of those that the log watched; default: all of them
-
-    Raises
-    ------
-    ParameterError
-        where nothing that a scenario can simulate was fitted, or the job has more nodes than the
-        log.
+    Raises ParameterError where nothing that a scenario can simulate was fitted, or the job has more
+    nodes than the log.
     """
     if not fitted.asks_for_correlation:
         return job_fragment(fitted, origin, n_job_nodes)
@@ -186,8 +177,6 @@ def job_fragment(fitted: TraceFit, origin: str, n_job_nodes: int | None = None) 
 
     Parameters and errors as in `fragment`.
 
-    Notes
-    -----
     A job of n of the N nodes meets those failures that strike one of its nodes: with groups of s
     nodes a share ``1 - C(N - s, n) / C(N, n)`` of them. Its times are the log's over that share
     (hazards: times it); the shape stays.

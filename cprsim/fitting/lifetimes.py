@@ -79,13 +79,7 @@ class Lifetimes:
     def at_risk_h(self, borders_h: Floats) -> Floats:
         """Time [h] that all of them spent under observation between ages.
 
-        Parameters
-        ----------
-        borders_h : (n + 1,) increasing ages [h]; the last may be infinite
-
-        Returns
-        -------
-        (n,) hours
+        Returns (n,) hours.
         """
         younger_h = [
             np.minimum(self.duration_h, border).sum() - np.minimum(self.entry_h, border).sum()
@@ -108,19 +102,7 @@ def lifetimes_of(
 ) -> Lifetimes:
     """Lifetimes from columns, times of zero left out and counted.
 
-    Parameters
-    ----------
-    duration_h : (n,) how long each was seen [h], including its age at entry
-    observed : (n,) whether its end was seen; default: all
-    limit_h : (n,) age [h] at which it would have been censored; default: where it was, else inf
-    entry_h : (n,) age [h] when the observation began; default 0
-    unit : (n,) what the times belong to; default: each to its own
-    competed : (n,) which were censored by another kind of end; default: none
-
-    Raises
-    ------
-    ParameterError
-        for times that are negative, not finite, or end before their entry.
+    Raises ParameterError for times that are negative, not finite, or end before their entry.
     """
     duration_h = np.asarray(duration_h, dtype=np.float64)
     n = len(duration_h)
@@ -188,11 +170,6 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     Of nodes that join and leave (`outages.lives`), the first up-time counts from the installation,
     seen from the entry on (left truncation, which assumes no failure in between), and the last is
     censored where the node leaves.
-
-    Parameters
-    ----------
-    outages : of some nodes, of which `n_nodes` were observed
-    first : whether the first up-time counts as that of a new node, or not at all
     """
     order = by_node(outages)
     # each up-time begins at 0 or at the end of an outage, and ends at the next outage or never

@@ -80,15 +80,7 @@ def observation(
     known: Mapping[str, Origin] | None = None,
     cause: str | None = None,
 ) -> Observation:
-    """The observation of a log.
-
-    Parameters
-    ----------
-    outages : of the log
-    first : how the first up-time of each node counts
-    known : from where n_nodes, begins, ends and ages are known; what is missing is inferred
-    cause : the only one that is asked about
-    """
+    """The observation of a log."""
     origin = INFERRED | dict(known or {})
     ages = AGES[first] if outages.lives is None else LIVING[first]
     return Observation(

@@ -46,18 +46,8 @@ def check_by_simulation(
 ) -> tuple[Compared, ...]:
     """Simulate the whole cluster from its fit, and hold the trace's statistics beside it.
 
-    Parameters
-    ----------
-    outages : the trace
-    fitted : what was fitted to it
-    n : simulated traces, each of the trace's nodes and length
-    seed : of the simulation
-
-    Raises
-    ------
-    ParameterError
-        where the fit can't be simulated, or would take more than `MOST_FAILURES` failures, or
-        where hardly a simulated trace has two failures.
+    Raises ParameterError where the fit can't be simulated, or would take more than `MOST_FAILURES`
+    failures, or where hardly a simulated trace has two failures.
     """
     real = portrait_of(outages)
     expected = _expected_failures(fitted)

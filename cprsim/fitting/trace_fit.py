@@ -73,17 +73,7 @@ def fit_trace(
 ) -> TraceFit:
     """Fit everything that can be fitted to a log; what can't says why.
 
-    Parameters
-    ----------
-    outages : the log
-    first : how the first up-time of each node counts, see `lifetimes.uptimes`
-    n_bootstrap, seed : of the p-values, see `goodness.rank`
-    observed : from where nodes, window and ages are known; default: inferred from the log
-
-    Raises
-    ------
-    ParameterError
-        where nothing at all can be fitted.
+    Raises ParameterError where nothing at all can be fitted.
     """
     together = togetherness(outages)
     if len(together.sizes) < 2:

@@ -130,12 +130,7 @@ class CostsSection(Model):
     )
 
     def record(self, storage: records.Storage | None, links_h: LinksH) -> records.Costs:
-        """The same as the engines take it.
-
-        Parameters
-        ----------
-        links_h : hours that the state of a node takes over each of its links, by name
-        """
+        """The same as the engines take it."""
         return records.Costs(**_as_record(self, links_h), storage=storage, links_h=links_h)
 
 
@@ -197,13 +192,7 @@ class StorageSection(Model):
     )
 
     def record(self, mean_bytes: float | None, uneven_bytes: tuple[float, ...]) -> records.Storage:
-        """The same as the engines take it.
-
-        Parameters
-        ----------
-        mean_bytes, uneven_bytes : what a node that holds state saves and loads, on average and
-            each, if not all alike
-        """
+        """The same as the engines take it."""
         link = self.per_server_bytes_per_h
         return records.Storage(
             bandwidth_bytes_per_h=self.bandwidth_bytes_per_h,

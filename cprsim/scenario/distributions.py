@@ -111,8 +111,6 @@ class DurationSpec(Spread):
     def spread(self) -> float | None:
         """The one parameter beside the mean: shape, or sigma; None for exponential.
 
-        Notes
-        -----
         A lognormal's ``mean / median = exp(sigma^2 / 2)``.
         """
         if self.family == "lognormal" and self.median_h is not None:

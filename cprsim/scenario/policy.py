@@ -77,12 +77,7 @@ Growth = Annotated[
 
 @cache
 def section_of(record: type[Any]) -> Any:
-    """The section in which a record is written, as a type for pydantic that makes the record.
-
-    Parameters
-    ----------
-    record : a frozen dataclass of numbers, words, enumerations, durations, placements and others
-    """
+    """The section in which a record is written, as a type for pydantic that makes the record."""
     entries: dict[str, Any] = {
         f"{one.name}_": (
             field_type(record, one.name),

@@ -27,10 +27,8 @@ def trace_error(path: Path, line: int | None, message: str, key: str = "") -> Tr
 def opened(path: Path) -> Iterator[IO[bytes]]:
     """The bytes of a regular file, unpacked by its suffix: .xz, .gz, .bz2, .zst or .zip.
 
-    Raises
-    ------
-    TraceError
-        for a file that is missing, no regular file, damaged, or a .zip of several files.
+    Raises TraceError for a file that is missing, no regular file, damaged, or a .zip of several
+    files.
     """
     if not path.is_file():
         reason = "it is no regular file" if path.exists() else "No such file or directory"
@@ -73,10 +71,7 @@ def _zstandard(path: Path) -> Any:
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Number (from 1) and text of each line that is not blank.
 
-    Raises
-    ------
-    TraceError
-        with line and byte, for what is no UTF-8.
+    Raises TraceError with line and byte, for what is no UTF-8.
     """
     with opened(path) as file:
         for number, line in enumerate(file, 1):

@@ -18,10 +18,7 @@ _DECODER = json.JSONDecoder(parse_int=whole_number)
 def items(path: Path) -> Iterator[tuple[int, Any]]:
     """Line and value of each JSON value of a file; where it is one array, of each of its items.
 
-    Raises
-    ------
-    TraceError
-        with the line, for what is no JSON.
+    Raises TraceError with the line, for what is no JSON.
     """
     text = read_text(path)
     at, line, counted = len(text) - len(text.lstrip()), 1, 0

@@ -56,10 +56,7 @@ class Log:
 def outages(path: Path, log: Log, asked: LogOptions) -> Outages:
     """The outages of the period. What is left out, closed, assumed or merged is counted.
 
-    Raises
-    ------
-    TraceError
-        where there is no outage in the period, or one ends before it begins.
+    Raises TraceError where there is no outage in the period, or one ends before it begins.
     """
     rows = log.rows
     if rows.empty:
@@ -111,14 +108,8 @@ def numbered(
 def paired(unit: Ints, at_h: Floats, state: Ints) -> tuple[Ints, Floats]:
     """Outages from rows that say from when on something was down, or up.
 
-    Parameters
-    ----------
-    unit, at_h, state : (n_rows,) in any order; what it is of, when, and `BEGIN`, `END` or `NEITHER`
-
-    Returns
-    -------
-    the rows that begin an outage of what was up, (n_outages,), and the instant at which its next
-    row ends it [h], NaN where there is none
+    Returns the rows that begin an outage of what was up, (n_outages,), and the instant at which its
+    next row ends it [h], NaN where there is none.
     """
     order = np.lexsort((state, at_h, unit))  # at one instant an end comes first
     order = order[state[order] != NEITHER]

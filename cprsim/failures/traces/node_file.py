@@ -25,19 +25,7 @@ ORIGIN = re.compile(r"(-?[\d.e+-]+) h|day (\d+)")
 def read_nodes(path: Path, outages: Outages, asked: LogOptions) -> NodeLives:
     """The lives of the nodes of a log, on its clock.
 
-    Parameters
-    ----------
-    path : a table with a row per node: ``node`` and any of ``installed`` (age 0), ``entry``
-        (watched from then on) and ``exit``, as the log writes its times. An empty installation is
-        the entry, an empty entry the installation, or the beginning of the observation where both
-        are; an empty exit means that the node is still there
-    outages : the log
-    asked : unit, date format and zone of the times
-
-    Raises
-    ------
-    TraceError
-        with file and line.
+    Raises TraceError with file and line.
     """
     tables = [named_columns(table, {}, path, COLUMNS, OPTIONAL) for table in csv_pieces(path)]
     return _lives(pd.concat(tables), path, outages, asked, "{value} stands in another row too")
@@ -50,12 +38,7 @@ def lives_in_log(
 
     Nodes that never failed are not in the log: they are taken to have the dates of most.
 
-    Raises
-    ------
-    ParameterError
-        where the log has no such columns.
-    TraceError
-        with file and line.
+    Raises ParameterError where the log has no such columns.; TraceError with file and line.
     """
     columns = {"node": asked.columns.get("node", "node")}
     rows = pd.concat(
@@ -103,10 +86,7 @@ def _lives(
 def origin_h(outages: Outages) -> float:
     """Time 0 of a log on the clock of its file [h]: since 1970 where it has dates.
 
-    Raises
-    ------
-    ParameterError
-        where the log does not say it.
+    Raises ParameterError where the log does not say it.
     """
     found = ORIGIN.fullmatch(outages.origin)
     if found:

@@ -29,10 +29,7 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 def read_csv(path: Path) -> pd.DataFrame:
     """All cells as text, empty ones missing; a row's index is its line less `FIRST_ROW`.
 
-    Raises
-    ------
-    TraceError
-        for a file that is missing, damaged, empty, or whose rows differ in length.
+    Raises TraceError for a file that is missing, damaged, empty, or whose rows differ in length.
     """
     return pd.concat(list(csv_pieces(path, ",")))
 
@@ -43,13 +40,7 @@ def separator_of(line: str) -> str:
 
 
 def csv_pieces(path: Path, separator: str | None = None) -> Iterator[pd.DataFrame]:
-    """As `read_csv`, some rows after the other, so that a log of any length takes little memory.
-
-    Parameters
-    ----------
-    path : the file
-    separator : of cells; None: what the header has most of, of comma, semicolon, tab and bar
-    """
+    """As `read_csv`, some rows after the other, so that a log of any length takes little memory."""
     with opened(path) as file:
         head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
     header = next((line for line in head.splitlines() if line.strip()), "")
@@ -137,17 +128,7 @@ def named_columns(
 ) -> pd.DataFrame:
     """The columns that are there, under our names.
 
-    Parameters
-    ----------
-    table, path : as read, and from where
-    columns : the file's names of those columns that it calls something else
-    ours : our names
-    optional : those that may be absent
-
-    Raises
-    ------
-    TraceError
-        for a column that has to be there and is not, or a name that is none of ours.
+    Raises TraceError for a column that has to be there and is not, or a name that is none of ours.
     """
     if unknown := sorted(set(columns) - set(ours)):
         message = f"there is no such column; known are {', '.join(ours)}"
@@ -195,15 +176,7 @@ def _often_called(header: list[str], columns: Mapping[str, str]) -> list[str]:
 def no_row_where(
     bad: Bools, rows: pd.DataFrame | pd.Series[str], path: Path, key: str, what: str
 ) -> None:
-    """Raise TraceError at the first row that is bad.
-
-    Parameters
-    ----------
-    bad : (n_rows,) which rows are
-    rows : the table or the column, with the index that `read_csv` gave it
-    path, key : file and column for the message
-    what : the complaint; ``{value}`` stands for the cell
-    """
+    """Raise TraceError at the first row that is bad."""
     if not bad.any():
         return
     first = int(np.flatnonzero(bad)[0])

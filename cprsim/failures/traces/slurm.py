@@ -25,17 +25,7 @@ def bar_table(
 ) -> pd.DataFrame:
     """The rows of a table as text, columns in lower case; its index is the line less `FIRST_ROW`.
 
-    Parameters
-    ----------
-    path : the file
-    needed : columns that have to be there, in lower case
-    command : that writes such a table, for messages
-    free_text : the column whose cells may hold bars themselves, as people write them
-
-    Raises
-    ------
-    TraceError
-        with the line, for a missing column or a row of another length.
+    Raises TraceError with the line, for a missing column or a row of another length.
     """
     header: list[str] = []
     rows: dict[int, list[str]] = {}
@@ -101,10 +91,7 @@ def node_lists(cells: pd.Series[str], path: Path) -> pd.Series:
 def expanded(text: str) -> list[str]:
     """The names in a list of nodes, in its order.
 
-    Raises
-    ------
-    ParameterError
-        for a list that is none, or of more than `MOST_NODES` names.
+    Raises ParameterError for a list that is none, or of more than `MOST_NODES` names.
     """
     items = _ITEM.findall(text)
     if not items or _ITEM.sub("", text).replace(",", "").strip():

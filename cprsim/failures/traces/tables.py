@@ -40,21 +40,10 @@ def read_table(
 ) -> Outages:
     """Outages from a table: node, start, end (or duration, or state), cause.
 
-    Parameters
-    ----------
-    path : the file
-    asked : the options
-    pieces : the cells as text, some rows after the other, see `reading.csv_pieces`
+    Returns Outages of the period. A time stamp from the year 9999 on is no end. An outage of which
+    no end is known lasts to the next failure of its node at most.
 
-    Returns
-    -------
-    Outages of the period. A time stamp from the year 9999 on is no end. An outage of which no end
-    is known lasts to the next failure of its node at most.
-
-    Raises
-    ------
-    TraceError
-        with file and line, for anything that can't be read.
+    Raises TraceError with file and line, for anything that can't be read.
     """
     counted, read = Counter[str](), list[pd.DataFrame]()
     times: Times | None = None
@@ -231,13 +220,7 @@ def _tells_states(column: pd.Series[str]) -> bool:
 
 
 def ends_told(table: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, str]:
-    """The column that says when outages end where none is called so: ``duration`` or ``state``.
-
-    Parameters
-    ----------
-    table : the first rows
-    columns : the file's names of those columns that it calls something else
-    """
+    """The column that says when outages end where none is called so: ``duration`` or ``state``."""
     asked = {name: columns[name] for name in ("duration", "state") if name in columns}
     if asked or "end" in columns or "end" in table:
         return asked

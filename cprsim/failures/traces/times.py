@@ -55,19 +55,8 @@ def read_times(
 ) -> Times:
     """Hours of a text column: all of it numbers, or all of it time stamps of one kind.
 
-    Parameters
-    ----------
-    column : the cells, with the index that `reading.read_csv` gave them
-    time_unit : ms, s, min, h or d, for numbers; None: numbers have to look like a time since 1970
-    path : for messages
-    like : a column that decides what this one has to be; default: what most cells are
-    form : of time stamps, as strptime has it; None: ISO 8601
-    tz : zone of time stamps that name none; None: UTC
-
-    Raises
-    ------
-    TraceError
-        at the first cell that is something else, and for numbers that look like another unit.
+    Raises TraceError at the first cell that is something else, and for numbers that look like
+    another unit.
     """
     text = column.fillna("").str.strip()
     empty = (text == "").to_numpy(dtype=bool)
@@ -171,10 +160,9 @@ Stamps = pd.Series  # of time stamps
 def in_zone(stamps: Stamps, tz: str) -> tuple[Stamps, Stamps | None, int]:
     """Time stamps that were read as UTC, taken as local time of a zone.
 
-    Returns
-    -------
-    the instants, the earlier one where there are two; the other one, NaT where there is one alone
-    (None: nowhere two); how many local times summer time skips, taken as the instant of the skip
+    Returns the instants, the earlier one where there are two; the other one, NaT where there is one
+    alone (None: nowhere two); how many local times summer time skips, taken as the instant of the
+    skip.
     """
     local = stamps.dt.tz_localize(None)
     summer = np.ones(len(local), dtype=bool)
@@ -218,10 +206,7 @@ def written(hours: float) -> str:
 def date_h(text: str, path: Path, tz: str | None) -> float:
     """Hours since 1970; in `tz`, else UTC, where the text names no zone.
 
-    Raises
-    ------
-    TraceError
-        for what is no ISO 8601 date or time stamp.
+    Raises TraceError for what is no ISO 8601 date or time stamp.
     """
     stamp = pd.Series(pd.to_datetime([text], format="ISO8601", errors="coerce", utc=True))
     if tz is not None and re.search(ZONE, text) is None:
@@ -245,15 +230,7 @@ NO_LENGTH = r",\d|^-?P(?:[^T]*[YM]|.*[.]\d+[DHM])"
 def read_lengths(column: pd.Series[str], unit: str | None, path: Path) -> Floats:
     """Lengths of time [h] of a text column, NaN where empty: ``35 min``, ``1:20:00``, numbers.
 
-    Parameters
-    ----------
-    column : the cells, with the index that `reading.read_csv` gave them
-    unit : ms, s, min, h or d, for numbers
-
-    Raises
-    ------
-    TraceError
-        at the first cell that is no length, or a number without a unit.
+    Raises TraceError at the first cell that is no length, or a number without a unit.
     """
     text = column.fillna("").str.strip()
     key = str(column.name)

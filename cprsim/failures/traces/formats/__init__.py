@@ -28,10 +28,7 @@ FORMATS: dict[str, LogFormat] = _found()
 def guess(path: Path) -> tuple[LogFormat, str]:
     """The format that a log seems to have, and by what it was recognised.
 
-    Raises
-    ------
-    TraceError
-        where the file can't be opened or unpacked, or holds no text.
+    Raises TraceError where the file can't be opened or unpacked, or holds no text.
     """
     with opened(path) as file:
         begins = file.read(HEAD_BYTES)
@@ -51,12 +48,8 @@ def guess(path: Path) -> tuple[LogFormat, str]:
 def read_log(path: Path, form: LogFormat, asked: LogOptions) -> Outages:
     """The outages of a log.
 
-    Raises
-    ------
-    ParameterError
-        for an option that the format does not take.
-    TraceError
-        for a log that can't be read, with file and line, row or byte.
+    Raises ParameterError for an option that the format does not take.; TraceError for a log that
+    can't be read, with file and line, row or byte.
     """
     if wrong := sorted(asked.given() - form.options):
         takers = [f"`{one.name}`" for one in FORMATS.values() if wrong[0] in one.options]

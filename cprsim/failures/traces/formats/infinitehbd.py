@@ -36,15 +36,7 @@ def read_infinitehbd(path: Path | str, *, n_nodes: int | None = None) -> Outages
     first in, first out. The observation begins at 0 and ends at the last event. The cause is the
     fault's level and class.
 
-    Parameters
-    ----------
-    path : the file
-    n_nodes : nodes observed, also those that never failed; default: those that the file names
-
-    Raises
-    ------
-    TraceError
-        with file and line.
+    Raises TraceError with file and line.
     """
     path = Path(path)
     events = [_event(item, line, path) for line, item in items(path)]

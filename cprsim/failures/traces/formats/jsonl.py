@@ -25,10 +25,7 @@ def json_pieces(path: Path) -> Iterator[pd.DataFrame]:
 
     Keys of an object within an object have its own before them: meta.host.
 
-    Raises
-    ------
-    TraceError
-        with the line, for what is no JSON object.
+    Raises TraceError with the line, for what is no JSON object.
     """
     objects, any_row = items(path), False
     while some := list(islice(objects, ROWS_AT_ONCE)):

@@ -42,10 +42,7 @@ def read_kubernetes(path: Path, asked: LogOptions) -> Outages:
     Kubernetes merged (`count`), the first and the last instant are known, the others are counted.
     Events of a node that name a failure without an end (`INSTANT`) are instants.
 
-    Raises
-    ------
-    TraceError
-        with file and line.
+    Raises TraceError with file and line.
     """
     counted = Counter[str]()
     found = [event for line, item in items(path) for event in _events(item, line, path, counted)]

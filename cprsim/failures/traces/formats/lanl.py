@@ -36,22 +36,9 @@ def read_lanl(
 ) -> Outages:
     """Outages from the failure records of Los Alamos (LA-UR-05-7318).
 
-    Parameters
-    ----------
-    path : the CSV, as published or compressed
-    system : the column ``System``; None for all systems together
-    period : from (included) and to (excluded), ISO dates. The observation is the part of it
-        between the system's first outage and the file's last
-    n_nodes : default: what the column ``nodes`` says
+    Returns Outages; one lasts its ``Down Time``, as the written instants know no summer time.
 
-    Returns
-    -------
-    Outages; one lasts its ``Down Time``, as the written instants know no summer time.
-
-    Raises
-    ------
-    TraceError
-        with file and line.
+    Raises TraceError with file and line.
     """
     path = Path(path)
     table = read_csv(path)
@@ -144,16 +131,7 @@ def lanl_lives(path: Path, system: int, outages: Outages) -> NodeLives:
     production to the end of the month of its decommissioning. Nodes that never failed are not in
     the file: they are taken to have the dates that most of the system's nodes have.
 
-    Parameters
-    ----------
-    path : the records
-    system : the column ``System``
-    outages : of that system, see `read_lanl`
-
-    Raises
-    ------
-    TraceError
-        for a date that is none, with file and line.
+    Raises TraceError for a date that is none, with file and line.
     """
     table = read_csv(path)
     _require(table, DATES, path)

@@ -94,10 +94,7 @@ def read_nvidia_xid(path: Path, asked: LogOptions) -> Outages:
     ``--from``, and December is followed by January. Xids that lose no node, and those that the
     catalogue has not, are left out and counted.
 
-    Raises
-    ------
-    TraceError
-        with file and line.
+    Raises TraceError with file and line.
     """
     counted, found, last = Counter[str](), [], _first_year(path, asked)
     for line, text in numbered_lines(path):

@@ -19,10 +19,7 @@ MAGIC = b"PAR1"
 def parquet_pieces(path: Path) -> Iterator[pd.DataFrame]:
     """The rows as tables of text; a row's index is its number (from 1) less `FIRST_ROW`.
 
-    Raises
-    ------
-    TraceError
-        for a file that is no Parquet, is damaged, or has no row.
+    Raises TraceError for a file that is no Parquet, is damaged, or has no row.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

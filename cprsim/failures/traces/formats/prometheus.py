@@ -30,10 +30,7 @@ def read_prometheus(path: Path, asked: LogOptions) -> Outages:
     samples are missing for more than a step nothing is known; they are counted, and an outage that
     was under way goes on.
 
-    Raises
-    ------
-    TraceError
-        with file and line, or the number of the series and of the sample.
+    Raises TraceError with file and line, or the number of the series and of the sample.
     """
     counted = Counter[str]()
     series = [

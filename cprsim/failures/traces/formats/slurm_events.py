@@ -28,10 +28,7 @@ def read_slurm_events(path: Path, asked: LogOptions) -> Outages:
     and the reason that somebody gave. Where one event of a node begins when another ends (a
     drained node that stops responding), they are one outage.
 
-    Raises
-    ------
-    TraceError
-        with file and line.
+    Raises TraceError with file and line.
     """
     counted = Counter[str]()
     table = bar_table(path, NEEDED, COMMAND, "reason")

@@ -27,10 +27,7 @@ def read_slurm_jobs(path: Path, asked: LogOptions) -> Outages:
     failed ended no job: `sacctmgr show event` has them, this has not. Jobs of one node that end
     together are one failure.
 
-    Raises
-    ------
-    TraceError
-        with file and line.
+    Raises TraceError with file and line.
     """
     counted = Counter[str]()
     jobs = bar_table(path, NEEDED, COMMAND)
