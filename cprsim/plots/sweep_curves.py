@@ -116,7 +116,8 @@ def _series(label: str, along: AxisColumn, line: pd.DataFrame, height: Height) -
 
 def _lowest(along: AxisColumn, lines: Sequence[pd.DataFrame], height: Height) -> Series:
     """The minimum of each line."""
-    best = [line.loc[line["mean"].idxmin()] for line in lines if line["mean"].notna().any()]
+    finished = (line[line["mean"].notna()] for line in lines)
+    best = [one.iloc[int(one["mean"].to_numpy().argmin())] for one in finished if len(one)]
     x = floats(one[along.column] for one in best)
     return Series("lowest", x, floats(height.scale * one["mean"] for one in best), kind="paper")
 

@@ -128,14 +128,6 @@ def test_the_folder_keeps_the_curve_and_names_it(written):
     assert found.curve.sha256 == found.manifest["files"]["curve.json"]["sha256"]
 
 
-def test_a_folder_without_columns_of_accuracy_reads_as_unknown(write, outcome, tmp_path):
-    from cprsim.results.accuracy_rows import COLUMNS, with_accuracy_columns
-
-    old = with_accuracy_columns(replication_rows(outcome).drop(columns=list(COLUMNS)))
-    assert old["auc_loss"].isna().all()
-    assert set(COLUMNS) <= set(old)
-
-
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_the_table_shows_the_loss_at_every_width(written, width):
     text = text_of(run_blocks(written()), width=width)
