@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from math import isfinite, nan
 from typing import Annotated, Self
 
@@ -22,20 +21,6 @@ Z_95 = float(special.ndtri(HIGH))  # standard errors from the middle of a normal
 ROUNDED_Z_95 = 1.96  # the same to three digits, where results have always been computed with it
 
 
-class How(StrEnum):
-    """By what an interval was made."""
-
-    NOT_KNOWN = "not known"  # e.g. read back from a file
-    STUDENT = "Student's t"
-    QUANTILES = "quantiles of equally likely values"
-    BINOMIAL = "exact binomial (Clopper and Pearson 1934)"
-    POISSON = "exact Poisson (Garwood 1936)"
-    LIKELIHOOD = "observed information of a likelihood"
-    POSTERIOR = "central part of a posterior"
-    NORMAL = "normal, by a standard error"
-    BOUNDS = "bounds"  # the number lies between them for certain
-
-
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A number with its 95 % interval."""
@@ -45,8 +30,6 @@ class Estimate:
     high: float = nan
     # values that it rests on; 0 where they are not counted
     n: Annotated[int, FieldMark.OMIT_ZERO] = 0
-    # by what the interval was made; not part of a comparison of two estimates
-    how: Annotated[How, FieldMark.NOT_STORED] = field(default=How.NOT_KNOWN, compare=False)
 
     @property
     def half_width(self) -> float:
@@ -88,16 +71,16 @@ class Estimate:
     def of_squares(cls, mean: float, squares: float, n: int) -> Self:
         """`of_mean`, from the sum of the squared deviations of n values."""
         if n == 1:
-            return cls(mean, nan, nan, n, How.STUDENT)
+            return cls(mean, nan, nan, n)
         deviation = np.sqrt(squares / (n - 1))
         half = float(special.stdtrit(n - 1, HIGH) * deviation / np.sqrt(n))
-        return cls(mean, mean - half, mean + half, n, How.STUDENT)
+        return cls(mean, mean - half, mean + half, n)
 
     @classmethod
     def of_draws(cls, draws: Floats) -> Self:
         """Mean and quantiles of equally likely values, (n,)."""
         low, high = np.quantile(draws, (LOW, HIGH))
-        return cls(float(draws.mean()), float(low), float(high), len(draws), How.QUANTILES)
+        return cls(float(draws.mean()), float(low), float(high), len(draws))
 
     @classmethod
     def of_share(cls, n_yes: int, n: int) -> Self:
@@ -105,13 +88,13 @@ class Estimate:
         tail = 1 - HIGH
         low = special.betaincinv(n_yes, n - n_yes + 1, tail) if n_yes > 0 else 0.0
         high = special.betaincinv(n_yes + 1, n - n_yes, HIGH) if n_yes < n else 1.0
-        return cls(n_yes / n, float(low), float(high), n, How.BINOMIAL)
+        return cls(n_yes / n, float(low), float(high), n)
 
     @classmethod
     def of_count(cls, n: int) -> Self:
         """The mean of a Poisson number of which `n` was seen (Garwood 1936)."""
         low = float(special.gammaincinv(n, LOW)) if n else 0.0
-        return cls(float(n), low, float(special.gammaincinv(n + 1, HIGH)), n, How.POISSON)
+        return cls(float(n), low, float(special.gammaincinv(n + 1, HIGH)), n)
 
 
 def interval(

@@ -143,7 +143,7 @@ def _of_cause(
     return OfCause(
         name, outages, n, fitted, why_not, incidence,
         Estimate(
-            rate, rate * seen.low / n if n else 0.0, rate * seen.high / n if n else inf, n, seen.how
+            rate, rate * seen.low / n if n else 0.0, rate * seen.high / n if n else inf, n
         ),
         float(known.mean()) if len(known) else float("nan"),
         overhead(all_rates) - overhead(max(all_rates - rate, 0.0)),

@@ -19,7 +19,7 @@ import pandas as pd
 from scipy import special
 
 from cprsim.errors import ParameterError
-from cprsim.estimate import HIGH, Z_95, Estimate, How
+from cprsim.estimate import HIGH, Z_95, Estimate
 from cprsim.failures.distributions import Constant, Distribution
 from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
 from cprsim.failures.traces.times import HOURS, Times, read_times
@@ -116,7 +116,7 @@ def mean_of(judged: Judged) -> Estimate:
     mean, n = judged.fit.mean, judged.fit.n_observed
     wider = float(special.stdtrit(n - 1, HIGH)) / Z_95 * sqrt(n / (n - 1))
     low, high = (mean.mean * (end / mean.mean) ** wider for end in (mean.low, mean.high))
-    return Estimate(mean.mean, low, high, n, How.STUDENT)
+    return Estimate(mean.mean, low, high, n)
 
 
 def fit_costs(
@@ -191,7 +191,7 @@ def _fixed(duration_h: Floats, resolution_h: float) -> tuple[Estimate | None, fl
     shares = np.array([n - n_longer, n_longer]) / n
     log_likelihood = n * float(np.sum(shares[shares > 0] * np.log(shares[shares > 0])))
     bounds = max(high_h - resolution_h, 0.0), low_h + resolution_h
-    mean = Estimate(float(duration_h.mean()), *bounds, n, How.BOUNDS)
+    mean = Estimate(float(duration_h.mean()), *bounds, n)
     return mean, 2 - 2 * (log_likelihood - n * log(resolution_h))
 
 
@@ -201,7 +201,7 @@ def _undecided(duration_h: Floats) -> Estimate:
     if n < FEWEST:
         return Estimate(mean_h, n=n)
     half_h = Z_95 * float(duration_h.std(ddof=1)) / sqrt(n)
-    return Estimate(mean_h, max(mean_h - half_h, 0.0), mean_h + half_h, n, How.NORMAL)
+    return Estimate(mean_h, max(mean_h - half_h, 0.0), mean_h + half_h, n)
 
 
 def bandwidth_of(n_bytes: Floats, duration_h: Floats) -> Bandwidth | None:
@@ -221,7 +221,7 @@ def bandwidth_of(n_bytes: Floats, duration_h: Floats) -> Bandwidth | None:
         error = sqrt(float((residual**2).sum()) / (n - 1) / n) / float(duration_h.mean())
         factor = exp(Z_95 * error / rate)
     per_byte = duration_h / n_bytes
-    interval = Estimate(rate, rate / factor, rate * factor, n, How.NORMAL)
+    interval = Estimate(rate, rate / factor, rate * factor, n)
     return Bandwidth(n, interval, error, float(n_bytes.mean()), _cv(duration_h), _cv(per_byte))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import linalg, optimize
 
 from cprsim.errors import CprsimError, ParameterError
-from cprsim.estimate import Z_95, Estimate, How
+from cprsim.estimate import Z_95, Estimate
 from cprsim.records import Floats, Ints
 
 STEP = 1e-4  # of numerical derivatives, in search numbers
@@ -58,7 +58,6 @@ class Parameter(Estimate):
             value,
             low,
             high,
-            how=How.LIKELIHOOD,
             name=name,
             standard_error=slope * error,
             clustered_error=slope * clustered,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import exp, inf, isfinite, log, sqrt
 
 from cprsim.errors import ParameterError
-from cprsim.estimate import ROUNDED_Z_95, Estimate, How
+from cprsim.estimate import ROUNDED_Z_95, Estimate
 from cprsim.failures.outages import Outages
 from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.fitting.correlation import WEEK_H, Portrait, Togetherness, portrait_of, togetherness
@@ -236,7 +236,7 @@ def verdict(fitted: TraceFit, n_job: int) -> FitVerdict:
     wider = max(bunching, 1.0) if known else 1.0
     mtbf_h, error = 1 / rate if rate > 0 else inf, sqrt(wider / n_events)
     low_h, high_h = (mtbf_h * exp(sign * ROUNDED_Z_95 * error) for sign in (-1, 1))
-    mtbf = Estimate(mtbf_h, low_h, high_h, n_events, How.NORMAL)
+    mtbf = Estimate(mtbf_h, low_h, high_h, n_events)
     how_often = (
         f"A job on {n_job} of the {outages.n_nodes} nodes meets a failure every "
         f"{_time(mtbf_h)} on average."

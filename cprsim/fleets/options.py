@@ -13,7 +13,7 @@ import numpy as np
 import cprsim
 from cprsim.codec import FieldMark, Finite, decode, digest_of, encode
 from cprsim.errors import Place
-from cprsim.estimate import HIGH, LOW, Estimate, How
+from cprsim.estimate import HIGH, LOW, Estimate
 from cprsim.fleets.cells import STATISTICS, FleetCell, PricedCell, cell_of, priced
 from cprsim.fleets.course import prepare, run_history
 from cprsim.fleets.population import fleet_of, table_of
@@ -112,7 +112,7 @@ def _statistic(cells: Sequence[FleetCell], name: str) -> Estimate:
         return Estimate(values[0])
     drawn = _drawn_again(n_jobs * np.array(cell.means[name])) / _drawn_again(n_jobs)
     low, high = np.quantile(drawn, (LOW, HIGH))
-    return Estimate(values[0], float(low), float(high), len(n_jobs), How.QUANTILES)
+    return Estimate(values[0], float(low), float(high), len(n_jobs))
 
 
 def saving(base: FleetOption, other: FleetOption) -> Estimate:
@@ -125,7 +125,7 @@ def saving(base: FleetOption, other: FleetOption) -> Estimate:
         return Estimate(mean)
     spares = mean - by_kind.sum()
     low, high = np.quantile(_drawn_again(by_kind), (LOW, HIGH)) + spares
-    return Estimate(mean, float(low), float(high), len(by_kind), How.QUANTILES)
+    return Estimate(mean, float(low), float(high), len(by_kind))
 
 
 def _drawn_again(of_kinds: Floats) -> Floats:

@@ -30,15 +30,10 @@ EPSILON = 1e-10  # torch.optim.Adagrad's
 BETAS, ADAM_EPSILON = (0.9, 0.999), 1e-8  # torch.optim.Adam's
 
 
-class RowGradients(Protocol):
-    """What the rows' part of a step takes of a batch."""
+class BatchGradients(Protocol):
+    """What a step takes of a batch."""
 
     d_fields: Array  # (n, 1 + n_tables, d): the gradient of each occurrence of a row, from 1 on
-
-
-class BatchGradients(RowGradients, Protocol):
-    """What a whole step takes."""
-
     d_dense: Array  # (n_dense,)
 
 
@@ -51,14 +46,14 @@ class Optimizer(Protocol):
 
     def update(self, rows: Array, work: BatchGradients, changed: Array, rate: float) -> None:
         """One step for the batch with these rows (n, n_tables); sets changed[row] (n_rows,)."""
-        self.update_rows(rows, work, changed, self.row_rate(rate))
+        self.update_rows(rows, work.d_fields, changed, self.row_rate(rate))
         self.update_dense(work.d_dense, rate)
 
     def row_rate(self, rate: float) -> float:
         """The rate at which the rows take their part of the next step."""
         return rate
 
-    def update_rows(self, rows: Array, work: RowGradients, changed: Array, rate: float) -> None:
+    def update_rows(self, rows: Array, d_fields: Array, changed: Array, rate: float) -> None:
         """The part of a step that concerns the embedding rows; `rate` is their `row_rate`."""
 
     def update_dense(self, gradient: Array, rate: float) -> None:
@@ -73,8 +68,8 @@ class Sgd(Optimizer):
         self.row_state = np.zeros(0, np.float32)
         self.dense_state = np.zeros(0, np.float32)
 
-    def update_rows(self, rows: Array, work: RowGradients, changed: Array, rate: float) -> None:
-        sgd_rows(self.model.table, changed, rows, work.d_fields, rate)
+    def update_rows(self, rows: Array, d_fields: Array, changed: Array, rate: float) -> None:
+        sgd_rows(self.model.table, changed, rows, d_fields, rate)
 
     def update_dense(self, gradient: Array, rate: float) -> None:
         sgd_dense(self.model.dense, gradient, rate)
@@ -106,8 +101,8 @@ class RowwiseAdagrad(Optimizer):
         self.dense_state = np.zeros_like(model.dense)
         self._sums = _RowSums(model)
 
-    def update_rows(self, rows: Array, work: RowGradients, changed: Array, rate: float) -> None:
-        unique, sums = self._sums.of(rows, work.d_fields)
+    def update_rows(self, rows: Array, d_fields: Array, changed: Array, rate: float) -> None:
+        unique, sums = self._sums.of(rows, d_fields)
         adagrad_rows(self.model.table, self.row_state, changed, unique, sums, rate, EPSILON)
 
     def update_dense(self, gradient: Array, rate: float) -> None:
@@ -133,8 +128,8 @@ class Adam(Optimizer):
         mean, root = self._corrections()
         return rate * root / mean
 
-    def update_rows(self, rows: Array, work: RowGradients, changed: Array, rate: float) -> None:
-        unique, sums = self._sums.of(rows, work.d_fields)
+    def update_rows(self, rows: Array, d_fields: Array, changed: Array, rate: float) -> None:
+        unique, sums = self._sums.of(rows, d_fields)
         table, moments = self.model.table, self.row_state
         adam_rows(table, moments, changed, unique, sums, rate, BETAS, ADAM_EPSILON)
 

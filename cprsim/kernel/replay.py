@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -49,10 +49,10 @@ class LossCurve:
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """A position of a training, and the losses noted up to it."""
+    """A position of a training, and what it takes to go back there."""
 
     position: int  # samples
-    summed: Floats  # (n_marks,)
+    noted: Any  # (n_marks,) losses up to it; of a trainer of the user's own its state
 
 
 class TracedTraining:
@@ -61,7 +61,7 @@ class TracedTraining:
     def __init__(
         self, trainer: ProxyTrainer, on_progress: Callable[[int], None] | None = None
     ) -> None:
-        self.trainer = trainer
+        self.trainer: Any = trainer
         self._tell = on_progress or (lambda position: None)
         marks = np.linspace(0, trainer.n_samples, N_MARKS + 1)[1:]
         self._marks = np.unique([at for at in map(trainer.on_grid, marks) if at])
@@ -88,7 +88,7 @@ class TracedTraining:
     def go_back(self, to: Bookmark) -> None:
         """Go back in the data, not in the weights; a batch that is trained again is noted once."""
         self.trainer.rewind(to.position)
-        self._summed[:] = to.summed
+        self._summed[:] = to.noted
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,43 +145,12 @@ def act(moment: Moment, saver: Saver, first_slot: int) -> None:
         saver.lose(servers, keeps_layers=moment.keeps_layers)
 
 
-class OnGrid(Protocol):
-    """A run whose positions are counted in samples."""
-
-    @property
-    def n_samples(self) -> int:
-        """Samples in the whole run."""
-
-    def on_grid(self, samples: float) -> int:
-        """The position between two batches that is nearest to a number of samples."""
-
-
-class TracedRun(Protocol):
-    """A run that goes from event to event, and back; see `TracedTraining`."""
-
-    @property
-    def trainer(self) -> OnGrid:
-        """What trains."""
-
-    def go_to(self, position: int) -> None:
-        """Train up to a position, if the trainer is not there yet."""
-
-    def curve(self) -> LossCurve:
-        """What was noted of the loss so far."""
-
-    def bookmark(self) -> Any:
-        """Where it stands, to go back to."""
-
-    def go_back(self, to: Any) -> None:
-        """Go back in the data; what was last saved is then put into the weights."""
-
-
 def replay(
     log: EventLog,
     useful_h: float,
     shard_slots: range,
     replica_slots: range,
-    course: TracedRun,
+    course: TracedTraining,
     saver: Saver,
 ) -> LossCurve:
     """Train to the end of the log, and do to the model what the log says was done to the job."""

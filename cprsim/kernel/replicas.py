@@ -227,7 +227,7 @@ class Replicas:
         done = self._in_work.pop((trainer, thread))
         if self._method is Method.SGD:
             rate = optimizer.row_rate(done.rate)
-            optimizer.update_rows(done.rows, done.work, self.changed, rate)
+            optimizer.update_rows(done.rows, done.work.d_fields, self.changed, rate)
             self._gradients.append(done.work.d_dense.copy())
             self._rate = done.rate
         else:

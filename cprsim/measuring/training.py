@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from cprsim.experiments.accuracy import Run, Trained
 from cprsim.experiments.assemble import Experiment
-from cprsim.kernel.replay import LossCurve, replay
+from cprsim.kernel.replay import Bookmark, LossCurve, TracedTraining, replay
 from cprsim.kernel.saving import Saver
 from cprsim.measuring.plugged import Plugged, PluggedSetting
 from cprsim.measuring.runs import own_setting
@@ -39,38 +38,28 @@ class OwnModel:
         return f"a trainer of your own: {self}"
 
 
-@dataclass(frozen=True, slots=True)
-class ReturnPoint:
-    """Where a run stood: what it takes to go back there."""
-
-    position: int
-    state: Any  # None where the run never goes back
-
-
-class OwnCourse:
+class OwnCourse(TracedTraining):
     """A trainer of the user's own going from event to event; it notes no loss on its way."""
 
     def __init__(self, run: Plugged, goes_back: bool, on_progress: Callable[[int], None]) -> None:
         self.trainer, self._goes_back, self._tell = run, goes_back, on_progress
 
     def go_to(self, position: int) -> None:
-        """Train up to a position, if the trainer is not there yet."""
         if self.trainer.position[0] < position:
             self.trainer.run(position)
             self._tell(position)
 
     def curve(self) -> LossCurve:
-        """Nothing."""
         return NO_CURVE
 
-    def bookmark(self) -> ReturnPoint:
+    def bookmark(self) -> Bookmark:
         """Where it stands, with a copy of its state where the run may go back."""
         state = self.trainer.trainer.get_state() if self._goes_back else None
-        return ReturnPoint(self.trainer.position[0], state)
+        return Bookmark(self.trainer.position[0], state)
 
-    def go_back(self, to: ReturnPoint) -> None:
+    def go_back(self, to: Bookmark) -> None:
         """Be as at the bookmark; every row may then differ from what was last saved of it."""
-        self.trainer.trainer.set_state(to.state)
+        self.trainer.trainer.set_state(to.noted)
         self.trainer.position[0] = to.position
         self.trainer.changed[:] = 1
 

@@ -116,10 +116,10 @@ def _series(label: str, along: AxisColumn, line: pd.DataFrame, height: Height) -
 
 def _lowest(along: AxisColumn, lines: Sequence[pd.DataFrame], height: Height) -> Series:
     """The minimum of each line."""
-    best = pd.concat([line.nsmallest(1, "mean") for line in lines])
-    return Series(
-        "lowest", floats(best[along.column]), floats(height.scale * best["mean"]), kind="paper"
-    )
+    finished = (line[line["mean"].notna()] for line in lines)
+    best = [one.iloc[int(one["mean"].to_numpy().argmin())] for one in finished if len(one)]
+    x = floats(one[along.column] for one in best)
+    return Series("lowest", x, floats(height.scale * one["mean"] for one in best), kind="paper")
 
 
 def _young(along: AxisColumn, lines: Sequence[pd.DataFrame], height: Height) -> Series:

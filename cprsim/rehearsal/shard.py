@@ -24,13 +24,6 @@ from cprsim.rehearsal.material import Material, rows_of, segments_of
 from cprsim.rehearsal.store import Arrays
 
 
-@dataclass(slots=True, eq=False)
-class Pushed:
-    """What an optimiser takes of a batch: the gradient (k, 1 + 1, d) of each occurrence."""
-
-    d_fields: Array
-
-
 class Shard:
     """The rows of one server."""
 
@@ -101,9 +94,9 @@ class Shard:
         k, rows = len(rows), np.array(rows)  # what came in a message is read-only
         if k > len(self._gradients):
             self._gradients = np.zeros((k, 2, gradients.shape[1]), np.float32)
-        work = Pushed(self._gradients[:k])
-        work.d_fields[:, 1] = gradients
-        self._optimizer.update_rows(rows.reshape(k, 1), work, self.changed, rate)
+        d_fields = self._gradients[:k]
+        d_fields[:, 1] = gradients
+        self._optimizer.update_rows(rows.reshape(k, 1), d_fields, self.changed, rate)
         if self._tracker is not None and k:
             if isinstance(self._tracker, SubSampledUsed):
                 self._tracker.go_to(n_before)

@@ -55,9 +55,6 @@ def errors_of(quantities: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{name}_{part}" for name in quantities for part in ("se", "degrees"))
 
 
-COLUMNS = (RESPONSE, *QUANTITIES.values(), *errors_of(QUANTITIES.values()), BEYOND)
-
-
 def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Column]:
     """The columns of one strategy's rows: see docs/metrics.md. NaN where nothing is known.
 
@@ -103,11 +100,6 @@ def _predicted(strategy: StrategyOutcome, outcome: Outcome, metric: Metric) -> P
     return outcome.curve.predict(
         strategy.policy, metric, strategy.losses, strategy.costs, outcome.useful_h
     )
-
-
-def with_accuracy_columns(rows: pd.DataFrame) -> pd.DataFrame:
-    """Replication rows, with columns of unknown accuracy where an older version wrote none."""
-    return rows if BEYOND in rows else rows.assign(**dict.fromkeys(COLUMNS, np.nan))
 
 
 def shared_by(curve: StalenessCurve) -> Sharing:

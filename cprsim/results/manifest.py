@@ -15,13 +15,13 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import cprsim
 from cprsim.codec import CodecError, canonical_digest, decode, json_text
 from cprsim.errors import ResultError
 from cprsim.foreign import UNUSABLE, one_line, read_json
-from cprsim.results.identity import file_digest, source_digest
+from cprsim.results.identity import Identity, file_digest, source_digest
 from cprsim.whole_file import write_whole
 
 MANIFEST = "manifest.json"
@@ -30,25 +30,6 @@ WITHOUT_DIGEST = 1  # the format before: without a digest of itself, still read
 DIGEST = "manifest_sha256"  # of all its other entries
 MOST_BYTES = 5_000_000
 LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "simpy", "matplotlib", "pydantic")
-
-
-class Identified(Protocol):
-    """What decides a result, and how it is called."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def folder_name(self) -> str: ...
-
-    @property
-    def replay(self) -> int | None: ...
-
-    @property
-    def inputs(self) -> Mapping[str, str]: ...
-
-    @property
-    def digest(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +74,7 @@ class _Entries:
 
 
 def write_manifest(
-    folder: Path, identity: Identified, about: Mapping[str, Any], started: datetime
+    folder: Path, identity: Identity, about: Mapping[str, Any], started: datetime
 ) -> None:
     """Describe a folder whose other files are complete; this one appears at once, as a whole."""
     now = datetime.now(UTC)

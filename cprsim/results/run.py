@@ -18,7 +18,7 @@ from cprsim.failures.distributions import PiecewiseHazard
 from cprsim.foreign import read_json
 from cprsim.records import EventLog, RecoveryPolicy
 from cprsim.recovery import policy as recovery_policy
-from cprsim.results.accuracy_rows import why_unpriced, with_accuracy_columns
+from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -214,7 +214,7 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
     with readable(folder, "a result"):
         job = read_json(folder / JOB)
         tables = {name: read_table(folder / f"{name}.parquet") for name in TABLES}
-        rows = with_accuracy_columns(tables.pop("replications"))
+        rows = tables.pop("replications")
         return codec.decode(
             Result,
             job,

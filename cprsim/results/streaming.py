@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from cprsim.estimate import CONFIDENCE, Estimate
 from cprsim.experiments import pipeline
@@ -25,7 +24,7 @@ from cprsim.results.accuracy_rows import (
     priced_by,
     shared_by,
 )
-from cprsim.results.metrics import FINISHED, METRICS, Metric
+from cprsim.results.metrics import METRICS, Metric
 from cprsim.results.rows import beside_the_job
 from cprsim.staleness import MeanLoss, StalenessCurve, pooled, strategy_key
 
@@ -102,18 +101,6 @@ class Moments:
         simulated = squares / (self.n - 1) / self.n, float(self.n - 1)
         low, high = MeanLoss(mean, *pooled(simulated, *measured)).interval(CONFIDENCE)
         return Estimate(mean, low, high, self.n)
-
-    def frame(self) -> pd.DataFrame:
-        """As `metrics.summarise`: strategy, quantity, mean, low, high, n."""
-        records = []
-        for i, policy in enumerate(self.strategies):
-            finished = int(self.n_finished[i])
-            share = (finished / self.n, *Estimate.of_share(finished, self.n).triple[1:])
-            records.append((policy.name, FINISHED, *share, self.n))
-            for metric in self.metrics:
-                one = self.spread(policy.name, metric)
-                records.append((policy.name, metric, one.mean, one.low, one.high, one.n))
-        return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
 
     def _place(self, strategy: str) -> int:
         return [policy.name for policy in self.strategies].index(strategy)

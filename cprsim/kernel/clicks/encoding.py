@@ -6,7 +6,6 @@ What an encoding learns, it learns from the training part of a log alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -17,16 +16,6 @@ from cprsim.kernel.shape import TableLayout
 from cprsim.records import Ints
 
 RARE = 0  # row of each table for values that were rare or never seen in training
-
-
-class Categories(Protocol):
-    """Which row of its table a category value has."""
-
-    @property
-    def tables(self) -> TableLayout: ...
-
-    def rows(self, categories: Ints) -> Int32:
-        """Fused row ids (n, n_tables) of category values (n, n_tables)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +112,7 @@ def _log(integers: Float32) -> Float32:
 class Encoding:
     """Everything that turns raw clicks of one log into samples."""
 
-    categories: Categories
+    categories: Vocabulary | Hashing
     integers: LogIntegers
 
     def encode(self, raw: RawClicks) -> Clicks:
