@@ -16,7 +16,7 @@ import yaml
 from cprsim.errors import Place, Problem, ScenarioError
 from cprsim.foreign import one_line
 
-MOST_OF_A_COMPLAINT = 120  # characters of what PyYAML says, which may hold a name from the text
+MOST_OF_A_COMPLAINT = 80  # characters of what PyYAML says, which may hold a name from the text
 MOST_DIGITS_OF_AN_ENTRY = 6
 KeyPath = tuple[str | int, ...]
 Scalar = None | bool | int | float | str

@@ -16,7 +16,7 @@ from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.pricing import interval_with
-from cprsim.selector.search import best_full
+from cprsim.selector.search import WORTH_TRYING, best_full, most_writes
 from cprsim.selector.selecting import select
 from cprsim.staleness import Metric
 from tests.selector.conftest import Job, curve_of
@@ -68,6 +68,28 @@ def test_full_recovery_is_compared_at_its_own_best(job: Job) -> None:
     best = best_full(bench)
     by_hand = min(job.full_overhead(n) for n in range(1, 400))
     assert job.full_overhead(best.n_saves) <= 1.005 * by_hand
+
+
+def test_who_waits_is_told_of_each_simulation_and_nothing_is_simulated_twice(job: Job) -> None:
+    told: list[int] = []
+    few = job.experiment(n_replications=200)
+    bench = bench_of(few, curve_of(), auc(0.001), on_priced=lambda: told.append(1))
+    once = bench.price("partial", [1.0])
+    assert len(told) == 1
+    again = bench.price("partial", [1.0, 2.0])
+    assert len(told) == 2
+    assert again[0] is once[0]
+    assert bench.price("partial", [2.0, 1.0]) == again[::-1]
+    assert len(told) == 2
+
+
+def test_no_more_saves_are_tried_than_cost_some_times_what_full_recovery_does(job: Job) -> None:
+    bench = bench_of(job.experiment(n_replications=200), curve_of(), auc(0.001))
+    full = best_full(bench)
+    budget_h = WORTH_TRYING * full.mean_overhead * job.useful_h
+    assert most_writes(bench, "partial", full) == ceil(budget_h / job.save_h)
+    endless = replace(full, finished_fraction=0.5)
+    assert most_writes(bench, "partial", endless) == WORTH_TRYING * 10 * job.useful_h / job.save_h
 
 
 def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
@@ -133,6 +155,22 @@ def test_a_risk_for_single_jobs_is_a_quantile_over_failure_histories(job: Job) -
     assert 0.94 <= (0.01 * per_job <= TIGHT).mean() <= 0.98
 
 
+def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_: ())
+    monkeypatch.setattr("cprsim.selector.selecting.N_FRONT", 3)
+    few = job.experiment(n_replications=200)
+    found = select(few, curve_of(partial=0.01), auc(TIGHT))
+    best = found.best["partial"]
+    assert best is not None
+    numbers = [one.n_saves for one in found.front["partial"]]
+    assert best.n_saves in numbers
+    assert numbers[0] == 0
+    budget_h = 1.3 * found.full.overhead.mean * job.useful_h
+    assert numbers[-1] == pytest.approx(budget_h / job.save_h, abs=1)
+
+
 # ----------------------------------------------------------------------------- falling back
 
 
@@ -171,6 +209,21 @@ def test_one_embedding_server_loses_all_at_once(job: Job) -> None:
     best = select(alone.experiment(), curve_of(partial=0.01), limit, explain=False).best["partial"]
     assert best is not None
     assert best.n_saves == 10
+
+
+def test_free_saves_are_made_as_often_as_is_tried(job: Job) -> None:
+    found = select(Job(save_h=0.0).experiment(), curve_of(), auc(TIGHT), explain=False)
+    assert found.full.n_saves == 1000
+    best = found.best["partial"]
+    assert best is not None
+    assert best.n_saves == 1000
+
+
+def test_failures_every_few_minutes_are_decided_too() -> None:
+    often = Job(useful_h=2.0, mtbf_h=0.1, recovery_h=0.02, save_h=0.01, n_replications=400)
+    found = select(often.experiment(), curve_of(partial=0.01), auc(TIGHT), explain=False)
+    assert found.full.finished_fraction == 1
+    assert found.chosen.strategy == "partial"
 
 
 def test_where_nothing_fails_nothing_is_recommended_but_no_saves(job: Job) -> None:
@@ -219,6 +272,16 @@ def test_a_target_pls_needs_no_curve(job: Job) -> None:
 # ----------------------------------------------------------------------------- bad input
 
 
+def test_an_accuracy_limit_needs_a_curve(job: Job) -> None:
+    with pytest.raises(ParameterError, match="needs a staleness curve"):
+        select(job.experiment(), None, auc(0.001))
+
+
+def test_a_curve_that_knows_none_of_the_strategies_is_refused(job: Job) -> None:
+    with pytest.raises(ParameterError, match="knows none of"):
+        select(job.experiment(), curve_of(), Limit(LimitedQuantity.LOG_LOSS, 0.001))
+
+
 def test_a_strategy_that_the_curve_does_not_know_is_named_and_left_out(job: Job) -> None:
     ways = {"partial": None, "cpr-ssu": SubSaves("ssu")}
     selection = select(job.experiment(), curve_of(), auc(0.001), ways, explain=False)
@@ -231,6 +294,24 @@ def test_too_few_replications_are_refused(job: Job, n: int | None) -> None:
     said = f"^{n or 'a precision in place of'} replications"
     with pytest.raises(ParameterError, match=said):
         select(job.experiment(n_replications=n), curve_of(), auc(0.001))
+
+
+@pytest.mark.parametrize(
+    ("most", "more", "said"),
+    [
+        (-1.0, {}, "is none"),
+        (float("nan"), {}, "is none"),
+        (0.1, {"confidence": 1.0}, "confidence is 1.0"),
+        (0.1, {"confidence": 0.2}, "confidence is 0.2"),
+        (0.1, {"risk": 0.0}, "risk is 0.0"),
+        (0.1, {"risk": 1.5}, "risk is 1.5"),
+    ],
+)
+def test_a_limit_is_a_limit(most: float, more: dict[str, float], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        auc(most, **more)
+    with pytest.raises(ParameterError, match="share between 0 and 1"):
+        Limit(LimitedQuantity.PLS, 1.5)
 
 
 def test_nothing_is_recommended_by_a_curve_that_is_not_fit_for_use(job: Job) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
 from io import StringIO
-from math import sqrt
+from math import inf, sqrt
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from cprsim.codec import decode
+from cprsim.codec import decode, encode
+from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.plots.selection import pareto_figure, saves_figure
 from cprsim.present.selection import document_of_selection, summary
 from cprsim.present.terminal import show
 from cprsim.records import RecoveryPolicy
@@ -33,7 +36,7 @@ from cprsim.scenario import load_scenario
 from cprsim.scenario.recovery import KNOWN
 from cprsim.selector.choice import DrawnDecisions, Selection
 from cprsim.selector.deciding import WAYS, bench_of, ways_of
-from cprsim.selector.folder import load_selected
+from cprsim.selector.folder import candidate_rows, load_selected
 from cprsim.selector.limit import NO_LIMIT, Limit, LimitedQuantity
 from cprsim.selector.search import most_taken
 from cprsim.selector.selecting import select
@@ -117,6 +120,12 @@ def said(selection: Selection) -> str:
     return console.file.getvalue()
 
 
+def test_a_node_on_top_of_the_jobs_is_named(tmp_path) -> None:
+    made = experiment(tmp_path, "full, {strategy: checkmate, options: {shadow_nodes: 1}}")
+    notes = select(made, None, NO_LIMIT, explain=False).notes
+    assert notes == ("checkmate takes nodes on top of the job's, 1, whose hours are not counted.",)
+
+
 # ----------------------------------------------------------------------------- the interval
 
 
@@ -162,6 +171,16 @@ def test_a_shortest_interval_is_kept(known, tmp_path) -> None:
     assert 1.5 <= found.policy.save_interval_h < 1.65
 
 
+def test_never_saving_is_an_interval_as_long_as_the_job(known, tmp_path) -> None:
+    known(disguised())
+    made = experiment(tmp_path, "full, disguised", "failures.mtbf=100000 h")
+    one = select(made, None, NO_LIMIT, explain=False).best["disguised"]
+    assert one is not None
+    assert one.n_saves == 0
+    assert one.policy.save_interval_h == inf
+    assert one.entry == "{strategy: disguised, options: {every: 40 h}}"
+
+
 def test_where_saves_cost_nothing_the_fewest_are_taken_that_are_as_good(tmp_path) -> None:
     made = experiment(tmp_path, "full, gemini")
     bench = bench_of(made, None, NO_LIMIT)
@@ -194,6 +213,17 @@ def test_gemini_undercuts_full_recovery_of_a_language_model() -> None:
     assert found.chosen.option == "remote_every"
     assert found.chosen.benefit.low > 0
     assert not found.limited
+
+
+def test_a_system_without_an_interval_is_priced_as_it_is(known, tmp_path) -> None:
+    known(replace(disguised(), interval=None))
+    entry = "{strategy: disguised, name: often, options: {every: 10 min}}"
+    found = select(experiment(tmp_path, f"full, {entry}"), None, NO_LIMIT, explain=False)
+    one = found.best["often"]
+    assert one is not None
+    assert one.option == ""
+    assert one.policy.save_interval_h == pytest.approx(1 / 6)
+    assert one.entry == entry
 
 
 def test_free_saves_are_as_many_as_the_failures_of_a_long_job_ask_for(tmp_path) -> None:
@@ -254,6 +284,22 @@ def test_all_meet_the_scopes(tmp_path) -> None:
     assert apart == pytest.approx(later_h / MTBF_H, rel=0.3)
 
 
+def test_a_horizon_ends_jobs_and_overheads_are_shares_of_what_is_done(tmp_path) -> None:
+    whole, half = (
+        select(experiment(tmp_path, "full", *more), None, NO_LIMIT, explain=False)
+        for more in ((), ("job.horizon=20 h",))
+    )
+    assert half.full.finished_fraction == 1.0
+    assert half.full.overhead.mean == pytest.approx(whole.full.overhead.mean, rel=0.15)
+    assert "jobs end after 20 h, done or not" in said(half)
+
+
+def test_with_scopes_what_saves_rows_first_is_compared_too(tmp_path) -> None:
+    made = experiment(tmp_path, "full, ecrec", SCOPES, text=SERVERS)
+    found = select(made, None, Limit(LimitedQuantity.PLS, 0.02), ways_of(made), explain=False)
+    assert list(found.best) == [*WAYS, "ecrec"]
+
+
 def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
     only = "recovery=[full, {strategy: hsdp, options: {group: 16}}]"
     loaded = load_scenario(SCENARIOS / "llm.yaml", [only, "cluster.replicas=8"])
@@ -267,7 +313,70 @@ def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
     assert "it costs accuracy that nothing here prices" in said(made)
 
 
+def test_what_a_limit_does_not_know_is_said(tmp_path) -> None:
+    made = experiment(tmp_path, "full, {strategy: moc, options: {experts: 4}}")
+    text = said(select(made, None, NO_LIMIT, explain=False))
+    assert "Warning: moc: what experts that go back further than the job cost in accuracy" in text
+
+
+def test_a_system_can_not_have_the_name_of_what_is_compared(tmp_path) -> None:
+    for name in ("full", "cpr-mfu"):
+        made = experiment(tmp_path, f"{{strategy: ecrec, name: {name}}}", text=SERVERS)
+        with pytest.raises(ParameterError, match="another `name`"):
+            ways_of(made)
+
+
 # ----------------------------------------------------------------------------- how it is said
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Selection:
+    """A selection with everything that is explained."""
+    recovery = "full, gemini, {strategy: varuna, name: often}"
+    made = experiment(tmp_path_factory.mktemp("whole"), recovery, "simulation.replications=100")
+    return select(made, None, NO_LIMIT)
+
+
+@pytest.mark.long
+def test_what_flips_is_looked_for_without_a_limit(whole: Selection) -> None:
+    assert [flip.name for flip in whole.flips] == [
+        "a cost of a save",
+        "a cost of a recovery (detection, rescheduling, load)",
+        "an MTBF of the job",
+    ]
+    assert set(whole.front) == {"full", "gemini", "often"}
+
+
+def test_the_terminal_names_the_option_and_no_loss(whole: Selection) -> None:
+    text = said(whole)
+    assert "Nothing that is compared loses samples, so that no limit is needed." in text
+    assert re.search(r"gemini +[\d.]+ (h|min|s) \(remote_every\)", text)
+    assert "PLS" not in text
+    assert "limit" not in text.replace("no limit is needed", "")
+
+
+def test_a_selection_with_systems_is_read_back(whole: Selection) -> None:
+    text = json.dumps(encode(whole), allow_nan=False)
+    again = decode(Selection, json.loads(text))
+    assert again == whole
+    assert said(again) == said(whole)
+    older = json.loads(text)
+    del older["limited"], older["full"]["option"], older["full"]["entry"]
+    assert decode(Selection, older).limited
+
+
+def test_the_figures_and_the_rows_hold_it(whole: Selection) -> None:
+    axes = saves_figure(whole, "made-up").axes[0]
+    labels = [line.get_label() for line in axes.get_lines()]
+    assert labels[:2] == ["full", "gemini"]
+    assert any(str(label).startswith("often") for label in labels)
+    gemini = whole.best["gemini"]
+    assert gemini is not None
+    level = replace(whole, limited=True, limit=Limit(LimitedQuantity.PLS, 0.1))
+    drawn = [line.get_label() for line in pareto_figure(level, "made-up").axes[0].get_lines()]
+    assert any(str(label).startswith("gemini (remote_every") for label in drawn)
+    rows = candidate_rows(whole)
+    assert set(rows[rows["strategy"] == "gemini"]["option"]) == {"remote_every"}
 
 
 # ----------------------------------------------------------------------------- the program
@@ -328,6 +437,12 @@ def test_no_limit_is_asked_for_and_the_page_shows_it(program, tmp_path) -> None:
     assert "no limit is needed" in chapter.question
     (table,) = [b for b in chapter.sections[0].blocks if hasattr(b, "rows")]
     assert {len(row) for row in table.rows} == {len(table.columns)} == {4}
+
+
+def test_servers_still_need_one(program) -> None:
+    result = program("full, ecrec", text=SERVERS)
+    assert result.exit_code == 2
+    assert "accuracy: there is no limit" in result.output
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,17 @@ def test_a_new_process_goes_on_from_the_folder_also_after_compaction(tmp_path) -
     assert same(new.weights(), saved)
 
 
+def test_files_do_not_grow_for_ever(tmp_path) -> None:
+    loop = Loop()
+    checkpoint = PriorityCheckpoint(tmp_path, loop.model, loop.optimizers, n_large_tables=2)
+    base = sum(path.stat().st_size for path in tmp_path.iterdir())
+    for part in range(1, 65):
+        loop.run(2, checkpoint.step)
+        checkpoint.save(part % 8 == 0)
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 4 * base
+    assert checkpoint.bytes_written > 4 * base
+
+
 def test_a_save_that_fails_leaves_what_was_saved(tmp_path, monkeypatch) -> None:
     loop = Loop()
     checkpoint = PriorityCheckpoint(tmp_path, loop.model, loop.optimizers, n_large_tables=2)

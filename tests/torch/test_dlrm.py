@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -70,6 +71,13 @@ def both(request, tmp_path):
     path.write_text(SCENARIO.replace("OPTIMIZER", request.param).replace("RATE", rate))
     built_in = setting_of(load_scenario(path), 1)
     return built_in, plugged(built_in, request.param)
+
+
+def test_nothing_of_the_kernel_is_imported_here() -> None:
+    nodes = ast.walk(ast.parse(Path(__file__).read_text()))
+    imported = {one.module for one in nodes if isinstance(one, ast.ImportFrom)}
+    assert "cprsim.torch" in imported
+    assert not any(str(name).startswith("cprsim.kernel") for name in imported)
 
 
 def test_logits_are_the_built_ins_for_a_hundred_steps(both) -> None:

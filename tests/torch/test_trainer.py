@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: make orac
 from cprsim.errors import ParameterError
 from cprsim.measuring.protocol import Predictions
 from cprsim.torch import DataLoaderBatches, RowWiseAdagrad, TensorBatches, Trainer
+from cprsim.torch.batches import Epochs
 from cprsim.torch.tables import Accesses, tables_of
 
 torch.sparse.check_sparse_tensor_invariants.disable()  # else PyTorch's own Adagrad warns
@@ -108,6 +109,23 @@ def test_making_state_beforehand_changes_no_number(name, sparse) -> None:
         assert torch.equal(one, other)
 
 
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_rows_and_the_rest_together_are_all_of_a_model(name) -> None:
+    trainer = new(name)
+    table = trainer.tables["rows"]
+    every = np.arange(N_ROWS)
+    run(trainer, 0, 250)
+    rows, dense = table.get_rows(every), trainer.get_dense()
+    assert all(len(part) == N_ROWS for part in rows)
+    assert len(rows) == {"sgd": 1, "adam": 3}.get(name, 2)
+    random = torch.get_rng_state()
+    first = run(trainer, 250, 500)
+    table.set_rows(every, rows)
+    trainer.set_dense(dense)
+    torch.set_rng_state(random)
+    np.testing.assert_array_equal(run(trainer, 250, 500), first)
+
+
 @pytest.mark.parametrize(
     ("name", "sparse", "still"),
     [("sgd", False, True), ("momentum", False, False), ("adagrad", False, True),
@@ -192,6 +210,16 @@ def test_a_loader_that_shuffles_gives_the_same_batches_again() -> None:
     assert torch.cat([again[i][0] for i in range(10)]).tolist() == order
 
 
+def test_a_loader_that_does_not_batch_gives_the_batches_of_its_dataset() -> None:
+    held = [{"x": torch.full((n, 2), float(n)), "y": torch.zeros(n)} for n in (4, 2, 3)]
+    loader = torch.utils.data.DataLoader(held, batch_size=None, shuffle=True)
+    batches = DataLoaderBatches(loader, seed=1, epochs=2)
+    assert len(batches) == 6
+    assert sorted(batches.sizes.tolist()) == [2, 2, 3, 3, 4, 4]
+    for number, n in enumerate(batches.sizes):
+        assert torch.equal(batches[number]["x"], torch.full((n, 2), float(n)))
+
+
 def test_what_can_not_be_taken_up_in_its_middle_is_refused() -> None:
     class Stream(torch.utils.data.IterableDataset):
         def __iter__(self):
@@ -225,3 +253,24 @@ def test_the_data_has_a_digest_whatever_holds_it() -> None:
         assert data_of(one) == data_of(one)
     assert data_of(loader(label)) != data_of(loader(label + 1))
     assert data_of(DataLoaderBatches(loader(label), 1)) == data_of(loader(label))
+
+
+class Sliced:
+    """Batches as slices, which are empty beyond the last: iterating over them never ends."""
+
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, number: int) -> torch.Tensor:
+        assert number < len(self), "it was iterated over"
+        return torch.arange(25)[number * 10 : (number + 1) * 10]
+
+
+def test_batches_that_are_slices_are_counted_by_their_length() -> None:
+    epochs = Epochs(Sliced(), 2)
+    assert epochs.sizes.tolist() == [10, 10, 5, 10, 10, 5]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_trainer_brings_no_warning_of_its_own() -> None:
+    run(new("adagrad", sparse=True), 0, 100)
