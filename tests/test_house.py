@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -36,6 +38,9 @@ def tracked() -> tuple[Path, ...]:
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("not a git checkout")
     return tuple(path for name in listed.split("\0") if name and (path := ROOT / name).is_file())
+
+
+WRAPPED = {"Fit", "Fleet", "Scenario", "Selection", "Sweep"}
 
 
 def texts(*suffixes: str) -> list[tuple[Path, str]]:
@@ -88,6 +93,20 @@ def test_no_file_names_a_path_of_one_machine() -> None:
     assert found == []
 
 
+def test_a_class_name_stands_once_in_the_package() -> None:
+    """Answers of `cprsim.api` may have the name of the record that they wrap."""
+    names = {True: Counter[str](), False: Counter[str]()}
+    for path, text in texts(".py"):
+        if path.is_relative_to(ROOT / "cprsim"):
+            in_api = path.is_relative_to(ROOT / "cprsim" / "api")
+            tree = ast.parse(text)
+            names[in_api].update(n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef))
+    assert len(names[False]) > 600
+    for in_api, counted in names.items():
+        assert not {name: n for name, n in counted.items() if n > 1}, in_api
+    assert names[True].keys() & names[False].keys() <= WRAPPED
+
+
 def test_results_are_not_kept_in_the_repository() -> None:
     kept = {path.relative_to(ROOT / "results").parts[0] for path in tracked() if in_results(path)}
     assert kept <= {
@@ -129,6 +148,12 @@ def test_every_document_is_in_the_index() -> None:
 
 
 # --------------------------------------------------------------------------- the commands
+
+
+def test_every_decision_is_in_the_list_of_decisions() -> None:
+    folder = ROOT / "docs" / "adr"
+    listed = LINK.findall((folder / "README.md").read_text("utf-8"))
+    assert sorted(path.name for path in folder.glob("0*.md")) == sorted(listed)
 
 
 def test_the_documents_name_the_commands_that_the_program_has() -> None:
