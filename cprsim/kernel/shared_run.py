@@ -74,21 +74,18 @@ class Setting:
     shards: Shards
 
     def trainer(self) -> ProxyTrainer:
-        """A trainer at the start of the run."""
         trainer = ProxyTrainer(self.shape, self.train, self.plan)
         trainer.initialise()
         return trainer
 
     @contextmanager
     def fork_of(self, run: TrainingRun) -> Iterator[TrainingRun]:
-        """A second trainer of the same plan, in the state of the first."""
         assert isinstance(run, ProxyTrainer)
         other = ProxyTrainer(self.shape, self.train, self.plan)
         copy_state(run, other)
         yield other
 
     def evaluate(self, run: TrainingRun) -> Quality:
-        """On the test clicks."""
         assert isinstance(run, ProxyTrainer)
         return run.evaluate(self.test)
 

@@ -109,10 +109,7 @@ class SweepResult:
 
     @property
     def cheapest(self) -> dict[str, Any] | None:
-        """The row of the least cost a month over all points; None where nothing has a price.
-
-        Where accuracy has a price, of the strategies whose loss of it is known.
-        """
+        """The row of the least cost a month over all points; None where nothing has a price."""
         rows, losses = self.of(COST_MONTH), self.of(f"{COST_MONTH} {ACCURACY}")
         rows = rows[rows["mean"].notna()]
         known = rows["strategy"].isin(losses.loc[losses["mean"].notna(), "strategy"])
