@@ -249,7 +249,8 @@ def _response_entry(response: Response) -> dict[str, Any]:
         "standard_error": response.standard_error.tolist(),
         **_weighing(response),
         "degrees": None if isinf(response.degrees) else response.degrees,
-        "settings": settings and _settings_entry(settings),
+        "settings": settings  # what it wrote stands in the checks
+        and {name: of for name, of in encode(settings).items() if name != "bytes_share"},
         "replicates": [{**_weighing(one), "slope": one.slope} for one in response.replicates],
     }
 
@@ -260,11 +261,6 @@ def _weighing(one: Response | Replicate) -> dict[str, Any]:
         "interval_share": one.interval_share,
         "intercept": one.intercept,
     }
-
-
-def _settings_entry(settings: SubSaves) -> dict[str, Any]:
-    """How it was saved; what that wrote stands in the checks."""
-    return {name: value for name, value in encode(settings).items() if name != "bytes_share"}
 
 
 def _weighed(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -96,11 +96,9 @@ def _quantities(moments: Moments, i: int, reference: str) -> dict[str, list[floa
     found: dict[str, list[Any]] = {FINISHED: [*share, *NONE]}
     for metric in moments.metrics:
         paired = (
-            NONE if name == reference else _numbers(moments.difference(name, reference, metric))
+            NONE
+            if name == reference
+            else interval(moments.difference(name, reference, metric)).values()
         )
-        found[metric] = [*_numbers(moments.spread(name, metric)), *paired]
+        found[metric] = [*interval(moments.spread(name, metric)).values(), *paired]
     return found
-
-
-def _numbers(spread: Estimate) -> list[float | None]:
-    return [*interval(spread).values()]
