@@ -10,8 +10,9 @@ from functools import cache
 from pathlib import Path
 
 from cprsim import shipping
+from cprsim.codec import canonical_digest
 from cprsim.curves.curve_file import CurveFile, read_curve
-from cprsim.curves.identity import different_keys, identity, kernel_block
+from cprsim.curves.identity import different_keys, kernel_block
 from cprsim.curves.trained_on import other_files, other_version
 from cprsim.errors import ScenarioError
 from cprsim.foreign import one_line
@@ -54,7 +55,7 @@ def curve_path(loaded: LoadedScenario) -> Path | None:
     kernel = loaded.scenario.kernel
     if kernel is None:
         return None
-    ours = identity(kernel_block(kernel))
+    ours = canonical_digest(kernel_block(kernel))
     return next((shipped_path(n) for n in shipped_names() if shipped(n).identity == ours), None)
 
 

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from cprsim.codec import canonical_digest, decode, encode, json_text
-from cprsim.curves.identity import identity
 from cprsim.errors import CurveError, Place
 from cprsim.foreign import UNUSABLE, one_line, read_json
 from cprsim.records import SubSaves
@@ -51,7 +50,7 @@ class CurveFile:
     @property
     def identity(self) -> str | None:
         """Digest of the kernel block; None where it is not known what was measured."""
-        return None if self.kernel is None else identity(self.kernel)
+        return None if self.kernel is None else canonical_digest(self.kernel)
 
     def curve(self, origin: str, notes: tuple[str, ...] = ()) -> StalenessCurve:
         """The curve alone; `origin` says where it is from, `notes` what to be careful with."""

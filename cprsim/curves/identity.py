@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from cprsim.codec import canonical_digest
 from cprsim.scenario.kernel import Kernel
 
 
@@ -18,11 +17,6 @@ def kernel_block(section: Kernel) -> dict[str, Any]:
     if isinstance(block["clicks"], dict):
         block["clicks"]["file"] = PurePath(block["clicks"]["file"]).name
     return block
-
-
-def identity(block: Mapping[str, Any]) -> str:
-    """SHA-256 of a kernel block, in whatever order its keys stand."""
-    return canonical_digest(block)
 
 
 def different_keys(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
