@@ -47,10 +47,7 @@ def json_printable(text: str) -> str:
 
 
 def spreadsheet_cell(cell: Any) -> Any:
-    """A cell for a CSV: text that a spreadsheet would take for a formula gets a ' before it.
-
-    Controls are spelled out: a carriage return would end the row, and begin another cell.
-    """
+    """A cell for a CSV: text that a spreadsheet would take for a formula gets a ' before it."""
     if not isinstance(cell, str):
         return cell
     text = printable(cell)

@@ -164,10 +164,7 @@ class Storage:
         return self.shard_bytes / self.transfer_h(n_flows)
 
     def transfer_h(self, n_flows: int) -> float:
-        """Hours that `n_flows` servers take, each moving its shard, with nobody else about.
-
-        Of shards that differ all, each until it has moved; fewer of them as shards of average size.
-        """
+        """Hours that `n_flows` servers take, each moving its shard, with nobody else about."""
         if n_flows != len(self.bytes_of_shards):
             return self.shard_bytes / self.rate_bytes_per_h(n_flows)
         hours = moved_bytes = 0.0

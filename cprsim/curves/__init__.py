@@ -16,14 +16,13 @@ from cprsim.curves.choosing import (
     stand_ins,
 )
 from cprsim.curves.curve_file import CurveFile, read_curve, write_curve
-from cprsim.curves.identity import identity, kernel_block
+from cprsim.curves.identity import kernel_block
 
 __all__ = [
     "CurveFile",
     "chosen_curve",
     "curve_path",
     "fit_curves",
-    "identity",
     "kernel_block",
     "other_inputs",
     "read_curve",

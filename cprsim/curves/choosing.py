@@ -10,8 +10,9 @@ from functools import cache
 from pathlib import Path
 
 from cprsim import shipping
+from cprsim.codec import canonical_digest
 from cprsim.curves.curve_file import CurveFile, read_curve
-from cprsim.curves.identity import different_keys, identity, kernel_block
+from cprsim.curves.identity import different_keys, kernel_block
 from cprsim.curves.trained_on import other_files, other_version
 from cprsim.errors import ScenarioError
 from cprsim.foreign import one_line
@@ -29,17 +30,13 @@ FOLDER = shipping.CURVES
 
 
 def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:
-    """The curve that prices a scenario's losses; None where none applies.
-
-    That of `accuracy.curve`, else the shipped one that was measured on the scenario's section
-    `kernel`.
-    """
+    """The curve that prices a scenario's losses; None where none applies."""
     path = curve_path(loaded)
     if path is None:
         return None
     file = read_curve(path)
     named = loaded.scenario.accuracy is not None and loaded.scenario.accuracy.curve is not None
-    curve = file.curve(_origin(file, path, named), _notes(file, loaded))
+    curve = file.curve(_origin(file, path, named), tuple(_notes(file, loaded)))
     n_samples = loaded.scenario.job.samples
     return curve if n_samples is None else curve.at_length(n_samples)
 
@@ -58,7 +55,7 @@ def curve_path(loaded: LoadedScenario) -> Path | None:
     kernel = loaded.scenario.kernel
     if kernel is None:
         return None
-    ours = identity(kernel_block(kernel))
+    ours = canonical_digest(kernel_block(kernel))
     return next((shipped_path(n) for n in shipped_names() if shipped(n).identity == ours), None)
 
 
@@ -80,47 +77,23 @@ def _origin(file: CurveFile, path: Path, named: bool) -> str:
     return f"{where}{why}, by `{file.command}`"
 
 
-def _notes(file: CurveFile, loaded: LoadedScenario) -> tuple[str, ...]:
-    return tuple(
-        [
-            *_unfit(file),
-            *_other_model(file, loaded),
-            *_other_files(file, loaded),
-            *_other_version(file, loaded),
-            *_all_at_once(file, loaded),
-        ]
-    )
-
-
-def _unfit(file: CurveFile) -> Iterator[str]:
+def _notes(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:
+    """What to be careful with, in sentences."""
+    kernel, name = loaded.scenario.kernel, f"The curve {file.name}"
     if file.unfit:
-        yield f"The curve {file.name} is NOT FIT FOR USE: {'; '.join(file.unfit)}."
-
-
-def _other_model(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:
-    kernel = loaded.scenario.kernel
-    if file.kernel is None or kernel is None:
-        return
-    if differs := list(different_keys(file.kernel, kernel_block(kernel))):
+        yield f"{name} is NOT FIT FOR USE: {'; '.join(file.unfit)}."
+    differs = [] if kernel is None else different_keys(file.kernel or {}, kernel_block(kernel))
+    if file.kernel is not None and (keys := ", ".join(differs)):
         yield (
-            f"The curve {file.name} was measured for another model than this section `kernel`: it "
-            f"differs in {', '.join(differs)}."
+            f"{name} was measured for another model than this section `kernel`: it differs in "
+            f"{keys}."
         )
-
-
-def _other_files(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:
     if other := other_files(file, loaded):
         keys = ", ".join(f"kernel.{key}" for key in other)
-        yield f"The curve {file.name} was measured on other data than {keys} holds: digests differ."
-
-
-def _other_version(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:
-    if other := other_version(file, loaded):
-        framework, then, now = map(one_line, other)
-        yield f"The curve {file.name} was measured with {framework} {then}; here is {now}."
-
-
-def _all_at_once(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:
+        yield f"{name} was measured on other data than {keys} holds: digests differ."
+    if versions := other_version(file, loaded):
+        framework, then, now = map(one_line, versions)
+        yield f"{name} was measured with {framework} {then}; here is {now}."
     if file.kernel is not None and loaded.scenario.cluster.emb_ps == 1:
         yield (
             "With one embedding server a failure takes back all tables, and the dense layers with "

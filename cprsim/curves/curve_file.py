@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from cprsim.codec import canonical_digest, decode, encode, json_text
-from cprsim.curves.identity import identity
 from cprsim.errors import CurveError, Place
 from cprsim.foreign import UNUSABLE, one_line, read_json
 from cprsim.records import SubSaves
@@ -51,7 +50,7 @@ class CurveFile:
     @property
     def identity(self) -> str | None:
         """Digest of the kernel block; None where it is not known what was measured."""
-        return None if self.kernel is None else identity(self.kernel)
+        return None if self.kernel is None else canonical_digest(self.kernel)
 
     def curve(self, origin: str, notes: tuple[str, ...] = ()) -> StalenessCurve:
         """The curve alone; `origin` says where it is from, `notes` what to be careful with."""
@@ -249,7 +248,8 @@ def _response_entry(response: Response) -> dict[str, Any]:
         "standard_error": response.standard_error.tolist(),
         **_weighing(response),
         "degrees": None if isinf(response.degrees) else response.degrees,
-        "settings": settings and _settings_entry(settings),
+        "settings": settings  # what it wrote stands in the checks
+        and {name: of for name, of in encode(settings).items() if name != "bytes_share"},
         "replicates": [{**_weighing(one), "slope": one.slope} for one in response.replicates],
     }
 
@@ -260,11 +260,6 @@ def _weighing(one: Response | Replicate) -> dict[str, Any]:
         "interval_share": one.interval_share,
         "intercept": one.intercept,
     }
-
-
-def _settings_entry(settings: SubSaves) -> dict[str, Any]:
-    """How it was saved; what that wrote stands in the checks."""
-    return {name: value for name, value in encode(settings).items() if name != "bytes_share"}
 
 
 def _weighed(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,15 +6,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from cprsim.codec import canonical_digest
 from cprsim.scenario.kernel import Kernel
 
 
 def kernel_block(section: Kernel) -> dict[str, Any]:
-    """The resolved section without its seed; a click log by its file name alone.
-
-    Of a trainer of the user's own: which, with what options, and what is dealt out to servers.
-    """
+    """The resolved section without its seed; a click log by its file name alone."""
     if section.trainer is not None:
         return section.model_dump(mode="json", include={"trainer", "options", "shard_by"})
     block = section.model_dump(mode="json", exclude={"seed", "trainer", "options"})
@@ -23,16 +19,8 @@ def kernel_block(section: Kernel) -> dict[str, Any]:
     return block
 
 
-def identity(block: Mapping[str, Any]) -> str:
-    """SHA-256 of a kernel block, in whatever order its keys stand."""
-    return canonical_digest(block)
-
-
 def different_keys(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    """In words, each key that two kernel blocks do not share: ``most_rows (5000, here 20000)``.
-
-    What only one of them knows of a click log, its digest, is no difference.
-    """
+    """In words, each key that two kernel blocks do not share: ``most_rows (5000, here 20000)``."""
     for key in sorted({*one, *other}):
         if _plain(one.get(key)) != _plain(other.get(key)):
             yield f"{key} ({_plain(one.get(key))}, here {_plain(other.get(key))})"

@@ -39,20 +39,14 @@ def digests_of(files: Mapping[str, Path]) -> dict[str, str]:
 
 
 def other_files(curve: CurveFile, loaded: LoadedScenario) -> dict[str, str]:
-    """Digests of the files of a scenario that are not those of the curve, by key.
-
-    What the curve has no digest of, or is not on this machine, is left out.
-    """
+    """Digests of the files of a scenario that are not those of the curve, by key."""
     measured = _measured(curve)
     here = {key: path for key, path in _files(loaded).items() if key in measured}
     return {key: one for key, one in digests_of(here).items() if one != measured[key]}
 
 
 def other_version(curve: CurveFile, loaded: LoadedScenario) -> tuple[str, str, str] | None:
-    """Framework of the scenario's trainer, the curve's version and the one installed here.
-
-    None where they agree, a build's name (``+cpu``) apart, or one is not known; nothing is run.
-    """
+    """Framework of the scenario's trainer, the curve's version and the one installed here."""
     described = curve.manifest.get("trainer") or {}
     framework = str(described.get("framework", ""))
     then, kernel = described.get(framework), loaded.scenario.kernel

@@ -91,10 +91,7 @@ def write_arrays(
 
 
 def read_arrays(path: Path, run: Mapping[str, Any]) -> dict[str, Array]:
-    """The arrays of a file, checked and mapped: read from the disk where they are looked at.
-
-    What is written into them does not reach the file.
-    """
+    """The arrays of a file, checked and mapped: read from the disk where they are looked at."""
     try:
         _check(path)
         whole = np.memmap(path, np.uint8, "c")

@@ -147,18 +147,10 @@ OPTIMIZERS: dict[str, Callable[[Dlrm], Optimizer]] = {
 }
 
 
-def constant(rate: float, progress_fraction: float) -> float:
-    """The same rate throughout, as in the paper."""
-    del progress_fraction
-    return rate
-
-
-def linear(rate: float, progress_fraction: float) -> float:
-    """From `rate` at the start down to 0 at the end of the run."""
-    return rate * (1.0 - progress_fraction)
-
-
-SCHEDULES: dict[str, Callable[[float, float], float]] = {"constant": constant, "linear": linear}
+SCHEDULES: dict[str, Callable[[float, float], float]] = {  # of the rate, and the share done
+    "constant": lambda rate, progress_fraction: rate,  # as in the paper
+    "linear": lambda rate, progress_fraction: rate * (1.0 - progress_fraction),  # down to 0
+}
 
 
 def optimizer_for(name: str, model: Dlrm) -> Optimizer:

@@ -113,10 +113,7 @@ def moments(log: EventLog, replica_slots: range) -> Iterator[Moment]:
 
 
 def _failed_at(log: EventLog, trainers: set[int]) -> tuple[dict[float, set[int]], set[float]]:
-    """Which slots failed at each instant, and the instants from which no trainer was left.
-
-    Trainers that are down come back when the job resumes, or earlier one by one.
-    """
+    """Which slots failed at each instant, and the instants from which no trainer was left."""
     failed: dict[float, set[int]] = defaultdict(set)
     down: set[int] = set()
     without_trainer = set()

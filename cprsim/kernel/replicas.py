@@ -163,13 +163,11 @@ class Replicas:
 
     @property
     def weights(self) -> FusedWeights:
-        """What a save holds of the run, live."""
         model, optimizer = self.model, self.optimizer
         return FusedWeights(model.table, optimizer.row_state, model.dense, optimizer.dense_state)
 
     @property
     def seed(self) -> int:
-        """Of the plan."""
         return self.plan.seed
 
     @property
@@ -196,7 +194,6 @@ class Replicas:
             )
 
     def evaluate(self, clicks: Clicks, model: Dlrm | None = None) -> Quality:
-        """AUC and log-loss of the model that a run ends with, on clicks not trained on."""
         model = model or self.result()
         return quality(clicks.label, predict(model, clicks, lambda n: Workspace(model, n)))
 

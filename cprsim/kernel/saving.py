@@ -89,10 +89,7 @@ class SavedState:
         return SavedState(trainer, like=self)
 
     def start(self, parts: Iterable[slice | Ints], dense: bool) -> None:
-        """Fix the content of a save: the changed rows among `parts`, and the layers if `dense`.
-
-        Takes memory and time in proportion to what changed, beside one byte per row to look at.
-        """
+        """Fix the content of a save: the changed rows among `parts`, and the layers if `dense`."""
         self._require_idle()
         live = self._trainer.weights
         rows = np.concatenate(
@@ -154,10 +151,6 @@ class Priorities:
     sub_saves : how an interval is cut into sub-saves; None: every save is whole
     table, saved_table : vectors of the rows, live, and as last saved
     seed : of what a tracker draws at random
-
-    Raises
-    ------
-    ParameterError : an unknown tracker
     """
 
     def __init__(

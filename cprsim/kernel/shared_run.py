@@ -21,7 +21,7 @@ from cprsim.kernel.saving import Savable, Saver, copy_state
 from cprsim.kernel.shape import ModelShape
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
-from cprsim.kernel.trials import Saving, ShardFailure, Trial
+from cprsim.kernel.trials import Saving, Trial
 
 MOST_COPIED_BYTES = 8 << 30  # of tables that all savers of one run hold together
 
@@ -74,21 +74,18 @@ class Setting:
     shards: Shards
 
     def trainer(self) -> ProxyTrainer:
-        """A trainer at the start of the run."""
         trainer = ProxyTrainer(self.shape, self.train, self.plan)
         trainer.initialise()
         return trainer
 
     @contextmanager
     def fork_of(self, run: TrainingRun) -> Iterator[TrainingRun]:
-        """A second trainer of the same plan, in the state of the first."""
         assert isinstance(run, ProxyTrainer)
         other = ProxyTrainer(self.shape, self.train, self.plan)
         copy_state(run, other)
         yield other
 
     def evaluate(self, run: TrainingRun) -> Quality:
-        """On the test clicks."""
         assert isinstance(run, ProxyTrainer)
         return run.evaluate(self.test)
 
@@ -204,28 +201,12 @@ def run_trials(
 
 def _finish(setting: Forkable, trial: Trial, trainer: TrainingRun, saver: Saver) -> Quality:
     """From a trial's first failure to its end."""
-    for failure, later in _with_next(trial.failures):
-        saver.lose(failure.servers)
-        if later is not None:
-            _save_up_to(trainer, saver, trial.saving, failure.at_fraction, later.at_fraction)
+    for at, event in trial.events(after=trial.failures[0].at_fraction):
+        trainer.run(trainer.on_grid(at * trainer.n_samples))
+        if isinstance(event, bool):
+            saver.save(ends_interval=event)
+        else:
+            saver.lose(event)
     trainer.observe = None  # nothing is lost any more, so nothing need be known of accesses
     trainer.run()
     return setting.evaluate(trainer)
-
-
-def _with_next(
-    failures: tuple[ShardFailure, ...],
-) -> Iterator[tuple[ShardFailure, ShardFailure | None]]:
-    yield from zip(failures, (*failures[1:], None), strict=True)
-
-
-def _save_up_to(
-    trainer: TrainingRun, saver: Saver, saving: Saving, after: float, until: float
-) -> None:
-    def go_to(at: float) -> None:
-        trainer.run(trainer.on_grid(at * trainer.n_samples))
-
-    for at, ends_interval in saving.due(after, until):
-        go_to(at)
-        saver.save(ends_interval)
-    go_to(until)

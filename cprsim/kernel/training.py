@@ -106,7 +106,6 @@ class ProxyTrainer:
         self._workspaces: dict[int, Workspace] = {}
 
     def follower(self) -> ProxyTrainer:
-        """The same run seen by one more saver: it moves with this one, its marks are its own."""
         one = copy(self)
         one.changed = np.zeros_like(self.changed)
         one.observe = None
@@ -114,7 +113,6 @@ class ProxyTrainer:
 
     @property
     def n_samples(self) -> int:
-        """Samples in the whole run, all epochs."""
         return len(self.clicks) * self.plan.epochs
 
     @property
@@ -124,13 +122,11 @@ class ProxyTrainer:
 
     @property
     def weights(self) -> FusedWeights:
-        """What a save holds of the run, live."""
         model, optimizer = self.model, self.optimizer
         return FusedWeights(model.table, optimizer.row_state, model.dense, optimizer.dense_state)
 
     @property
     def seed(self) -> int:
-        """Of the plan."""
         return self.plan.seed
 
     def initialise(self) -> None:
@@ -144,7 +140,6 @@ class ProxyTrainer:
         self._position[0] = position
 
     def on_grid(self, samples: float) -> int:
-        """The position between two batches that is nearest to a number of samples."""
         return self.plan.on_grid(samples, len(self.clicks))
 
     def run(self, until: int | None = None) -> float:
@@ -200,7 +195,6 @@ class ProxyTrainer:
         return predict(self.model, clicks, self._workspace)
 
     def evaluate(self, clicks: Clicks) -> Quality:
-        """AUC and log-loss on clicks that the model is not trained on."""
         return quality(clicks.label, self.predict(clicks))
 
     def state(self) -> dict[str, Array]:

@@ -80,6 +80,16 @@ class Trial:
         if not at or at != sorted(at) or not 0 <= at[0] <= at[-1] <= 1:
             raise ParameterError(f"failures must be in order and within the run, got {at}")
 
+    def events(self, after: float = 0.0) -> Iterator[tuple[float, bool | tuple[int, ...]]]:
+        """When a save is due, and whether it ends its interval, or servers fail, and which.
+
+        In order, up to the last failure; a save that is due with a failure comes first.
+        """
+        for failure in self.failures:
+            yield from self.saving.due(after, failure.at_fraction)
+            yield failure.at_fraction, failure.servers
+            after = failure.at_fraction
+
 
 @dataclass(frozen=True, slots=True)
 class Stale:

@@ -67,10 +67,7 @@ def _options(kernel: Mapping[str, Any]) -> set[str]:
 
 
 def with_lengths(curve: CurveFile, shorter: Sequence[CurveFile]) -> CurveFile:
-    """The curve with the slopes of shorter runs beside its own.
-
-    Metrics that not all three curves have are left out.
-    """
+    """The curve with the slopes of shorter runs beside its own."""
     if not shorter:
         return curve
     three = [*shorter, curve]

@@ -34,7 +34,6 @@ from cprsim.measuring.runs import (
     COUNTED_INTERVAL,
     SeedResult,
     SeedRuns,
-    Where,
     read_seed,
     require_seen,
     run_as,
@@ -216,8 +215,9 @@ def _task(request: MeasureRequest, seed: int, until: float) -> SeedRuns:
     design, n_servers = request.design, request.n_servers
     trials = tuple(design.trials(seed, n_servers))
     n_beside = request.workers.n_local if request.workers.backend == "local" else 1
-    where = Where(Path.cwd(), n_beside)
-    return SeedRuns(request.loaded, seed, trials, request.folder, until, where=where)
+    return SeedRuns(
+        request.loaded, seed, trials, request.folder, until, here=Path.cwd(), n_beside=n_beside
+    )
 
 
 # --------------------------------------------------------------------------- identity

@@ -44,10 +44,7 @@ def require_allowed(loaded: LoadedScenario, allowed: bool, here: Path) -> None:
 
 
 def find_code(module: str, here: Path) -> Path | None:
-    """The file of a module, found by its name alone; None where there is none.
-
-    A package is searched where its parent lies, so that no code of the parent is run.
-    """
+    """The file of a module, found by its name alone; None where there is none."""
     where: list[str] = [str(here), *sys.path]
     file = None
     for part in module.split("."):

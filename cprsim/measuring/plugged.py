@@ -289,13 +289,11 @@ class PluggedSetting:
     start: Any  # its state at the start of the run
 
     def trainer(self) -> Plugged:
-        """The trainer, put back to the start of its run."""
         self.own.set_state(self.start)
         return Plugged(self.own, self.shards.layout, self.seed, self.pool)
 
     @contextmanager
     def fork_of(self, run: TrainingRun) -> Iterator[TrainingRun]:
-        """The same trainer; it goes back to where it was when the fork has ended."""
         assert isinstance(run, Plugged)
         state, position = self.own.get_state(), run.position[0]
         fork = run.follower()
@@ -305,7 +303,6 @@ class PluggedSetting:
         self.own.set_state(state)
 
     def evaluate(self, run: TrainingRun) -> Quality:
-        """On its own evaluation set."""
         del run
         return quality_of(self.own.evaluate())
 

@@ -31,18 +31,6 @@ COUNTED_INTERVAL = 0.1  # T_save, as a share of the run, at which bytes are coun
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
-    """Where a task runs, for what is not the same everywhere."""
-
-    # the working directory of the user, below which own code lies
-    here: Path | None = None  # None: that of the process
-    n_beside: int = 1  # workers that share the memory of a machine, this one included
-
-
-HERE = Where()
-
-
-@dataclass(frozen=True, slots=True)
 class SeedRuns:
     """The task of one worker: what one seed has to run."""
 
@@ -52,7 +40,8 @@ class SeedRuns:
     folder: Path  # of the journals
     until: float = float("inf")  # instant [s since the epoch] after which no trial is begun
     count_bytes: bool = True  # of every strategy over the whole run
-    where: Where = HERE
+    here: Path | None = None  # working directory of the user, with own code; None: the process's
+    n_beside: int = 1  # workers that share the memory of a machine, this one included
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +66,7 @@ def run_seed(task: SeedRuns) -> int:
     missing = [trial for trial in task.trials if trial not in done.quality]
     if time() >= task.until or (done.twin is not None and not missing):
         return 0
-    setting = forkable_of(task.loaded, task.seed, task.where)
+    setting = forkable_of(task)
     n_tables = setting.shards.layout.n_tables
     alike: dict[Trial, list[Trial]] = {}  # by the one of them that is run
     for trial in missing:
@@ -178,20 +167,23 @@ def forked(setting: Forkable, trials: Sequence[Trial]) -> tuple[Quality, dict[Tr
 # --------------------------------------------------------------------------- the world of a seed
 
 
-def forkable_of(loaded: LoadedScenario, seed: int, where: Where) -> Setting | PluggedSetting:
+def forkable_of(task: SeedRuns) -> Setting | PluggedSetting:
     """What the trials of one seed share: of the built-in model, or of a trainer of one's own."""
-    if loaded.scenario.kernel is None or loaded.scenario.kernel.trainer is None:
-        return setting_of(loaded, seed)
-    return own_setting(loaded, seed, where)
+    kernel = task.loaded.scenario.kernel
+    if kernel is None or kernel.trainer is None:
+        return setting_of(task.loaded, task.seed)
+    return own_setting(task.loaded, task.seed, task.here, task.n_beside)
 
 
-def own_setting(loaded: LoadedScenario, seed: int, where: Where = HERE) -> PluggedSetting:
+def own_setting(
+    loaded: LoadedScenario, seed: int, here: Path | None = None, n_beside: int = 1
+) -> PluggedSetting:
     """What the trials of one seed share, of a trainer of the user's own, which is made."""
     section = loaded.scenario.kernel
     assert section is not None
-    own = make_trainer(loaded, seed, where.here or Path.cwd())
+    own = make_trainer(loaded, seed, here or Path.cwd())
     shards = Shards(layout_of(own), loaded.scenario.cluster.emb_ps, ShardBy(section.shard_by))
-    pool = ArrayPool(int(memory_bytes() * SHARE) // where.n_beside)
+    pool = ArrayPool(int(memory_bytes() * SHARE) // n_beside)
     return PluggedSetting(own, shards, seed, pool, own.get_state())
 
 

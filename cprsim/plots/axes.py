@@ -130,10 +130,7 @@ def log_scale(axes: Axes, which: str) -> None:
 
 
 def axis_top(totals: Sequence[float]) -> float:
-    """Where an axis of overheads ends [share of useful time].
-
-    Above the highest value, unless it is many times the next: then the axis is cut.
-    """
+    """Where an axis of overheads ends [share of useful time]."""
     heights = sorted((total for total in totals if total > 0), reverse=True)
     if not heights:
         return 0.01

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from functools import partial
 from math import ceil, sqrt
-from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cprsim.estimate import ROUNDED_Z_95
 from cprsim.fitting.goodness import Judged, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.trace_fit import Subject, TraceFit
-from cprsim.plots.axes import title_axes, title_figure
+from cprsim.plots.axes import title_axes
+from cprsim.plots.chart import Chart, Panel, Series, floats
+from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import Draw
-from cprsim.plots.style import FAINT, INK, series_line, style
-from cprsim.records import Floats, Ints
+from cprsim.plots.style import INK, style
+from cprsim.records import Floats
 
-# each family looks the same in every figure, whichever were fitted
-FAMILIES = ("weibull", "gamma", "lognormal", "piecewise", "exponential")
-LINES = {family: series_line(number) for number, family in enumerate(FAMILIES)}
 TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
 
 N_AGES = 200
@@ -46,18 +43,14 @@ def subject_figure(subject: Subject) -> Figure:
     if subject.ranking is None:
         raise ValueError(f"{subject.name} were not fitted")
     judged, lifetimes = subject.ranking.judged, subject.lifetimes
-    with style():
-        figure = Figure(figsize=(10.4, 4.0), layout="constrained")
-        for axes, draw in zip(figure.subplots(1, 3), PANELS, strict=True):
-            draw(axes, lifetimes, judged)
-        censored = lifetimes.n - lifetimes.n_observed
-        caption = (
-            f"{lifetimes.n_observed:,} ended, {censored:,} censored, {lifetimes.n_zero:,} of zero "
-            "left out; bands and bars: 95 %; dots of the hazard: ends over time at risk; a fit "
-            "that holds follows the line on the right"
-        )
-        title_figure(figure, TITLES[subject.name], caption)
-    return figure
+    censored = lifetimes.n - lifetimes.n_observed
+    caption = (
+        f"{lifetimes.n_observed:,} ended, {censored:,} censored, {lifetimes.n_zero:,} of zero "
+        "left out; bands and bars: 95 %; dots of the hazard: ends over time at risk; a fit "
+        "that holds follows the line on the right"
+    )
+    panels = tuple(make(lifetimes, judged) for make in (_survival, _hazard, _quantiles))
+    return chart_figure(Chart(TITLES[subject.name], caption, panels))
 
 
 def nodes_figure(fitted: TraceFit) -> Figure:
@@ -86,32 +79,21 @@ def nodes_figure(fitted: TraceFit) -> Figure:
     return figure
 
 
-def _survival(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> None:
+def _survival(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
     curve = survival_curve(lifetimes)
-    shown = _shown(len(curve.age_h))
+    n_steps = len(curve.age_h)
+    shown = np.unique(np.linspace(0, n_steps - 1, min(n_steps, MOST_STEPS)).round().astype(int))
     age_h = np.append(curve.age_h[0] / 2, curve.age_h[shown])
     survival = np.append(1.0, curve.survival[shown])
     error = ROUNDED_Z_95 * np.append(0.0, curve.standard_error[shown])
-    axes.fill_between(
-        age_h, np.clip(survival - error, 0, 1), np.clip(survival + error, 0, 1),
-        step="post", color=FAINT, alpha=0.3, linewidth=0,
-    )  # fmt: skip
-    axes.step(age_h, survival, where="post", color=INK, linewidth=1.2, label="Kaplan-Meier")
+    low, high = (floats(np.clip(survival + sign * error, 0, 1)) for sign in (-1, 1))
+    observed = Series("Kaplan-Meier", floats(age_h), floats(survival), low, high, kind="steps")
     ages_h = _ages(lifetimes)
-    for one in judged:
-        axes.plot(ages_h, one.fit.distribution.survival(ages_h), **_line(one))
-    axes.set_xscale("log")
-    axes.set_xlabel("time [h]")
-    axes.set_ylabel("share that lasts longer")
-    axes.legend(fontsize=7)
+    fits = _lines(judged, ages_h, [one.fit.distribution.survival(ages_h) for one in judged])
+    return Panel("", "time [h]", "share that lasts longer", (observed, *fits), x_log=True)
 
 
-def _shown(n_steps: int) -> Ints:
-    """Numbers of those steps of a survival curve that are drawn: all, or evenly spread ones."""
-    return np.unique(np.linspace(0, n_steps - 1, min(n_steps, MOST_STEPS)).round().astype(np.int64))
-
-
-def _hazard(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> None:
+def _hazard(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
     """Fitted hazards, and ends over time at risk between quantiles of the ages."""
     ends_h = np.sort(lifetimes.duration_h[lifetimes.observed])
     n_bins = int(np.clip(sqrt(len(ends_h)) / 2, 2, 20))
@@ -122,39 +104,34 @@ def _hazard(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Non
     rate = n_ends / lifetimes.at_risk_h(borders)
     middle = np.sqrt(np.maximum(borders[:-1], ends_h[0] / 2) * borders[1:])
     half = ROUNDED_Z_95 * rate / np.sqrt(np.maximum(n_ends, 1))
-    axes.errorbar(
-        middle, rate, yerr=half, fmt="o", markersize=3,
-        color=INK, elinewidth=0.8, label="ends over time at risk",
-    )  # fmt: skip
+    low, high = floats(rate - half), floats(rate + half)
+    label = "ends over time at risk"
+    observed = Series(label, floats(middle), floats(rate), low, high, kind="points")
     ages_h = _ages(lifetimes)
-    for one in judged:
-        axes.plot(ages_h, one.fit.distribution.hazard_per_h(ages_h), **_line(one))
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_ylim(rate[rate > 0].min() / 5, rate.max() * 5)
-    axes.set_xlabel("age [h]")
-    axes.set_ylabel("hazard [1/h]")
+    fits = _lines(judged, ages_h, [one.fit.distribution.hazard_per_h(ages_h) for one in judged])
+    seen = float(rate[rate > 0].min() / 5), float(rate.max() * 5)
+    series = (observed, *fits)
+    return Panel("", "age [h]", "hazard [1/h]", series, x_log=True, y_log=True, y_range=seen)
 
 
-def _quantiles(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> None:
+def _quantiles(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
     """Observed ages over those that each fit expects at the same survival."""
     curve = survival_curve(lifetimes)
     middle = (np.append(1.0, curve.survival[:-1]) + curve.survival) / 2
     shown = slice(None, None, max(1, ceil(len(middle) / N_QUANTILES)))
-    for one in judged:
-        expected = one.fit.distribution.quantile(1 - middle[shown])
-        axes.plot(
-            expected, curve.age_h[shown], LINES[one.fit.family].marker, markersize=3.2,
-            color=LINES[one.fit.family].colour, markeredgewidth=0, label=one.fit.family,
-        )  # fmt: skip
-    ends = [curve.age_h[0], curve.age_h[-1]]
-    axes.plot(ends, ends, color=INK, linewidth=0.8)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(ends[0] / 3, ends[1] * 3)
-    axes.legend(fontsize=7)
-    axes.set_xlabel("time expected by the fit [h]")
-    axes.set_ylabel("time observed [h]")
+    ends = floats((curve.age_h[0], curve.age_h[-1]))
+    fits = (
+        Series(
+            _label(one), floats(one.fit.distribution.quantile(1 - middle[shown])),
+            floats(curve.age_h[shown]), kind="points",
+        )
+        for one in judged
+    )  # fmt: skip
+    return Panel(
+        "", "time expected by the fit [h]", "time observed [h]",
+        (Series("as expected", ends, ends), *fits), x_log=True, y_log=True,
+        x_range=(ends[0] / 3, ends[1] * 3),
+    )  # fmt: skip
 
 
 def _ages(lifetimes: Lifetimes) -> Floats:
@@ -162,15 +139,10 @@ def _ages(lifetimes: Lifetimes) -> Floats:
     return np.geomspace(max(ends_h.min() / 2, 1e-6), ends_h.max() * 1.5, N_AGES)
 
 
-def _line(one: Judged) -> dict[str, Any]:
-    family = one.fit.family
-    label = f"{family}, AIC {one.fit.aic:.0f}"
-    return {
-        "color": LINES[family].colour,
-        "linestyle": LINES[family].dashes,
-        "linewidth": 1.2,
-        "label": label,
-    }
+def _label(one: Judged) -> str:
+    return f"{one.fit.family}, AIC {one.fit.aic:.0f}"
 
 
-PANELS = (_survival, _hazard, _quantiles)
+def _lines(judged: tuple[Judged, ...], x: Floats, heights: list[Floats]) -> list[Series]:
+    each = zip(judged, heights, strict=True)
+    return [Series(_label(one), floats(x), floats(y)) for one, y in each]

@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 
 def loss_figure(measured: TrainingOutcome, name: str) -> Figure:
-    """Loss over samples, and beside it what each strategy adds to it, which is far smaller.
-
-    A marker stands where shards went back to their last save.
-    """
+    """Loss over samples, and beside it what each strategy adds to it, which is far smaller."""
     whole = measured.whole.curve
     thousand = floats(whole.position / 1e3)
     same = [one.policy.name for one in measured.strategies if one.trained is measured.whole]

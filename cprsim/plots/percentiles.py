@@ -18,10 +18,7 @@ READ_AT = 95  # the percentile by which the scale is chosen
 
 
 def percentiles_figure(overheads: Mapping[str, Percentiles], *, what: str) -> Figure:
-    """A line per strategy with the band of its 95 % intervals, by overhead as a share.
-
-    The scale is logarithmic where one strategy's would flatten the others.
-    """
+    """A line per strategy with the band of its 95 % intervals, by overhead as a share."""
     lines = tuple(
         Series(
             name, floats(one.percent), floats(100 * one.value), floats(100 * one.low),

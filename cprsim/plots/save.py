@@ -31,11 +31,7 @@ _DONE: WeakSet[Figure] = WeakSet()
 
 
 def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
-    """Write the figure as ``<stem>.<format>`` for each format and return the paths.
-
-    No date, version or random id goes into the files.
-    """
-    FigureCanvasAgg(figure)
+    """Write the figure as ``<stem>.<format>`` for each format and return the paths."""
     make_literal(figure)
     paths = []
     with style():
@@ -64,7 +60,6 @@ def save_figures(
 
 def png_bytes(figure: Figure) -> bytes:
     """The figure as the bytes of a PNG."""
-    FigureCanvasAgg(figure)
     make_literal(figure)
     file = BytesIO()
     with style():
@@ -74,7 +69,6 @@ def png_bytes(figure: Figure) -> bytes:
 
 def displayed(figure: Figure) -> Figure:
     """The figure, which a notebook shows as an image without pyplot; returns it."""
-    FigureCanvasAgg(figure)
     make_literal(figure)
     vars(figure)["_repr_png_"] = partial(png_bytes, figure)
     return figure
@@ -82,7 +76,6 @@ def displayed(figure: Figure) -> Figure:
 
 def svg_text(figure: Figure, salt: str) -> str:
     """The figure as SVG whose words are words, for a page that holds several."""
-    FigureCanvasAgg(figure)
     make_literal(figure)
     file = StringIO()
     with style(), matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
@@ -97,6 +90,7 @@ def make_literal(figure: Figure) -> None:
     it is none. Names and values of users are no mathematics; only the powers of ten that label
     logarithmic axes are.
     """
+    FigureCanvasAgg(figure)
     if figure in _DONE:
         return
     _DONE.add(figure)

@@ -44,12 +44,7 @@ def selection_figure(selection: Selection, name: str) -> Figure:
 
 
 def pareto_figure(selection: Selection, name: str) -> Figure:
-    """Overhead over loss of each strategy, from many saves on the left to none on the right.
-
-    The loss is the upper bound that is held to the limit, in ten-thousandths where that is small.
-    Full recovery loses nothing, nor do some recovery systems: each is a level line at its best
-    overhead. Strategies with the same candidates share a line.
-    """
+    """Overhead over loss of each strategy, from many saves on the left to none on the right."""
     limit, full = selection.limit, 100 * selection.full.overhead.mean
     scale, unit = (1e4, " [10⁻⁴]") if limit.most < FINE else (1.0, "")
     fronts, most = _fronts(selection), scale * limit.most
@@ -114,10 +109,7 @@ def _close_up(lines: Sequence[Series], most: float) -> dict[str, Any] | None:
 
 
 def saves_figure(selection: Selection, name: str) -> Figure:
-    """Overhead over the number of saves, full recovery and every recovery system a line.
-
-    A system without an interval is a level line.
-    """
+    """Overhead over the number of saves, full recovery and every recovery system a line."""
     full, chosen = selection.full.overhead.mean, selection.chosen
     most = 2 * full * ABOVE_FULL if full > 0 else inf
     every = [_place(one) for front in selection.front.values() for one in front]

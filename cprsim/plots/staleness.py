@@ -24,11 +24,7 @@ N_ON_LINE = 50
 
 
 def staleness_figure(measured: Measured, name: str, metric: Metric = Metric.AUC) -> Figure:
-    """Loss over weighted PLS, left at equal bytes, right with the small tables saved more often.
-
-    Each point is a trial that was fitted; a line is a strategy's, its band the 95 % interval of its
-    slope (of plain partial recovery alone, for clarity).
-    """
+    """Loss over weighted PLS, left at equal bytes, right with the small tables saved more often."""
     correlation = measured.checks(metric).correlation
     y_label = "added log-loss [nats]" if metric == Metric.LOG_LOSS else f"loss of {metric.label}"
     panels = []

@@ -32,11 +32,7 @@ LOG_ROOM = 1.6  # factor by which a logarithmic axis goes on below and above the
 
 
 def curves_chart(result: SweepResult, along: AxisColumn, height: Height = OVERHEAD_HEIGHT) -> Chart:
-    """Overhead of every strategy along one axis, with 95 % intervals.
-
-    Over a save interval: the minimum of each strategy that saves, and what Young's, Daly's and
-    CPR's formulas choose.
-    """
+    """Overhead of every strategy along one axis, with 95 % intervals."""
     rows, held = rows_on(result, [along], height.quantity)
     lines = _lines(result.strategies, rows)
     series = [_series(label, along, line, height) for label, line in lines.items()]
@@ -52,10 +48,7 @@ def curves_chart(result: SweepResult, along: AxisColumn, height: Height = OVERHE
 def family_chart(
     result: SweepResult, along: AxisColumn, second: AxisColumn, height: Height = OVERHEAD_HEIGHT
 ) -> Chart:
-    """A panel per strategy: its overhead along one axis, a curve for each value of a second one.
-
-    Over a save interval the minimum of each curve is marked, and Young's choice on it.
-    """
+    """A panel per strategy: its overhead along one axis, a curve for each value of a second one."""
     rows, held = rows_on(result, [along, second], height.quantity)
     values = list(dict.fromkeys(rows[second.column]))
     chosen = evenly(values, MOST_CURVES)

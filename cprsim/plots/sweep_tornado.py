@@ -33,11 +33,7 @@ End = tuple[float, str]  # in per cent of useful time or in money; at which valu
 
 
 def tornado_figure(result: SweepResult, height: Height = OVERHEAD_HEIGHT) -> Figure:
-    """A bar per axis from the lowest to the highest value along it, the widest on top.
-
-    The upright line is the scenario as it is; hatched below it, plain above. Where all values lie
-    on one side of it, a stroke across the bar marks the nearest.
-    """
+    """A bar per axis from the lowest to the highest value along it, the widest on top."""
     rows = result.of(height.quantity)
     shown = result.strategies[:MOST_PANELS]
     with style():

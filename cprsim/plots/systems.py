@@ -40,11 +40,7 @@ def systems_figures(comparison: Comparison) -> dict[str, Draw]:
 
 
 def systems_figure(comparison: Comparison) -> Figure:
-    """A row per system, the cheapest on top: stacked overhead with its interval, and cells.
-
-    ★ marks the best of those that keep accuracy, ≈ those of them that can't be told from it, *
-    what loses accuracy that nothing prices. Systems that do not finish all jobs have no bar.
-    """
+    """A row per system, the cheapest on top: stacked overhead with its interval, and cells."""
     found = standings(comparison)
     columns = _columns(found)
     parts = _parts(comparison, found)

@@ -98,10 +98,7 @@ def timeline_figure(result: Result) -> Figure:
 
 
 def shown_until_h(lanes: list[Lane]) -> float:
-    """Where the axis of the whole timeline ends [h].
-
-    With the last lane, unless that one lasts so long that nothing could be seen of the others.
-    """
+    """Where the axis of the whole timeline ends [h]."""
     ends = sorted((lane.end_h for lane in lanes), reverse=True)
     if len(ends) > 1 and ends[0] > CUT_ABOVE_TIMES * ends[1]:
         return min(ends[0], 2 * ends[1])
@@ -376,11 +373,7 @@ def _background(events: pd.DataFrame) -> tuple[tuple[float, float], ...]:
 
 
 def _setbacks(events: pd.DataFrame) -> tuple[Setback, ...]:
-    """Rollbacks and reloads, each with the instant whose state it went back to.
-
-    That is the start of the last save that was committed, whose content it is; without one, the
-    start of the job.
-    """
+    """Rollbacks and reloads, each with the instant whose state it went back to."""
     found: dict[tuple[float, bool], Setback] = {}
     save_started_h = last_save_h = 0.0
     columns = (events["kind"], events["at_h"], events["progress_h"])

@@ -10,13 +10,12 @@ from cprsim.results.compare import compare, differences, same_failures, shared_e
 from cprsim.results.identity import Identity, input_digests
 from cprsim.results.inputs import Differing, different, inputs_of
 from cprsim.results.manifest import damage
-from cprsim.results.metrics import FINISHED, METRICS, records_of, summarise, summarise_rows
-from cprsim.results.run import CurveUsed, Logbook, Recovered, Result, load_result, write_result
+from cprsim.results.metrics import FINISHED, METRICS, records_of, summarise
+from cprsim.results.run import Logbook, Recovered, Result, load_result, write_result
 
 __all__ = [
     "FINISHED",
     "METRICS",
-    "CurveUsed",
     "Differing",
     "Identity",
     "Logbook",
@@ -33,6 +32,5 @@ __all__ = [
     "same_failures",
     "shared_errors",
     "summarise",
-    "summarise_rows",
     "write_result",
 ]

@@ -56,10 +56,7 @@ def errors_of(quantities: Iterable[str]) -> tuple[str, ...]:
 
 
 def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Column]:
-    """The columns of one strategy's rows: see docs/metrics.md. NaN where nothing is known.
-
-    `response` is whose response priced the losses, empty where nothing is lost.
-    """
+    """The columns of one strategy's rows: see docs/metrics.md. NaN where nothing is known."""
     columns: dict[str, Column] = {RESPONSE: strategy_key(strategy.policy) or ""}
     beyond = np.full(strategy.costs.n_replications, np.nan)
     for metric, name in priced_by(outcome.curve).items():

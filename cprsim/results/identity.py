@@ -126,10 +126,7 @@ def input_digests(paths: Iterable[Path]) -> dict[str, str]:
 
 @cache
 def source_digest() -> str:
-    """Digest of the package's own source files, so that changed code is never mistaken for old.
-
-    Files of recovery systems that the environment names belong to it.
-    """
+    """Digest of the package's own source files, so that changed code is never mistaken for old."""
     package = Path(cprsim.__file__).parent
     digest = hashlib.sha256()
     for folder, files in ((package, package.rglob("*.py")), *_own_systems()):

@@ -47,11 +47,7 @@ def inputs_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def different(inputs: Sequence[Mapping[str, str]]) -> list[Differing]:
-    """In what several results differ, in the order of the keys; the seed is told once.
-
-    Where all have a scenario, a key that one of them lacks is a difference; results of other kinds
-    are compared in what at least two of them have.
-    """
+    """In what several results differ, in the order of the keys; the seed is told once."""
     keys = dict.fromkeys(key for one in inputs for key in one)
     alike = all(OF_SCENARIO in one for one in inputs)
     found = [Differing(key, tuple(one.get(key, NO_NUMBER) for one in inputs)) for key in keys]

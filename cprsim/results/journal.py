@@ -44,10 +44,7 @@ def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
 
 
 class Journal:
-    """Appends to one journal; one process at a time writes to it.
-
-    Raises ResultError where it can't be written, such as on a full disk.
-    """
+    """Appends to one journal; one process at a time writes to it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -198,10 +198,7 @@ def damage(folder: Path) -> str | None:
 
 @cache  # the code that runs is that of its first import
 def git_state() -> dict[str, Any] | None:
-    """Commit of the checkout that cprsim runs from and whether it has uncommitted changes.
-
-    None where cprsim is no tracked part of a checkout, or git is not there.
-    """
+    """Commit of the checkout that cprsim runs from and whether it has uncommitted changes."""
     package = Path(cprsim.__file__).parent
     try:
         _git(package, "ls-files", "--error-unmatch", "__init__.py")

@@ -114,11 +114,7 @@ def known_first(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
 
 
 def measure(rows: pd.DataFrame, n_nodes: int, parts: Sequence[str] | None = None) -> pd.DataFrame:
-    """Every metric of every replication: strategy, replication, finished and a column a metric.
-
-    Beside them the columns of `accuracy_rows` that say whose response priced the losses, and with
-    what error.
-    """
+    """Every metric of every replication: strategy, replication, finished and a column a metric."""
     there = parts_of(rows)
     metrics = metrics_of(there if parts is None else parts)
     rows = rows.assign(**{f"{part}_h": 0.0 for part in parts or () if part not in there})

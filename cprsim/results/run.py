@@ -171,7 +171,12 @@ def write_result(
             timeline=timeline_rows(logbook.logs, outcome.cluster),
             summary=summarise_rows(rows, outcome.cluster.n_nodes),
         )
-        _write(result)
+        write_record(folder / JOB, result)
+        for name in TABLES:
+            write_parquet(getattr(result, name), folder / f"{name}.parquet")
+        write_csv(result.summary, folder / "summary.csv")
+        if result.replay is not None:
+            write_csv(result.timeline, folder / "events.csv")
         if draw is not None:
             draw(read_folder(folder, {}))
     return load_result(target.folder)
@@ -191,16 +196,6 @@ def _keep_curve(folder: Path, outcome: Outcome, path: Path | None) -> CurveUsed 
     }
     digest = file_digest(copy)
     return CurveUsed(curve.name, curve.origin, curve.notes, copy.name, digest, unpriced)
-
-
-def _write(result: Result) -> None:
-    folder = result.path
-    write_record(folder / JOB, result)
-    for name in TABLES:
-        write_parquet(getattr(result, name), folder / f"{name}.parquet")
-    write_csv(result.summary, folder / "summary.csv")
-    if result.replay is not None:
-        write_csv(result.timeline, folder / "events.csv")
 
 
 def load_result(path: Path | str) -> Result:

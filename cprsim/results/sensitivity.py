@@ -108,11 +108,7 @@ def crossing(x: Floats, costs: Mapping[str, Floats], best: str) -> tuple[float |
 
 
 def _joint(costs_of: CostsOf, unknown: Mapping[str, Values], seed: int) -> tuple[int, Counter[str]]:
-    """How often each option is the cheapest if all unknown inputs vary at once.
-
-    A Latin hypercube: each input is uniform between its ends, or log-uniform where they are far
-    apart, independently of the others.
-    """
+    """How often each option is the cheapest if all unknown inputs vary at once."""
     counted: Counter[str] = Counter()
     if not unknown:
         return 0, counted

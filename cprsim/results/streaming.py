@@ -60,10 +60,7 @@ class Moments:
     curve: StalenessCurve | None = None
 
     def spread(self, strategy: str, metric: str) -> Estimate:
-        """Mean and 95 % interval of a metric; NaN where a replication did not finish.
-
-        That of a loss counts the curve's error too (`staleness.mean_loss`).
-        """
+        """Mean and 95 % interval of a metric; NaN where a replication did not finish."""
         i, k = self._place(strategy), self.metrics.index(metric)
         if self.n_finished[i] < self.n:
             return Estimate(np.nan, np.nan, np.nan, self.n)

@@ -15,14 +15,7 @@ MOST_ON_A_NODE = 2.5e12  # bytes: more than the GPUs of a node hold
 
 
 def warnings(experiment: Experiment, section: ClusterSection | None = None) -> tuple[str, ...]:
-    """A sentence for each strategy whose saves go on for longer than its interval.
-
-    And, where the section `cluster` is given, for a state that was meant to be that of all nodes.
-
-    A save waits until the one before it is valid, and the job waits with it. Durations that vary
-    count by their means, transfers as if nobody else were about. Priority strategies' sub-saves
-    take their part of both times.
-    """
+    """A sentence for each strategy whose saves go on for longer than its interval."""
     costs, n_servers = experiment.costs, experiment.cluster.n_emb_ps
     behind_h = costs.mean_h(costs.save_background, n_servers)
     said = [] if section is None else list(_more_than_a_node_holds(section))

@@ -139,11 +139,7 @@ def hours(value_h: float) -> str:
 
 
 def saves(policy: RecoveryPolicy, useful_h: float) -> str:
-    """How often a policy saves in a job: ``every 2.05 h``, or that it never does.
-
-    A priority strategy whose interval is at least the job writes no whole checkpoint, but parts:
-    ``12.5 % of the rows every 3 h``.
-    """
+    """How often a policy saves in a job: ``every 2.05 h``, or that it never does."""
     interval_h, parts = policy.save_interval_h, policy.sub_saves
     if interval_h == inf:
         return "no saves"

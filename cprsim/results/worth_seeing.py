@@ -13,10 +13,7 @@ SHARES = {"median": 0.5, "p95": 0.95, "worst": 1.0}
 
 
 def judged_by(result: Result) -> str | None:
-    """The strategy whose overhead orders replications: plain full recovery, else the first.
-
-    None where no replication of any finished.
-    """
+    """The strategy whose overhead orders replications: plain full recovery, else the first."""
     spreads = result.spreads()
     finished = [one for one in result.policies if spreads[one.name][FINISHED].mean > 0]
     plain = [one for one in finished if one.is_plain_full]
@@ -24,11 +21,7 @@ def judged_by(result: Result) -> str | None:
 
 
 def worth_seeing(result: Result) -> dict[str, int]:
-    """Numbers of replications by `SHARES`; empty where none finished.
-
-    The one at a share is the first whose wall time at least that share of the finished ones do not
-    exceed (nearest rank); of several with one wall time the lowest number.
-    """
+    """Numbers of replications by `SHARES`; empty where none finished."""
     name = judged_by(result)
     rows = result.replications
     mine = rows[(rows["strategy"] == name) & rows["finished"].astype(bool)]

@@ -41,10 +41,7 @@ def flips(bench: Bench, decided: Decided, limit: Limit | None) -> tuple[Flip, ..
 
 
 def contenders(bench: Bench, decided: Decided) -> list[str]:
-    """The strategies that could be the last to pay: the cheapest of each kind of saves.
-
-    All recovery systems are one kind.
-    """
+    """The strategies that could be the last to pay: the cheapest of each kind of saves."""
     cheapest: dict[object, str] = {}
     there = {name: one for name, one in decided.best.items() if one is not None}
     for name in sorted(there, key=lambda name: there[name].mean_overhead):
@@ -62,7 +59,7 @@ def _lead(bench: Bench, decided: Decided) -> float:
     there = [one for one in decided.best.values() if one is not None]
     if not there:
         return 1 / STRIDE
-    if is_system(bench, cheapest_of(there).strategy):
+    if is_system(bench, min(there, key=lambda one: one.mean_overhead).strategy):
         return UNKNOWN
     least = min(one.n_saves + 1 for one in there)
     saving = least * mean_save_h(bench) / bench.experiment.useful_h
@@ -80,7 +77,8 @@ def _flip(varied: Input, bench: Bench, limit: Limit, decided: Decided, lead: flo
     def advantage(value: float) -> float:
         value = float(round(value)) if varied.whole else value
         if value not in known:
-            known[value] = advantage_of(varied_bench(bench, varied, value, limit), limit)
+            again = varied_bench(bench, varied, value, limit)
+            known[value] = advantage_in(decide(again, limit, worth=1.0))
         return known[value]
 
     inner = varied.now
@@ -95,11 +93,7 @@ def _flip(varied: Input, bench: Bench, limit: Limit, decided: Decided, lead: flo
 
 
 def _tries(varied: Input, lead: float) -> list[float]:
-    """Values to try, outwards from the present one, from where first-order formulas flip.
-
-    Partial recovery's saves grow in proportion to the cost of a save and to the failures, full
-    recovery's overhead with their square roots.
-    """
+    """Values to try, outwards from the present one, from where first-order formulas flip."""
     factor = lead ** (2 * varied.sense)
     if varied.sense == 0 or varied.now == 0 or factor == 1:
         return [value for value in (varied.highest, varied.lowest) if value != varied.now]
@@ -159,16 +153,8 @@ def _first_whole(advantage: Callable[[float], float], same: int, other: int) -> 
     return float(other)
 
 
-def advantage_of(bench: Bench, limit: Limit) -> float:
-    """By how much the best strategy surely undercuts full recovery, as a share of useful time.
-
-    Positive where the decision is partial recovery.
-    """
-    return advantage_in(decide(bench, limit, worth=1.0))
-
-
 def advantage_in(decided: Decided) -> float:
-    """The same of a decision that is made."""
+    """By how much the best strategy surely undercuts full recovery, as a share of useful time."""
     gains = [gain(one, decided.full) for one in decided.best.values() if one is not None]
     return max(gains, default=-1.0)
 
@@ -181,10 +167,7 @@ def gain(one: Priced, full: Priced) -> float:
 
 
 def _limit_flip(bench: Bench, decided: Decided, limit: Limit) -> Flip:
-    """The limit below which no strategy pays.
-
-    Each strategy pays up to some number of writes; with that many it loses least.
-    """
+    """The limit below which no strategy pays."""
     bounds = [
         limit.bound(last.lost)
         for name in bench.ways
@@ -204,11 +187,6 @@ def _limit_flip(bench: Bench, decided: Decided, limit: Limit) -> Flip:
 def is_system(bench: Bench, strategy: str) -> bool:
     """Whether a strategy is a recovery system of the scenario."""
     return isinstance(bench.ways[strategy], ListedSystem)
-
-
-def cheapest_of(there: list[Priced]) -> Priced:
-    """The one of the least overhead, the first of several."""
-    return min(there, key=lambda one: one.mean_overhead)
 
 
 def last_that_pays(bench: Bench, strategy: str, full: Priced) -> Priced | None:

@@ -122,10 +122,7 @@ def _with(
 def decide_again(
     bench: Bench, decided: Decided, limit: Limit, experiments: Sequence[Experiment]
 ) -> DrawnDecisions | None:
-    """In which share of the draws the decision holds, and how the interval spreads.
-
-    None where there are no draws.
-    """
+    """In which share of the draws the decision holds, and how the interval spreads."""
     if not experiments:
         return None
     chosen, partial = decided.chosen, decided.chosen is not decided.full

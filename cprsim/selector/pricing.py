@@ -173,11 +173,7 @@ class Bench:
 
 
 def affordable(experiment: Experiment, *, tail: bool) -> int:
-    """How many replications tell candidates apart at a price worth paying.
-
-    A mean over jobs is known about as well as the number of failures that it is made of, so that
-    jobs with many failures need fewer of them.
-    """
+    """How many replications tell candidates apart at a price worth paying."""
     expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
     n_failures = experiment.useful_h / expected.mtbf_h
     fewest = FEWEST_OF_A_TAIL if tail else FEWEST

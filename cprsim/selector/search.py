@@ -54,20 +54,14 @@ def mean_write_h(bench: Bench, strategy: str) -> float:
 
 
 def best_full(bench: Bench) -> Priced:
-    """Full recovery at its own best interval, found by simulation around Young's.
-
-    Where no interval lets all replications finish, any of those tried.
-    """
+    """Full recovery at its own best interval, found by simulation around Young's."""
     if mean_save_h(bench) == 0:
         return bench.with_writes(FULL, [FREE_WRITES])[0]
     return _least(bench, FULL, _around_young(bench, mean_save_h(bench), STEPS), MOST_WRITES)
 
 
 def _least(bench: Bench, strategy: str, numbers: list[int], most: int) -> Priced:
-    """The candidate of the least overhead, with at most so many writes, from some numbers on.
-
-    Far fewer than needed are left alone: a job that hardly ever ends takes long to simulate.
-    """
+    """The candidate of the least overhead, with at most so many writes, from some numbers on."""
     times = TIMES_FEWER if strategy == FULL else TIMES_FEWER_OF_SYSTEMS
     tried = bench.with_writes(strategy, numbers)
     for _ in range(WIDER):
@@ -99,11 +93,7 @@ def has_interval(way: Way) -> bool:
 def best_system(
     bench: Bench, strategy: str, limit: Limit, full: Priced, worth: float = WORTH_TRYING
 ) -> Priced | None:
-    """A recovery system at its best interval; as it is where it has none to choose.
-
-    The cheapest where it loses nothing, or little enough; else, and where that does not keep the
-    limit, the one with the fewest writes that does, or None.
-    """
+    """A recovery system at its best interval; as it is where it has none to choose."""
     chosen = has_interval(bench.ways[strategy])
     best = _cheapest_system(bench, strategy) if chosen else bench.as_it_is(strategy)
     if not best.policy.leaves_stale or keeps(best, limit):
@@ -123,10 +113,7 @@ def _cheapest_system(bench: Bench, strategy: str) -> Priced:
 
 
 def _fewest_that_help(bench: Bench, strategy: str) -> Priced:
-    """Where saves cost nothing, more are always better: the fewest that are as good as many.
-
-    Where none are: as the scenario says, as nothing simulated tells how often.
-    """
+    """Where saves cost nothing, more are always better: the fewest that are as good as many."""
     most = most_taken(bench, strategy)
     enough, more = bench.with_writes(
         strategy, [min(FREE_WRITES, most), min(10 * FREE_WRITES, most)]
@@ -152,10 +139,7 @@ def _fewest_that_help(bench: Bench, strategy: str) -> Priced:
 
 
 def _as_said(bench: Bench, strategy: str, enough_overhead: float) -> Priced | None:
-    """A system at the scenario's interval, where that is as good as any.
-
-    Or with as many pieces, as a job that ends with a save waits for it.
-    """
+    """A system at the scenario's interval, where that is as good as any."""
     own_h = bench.own_interval_h(strategy)
     if own_h is None:
         return None
@@ -220,18 +204,12 @@ def keeps(one: Priced, limit: Limit) -> bool:
 
 
 def fewest(way: Way) -> int:
-    """The fewest writes that a strategy may have.
-
-    Priority saving without any whole save would be none: its rows would never be complete.
-    """
+    """The fewest writes that a strategy may have."""
     return way.n_per_interval if isinstance(way, SubSaves) else 0
 
 
 def most_writes(bench: Bench, strategy: str, full: Priced, worth: float = WORTH_TRYING) -> int:
-    """Writes of a strategy that alone would cost `worth` times as much as full recovery does.
-
-    As many as ten whole saves are made of, at least.
-    """
+    """Writes of a strategy that alone would cost `worth` times as much as full recovery does."""
     write_h = mean_write_h(bench, strategy)
     taken = MOST_WRITES
     if isinstance(bench.ways[strategy], ListedSystem):
@@ -244,10 +222,7 @@ def most_writes(bench: Bench, strategy: str, full: Priced, worth: float = WORTH_
 
 
 def best_within(bench: Bench, strategy: str, limit: Limit, n_most: int) -> Priced | None:
-    """The candidate with the fewest writes that keeps the limit; None where none does.
-
-    Losses fall as writes are added, nearly as 1 / (n + 1) at first.
-    """
+    """The candidate with the fewest writes that keeps the limit; None where none does."""
     lowest = fewest(bench.ways[strategy])
     if mean_write_h(bench, strategy) == 0:
         last = bench.with_writes(strategy, [n_most])[0]
@@ -274,10 +249,7 @@ def best_within(bench: Bench, strategy: str, limit: Limit, n_most: int) -> Price
 
 
 def _still_fewer(bench: Bench, strategy: str, limit: Limit, enough: Priced) -> Priced:
-    """The fewest of a little fewer writes, where those between had missed by little.
-
-    By chance, or because where in an interval the job ends makes its losses fall unevenly.
-    """
+    """The fewest of a little fewer writes, where those between had missed by little."""
     around = max(FEWER, round(1 / bench.part(strategy))) * near(enough)
     lowest = max(enough.n_writes - around, fewest(bench.ways[strategy]))
     fewer = bench.with_writes(strategy, range(lowest, enough.n_writes, near(enough)))

@@ -168,11 +168,7 @@ def _formula(bench: Bench, curve: StalenessCurve | None, limit: Limit) -> list[t
 
 
 def target_pls(response: Response, loss: float) -> float:
-    """The PLS at which a response comes to a loss; 1 where none below does.
-
-    What the user of the paper's formula would have to name as target PLS: the mean response, with
-    no regard to how well it is known, nor to when in the job samples are lost.
-    """
+    """The PLS at which a response comes to a loss; 1 where none below does."""
 
     def excess(pls: float) -> float:
         predicted, _ = response.predict(np.array([pls]))
@@ -187,10 +183,7 @@ def target_pls(response: Response, loss: float) -> float:
 
 
 def _front(bench: Bench, decided: Decided, limited: bool) -> list[tuple[str, list[Priced]]]:
-    """Candidates of each strategy from few writes to many, up to where they no longer pay.
-
-    Full recovery is among them where nothing loses samples.
-    """
+    """Candidates of each strategy from few writes to many, up to where they no longer pay."""
     fronts = []
     for name, way in bench.ways.items():
         if (limited and name == FULL) or not has_interval(way):

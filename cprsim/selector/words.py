@@ -40,10 +40,7 @@ def typed(interval_h: float) -> str:
 
 
 def entries(selection: Selection) -> dict[str, str]:
-    """What a scenario says under `recovery` to run each strategy as selected, by strategy.
-
-    Full recovery comes first, then every strategy that has an interval within the limit.
-    """
+    """What a scenario says under `recovery` to run each strategy as selected, by strategy."""
     found = [selection.full, *(one for one in selection.best.values() if one is not None)]
     return {one.strategy: one.entry or entry(one.strategy, one.policy) for one in found}
 

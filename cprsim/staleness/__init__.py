@@ -24,7 +24,6 @@ from cprsim.staleness.metric import ALWAYS, Metric
 from cprsim.staleness.response import (
     BY_PLS,
     COUNTED,
-    WEIGHT_TOLERANCE,
     Replicate,
     Response,
     Weight,
@@ -48,7 +47,6 @@ __all__ = [
     "MORE_BYTES",
     "STRATEGIES",
     "TRACKERS",
-    "WEIGHT_TOLERANCE",
     "WHOLE",
     "LengthLaw",
     "MeanLoss",

@@ -22,10 +22,7 @@ FEWEST_SEEDS_TO_USE = 8  # of a curve to decide by: benchmarks/held_out.py
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StalenessCurve:
-    """Measured responses of one model: what stale shards cost it under each strategy.
-
-    Raises ParameterError where two responses are of the same strategy and metric.
-    """
+    """Measured responses of one model: what stale shards cost it under each strategy."""
 
     name: str
     origin: str  # in one line: which file, and what measured it
@@ -61,10 +58,7 @@ class StalenessCurve:
         return next(found, None)
 
     def correlation(self, metric: Metric, strategy: str, other: str) -> float | None:
-        """How far the errors of two responses go together, between -1 and 1; None: not known.
-
-        What one response says twice errs alike: 1.
-        """
+        """How far the errors of two responses go together, between -1 and 1; None: not known."""
         if strategy == other:
             return 1.0
         known = self.correlations
@@ -84,10 +78,7 @@ class StalenessCurve:
         return response if same else None
 
     def with_bytes(self, sub_saves: SubSaves) -> SubSaves:
-        """Priority saving that costs what was counted for it; as it is where nothing was.
-
-        It was counted at settings of its own, which have to be the same.
-        """
+        """Priority saving that costs what was counted for it; as it is where nothing was."""
         key = priority_key(sub_saves)
         share = self.bytes_shares.get(key)
         measured = next((one.settings for one in self.responses if one.strategy == key), None)

@@ -15,8 +15,6 @@ class Metric(str):
 
     More loss is worse in all. Of a name that is none of those below, the metric itself is a loss:
     what is reported rises as the model gets worse.
-
-    Raises ParameterError for a name of other characters, or of more than 40.
     """
 
     __slots__ = ()

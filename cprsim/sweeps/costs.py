@@ -8,8 +8,8 @@ from typing import Any
 
 from cprsim.codec import number_from
 from cprsim.estimate import Estimate
-from cprsim.prices import ACCURACY, Bill
-from cprsim.results.money import Billed, JobPrices, at_overhead, use_of
+from cprsim.prices import ACCURACY
+from cprsim.results.money import JobPrices, at_overhead, use_of
 from cprsim.results.store import Body
 from cprsim.sweeps.points import Point
 
@@ -57,21 +57,14 @@ def _of_strategy(
         None if isnan(end) else prices.billed(policy, at_overhead(use, end))
         for end in (overhead.low, overhead.high)
     )
-    for name, bill in ((COST_JOB, _job), (COST_MONTH, _month)):
+    for name, of in ((COST_JOB, "job"), (COST_MONTH, "month")):
         total, least, most = (
-            nan if end is None else bill(end).total_cents / 100 for end in (billed, low, high)
+            nan if end is None else getattr(end, of).total_cents / 100
+            for end in (billed, low, high)
         )
         yield name, Estimate(total, least, most)
-        for part, cents in bill(billed).cents.items():
+        for part, cents in getattr(billed, of).cents.items():
             yield f"{name} {part}", Estimate(cents / 100)
-
-
-def _job(billed: Billed) -> Bill:
-    return billed.job
-
-
-def _month(billed: Billed) -> Bill:
-    return billed.month
 
 
 def _estimate(mean: Any, low: Any, high: Any) -> Estimate:

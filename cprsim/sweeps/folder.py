@@ -32,7 +32,6 @@ from cprsim.results.store import Body
 from cprsim.results.warnings import warnings
 from cprsim.results.words import count, priced_by
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.sweep import Axis
 from cprsim.staleness import Metric, strategy_key
 from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.sweeps.points import Point, require_sweep
@@ -109,10 +108,7 @@ class SweepResult:
 
     @property
     def cheapest(self) -> dict[str, Any] | None:
-        """The row of the least cost a month over all points; None where nothing has a price.
-
-        Where accuracy has a price, of the strategies whose loss of it is known.
-        """
+        """The row of the least cost a month over all points; None where nothing has a price."""
         rows, losses = self.of(COST_MONTH), self.of(f"{COST_MONTH} {ACCURACY}")
         rows = rows[rows["mean"].notna()]
         known = rows["strategy"].isin(losses.loc[losses["mean"].notna(), "strategy"])
@@ -144,7 +140,11 @@ def sweep_result(
         path=Path(),
         name=loaded.scenario.name,
         mode=sweep.mode,
-        axes=tuple(map(axis_column, axes)),
+        axes=tuple(
+            AxisColumn(one.key, column(one), of.unit, of.numbers is not None, of.logarithmic)
+            for one in axes
+            for of in [one.values]
+        ),
         reference=points[0].reference,
         useful_h=experiments[0].useful_h,
         table=sweep_table(axes, points, bodies),
@@ -164,14 +164,6 @@ def write_sweep(
         write_csv(result.table, folder / "sweep.csv")
         draw(_read(folder))
     return load_sweep(target.folder)
-
-
-def axis_column(axis: Axis) -> AxisColumn:
-    """An axis as the table has it."""
-    values = axis.values
-    return AxisColumn(
-        axis.key, column(axis), values.unit, values.numbers is not None, values.logarithmic
-    )
 
 
 def _warnings(experiments: Sequence[Experiment]) -> list[str]:

@@ -103,11 +103,7 @@ def _varied(
 def _changes(
     loaded: LoadedScenario, key: str, value: Any, place: Place
 ) -> Iterator[tuple[str, Any]]:
-    """The keys that a value changes.
-
-    An option of `recovery` changes every entry that takes it; a share of the failures changes the
-    other shares, which keep their ratios.
-    """
+    """The keys that a value changes."""
     section, _, option = key.partition(".")
     if section == "scopes" and option.endswith(".share") and isinstance(value, int | float):
         name = option.removesuffix(".share")

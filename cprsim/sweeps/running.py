@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from cprsim.codec import finite_or_none
@@ -55,31 +55,20 @@ def _groups(points: Iterable[Point], workers: Workers) -> Iterator[tuple[Point, 
             yield tuple(group[first : first + together])
 
 
-@dataclass(frozen=True, slots=True)
-class SharedFailures:
-    """Points that meet the same failures, and the strategy that others are compared with."""
-
-    experiments: tuple[Experiment, ...]
-    references: tuple[str, ...]
-
-
 def task_of(points: Sequence[Point], name: str) -> PointsTask:
-    """The work on points that meet the same failures."""
+    """The work on points that meet the same failures: each with its reference."""
     failures = points[0].experiment.failures  # one object for all: a trace travels once
-    group = SharedFailures(
-        tuple(replace(point.experiment, failures=failures) for point in points),
-        tuple(point.reference for point in points),
-    )
-    return PointsTask(name, tuple(point.digest for point in points), bodies_of, group)
+    work = [(replace(one.experiment, failures=failures), one.reference) for one in points]
+    return PointsTask(name, tuple(point.digest for point in points), bodies_of, work)
 
 
 # --------------------------------------------------------------------------- numbers of a point
 
 
-def bodies_of(group: SharedFailures) -> list[Body]:
+def bodies_of(work: Sequence[tuple[Experiment, str]]) -> list[Body]:
     """The numbers of each point: means, and differences to its reference, with intervals."""
-    found = dict(summarise(group.experiments))
-    return [_body(found[place], reference) for place, reference in enumerate(group.references)]
+    found = dict(summarise([experiment for experiment, _ in work]))
+    return [_body(found[place], reference) for place, (_, reference) in enumerate(work)]
 
 
 def _body(moments: Moments, reference: str) -> Body:
@@ -107,11 +96,9 @@ def _quantities(moments: Moments, i: int, reference: str) -> dict[str, list[floa
     found: dict[str, list[Any]] = {FINISHED: [*share, *NONE]}
     for metric in moments.metrics:
         paired = (
-            NONE if name == reference else _numbers(moments.difference(name, reference, metric))
+            NONE
+            if name == reference
+            else interval(moments.difference(name, reference, metric)).values()
         )
-        found[metric] = [*_numbers(moments.spread(name, metric)), *paired]
+        found[metric] = [*interval(moments.spread(name, metric)).values(), *paired]
     return found
-
-
-def _numbers(spread: Estimate) -> list[float | None]:
-    return [*interval(spread).values()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isnan
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -65,8 +66,8 @@ def _summary(result: SweepResult, strategy: str) -> StrategySummary:
             row[COST] = None if isnan(cost.mean) else cost
     return StrategySummary(
         strategy=strategy,
-        lowest=_extreme(result, min(there, key=_mean)) if there else None,
-        highest=_extreme(result, max(there, key=_mean)) if there else None,
+        lowest=_extreme(result, min(there, key=itemgetter("mean"))) if there else None,
+        highest=_extreme(result, max(there, key=itemgetter("mean"))) if there else None,
         n_less=int((rows["difference_high"] < 0).sum()),
         n_more=int((rows["difference_low"] > 0).sum()),
         n_points=int(rows["difference"].notna().sum()),
@@ -84,10 +85,6 @@ def _estimates(
 def _rows(result: SweepResult, quantity: str, strategy: str) -> pd.DataFrame:
     of_all = result.of(quantity)
     return of_all[of_all["strategy"] == strategy]
-
-
-def _mean(row: Mapping[str, Any]) -> float:
-    return float(row["mean"])
 
 
 def _extreme(result: SweepResult, row: Mapping[str, Any]) -> Extreme:

@@ -64,11 +64,7 @@ def never_synchronises(setting: SyncSetting) -> bool:
 
 
 def saturates_at(setting: SyncSetting) -> float:
-    """Trainers beyond which examples per second stay flat: ``n* = B_ps k t_iter / (2 P m)``.
-
-    The published form, which leaves out that a worker makes no iterations during its exchange.
-    Infinite in the background and for what needs no servers.
-    """
+    """Trainers beyond which examples per second stay flat: ``n* = B_ps k t_iter / (2 P m)``."""
     if setting.algorithm is not Algorithm.FR_EASGD:
         return inf
     thread_h = iterations_between(setting) * setting.iteration.mean_h
@@ -80,10 +76,7 @@ def saturates_at(setting: SyncSetting) -> float:
 
 
 def iterations_between(setting: SyncSetting) -> int:
-    """k: iterations of a thread between two synchronisations at a fixed rate.
-
-    Where a time is given: the first whole number of mean iterations that is not shorter.
-    """
+    """k: iterations of a thread between two synchronisations at a fixed rate."""
     if setting.every_iterations is not None:
         return setting.every_iterations
     if setting.every_h is None:
@@ -110,11 +103,7 @@ def _samples_per_h(setting: SyncSetting) -> float:
 
 
 def _gap(setting: SyncSetting) -> float:
-    """``t_sync m / t_iter`` in the background.
-
-    In the foreground of EASGD each of the m threads exchanges every k of its iterations, so that
-    a trainer does once every k of its own; where all stop together, every k m.
-    """
+    """``t_sync m / t_iter`` in the background."""
     if never_synchronises(setting):
         return inf
     if setting.algorithm.in_background:

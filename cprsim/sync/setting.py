@@ -95,10 +95,7 @@ class Stragglers:
 
 @dataclass(frozen=True, slots=True)
 class SyncSetting:
-    """How the trainers of a job stay in step, as plain numbers.
-
-    Raises ParameterError where the algorithm lacks what it needs.
-    """
+    """How the trainers of a job stay in step, as plain numbers."""
 
     algorithm: Algorithm
     n_trainers: int

@@ -12,7 +12,7 @@ Rows are those of this process's tables; several processes need a folder each.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -148,7 +148,9 @@ class PriorityCheckpoint:
     def _vectors_of(self, rows: Ints, parcel: Parcel) -> Parcel:
         """What a parcel holds of each table's vectors, which come first of its parts."""
         tables = list(self.followed.tables.values())
-        n_parts = [len(tables[number].parts) for number, *_ in self._by_table(rows)]
+        n_parts = [
+            len(tables[number].parts) for number, *_ in split_by_table(self.followed.layout, rows)
+        ]
         return tuple(parcel[i] for i in np.cumsum([0, *n_parts])[:-1])
 
     def save_all(self) -> int:
@@ -188,7 +190,7 @@ class PriorityCheckpoint:
         """What a save holds, put into arrays of a base."""
         rows = np.asarray(saved["rows"])
         parts = [saved[f"parcel/{i}"] for i in range(len(saved)) if f"parcel/{i}" in saved]
-        for number, _, ours in self._by_table(rows):
+        for number, _, ours in split_by_table(self.followed.layout, rows):
             i = 0
             while f"{number}/{i}" in arrays:
                 arrays[f"{number}/{i}"][ours] = parts.pop(0)
@@ -241,7 +243,9 @@ class PriorityCheckpoint:
         every = len(lost) == self.shards.n_servers
         layout = self.followed.layout
         parts = [(t, layout.of(t)) for t in range(layout.n_tables)]
-        for number, rows in parts if every else self._segments(lost):
+        if not every:
+            parts = [(one.table, one.rows) for one in self.shards.of_servers(lost)]
+        for number, rows in parts:
             first = layout.of(number).start
             stored = [base[f"{number}/{i}"] for i in range(len(tables[number].parts))]
             step = rows.step or 1
@@ -252,22 +256,16 @@ class PriorityCheckpoint:
             n_rows += len(range(rows.start, rows.stop, step))
         return n_rows
 
-    def _segments(self, lost: list[int]) -> list[tuple[int, slice]]:
-        return [(segment.table, segment.rows) for segment in self.shards.of_servers(lost)]
-
     def _restore_rows(self, saved: dict[str, Array], wanted: Bools) -> int:
         rows = np.asarray(saved["rows"])
         parts = [saved[f"parcel/{i}"] for i in range(len(saved)) if f"parcel/{i}" in saved]
         tables = list(self.followed.tables.values())
-        for number, at, ours in self._by_table(rows):
+        for number, at, ours in split_by_table(self.followed.layout, rows):
             n_parts = len(tables[number].parts)
             of_table, parts = parts[:n_parts], parts[n_parts:]
             some = np.flatnonzero(wanted[rows[at]])
             tables[number].set_rows(ours[some], [np.asarray(part[some]) for part in of_table])
         return int(wanted[rows].sum())
-
-    def _by_table(self, rows: Ints) -> Iterator[tuple[int, Ints, Ints]]:
-        return split_by_table(self.followed.layout, rows)
 
     # ------------------------------------------------------------------ files
 

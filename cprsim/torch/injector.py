@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from cprsim.errors import CurveError, ParameterError, Place
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shards import ShardBy, Shards
-from cprsim.measuring.elsewhere import PLANNED, RESULTS, PlannedRun, planned_run
+from cprsim.measuring.elsewhere import PLANNED, RESULTS, planned_run
 from cprsim.torch.following import Followed
 
 
@@ -49,7 +49,7 @@ class FailureInjector:
         self._followed = Followed(module, optimizers, self.run.seed)
         shards = Shards(self._followed.layout, self.run.n_shards, ShardBy(shard_by))
         self._saver = Saver(self._followed, shards, self.run.trial.saving.sub_saves)
-        self._due = _events(self.run)
+        self._due = list(self.run.trial.events())
         self.struck: list[float] = []  # shares of the run at which shards went back
 
     def step(self, n: int) -> None:
@@ -66,11 +66,11 @@ class FailureInjector:
             raise ParameterError(f"{self.seen} samples trained of a run of {self.n_samples}")
         nearest = (self.seen + n / 2) / self.n_samples  # an event happens between two batches
         while self._due and (self._due[0][0] < nearest or self.seen == self.n_samples):
-            _, kind, what = self._due.pop(0)
-            if kind == "save":
-                self._saver.save(ends_interval=what)
+            _, event = self._due.pop(0)
+            if isinstance(event, bool):
+                self._saver.save(ends_interval=event)
             else:
-                self._saver.lose(what)
+                self._saver.lose(event)
                 self.struck.append(self.seen / self.n_samples)
 
     def finish(
@@ -100,16 +100,6 @@ class FailureInjector:
         for name, (own, twin) in others.items():
             results |= {name: own, f"twin_{name}": twin}
         append(Path(path), {name: self.row.get(name, "") for name in PLANNED} | results)
-
-
-def _events(run: PlannedRun) -> list[tuple[float, str, Any]]:
-    """Saves and failures in order; a save that is due with a failure comes first."""
-    trial = run.trial
-    saves = [
-        (at, "save", ends) for at, ends in trial.saving.due(0.0, trial.failures[-1].at_fraction)
-    ]
-    losses = [(one.at_fraction, "lose", one.servers) for one in trial.failures]
-    return sorted([*saves, *losses], key=lambda one: (one[0], one[1] != "save"))
 
 
 def _require_columns(file: TextIO, columns: Sequence[str], path: Path) -> None:

@@ -62,11 +62,7 @@ def generate(tables: TableLayout, n_samples: int, seed: int) -> GeneratedClicks:
 
 
 def zipf_rows(tables: TableLayout, uniform: Array) -> Int32:
-    """Fused rows (n, n_tables) from uniforms: P(row i of a table) falls as (i + 1)^-exponent.
-
-    The inverse of the continuous power law on [1, rows + 1), cut to whole ids: exact enough, and
-    needs no table of probabilities.
-    """
+    """Fused rows (n, n_tables) from uniforms: P(row i of a table) falls as (i + 1)^-exponent."""
     power = 1 - ZIPF_EXPONENT
     n_rows = np.array(tables.rows)
     within = ((((n_rows + 1.0) ** power - 1) * uniform + 1) ** (1 / power)).astype(np.int64) - 1

@@ -38,11 +38,7 @@ class RawClicks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clicks:
-    """Samples ready for the model, in the order of training.
-
-    Raises ParameterError where shapes differ or a row lies outside its table: the compiled loops
-    trust what stands here.
-    """
+    """Samples ready for the model, in the order of training."""
 
     tables: TableLayout
     label: Float32  # (n,) 0 or 1

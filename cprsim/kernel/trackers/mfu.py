@@ -69,11 +69,7 @@ class MostFrequentlyUsed:
 
 @compiled
 def count_accesses(counts: Array, rows: Array, tables: Array, shift: Array) -> None:
-    """Count each occurrence of a row, of rows (n, n_tables), in the columns `tables`.
-
-    Table by table, so that what is counted lies close; an unsigned index needs no check of its
-    sign.
-    """
+    """Count each occurrence of a row, of rows (n, n_tables), in the columns `tables`."""
     for column in range(tables.shape[0]):
         table, by = tables[column], shift[column]
         for i in range(rows.shape[0]):

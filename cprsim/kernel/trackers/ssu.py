@@ -100,10 +100,7 @@ class SubSampledUsed:
 
 
 def segment_of(tracked: Tracked) -> Ints:
-    """(n large tables, step) number of the segment that holds row i of a table, at i mod step.
-
-    All segments of an assignment have the same step: the servers that share a table.
-    """
+    """(n large tables, step) number of the segment that holds row i of a table, at i mod step."""
     step = tracked.segments[0].rows.step
     numbers = np.full((len(tracked.tables), step), -1)
     for number, segment in enumerate(tracked.segments):

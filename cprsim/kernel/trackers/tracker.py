@@ -84,10 +84,7 @@ class Tracker(Protocol):
 
 
 def most_urgent(scores: Array, k: int) -> Ints:
-    """Positions of the k largest scores above 0, ascending; of equals the lower position wins.
-
-    A score of 0 says that a row did not change since it was saved: to write it would be a waste.
-    """
+    """Positions of the k largest scores above 0, ascending; of equals the lower position wins."""
     if np.count_nonzero(scores) <= k:
         return np.flatnonzero(scores)
     threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
