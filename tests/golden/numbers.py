@@ -50,9 +50,8 @@ SLOW = {
     "select, PLS": "select quickstart --target-pls 0.05 --replications 200",
     "select, systems": "select llm --target-pls 0.1 --replications 100 --set recovery=[gemini]",
     "compare-systems": "compare-systems llm --only gemini --only full --only hsdp --fixed "
-    "--replications 60 --workers 1",
-    "compare-systems, best": "compare-systems moe --only gemini --only full --replications 100 "
-    "--workers 1",
+    "--replications 60",
+    "compare-systems, best": "compare-systems moe --only gemini --only full --replications 100",
     "fleet": f"fleet planning {FLEET}",
     "fleet, options": f"fleet planning --over spares=0,2 {FLEET}",
 }

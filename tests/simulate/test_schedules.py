@@ -131,11 +131,11 @@ def test_any_schedule(
 
 def test_a_second_server_fails_while_the_first_recovers() -> None:
     job = setting(10.0, n_emb_ps=3, save_h=0.25, load_h=0.5, detect_h=0.25, reschedule_h=0.5)
-    ran = check(job, PARTIAL, 4.0, failures((3.0, [0]), (3.75, [1]), (9.0, [1])), inf)
+    ran = check(job, PARTIAL, 4.0, failures((3.0, [0]), (3.765625, [1]), (9.0, [1])), inf)
     assert ran.engines == {FAST}
     assert ran.costs.hours_of("detect").tolist() == [0.25 * 3]
     assert ran.losses.slot.tolist() == [0, 1, 1]
-    assert ran.losses.since_save_h.tolist() == [3.0, 3.0, 2.75]
+    assert ran.losses.since_save_h.tolist() == [3.0, 3.0, 2.734375]
 
 
 def test_a_failure_on_the_edge_of_a_commit_is_left_to_simpy() -> None:
