@@ -26,7 +26,7 @@ from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.design import Design
 from cprsim.measuring.fit import fit, predicted
 from cprsim.measuring.observed import observed
-from cprsim.measuring.runs import SeedRuns, Where, read_seed, run_seed
+from cprsim.measuring.runs import SeedRuns, read_seed, run_seed
 from cprsim.scenario import load_scenario
 from cprsim.staleness import ALWAYS, Metric, jackknife_error, pooled
 from cprsim.streams import stream
@@ -73,9 +73,7 @@ def run(name: str, folder: Path, part: str) -> None:
     first, n = (FIRST_FRESH, N_FRESH) if part == "fresh" else (1, N_CURVE)
     for seed in range(first, first + n):
         trials = cells(seed) if part == "fresh" else Design(STRATEGIES).trials(seed, N_SERVERS)
-        task = SeedRuns(
-            loaded, seed, tuple(trials), folder, count_bytes=False, where=Where(Path.cwd())
-        )
+        task = SeedRuns(loaded, seed, tuple(trials), folder, count_bytes=False, here=Path.cwd())
         if n_run := run_seed(task):
             print(f"{name}, seed {seed}: {n_run} runs", flush=True)
 

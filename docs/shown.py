@@ -36,14 +36,17 @@ def shown(command: str, until: str = "\0", folder: Path | None = None) -> str:
 
 
 def shown_with_figure(
-    command: str, until: str, keep: str, alternative: str, folder: Path = Path()
+    command: str, until: str, keep: str, alternative: str, folder: Path = Path(), figure: str = ""
 ) -> str:
-    """The same (nothing of it where `until` is empty) and the first figure, in ``docs/figures``.
+    """The same (nothing of it where `until` is empty) and a figure, kept in ``docs/figures``.
+
+    It is the first whose path ends in `figure`.
 
     The digest in the comment makes a check of the document fail where the figure has changed.
     """
     printed = _printed(command, folder)
-    drawn = next(line.split()[1] for line in printed.splitlines() if line.startswith("figure "))
+    figures = [line.split()[1] for line in printed.splitlines() if line.startswith("figure ")]
+    drawn = next(path for path in figures if path.endswith(figure))
     png = (folder / drawn).read_bytes()
     (FIGURES / keep).write_bytes(png)
     digest = hashlib.sha256(png).hexdigest()[:12]
