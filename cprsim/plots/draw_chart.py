@@ -194,8 +194,9 @@ def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
         _ticks_at_values(axes, panel)
     if panel.y_log:
         axes.set_yscale("log")
-        low, high = axes.get_ylim()
-        axes.set_ylim(low, high * (high / low) ** LOG_HEADROOM)
+        if panel.y_range is None:
+            low, high = axes.get_ylim()
+            axes.set_ylim(low, high * (high / low) ** LOG_HEADROOM)
         axes.yaxis.set_major_formatter("{x:g}")
         if axes.get_ylim()[1] < FEW_DECADES * axes.get_ylim()[0]:
             axes.yaxis.set_minor_formatter("{x:g}")
