@@ -42,7 +42,7 @@ layers: $(VENV)/.has-test
 docs: $(VENV)/.has-test  ## Bring the outputs and figures shown in the documentation up to date
 	@$(BIN)/cog -I docs -r $(COGGED)
 docs-check: $(VENV)/.has-test
-	@printf '%s\n' $(COGGED) | xargs -n 1 -P $(CORES) $(BIN)/cog -I docs --check --check-fail-msg="run: make docs"
+	@printf '%s\n' $(COGGED) | xargs -n 1 -P $(CORES) $(BIN)/cog -I docs --check --diff --check-fail-msg="run: make docs"
 # Strict: a warning, a lost link or anchor, or a page that is in no menu ends it.
 site: $(VENV)/.has-check  ## Build the documentation as a site, in build/site, which opens without a server
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
