@@ -358,6 +358,7 @@ def shown(folder: Path, text: str, *options: object) -> str:
 EACH_4_H = WORKERS.replace("RECOVERY", "{strategy: full, interval: 4 h}").replace("AT", "25 h")
 
 
+@pytest.mark.long
 def test_how_the_job_runs_now_keeps_its_interval_and_is_compared_with(tmp_path, program) -> None:
     only = ("--only", "full", "--only", "gemini")
     text = EACH_4_H + "prices: {node_hour: 20, currency: USD}\n"
@@ -388,6 +389,7 @@ def test_an_entry_that_is_called_today_is_how_the_job_runs_now(program) -> None:
     assert of(found, "full")["interval"] == "found"
 
 
+@pytest.mark.long
 def test_what_is_missing_is_named_and_what_runs_today(tmp_path, program) -> None:
     names = [word for name in ("full", "gemini", "torchft", "oobleck") for word in ("--only", name)]
     text = EACH_4_H.replace("4 h}", "4 h}, {strategy: oobleck, options: {grows: at once}}")
@@ -441,6 +443,7 @@ def test_systems_that_are_alike_are_one_row_and_all_are_shown_where_asked(tmp_pa
     assert "`--all`" not in everything
 
 
+@pytest.mark.long
 def test_the_bar_knows_how_many_systems_there_are(tmp_path) -> None:
     text = WORKERS.replace("AT", "25 h").replace("RECOVERY", "full")
     experiment = maker(tmp_path, text)
