@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from logging import ERROR, WARNING, getLogger
 from typing import Annotated, Any
 
 import typer
@@ -138,6 +139,7 @@ def cprsim_command(
     error that cprsim did not foresee, 130 interrupted, 141 nobody reads any more.
     """
     pulse.quiet, pulse.verbose = quiet, verbose
+    getLogger("cprsim").setLevel(ERROR if quiet else WARNING)
     pulse.doing("loading")
 
 
