@@ -212,9 +212,7 @@ def _system(
     )  # fmt: skip
 
 
-SHORT_H = 2.0 / 3600.0
-
-
+OOBLECK_RECONFIGURE_H = 2.0 / 3600.0  # by its public artifact, executed
 OOBLECK = {
     "grows": Option("next loss", "growth", f"{GROWS}so the executed artifact does"),
     "every": Option(
@@ -366,7 +364,10 @@ SYSTEMS = (
     System(
         "oobleck", "lost nodes are left out: a reconfiguration, the step in hand, and speed",
         "Jang et al. 2023 (SOSP): mechanism recalled; 2 s and throughput of the executed artifact",
-        options("throughput unit_nodes pipelines reconfigure", OOBLECK, reconfigure=SHORT_H),
+        options(
+            "throughput unit_nodes pipelines reconfigure", OOBLECK,
+            reconfigure=OOBLECK_RECONFIGURE_H,
+        ),
         oobleck, interval="every", family=Family.ELASTIC, cited="SOSP'23", mark=Provenance.RECALLED,
     ),
     System(
