@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from cprsim.errors import ParameterError
-from cprsim.experiments.assemble import Experiment, with_own_costs
-from cprsim.experiments.listed import ListedSystem
-from cprsim.records import RecoveryPolicy
-from cprsim.recovery import NEVER
+from cprsim.experiments.assemble import Experiment, policy_of
+from cprsim.recovery.paper import NEVER
+from cprsim.recovery.policy import Policy
 from cprsim.scenario import dump_entry
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.selector.deciding import WAYS, Decided, bench_of, decide, fit_tails
 from cprsim.selector.limit import NO_LIMIT
-from cprsim.selector.pricing import FULL, Bench, Priced, Way
+from cprsim.selector.pricing import FULL, Bench, Priced, Way, option_of
 from cprsim.selector.search import best_full
 from cprsim.selector.words import entry as entry_text
-from cprsim.selector.words import typed
+from cprsim.selector.words import system_entry, typed
 from cprsim.systems_compared.lineup import Entrant, Lineup
 
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
@@ -37,7 +37,7 @@ class Found:
 
     name: str
     strategy: str
-    policy: RecoveryPolicy
+    policy: Policy
     how: str
     text: str
 
@@ -100,7 +100,7 @@ def _one(
     if one.name not in decided.best:
         return NOT_KNOWN
     priced = decided.best[one.name]
-    return NONE_KEEPS if priced is None else _searched(one, priced, bench.ways[one.name])
+    return NONE_KEEPS if priced is None else _searched(one, priced, bench)
 
 
 def _as_it_is(one: Entrant) -> Found:
@@ -111,20 +111,21 @@ def _as_it_is(one: Entrant) -> Found:
     )
 
 
-def _searched(one: Entrant, priced: Priced, way: Way) -> Found:
-    if not isinstance(way, ListedSystem):
+def _searched(one: Entrant, priced: Priced, bench: Bench) -> Found:
+    way, useful_h = bench.ways[one.name], bench.experiment.useful_h
+    if not isinstance(way, RecoverySection):
         policy = replace(priced.policy, name=one.name)
         return Found(one.name, one.entry.strategy, policy, FOUND, _named(one, policy))
-    if way.option is None:
+    if option_of(way) is None:
         return _as_it_is(one)
-    interval = typed(min(priced.policy.save_interval_h, way.scenario.job.useful_h))
-    return Found(one.name, one.entry.strategy, priced.policy, FOUND, way.text(interval))
+    text = system_entry(way, priced.policy, useful_h)
+    return Found(one.name, one.entry.strategy, priced.policy, FOUND, text)
 
 
 def _full(one: Entrant, experiment: Experiment, bench: Bench, decided: Decided) -> Found:
     """Full recovery at its best, at the costs of its entry."""
     full = decided.full if one.entry.costs is None else best_full(_at_own_costs(one, bench))
-    policy = with_own_costs(replace(full.policy, name=one.name), one.entry, experiment)
+    policy = policy_of(one.entry, experiment, interval_h=full.policy.interval_h)
     return Found(one.name, one.entry.strategy, policy, FOUND, _named(one, policy))
 
 
@@ -138,11 +139,11 @@ def _at_own_costs(one: Entrant, bench: Bench) -> Bench:
     return Bench(there, {FULL: None}, bench.losing, bench.on_priced)
 
 
-def _named(one: Entrant, policy: RecoveryPolicy) -> str:
+def _named(one: Entrant, policy: Policy) -> str:
     """The entry of a strategy at the interval of a policy, with its name and its costs."""
     if one.name == one.entry.strategy and one.entry.costs is None:
         return entry_text(one.entry.strategy, policy)
-    interval = NEVER if policy.save_interval_h == inf else typed(policy.save_interval_h)
+    interval = NEVER if policy.interval_h == inf else typed(policy.interval_h)
     said = one.entry.model_copy(update={"interval": None, "target_pls": None, "options": None})
     return dump_entry(said, {})[:-1] + f", interval: {interval}" + "}"
 

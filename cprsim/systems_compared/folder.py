@@ -13,13 +13,11 @@ from typing import Annotated, Any
 
 from cprsim.codec import FieldMark, Key
 from cprsim.records import Cluster
-from cprsim.recovery import STRATEGIES
-from cprsim.recovery.classic import as_system
 from cprsim.recovery.policy import Groups, Outside, Policy, Ring
-from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import read_record
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity
+from cprsim.scenario.recovery import known as known_system
 from cprsim.scenario.schema import Scenario
 from cprsim.systems_compared.after import Fate, content_every_h, fates, strikes_of
 from cprsim.systems_compared.best import Found
@@ -113,29 +111,19 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
 
 def _beside(one: Found, lineup: Lineup, state_bytes: float | None) -> Beside:
     """What is known of one system besides its run."""
-    experiment, policy = lineup.experiment, policy_of(one, lineup)
+    experiment, policy, known = lineup.experiment, one.policy, known_system(one.strategy)
     strikes = list(strikes_of(experiment.cluster, experiment.scopes, lineup.rack))
-    system = SYSTEMS.get(one.strategy)
-    known = system or STRATEGIES[one.strategy]
     return Beside(
         strategy=one.strategy,
         how=one.how,
         text=one.text,
         stale=one.policy.leaves_stale,
-        not_counted="" if system is None else system.not_counted,
+        not_counted=known.not_counted,
         fates=fates(policy, experiment.cluster, strikes, experiment.useful_h),
         traffic=traffic_of(policy, experiment.cluster, state_bytes, experiment.useful_h),
         unknown=lineup.unknown(one.name),
         runs_as=known.runs_as,
     )
-
-
-def policy_of(one: Found, lineup: Lineup) -> Policy:
-    """What a system does, as one record; the paper's strategies too."""
-    if one.policy.system is not None:
-        system: Policy = one.policy.system
-        return system
-    return as_system(one.policy, lineup.experiment.costs, lineup.experiment.cluster)
 
 
 def load_comparison(folder: Path | str) -> Comparison:

@@ -6,16 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cprsim.errors import ParameterError
-from cprsim.experiments.assemble import Experiment, Planner, policies_of
-from cprsim.experiments.listed import ListedSystem
-from cprsim.records import RecoveryPolicy
-from cprsim.recovery import NEVER, STRATEGIES
-from cprsim.recovery.strategy import Strategy
-from cprsim.recovery.system import System
+from cprsim.experiments.assemble import Experiment, facts_of, policies_of, policy_of
+from cprsim.recovery.paper import NEVER, STRATEGIES
+from cprsim.recovery.policy import Policy
+from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.failures import EMB_PS
-from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
+from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection, known
 from cprsim.selector.deciding import WAYS
 from cprsim.selector.limit import Limit
 from cprsim.staleness import StalenessCurve
@@ -35,7 +33,7 @@ class Entrant:
     """
 
     entry: RecoverySection
-    policy: RecoveryPolicy | None
+    policy: Policy | None
     is_listed: bool  # by the scenario
     keeps: bool = False  # its interval: it is how the job runs now
 
@@ -89,12 +87,12 @@ def lineup_of(
     today: bool = True,
 ) -> Lineup:
     """Who can run a job."""
-    planner = Planner(loaded.scenario, experiment)
+    facts = facts_of(experiment)
     listed = zip(loaded.scenario.recovery, policies_of(loaded, experiment), strict=True)
     entrants = [Entrant(entry, policy, is_listed=True) for entry, policy in listed]
     now = first = next((one for one in entrants if one.name == TODAY), entrants[0]).name
     if today and not fixed:
-        entrants, now = _with_today(entrants, first, planner), TODAY
+        entrants, now = _with_today(entrants, first, experiment, facts), TODAY
     names = {entrant.name for entrant in entrants}
     left_out: dict[str, str] = {}
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
@@ -108,17 +106,19 @@ def lineup_of(
         else:
             try:
                 entry = _entry(name)
-                entrants.append(Entrant(entry, planner.policy(entry), is_listed=False))
+                policy = policy_of(entry, experiment, facts)
+                entrants.append(Entrant(entry, policy, is_listed=False))
             except ParameterError as error:
                 left_out[name] = str(error)
     if only:
         left_out = _named(only, {one.name for one in entrants}, left_out)
         entrants = [one for one in entrants if (first if one.keeps else one.name) in only]
     if available:
-        papers = [one.name for one in entrants if one.name != now and not _known(one).runs_as]
+        runs = {one.name for one in entrants if known(one.entry.strategy).runs_as}
+        papers = [one.name for one in entrants if one.name not in (now, *runs)]
         left_out |= dict.fromkeys(papers, PAPER)
         entrants = [one for one in entrants if one.name not in papers]
-    systems = tuple(ListedSystem(loaded.scenario, one.entry) for one in entrants if one.is_system)
+    systems = tuple(one.entry for one in entrants if one.is_system)
     experiment = replace(experiment, systems=systems)
     return Lineup(
         experiment, tuple(_in_order(entrants)), left_out, limit, curve, fixed,
@@ -126,7 +126,9 @@ def lineup_of(
     )  # fmt: skip
 
 
-def _with_today(entrants: Sequence[Entrant], now: str, planner: Planner) -> list[Entrant]:
+def _with_today(
+    entrants: Sequence[Entrant], now: str, experiment: Experiment, facts: JobFacts
+) -> list[Entrant]:
     """The entries, and before them how the job runs now, as it is.
 
     An entry that is called so is one of its strategy at the best interval besides.
@@ -136,13 +138,8 @@ def _with_today(entrants: Sequence[Entrant], now: str, planner: Planner) -> list
     kept = its.model_copy(update={"name": TODAY})
     others = [one for one in entrants if one.name != TODAY]
     if now == TODAY and all(one.name != its.strategy for one in others):
-        others.insert(0, Entrant(strategy, planner.policy(strategy), is_listed=True))
-    return [Entrant(kept, planner.policy(kept), is_listed=True, keeps=True), *others]
-
-
-def _known(one: Entrant) -> System | Strategy:
-    """What is known of its strategy or system."""
-    return SYSTEMS.get(one.entry.strategy) or STRATEGIES[one.entry.strategy]
+        others.insert(0, Entrant(strategy, policy_of(strategy, experiment, facts), is_listed=True))
+    return [Entrant(kept, policy_of(kept, experiment, facts), is_listed=True, keeps=True), *others]
 
 
 def _named(only: Sequence[str], there: set[str], left_out: Mapping[str, str]) -> dict[str, str]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from cprsim.estimate import Estimate
 from cprsim.prices import ACCURACY
-from cprsim.records import Floats, RecoveryPolicy
+from cprsim.records import Floats
+from cprsim.recovery.policy import Policy
 from cprsim.results.metrics import FINISHED
 from cprsim.results.money import Bills
 from cprsim.systems_compared.best import FOUND
@@ -39,7 +40,7 @@ class Standing:
         `auc_loss`; `within the limit`: what is limited is not AUC
     """
 
-    policy: RecoveryPolicy
+    policy: Policy
     beside: Beside
     summary: Mapping[str, Estimate]  # by quantity
     more: Estimate | None
