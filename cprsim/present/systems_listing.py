@@ -191,7 +191,7 @@ def _of_system(system: System, asked: ListedJob) -> ListedPolicy:
         cited=system.cited,
         mark="" if system.mark is None else system.mark.value,
         runs_as=system.runs_as,
-        assumptions=system.assumptions,
+        assumptions=system.assumed,
         not_modelled=system.not_modelled,
         not_counted=system.not_counted,
         options=tuple(_options(system)),

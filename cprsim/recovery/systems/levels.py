@@ -5,19 +5,10 @@ stalls the job for, lambda the rate of the failures for which it is the nearest 
 SCR has local copies, copies with a partner, and the file system; FTI a Reed-Solomon code between
 the last two; VeloC stalls for the local copy alone, and copies it on behind the job. A failure
 takes all back to the newest content that survives (mechanisms recalled, intervals derived here).
-
-Assumptions: a partner's copy is a node's state over its own link, and so is its share of a code;
-encoding takes no time beside that unless `encoding` says so. Failures of several nodes at once are
-those of racks and of all; besides, a node may be struck while its partner is down. Racks are no
-larger than the nodes between two members of a group of the code.
-
-Not modelled: a partner that is not the next node; several files per node that share a disk;
-verification of what is read back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,68 +16,103 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.options import Option
+from cprsim.recovery.pieces import RECALLED, row
 from cprsim.recovery.policy import (
     OWN,
     Capture,
     Groups,
     Medium,
+    Placement,
     Policy,
     Reverts,
     Ring,
     Rule,
-    Stage,
-    StageKind,
     Tier,
     WhenBusy,
 )
-from cprsim.recovery.system import Family, JobFacts, Provenance, System, options
+from cprsim.recovery.system import Family, JobFacts
 
 LOCAL, PARTNER, CODE = "local", "partner", "code"
 
 
-ON_LEVELS = {
-    "every": Option(
-        None,
-        "times",
-        "progress between saves of each level, the fastest first; default: each level's own Young "
-        "interval",
-    ),
-}
-
-
 @dataclass(frozen=True, slots=True)
-class Saved:
+class Level:
     """A level as this job has it."""
 
     tier: Tier
     stall_h: float
-    behind_h: float
-    failures_per_h: float  # for which it is the nearest that survives
+    behind_h: float = 0.0
 
 
-def stalling(facts: JobFacts, o: Any, name: str) -> Policy:
-    """Every level stalls the job."""
-    levels = with_levels(facts, o, name)
-    every_h = intervals_h(facts, o, name, levels)
-    captures = tuple(
+def levels(
+    job: JobFacts, o: Any, name: str, *, coded: bool = False, copied_on: bool = False
+) -> Policy:
+    """Every level stalls the job, or the first alone, and is `copied_on` behind the job."""
+    found = _levels(job, o, name, coded)
+    captures = _following(job, o, name, found) if copied_on else _stalling(job, o, name, found)
+    written = {capture.tier for capture in captures}
+    tiers = tuple(one.tier for one in found if one.tier.name in written)
+    stages = pieces.restart(job, pieces.LOAD)
+    rule = Rule(Reverts.ALL, stages, sources=tuple(tier.name for tier in tiers))
+    return Policy(name, (rule,), tiers, tuple(captures))
+
+
+def _levels(job: JobFacts, o: Any, name: str, coded: bool) -> list[Level]:
+    """The levels that a job has, the fastest first."""
+    disk_h = job.needed("state_bytes", name) / o.disk
+    both_h = disk_h + job.to_peer(name).mean_h
+
+    def on_disks(tier: str, placement: Placement, load_h: float, stall_h: float) -> Level:
+        load = Constant(load_h)
+        return Level(Tier(tier, Medium.SSD, placement, job.role, load), stall_h)
+
+    found = [
+        on_disks(LOCAL, OWN, disk_h, disk_h),
+        on_disks(PARTNER, Ring(2), both_h, both_h),
+    ]
+    if coded:
+        size = pieces.in_groups(job, o.data + o.parity, name, "`data` and `parity` whose sum")
+        encoded_h = job.needed("state_bytes", name) / o.encoding if o.encoding else 0.0
+        read_h = disk_h + o.data * job.to_peer(name).mean_h + encoded_h
+        place = Groups(size, o.parity, strided=True)
+        found.append(on_disks(CODE, place, read_h, both_h + encoded_h))
+    remote = Level(pieces.remote_tier(job), job.save_stall.mean_h, job.background_h)
+    return [*found, remote]
+
+
+def _stalling(job: JobFacts, o: Any, name: str, found: list[Level]) -> list[Capture]:
+    """Saves of each level at the interval given, else its own; those that no failure needs: none.
+
+    An interval as long as the job stands for no saves.
+    """
+    rates = pieces.nearest_failures_per_h(job, [one.tier for one in found])
+    every_h = o.every or [
+        pieces.interval_of_level_h(job, rate, one.stall_h, one.behind_h, name, one.tier.name)
+        for one, rate in zip(found, rates, strict=True)
+    ]
+    if len(every_h) != len(found):
+        raise ParameterError(
+            f"`every` of {name} has {len(every_h)} intervals; give a positive one for each of its "
+            f"{len(found)} levels"
+        )
+    return [
         Capture(
             one.tier.name, each_h, stall=Constant(one.stall_h),
             background=Constant(one.behind_h) if one.behind_h else None,
         )
-        for one, each_h in zip(levels, every_h, strict=True)
-        if each_h < facts.useful_h or one.tier.name == pieces.REMOTE
-    )  # fmt: skip
-    return _policy(facts, name, levels, captures)
+        for one, each_h in zip(found, every_h, strict=True)
+        if each_h < job.useful_h or one.tier.name == pieces.REMOTE
+    ]  # fmt: skip
 
 
-def veloc(facts: JobFacts, o: Any, name: str) -> Policy:
-    """The local copy stalls the job; the others follow it behind the job."""
-    levels = with_levels(facts, o, name)
-    local, *others = levels
-    every_h = o.every[0] if o.every else pieces.interval_h(facts, None, local.stall_h, 0.0, name)
+def _following(job: JobFacts, o: Any, name: str, found: list[Level]) -> list[Capture]:
+    """Saves of the first level, which the others follow."""
+    local, *others = found
+    every_h = o.every[0] if o.every else pieces.interval_h(job, None, local.stall_h, 0.0, name)
     captures = [Capture(LOCAL, every_h, stall=Constant(local.stall_h))]
     for number, one in enumerate(others, 1):
-        copy_h = one.stall_h + one.behind_h - (0.0 if one.tier.name == "remote" else local.stall_h)
+        remote = one.tier.name == pieces.REMOTE
+        copy_h = one.stall_h + one.behind_h - (0.0 if remote else local.stall_h)
         wanted_h = o.every[number] if o.every and number < len(o.every) else 0.0
         captures.append(
             Capture(
@@ -95,94 +121,36 @@ def veloc(facts: JobFacts, o: Any, name: str) -> Policy:
                 when_busy=WhenBusy.SKIP,
             )
         )  # fmt: skip
-    return _policy(facts, name, levels, tuple(captures))
+    return captures
 
 
-def _policy(
-    facts: JobFacts, name: str, levels: tuple[Saved, ...], captures: tuple[Capture, ...]
-) -> Policy:
-    """All go back to the newest content of all levels that are saved."""
-    written = {capture.tier for capture in captures}
-    tiers = tuple(one.tier for one in levels if one.tier.name in written)
-    stages = pieces.restart(facts, Stage(StageKind.LOAD))
-    rule = Rule(Reverts.ALL, stages, sources=tuple(tier.name for tier in tiers))
-    return Policy(name, (rule,), tiers, captures)
-
-
-def with_levels(facts: JobFacts, o: Any, name: str) -> tuple[Saved, ...]:
-    """The levels that a job has, the fastest first."""
-    if o.disk is None:
-        raise ParameterError(f"{name} saves on the disks of nodes: give `disk`, a bandwidth")
-    disk_h = facts.needed("state_bytes", name) / o.disk
-    link_h = facts.to_peer(name).mean_h
-    local = Tier(LOCAL, Medium.SSD, OWN, facts.role, Constant(disk_h))
-    partner = Tier(PARTNER, Medium.SSD, Ring(2), facts.role, Constant(disk_h + link_h))
-    levels = [(local, disk_h, 0.0), (partner, disk_h + link_h, 0.0)]
-    if hasattr(o, "parity"):
-        levels.append((*_coded(facts, o, name, disk_h, link_h), 0.0))
-    levels.append((pieces.remote_tier(facts), facts.save_stall.mean_h, facts.background_h))
-    rates = pieces.nearest_failures_per_h(facts, [tier for tier, _, _ in levels])
-    return tuple(
-        Saved(tier, stalls_h, written_h, rate)
-        for (tier, stalls_h, written_h), rate in zip(levels, rates, strict=True)
-    )
-
-
-def _coded(facts: JobFacts, o: Any, name: str, disk_h: float, link_h: float) -> tuple[Tier, float]:
-    """The level of a code over groups of nodes, and what one of its saves takes [h]."""
-    size = o.data + o.parity
-    if o.data < 1 or o.parity < 1 or facts.n_nodes % size:
-        raise ParameterError(
-            f"{name}: {facts.n_nodes} nodes of `{facts.role}` make no groups of {o.data} + "
-            f"{o.parity}: give `data` and `parity`, 1 at least, whose sum divides them"
-        )
-    encoded_h = 0.0
-    if o.encoding is not None:
-        encoded_h = facts.needed("state_bytes", name) / o.encoding
-    load = Constant(disk_h + o.data * link_h + encoded_h)
-    tier = Tier(CODE, Medium.SSD, Groups(size, o.parity, strided=True), facts.role, load)
-    return tier, disk_h + link_h + encoded_h
-
-
-def intervals_h(facts: JobFacts, o: Any, name: str, levels: tuple[Saved, ...]) -> tuple[float, ...]:
-    """Progress between saves of each level: those given, else ``sqrt(2 s/lambda)`` [h].
-
-    A level that no failure needs is not saved, which an interval as long as the job says.
-    """
-    if o.every is not None:
-        if len(o.every) != len(levels) or not min(o.every) > 0.0:
-            raise ParameterError(
-                f"`every` of {name} has {len(o.every)} intervals; give a positive one for "
-                f"each of its {len(levels)} levels"
-            )
-        return tuple(o.every)
-    return tuple(
-        pieces.interval_of_level_h(
-            facts, one.failures_per_h, one.stall_h, one.behind_h, name, one.tier.name
-        )
-        for one in levels
-    )
-
-
-def _system(
-    name: str, cited: str, summary: str, plan: Callable[..., Policy], keys: str = "disk"
-) -> System:
-    return System(
-        name, summary, f"{cited}: mechanism recalled, intervals derived",
-        options(keys, ON_LEVELS), plan, family=Family.LEVELS, cited=cited,
-        mark=Provenance.RECALLED, needs=(("disk", "10 GB/s"),), runs_as=cited,
+def _row(name: str, keys: str, parameters: dict[str, bool], cited: str, summary: str) -> Any:
+    return row(
+        name, keys, levels, parameters, cited, RECALLED, summary,
+        source=f"{cited}: mechanism recalled, intervals derived", own={"every": EVERY},
+        family=Family.LEVELS, needs=(("disk", "10 GB/s"),), runs_as=cited,
+        assumed="a partner's copy is a node's state over its own link, and so is its share of a "
+        "code; encoding takes no time beside that unless `encoding` says so. Failures of several "
+        "nodes at once are those of racks and of all; besides, a node may be struck while its "
+        "partner is down. Racks are no larger than the nodes between two members of a group of the "
+        "code.",
+        not_modelled="a partner that is not the next node; several files per node that share a "
+        "disk; verification of what is read back.",
     )  # fmt: skip
 
 
+EVERY = Option(
+    None, "times", "progress between saves of each level, the fastest first; default: each level's "
+    "own Young interval", "positive",
+)  # fmt: skip
 SYSTEMS = (
-    _system(
-        "scr", "SCR", "saves on local disks, with a partner, and on the file system", stalling,
+    _row("scr", "disk", {}, "SCR", "saves on local disks, with a partner, and on the file system"),
+    _row(
+        "fti", "disk data parity encoding", {"coded": True}, "FTI",
+        "as SCR, with a Reed-Solomon code over groups of nodes",
     ),
-    _system(
-        "fti", "FTI", "as SCR, with a Reed-Solomon code over groups of nodes", stalling,
-        "disk data parity encoding",
-    ),
-    _system(
-        "veloc", "VeloC", "saves on local disks, copied on to partner and file system", veloc,
+    _row(
+        "veloc", "disk", {"copied_on": True}, "VeloC",
+        "saves on local disks, copied on to partner and file system",
     ),
 )  # fmt: skip
