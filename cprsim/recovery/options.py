@@ -224,7 +224,7 @@ def _require(name: str, key: str, one: Option, value: Any) -> None:
     bound = one.bound or OF_KIND.get(one.kind)
     if value is None:
         if one.needed:
-            raise ParameterError(f"{name} needs `{key}`: give a {one.kind}, {one.words}")
+            raise ParameterError(f"{name}: give `{key}`, a {one.kind} ({one.words})")
     elif isinstance(bound, tuple):
         if value not in bound:
             known = ", ".join(f"`{word}`" for word in bound)
