@@ -13,14 +13,17 @@ Kind = Literal[
     "time", "size", "bandwidth", "count", "share", "number", "table", "times", "growth",
     "word", "records",
 ]  # fmt: skip
-BOUNDS: dict[str, Callable[[float], bool]] = {  # of values; each completes "it must be ..."
-    "positive": lambda value: value > 0.0,
-    "0 or more": lambda value: value >= 0.0,
-    "2 or more": lambda value: value >= 2,
-    "between 0 and 1": lambda value: 0.0 <= value <= 1.0,
-    "above 0 and at most 1": lambda value: 0.0 < value <= 1.0,
-    "above 0 and below 1": lambda value: 0.0 < value < 1.0,
-    "between 1 and 32": lambda value: 1 <= value <= 32,
+UP_TO_ALL, IN_GROUPS = "between 2 and all nodes", "2 or more and a divisor of the nodes"
+BOUNDS: dict[str, Callable[[float, int], bool]] = {  # of values in a role of so many nodes
+    "positive": lambda value, n: value > 0.0,
+    "0 or more": lambda value, n: value >= 0.0,
+    "between 0 and 1": lambda value, n: 0.0 <= value <= 1.0,
+    "above 0 and at most 1": lambda value, n: 0.0 < value <= 1.0,
+    "above 0 and below 1": lambda value, n: 0.0 < value < 1.0,
+    "between 1 and 32": lambda value, n: 1 <= value <= 32,
+    UP_TO_ALL: lambda value, n: 2 <= value <= n,
+    IN_GROUPS: lambda value, n: value >= 2 and n % value == 0,
+    "a divisor of the nodes": lambda value, n: value >= 1 and n % value == 0,
 }
 OF_KIND = {"time": "0 or more", "times": "0 or more", "share": "between 0 and 1"}  # without a bound
 
@@ -83,7 +86,7 @@ OPTIONS = {
         "between 1 and 32",
     ),
     "fraction": Option(None, "share", "of the model, above the threshold", needed=True),
-    "copies": Option(2, "count", "nodes that hold each shard, its own included", "2 or more"),
+    "copies": Option(2, "count", "nodes that hold each shard, its own included", IN_GROUPS),
     "placement": Option(
         "group", "word", "`group`: all of a group hold its shards; `ring`: the next machines do",
         ("group", "ring"),
@@ -118,7 +121,7 @@ OPTIONS = {
         None, "count", "nodes of a replica group; default: by the job's `cluster.replicas`"
     ),
     "pipelines": Option(
-        None, "count", "data-parallel pipelines; default: the job's `cluster.replicas`", "2 or more"
+        None, "count", "data-parallel pipelines; default: the job's `cluster.replicas`", IN_GROUPS
     ),
     "shadow_nodes": Option(None, "count", "servers that shadow the job", needed=True),
     "tax": Option(
@@ -151,7 +154,7 @@ OPTIONS = {
         None, "table",
         "samples per time with all units, with one fewer, and so on; default: in proportion",
     ),
-    "unit_nodes": Option(1, "count", "nodes that are left out together", "positive"),
+    "unit_nodes": Option(1, "count", "nodes that are left out together", "a divisor of the nodes"),
     "grows": Option("at once", "growth", f"{GROWS}recalled"),
     "restart": Option(
         None, "time",
@@ -161,7 +164,7 @@ OPTIONS = {
         None, "times",
         "the same with one unit missing, with two and so on, instead of one `restart`",
     ),
-    "stacked": Option(3, "count", "shards that each group holds, r (assumed)", "2 or more"),
+    "stacked": Option(3, "count", "shards that each group holds, r (assumed)", UP_TO_ALL),
     "regroup": Option(0.0, "time", "until a lost group is masked; no figure known", unknown=True),
     "stall": Option(
         0.05, "time", "how long a failure stalls the job, detection included; 3 min are published"
@@ -211,16 +214,16 @@ def options(keys: str, own: Mapping[str, Any]) -> type[Any]:
     return make_dataclass("Options", made, frozen=True, slots=True)
 
 
-def checked(given: Any, name: str) -> SimpleNamespace:
+def checked(given: Any, name: str, n_nodes: int) -> SimpleNamespace:
     """The options that are given, and the defaults of all others; refuses what is out of bounds."""
     values = {key: one.default for key, one in OPTIONS.items()}
     for made in fields(given):
         value = values[made.name] = getattr(given, made.name)
-        _require(name, made.name, made.metadata["option"], value)
+        _require(name, made.name, made.metadata["option"], value, n_nodes)
     return SimpleNamespace(**values)
 
 
-def _require(name: str, key: str, one: Option, value: Any) -> None:
+def _require(name: str, key: str, one: Option, value: Any, n_nodes: int) -> None:
     bound = one.bound or OF_KIND.get(one.kind)
     if value is None:
         if one.needed:
@@ -231,5 +234,6 @@ def _require(name: str, key: str, one: Option, value: Any) -> None:
             raise ParameterError(f"`{key}` of {name} is `{value}`; it must be one of {known}")
     elif bound is not None:
         several = value if isinstance(value, tuple) else (value,)
-        if not all(BOUNDS[bound](each) for each in several):
-            raise ParameterError(f"`{key}` of {name} is {value}; it must be {bound}")
+        if not all(BOUNDS[bound](each, n_nodes) for each in several):
+            of_how_many = f", of which there are {n_nodes}" if "nodes" in bound else ""
+            raise ParameterError(f"`{key}` of {name} is {value}; it must be {bound}{of_how_many}")

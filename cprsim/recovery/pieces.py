@@ -69,7 +69,7 @@ def row(
 
 
 def _plan(mechanism: Mechanism, job: JobFacts, given: Any, name: str) -> Policy:
-    return mechanism(job, checked(given, name), name)
+    return mechanism(job, checked(given, name, job.n_nodes), name)
 
 
 # --------------------------------------------------------------------------- stages, tiers, rules
@@ -303,15 +303,6 @@ def in_groups(job: JobFacts, size: int, name: str, give: str) -> int:
     return size
 
 
-def at_most_all(job: JobFacts, n: int, name: str, key: str) -> int:
-    """A number of nodes; raises ParameterError where there are fewer."""
-    if n > job.n_nodes:
-        raise ParameterError(
-            f"`{key}` of {name} is {n}; it must be at most {job.n_nodes}, the nodes of `{job.role}`"
-        )
-    return n
-
-
 def require_layers(job: JobFacts, name: str) -> None:
     """Raise ParameterError for a role whose nodes can't compute for each other."""
     if job.is_emb_ps:
@@ -350,8 +341,7 @@ def n_replicas(job: JobFacts, group: int | None, name: str) -> int:
 
 def n_pipelines(job: JobFacts, given: int | None, name: str) -> int:
     """Pipelines with the whole state each, by default one for each replica of the job."""
-    n = replicas_of_job(job, name, "`pipelines`") if given is None else given
-    return in_groups(job, n, name, "a number of `pipelines` that")
+    return replicas_of_job(job, name, "`pipelines`") if given is None else given
 
 
 def elastic_of(job: JobFacts, o: Any, name: str, known: tuple[float, ...] = ()) -> Elastic:
@@ -359,11 +349,6 @@ def elastic_of(job: JobFacts, o: Any, name: str, known: tuple[float, ...] = ()) 
 
     By the table `throughput`, else as it is `known`, else in proportion to the units left.
     """
-    if job.n_nodes % o.unit_nodes:
-        raise ParameterError(
-            f"{name}: units of {o.unit_nodes} nodes do not divide the {job.n_nodes} nodes of "
-            f"`{job.role}`"
-        )
     n_units = job.n_nodes // o.unit_nodes
     most = min(n_units + 1, MOST_UNITS)
     speed = known or tuple(1.0 - d / n_units for d in range(most))

@@ -51,7 +51,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.legal import MOST_UNITS
-from cprsim.recovery.options import EVERY, GROWS, Option
+from cprsim.recovery.options import EVERY, GROWS, IN_GROUPS, Option
 from cprsim.recovery.pieces import DETECT, LOAD, PUBLISHED, RECALLED, load_in, meanwhile, row
 from cprsim.recovery.policy import (
     Elastic,
@@ -87,8 +87,7 @@ def on_neighbour(job: JobFacts, o: Any, name: str) -> Copies:
 def on_group(job: JobFacts, o: Any, name: str) -> Copies:
     """All nodes of a group hold the same experts."""
     pieces.require_layers(job, name)
-    n = pieces.in_groups(job, o.copies, name, "a number of `copies` that")
-    return Groups(n, n - 1), n - 1.0, ()
+    return Groups(o.copies, o.copies - 1), o.copies - 1.0, ()
 
 
 def on_pipelines(job: JobFacts, o: Any, name: str) -> Copies:
@@ -168,7 +167,7 @@ def spare(job: JobFacts, o: Any, name: str) -> Policy:
             f"{name} needs a replica on each node, which stands for a group: {job.replicas} "
             f"replicas lie on {n} nodes"
         )
-    r = pieces.at_most_all(job, o.stacked, name, "stacked")
+    r = o.stacked
     copies = job.to_peer(name, r)
     masked = (
         DETECT, pieces.regroup(o.regroup), *meanwhile(job),
@@ -223,10 +222,9 @@ def groups(job: JobFacts, o: Any, name: str, *, retries: bool = False) -> Policy
     stall = o.quorum if retries else o.stall
     copy = Constant(pieces.to_peer_h(job, o.copy, f"{name} without `copy`"))
     without = (pieces.regroup(stall), *meanwhile(job), replace(load_in(copy), blocks=False))
-    rule, more = Rule(Reverts.NOBODY, without, needs=(REPLICAS,)), {}
+    rule, step_h = Rule(Reverts.NOBODY, without, needs=(REPLICAS,)), 0.0
     if retries:
-        rule = pieces.retry(REPLICAS, (DETECT, *without))
-        more = {"step_h": pieces.step_in_hand_h(job, name)}
+        rule, step_h = pieces.retry(REPLICAS, (DETECT, *without)), pieces.step_in_hand_h(job, name)
     size = job.n_nodes // n_groups  # a group is out if any of its nodes is
     absent_h = size * (stall + job.reschedule.mean_h + copy.mean_h)
     all_lost = Groups(n_groups, n_groups - 1)
@@ -236,7 +234,7 @@ def groups(job: JobFacts, o: Any, name: str, *, retries: bool = False) -> Policy
     speeds = tuple(max(0.0, 1.0 - d * lost) for d in range(min(n_groups, MOST_UNITS)))
     live = pieces.live_tier(job, REPLICAS, n_groups, strided=True)
     elastic = Elastic(job.role, speeds, size)
-    return pieces.backed(name, job, rule, live, every_h, elastic=elastic, **more)
+    return pieces.backed(name, job, rule, live, every_h, elastic=elastic, step_h=step_h)
 
 
 LEAVING = "reconfigure throughput backstop grows"
@@ -268,7 +266,7 @@ SYSTEMS = (
         own={
             "reconfigure": RECONFIGURE_H,
             "copies": Option(
-                None, "count", "nodes that hold each expert", "2 or more", needed=True
+                None, "count", "nodes that hold each expert", IN_GROUPS, needed=True
             ),
         },
         needs=(("copies", 2),),

@@ -9,7 +9,7 @@ takes all back to the newest content that survives (mechanisms recalled, interva
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from cprsim.errors import ParameterError
@@ -30,54 +30,41 @@ from cprsim.recovery.policy import (
     Tier,
     WhenBusy,
 )
-from cprsim.recovery.system import Family, JobFacts
+from cprsim.recovery.system import Family, JobFacts, System
 
 LOCAL, PARTNER, CODE = "local", "partner", "code"
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
-    """A level as this job has it."""
-
-    tier: Tier
-    stall_h: float
-    behind_h: float = 0.0
+Level = tuple[Tier, float, float]  # what one of its saves stalls the job for, and takes behind it
 
 
 def levels(
     job: JobFacts, o: Any, name: str, *, coded: bool = False, copied_on: bool = False
 ) -> Policy:
     """Every level stalls the job, or the first alone, and is `copied_on` behind the job."""
-    found = _levels(job, o, name, coded)
-    captures = _following(job, o, name, found) if copied_on else _stalling(job, o, name, found)
-    written = {capture.tier for capture in captures}
-    tiers = tuple(one.tier for one in found if one.tier.name in written)
-    stages = pieces.restart(job, pieces.LOAD)
-    rule = Rule(Reverts.ALL, stages, sources=tuple(tier.name for tier in tiers))
-    return Policy(name, (rule,), tiers, tuple(captures))
-
-
-def _levels(job: JobFacts, o: Any, name: str, coded: bool) -> list[Level]:
-    """The levels that a job has, the fastest first."""
     disk_h = job.needed("state_bytes", name) / o.disk
     both_h = disk_h + job.to_peer(name).mean_h
-
-    def on_disks(tier: str, placement: Placement, load_h: float, stall_h: float) -> Level:
-        load = Constant(load_h)
-        return Level(Tier(tier, Medium.SSD, placement, job.role, load), stall_h)
-
-    found = [
-        on_disks(LOCAL, OWN, disk_h, disk_h),
-        on_disks(PARTNER, Ring(2), both_h, both_h),
+    found: list[Level] = [
+        (_on_disks(job, LOCAL, OWN, disk_h), disk_h, 0.0),
+        (_on_disks(job, PARTNER, Ring(2), both_h), both_h, 0.0),
     ]
     if coded:
         size = pieces.in_groups(job, o.data + o.parity, name, "`data` and `parity` whose sum")
         encoded_h = job.needed("state_bytes", name) / o.encoding if o.encoding else 0.0
         read_h = disk_h + o.data * job.to_peer(name).mean_h + encoded_h
         place = Groups(size, o.parity, strided=True)
-        found.append(on_disks(CODE, place, read_h, both_h + encoded_h))
-    remote = Level(pieces.remote_tier(job), job.save_stall.mean_h, job.background_h)
-    return [*found, remote]
+        found.append((_on_disks(job, CODE, place, read_h), both_h + encoded_h, 0.0))
+    found.append((pieces.remote_tier(job), job.save_stall.mean_h, job.background_h))
+    captures = (_following if copied_on else _stalling)(job, o, name, found)
+    written = {capture.tier for capture in captures}
+    tiers = tuple(tier for tier, *_ in found if tier.name in written)
+    stages = pieces.restart(job, pieces.LOAD)
+    rule = Rule(Reverts.ALL, stages, sources=tuple(tier.name for tier in tiers))
+    return Policy(name, (rule,), tiers, tuple(captures))
+
+
+def _on_disks(job: JobFacts, name: str, place: Placement, load_h: float) -> Tier:
+    return Tier(name, Medium.SSD, place, job.role, Constant(load_h))
 
 
 def _stalling(job: JobFacts, o: Any, name: str, found: list[Level]) -> list[Capture]:
@@ -85,10 +72,10 @@ def _stalling(job: JobFacts, o: Any, name: str, found: list[Level]) -> list[Capt
 
     An interval as long as the job stands for no saves.
     """
-    rates = pieces.nearest_failures_per_h(job, [one.tier for one in found])
+    rates = pieces.nearest_failures_per_h(job, [tier for tier, *_ in found])
     every_h = o.every or [
-        pieces.interval_of_level_h(job, rate, one.stall_h, one.behind_h, name, one.tier.name)
-        for one, rate in zip(found, rates, strict=True)
+        pieces.interval_of_level_h(job, rate, stall_h, behind_h, name, tier.name)
+        for (tier, stall_h, behind_h), rate in zip(found, rates, strict=True)
     ]
     if len(every_h) != len(found):
         raise ParameterError(
@@ -97,34 +84,32 @@ def _stalling(job: JobFacts, o: Any, name: str, found: list[Level]) -> list[Capt
         )
     return [
         Capture(
-            one.tier.name, each_h, stall=Constant(one.stall_h),
-            background=Constant(one.behind_h) if one.behind_h else None,
+            tier.name, each_h, stall=Constant(stall_h),
+            background=Constant(behind_h) if behind_h else None,
         )
-        for one, each_h in zip(found, every_h, strict=True)
-        if each_h < job.useful_h or one.tier.name == pieces.REMOTE
+        for (tier, stall_h, behind_h), each_h in zip(found, every_h, strict=True)
+        if each_h < job.useful_h or tier.name == pieces.REMOTE
     ]  # fmt: skip
 
 
 def _following(job: JobFacts, o: Any, name: str, found: list[Level]) -> list[Capture]:
-    """Saves of the first level, which the others follow."""
-    local, *others = found
-    every_h = o.every[0] if o.every else pieces.interval_h(job, None, local.stall_h, 0.0, name)
-    captures = [Capture(LOCAL, every_h, stall=Constant(local.stall_h))]
-    for number, one in enumerate(others, 1):
-        remote = one.tier.name == pieces.REMOTE
-        copy_h = one.stall_h + one.behind_h - (0.0 if remote else local.stall_h)
-        wanted_h = o.every[number] if o.every and number < len(o.every) else 0.0
+    """Saves of the first level, which the others follow as often as given, else as they can."""
+    (local, local_h, _), *others = found
+    every_h, *more_h = o.every or [pieces.interval_h(job, None, local_h, 0.0, name)]
+    captures = [Capture(local.name, every_h, stall=Constant(local_h))]
+    for (tier, stall_h, behind_h), wanted_h in zip_longest(others, more_h[: len(others)]):
+        copy_h = stall_h + behind_h - (0.0 if tier.name == pieces.REMOTE else local_h)
         captures.append(
             Capture(
-                one.tier.name, after=LOCAL, background=Constant(copy_h), in_flight=2,
-                every_nth=pieces.nth_that_fits(max(copy_h, wanted_h), every_h),
+                tier.name, after=LOCAL, background=Constant(copy_h), in_flight=2,
+                every_nth=pieces.nth_that_fits(max(copy_h, wanted_h or 0.0), every_h),
                 when_busy=WhenBusy.SKIP,
             )
         )  # fmt: skip
     return captures
 
 
-def _row(name: str, keys: str, parameters: dict[str, bool], cited: str, summary: str) -> Any:
+def _row(name: str, keys: str, parameters: dict[str, bool], cited: str, summary: str) -> System:
     return row(
         name, keys, levels, parameters, cited, RECALLED, summary,
         source=f"{cited}: mechanism recalled, intervals derived", own={"every": EVERY},

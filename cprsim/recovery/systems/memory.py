@@ -23,7 +23,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
 from cprsim.recovery import pieces
-from cprsim.recovery.options import Option
+from cprsim.recovery.options import IN_GROUPS, OPTIONS, UP_TO_ALL, Option
 from cprsim.recovery.pieces import PUBLISHED, RECALLED, SECONDARY, load_in, restart, row
 from cprsim.recovery.policy import (
     OWN,
@@ -60,7 +60,7 @@ def near(
     )
     stall_h = max(0.0, first_h - (job.needed("step_h", name) if hides else 0.0))
     behind_h = first_h - stall_h + then_h
-    placement, n_written, n_read, copies = _placed(job, o, name, place)
+    placement, n_written, n_read, copies = _placed(o, place)
     if n_written:
         behind_h += job.to_peer(name, n_written).mean_h
     if each_step and o.every is None:
@@ -102,18 +102,15 @@ def near(
     )  # fmt: skip
 
 
-def _placed(job: JobFacts, o: Any, name: str, place: str) -> tuple[Groups | Ring, int, int, float]:
+def _placed(o: Any, place: str) -> tuple[Groups | Ring, int, int, float]:
     """Where copies of a shard lie, to and from how many nodes they go, and what they take."""
     if place == "own":
         return OWN, 0, 0, 1.0
-    key = "group" if place == "parity" else "copies"
-    m = pieces.at_most_all(job, getattr(o, key), name, key)
-    if place == "ring":
-        return Ring(m), m - 1, 1, float(m)
-    pieces.in_groups(job, m, name, f"`{key}` that")
     if place == "parity":
-        return Groups(m, 1), 1, m - 1, 1.0 + 1.0 / (m - 1)
-    return Groups(m, m - 1, strided=place == "across"), m - 1, 1, float(m)
+        return Groups(o.group, 1), 1, o.group - 1, 1.0 + 1.0 / (o.group - 1)
+    m = o.copies
+    where = Ring(m) if place == "ring" else Groups(m, m - 1, strided=place == "across")
+    return where, m - 1, 1, float(m)
 
 
 def standbys_of(job: JobFacts, p_enough: float, at_least: int = 0) -> float:
@@ -145,7 +142,7 @@ def gemini(job: JobFacts, o: Any, name: str, *, part: bool = False) -> Policy:
         if o.unique is None:
             pieces.replicas_of_job(job, name, "`unique`")
         share = LEAST_UNIQUE if o.unique is None else o.unique
-    m = pieces.at_most_all(job, o.copies, name, "copies")
+    m = o.copies
     placement: Groups | Ring = Ring(m)
     if o.placement == "group":
         give = "`placement: ring`, or a number of `copies` that"
@@ -215,7 +212,7 @@ def _saved_remotely(job: JobFacts, name: str) -> Duration:
 
 
 GEMINI = {
-    "copies": Option(2, "count", "machines that hold each shard, its own included", "2 or more"),
+    "copies": Option(2, "count", "machines that hold each shard, its own included", UP_TO_ALL),
     "every": Option(
         None, "time", "progress between copies to peers; default: the fewest steps that one fits "
         "in", "positive",
@@ -264,12 +261,13 @@ SYSTEMS = (
         "transom", f"{SAVES} copies", near, {"place": "ring"}, "TRANSOM", RECALLED,
         "saves cached in host memory, each on its node and the next one",
         source="TRANSOM: 20 x faster saves published, mechanism recalled",
+        own={"copies": OPTIONS["copies"]._replace(bound=UP_TO_ALL)},
     ),
     _near(
         "reft", f"{SAVES} group", near, {"place": "parity", "hides": True}, "REFT", RECALLED,
         "snapshots in host memory that training hides, with a parity per group of nodes",
         source="REFT: mechanism recalled, groups assumed",
-        own={"group": Option(8, "count", "nodes that share one parity; assumed", "2 or more")},
+        own={"group": Option(8, "count", "nodes that share one parity; assumed", IN_GROUPS)},
     ),
     _near(
         "byterobust", f"{SAVES} copies wake pool_fraction", near,

@@ -67,7 +67,7 @@ def _rebuild_h(job: JobFacts, o: Any, name: str) -> float:
     read_h = job.to_peer(without, o.data).mean_h
     if o.encoding is None:
         return read_h
-    return max(read_h, o.data * job.needed("state_bytes", without) / o.encoding)
+    return float(max(read_h, o.data * job.needed("state_bytes", without) / o.encoding))
 
 
 def prm(job: JobFacts, o: Any, name: str) -> Policy:
