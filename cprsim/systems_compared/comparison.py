@@ -21,9 +21,9 @@ from cprsim.records import Cluster, RecoveryPolicy
 from cprsim.recovery.classic import as_system
 from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.compare import differences
+from cprsim.results.compare import ROUNDING
 from cprsim.results.folder import read_record
-from cprsim.results.metrics import FINISHED, spreads
+from cprsim.results.metrics import FINISHED
 from cprsim.results.money import Bills
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity
@@ -252,10 +252,10 @@ def _standings(comparison: Comparison) -> Iterator[Standing]:
     # of those that cost the same, one that a job can run today
     able.sort(key=lambda name: (round(overheads[name], 12), not beside[name].runs_as))
     best = able[0] if able else ""
-    than_best = _more_than(best, result) if best else {}
-    than_today = _more_than(today, result) if today in finished else {}
+    than_best = _more_than(best, finished, result) if best else {}
+    than_today = _more_than(today, finished, result) if today in finished else {}
     for name, policy in policies.items():
-        more = than_best.get(name) if name in finished else None
+        more = than_best.get(name)
         verdict = BEST if name == best else NO_BEST if more is None else verdict_of(more)
         yield Standing(
             policy,
@@ -264,7 +264,7 @@ def _standings(comparison: Comparison) -> Iterator[Standing]:
             more,
             verdict if name in finished else UNFINISHED,
             accuracy[name],
-            than_today.get(name) if name in finished else None,
+            than_today.get(name),
         )
 
 
@@ -279,10 +279,16 @@ def _accuracy(
     return PRICED if is_priced else UNPRICED
 
 
-def _more_than(baseline: str, result: Result) -> dict[str, Estimate]:
-    """Overhead less that of one system, paired by replication."""
-    more = spreads(differences(result.replications, result.n_nodes, baseline))
-    return {name: of[OVERHEAD] for name, of in more.items()}
+def _more_than(baseline: str, names: Sequence[str], result: Result) -> dict[str, Estimate]:
+    """Overhead of others less that of one system, paired by replication."""
+    rows = result.replications
+    overhead = (rows["wall_h"] - rows["useful_h"]) / rows["useful_h"]
+    table = rows.assign(overhead=overhead).pivot(
+        index="replication", columns="strategy", values="overhead"
+    )
+    more = table.sub(table[baseline], axis="index")
+    more = more.mask(more.abs() <= ROUNDING * table.abs(), 0.0)
+    return {name: Estimate.of_mean(more[name]) for name in names if name != baseline}
 
 
 def verdict_of(more: Estimate) -> str:
