@@ -338,33 +338,6 @@ def reverts_of(num: Numbers, rule: int) -> int:
     return ALL if rule == NONE else int(num.rules[rule].reverts)
 
 
-def shared_load_h(num: Numbers, n_shards: int) -> float:
-    """Hours to load so many shards with the link to themselves."""
-    return float(num.shard_bytes / rate_of_each(num, n_shards))
-
-
-def uneven_load_h(num: Numbers, slots: Slots, first: int, size: int, serial: int) -> float:
-    """The same of shards that differ: those left when the smaller ones have moved go on faster.
-
-    Parameters
-    ----------
-    first, size : slots of the tier's role
-    serial : of the recovery whose shards load; NONE: all of them do
-    """
-    hours = moved_bytes = 0.0
-    while True:
-        n, next_bytes = 0, inf
-        for slot in range(first, first + size):
-            its_bytes = slots[slot].shard_bytes
-            if its_bytes > moved_bytes and (serial == NONE or slots[slot].loaded_by == serial):
-                n += 1
-                next_bytes = min(next_bytes, its_bytes)
-        if n == 0:
-            return hours
-        hours += (next_bytes - moved_bytes) / rate_of_each(num, n)
-        moved_bytes = next_bytes
-
-
 def rate_of_each(num: Numbers, n_shards: int) -> float:
     """Bytes per hour of each of so many shards that share the link."""
     return float(min(num.server_bytes_per_h, num.link_bytes_per_h / n_shards))
