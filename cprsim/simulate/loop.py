@@ -55,6 +55,7 @@ from cprsim.simulate.transitions import (
     forget_wipes,
     goes_back_to,
     grows_in_h,
+    hours_of,
     is_due,
     is_flushed,
     is_in_rhythm,
@@ -324,7 +325,7 @@ def may_skip(
     for other in range(num.n_captures):
         if other != capture and job.saves[other].due_h < next_but_one_h:
             return False
-    cycle_h = saves.every_h / per_h + saves.stall_h
+    cycle_h = hours_of(saves.every_h, per_h) + saves.stall_h
     return bool(job.now_h + within_h + cycle_h <= ends_h)
 
 
@@ -390,7 +391,7 @@ def skip(num: Numbers, job: Any, capture: int, n: int, per_h: float) -> None:
     """Take n cycles of work and save at once."""
     every_h = num.captures[capture].every_h
     stall_h = num.captures[capture].stall_h
-    worked_h = n * every_h / per_h
+    worked_h = hours_of(n * every_h, per_h)
     passed_h = worked_h + n * stall_h
     before_h = job.progress_h
     due_h = job.saves[capture].due_h
@@ -405,9 +406,10 @@ def skip(num: Numbers, job: Any, capture: int, n: int, per_h: float) -> None:
     for other in range(num.n_captures):
         if other != capture and not (along and num.captures[other].after == capture):
             continue
-        nth = 1 if other == capture else num.captures[other].nth
-        job.saves[other].n_begun += n // nth
-        job.n_saves += n // nth // num.captures[other].parts
+        n_begun = n if other == capture else n // num.captures[other].nth
+        parts = num.captures[other].parts
+        job.saves[other].n_begun += n_begun
+        job.n_saves += n_begun if parts == 1 else n_begun // parts
         for k in range(job.saves[other].n_in_flight):
             flight = job.flights[other][k]
             flight.content_h += n * every_h
@@ -415,7 +417,7 @@ def skip(num: Numbers, job: Any, capture: int, n: int, per_h: float) -> None:
             flight.completes_h += n * every_h
             flight.begun_h += passed_h
             flight.at_h += passed_h
-            flight.number += n // nth
+            flight.number += n_begun
 
 
 # --------------------------------------------------------------------------- loads over the link
@@ -554,6 +556,17 @@ def next_stage(
 
 
 @part
+def begun_after(job: Any, recoveries: Any, begun: int) -> int:
+    """The recovery that began next after the nth; NONE where there is none."""
+    found = NONE
+    for n in range(job.n_recoveries):
+        if recoveries[n].rule != NONE and recoveries[n].begun > begun:
+            if found == NONE or recoveries[n].begun < recoveries[found].begun:
+                found = n
+    return found
+
+
+@part
 def end_recovery(job: Any, slots: Any, recoveries: Any, place: int) -> None:
     """A recovery ends, and its slots are up."""
     recoveries[place].rule = NONE
@@ -615,6 +628,8 @@ def has_to_wait(job: Any, slots: Any, recoveries: Any, place: int, stage: Any) -
     waiting = recoveries[behind]
     waiting.kind, waiting.part, waiting.blocks = stage.kind, stage.part, stage.blocks
     waiting.ends_at_h, waiting.n_slots = inf, n_waiting
+    job.n_begun += 1
+    waiting.begun = job.n_begun
     for n in range(job.n_recent):
         slot = slots[n].recent
         if slots[slot].recovery == place and slots[slot].asked:
@@ -648,13 +663,14 @@ def return_nodes(
             slots[n].queued = slots[n + 1].queued
         job.n_free -= 1
         slots[slot].vacant = slots[slot].asked = False
-        place = slots[slot].recovery
-        recovery = recoveries[place]
+    place = begun_after(job, recoveries, NONE)
+    while place != NONE:
+        recovery, begun = recoveries[place], recoveries[place].begun
         stage = num.stages[num.rules[recovery.rule].first_stage + recovery.stage]
-        if recovery.kind != WAIT or is_held(num, recovery):
-            continue
-        if not has_to_wait(job, slots, recoveries, place, stage):
-            next_stage(num, job, slots, recoveries, drawn, row, place)
+        if recovery.kind == WAIT and not is_held(num, recovery):
+            if not has_to_wait(job, slots, recoveries, place, stage):
+                next_stage(num, job, slots, recoveries, drawn, row, place)
+        place = begun_after(job, recoveries, begun)
     refresh(num, job, slots, recoveries)
 
 
@@ -671,14 +687,17 @@ def takes_in(
     num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int
 ) -> bool:
     """Whether slots wait for the job to take them in; it does so, as it stands still."""
-    n_held = 0
-    for n in range(job.n_recoveries):
-        if is_held(num, recoveries[n]):
-            n_held += 1
-            next_stage(num, job, slots, recoveries, drawn, row, n)
-    if n_held:
+    held = False
+    place = begun_after(job, recoveries, NONE)
+    while place != NONE:
+        begun = recoveries[place].begun
+        if is_held(num, recoveries[place]):
+            next_stage(num, job, slots, recoveries, drawn, row, place)
+            held = True
+        place = begun_after(job, recoveries, begun)
+    if held:
         refresh(num, job, slots, recoveries)
-    return n_held > 0
+    return held
 
 
 # --------------------------------------------------------------------------- failures
@@ -776,7 +795,8 @@ def strike(
     take_over(num, job, slots, recoveries, place, reverts == ALL)
     recovery = recoveries[place]
     recovery.rule, recovery.stage, recovery.number = rule, -1, number
-    recovery.serial, recovery.kind = job.serial, NONE
+    job.n_begun += 1
+    recovery.serial, recovery.begun, recovery.kind = job.serial, job.n_begun, NONE
     recovery.of_all = reverts == ALL
     recovery.hands_over = n_lost > 0
     recovery.n_loads = num.tiers[source].size if reverts == ALL and source != NONE else n_lost
@@ -947,14 +967,20 @@ def fastest_of(num: Numbers) -> int:
 def plan(
     num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int,
     fails_at_h: float, fastest: int,
-) -> None:  # fmt: skip
-    """Plan what the job does from here on, and until when; of no meaning once it is over.
+) -> tuple[float, float, float, float, float, float]:  # fmt: skip
+    """What the job does from here on, and until when; of no meaning once it is over.
 
     Parameters
     ----------
     fails_at_h : on the failures' clock
     fastest : as `fastest_of`; NONE: no cycles are taken at once
+
+    Returns
+    -------
+    when the failure comes, and anything else; when a save in flight commits; progress per hour, and
+    when it reaches which progress
     """
+    over = inf, inf, inf, 0.0, inf, inf
     while job.status == GOING:
         # where the job stands
         blocked = job.blocked_by != NONE
@@ -965,7 +991,7 @@ def plan(
             if is_due(num, due_h, job.progress_h):
                 begin_saves(num, job, slots, drawn, row)
                 if job.status != GOING:
-                    return
+                    return over
                 works = job.stalled_by == NONE and job.waits_for == NONE
                 due_h = next_due(num, job) if works else inf
             if works and job.progress_h >= num.useful_h:
@@ -973,11 +999,11 @@ def plan(
                 if job.waits_for == NONE:
                     commit_all_due(num, job, slots, drawn, row, job.now_h + NEAR * num.useful_h)
                     job.status = FINISHED
-                    return
+                    return over
                 works = False
         if job.now_h >= num.end_h:
             job.status = FINISHED if num.end_is_planned and job.progress_h > 0.0 else STOPPED
-            return
+            return over
         behind = job.progress_h < job.frontier_h
         per_h = rate(num, job.speed, job.replay_speed, behind) if works else 0.0
         if works and per_h == 0.0 and takes_in(num, job, slots, recoveries, drawn, row):
@@ -1008,7 +1034,7 @@ def plan(
                 target_h = job.frontier_h
             if fastest != NONE:
                 ends_h = fails_h if fails_h < next_h and not ages_by_work else next_h
-                within_h = (job.saves[fastest].due_h - job.progress_h) / per_h
+                within_h = hours_of(job.saves[fastest].due_h - job.progress_h, per_h)
                 if may_skip(num, job, fastest, within_h, per_h, target_h, ends_h) and are_in_rhythm(
                     num, job, fastest, within_h, per_h
                 ):
@@ -1022,7 +1048,7 @@ def plan(
                         continue
             if due_h < target_h:
                 target_h = due_h
-            reaches_h = job.now_h + (target_h - job.progress_h) / per_h
+            reaches_h = job.now_h + hours_of(target_h - job.progress_h, per_h)
             if reaches_h < next_h:
                 next_h = reaches_h
         elif job.stalled_by != NONE and job.stall_ends_at_h < next_h:
@@ -1030,13 +1056,14 @@ def plan(
         flight_h = next_flight(num, job)
         if flight_h < next_h:
             next_h = flight_h
-        job.next_h, job.fails_h, job.flight_h = next_h, fails_h, flight_h
-        job.per_h, job.reaches_h, job.target_h = per_h, reaches_h, target_h
-        return
+        return fails_h, next_h, flight_h, per_h, reaches_h, target_h
+    return over
 
 
 @inlined
-def pass_to(num: Numbers, job: Any, to_h: float) -> None:
+def pass_to(
+    num: Numbers, job: Any, to_h: float, per_h: float, reaches_h: float, target_h: float
+) -> None:
     """On to an instant, not after the one that was planned: book the hours up to then."""
     passed_h = to_h - job.now_h
     if job.blocked_by != NONE:
@@ -1048,10 +1075,7 @@ def pass_to(num: Numbers, job: Any, to_h: float) -> None:
         job.hours[num.wait] += passed_h
     else:
         before_h = job.progress_h
-        if job.reaches_h == to_h:
-            job.progress_h = job.target_h
-        else:
-            job.progress_h += passed_h * job.per_h
+        job.progress_h = target_h if reaches_h == to_h else before_h + passed_h * per_h
         book_work(num, job, before_h, passed_h)
     job.now_h = to_h
 
@@ -1072,10 +1096,12 @@ def book_work(num: Numbers, job: Any, before_h: float, passed_h: float) -> None:
 
 
 @inlined
-def settle(num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int) -> None:
+def settle(
+    num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int, flight_h: float
+) -> None:
     """End what ends at this instant, but for rounding: saves, then repairs, then stages."""
     now_h = job.now_h + NEAR * num.useful_h
-    if job.flight_h <= now_h:
+    if flight_h <= now_h:
         commit_all_due(num, job, slots, drawn, row, now_h)
     if job.stalled_by != NONE and job.stall_ends_at_h <= now_h:
         end_stall(num, job, slots, drawn, row)
@@ -1087,10 +1113,13 @@ def settle(num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, ro
         end_loads(num, job, slots, recoveries, drawn, row, NONE)
         plan_link(num, job, slots, recoveries)
         changed = True
-    for n in range(job.n_recoveries):
-        if recoveries[n].rule != NONE and recoveries[n].ends_at_h <= now_h:
-            next_stage(num, job, slots, recoveries, drawn, row, n)
+    place = begun_after(job, recoveries, NONE)
+    while place != NONE:
+        begun = recoveries[place].begun
+        if recoveries[place].ends_at_h <= now_h:
+            next_stage(num, job, slots, recoveries, drawn, row, place)
             changed = True
+        place = begun_after(job, recoveries, begun)
     if changed:
         refresh(num, job, slots, recoveries)
 
@@ -1147,16 +1176,18 @@ def run(
         chunk, failure = known_from(strikes, row, 0, strikes.first[0, row])
         while job.status == GOING:
             fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
-            plan(num, job, slots, recoveries, drawn, row, fails_at_h, fastest)
+            fails_h, next_h, flight_h, per_h, reaches_h, target_h = plan(
+                num, job, slots, recoveries, drawn, row, fails_at_h, fastest
+            )
             if job.status != GOING:
                 break
-            if job.fails_h >= job.next_h - near_h:  # of one instant a failure comes last
-                pass_to(num, job, job.next_h)
-                settle(num, job, slots, recoveries, drawn, row)
+            if fails_h >= next_h - near_h:  # of one instant a failure comes last
+                pass_to(num, job, next_h, per_h, reaches_h, target_h)
+                settle(num, job, slots, recoveries, drawn, row, flight_h)
             elif failure == NONE:
                 job.status = WANTS_FAILURES
             else:
-                pass_to(num, job, max(job.now_h, job.fails_h))
+                pass_to(num, job, max(job.now_h, fails_h), per_h, reaches_h, target_h)
                 if job.next_return_h <= job.now_h + near_h:
                     return_nodes(num, job, slots, recoveries, drawn, row, job.now_h + near_h)
                 of = slice(strikes.first_slot[failure], strikes.first_slot[failure + 1])

@@ -44,7 +44,8 @@ RECOVERY = np.dtype(
         ("began_bytes", "f8"),  # odometer of the link as its load began
         ("number", "i8"),  # of its failure
         ("n_slots", "i8"),
-        ("serial", "i8"),  # counts through all replications
+        ("begun", "i8"),  # the nth of all replications to begin
+        ("serial", "i8"),  # of its failure; both counts go through all replications
         ("n_loads", "i8"),  # shards to load ...
         ("source", "i8"),  # ... from this tier
         ("blocks", "?"),
@@ -92,7 +93,8 @@ JOB = np.dtype(
         ("stalled_by", "i8"),  # capture
         ("waits_for", "i8"),  # capture
         ("n_failures", "i8"),
-        ("serial", "i8"),  # of the latest recovery of all
+        ("n_begun", "i8"),  # recoveries of all replications
+        ("serial", "i8"),  # of the latest failure of all that has one
         ("n_met", "i8"),  # failures, the missed ones included
         ("n_saves", "i8"),
         ("n_recoveries", "i8"),  # places in use, the free ones between them included
@@ -111,13 +113,6 @@ JOB = np.dtype(
         ("n_moving", "i8"),  # shards
         ("link_ends_bytes", "f8"),  # when the next of them have moved ...
         ("link_ends_at_h", "f8"),  # ... and that instant
-        # what it does from here on, as planned last
-        ("next_h", "f8"),  # instant at which something comes next, besides ...
-        ("fails_h", "f8"),  # ... the failure
-        ("per_h", "f8"),  # progress in each hour up to then
-        ("reaches_h", "f8"),  # instant at which it stands ...
-        ("target_h", "f8"),  # ... at this progress
-        ("flight_h", "f8"),  # instant at which the next save in flight commits
         ("hours", "f8", (len(PARTS_IN_ORDER),)),  # of each part
         ("saves", SAVES, (MOST_CAPTURES,)),
         ("flights", FLIGHT, (MOST_CAPTURES, MOST_IN_FLIGHT)),  # in order of their start
