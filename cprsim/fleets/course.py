@@ -20,7 +20,7 @@ from cprsim.recovery.policy import Medium
 from cprsim.recovery.remote import remote_share
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.fleet import Fleet
-from cprsim.simulate.cluster import Cluster, Job, SharedSaves, numbers_as_objects, run_fleet
+from cprsim.simulate.cluster import Cluster, Job, SharedSaves, run_fleet
 from cprsim.simulate.job import StaleShard
 from cprsim.streams import stream
 
@@ -198,7 +198,6 @@ class _Kind:
         self._cluster, costs = kind.experiment.cluster, kind.experiment.costs
         self.job, self.n_nodes = engine.job, kind.n_nodes
         self.parts = engine.parts or engine.job.policy.parts
-        self._num = numbers_as_objects(engine.job)
         self._met = [
             (failures, draws, number)
             for block in blocks_of(kind.experiment, range(first, first + kind.n_jobs))
@@ -224,7 +223,7 @@ class _Kind:
         """One of the jobs starts on the cluster."""
         failures, draws, number = self._met[nth]
         return Job(
-            cluster, self.job, failures.of(number), draws.of(number), num=self._num,
+            cluster, self.job, failures.of(number), draws.of(number),
             shared_saves=self._shared_saves, skips=not self._shared_saves.captures, on_end=on_end,
         )  # fmt: skip
 

@@ -42,7 +42,7 @@ from cprsim.simulate.job import (
     ScopedFailure,
     SimulatedJob,
     StaleShard,
-)
+)  # fmt: skip
 from cprsim.simulate.numbers import (
     ALL,
     DETECT,
@@ -60,8 +60,9 @@ from cprsim.simulate.numbers import (
     as_objects,
     link_of,
     numbers_of,
-)
+)  # fmt: skip
 
+LINE = [("at_h", "f8"), ("kind", "i8"), ("activity", "i8"), ("progress_h", "f8"), ("slot", "i8")]
 LINE_BYTES, LINES_SHARE, SOME_LINES = 400, 0.2, 2**12  # of a log, of the budget, between checks
 WORKS, BOOKED = -2, -3  # what a job does, besides standing still for one of its parts
 
@@ -185,7 +186,7 @@ class Save:
     completes_h: float  # ... and what of that completes a content; infinite: it is a part of one
     copied: int = NONE  # of a flush: the order in which what it copies was written
     course: Iterator[float] = field(init=False)  # the hours of its parts, one after the other
-    end: Alarm | Flows | None = None  # of the part that it is in
+    end: Any = None  # of the part that it is in: an alarm, or that of flows
 
 
 @dataclass(slots=True, eq=False)
@@ -201,7 +202,7 @@ class Recovery:
     sharing: Collection[int] = ()  # shards to load over a link that loads share
     stage: Any = None  # the one that it is in
     course: Iterator[float] = field(init=False)  # the hours of its stages; infinite: others end it
-    end: Alarm | Flows | None = None  # of its stage; None: others end it
+    end: Alarm | None = None  # of its stage; None: others end it
     flows: dict[float, Flows] = field(default_factory=dict)  # of its load, by bytes of a shard
 
     @property
@@ -231,11 +232,7 @@ class SharedSaves(NamedTuple):
 ALL_ALONE = SharedSaves()
 
 
-@lru_cache(maxsize=256)
-def _numbers(job: SimulatedJob) -> Numbers:
-    return numbers_as_objects(job)
-
-
+@lru_cache(maxsize=2048)  # kinds of jobs of a fleet
 def numbers_as_objects(job: SimulatedJob) -> Numbers:
     """A job's numbers as objects, with the names of its parts, tiers and activities."""
     num, policy = as_objects(numbers_of(job)[0][0]), job.policy
@@ -270,13 +267,12 @@ class Job:
         failures: Iterator[ScopedFailure],
         draws: ReplicationDraws,
         *,
-        num: Numbers | None = None,
         shared_saves: SharedSaves = ALL_ALONE,
         logged: bool = False,
         skips: bool = True,
         on_end: Callable[[Job], object] | None = None,
     ) -> None:
-        num = self.num = num or _numbers(job)
+        num = self.num = numbers_as_objects(job)
         self.job, self.draws = job, draws
         self.cluster, self.env = cluster, cluster.env
         self.alarms: dict[Alarm, None] = {}
@@ -377,6 +373,8 @@ class Job:
         if self.rate == 0.0:
             if held := [one for one in self.recoveries if one.is_held]:
                 for one in held:
+                    if one.end is not None:
+                        one.end.cancel()
                     self.go_on(one)
                 self.plan_next_step()
             else:
@@ -444,13 +442,11 @@ class Job:
 
     def go_on(self, one: Save | Recovery) -> None:
         """A save or a recovery goes on to what takes time next, if anything does."""
-        if one.end is not None:
-            one.end.cancel()
-        one.end, hours = None, next(one.course, inf)
-        if hours < inf:
-            one.end = self.end_in(one, hours)
+        hours = next(one.course, inf)
+        one.end = None if hours == inf else self.end_in(one, hours)
 
-    def end_in(self, one: Save | Recovery, hours: float) -> Alarm | Flows:
+    def end_in(self, one: Save | Recovery, hours: float) -> Any:
+        """An alarm that ends a part of a save, or a stage of a recovery."""
         over = partial(self.happens, partial(self.go_on, one))
         captures, n_flows, cap = self.shared_saves
         if isinstance(one, Recovery):
@@ -484,12 +480,10 @@ class Job:
         return False
 
     def _has_to_await_last_save(self) -> bool:
-        """Whether a save of the final state is in the background."""
+        """Whether a save of the final state is under way."""
         useful_h = self.num.useful_h
         return self.progress_h >= useful_h and any(
-            save.content_h >= useful_h and save.copied == NONE
-            for in_flight in self.in_flight
-            for save in in_flight
+            save.content_h >= useful_h and save.copied == NONE for save in self._saves_under_way()
         )
 
     def _stand_on_grid(self, captures: Iterable[int]) -> None:
@@ -567,7 +561,6 @@ class Job:
         for save in self._saves_under_way():
             if self._outlives(save):
                 continue
-            assert save.end is not None, "it takes time"
             save.end.cancel()
             if save is self.stalling:
                 self.stalling = None
@@ -886,8 +879,7 @@ class Job:
         """The job leaves the cluster, at its useful work or horizon, or given up."""
         self._settle()
         for save in self._saves_under_way():
-            if save.end is not None:
-                save.end.cancel()
+            save.end.cancel()
             self._note(EventKind.SAVE_ABANDONED)
         finished = finished and self.progress_h > 0.0
         if finished and self.progress_h < self.frontier_h:
@@ -948,13 +940,9 @@ class Job:
 
     def log(self, replication: int = 0) -> EventLog:
         """Its log so far; empty if it keeps none."""
-        lines = self.lines or []
-        kinds = (np.float64, np.int64, np.int64, np.float64, np.int64)
-        columns = [
-            np.array([line[place] for line in lines], dtype=kind)
-            for place, kind in enumerate(kinds)
-        ]
-        return EventLog(np.full(len(lines), replication, dtype=np.int64), *columns)
+        rows: Any = np.array([tuple(line) for line in self.lines or ()], LINE)
+        columns = [np.ascontiguousarray(rows[name]) for name, _ in LINE]
+        return EventLog(np.full(len(rows), replication, dtype=np.int64), *columns)
 
 
 # --------------------------------------------------------------------------- one job, and many
