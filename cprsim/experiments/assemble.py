@@ -16,7 +16,7 @@ from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
 from cprsim.records import Cluster, Costs, Duration, Holds, Storage, Transfer
 from cprsim.recovery.legal import require_legal
-from cprsim.recovery.paper import PaperOptions, draw_names
+from cprsim.recovery.paper import PaperOptions
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
@@ -58,10 +58,8 @@ class Experiment:
 
     def simulated_job(self, policy: Policy) -> SimulatedJob:
         """The job under a policy."""
-        return SimulatedJob(
-            self.useful_h, self.cluster, self.failures.clock, self.scopes, policy,
-            self.horizon_h, draw_names(policy, self.scopes),
-        )  # fmt: skip
+        clock = self.failures.clock
+        return SimulatedJob(self.useful_h, self.cluster, clock, self.scopes, policy, self.horizon_h)
 
     @property
     def expected_shares(self) -> tuple[float, ...]:
