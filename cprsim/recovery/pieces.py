@@ -128,9 +128,24 @@ def live_tier(job: JobFacts, name: str, n: int, *, strided: bool = False) -> Tie
     return Tier(name, Medium.DEVICE, Groups(n, n - 1, strided), job.role)
 
 
+def go_back(stages: tuple[Stage, ...], *sources: str, needs: tuple[str, ...] = ()) -> Rule:
+    """All go back to the newest content that survives in one of the sources."""
+    return Rule(Reverts.ALL, stages, sources=sources, needs=needs)
+
+
+def start_again(job: JobFacts) -> Rule:
+    """All go back to the start."""
+    return Rule(Reverts.ALL, restart(job), To.START)
+
+
+def go_on(live: str, stages: tuple[Stage, ...], **more: Any) -> Rule:
+    """As long as a live tier is there nobody goes back."""
+    return Rule(Reverts.NOBODY, stages, needs=(live,), **more)
+
+
 def back_to_remote(job: JobFacts, reschedule: Duration | None = None) -> Rule:
     """All go back to the newest save on the remote storage."""
-    return Rule(Reverts.ALL, restart(job, LOAD, reschedule=reschedule), sources=(REMOTE,))
+    return go_back(restart(job, LOAD, reschedule=reschedule), REMOTE)
 
 
 def retry(live: str, stages: tuple[Stage, ...], to: To = To.STEP_BEGUN) -> Rule:

@@ -182,9 +182,9 @@ class System:
     cited: str = ""
     mark: Provenance | None = None
     assumed: str = ""
+    not_modelled: str = ""
     needs: tuple[tuple[str, Any], ...] = ()
     runs_as: str = ""
-    not_modelled: str = ""
 
     def unknown(self, given: Collection[str]) -> tuple[str, ...]:
         """Options that no source has a figure for, without those that are given."""

@@ -28,7 +28,7 @@ from cprsim.recovery import pieces
 from cprsim.recovery.intervals import young_h
 from cprsim.recovery.options import EVERY, Option
 from cprsim.recovery.pieces import DETECT, LOAD, PUBLISHED, RECALLED, WAIT, row
-from cprsim.recovery.policy import Capture, Policy, Reverts, Rule, Tax, WhenBusy
+from cprsim.recovery.policy import Capture, Policy, Tax, WhenBusy
 from cprsim.recovery.system import Family, JobFacts
 from cprsim.recovery.systems.memory import standbys_of
 from cprsim.units import TIME
@@ -52,10 +52,9 @@ def on_notice(job: JobFacts, o: Any, name: str) -> Policy:
         when_busy=WhenBusy.SKIP, on_notice=True,
     )  # fmt: skip
     besides = Capture(pieces.REMOTE, every_h, stall=job.save_stall, background=job.save_background)
-    back = pieces.restart(job, LOAD)
     return Policy(
         name,
-        rules=(Rule(Reverts.ALL, back, sources=(ON_NOTICE, pieces.REMOTE)),),
+        rules=(pieces.go_back(pieces.restart(job, LOAD), ON_NOTICE, pieces.REMOTE),),
         tiers=(replace(remote, name=ON_NOTICE), remote),
         captures=(saves, besides) if every_h < inf else (saves,),
     )
@@ -71,7 +70,7 @@ def parcae(job: JobFacts, o: Any, name: str) -> Policy:
         )
     moved = pieces.regroup(migrate_h)
     back = (*pieces.meanwhile(job, each=True), *pieces.until_it_grows(o.grows), moved)
-    rule = Rule(Reverts.NOBODY, (moved, *back), scopes=in_time, needs=(OTHERS,))
+    rule = pieces.go_on(OTHERS, (moved, *back), scopes=in_time)
     others = pieces.live_tier(job, OTHERS, job.n_nodes)
     elastic = pieces.elastic_of(job, o, name)
     return pieces.backed(name, job, rule, others, every_h, elastic=elastic)
@@ -80,8 +79,8 @@ def parcae(job: JobFacts, o: Any, name: str) -> Policy:
 def trainmover(job: JobFacts, o: Any, name: str) -> Policy:
     in_time, every_h = _announced(job, o, name, pieces.to_peer_h(job, o.prepare, name))
     moved = pieces.regroup(o.downtime)
-    unforeseen = Rule(Reverts.ALL, (DETECT, WAIT, moved, LOAD), sources=(pieces.REMOTE,))
-    announced = Rule(Reverts.NOBODY, (WAIT, moved), scopes=in_time, needs=(OTHERS,))
+    unforeseen = pieces.go_back((DETECT, WAIT, moved, LOAD), pieces.REMOTE)
+    announced = pieces.go_on(OTHERS, (WAIT, moved), scopes=in_time)
     others = pieces.live_tier(job, OTHERS, job.n_nodes)
     tax = Tax(nodes=standbys_of(job, ENOUGH, at_least=1))
     policy = pieces.backed(name, job, announced, others, every_h, unforeseen, tax=tax)

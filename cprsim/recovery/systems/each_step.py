@@ -71,7 +71,7 @@ def shadowed(job: JobFacts, o: Any, name: str) -> Policy:
     rule = pieces.retry(SHADOW, restart(job, load_in(job.to_peer(name))))
     return Policy(
         name,
-        rules=(rule, Rule(Reverts.ALL, restart(job), To.START)),
+        rules=(rule, pieces.start_again(job)),
         tiers=(Tier(SHADOW, Medium.REMOTE, Outside(), job.role),),
         tax=Tax(nodes=float(o.shadow_nodes)),
         step_h=step_h,

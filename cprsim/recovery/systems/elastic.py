@@ -58,14 +58,11 @@ from cprsim.recovery.policy import (
     Groups,
     Medium,
     Policy,
-    Reverts,
     Ring,
-    Rule,
     Stage,
     StageKind,
     Tax,
     Tier,
-    To,
 )
 from cprsim.recovery.system import Family, JobFacts
 
@@ -110,7 +107,7 @@ def copied(
     restarted = (detect, taken_in[-1], replace(LOAD, copies_again=True), *taken_in)
     return pieces.backed(
         name, job, pieces.retry(COPIES, stages), Tier(COPIES, Medium.DEVICE, placement, job.role),
-        every_h, Rule(Reverts.ALL, restarted, sources=(pieces.REMOTE,)),
+        every_h, pieces.go_back(restarted, pieces.REMOTE),
         elastic=pieces.elastic_of(job, o, name, speeds), tax=Tax(compute=o.tax, memory=memory),
         step_h=step_h,
     )  # fmt: skip
@@ -155,8 +152,8 @@ def oobleck(job: JobFacts, o: Any, name: str) -> Policy:
     rule = pieces.retry(PIPELINES, pieces.left_out(job, o))
     if o.every is not None:
         return pieces.backed(name, job, rule, pipelines, o.every, elastic=elastic, step_h=step_h)
-    start = Rule(Reverts.ALL, pieces.restart(job), To.START)
-    return Policy(name, (rule, start), (pipelines,), elastic=elastic, step_h=step_h)
+    rules = rule, pieces.start_again(job)
+    return Policy(name, rules, (pipelines,), elastic=elastic, step_h=step_h)
 
 
 def spare(job: JobFacts, o: Any, name: str) -> Policy:
@@ -203,7 +200,7 @@ def varuna(job: JobFacts, o: Any, name: str) -> Policy:
     back = (*meanwhile(job, each=True), *pieces.until_it_grows(o.grows), save, more)
     return Policy(
         name,
-        rules=(Rule(Reverts.ALL, (DETECT, *fewer, *back), sources=(pieces.REMOTE,)),),
+        rules=(pieces.go_back((DETECT, *fewer, *back), pieces.REMOTE),),
         tiers=(replace(pieces.remote_tier(job), load=loaded),),
         captures=(
             pieces.remote_saves(job, 10 * step_h if o.every is None else max(o.every, step_h)),
@@ -222,7 +219,7 @@ def groups(job: JobFacts, o: Any, name: str, *, retries: bool = False) -> Policy
     stall = o.quorum if retries else o.stall
     copy = Constant(pieces.to_peer_h(job, o.copy, f"{name} without `copy`"))
     without = (pieces.regroup(stall), *meanwhile(job), replace(load_in(copy), blocks=False))
-    rule, step_h = Rule(Reverts.NOBODY, without, needs=(REPLICAS,)), 0.0
+    rule, step_h = pieces.go_on(REPLICAS, without), 0.0
     if retries:
         rule, step_h = pieces.retry(REPLICAS, (DETECT, *without)), pieces.step_in_hand_h(job, name)
     size = job.n_nodes // n_groups  # a group is out if any of its nodes is

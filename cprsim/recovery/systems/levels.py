@@ -24,9 +24,7 @@ from cprsim.recovery.policy import (
     Medium,
     Placement,
     Policy,
-    Reverts,
     Ring,
-    Rule,
     Tier,
     WhenBusy,
 )
@@ -58,8 +56,7 @@ def levels(
     captures = (_following if copied_on else _stalling)(job, o, name, found)
     written = {capture.tier for capture in captures}
     tiers = tuple(tier for tier, *_ in found if tier.name in written)
-    stages = pieces.restart(job, pieces.LOAD)
-    rule = Rule(Reverts.ALL, stages, sources=tuple(tier.name for tier in tiers))
+    rule = pieces.go_back(pieces.restart(job, pieces.LOAD), *(tier.name for tier in tiers))
     return Policy(name, (rule,), tiers, tuple(captures))
 
 

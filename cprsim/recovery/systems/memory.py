@@ -24,16 +24,14 @@ from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
 from cprsim.recovery import pieces
 from cprsim.recovery.options import IN_GROUPS, OPTIONS, UP_TO_ALL, Option
-from cprsim.recovery.pieces import PUBLISHED, RECALLED, SECONDARY, load_in, restart, row
+from cprsim.recovery.pieces import PUBLISHED, RECALLED, SECONDARY, go_back, load_in, restart, row
 from cprsim.recovery.policy import (
     OWN,
     Capture,
     Groups,
     Medium,
     Policy,
-    Reverts,
     Ring,
-    Rule,
     Tax,
     Tier,
     WhenBusy,
@@ -71,14 +69,11 @@ def near(
     persist_h = pieces.persist_h(job, None)
     reschedule = Constant(o.wake) if standby else None
     own = restart(job, load_in(Constant(disk_h)), reschedule=reschedule)
-    rules = [Rule(Reverts.ALL, own, sources=(NEAR,)), pieces.back_to_remote(job, reschedule)]
+    rules = [go_back(own, NEAR), pieces.back_to_remote(job, reschedule)]
     tiers = [Tier(NEAR, medium, placement, job.role), pieces.remote_tier(job)]
     if n_read:
         fetch = restart(job, load_in(job.to_peer(name, n_read)), reschedule=reschedule)
-        rules[:1] = [
-            Rule(Reverts.ALL, own, needs=(OWN_COPY,), sources=(NEAR,)),
-            Rule(Reverts.ALL, fetch, sources=(NEAR,)),
-        ]
+        rules[:1] = [go_back(own, NEAR, needs=(OWN_COPY,)), go_back(fetch, NEAR)]
         tiers.insert(0, Tier(OWN_COPY, medium, OWN, job.role))
     return Policy(
         name,
@@ -154,8 +149,8 @@ def gemini(job: JobFacts, o: Any, name: str, *, part: bool = False) -> Policy:
     return Policy(
         name,
         rules=(
-            Rule(Reverts.ALL, restart(job, pieces.LOAD), needs=(OWN_MEMORY,), sources=(PEERS,)),
-            Rule(Reverts.ALL, fetch, sources=(PEERS,)),
+            go_back(restart(job, pieces.LOAD), PEERS, needs=(OWN_MEMORY,)),
+            go_back(fetch, PEERS),
             pieces.back_to_remote(job),
         ),
         tiers=(

@@ -31,7 +31,7 @@ from cprsim.recovery import pieces
 from cprsim.recovery.intervals import young_h
 from cprsim.recovery.options import Option
 from cprsim.recovery.pieces import SECONDARY, row
-from cprsim.recovery.policy import OWN, Capture, Medium, Policy, Reverts, Rule, Tax, Tier
+from cprsim.recovery.policy import OWN, Capture, Medium, Policy, Tax, Tier
 from cprsim.recovery.system import Family, JobFacts
 
 SNAPSHOT = "snapshot"
@@ -49,10 +49,9 @@ def moc(job: JobFacts, o: Any, name: str) -> Policy:
         raise ParameterError(
             f"saves of {name} take no time here, so none is too many: give `every`"
         )
-    stages = pieces.restart(job, pieces.LOAD)
     return Policy(
         name,
-        rules=(Rule(Reverts.ALL, stages, sources=(SNAPSHOT, pieces.REMOTE)),),
+        rules=(pieces.go_back(pieces.restart(job, pieces.LOAD), SNAPSHOT, pieces.REMOTE),),
         tiers=(Tier(SNAPSHOT, Medium.HOST, OWN, job.role), pieces.remote_tier(job)),
         captures=(
             Capture(

@@ -48,7 +48,7 @@ def ecrec(job: JobFacts, o: Any, name: str) -> Policy:
     return pieces.backed(
         name,
         job,
-        Rule(Reverts.NOBODY, rebuilt, needs=(PARITY,), speed_meanwhile=o.speed_meanwhile),
+        pieces.go_on(PARITY, rebuilt, speed_meanwhile=o.speed_meanwhile),
         Tier(PARITY, Medium.DEVICE, stripe, job.role),
         every_h,
         tax=Tax(compute=o.tax, memory=o.parity / o.data),
