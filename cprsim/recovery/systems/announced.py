@@ -26,7 +26,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.recovery import pieces
 from cprsim.recovery.intervals import young_h
-from cprsim.recovery.options import EVERY, Option
+from cprsim.recovery.options import EVERY, time
 from cprsim.recovery.pieces import DETECT, LOAD, PUBLISHED, RECALLED, WAIT, row
 from cprsim.recovery.policy import Capture, Policy, Tax, WhenBusy
 from cprsim.recovery.system import Family, JobFacts
@@ -95,19 +95,15 @@ def _announced(job: JobFacts, o: Any, name: str, least_h: float) -> tuple[tuple[
     return names, pieces.own_interval_h(unannounced, o.every, name)
 
 
-UNANNOUNCED = Option(None, "time", f"{EVERY}Young's for what is not announced", "positive")
+UNANNOUNCED = time(f"{EVERY}Young's for what is not announced", bound="positive")
 _row = partial(row, interval="every", family=Family.AFTERWARDS)
 SYSTEMS = (
     _row(
         "on-notice", "every", on_notice, {}, "spot nodes", None,
         "saves when a failure is announced, besides at an interval",
         source="spot and preemptible nodes; no figure of a paper",
-        own={
-            "every": Option(
-                None, "time", "progress between saves besides; default: Young's, as if there were "
-                "no notice",
-            )
-        },
+        own={"every": time("progress between saves besides; default: Young's, as if there were no "
+        "notice")},
         runs_as="Lightning, Orbax",
         assumed="a save on notice takes what any other does; work goes on between it and the "
         "failure.",

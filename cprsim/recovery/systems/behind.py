@@ -24,7 +24,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
-from cprsim.recovery.options import Option
+from cprsim.recovery.options import time
 from cprsim.recovery.pieces import PUBLISHED, RECALLED, SECONDARY, row
 from cprsim.recovery.policy import Capture, Policy, Tax
 from cprsim.recovery.system import Family, JobFacts
@@ -247,7 +247,7 @@ SYSTEMS = (
         "rows touched since a whole save, quantised, behind the job",
         source="Eisenman et al. 2022 (NSDI): mechanism and interval published, sizes and bits "
         "secondary",
-        own={"every": Option(0.5, "time", "progress between saves (published)", "positive")},
+        own={"every": time("progress between saves (published)", 0.5, "positive")},
         assumed=INCREMENTS,
         not_counted="what quantised saves cost in accuracy is not priced",
     ),

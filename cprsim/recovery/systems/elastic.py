@@ -51,7 +51,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.legal import MOST_UNITS
-from cprsim.recovery.options import EVERY, GROWS, IN_GROUPS, Option
+from cprsim.recovery.options import EVERY, GROWS, IN_GROUPS, count, growth, share, time
 from cprsim.recovery.pieces import DETECT, LOAD, PUBLISHED, RECALLED, load_in, meanwhile, row
 from cprsim.recovery.policy import (
     Elastic,
@@ -234,6 +234,7 @@ def groups(job: JobFacts, o: Any, name: str, *, retries: bool = False) -> Policy
     return pieces.backed(name, job, rule, live, every_h, elastic=elastic, step_h=step_h)
 
 
+SOME = "above 0 and at most 1"
 LEAVING = "reconfigure throughput backstop grows"
 SMALLER_BATCHES = "what smaller batches, while a group is missing, cost in accuracy is not priced"
 _row = partial(row, family=Family.ELASTIC)
@@ -262,9 +263,7 @@ SYSTEMS = (
         source="Lazarus 2024: reconfiguration published, mechanism recalled; copies assumed",
         own={
             "reconfigure": RECONFIGURE_H,
-            "copies": Option(
-                None, "count", "nodes that hold each expert", IN_GROUPS, needed=True
-            ),
+            "copies": count("nodes that hold each expert", bound=IN_GROUPS, needed=True),
         },
         needs=(("copies", 2),),
     ),
@@ -281,10 +280,10 @@ SYSTEMS = (
         "artifact",
         own={
             "reconfigure": OOBLECK_RECONFIGURE_H,
-            "grows": Option("next loss", "growth", f"{GROWS}so the executed artifact does"),
-            "every": Option(
-                None, "time", "progress between saves to the remote storage, for the loss of all "
-                "nodes; default: none", "positive",
+            "grows": growth(f"{GROWS}so the executed artifact does", "next loss"),
+            "every": time(
+                "progress between saves to the remote storage, for the loss of all nodes; default: "
+                "none", bound="positive",
             ),
         },
         interval="every",
@@ -302,12 +301,7 @@ SYSTEMS = (
         "spare", "backstop stacked regroup speed", spare, {}, "ICML'26", RECALLED,
         "each group holds the shards of others too, and computes them when those are lost",
         source="SPARe (Lee et al. 2026, ICML): mechanism and formula recalled; speed derived",
-        own={
-            "speed": Option(
-                0.5, "share", "of the job while groups are missing (derived)",
-                "above 0 and at most 1",
-            )
-        },
+        own={"speed": share("of the job while groups are missing (derived)", 0.5, SOME)},
         interval="backstop",
         assumed="one node stands for a group, and the r groups of a shard are neighbours in a "
         "ring. Any number of missing groups costs one more stack, so half of the speed; a lost "
@@ -322,7 +316,7 @@ SYSTEMS = (
         RECALLED, "saves every few steps; the job starts again in another shape on the nodes left",
         source="Athlur et al. 2022 (EuroSys): mechanism recalled; interval, restart and throughput "
         "of the executed artifact of Oobleck",
-        own={"every": Option(None, "time", f"{EVERY}10 steps; a step at least", "positive")},
+        own={"every": time(f"{EVERY}10 steps; a step at least", bound="positive")},
         interval="every",
         assumed="without `restarts`, a restart takes as long whatever the number of nodes. In the "
         "artifact it takes 33 to 96 s on 29 to 15 of them. Their mean changes little where many "

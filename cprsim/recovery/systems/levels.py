@@ -15,7 +15,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
-from cprsim.recovery.options import Option
+from cprsim.recovery.options import times
 from cprsim.recovery.pieces import RECALLED, row
 from cprsim.recovery.policy import (
     OWN,
@@ -121,9 +121,9 @@ def _row(name: str, keys: str, parameters: dict[str, bool], cited: str, summary:
     )  # fmt: skip
 
 
-EVERY = Option(
-    None, "times", "progress between saves of each level, the fastest first; default: each level's "
-    "own Young interval", "positive",
+EVERY = times(
+    "progress between saves of each level, the fastest first; default: each level's own Young "
+    "interval", bound="positive",
 )  # fmt: skip
 SYSTEMS = (
     _row("scr", "disk", {}, "SCR", "saves on local disks, with a partner, and on the file system"),

@@ -23,7 +23,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
 from cprsim.recovery import pieces
-from cprsim.recovery.options import IN_GROUPS, OPTIONS, UP_TO_ALL, Option
+from cprsim.recovery.options import IN_GROUPS, OPTIONS, UP_TO_ALL, count, time
 from cprsim.recovery.pieces import PUBLISHED, RECALLED, SECONDARY, go_back, load_in, restart, row
 from cprsim.recovery.policy import (
     OWN,
@@ -207,14 +207,13 @@ def _saved_remotely(job: JobFacts, name: str) -> Duration:
 
 
 GEMINI = {
-    "copies": Option(2, "count", "machines that hold each shard, its own included", UP_TO_ALL),
-    "every": Option(
-        None, "time", "progress between copies to peers; default: the fewest steps that one fits "
-        "in", "positive",
+    "copies": count("machines that hold each shard, its own included", 2, UP_TO_ALL),
+    "every": time(
+        "progress between copies to peers; default: the fewest steps that one fits in",
+        bound="positive",
     ),
-    "remote_every": Option(
-        3.0, "time", "progress between saves to the remote storage; at least what one takes",
-        "positive",
+    "remote_every": time(
+        "progress between saves to the remote storage; at least what one takes", 3.0, "positive"
     ),
 }  # fmt: skip
 GEMINI_KEYS = "copies placement every idle remote_every"
@@ -262,7 +261,7 @@ SYSTEMS = (
         "reft", f"{SAVES} group", near, {"place": "parity", "hides": True}, "REFT", RECALLED,
         "snapshots in host memory that training hides, with a parity per group of nodes",
         source="REFT: mechanism recalled, groups assumed",
-        own={"group": Option(8, "count", "nodes that share one parity; assumed", IN_GROUPS)},
+        own={"group": count("nodes that share one parity; assumed", 8, IN_GROUPS)},
     ),
     _near(
         "byterobust", f"{SAVES} copies wake pool_fraction", near,

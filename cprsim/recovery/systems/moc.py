@@ -29,7 +29,7 @@ from cprsim.failures.distributions import Constant
 from cprsim.records import Floats
 from cprsim.recovery import pieces
 from cprsim.recovery.intervals import young_h
-from cprsim.recovery.options import Option
+from cprsim.recovery.options import time
 from cprsim.recovery.pieces import SECONDARY, row
 from cprsim.recovery.policy import OWN, Capture, Medium, Policy, Tax, Tier
 from cprsim.recovery.system import Family, JobFacts
@@ -113,10 +113,7 @@ SYSTEM = row(
     "host memory first",
     source="MoC-System 2025 (ASPLOS): shares published; mechanism and costs secondary",
     own={
-        "window": Option(
-            None, "time",
-            "of a forward and backward pass, which hides a snapshot; default: a step",
-        )
+        "window": time("of a forward and backward pass, which hides a snapshot; default: a step")
     },
     interval="every", family=Family.EXPERTS, needs=(("experts", 64),),
     not_counted="what experts that go back further than the job cost in accuracy is not priced",

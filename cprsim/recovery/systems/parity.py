@@ -20,7 +20,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
-from cprsim.recovery.options import Option
+from cprsim.recovery.options import count, time
 from cprsim.recovery.pieces import LOAD, PUBLISHED, RECALLED, load_in, restart, row
 from cprsim.recovery.policy import (
     Groups,
@@ -99,13 +99,10 @@ SYSTEMS = (
         "the job goes on",
         source="Liu et al. 2021 and PVLDB 2023: mechanism and speed published; backstop assumed",
         own={
-            "rebuild": Option(
-                None, "time",
-                "how long a rebuild takes; default: k shards over the link of a server",
+            "rebuild": time(
+                "how long a rebuild takes; default: k shards over the link of a server"
             ),
-            "parity": Option(
-                1, "count", "servers of parity that a stripe has on top, m", "positive"
-            ),
+            "parity": count("servers of parity that a stripe has on top, m", 1, "positive"),
         },
         interval="backstop", family=Family.PARITY,
         assumed="saves against further losses are no part of ECRec and are assumed here, at "
