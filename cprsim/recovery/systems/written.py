@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from math import isnan, nan
-from typing import Any
+from typing import Any, TypeVar
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
@@ -23,12 +23,14 @@ from cprsim.recovery.policy import (
     Medium,
     Policy,
     Rule,
+    Stage,
     StageKind,
     Tax,
     Tier,
 )
 from cprsim.recovery.system import JobFacts, System, option
 
+Filled = TypeVar("Filled", Tier, Capture, Stage, Elastic)
 YOUNG_H = nan  # an interval that follows from the failures
 
 
@@ -85,7 +87,7 @@ def _rule(job: JobFacts, rule: Rule, name: str) -> Rule:
     return replace(rule, stages=tuple(stages))
 
 
-def _filled(job: JobFacts, record: Any, name: str, **defaults: Any) -> Any:
+def _filled(job: JobFacts, record: Filled, name: str, **defaults: Any) -> Filled:
     """A record with what it leaves out, and with times over a node's link as hours."""
     changes = {key: value for key, value in defaults.items() if not getattr(record, key)}
     for one in fields(record):
