@@ -152,13 +152,6 @@ OPTIONS = {
     "downtime": time("of a change of places; around 20 s are published", 20 / 3600),
     "prepare": time("of a standby beside the job; default: a node's state by its link"),
 }  # fmt: skip
-TYPES: dict[str, Any] = {
-    "count": int | None,
-    "growth": float | str,
-    "word": str,
-    "table": tuple[float, ...] | None,
-    "times": tuple[float, ...] | None,
-}  # of values; else a number
 
 
 def option(default: Any, kind: Kind, words: str, *, unknown: bool = False) -> Any:
@@ -178,7 +171,7 @@ def options(keys: str, own: Mapping[str, Any]) -> type[Any]:
     for key, one in own.items():
         is_default = not isinstance(one, Option)
         known[key] = OPTIONS[key]._replace(default=one, unknown=False) if is_default else one
-    made = [(key, TYPES.get(one.kind, float | None), _field(one)) for key, one in known.items()]
+    made = [(key, Any, _field(one)) for key, one in known.items()]
     return make_dataclass("Options", made, frozen=True, slots=True)
 
 

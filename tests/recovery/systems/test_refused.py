@@ -97,14 +97,9 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [  # of the job
     ("moc", {}, {"experts": 4, "saved_each": 5}, "5 of 4 experts"),
     ("moc", {}, {"experts": 4, "snapshot": 0.0, "persist": 0.0}, "give `every`"),
     *(
-        (name, {}, options, message)
+        (name, {}, {"throughput": table}, f"`throughput` of {name} .* give 1 to 9 numbers: a posi")
         for name in ("oobleck", "varuna")
-        for options, message in (
-            ({"throughput": (1.0,) * 10}, "at most 9"),
-            ({"throughput": (0.0, 0.0)}, "positive with all units"),
-            ({"throughput": (1.0, inf)}, "positive with all units"),
-            ({"throughput": (1.0, 2.0)}, "begin with the number for all units"),
-        )
+        for table in ((1.0,) * 10, (), (0.0, 0.0), (1.0, inf), (inf, 1.0), (1.0, 2.0), (1.0, -1.0))
     ),
     ("oobleck", {"step_h": None}, {}, r"job\.step"),
     ("varuna", {"step_h": None}, {}, r"job\.step"),
