@@ -32,6 +32,7 @@ from cprsim.recovery.policy import (
     Medium,
     Policy,
     Ring,
+    Rule,
     Tax,
     Tier,
     WhenBusy,
@@ -53,9 +54,9 @@ def near(
     steps that a copy fits in. `standby`: warm standbys replace nodes.
     """
     disk_h = 0.0 if medium is Medium.HOST else job.needed("state_bytes", name) / float(o.disk)
-    first_h, then_h = (
-        (disk_h, 0.0) if direct else (pieces.snapshot_h(job, o.snapshot, name), disk_h)
-    )
+    first_h, then_h = disk_h, 0.0
+    if not direct:
+        first_h, then_h = pieces.snapshot_h(job, o.snapshot, name), disk_h
     stall_h = max(0.0, first_h - (job.needed("step_h", name) if hides else 0.0))
     behind_h = first_h - stall_h + then_h
     placement, n_written, n_read, copies = _placed(o, place)
@@ -69,16 +70,16 @@ def near(
     persist_h = pieces.persist_h(job, None)
     reschedule = Constant(o.wake) if standby else None
     own = restart(job, load_in(Constant(disk_h)), reschedule=reschedule)
-    rules = [go_back(own, NEAR), pieces.back_to_remote(job, reschedule)]
-    tiers = [Tier(NEAR, medium, placement, job.role), pieces.remote_tier(job)]
+    rules: tuple[Rule, ...] = (go_back(own, NEAR),)
+    tiers: tuple[Tier, ...] = (Tier(NEAR, medium, placement, job.role),)
     if n_read:
         fetch = restart(job, load_in(job.to_peer(name, n_read)), reschedule=reschedule)
-        rules[:1] = [go_back(own, NEAR, needs=(OWN_COPY,)), go_back(fetch, NEAR)]
-        tiers.insert(0, Tier(OWN_COPY, medium, OWN, job.role))
+        rules = (go_back(own, NEAR, needs=(OWN_COPY,)), go_back(fetch, NEAR))
+        tiers = (Tier(OWN_COPY, medium, OWN, job.role), *tiers)
     return Policy(
         name,
-        rules=tuple(rules),
-        tiers=tuple(tiers),
+        rules=(*rules, pieces.back_to_remote(job, reschedule)),
+        tiers=(*tiers, pieces.remote_tier(job)),
         captures=(  # two in flight: one that ends as the next begins does not delay it
             Capture(
                 NEAR, every_h, stall=Constant(stall_h), in_flight=2,
