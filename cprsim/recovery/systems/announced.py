@@ -1,18 +1,14 @@
 """Failures that are announced: saves on notice, work that moves away, standbys that take over.
 
-On notice: the job saves when a failure is announced (`scopes: notice`), besides at its interval,
-and goes back to the newer of the two saves. A notice shorter than a save is of no use: that save is
-struck.
+On notice: a notice shorter than a save is of no use, as that save is struck.
 
-Parcae: a node that is announced to go hands its part over to others in time, and the job is planned
-anew for those that are left: it stalls for the migration, and loses no work. A node that comes back
-is taken in with another migration. A failure that nobody announced, or too late, takes the job back
-to its last save (Parcae, Duan et al. 2024, NSDI: mechanism recalled).
+Parcae: a node that is announced to go hands its part over in time: the job stalls for a migration
+and loses no work; a node that comes back is taken in with another (Duan et al. 2024, NSDI:
+mechanism recalled).
 
-TrainMover: of a failure that is announced long enough before, a standby has built its groups and
-warmed up beside the job, which then stands still for a change of places, and loses no work. After
-any other failure a standby takes the lost node's place in as long, and all go back to the last save
-(Lao et al., OSDI 2026: standbys, no memory on top, and around 20 s of downtime at 1,024 GPUs
+TrainMover: a standby that was prepared beside the job changes places with a node that is announced
+to go. After any other failure a standby takes the place in as long, and all go back to the last
+save (Lao et al., OSDI 2026: standbys, no memory on top, and around 20 s of downtime at 1,024 GPUs
 published; which state is gone back to is not known here).
 """
 

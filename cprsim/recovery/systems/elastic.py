@@ -1,42 +1,29 @@
 """Jobs that go on without lost nodes, and take nodes in as they come back.
 
-Bamboo computes each pipeline stage on its neighbour too, in the pipeline's bubbles: the neighbour
-takes over, and two neighbours lost are fatal. Lazarus keeps several copies of each expert, placed
-so that few sets of nodes hold all of one. ReCycle sends the micro-batches of a lost node to its
-peers of the same stage in other pipelines. Each retries the step in hand, goes on at the speed of
-those that are left, and takes nodes in again as they come back. After the reconfiguration those
-that are left hold all copies again; where copies are lost before that, they go back to the last
-save, and go on likewise (Thorpe et al. 2023, NSDI; Lazarus 2024; Gandhi et al. 2024, SOSP:
-mechanisms recalled; that ReCycle spreads failures over stages is published).
+Bamboo, Lazarus, ReCycle: those that are left retry the step in hand. After the reconfiguration they
+hold all copies again; where copies are lost before that, they go back to the last save, and go on
+likewise (Thorpe et al. 2023, NSDI; Lazarus 2024; Gandhi et al. 2024, SOSP: mechanisms recalled;
+that ReCycle spreads failures over stages is published).
 
-Oobleck: every layer lies on several pipelines. When a node is lost, those that are left take other
-pipeline templates, fetch the layers that they lack from each other, and go on with the same global
-batch; a node that comes back is taken in the same way (Jang et al. 2023; mechanism recalled). So a
-failure costs a reconfiguration and the step in hand, half a step on average, and from then on
-speed. A reconfiguration of 2 s, a lost step in hand and the table of throughput of the study
-`systems` are of the public artifact, which was executed.
+Oobleck: every layer lies on several pipelines; those that are left take other pipeline templates
+and fetch the layers that they lack from each other, with the same global batch (Jang et al. 2023;
+mechanism recalled). A reconfiguration of 2 s, a lost step in hand and the table of throughput of
+the study `systems` are of the public artifact, which was executed.
 
-SPARe: N data-parallel groups hold r stacked shards each, so that every shard lies on r groups. A
-group that is lost is masked, and the step in hand is retried: the others compute what it would
-have, as a second stack. Only when all r groups of a shard are lost, which takes about
-``Gamma(1/r)/r N^(1 - 1/r)`` failures, does the job go back to its last save (Lee et al. 2026, ICML:
-mechanism and formula recalled).
+SPARe: N data-parallel groups hold r stacked shards each; the others compute what a lost one would
+have, as a second stack, until all r groups of a shard are lost, which takes about
+``Gamma(1/r)/r N^(1 - 1/r)`` failures (Lee et al. 2026, ICML: mechanism and formula recalled).
 
-Varuna: every few steps the state goes to the remote storage. When nodes are lost, the job goes back
-to the newest save and starts again on those that are left, with pipelines of another depth and the
-same global batch; when one comes back it saves, and starts again likewise (Athlur et al. 2022;
-mechanism recalled). Saves every 10 steps, as well as the stall, the restarts and the table of
-throughput of the study `systems`, are of the public artifact of Oobleck, which runs Varuna too and
-was executed.
+Varuna: the job goes back to the newest save and starts again on those that are left, with pipelines
+of another depth and the same global batch; when a node comes back it saves, and starts again
+likewise (Athlur et al. 2022; mechanism recalled). Saves every 10 steps, the stall, the restarts and
+the table of throughput of the study are of the artifact of Oobleck, which runs Varuna too.
 
 Fault-tolerant HSDP: each replica group shards the whole state over its nodes. A failure stalls the
-job until the groups that are left have regrouped. While they work, the struck group gets its node,
-copies the state from its peers in the others, and joins again (Salpekar et al. 2026: mechanism, and
-a stall of 3 instead of 10 min at about 100,000 GPUs, published). torchft: replica groups agree in
-each step on who takes part. The groups that are left form a quorum and retry the step in hand; the
-struck group copies the state from a healthy one while they work, and joins at the beginning of a
-step (mechanism recalled from its documents). Where all replicas of a shard are lost, the job goes
-back to its last save, which is assumed here.
+job until the groups that are left have regrouped; while they work, the struck group gets its node,
+copies the state from its peers, and joins again (Salpekar et al. 2026: mechanism, and a stall of 3
+instead of 10 min at about 100,000 GPUs, published). torchft: those that are left form a quorum and
+retry the step in hand (mechanism recalled from its documents).
 """
 
 from __future__ import annotations

@@ -1,16 +1,13 @@
 """Copies in the memory or on the disks of the job's own nodes, before the remote storage.
 
-Saves go to a tier near the job first: host memory, disks or persistent memory of the nodes, alone
-or with copies or parity on others. Each is copied on to the remote storage as often as one is
-written there. A failure takes the whole job back to the newest save that survives: from the nodes'
-own copies if they are all there, else from others of the group, else from the remote storage.
+A failure takes the whole job back to the newest save that survives: from the nodes' own copies if
+they are all there, else from others of the group, else from the remote storage, to which each save
+is copied on as often as one is written there.
 
-GEMINI: each machine's shard is copied to the host memory of peers, every step where that fits. The
-state of a machine goes to m - 1 others over its own link, in the hours in which training leaves
-that idle, so that m machines hold each shard; behind that is the remote storage, which is saved to
-in the background each 3 h (Wang et al. 2023; mechanism and 3 h published). AdaCheck copies to peers
-only the part of the state that no other node holds anyway; FFTrainer copies each node's state to
-the next one around a ring (mechanisms recalled).
+GEMINI: the state of a machine goes to m - 1 others over its own link, in the hours in which
+training leaves that idle (Wang et al. 2023; mechanism, and remote saves each 3 h, published).
+AdaCheck copies only the part that no other node holds anyway, FFTrainer to the next node around a
+ring (mechanisms recalled).
 """
 
 from __future__ import annotations
