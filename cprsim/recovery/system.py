@@ -102,11 +102,6 @@ class JobFacts:
             return self.whole_bytes
         return self.n_nodes * self.needed("state_bytes", wanted_by)
 
-    def with_state(self, share: float, wanted_by: str) -> JobFacts:
-        """The same job with such a share of its state alone."""
-        state_bytes = share * self.needed("state_bytes", wanted_by)
-        return replace(self, state_bytes=state_bytes, whole_bytes=share * self.all_bytes(wanted_by))
-
 
 WORDS = {
     "step_h": "the time of a training step: give `job.step`",
@@ -190,12 +185,12 @@ class System:
     cited: str = ""
     mark: Provenance | None = None
     assumed: str = ""
+    not_modelled: str = ""
     needs: tuple[tuple[str, Any], ...] = ()
     runs_as: str = ""
     default_interval: str | None = None
     takes_target_pls: bool = False
     tracker: str = ""
-    not_modelled: str = ""
 
     def unknown(self, given: Collection[str]) -> tuple[str, ...]:
         """Options that no source has a figure for, without those that are given."""
