@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count, pairwise
 from math import ceil, sqrt
 
@@ -22,11 +22,10 @@ from cprsim.records import (
     EventLog,
     Failure,
     Floats,
-    RecoveryPolicy,
     ShardLoss,
     stacked,
 )
-from cprsim.recovery.classic import as_system
+from cprsim.recovery.policy import Policy
 from cprsim.simulate.blocks import pays
 from cprsim.simulate.engines import Block, Engine, Rows, joined
 from cprsim.staleness import StalenessCurve
@@ -47,7 +46,7 @@ MARGIN = 1.02  # of the replications that it should take, so that few looks are 
 class StrategyOutcome:
     """What one strategy cost; `gave_up` where none of its first replications finished."""
 
-    policy: RecoveryPolicy
+    policy: Policy
     costs: CostBreakdown
     losses: ShardLoss
     gave_up: bool
@@ -317,7 +316,7 @@ class _Course:
 class _Run:
     """One strategy, as far as it has come."""
 
-    def __init__(self, policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool) -> None:
+    def __init__(self, policy: Policy, experiment: Experiment, keep_losses: bool) -> None:
         self.gave_up = False
         self._useful_h = experiment.useful_h
         self.engine = engine_of(policy, experiment, keep_losses)
@@ -347,13 +346,11 @@ class _Run:
         return ROUNDED_Z_95 * float(overhead_h.std(ddof=1)) / sqrt(len(overhead_h)) / mean_h
 
 
-def engine_of(policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool = True) -> Engine:
+def engine_of(policy: Policy, experiment: Experiment, keep_losses: bool = True) -> Engine:
     """What runs the replications under a policy."""
     parts = None
-    if policy.system is None:
-        system = as_system(policy, experiment.costs, experiment.cluster)
-        policy = replace(policy, system=system)
-        parts = (*PARTS, *(part for part in system.parts if part not in PARTS))
+    if policy.is_strategy:
+        parts = (*PARTS, *(part for part in policy.parts if part not in PARTS))
     return Engine(
         experiment.seed,
         experiment.simulated_job(policy),

@@ -13,10 +13,9 @@ from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import blocks_of, engine_of
 from cprsim.fleets.events import JobToRun, run_jobs
 from cprsim.fleets.population import Population, fleet_of, population_of, scenario_of
-from cprsim.records import Floats, Ints, RecoveryPolicy, Transfer
+from cprsim.records import Floats, Ints, Transfer
 from cprsim.recovery.legal import require_legal
-from cprsim.recovery.policy import Medium
-from cprsim.recovery.remote import remote_share
+from cprsim.recovery.policy import Medium, Policy, remote_share
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.fleet import Fleet
 from cprsim.simulate.events.replication import numbers_as_objects
@@ -126,8 +125,7 @@ def _require_waits(loaded: LoadedScenario, experiment: Experiment) -> None:
     """Raise ScenarioError where a recovery system can't live with spares that run out."""
     for number, policy in enumerate(experiment.policies):
         try:
-            if policy.system is not None:
-                require_legal(policy.system, experiment.cluster, experiment.scopes)
+            require_legal(policy, experiment.cluster, experiment.scopes)
         except ParameterError as error:
             key = f"recovery.{number}"
             raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
@@ -188,7 +186,7 @@ class _Kind:
     """Jobs of one kind under one strategy in one history, with what they meet."""
 
     def __init__(self, kind: KindOfJob, strategy: int, history: int, section: Fleet) -> None:
-        policy: RecoveryPolicy = kind.experiment.policies[strategy]
+        policy: Policy = kind.experiment.policies[strategy]
         engine = engine_of(policy, kind.experiment, keep_losses=False)
         first = history * kind.n_jobs
         self._cluster, costs = kind.experiment.cluster, kind.experiment.costs

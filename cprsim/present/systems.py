@@ -502,7 +502,7 @@ def _system(one: Standing) -> dict[str, Any]:
         "name": one.name,
         "strategy": beside.strategy,
         "entry": beside.text,
-        "interval_h": finite_or_none(policy.save_interval_h),
+        "interval_h": finite_or_none(policy.interval_h),
         "interval": beside.how,
         "replications": one.summary[FINISHED].n,
         FINISHED: finite_or_none(one.summary[FINISHED].mean),

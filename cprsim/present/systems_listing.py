@@ -13,18 +13,16 @@ from typing import Any
 
 from cprsim.codec import encode
 from cprsim.errors import ParameterError
-from cprsim.experiments.assemble import assemble
-from cprsim.experiments.listed import ListedSystem
+from cprsim.experiments.assemble import assemble, facts_of, policy_of
 from cprsim.failures.distributions import Constant
-from cprsim.records import Cluster, Costs, ExpectedFailures
-from cprsim.recovery import STRATEGIES, Planning
-from cprsim.recovery.classic import as_system
+from cprsim.records import Cluster, Costs
+from cprsim.recovery.paper import STRATEGIES, PaperOptions
 from cprsim.recovery.policy import Policy
-from cprsim.recovery.system import Family, System
+from cprsim.recovery.system import Family, JobFacts, System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.scenario.quantities import choices
-from cprsim.scenario.recovery import RecoverySection
+from cprsim.scenario.recovery import KNOWN, RecoverySection, known
 from cprsim.systems_compared.after import Fate, after, cases, goes_back_to, needs
 
 MADE_UP = (
@@ -131,37 +129,34 @@ def scenario_job(loaded: LoadedScenario) -> ListedJob:
     experiment = assemble(loaded, with_policies=False)
     listed = {entry.strategy: entry for entry in reversed(scenario.recovery)}
 
-    def policy_of(name: str) -> Policy:
+    facts = facts_of(experiment)
+
+    def planned(name: str) -> Policy:
         if name in STRATEGIES:
             return _strategy(name, experiment.cluster)
         entry = listed.get(name) or RecoverySection(strategy=name, name=name)
-        one = ListedSystem(scenario, entry)
-        policy: Policy = one.policy(experiment.now_for(one)).system
-        return policy
+        return policy_of(entry, experiment, facts)
 
-    return ListedJob(scenario.name, experiment.cluster, scenario.cluster.state_role, policy_of)
+    return ListedJob(scenario.name, experiment.cluster, scenario.cluster.state_role, planned)
 
 
 def _strategy(name: str, cluster: Cluster) -> Policy:
     """A strategy of the paper as rules, at the costs of the made-up job."""
     save, load, detect, reschedule = (Constant(s / 3600.0) for s in (10.0, 40.0, 60.0, 240.0))
-    known = Planning(
-        useful_h=200.0, n_emb_ps=40, save_cost_h=save.mean_h, restart_h=reschedule.mean_h,
-        full_load_h=load.mean_h, partial_load_h=load.mean_h,
-        failures=ExpectedFailures(8.0, 8.0, 1.0),
+    facts = JobFacts(
+        useful_h=200.0, cluster=cluster, role="", scopes=(), mtbf_h=8.0, save_stall=save, load=load,
+        reschedule=reschedule, costs=Costs(save, load, detect, reschedule), mtbf_shard_h=8.0,
+        n_shards_together=1.0,
     )  # fmt: skip
     strategy = STRATEGIES[name]
-    takes = 0.1 if strategy.takes_target_pls else None
-    planned = strategy.plan(name, known.with_options(None, takes))
-    return as_system(planned, Costs(save, load, detect, reschedule), cluster)
+    return strategy.plan(facts, PaperOptions(strategy.default_interval, 0.1), name)
 
 
 def listing(asked: ListedJob) -> list[ListedPolicy]:
     """All systems and the strategies that differ in kind, by family."""
     order = list(Family)
-    found = [_of_strategy(name, asked) for name in FEW_STRATEGIES]
     systems = sorted(SYSTEMS.values(), key=lambda one: order.index(one.family))
-    return found + [_of_system(one, asked) for one in systems]
+    return [_listed(one, asked) for one in (*map(known, FEW_STRATEGIES), *systems)]
 
 
 def elsewhere(name: str) -> str | None:
@@ -174,14 +169,12 @@ def elsewhere(name: str) -> str | None:
 
 def entry_of(name: str, asked: ListedJob) -> ListedPolicy:
     """One of them; raises ParameterError where there is none of that name."""
-    if name in SYSTEMS:
-        return _of_system(SYSTEMS[name], asked)
-    if name in STRATEGIES:
-        return _of_strategy(name, asked)
+    if name in KNOWN:
+        return _listed(known(name), asked)
     raise ParameterError(f"`{name}` is no recovery system: {choices(name, tuple(SYSTEMS))}")
 
 
-def _of_system(system: System, asked: ListedJob) -> ListedPolicy:
+def _listed(system: System, asked: ListedJob) -> ListedPolicy:
     policy, refused = _policy(system.name, asked)
     return ListedPolicy(
         name=system.name,
@@ -194,28 +187,7 @@ def _of_system(system: System, asked: ListedJob) -> ListedPolicy:
         assumptions=system.assumptions,
         not_modelled=system.not_modelled,
         not_counted=system.not_counted,
-        options=tuple(_options(system)),
-        policy=policy,
-        refused=refused,
-        **_worked_out(policy, asked),
-    )
-
-
-def _of_strategy(name: str, asked: ListedJob) -> ListedPolicy:
-    policy, refused = _policy(name, asked)
-    of_paper = name.startswith(("cpr", "partial"))
-    return ListedPolicy(
-        name=name,
-        family=Family.ONE_SAVE,
-        summary=STRATEGIES[name].summary,
-        source="Maeng et al. 2021 (MLSys)" if of_paper else "",
-        cited="MLSys'21" if of_paper else "",
-        mark="published" if of_paper else "",
-        runs_as=STRATEGIES[name].runs_as,
-        assumptions="",
-        not_modelled="",
-        not_counted="",
-        options=(),
+        options=() if system.name in STRATEGIES else tuple(_options(system)),
         policy=policy,
         refused=refused,
         **_worked_out(policy, asked),
@@ -254,6 +226,19 @@ def after_failures(entry: ListedPolicy) -> str:
     if not before:
         return last[0]
     return ", ".join(f"{back} up to {name}" for back, name in before) + f", then {last[0]}"
+
+
+OF_TABLES = (
+    "interval_h", "interval_rule", "decision", "sub_saves", "loses_as", "is_strategy",
+)  # fmt: skip
+
+
+def plain_policy(policy: Policy | None) -> dict[str, Any] | None:
+    """What a recovery does for scripts: its rules, tiers and captures; None: it can't serve."""
+    if policy is None:
+        return None
+    plain = encode(policy, tagged=True)
+    return {key: value for key, value in plain.items() if key not in OF_TABLES}
 
 
 def plain_entry(entry: ListedPolicy) -> dict[str, Any]:

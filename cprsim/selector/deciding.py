@@ -14,13 +14,15 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
-from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.listed import ListedSystem
+from cprsim.experiments.assemble import SELECTED, Experiment, policy_of
 from cprsim.experiments.pipeline import StrategyOutcome
-from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
+from cprsim.records import SubSaves
+from cprsim.recovery.paper import strategy as paper_policy
+from cprsim.recovery.policy import RELOAD, Policy
 from cprsim.scenario.failures import EMB_PS
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.selector.limit import Limit, pls_alone
-from cprsim.selector.pricing import FULL, Bench, Priced, Way, common
+from cprsim.selector.pricing import FULL, Bench, Priced, Way, common, option_of
 from cprsim.selector.search import (
     WORTH_TRYING,
     best_full,
@@ -62,7 +64,7 @@ def ways_of(
         if one.name == FULL or one.name in ways:
             raise ParameterError(
                 f"`{one.name}` is compared as the strategy of that name: give the recovery system "
-                f"`{one.entry.strategy}` another `name`"
+                f"`{one.strategy}` another `name`"
             )
         ways[one.name] = one
     return ways
@@ -138,23 +140,24 @@ def known_ways(
     return known
 
 
-def _any_policy(name: str, way: Way, experiment: Experiment) -> RecoveryPolicy:
-    if isinstance(way, ListedSystem):
-        longest_h = None if way.option is None else experiment.useful_h
-        return way.policy(experiment.now_for(way), longest_h)
-    return RecoveryPolicy(name, OnFailure.RELOAD, inf, "selected", sub_saves=way)
+def _any_policy(name: str, way: Way, experiment: Experiment) -> Policy:
+    if isinstance(way, RecoverySection):
+        longest_h = None if option_of(way) is None else experiment.useful_h
+        return policy_of(way, experiment, interval_h=longest_h)
+    costs, cluster = experiment.costs, experiment.cluster
+    return paper_policy(name, RELOAD, costs, cluster, inf, SELECTED, sub_saves=way)
 
 
 def _losing(
     curve: StalenessCurve | None, limit: Limit, experiment: Experiment
-) -> Callable[[RecoveryPolicy, StrategyOutcome], Prediction]:
+) -> Callable[[Policy, StrategyOutcome], Prediction]:
     useful_h, metric = experiment.useful_h, limit.quantity.metric
 
-    def lost_samples(policy: RecoveryPolicy, one: StrategyOutcome) -> Prediction:
+    def lost_samples(policy: Policy, one: StrategyOutcome) -> Prediction:
         losses, replications = one.losses, one.costs.replication
         return pls_alone(lost_portion(losses.since_save_h, losses, replications, useful_h))
 
-    def lost_accuracy(policy: RecoveryPolicy, one: StrategyOutcome) -> Prediction:
+    def lost_accuracy(policy: Policy, one: StrategyOutcome) -> Prediction:
         assert metric is not None
         lost = None
         if curve is not None:
@@ -203,9 +206,9 @@ def simplest(bench: Bench, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
     if plain is not None:  # what costs more than it is neither simple nor cheap
         hardly = min(hardly, max(difference(plain, taken).mean, 0.0))
     for name, one in decided.best.items():
-        if one is None or isinstance(bench.ways[name], ListedSystem):
+        if one is None or isinstance(bench.ways[name], RecoverySection):
             continue
-        lost, own = bench.price(name, [taken.policy.save_interval_h])[0].lost, taken.lost
+        lost, own = bench.price(name, [taken.policy.interval_h])[0].lost, taken.lost
         errors = np.hypot(lost.standard_error, own.standard_error)
         more = mean_loss(lost.loss - own.loss, errors, min(lost.degrees, own.degrees))
         if more.interval()[0] <= 0 and not difference(one, taken).mean > hardly:
@@ -216,7 +219,7 @@ def simplest(bench: Bench, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
 
 
 def _best(bench: Bench, name: str, limit: Limit, full: Priced, worth: float) -> Priced | None:
-    if isinstance(bench.ways[name], ListedSystem):
+    if isinstance(bench.ways[name], RecoverySection):
         return best_system(bench, name, limit, full, worth)
     return best_within(bench, name, limit, most_writes(bench, name, full, worth))
 

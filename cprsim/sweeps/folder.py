@@ -15,7 +15,7 @@ from cprsim.errors import ResultError
 from cprsim.experiments.assemble import Experiment
 from cprsim.foreign import one_line, read_json
 from cprsim.prices import ACCURACY
-from cprsim.records import OnFailure
+from cprsim.recovery.policy import BY_RULES, RELOAD
 from cprsim.results import records_of
 from cprsim.results.accuracy_rows import QUANTITIES, further_losses, why_unpriced
 from cprsim.results.folder import (
@@ -103,7 +103,7 @@ class SweepResult:
 
     def _knows(self, quantity: str) -> bool:
         rows = self.of(quantity)
-        reloads = rows["on_failure"].isin([OnFailure.RELOAD.value, OnFailure.BY_RULES.value])
+        reloads = rows["on_failure"].isin([RELOAD, BY_RULES])
         return bool(rows.loc[reloads, "mean"].notna().any())
 
     @property

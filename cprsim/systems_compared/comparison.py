@@ -17,8 +17,7 @@ from cprsim.codec import FieldMark, Key
 from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
 from cprsim.prices import ACCURACY
-from cprsim.records import Cluster, RecoveryPolicy
-from cprsim.recovery.classic import as_system
+from cprsim.records import Cluster
 from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.compare import ROUNDING
@@ -63,7 +62,7 @@ class Beside:
 class Standing:
     """One system of a comparison; differences are paired by replication."""
 
-    policy: RecoveryPolicy
+    policy: Policy
     beside: Beside
     summary: Mapping[str, Estimate]  # by quantity
     more: Estimate | None  # overhead less that of the best; None: it is the best, or unfinished
@@ -202,17 +201,16 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
 
 def _beside(one: Entrant, experiment: Experiment, scenario: Scenario) -> Beside:
     cluster, useful_h, section = experiment.cluster, experiment.useful_h, scenario.cluster
-    policy = one.policy.system or as_system(one.policy, experiment.costs, cluster)
-    known = SYSTEMS.get(one.entry.strategy)
+    system = SYSTEMS.get(one.entry.strategy)
     return Beside(
         one.entry.strategy,
         one.how,
         one.text,
-        "" if known is None else known.not_counted,
-        () if known is None else known.unknown(one.entry.options or {}),
+        "" if system is None else system.not_counted,
+        () if system is None else system.unknown(one.entry.options or {}),
         one.runs_as,
-        fates(policy, cluster, experiment.scopes, section.rack, useful_h),
-        *_traffic(policy, cluster, section.shard_bytes, useful_h),
+        fates(one.policy, cluster, experiment.scopes, section.rack, useful_h),
+        *_traffic(one.policy, cluster, section.shard_bytes, useful_h),
     )
 
 
@@ -268,9 +266,7 @@ def _standings(comparison: Comparison) -> Iterator[Standing]:
         )
 
 
-def _accuracy(
-    comparison: Comparison, one: Beside, policy: RecoveryPolicy, *, is_priced: bool
-) -> str:
+def _accuracy(comparison: Comparison, one: Beside, policy: Policy, *, is_priced: bool) -> str:
     """Whether it loses some; and if so, within the limit, at a price, or nothing says how much."""
     if not (policy.leaves_stale or one.not_counted):
         return KEPT

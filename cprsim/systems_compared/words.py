@@ -27,7 +27,7 @@ def name_of(one: Standing) -> str:
 
 def interval_of(one: Standing) -> str:
     """How often it saves; ``never`` where the interval is as long as the job."""
-    interval_h = one.policy.save_interval_h
+    interval_h = one.policy.interval_h
     useful_h = one.summary["wall_h"].mean / (1.0 + one.overhead.mean) if one.finishes else inf
     return "never" if interval_h >= useful_h * (1 - 1e-9) else every(one.policy)
 

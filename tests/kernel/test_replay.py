@@ -12,7 +12,8 @@ from cprsim.kernel.replay import TracedTraining, replay
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS
-from cprsim.records import Activity, EventKind, EventLog, OnFailure, SubSaves
+from cprsim.records import Activity, EventKind, EventLog, SubSaves
+from cprsim.recovery.policy import RELOAD, ROLL_BACK
 from tests.kernel.states import joint_state
 from tests.simulate.building import PARTIAL as PARTIALLY
 from tests.simulate.building import failures, policy, run
@@ -154,7 +155,7 @@ def test_what_a_simulated_job_logs_can_be_replayed(new_run, tracker, background_
     job = simulated(USEFUL_H, save_h=0.5, background_h=background_h)
     how = tracker and SubSaves(tracker, 0.5, n_large_tables=3)
     strikes = failures((9.95, [1]), (10.25, [1]), (11.0, [2]), (22.1, [0, 3]))
-    for on_failure in (OnFailure.RELOAD, OnFailure.ROLL_BACK) if how is None else (PARTIALLY,):
+    for on_failure in (RELOAD, ROLL_BACK) if how is None else (PARTIALLY,):
         trainer, saver = new_run(how)
         log = run(job, policy(on_failure, 9.8, how), strikes)
         abandoned = (log.kind == K.SAVE_ABANDONED).sum()

@@ -10,8 +10,7 @@ import pytest
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.kernel.replay import moments
-from cprsim.records import EventKind, OnFailure, in_order
-from cprsim.recovery.classic import as_system
+from cprsim.records import EventKind, in_order
 from cprsim.scenario import load_scenario
 from cprsim.staleness.strategies import strategy_key
 from tests.simulate.agreeing import assert_same
@@ -24,12 +23,7 @@ def experiment() -> Experiment:
     changes = ["failures.role=any", "failures.mtbf=3 h", "simulation.replications=200"]
     made = assemble(load_scenario("scenarios/quickstart.yaml", changes))
     partial = next(policy for policy in made.policies if policy.name == "partial")
-    system = replace(
-        partial,
-        name="system",
-        on_failure=OnFailure.BY_RULES,
-        system=as_system(partial, made.costs, made.cluster),
-    )
+    system = replace(partial, name="system", is_strategy=False)
     return replace(made, policies=(partial, system))
 
 
@@ -54,7 +48,7 @@ def test_a_staleness_curve_prices_them_like_those_of_partial_recovery(
 ) -> None:
     partial, system = experiment.policies
     assert strategy_key(system) == strategy_key(partial)
-    everybody = replace(system, system=replace(system.system, rules=system.system.rules[:0]))
+    everybody = replace(system, rules=())
     assert strategy_key(everybody) is None
 
 

@@ -19,7 +19,8 @@ from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.proxy_model import proxy_model
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, EventKind, RecoveryPolicy
+from cprsim.records import Clock, EventKind
+from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.calibration import RunCalibration
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders
@@ -187,7 +188,7 @@ def test_half_an_interval_lost_per_failure_is_told_by_what_was_lost(
     right = predict(job, policy, todo, CALIBRATION, what, 0)
     lost = right.costs.parts.index("lost")
     hours = right.costs.hours.copy()
-    hours[0, lost] = len(todo.kills) * policy.save_interval_h / 2
+    hours[0, lost] = len(todo.kills) * policy.interval_h / 2
     wrong = replace(right, costs=replace(right.costs, hours=hours))
     assert "lost" in judge(wrong, measured(job, "full")).wrong
 
@@ -209,7 +210,7 @@ def bytes_told_once() -> Iterator[None]:
     """Of sub-saves: no failure changes them, and the kernel trains to tell them."""
     told: dict[str, float] = {}
 
-    def once(policy: RecoveryPolicy, todo: Orders, what: Material) -> float:
+    def once(policy: Policy, todo: Orders, what: Material) -> float:
         if policy.name not in told:
             told[policy.name] = bytes_share(policy, todo, what)
         return told[policy.name]
@@ -271,11 +272,10 @@ def test_the_model_passes_on_the_campaign_and_is_what_was_predicted_then(
 def files_are_not_shared(model: Experiment) -> Experiment:
     """As `load_is_not_shared`, of a recovery system."""
     (policy,), storage = model.policies, model.costs.storage
-    assert policy.system is not None
     assert storage is not None
     alone = Constant(storage.transfer_h(1))
-    tiers = tuple(replace(tier, load=tier.load and alone) for tier in policy.system.tiers)
-    return replace(model, policies=(replace(policy, system=replace(policy.system, tiers=tiers)),))
+    tiers = tuple(replace(tier, load=tier.load and alone) for tier in policy.tiers)
+    return replace(model, policies=(replace(policy, tiers=tiers),))
 
 
 @pytest.mark.parametrize(

@@ -19,24 +19,23 @@ from cprsim.records import (
     Failure,
     Floats,
     Holds,
-    OnFailure,
-    RecoveryPolicy,
     Role,
     Storage,
     SubSaves,
     Transfer,
 )
-from cprsim.recovery.classic import as_system, draw_names
-from cprsim.recovery.policy import Reach, Scope
+from cprsim.recovery.paper import at_costs, draw_names
+from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK, Policy, Reach, Scope
 from cprsim.simulate.blocks import BlockDraws
 from cprsim.simulate.engines import Block, Engine, Rows
 from cprsim.simulate.events import replication as events
 from cprsim.simulate.events.event_log import event_log
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
+from tests.making import paper_policy
 from tests.simulate.folding import FOLDED, require_agreement
 
-FULL, PARTIAL, NONE = OnFailure.ROLL_BACK, OnFailure.RELOAD, OnFailure.RESTART
+FULL, PARTIAL, NONE = ROLL_BACK, RELOAD, RESTART
 SEED = 3
 
 
@@ -50,10 +49,8 @@ class JobSetting:
     clock: Clock
 
 
-def policy(
-    on_failure: OnFailure, interval_h: float = inf, sub_saves: SubSaves | None = None
-) -> RecoveryPolicy:
-    return RecoveryPolicy(str(on_failure), on_failure, interval_h, "given", None, sub_saves)
+def policy(on_failure: str, interval_h: float = inf, sub_saves: SubSaves | None = None) -> Policy:
+    return paper_policy(on_failure, on_failure, interval_h, sub_saves=sub_saves)
 
 
 def setting(
@@ -119,11 +116,11 @@ def failures(
     return made
 
 
-def simulated(job: JobSetting, how: RecoveryPolicy) -> SimulatedJob:
+def simulated(job: JobSetting, how: Policy) -> SimulatedJob:
     """The job under a strategy, as the engines take it."""
-    system = as_system(how, job.costs, job.cluster)
+    system = at_costs(how, job.costs, job.cluster)
     scopes = (Scope("node", Reach.NODE, job.costs.detect),)
-    renamed = draw_names(scopes, len(system.rules))
+    renamed = draw_names(system, scopes)
     return SimulatedJob(job.useful_h, job.cluster, job.clock, scopes, system, renamed=renamed)
 
 
@@ -135,7 +132,7 @@ def block_of(job: JobSetting, failing: BlockFailures, number: int = 0, seed: int
 
 def engine(
     job: JobSetting,
-    how: RecoveryPolicy,
+    how: Policy,
     *,
     simpy_alone: bool = False,
     keep_losses: bool = True,
@@ -149,7 +146,7 @@ def engine(
 
 def ran(
     job: JobSetting,
-    how: RecoveryPolicy,
+    how: Policy,
     failing: BlockFailures,
     replications: range,
     *,
@@ -161,7 +158,7 @@ def ran(
     return runs.run(block_of(job, failing), replications)
 
 
-def run(job: JobSetting, how: RecoveryPolicy, strikes: Iterable[Failure] = ()) -> EventLog:
+def run(job: JobSetting, how: Policy, strikes: Iterable[Failure] = ()) -> EventLog:
     """The event log of one replication, event by event; its accounts and losses agree with it."""
     one, struck = simulated(job, how), [scoped(strike) for strike in strikes]
 

@@ -17,7 +17,7 @@ from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import with_mean
 from cprsim.failures.injected import Injected
 from cprsim.failures.sources import FailureSource, Start
-from cprsim.records import Clock, Cluster, OnFailure, Storage, Transfer
+from cprsim.records import Clock, Cluster, Storage, Transfer
 from cprsim.simulate.engines import FAST
 from tests.making import maker
 from tests.simulate.agreeing import assert_both_agree
@@ -114,7 +114,7 @@ def test_rows_agree(number: int) -> None:
 
 @pytest.mark.parametrize("clock", [Clock.UPTIME, Clock.WALL])
 @pytest.mark.parametrize("how", [FULL, PARTIAL])
-def test_rows_agree_at_given_instants_of_a_clock(clock: Clock, how: OnFailure) -> None:
+def test_rows_agree_at_given_instants_of_a_clock(clock: Clock, how: str) -> None:
     job = setting(USEFUL_H, clock=clock, n_emb_ps=4, n_trainers=2, save_h=0.2, load_h=0.3)
     slots_at = ((2,), (0, 3), (5, 4), (1,))
     at_h = (0.9, 1.05, 6.5, 500.0)  # in a save, in a recovery, beyond the useful hours, after all

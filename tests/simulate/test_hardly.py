@@ -8,7 +8,7 @@ import pytest
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Exponential
-from cprsim.records import Clock, EventKind, OnFailure
+from cprsim.records import Clock, EventKind
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES
 from cprsim.simulate.engines import FAST
 from tests.simulate.agreeing import assert_rows_agree, both_ways
@@ -35,9 +35,7 @@ def failing(job: JobSetting, mtbf_h: float, n: int = 2) -> BlockFailures:
 @pytest.mark.long
 @pytest.mark.parametrize("how", [FULL, PARTIAL, NONE])
 @pytest.mark.parametrize("clock", [Clock.WALL, Clock.UPTIME])
-def test_both_engines_give_the_same_verdict_after_so_many_failures(
-    how: OnFailure, clock: Clock
-) -> None:
+def test_both_engines_give_the_same_verdict_after_so_many_failures(how: str, clock: Clock) -> None:
     job = setting(200.0, clock=clock, n_emb_ps=2, save_h=0.002, load_h=0.3, detect_h=0.01)
     fast, simpy = both_ways(job, policy(how, 0.02), failing(job, MTBF_H), 2)
     assert FAST in fast.engines  # of so many failures one may come near to something else

@@ -9,7 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cprsim.records import Clock, EventKind, EventLog, Holds, OnFailure, SubSaves
+from cprsim.records import Clock, EventKind, EventLog, Holds, SubSaves
+from cprsim.recovery.policy import RELOAD, RESTART
 from tests.simulate.building import FULL, NONE, PARTIAL, JobSetting, failures, policy, run, setting
 from tests.simulate.folding import cost_breakdown, shard_loss
 
@@ -38,7 +39,7 @@ def in_step(job: JobSetting) -> JobSetting:
 
 
 @st.composite
-def logs(draw: st.DrawFn) -> tuple[float, OnFailure, EventLog]:
+def logs(draw: st.DrawFn) -> tuple[float, str, EventLog]:
     """One replication of a job of 10 h: with and without background saves, spares, a team."""
     how = draw(st.sampled_from([FULL, PARTIAL, NONE]))
     plain = setting(
@@ -66,7 +67,7 @@ def logs(draw: st.DrawFn) -> tuple[float, OnFailure, EventLog]:
 
 @settings(max_examples=400)
 @given(logs())
-def test_of_any_replication(made: tuple[float, OnFailure, EventLog]) -> None:
+def test_of_any_replication(made: tuple[float, str, EventLog]) -> None:
     """One test: to draw a replication takes as long as to look at it in all these ways."""
     _, how, log = made
     parts_add_up_and_the_log_is_in_order(how, log)
@@ -74,21 +75,21 @@ def test_of_any_replication(made: tuple[float, OnFailure, EventLog]) -> None:
     a_save_is_committed_or_abandoned_before_the_next_begins(log)
 
 
-def parts_add_up_and_the_log_is_in_order(how: OnFailure, log: EventLog) -> None:
+def parts_add_up_and_the_log_is_in_order(how: str, log: EventLog) -> None:
     costs = cost_breakdown(log, 10.0)  # raises where the accounting does not hold
     assert costs.finished[0]
     assert costs.useful_h[0] == np.float64(10.0) or abs(costs.useful_h[0] - 10.0) < 1e-9
     assert (np.diff(log.at_h) >= 0).all()
-    if how is OnFailure.RELOAD:
+    if how is RELOAD:
         assert costs.hours_of("lost")[0] == 0.0
         assert (np.diff(log.progress_h) >= -1e-12).all()
-    if how is OnFailure.RESTART:
+    if how is RESTART:
         assert costs.hours_of("load")[0] == 0.0
 
 
-def staleness_is_bounded(how: OnFailure, log: EventLog) -> None:
+def staleness_is_bounded(how: str, log: EventLog) -> None:
     loss = shard_loss(log, N_EMB_PS)
-    assert (how is OnFailure.RELOAD) or len(loss.slot) == 0
+    assert (how is RELOAD) or len(loss.slot) == 0
     assert (loss.since_reload_h <= loss.since_save_h + 1e-12).all()
     assert (loss.since_reload_h >= -1e-12).all()
     assert (loss.since_save_h <= loss.progress_h + 1e-12).all()

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.sources import FailureSource, trace_of
-from cprsim.records import Clock, Cluster, Failure, FailureTrace, OnFailure
+from cprsim.records import Clock, Cluster, Failure, FailureTrace
+from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK
 from cprsim.simulate.engines import FAST, SIMPY, Rows
 from tests.simulate.agreeing import assert_rows_agree, assert_same, both_ways
 from tests.simulate.building import (
@@ -65,7 +66,7 @@ class Listed:
 
 
 def check(
-    job: JobSetting, how: OnFailure, interval_h: float, strikes: list[Failure], border_h: float
+    job: JobSetting, how: str, interval_h: float, strikes: list[Failure], border_h: float
 ) -> Rows:
     """The rows of the compiled loop, as good as SimPy's and as the event log."""
     plan = policy(how, interval_h)
@@ -112,14 +113,14 @@ def jobs(draw: st.DrawFn) -> JobSetting:
 @hypothesis_settings(max_examples=300)
 @given(
     jobs(),
-    st.sampled_from([OnFailure.RESTART, OnFailure.ROLL_BACK, OnFailure.RELOAD]),
+    st.sampled_from([RESTART, ROLL_BACK, RELOAD]),
     st.sampled_from([0.75, 1.0, 2.5, 3.25, 10.0, inf]),
     instants,
     st.sampled_from([4.0, 10.0, inf]),
 )
 def test_any_schedule(
     job: JobSetting,
-    how: OnFailure,
+    how: str,
     interval_h: float,
     when: list[tuple[float, set[int]]],
     border_h: float,

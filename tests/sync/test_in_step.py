@@ -19,14 +19,14 @@ from cprsim.kernel.clicks.records import split
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.training import TrainingPlan
-from cprsim.records import OnFailure
+from cprsim.recovery.policy import RELOAD
 from cprsim.sync.trainers import Outage
 from tests.simulate.building import failures, policy, run
 from tests.simulate.test_beside import NEVER, SERVER, TRAINER, in_step
 from tests.sync.settings import setting
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60))
-PARTIAL = policy(OnFailure.RELOAD, 2.0)
+PARTIAL = policy(RELOAD, 2.0)
 
 
 def stand_in(epochs: int = 1) -> ProxyModel:

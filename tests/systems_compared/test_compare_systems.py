@@ -17,7 +17,7 @@ from cprsim.estimate import Estimate
 from cprsim.present.kinds import KINDS, kind_of
 from cprsim.present.systems import _costs, document_of_systems, systems_blocks
 from cprsim.present.terminal import show
-from cprsim.recovery import STRATEGIES
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import load_scenario
 from cprsim.systems_compared.best import at_their_best

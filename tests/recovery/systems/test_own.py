@@ -151,7 +151,7 @@ def test_its_parts_stand_in_the_table_and_in_the_figures(
     assert "neighbour" in ran.stdout
     (place,) = (folder / "shown").iterdir()
     result = load_result(place)
-    assert result.policies[1].system.captures[0].every_h == 0.5
+    assert result.policies[1].captures[0].every_h == 0.5
     legend = overhead_figure(result).axes[0].get_legend()
     assert legend is not None
     assert "rebuild" in [text.get_text() for text in legend.get_texts()]
