@@ -22,7 +22,7 @@ from cprsim.scenario import LoadedScenario
 from cprsim.selector.limit import Limit
 from cprsim.selector.pricing import affordable
 from cprsim.systems_compared.best import at_their_best
-from cprsim.systems_compared.comparison import BESIDE, Comparison, compared, load_comparison
+from cprsim.systems_compared.comparison import ABOUT, Comparison, compared, load_comparison
 from cprsim.systems_compared.lineup import Entrant, Rules, entrants_of
 
 
@@ -85,7 +85,7 @@ def _compare(
         with watch.counting("values of unknown inputs") as on_priced:
             unsure = _sensitivity(loaded, comparison, on_priced)
         comparison = replace(comparison, sensitivity=unsure)
-        write_record(result.path / BESIDE, comparison)
+        write_record(result.path / ABOUT, comparison)
         if draws:
             from cprsim.plots.save import save_figures
             from cprsim.plots.systems import systems_figures
@@ -119,5 +119,5 @@ def _sensitivity(
         best = comparison.best
     if best is None:
         return None
-    entries = {name: one.text for name, one in comparison.beside.items()}
+    entries = {name: one.text for name, one in comparison.facts.items()}
     return sensitivity_of(loaded, entries, costs, best, on_priced)

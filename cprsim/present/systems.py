@@ -183,7 +183,7 @@ def _picture(comparison: Comparison) -> Picture:
 
 def entries_text(found: Sequence[Standing]) -> str:
     """The section `recovery` of a scenario that runs every system as compared."""
-    return "\n".join(["recovery:", *(f"  - {one.beside.text}" for one in found)])
+    return "\n".join(["recovery:", *(f"  - {one.facts.text}" for one in found)])
 
 
 # --------------------------------------------------------------------------- tables
@@ -245,7 +245,7 @@ def _costs(found: Sequence[Standing], bills: Bills) -> Table:
             (
                 ", ".join(map(name_of, some)),
                 *cells,
-                ", ".join(dict.fromkeys(filter(None, (one.beside.runs_as for one in some))))
+                ", ".join(dict.fromkeys(filter(None, (one.facts.runs_as for one in some))))
                 or NO_NUMBER,
             )
             for cells, some in alike.items()
@@ -257,7 +257,7 @@ def _month(bills: Bills, one: Standing) -> str:
     if one.name not in bills:
         return NO_NUMBER
     amount = f"{bills[one.name].month.total_cents / 100:,.0f}"
-    return f"≥ {amount}" if one.beside.unknown else amount
+    return f"≥ {amount}" if one.facts.unknown else amount
 
 
 def _accuracy_lost(one: Standing) -> str:
@@ -295,13 +295,13 @@ def _share(one: Standing, parts: Sequence[str]) -> float:
 def _survived(found: Sequence[Standing]) -> Table:
     """What a failure of each kind takes at most, and the bytes that are moved."""
     kinds = columns_of_fates(found)
-    known = found[0].beside.storage_bytes_per_h is not None
+    known = found[0].facts.storage_bytes_per_h is not None
     traffic = ("to store\nGbit/s", "to peers\nGbit/s") if known else ()
     heading = ("lost at most\nby", *(_folded(names) for names in kinds), *traffic)
     rows = [
         (
             one.name,
-            *(fate_in_words(one.beside.fates[names[0]]) for names in kinds),
+            *(fate_in_words(one.facts.fates[names[0]]) for names in kinds),
             *((_traffic(one)) if known else ()),
         )
         for one in found
@@ -316,7 +316,7 @@ def _folded(names: Sequence[str]) -> str:
 
 
 def _traffic(one: Standing) -> tuple[str, str]:
-    return _gbit_s(one.beside.storage_bytes_per_h), _gbit_s(one.beside.peers_bytes_per_h)
+    return _gbit_s(one.facts.storage_bytes_per_h), _gbit_s(one.facts.peers_bytes_per_h)
 
 
 def _gbit_s(bytes_per_h: float | None) -> str:
@@ -338,7 +338,7 @@ def _cheapest(comparison: Comparison) -> list[str]:
         return ["No system that keeps the job's accuracy lets all jobs finish."]
     best, *runs = picks
     sentence = f"Cheapest: {best.name}{_as(best)}, {overhead(best)} % of useful time"
-    if not best.beside.runs_as:
+    if not best.facts.runs_as:
         sentence += ", a paper only: nothing that is maintained runs it"
     sentences = [f"{sentence}."]
     sentences += [
@@ -349,10 +349,10 @@ def _cheapest(comparison: Comparison) -> list[str]:
             f"Not distinguished from {best.name}: {_few(tied)} (the 95 % interval of the paired "
             "difference contains 0)."
         )
-    lower = [one for one in found if one.beside.unknown and one.overhead.mean < best.overhead.mean]
+    lower = [one for one in found if one.facts.unknown and one.overhead.mean < best.overhead.mean]
     if lower:
         missing = [
-            f"{one.name} {overhead(one)} % (`{'`, `'.join(one.beside.unknown)}`)" for one in lower
+            f"{one.name} {overhead(one)} % (`{'`, `'.join(one.facts.unknown)}`)" for one in lower
         ]
         sentences.append(
             f"May cost less, no source has a figure: {_few(missing)}. Give it in the `options` of "
@@ -362,7 +362,7 @@ def _cheapest(comparison: Comparison) -> list[str]:
 
 
 def _as(one: Standing) -> str:
-    return f" (runs as {one.beside.runs_as})" if one.beside.runs_as else ""
+    return f" (runs as {one.facts.runs_as})" if one.facts.runs_as else ""
 
 
 def _few(names: Sequence[str]) -> str:
@@ -376,7 +376,7 @@ def _against_today(comparison: Comparison) -> list[str]:
     now = next((one for one in comparison.standings if one.name == comparison.today), None)
     if now is None:
         return []
-    how = f"today ({now.beside.strategy}, every {interval_of(now)}: {overhead(now)} %)"
+    how = f"today ({now.facts.strategy}, every {interval_of(now)}: {overhead(now)} %)"
     saved = [
         f"{one.name} {_saved(comparison, one, now, bills)}"
         for one in _picks(comparison)
@@ -415,7 +415,7 @@ def careful(comparison: Comparison) -> list[str]:
     """What the hours do not show."""
     found = comparison.standings
     sentences = [*_accuracy(comparison, found)]
-    bare = [one.name for one in found if one.beside.how == FOUND and interval_of(one) == "never"]
+    bare = [one.name for one in found if one.facts.how == FOUND and interval_of(one) == "never"]
     if bare:
         n = max(one.summary[FINISHED].n for one in found)
         sentences.append(
@@ -423,7 +423,7 @@ def careful(comparison: Comparison) -> list[str]:
             f"protect against hardly occurred in {n:,} simulated jobs. Such a failure takes all "
             "that was done."
         )
-    if any(one.beside.storage_bytes_per_h is not None for one in found):
+    if any(one.facts.storage_bytes_per_h is not None for one in found):
         sentences.append(
             "Traffic is per hour of work, to the store of all nodes together and to peers of each "
             "node, as if each save moved the whole state: saves of parts or deltas move less."
@@ -435,7 +435,7 @@ def _accuracy(comparison: Comparison, found: Sequence[Standing]) -> Iterator[str
     by_words: dict[str, list[str]] = {}
     for one in found:
         if one.accuracy == UNPRICED:
-            words = one.beside.not_counted or "what stale shards cost in accuracy is not priced"
+            words = one.facts.not_counted or "what stale shards cost in accuracy is not priced"
             by_words.setdefault(words, []).append(one.name)
     for words, names in by_words.items():
         yield f"* {', '.join(names)}: {words}; not taken as the cheapest."
@@ -497,13 +497,13 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def _system(one: Standing) -> dict[str, Any]:
-    policy, beside = one.policy, one.beside
+    policy, facts = one.policy, one.facts
     return {
         "name": one.name,
-        "strategy": beside.strategy,
-        "entry": beside.text,
+        "strategy": facts.strategy,
+        "entry": facts.text,
         "interval_h": finite_or_none(policy.interval_h),
-        "interval": beside.how,
+        "interval": facts.how,
         "replications": one.summary[FINISHED].n,
         FINISHED: finite_or_none(one.summary[FINISHED].mean),
         "overhead_fraction": interval(one.overhead),
@@ -512,17 +512,17 @@ def _system(one: Standing) -> dict[str, Any]:
         "more_than_today": one.than_today and interval(one.than_today),
         "verdict": one.verdict,
         **{name: finite_or_none(one.summary[name].mean) for name in MEANS},
-        "unknown": list(beside.unknown),
-        "runs_as": beside.runs_as or None,
+        "unknown": list(facts.unknown),
+        "runs_as": facts.runs_as or None,
         "accuracy": one.accuracy,
         "auc_loss": None if one.accuracy == UNPRICED else interval(one.summary["auc_loss"]),
         "extra_nodes": policy.extra_nodes,
         "extra_memory_fraction": policy.extra_memory_fraction,
         "traffic": {
-            "storage_bytes_per_h": beside.storage_bytes_per_h,
-            "peers_bytes_per_h": beside.peers_bytes_per_h,
+            "storage_bytes_per_h": facts.storage_bytes_per_h,
+            "peers_bytes_per_h": facts.peers_bytes_per_h,
         },
-        "after": {name: _fate(fate) for name, fate in beside.fates.items()},
+        "after": {name: _fate(fate) for name, fate in facts.fates.items()},
     }
 
 

@@ -31,7 +31,7 @@ from cprsim.selector.limit import Limit
 from cprsim.systems_compared.after import Fate, content_every_h, fates
 from cprsim.systems_compared.lineup import FOUND, Entrant
 
-BESIDE = "systems.json"
+ABOUT = "systems.json"
 OVERHEAD = "overhead_fraction"
 BEST, UNFINISHED, NO_BEST = "best", "unfinished", "no best"  # verdicts
 MORE, LESS, TIED = "more", "less", "can't be told"  # where the difference to the best lies
@@ -40,7 +40,7 @@ ELIGIBLE = (KEPT, WITHIN)  # to be the best
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class SystemFacts:
     """What is known of one system besides its run.
 
     Bytes are per hour of progress, as if each save moved the whole state; None: its size is not
@@ -63,7 +63,7 @@ class Standing:
     """One system of a comparison; differences are paired by replication."""
 
     policy: Policy
-    beside: Beside
+    facts: SystemFacts
     summary: Mapping[str, Estimate]  # by quantity
     more: Estimate | None  # overhead less that of the best; None: it is the best, or unfinished
     verdict: str
@@ -77,7 +77,7 @@ class Standing:
     @property
     def may_be_best(self) -> bool:
         """Whether accuracy is kept, or the limit, and all of its costs are known."""
-        return self.accuracy in ELIGIBLE and not self.beside.unknown
+        return self.accuracy in ELIGIBLE and not self.facts.unknown
 
     @property
     def overhead(self) -> Estimate:
@@ -101,7 +101,7 @@ class Comparison:
     name: str  # of the scenario
     fixed: bool
     limit: Mapping[str, Any] | None  # of accuracy: quantity and most; None: none was said
-    beside: Annotated[Mapping[str, Beside], Key("systems")]  # by the system's name
+    facts: Annotated[Mapping[str, SystemFacts], Key("systems")]  # by the system's name
     left_out: Mapping[str, str]  # why, by name
     assumed: tuple[str, ...]  # of the job, where the scenario does not say, in sentences
     result: Annotated[Result, FieldMark.NOT_STORED]
@@ -131,7 +131,7 @@ class Comparison:
     def cheapest_that_runs(self) -> Standing | None:
         """The cheapest of those that may be the best and that a job can run today."""
         able = (one for one in self.standings if one.may_be_best and one.finishes)
-        return next((one for one in able if one.beside.runs_as), None)
+        return next((one for one in able if one.facts.runs_as), None)
 
     @property
     def best(self) -> str | None:
@@ -150,7 +150,7 @@ class Comparison:
             name: bill
             for name, bill in bills.items()
             if (one := by_name[name]).may_be_best
-            or (one.accuracy == PRICED and ACCURACY in bill.job.cents and not one.beside.unknown)
+            or (one.accuracy == PRICED and ACCURACY in bill.job.cents and not one.facts.unknown)
         }
 
 
@@ -169,7 +169,7 @@ def compared(
         name=scenario.name,
         fixed=fixed,
         limit=None if limit is None else {"quantity": limit.quantity.value, "most": limit.most},
-        beside={one.name: _beside(one, experiment, scenario) for one in entrants},
+        facts={one.name: _facts(one, experiment, scenario) for one in entrants},
         left_out=left_out,
         assumed=tuple(assumptions(scenario)),
         result=result,
@@ -180,7 +180,7 @@ def compared(
 def load_comparison(folder: Path | str) -> Comparison:
     """Read a finished comparison. Raises ResultError where it is none, or is damaged."""
     result = load_result(folder)
-    return read_record(Comparison, result.path / BESIDE, "a comparison of systems", result=result)
+    return read_record(Comparison, result.path / ABOUT, "a comparison of systems", result=result)
 
 
 def assumptions(scenario: Scenario) -> Iterator[str]:
@@ -199,10 +199,10 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
         yield "A spare node is always free (no `cluster.spares`)."
 
 
-def _beside(one: Entrant, experiment: Experiment, scenario: Scenario) -> Beside:
+def _facts(one: Entrant, experiment: Experiment, scenario: Scenario) -> SystemFacts:
     cluster, useful_h, section = experiment.cluster, experiment.useful_h, scenario.cluster
     system = SYSTEMS.get(one.entry.strategy)
-    return Beside(
+    return SystemFacts(
         one.entry.strategy,
         one.how,
         one.text,
@@ -236,19 +236,19 @@ def _traffic(
 
 
 def _standings(comparison: Comparison) -> Iterator[Standing]:
-    result, beside, today = comparison.result, comparison.beside, comparison.today
+    result, facts, today = comparison.result, comparison.facts, comparison.today
     summary, policies = result.spreads(), {one.name: one for one in result.policies}
     overheads = {name: of[OVERHEAD].mean for name, of in summary.items()}
-    finished = [name for name in beside if isfinite(overheads[name])]
+    finished = [name for name in facts if isfinite(overheads[name])]
     accuracy = {
         name: _accuracy(
             comparison, one, policies[name], is_priced=isfinite(summary[name]["auc_loss"].mean)
         )
-        for name, one in beside.items()
+        for name, one in facts.items()
     }
-    able = [name for name in finished if accuracy[name] in ELIGIBLE and not beside[name].unknown]
+    able = [name for name in finished if accuracy[name] in ELIGIBLE and not facts[name].unknown]
     # of those that cost the same, one that a job can run today
-    able.sort(key=lambda name: (round(overheads[name], 12), not beside[name].runs_as))
+    able.sort(key=lambda name: (round(overheads[name], 12), not facts[name].runs_as))
     best = able[0] if able else ""
     than_best = _more_than(best, finished, result) if best else {}
     than_today = _more_than(today, finished, result) if today in finished else {}
@@ -257,7 +257,7 @@ def _standings(comparison: Comparison) -> Iterator[Standing]:
         verdict = BEST if name == best else NO_BEST if more is None else verdict_of(more)
         yield Standing(
             policy,
-            beside[name],
+            facts[name],
             summary[name],
             more,
             verdict if name in finished else UNFINISHED,
@@ -266,7 +266,7 @@ def _standings(comparison: Comparison) -> Iterator[Standing]:
         )
 
 
-def _accuracy(comparison: Comparison, one: Beside, policy: Policy, *, is_priced: bool) -> str:
+def _accuracy(comparison: Comparison, one: SystemFacts, policy: Policy, *, is_priced: bool) -> str:
     """Whether it loses some; and if so, within the limit, at a price, or nothing says how much."""
     if not (policy.leaves_stale or one.not_counted):
         return KEPT
