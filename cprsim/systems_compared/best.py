@@ -50,16 +50,15 @@ def at_their_best(
     decided = fit_tails(bench, within, decide(bench, within))
     found, left_out = [], {}
     for one in entrants:
+        priced = decided.best.get(one.name)
         if one.entry.strategy == FULL and not one.is_today:
-            found.append(_full_at_best(one, bench, decided.full))
+            found.append(_at(_best_full(one, bench, decided.full), one, experiment))
         elif one.name not in ways:
             found.append(one)
-        elif one.name not in decided.best:
-            left_out[one.name] = NOT_KNOWN
-        elif (priced := decided.best[one.name]) is None:
-            left_out[one.name] = NONE_KEEPS
+        elif priced is None:
+            left_out[one.name] = NONE_KEEPS if one.name in decided.best else NOT_KNOWN
         else:
-            found.append(_at_best(one, priced, experiment.useful_h))
+            found.append(_at(priced, one, experiment))
     return found, left_out
 
 
@@ -72,32 +71,28 @@ def _is_searched(one: Entrant, limit: Limit | None) -> bool:
     return one.entry.strategy in WAYS and limit is not None and one.entry.costs is None
 
 
-def _at_best(one: Entrant, priced: Priced, useful_h: float) -> Entrant:
-    if one.entry.strategy not in SYSTEMS:
-        return _with_interval(replace(one, policy=replace(priced.policy, name=one.name)))
-    if option_of(one.entry) is None:
-        return one
-    text = system_entry(one.entry, priced.policy, useful_h)
-    return replace(one, policy=priced.policy, how=FOUND, text=text)
-
-
-def _full_at_best(one: Entrant, bench: Bench, full: Priced) -> Entrant:
+def _best_full(one: Entrant, bench: Bench, full: Priced) -> Priced:
     """Full recovery at its best, at the costs of its entry."""
     experiment, costs = bench.experiment, one.entry.costs
-    if costs is not None:
-        own, scopes = costs.instead_of(experiment.costs), experiment.scopes
-        if costs.detect is not None:
-            scopes = tuple(replace(scope, detect=own.detect) for scope in scopes)
-        there = replace(experiment, costs=own, scopes=scopes)
-        full = best_full(Bench(there, {FULL: None}, bench.losing, bench.on_priced))
-    policy = policy_of(one.entry, experiment, interval_h=full.policy.interval_h)
-    return _with_interval(replace(one, policy=policy))
+    if costs is None:
+        return full
+    own, scopes = costs.instead_of(experiment.costs), experiment.scopes
+    if costs.detect is not None:
+        scopes = tuple(replace(scope, detect=own.detect) for scope in scopes)
+    there = replace(experiment, costs=own, scopes=scopes)
+    return best_full(Bench(there, {FULL: None}, bench.losing, bench.on_priced))
 
 
-def _with_interval(one: Entrant) -> Entrant:
-    """A strategy whose entry says the interval of its policy."""
-    interval_h = one.policy.interval_h
-    interval = NEVER if interval_h == inf else typed(interval_h)
-    unsaid = dict.fromkeys(("interval", "target_pls", "assumed", "options"))
-    text = dump_entry(one.entry.model_copy(update=unsaid), {}).removesuffix("}")
-    return replace(one, how=FOUND, text=f"{text}, interval: {interval}}}")
+def _at(priced: Priced, one: Entrant, experiment: Experiment) -> Entrant:
+    """An entrant at the interval that was found, with an entry that says it."""
+    if option_of(one.entry) is None:
+        return one
+    interval_h = priced.policy.interval_h
+    policy = policy_of(one.entry, experiment, interval_h=interval_h)
+    if one.entry.strategy in SYSTEMS:
+        text = system_entry(one.entry, policy, experiment.useful_h)
+    else:
+        unsaid = dict.fromkeys(("interval", "target_pls", "assumed", "options"))
+        text = dump_entry(one.entry.model_copy(update=unsaid), {}).removesuffix("}")
+        text += f", interval: {NEVER if interval_h == inf else typed(interval_h)}}}"
+    return replace(one, policy=policy, how=FOUND, text=text)
