@@ -227,7 +227,7 @@ def plain_entry(entry: ListedPolicy) -> dict[str, Any]:
         "mark": system.mark and system.mark.value,
         "needs": list(entry.needs),
         "goes_back_to": entry.goes_back_to,
-        "assumed": system.assumptions,
+        "assumed": system.assumed,
         "not_modelled": system.not_modelled or None,
         "not_counted": system.not_counted or None,
         "cannot_serve": entry.refused or None,

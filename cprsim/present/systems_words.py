@@ -269,8 +269,8 @@ def _default(option: dict[str, Any]) -> str:
 
 
 def _said(entry: ListedPolicy) -> Iterator[str]:
-    if entry.system.assumptions:
-        yield "Assumed: " + entry.system.assumptions.removeprefix("Assumed: ")
+    if entry.system.assumed:
+        yield "Assumed: " + entry.system.assumed.removeprefix("Assumed: ")
     if entry.system.not_modelled:
         yield f"Not modelled: {entry.system.not_modelled}"
     if entry.system.not_counted:

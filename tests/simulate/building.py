@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf, sqrt
 
+from cprsim.simulate.engines import Block, Engine, Rows
+
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import Constant
 from cprsim.records import (
@@ -26,10 +28,8 @@ from cprsim.records import (
 )
 from cprsim.recovery.paper import at_costs, draw_names
 from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK, Policy, Reach, Scope
+from cprsim.simulate import cluster
 from cprsim.simulate.blocks import BlockDraws
-from cprsim.simulate.engines import Block, Engine, Rows
-from cprsim.simulate.events import replication as events
-from cprsim.simulate.events.event_log import event_log
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 from tests.making import paper_policy
@@ -164,8 +164,8 @@ def run(job: JobSetting, how: Policy, strikes: Iterable[Failure] = ()) -> EventL
 
     def outcome(logged: bool) -> tuple[EventLog, ReplicationOutcome]:
         draws = BlockDraws(one, 1, 0, 1, range(1)).of(0)
-        played = events.run(one, iter(struck), draws, logged=logged, skips=not logged)
-        return event_log(played.log, 0), played.outcome
+        played = cluster.run(one, iter(struck), draws, logged=logged, skips=not logged)
+        return played.log, played.outcome
 
     log, accounts = outcome(logged=True)
     booked = (accounts, outcome(logged=False)[1])
