@@ -341,7 +341,7 @@ def _cheapest(comparison: Comparison) -> list[str]:
             f"Not distinguished from {best.name}: {_few(tied)} (the 95 % interval of the paired "
             "difference contains 0)."
         )
-    lower = [one for one in found if one.facts.unknown and one.overhead.mean < best.overhead.mean]
+    lower = [one for one in found if one.facts.unknown and one.more and one.more.mean < 0]
     if lower:
         missing = [
             f"{one.name} {overhead(one)} % (`{'`, `'.join(one.facts.unknown)}`)" for one in lower

@@ -32,7 +32,7 @@ from cprsim.systems_compared.after import Fate, content_every_h, fates
 from cprsim.systems_compared.lineup import FOUND, Entrant
 
 ABOUT = "systems.json"
-OVERHEAD = "overhead_fraction"
+OVERHEAD, DECIMALS = "overhead_fraction", 12  # what differs beyond these is rounding
 BEST, UNFINISHED, NO_BEST = "best", "unfinished", "no best"  # verdicts
 MORE, LESS, TIED = "more", "less", "can't be told"  # where the difference to the best lies
 KEPT, WITHIN, PRICED, UNPRICED = "kept", "within the limit", "priced", "not priced"  # accuracy
@@ -248,7 +248,7 @@ def _standings(comparison: Comparison) -> Iterator[Standing]:
     }
     able = [name for name in finished if accuracy[name] in ELIGIBLE and not facts[name].unknown]
     # of those that cost the same, one that a job can run today
-    able.sort(key=lambda name: (round(overheads[name], 12), not facts[name].runs_as))
+    able.sort(key=lambda name: (round(overheads[name], DECIMALS), not facts[name].runs_as))
     best = able[0] if able else ""
     than_best = _more_than(best, finished, result) if best else {}
     than_today = _more_than(today, finished, result) if today in finished else {}
@@ -295,4 +295,5 @@ def verdict_of(more: Estimate) -> str:
 
 
 def _place(one: Standing) -> tuple[float, float]:
-    return (one.overhead.mean, 0.0) if one.finishes else (inf, -one.summary[FINISHED].mean)
+    mean = round(one.overhead.mean, DECIMALS)
+    return (mean, 0.0) if one.finishes else (inf, -one.summary[FINISHED].mean)
