@@ -220,12 +220,11 @@ def with_own_costs(
         again_h = rng.choice(facts.saves_h, (n_saves, n_draws))
         saves_h = again_h[rng.integers(n_saves, size=(N_SAVES, n_draws)), np.arange(n_draws)]
         costs = replace(costs, save_stall=Listed(saves_h))
-    assert experiment.scenario is not None, "a job is replayed from a scenario"
     policies = tuple(
         at_costs(policy, costs, experiment.cluster)
         if policy.is_strategy and entry.costs is None
         else policy
-        for policy, entry in zip(experiment.policies, experiment.scenario.recovery, strict=True)
+        for policy, entry in zip(experiment.policies, experiment.entries, strict=True)
     )
     return replace(experiment, costs=costs, scopes=scopes, policies=policies)
 

@@ -49,8 +49,12 @@ class Experiment:
     engine: EngineName = "auto"
     curve: StalenessCurve | None = None  # prices lost samples; None: none applies
     horizon_h: float | None = None  # wall time at which the job ends, done or not
-    systems: tuple[RecoverySection, ...] = ()  # entries of recovery systems, to be selected from
-    scenario: Scenario | None = None  # that says the rest of what a system asks; None: nobody does
+    scenario: Scenario | None = None  # it says what else recovery systems ask of a job
+
+    @property
+    def entries(self) -> tuple[RecoverySection, ...]:
+        """What the scenario lists under `recovery`."""
+        return () if self.scenario is None else self.scenario.recovery
 
     def simulated_job(self, policy: Policy) -> SimulatedJob:
         """The job under a policy."""
@@ -114,7 +118,6 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         scopes=scopes,
         shares=_shares(scenario, scopes, cluster),
         horizon_h=scenario.job.horizon_h,
-        systems=tuple(entry for entry in scenario.recovery if entry.strategy in SYSTEMS),
         scenario=scenario,
     )
     if not with_policies:

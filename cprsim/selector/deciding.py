@@ -19,6 +19,7 @@ from cprsim.experiments.pipeline import StrategyOutcome
 from cprsim.records import SubSaves
 from cprsim.recovery.paper import strategy as paper_policy
 from cprsim.recovery.policy import RELOAD, Policy
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.selector.limit import Limit, pls_alone
@@ -60,7 +61,7 @@ def ways_of(
     """The strategies that make sense for a job; reloading servers takes embedding servers."""
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
     ways: dict[str, Way] = {**sub_saves} if has_servers else {}
-    for one in experiment.systems:
+    for one in (entry for entry in experiment.entries if entry.strategy in SYSTEMS):
         if one.name == FULL or one.name in ways:
             raise ParameterError(
                 f"`{one.name}` is compared as the strategy of that name: give the recovery system "

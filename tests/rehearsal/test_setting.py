@@ -242,11 +242,17 @@ def test_a_job_without_embedding_servers_is_refused() -> None:
         require_rehearsable(job)
 
 
-@pytest.mark.parametrize("entry", ["transom, options: {snapshot: 0.1 s}", "varuna"])
-def test_systems_that_have_no_processes_here_are_refused(entry: str) -> None:
-    """Copies that are copied on, and work with fewer nodes."""
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("transom, options: {snapshot: 0.1 s}", "can't be rehearsed"),  # copies are copied on
+        ("varuna", "can't be rehearsed"),  # it works with fewer nodes
+        ("full, costs: {load: 1 s}", "`full` has costs of its own"),
+    ],
+)
+def test_entries_that_have_no_processes_here_are_refused(entry: str, said: str) -> None:
     job = experiment("job.step=0.05 s", f"recovery=[{{strategy: {entry}}}]")
-    with pytest.raises(ParameterError, match="can't be rehearsed"):
+    with pytest.raises(ParameterError, match=said):
         policies_to_rehearse(job)
 
 
