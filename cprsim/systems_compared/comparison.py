@@ -17,9 +17,7 @@ from cprsim.codec import FieldMark, Key
 from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
 from cprsim.prices import ACCURACY
-from cprsim.records import Cluster
 from cprsim.recovery.policy import Outside, Policy, Ring
-from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.compare import ROUNDING
 from cprsim.results.folder import read_record
 from cprsim.results.metrics import FINISHED
@@ -27,7 +25,7 @@ from cprsim.results.money import Bills
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.scenario import Scenario
-from cprsim.selector.limit import Limit
+from cprsim.scenario.recovery import known
 from cprsim.systems_compared.after import Fate, content_every_h, fates
 from cprsim.systems_compared.lineup import FOUND, Entrant
 
@@ -154,29 +152,6 @@ class Comparison:
         }
 
 
-def compared(
-    result: Result,
-    scenario: Scenario,
-    experiment: Experiment,
-    entrants: Sequence[Entrant],
-    left_out: Mapping[str, str],
-    limit: Limit | None,
-    *,
-    fixed: bool,
-) -> Comparison:
-    """The comparison whose run is `result`."""
-    return Comparison(
-        name=scenario.name,
-        fixed=fixed,
-        limit=None if limit is None else {"quantity": limit.quantity.value, "most": limit.most},
-        facts={one.name: _facts(one, experiment, scenario) for one in entrants},
-        left_out=left_out,
-        assumed=tuple(assumptions(scenario)),
-        result=result,
-        today=next((one.name for one in entrants if one.is_today), ""),
-    )
-
-
 def load_comparison(folder: Path | str) -> Comparison:
     """Read a finished comparison. Raises ResultError where it is none, or is damaged."""
     result = load_result(folder)
@@ -199,34 +174,37 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
         yield "A spare node is always free (no `cluster.spares`)."
 
 
-def _facts(one: Entrant, experiment: Experiment, scenario: Scenario) -> SystemFacts:
-    cluster, useful_h, section = experiment.cluster, experiment.useful_h, scenario.cluster
-    system = SYSTEMS.get(one.entry.strategy)
+def facts_of_system(one: Entrant, experiment: Experiment, scenario: Scenario) -> SystemFacts:
+    """What is known of one system in a job."""
+    policy, system, section = one.policy, known(one.entry.strategy), scenario.cluster
+    job = experiment.cluster, experiment.scopes, section.rack, experiment.useful_h
+    storage, peers = _traffic(policy, experiment, section.shard_bytes)
     return SystemFacts(
-        one.entry.strategy,
-        one.how,
-        one.text,
-        "" if system is None else system.not_counted,
-        () if system is None else system.unknown(one.entry.options or {}),
-        one.runs_as,
-        fates(one.policy, cluster, experiment.scopes, section.rack, useful_h),
-        *_traffic(one.policy, cluster, section.shard_bytes, useful_h),
+        strategy=one.entry.strategy,
+        how=one.how,
+        text=one.text,
+        not_counted=system.not_counted,
+        unknown=system.unknown(one.entry.options or {}),
+        runs_as=system.runs_as,
+        fates=fates(policy, *job),
+        storage_bytes_per_h=storage,
+        peers_bytes_per_h=peers,
     )
 
 
 def _traffic(
-    policy: Policy, cluster: Cluster, state_bytes: float | None, useful_h: float
+    policy: Policy, experiment: Experiment, state_bytes: float | None
 ) -> tuple[float | None, float | None]:
     """The bytes per hour of all nodes to the storage, and of one node to others."""
     if state_bytes is None:
         return None, None
     storage = peers = 0.0
     for capture in policy.captures:
-        per_h = state_bytes / content_every_h(policy, capture, useful_h)
+        per_h = state_bytes / content_every_h(policy, capture, experiment.useful_h)
         tier = policy.tier(capture.tier)
         place = tier.placement
         if isinstance(place, Outside):
-            storage += per_h * len(cluster.slots(tier.role))
+            storage += per_h * len(experiment.cluster.slots(tier.role))
         else:  # copies on all others of its group, or as parity on `tolerates` of them
             peers += per_h * (place.copies - 1 if isinstance(place, Ring) else place.tolerates)
     return storage, peers
