@@ -105,7 +105,7 @@ def entrants_of(
             _require_able(name, names, has_servers=has_servers, searched=searched)
             entrants.append(entrant(RecoverySection.model_validate(fields), DEFAULT))
         except ParameterError as error:
-            left_out[name] = str(error).removeprefix(f"{name}: ")
+            left_out[name] = str(error).removeprefix(name).lstrip(": ")
     if rules.only:
         _require_known(rules.only, {one.name for one in entrants}, left_out)
         left_out = {}
