@@ -16,7 +16,7 @@ from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
 from cprsim.records import Cluster, Costs, Duration, Holds, Storage, Transfer
 from cprsim.recovery.legal import require_legal
-from cprsim.recovery.paper import PaperOptions, draw_names
+from cprsim.recovery.paper import PaperOptions
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
@@ -58,10 +58,8 @@ class Experiment:
 
     def simulated_job(self, policy: Policy) -> SimulatedJob:
         """The job under a policy."""
-        return SimulatedJob(
-            self.useful_h, self.cluster, self.failures.clock, self.scopes, policy,
-            self.horizon_h, draw_names(policy, self.scopes),
-        )  # fmt: skip
+        clock = self.failures.clock
+        return SimulatedJob(self.useful_h, self.cluster, clock, self.scopes, policy, self.horizon_h)
 
     @property
     def expected_shares(self) -> tuple[float, ...]:
@@ -194,7 +192,7 @@ def policy_of(
     facts: JobFacts | None = None,
     interval_h: float | None = None,
 ) -> Policy:
-    """What an entry of `recovery` does in a job: as it says, or at another interval.
+    """What an entry of `recovery` does in a job: as it says, or at another interval if it has one.
 
     Parameters
     ----------
@@ -209,6 +207,8 @@ def policy_of(
     if entry.costs is not None:
         facts = _at_costs(facts, own, experiment)
     options = _options(entry, experiment.curve)
+    if system.interval is None:
+        interval_h = None
     if interval_h is not None:
         options = _at_interval(system, options, interval_h, experiment.useful_h)
     policy = system.plan(facts, options, entry.name).with_storage(own.reliability)
@@ -239,11 +239,10 @@ def _options(entry: RecoverySection, curve: StalenessCurve | None) -> Any:
 
 
 def _at_interval(system: System, options: Any, interval_h: float, useful_h: float) -> Any:
-    assert system.interval is not None, "it has an interval to choose"
     if isinstance(options, PaperOptions):
         return replace(options, interval=interval_h, target_pls=None)
     # never, as an option says it: an interval as long as the job is no save
-    return replace(options, **{system.interval: min(interval_h, useful_h)})
+    return replace(options, **{str(system.interval): min(interval_h, useful_h)})
 
 
 def facts_of(experiment: Experiment) -> JobFacts:

@@ -14,11 +14,10 @@ from typing import Any
 from cprsim.codec import encode
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble, facts_of, policy_of
-from cprsim.failures.distributions import Constant
-from cprsim.records import Cluster, Costs
-from cprsim.recovery.paper import STRATEGIES, PaperOptions
+from cprsim.records import Cluster
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Policy
-from cprsim.recovery.system import Family, JobFacts, System
+from cprsim.recovery.system import Family, System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.scenario.quantities import choices
@@ -71,6 +70,7 @@ NO_SYSTEMS = {  # names of the literature that are no system here, and what they
     "ElasWave, Chameleon": "not modelled: a re-planned pipeline is a table from outside "
     "(`oobleck` with `throughput`)",
 }
+TARGET_PLS = 0.1  # of strategies that need one, where the scenario does not list them
 FEW_STRATEGIES = ("none", "full", "partial", "cpr")  # the others differ in which rows they save
 
 
@@ -136,28 +136,14 @@ def scenario_job(loaded: LoadedScenario) -> ListedJob:
     scenario = loaded.scenario
     experiment = assemble(loaded, with_policies=False)
     listed = {entry.strategy: entry for entry in reversed(scenario.recovery)}
-
     facts = facts_of(experiment)
 
     def planned(name: str) -> Policy:
-        if name in STRATEGIES:
-            return _strategy(name, experiment.cluster)
-        entry = listed.get(name) or RecoverySection(strategy=name, name=name)
-        return policy_of(entry, experiment, facts)
+        target = TARGET_PLS if known(name).takes_target_pls else None
+        unlisted = RecoverySection(strategy=name, name=name, target_pls=target)
+        return policy_of(listed.get(name, unlisted), experiment, facts)
 
     return ListedJob(scenario.name, experiment.cluster, scenario.cluster.state_role, planned)
-
-
-def _strategy(name: str, cluster: Cluster) -> Policy:
-    """A strategy of the paper as rules, at the costs of the made-up job."""
-    save, load, detect, reschedule = (Constant(s / 3600.0) for s in (10.0, 40.0, 60.0, 240.0))
-    facts = JobFacts(
-        useful_h=200.0, cluster=cluster, role="", scopes=(), mtbf_h=8.0, save_stall=save, load=load,
-        reschedule=reschedule, costs=Costs(save, load, detect, reschedule), mtbf_shard_h=8.0,
-        n_shards_together=1.0,
-    )  # fmt: skip
-    strategy = STRATEGIES[name]
-    return strategy.plan(facts, PaperOptions(strategy.default_interval, 0.1), name)
 
 
 def listing(asked: ListedJob) -> list[ListedPolicy]:

@@ -56,7 +56,6 @@ from cprsim.recovery.policy import (
     Policy,
     Reverts,
     Rule,
-    Scope,
     Stage,
     StageKind,
     Tier,
@@ -67,7 +66,6 @@ from cprsim.recovery.system import Family, JobFacts, Provenance, System
 MOST_SAVES = 1_000_000  # in a job
 NEVER = "never"  # the rule of a strategy that saves nothing
 REMOTE, TRAINERS, CENTRAL = "remote", "trainers", "central"  # tiers
-DETECT_STAGE, RESCHEDULE_STAGE = 0, 2  # of every rule
 WHOLE = SubSaves("none", fraction=1.0)  # every save is whole
 
 
@@ -208,21 +206,6 @@ class PartOf:
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """(size,) draws [h], of the same draws of the whole."""
         return self.fraction * self.whole.sample(rng, size) + self.extra_h
-
-
-def draw_names(policy: Policy, scopes: tuple[Scope, ...]) -> tuple[tuple[str, str], ...]:
-    """Draws that have the name of their cost, so that all strategies share them."""
-    if not policy.is_strategy:
-        return ()
-    numbers = range(len(policy.rules))
-    return (
-        (f"stall/{REMOTE}", "save/stall"),
-        (f"background/{REMOTE}", "save/background"),
-        (f"load/{REMOTE}", "load"),
-        *((f"detect/{scope.name}", "detect") for scope in scopes),
-        *((f"stage/{rule}/{DETECT_STAGE}", "detect") for rule in numbers),
-        *((f"stage/{rule}/{RESCHEDULE_STAGE}", "reschedule") for rule in numbers),
-    )
 
 
 # --------------------------------------------------------------------------- the interval

@@ -287,7 +287,7 @@ class Policy:
     sub_saves: SubSaves | None = None  # None: every save is whole
     # the recovery system whose loss of accuracy nothing but a curve for it prices; None: no such
     loses_as: Annotated[str | None, FieldMark.OMIT_NONE] = None
-    is_strategy: bool = False  # of the paper: its costs are drawn by their own names
+    is_strategy: bool = False  # of the paper
 
     def tier(self, name: str) -> Tier:
         """Raises KeyError where the policy has none of that name."""
@@ -334,6 +334,16 @@ class Policy:
         if self.leaves_stale:
             return RELOAD
         return ROLL_BACK if self.tiers else RESTART
+
+    def draw_name(self, name: str) -> str:
+        """The name of the draws of a cost; strategies share them under the name of the cost."""
+        kind, *where = name.split("/")
+        if not self.is_strategy:
+            return name
+        if kind == "stage":
+            rule, stage = map(int, where)
+            return self.rules[rule].stages[stage].kind.value
+        return f"save/{kind}" if kind in ("stall", "background") else kind
 
     @property
     def is_plain_full(self) -> bool:

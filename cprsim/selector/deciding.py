@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import inf
 
 import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
-from cprsim.experiments.assemble import SELECTED, Experiment, policy_of
+from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import StrategyOutcome
 from cprsim.records import SubSaves
-from cprsim.recovery.paper import strategy as paper_policy
-from cprsim.recovery.policy import RELOAD, Policy
+from cprsim.recovery.policy import Policy
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.selector.limit import Limit, pls_alone
-from cprsim.selector.pricing import FULL, Bench, Priced, Way, common, option_of
+from cprsim.selector.pricing import FULL, Bench, Priced, Way, common, policy_at
 from cprsim.selector.search import (
     WORTH_TRYING,
     best_full,
@@ -73,7 +71,7 @@ def ways_of(
 
 def loses(name: str, way: Way, experiment: Experiment) -> bool:
     """Whether a strategy leaves stale shards."""
-    return _any_policy(name, way, experiment).leaves_stale
+    return policy_at(name, way, experiment, experiment.useful_h).leaves_stale
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +129,8 @@ def known_ways(
         name: way
         for name, way in ways.items()
         if name not in losing
-        or curve.of_policy(_any_policy(name, way, experiment), metric) is not None
+        or curve.of_policy(policy_at(name, way, experiment, experiment.useful_h), metric)
+        is not None
     }
     if not known:
         raise ParameterError(
@@ -139,14 +138,6 @@ def known_ways(
             f"it knows losses of {', '.join(curve.metrics)}"
         )
     return known
-
-
-def _any_policy(name: str, way: Way, experiment: Experiment) -> Policy:
-    if isinstance(way, RecoverySection):
-        longest_h = None if option_of(way) is None else experiment.useful_h
-        return policy_of(way, experiment, interval_h=longest_h)
-    costs, cluster = experiment.costs, experiment.cluster
-    return paper_policy(name, RELOAD, costs, cluster, inf, SELECTED, sub_saves=way)
 
 
 def _losing(

@@ -127,11 +127,8 @@ class Bench:
         """The strategy at an interval, as the engines take it."""
         way = self.ways[strategy]
         if isinstance(way, RecoverySection):
-            made = self._of_system(strategy, interval_h if option_of(way) else None)
-            return replace(made, name=name)
-        on_failure, costs = ROLL_BACK if strategy == FULL else RELOAD, self.experiment.costs
-        cluster = self.experiment.cluster
-        return paper_policy(name, on_failure, costs, cluster, interval_h, SELECTED, sub_saves=way)
+            return replace(self._of_system(strategy, interval_h), name=name)
+        return replace(policy_at(strategy, way, self.experiment, interval_h), name=name)
 
     def _of_system(self, strategy: str, interval_h: float | None = None) -> Policy:
         """A recovery system as the scenario has it, or at another interval."""
@@ -192,6 +189,15 @@ def affordable(experiment: Experiment, *, tail: bool) -> int:
     n_failures = experiment.useful_h / expected.mtbf_h
     fewest = FEWEST_OF_A_TAIL if tail else FEWEST
     return max(fewest, min(MOST, int(FAILURES / max(n_failures, 1.0))))
+
+
+def policy_at(strategy: str, way: Way, experiment: Experiment, interval_h: float) -> Policy:
+    """A strategy at an interval; a recovery system as it is where it has none to choose."""
+    if isinstance(way, RecoverySection):
+        return policy_of(way, experiment, interval_h=interval_h)
+    costs, cluster = experiment.costs, experiment.cluster
+    does = ROLL_BACK if strategy == FULL else RELOAD
+    return paper_policy(strategy, does, costs, cluster, interval_h, SELECTED, sub_saves=way)
 
 
 def option_of(way: RecoverySection) -> str | None:

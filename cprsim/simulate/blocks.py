@@ -118,12 +118,11 @@ class BlockDraws:
         self, job: SimulatedJob, seed: int, block: int, n_of_block: int, kept: range
     ) -> None:
         _, tables = numbers_of(job)
-        renamed = dict(job.renamed)
 
         def draws(costs: tuple[tuple[str, Duration], ...]) -> dict[str, Draws]:
             return {
                 name: Draws(
-                    duration, seed, block, f"costs/{renamed.get(name, name)}", n_of_block, kept
+                    duration, seed, block, f"costs/{job.policy.draw_name(name)}", n_of_block, kept
                 )
                 for name, duration in costs
             }

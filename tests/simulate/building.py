@@ -26,7 +26,7 @@ from cprsim.records import (
     SubSaves,
     Transfer,
 )
-from cprsim.recovery.paper import at_costs, draw_names
+from cprsim.recovery.paper import at_costs
 from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK, Policy, Reach, Scope
 from cprsim.simulate import cluster
 from cprsim.simulate.blocks import BlockDraws
@@ -120,8 +120,7 @@ def simulated(job: JobSetting, how: Policy) -> SimulatedJob:
     """The job under a strategy, as the engines take it."""
     system = at_costs(how, job.costs, job.cluster)
     scopes = (Scope("node", Reach.NODE, job.costs.detect),)
-    renamed = draw_names(system, scopes)
-    return SimulatedJob(job.useful_h, job.cluster, job.clock, scopes, system, renamed=renamed)
+    return SimulatedJob(job.useful_h, job.cluster, job.clock, scopes, system)
 
 
 def block_of(job: JobSetting, failing: BlockFailures, number: int = 0, seed: int = SEED) -> Block:
