@@ -6,8 +6,8 @@ Both follow from the policy that a system makes of a job: of a scenario's, or of
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from itertools import groupby
 from typing import Any
 
@@ -88,21 +88,15 @@ class ListedJob:
 class ListedPolicy:
     """A system or a strategy in the listing."""
 
-    name: str
-    family: Family
-    summary: str
-    source: str
-    cited: str
-    mark: str
-    runs_as: str
-    assumptions: str
-    not_modelled: str
-    not_counted: str
-    options: tuple[dict[str, Any], ...]
+    system: System
     policy: Policy | None  # None: it can't serve the job
-    refused: str
-    outcomes: dict[str, Fate]
-    needs: tuple[str, ...]
+    refused: str = ""
+    outcomes: Mapping[str, Fate] = field(default_factory=dict)  # by the name of one of `cases`
+    needs: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.system.name
 
     @property
     def goes_back_to(self) -> dict[str, str]:
@@ -110,6 +104,20 @@ class ListedPolicy:
         if self.policy is None:
             return {}
         return {name: goes_back_to(self.policy, fate) for name, fate in self.outcomes.items()}
+
+    @property
+    def options(self) -> list[dict[str, Any]]:
+        """What an entry may say of it; of a strategy, its section has that."""
+        of = () if self.name in STRATEGIES else fields(self.system.options)
+        return [
+            {
+                "name": one.name,
+                "kind": one.metadata["kind"],
+                "default": one.default,
+                "words": one.metadata["words"],
+            }
+            for one in of
+        ]
 
 
 def made_up_job() -> ListedJob:
@@ -161,48 +169,13 @@ def entry_of(name: str, asked: ListedJob) -> ListedPolicy:
 
 
 def _listed(system: System, asked: ListedJob) -> ListedPolicy:
-    policy, refused = _policy(system.name, asked)
-    return ListedPolicy(
-        name=system.name,
-        family=system.family,
-        summary=system.summary,
-        source=system.source,
-        cited=system.cited,
-        mark="" if system.mark is None else system.mark.value,
-        runs_as=system.runs_as,
-        assumptions=system.assumed,
-        not_modelled=system.not_modelled,
-        not_counted=system.not_counted,
-        options=() if system.name in STRATEGIES else tuple(_options(system)),
-        policy=policy,
-        refused=refused,
-        **_worked_out(policy, asked),
-    )
-
-
-def _policy(name: str, asked: ListedJob) -> tuple[Policy | None, str]:
     try:
-        return asked.policy_of(name), ""
+        policy = asked.policy_of(system.name)
     except ParameterError as error:
-        return None, str(error)
-
-
-def _worked_out(policy: Policy | None, asked: ListedJob) -> dict[str, Any]:
-    if policy is None:
-        return {"outcomes": {}, "needs": ()}
+        return ListedPolicy(system, None, str(error))
     struck = cases(asked.cluster, asked.role)
     outcomes = {name: after(policy, asked.cluster, one)[0] for name, one in struck.items()}
-    return {"outcomes": outcomes, "needs": needs(policy, asked.cluster, asked.role)}
-
-
-def _options(system: System) -> Iterator[dict[str, Any]]:
-    for one in fields(system.options):
-        yield {
-            "name": one.name,
-            "kind": one.metadata["kind"],
-            "default": one.default,
-            "words": one.metadata["words"],
-        }
+    return ListedPolicy(system, policy, "", outcomes, needs(policy, asked.cluster, asked.role))
 
 
 def after_failures(entry: ListedPolicy) -> str:
@@ -229,19 +202,20 @@ def plain_policy(policy: Policy | None) -> dict[str, Any] | None:
 
 def plain_entry(entry: ListedPolicy) -> dict[str, Any]:
     """An entry for scripts."""
+    system = entry.system
     return {
         "name": entry.name,
-        "family": entry.family.value,
-        "runs_as": entry.runs_as or None,
-        "summary": entry.summary,
-        "source": entry.source,
-        "cited": entry.cited,
-        "mark": entry.mark or None,
+        "family": system.family.value,
+        "runs_as": system.runs_as or None,
+        "summary": system.summary,
+        "source": system.source,
+        "cited": system.cited,
+        "mark": system.mark and system.mark.value,
         "needs": list(entry.needs),
         "goes_back_to": entry.goes_back_to,
-        "assumed": entry.assumptions,
-        "not_modelled": entry.not_modelled or None,
-        "not_counted": entry.not_counted or None,
+        "assumed": system.assumed,
+        "not_modelled": system.not_modelled or None,
+        "not_counted": system.not_counted or None,
         "cannot_serve": entry.refused or None,
         "options": [
             {**one, "default": encode(one["default"], tagged=True)} for one in entry.options

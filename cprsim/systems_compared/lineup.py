@@ -13,10 +13,9 @@ from cprsim.recovery.policy import Policy
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, dump_entry
 from cprsim.scenario.failures import EMB_PS
-from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
+from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection, known
 from cprsim.selector.deciding import WAYS
 from cprsim.selector.limit import Limit
-from cprsim.selector.pricing import Way
 
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
@@ -55,7 +54,6 @@ class Entrant:
 
     entry: RecoverySection
     policy: Policy
-    way: Way  # how it saves, as the selector varies that
     how: str
     text: str
     is_today: bool = False
@@ -67,7 +65,7 @@ class Entrant:
     @property
     def runs_as(self) -> str:
         """What a job can run today; empty: a paper only."""
-        return (SYSTEMS.get(self.entry.strategy) or STRATEGIES[self.entry.strategy]).runs_as
+        return known(self.entry.strategy).runs_as
 
 
 def entrants_of(
@@ -84,12 +82,8 @@ def entrants_of(
     facts = facts_of(experiment)
 
     def entrant(entry: RecoverySection, how: str, *, is_today: bool = False) -> Entrant:
-        policy = policy_of(entry, experiment, facts)
         text = dump_entry(entry, entry.options or {})
-        way: Way = policy.sub_saves or WAYS.get(entry.strategy)
-        if entry.strategy in SYSTEMS:
-            way = entry
-        return Entrant(entry, policy, way, how, text, is_today)
+        return Entrant(entry, policy_of(entry, experiment, facts), how, text, is_today)
 
     policies_of(loaded, experiment)  # says where an entry stands that can't run the job
     listed = list(loaded.scenario.recovery)
@@ -103,15 +97,15 @@ def entrants_of(
             entrants.insert(1, entrant(at_best, LISTED))
     names, left_out = {one.name for one in entrants}, dict[str, str]()
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
-    known, there = {one.strategy for one in listed}, (*STRATEGIES, *sorted(SYSTEMS))
-    for name in (name for name in there if name not in known):
+    others = {*STRATEGIES, *SYSTEMS} - {one.strategy for one in listed}
+    for name in (name for name in (*STRATEGIES, *sorted(SYSTEMS)) if name in others):
         searched = name in WAYS and has_servers and limit is not None and not rules.fixed
         fields = {"strategy": name} | ({"interval": NEVER} if searched else {})
         try:
             _require_able(name, names, has_servers=has_servers, searched=searched)
             entrants.append(entrant(RecoverySection.model_validate(fields), DEFAULT))
         except ParameterError as error:
-            left_out[name] = str(error)
+            left_out[name] = str(error).removeprefix(name).lstrip(": ")
     if rules.only:
         _require_known(rules.only, {one.name for one in entrants}, left_out)
         left_out = {}
@@ -141,8 +135,8 @@ def _require_known(only: Sequence[str], there: set[str], left_out: Mapping[str, 
         if name in left_out:
             raise ParameterError(f"--only: `{name}` can't run this job: {left_out[name]}")
         if name not in there:
-            known = ", ".join([*sorted(there), *sorted(left_out)])
-            raise ParameterError(f"--only: there is no `{name}`; there are: {known}")
+            names = ", ".join([*sorted(there), *sorted(left_out)])
+            raise ParameterError(f"--only: there is no `{name}`; there are: {names}")
 
 
 def _place(one: Entrant) -> int:

@@ -37,12 +37,12 @@ def overhead(one: Standing) -> str:
     if not one.finishes:
         return f"{percent(one.summary[FINISHED].mean)} done"
     of_all = with_interval(100 * one.overhead.mean, 100 * one.overhead.half_width)
-    return f"at least {of_all.split(' ±')[0]}" if one.beside.unknown else of_all
+    return f"at least {of_all.split(' ±')[0]}" if one.facts.unknown else of_all
 
 
 def difference(one: Standing) -> str:
     """What it costs more than the best, or that it can't be told."""
-    if one.beside.unknown:
+    if one.facts.unknown:
         return NO_NUMBER
     if one.more is not None and one.more.low == one.more.high == 0:
         return BEST  # the same in each job
@@ -53,10 +53,10 @@ def difference(one: Standing) -> str:
 
 def columns_of_fates(found: Sequence[Standing]) -> list[list[str]]:
     """Kinds of failures; those that no system tells apart are together."""
-    names = list(found[0].beside.fates)
+    names = list(found[0].facts.fates)
     together: dict[tuple[Fate, ...], list[str]] = {}
     for name in names:
-        together.setdefault(tuple(one.beside.fates[name] for one in found), []).append(name)
+        together.setdefault(tuple(one.facts.fates[name] for one in found), []).append(name)
     return list(together.values())
 
 
