@@ -973,23 +973,19 @@ def run(
 
 def run_fleet(
     cluster: Cluster,
-    arrivals: Sequence[tuple[float, int]],
-    begin: Callable[[int, Callable[[Job], object]], object],
+    arrive_h: Sequence[float],
+    n_nodes: Sequence[int],
+    begins: Sequence[Callable[[Callable[[Job], object]], Job]],
 ) -> list[tuple[float, ReplicationOutcome]]:
-    """When each job of a fleet starts, and its outcome.
-
-    Parameters
-    ----------
-    arrivals : hour and nodes of each job
-    begin : makes the job of that number, with its `on_end`, as soon as it has its nodes
-    """
-    ran: list[Any] = [None for _ in arrivals]
+    """When each job starts, and its outcome; `begins` make them, with `on_end`, on their nodes."""
+    ran: list[Any] = [None for _ in arrive_h]
 
     def end(number: int, job: Job) -> None:
         ran[number] = job.began_at_h, job.outcome
 
-    for number, (at_h, n_nodes) in enumerate(arrivals):
-        start = partial(begin, number, partial(end, number))
-        Alarm(cluster.env, at_h, JOB, partial(cluster.nodes.arrive, n_nodes, start), {})
+    for number, begin in enumerate(begins):
+        start = partial(begin, partial(end, number))
+        arrive = partial(cluster.nodes.arrive, n_nodes[number], start)
+        Alarm(cluster.env, arrive_h[number], JOB, arrive, {})
     cluster.env.run()
     return ran
