@@ -237,18 +237,13 @@ def numbers_as_objects(job: SimulatedJob) -> Numbers:
     """A job's numbers as objects, with the names of its parts, tiers and activities."""
     num, policy = as_objects(numbers_of(job)[0][0]), job.policy
     num.activities = [Activity.__members__.get(part.upper()) for part in policy.parts]
-    num.names = [capture.tier for capture in policy.captures]
+    for capture, of_policy in zip(num.captures, policy.captures, strict=False):
+        capture.name = of_policy.tier
     on_grid = [n for n in range(num.n_captures) if num.captures[n].n_due]
     num.fastest = min(on_grid, key=lambda n: float(num.captures[n].every_h), default=NONE)
-    n_stages = sum(rule.n_stages for rule in num.rules[: num.n_rules])
-    for name, n in {  # a fleet has thousands of jobs: no room for what they do not have
-        "tiers": num.n_tiers,
-        "captures": num.n_captures,
-        "rules": num.n_rules,
-        "scopes": len(job.scopes),
-        "stages": n_stages,
-    }.items():
-        setattr(num, name, getattr(num, name)[:n])
+    # A fleet has thousands of jobs: no room for what they do not have
+    del num.tiers[num.n_tiers :], num.captures[num.n_captures :], num.rules[num.n_rules :]
+    del num.stages[sum(rule.n_stages for rule in num.rules) :], num.scopes[len(job.scopes) :]
     return num
 
 
@@ -368,7 +363,9 @@ class Job:
     def _work(self) -> None:
         """Work up to where a save is due, the frontier is reached, or the job ends."""
         num, behind = self.num, self.progress_h < self.frontier_h
-        self.speed = self._speed_now()
+        self.speed = min([one.speed for one in self.recoveries], default=1.0)  # none blocks the job
+        if num.is_elastic:
+            self.speed *= transitions.speed_of(num, self.copies, self.slots)
         self.rate = transitions.rate(num, self.speed, self.replay_speed, behind)
         if self.rate == 0.0:
             if held := [one for one in self.recoveries if one.is_held]:
@@ -388,15 +385,6 @@ class Job:
         runs = transitions.ages(num, False, behind)
         self.run_clock((self.rate if num.clock == PROGRESS else 1.0) if runs else 0.0)
         self.name_activity(Activity.LOST if behind else Activity.USEFUL)
-
-    def _speed_now(self) -> float:
-        speed = 1.0
-        if self.recoveries:
-            slowed = [one.speed for one in self.recoveries if not one.stage.blocks]
-            speed = min(slowed, default=1.0)
-        if self.num.is_elastic:
-            speed *= transitions.speed_of(self.num, self.copies, self.slots)
-        return speed
 
     def plan_next_step(self, delay_h: float = 0.0) -> None:
         """Take the next step then: by default when all else that ends at this instant has ended."""
@@ -508,20 +496,20 @@ class Job:
 
     def _write(self, save: Save) -> Iterator[float]:
         """A save: it stalls the job, goes on in the background, and commits."""
-        capture, saves, tier = save.capture, self.num.captures[save.capture], self._tier_of(save)
+        saves, in_flight = self.num.captures[save.capture], self.in_flight[save.capture]
         if save.copied == NONE:
-            stall_h = self._cost_h(saves.stall_h, f"stall/{tier}", save.number)
+            stall_h = self._cost_h(saves.stall_h, f"stall/{saves.name}", save.number)
             if stall_h > 0.0:
                 self.stalling = save
                 yield stall_h
                 self.stalling = None
-        background_h = self._cost_h(saves.background_h, f"background/{tier}", save.number)
+        background_h = self._cost_h(saves.background_h, f"background/{saves.name}", save.number)
         if background_h > 0.0:
-            self.in_flight[capture].append(save)
+            in_flight.append(save)
             if save.copied == NONE:
                 self._note(EventKind.SAVE_RESUMED)
             yield background_h
-            self.in_flight[capture].remove(save)
+            in_flight.remove(save)
         self._commit(save)
 
     def _commit(self, save: Save) -> None:
@@ -532,7 +520,7 @@ class Job:
             return
         p_fail, p_corrupt = saves.p_fail, num.tiers[saves.tier].p_corrupt
         if p_fail > 0.0 or p_corrupt > 0.0:
-            u = self.draws.uniform(self._tier_of(save), save.number)
+            u = self.draws.uniform(saves.name, save.number)
             if u < p_fail:
                 self._note(EventKind.SAVE_ABANDONED)
                 return
@@ -588,9 +576,6 @@ class Job:
         return transitions.survives(
             self.num, self.copies, self.slots, copied.tier, save.copied, False
         )
-
-    def _tier_of(self, save: Save) -> str:
-        return str(self.num.names[save.capture])
 
     # ----------------------------------------------------------------- failures
 
@@ -759,8 +744,10 @@ class Job:
             if recovery.loading and other.loading:
                 taken = other.loading & recovery.loading
                 other.loading -= taken
-                if other.sharing:
-                    self._move_no_more(other, taken)
+                flows, n_taken = other.flows, self._n_by_bytes(taken)
+                self._move_on(
+                    other, {flows[b]: flows[b].n - n_taken[b] for b in flows if b in n_taken}
+                )
         for slot in recovery.slots:
             self.slots[slot].recovery = recovery.number
         self._begin_recovery(recovery)
@@ -841,24 +828,16 @@ class Job:
         n_by_bytes = self._n_by_bytes(recovery.loading or recovery.sharing)
         cap = self._share_link({}, sum(n_by_bytes.values()))
         for size_bytes, n in n_by_bytes.items():
-            moved = partial(self.happens, partial(self._moved, recovery, size_bytes))
+            moved = partial(self.happens, partial(self._move_on, recovery, {}))
             flows = self.cluster.storage.start(self.alarm, n, size_bytes, cap, STAGES, moved)
             recovery.flows[size_bytes] = flows
 
-    def _moved(self, recovery: Recovery, size_bytes: float) -> None:
-        """The shards of one size have moved."""
-        del recovery.flows[size_bytes]
-        self._share_link({})
-        if not recovery.flows:
-            self.go_on(recovery)
-
-    def _move_no_more(self, recovery: Recovery, shards: Collection[int]) -> None:
-        """Shards of a recovery stop; its load ends where none is left that moves."""
-        fewer = {size: n for size, n in self._n_by_bytes(shards).items() if size in recovery.flows}
-        flows = recovery.flows
-        self._share_link({flows[size]: flows[size].n - n for size, n in fewer.items()})
-        recovery.flows = {size: one for size, one in flows.items() if one.n}
-        if fewer and not recovery.flows:
+    def _move_on(self, recovery: Recovery, n_now: Mapping[Flows, int]) -> None:
+        """Shards of a recovery have moved, or stop; its load ends with the last that moves."""
+        loads = bool(recovery.flows)
+        self._share_link(n_now)
+        recovery.flows = {size: one for size, one in recovery.flows.items() if one.n}
+        if loads and not recovery.flows:
             self.go_on(recovery)
 
     def _share_link(self, n_now: Mapping[Flows, int], n_more: int = 0) -> float:
@@ -930,12 +909,11 @@ class Job:
         changes = n == 0 or lines[n - 1][2] is not activity
         if n == len(lines) and changes:
             self._note(EventKind.SAVE_DUE if activity is Activity.SAVE else EventKind.STAGE)
-        for line in lines[n:]:
-            line[2] = activity
-        stages = [place for place in range(n, len(lines)) if lines[place][1] is EventKind.STAGE]
-        for place in reversed(stages):
-            if place > n or not changes:
-                del lines[place]
+        lines[n:] = [
+            [at_h, kind, activity, progress_h, slot]
+            for place, (at_h, kind, _, progress_h, slot) in enumerate(lines[n:])
+            if kind is not EventKind.STAGE or (place == 0 and changes)
+        ]
         self.n_named = len(lines)
 
     def log(self, replication: int = 0) -> EventLog:
