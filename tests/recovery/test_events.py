@@ -42,7 +42,7 @@ from cprsim.simulate.job import (
     SimulatedJob,
     StaleShard,
 )
-from cprsim.simulate.numbers import FINISHED, LEFT
+from cprsim.simulate.numbers import FINISHED
 from tests.recovery import by_fast, naive
 from tests.recovery.random_policies import RandomDraws, random_case
 
