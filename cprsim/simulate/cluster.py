@@ -744,10 +744,9 @@ class Job:
             if recovery.loading and other.loading:
                 taken = other.loading & recovery.loading
                 other.loading -= taken
-                flows, n_taken = other.flows, self._n_by_bytes(taken)
-                self._move_on(
-                    other, {flows[b]: flows[b].n - n_taken[b] for b in flows if b in n_taken}
-                )
+                fewer = self._n_by_bytes(taken)
+                n_now = {one: one.n - fewer.get(size, 0) for size, one in other.flows.items()}
+                self._move_on(other, n_now)
         for slot in recovery.slots:
             self.slots[slot].recovery = recovery.number
         self._begin_recovery(recovery)
