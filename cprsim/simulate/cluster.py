@@ -10,9 +10,9 @@ Here one reads what a failure costs. The life of a job::
 `transitions` decides each step, for the compiled loop too; here time passes. `docs/model.md` and
 `docs/recovery.md` say the rules in words. A single job is a fleet of one (`run`).
 
-Nodes, Bandwidth, Cluster   what jobs share
-Save, Recovery              what goes on in a job besides its work
-Job                         work, save, strike, recover, end
+Cluster          what jobs share (nodes.py, bandwidth.py)
+Save, Recovery   what goes on in a job besides its work
+Job              work, save, strike, recover, end; its log (logbook.py)
 """
 
 from __future__ import annotations
@@ -24,15 +24,13 @@ from functools import lru_cache, partial
 from math import inf, isnan
 from typing import Any, NamedTuple
 
-import numpy as np
 import simpy
 from simpy.events import EventPriority
 
-from cprsim.budget import require_room
 from cprsim.records import Activity, EventKind, EventLog
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
-from cprsim.simulate.alarms import END, FAILURES, JOB, NODES, SAVES, STAGES, Alarm
+from cprsim.simulate.alarms import END, FAILURES, JOB, SAVES, STAGES, Alarm
 from cprsim.simulate.bandwidth import Bandwidth, Flows
 from cprsim.simulate.cycles import skip_cycles
 from cprsim.simulate.job import (
@@ -43,6 +41,8 @@ from cprsim.simulate.job import (
     SimulatedJob,
     StaleShard,
 )  # fmt: skip
+from cprsim.simulate.logbook import Logbook
+from cprsim.simulate.nodes import Nodes
 from cprsim.simulate.numbers import (
     ALL,
     DETECT,
@@ -62,97 +62,9 @@ from cprsim.simulate.numbers import (
     numbers_of,
 )  # fmt: skip
 
-LINE = [("at_h", "f8"), ("kind", "i8"), ("activity", "i8"), ("progress_h", "f8"), ("slot", "i8")]
-LINE_BYTES, LINES_SHARE, SOME_LINES = 400, 0.2, 2**12  # of a log, of the budget, between checks
 WORKS, BOOKED = -2, -3  # what a job does, besides standing still for one of its parts
 
 # --------------------------------------------------------------------------- the cluster
-
-
-class Nodes:
-    """One pool: free nodes go to slots that lost theirs, then to jobs in order of arrival.
-
-        free --(a job starts)--> in a job --(it fails)--> in repair --> free
-                in a job --(the job ends)--> free
-
-    A slot takes any free node; it is vacant from its failure until then, and queued since it asked.
-
-    Parameters
-    ----------
-    n_nodes : for jobs, which queue for them at arrival; None: without limit
-    n_spares : more nodes, for failures; None: one is always free
-    """
-
-    def __init__(self, n_nodes: int | None = None, n_spares: int | None = None) -> None:
-        self._n_nodes, self._replaces = n_nodes, n_spares is not None
-        self.n_free = (n_spares or 0) + (n_nodes or 0)
-        self._n_slots = 0  # of the running jobs; at most `n_nodes`
-        self._n_owed = 0  # to be scrapped: without limit, jobs that end leave no nodes behind
-        self._slots: deque[tuple[Job, int]] = deque()  # that wait
-        self._jobs: deque[tuple[int, Callable[[], object]]] = deque()  # that wait to start
-
-    def arrive(self, n_nodes: int, start: Callable[[], object]) -> None:
-        """A job arrives; `start` is called as soon as it has its nodes."""
-        if self._n_nodes is None:
-            start()
-        else:
-            self._jobs.append((n_nodes, start))
-            self._start_jobs()
-
-    def leave(self, job: Job, n_nodes: int) -> None:
-        """A job ends, and its nodes are free."""
-        if job.queued:
-            self._slots = deque(one for one in self._slots if one[0] is not job)
-        if self._n_nodes is None:
-            self._n_owed += len(job.vacant)
-        else:
-            self.n_free += n_nodes - len(job.vacant)
-            self._n_slots -= n_nodes
-        self._give()
-
-    def lose(self, job: Job, slot: int, repair_h: float) -> None:
-        """The node of a slot goes to repair; a slot without one loses none."""
-        if self._replaces and slot not in job.vacant:
-            job.vacant.add(slot)
-            job.alarm(repair_h, NODES, self._repaired)
-
-    def ask(self, job: Job, slots: Iterable[int]) -> None:
-        """Queue those of the slots that are vacant and have not asked before."""
-        for slot in sorted(job.vacant.intersection(slots) - job.queued):
-            job.queued.add(slot)
-            self._slots.append((job, slot))
-        self._give(job)
-
-    def _repaired(self) -> None:
-        if self._n_owed:
-            self._n_owed -= 1
-            return
-        self.n_free += 1
-        self._give()
-
-    def _give(self, asks: Job | None = None) -> None:
-        """Free nodes to slots, then to jobs; a job that asks just now is not called."""
-        served: dict[Job, None] = {}
-        while self.n_free and self._slots:
-            job, slot = self._slots.popleft()
-            job.queued.remove(slot)
-            job.vacant.remove(slot)
-            self.n_free -= 1
-            served[job] = None
-        for job in served:
-            if job is not asks:
-                job.happens(job.on_node)
-        self._start_jobs()
-
-    def _start_jobs(self) -> None:
-        while self._jobs and not self._slots:
-            n_nodes, start = self._jobs[0]
-            if n_nodes > min(self.n_free, (self._n_nodes or 0) - self._n_slots):
-                return
-            self._jobs.popleft()
-            self.n_free -= n_nodes
-            self._n_slots += n_nodes
-            start()
 
 
 class Cluster:
@@ -263,7 +175,7 @@ class Job:
         draws: ReplicationDraws,
         *,
         shared_saves: SharedSaves = ALL_ALONE,
-        logged: bool = False,
+        logbook: Logbook | None = None,
         skips: bool = True,
         on_end: Callable[[Job], object] | None = None,
     ) -> None:
@@ -272,6 +184,7 @@ class Job:
         self.cluster, self.env = cluster, cluster.env
         self.alarms: dict[Alarm, None] = {}
         self.shared_saves, self.skips, self.on_end = shared_saves, skips, on_end
+        self.logbook = logbook
         self.began_at_h = float(self.env.now)
         self.copies = transitions.copies_as_object()
         self.slots = transitions.SlotsAsObjects()
@@ -311,8 +224,6 @@ class Job:
         self.reloaded_at_h: dict[int, float] = {}  # progress, by shards that went back alone
         self.recoveries: list[Recovery] = []
 
-        self.lines: list[list[Any]] | None = [] if logged else None  # fields of an EventLog
-        self.n_named = 0  # lines whose activity has been noted
         self.last = self.alarm(num.end_h, END, partial(self._end, bool(num.end_is_planned)))
         self._note(EventKind.STARTED)
 
@@ -554,10 +465,8 @@ class Job:
                 self.stalling = None
             else:
                 self.in_flight[save.capture].remove(save)
-            if self.lines is not None:
-                self._note(EventKind.SAVE_ABANDONED)
-                self.lines.insert(line, self.lines.pop())
-                self.lines[line][3] = before_h
+            if self.logbook is not None:
+                self.logbook.note(self.now_h, EventKind.SAVE_ABANDONED, before_h, place=line)
                 line += 1
             is_due = transitions.is_due(self.num, save.due_h, self.progress_h)
             if is_due and save.copied == NONE:
@@ -611,7 +520,7 @@ class Job:
         if self._is_given_up(struck):
             self._end(False)
             return
-        line = 0 if self.lines is None else len(self.lines)
+        line = 0 if self.logbook is None else len(self.logbook.lines)
         for slot in failure.slots:
             self._note(EventKind.MISSED if slot in self.queued else EventKind.FAILED, slot)
         if struck:
@@ -884,42 +793,13 @@ class Job:
             self.on_end(self)
 
     def _note(self, kind: EventKind, slot: int = -1) -> None:
-        """Add a line to the log."""
-        if self.lines is None:
-            return
-        if len(self.lines) % SOME_LINES == SOME_LINES - 1:
-            require_room(
-                LINE_BYTES * len(self.lines),
-                f"the events of one replication, {self.n_met} failures among them,",
-                "an MTBF {} times as long would fit",
-                share=LINES_SHARE,
-            )
-        self.lines.append([self.now_h, kind, None, self.progress_h, slot])
+        if self.logbook is not None:
+            self.logbook.note(self.now_h, kind, self.progress_h, slot)
 
     def name_activity(self, activity: Activity) -> None:
-        """Note what the job does after all that happened at this instant.
-
-        A change of activity has a line. A stage has none if the activity stays, as another stage
-        of its kind, or of one less advanced, is under way.
-        """
-        lines, n = self.lines, self.n_named
-        if lines is None:
-            return
-        changes = n == 0 or lines[n - 1][2] is not activity
-        if n == len(lines) and changes:
-            self._note(EventKind.SAVE_DUE if activity is Activity.SAVE else EventKind.STAGE)
-        lines[n:] = [
-            [at_h, kind, activity, progress_h, slot]
-            for place, (at_h, kind, _, progress_h, slot) in enumerate(lines[n:])
-            if kind is not EventKind.STAGE or (place == 0 and changes)
-        ]
-        self.n_named = len(lines)
-
-    def log(self, replication: int = 0) -> EventLog:
-        """Its log so far; empty if it keeps none."""
-        rows: Any = np.array([tuple(line) for line in self.lines or ()], LINE)
-        columns = [np.ascontiguousarray(rows[name]) for name, _ in LINE]
-        return EventLog(np.full(len(rows), replication, dtype=np.int64), *columns)
+        """Note what the job does after all that happened at this instant."""
+        if self.logbook is not None:
+            self.logbook.name_activity(self.now_h, activity, self.progress_h)
 
 
 # --------------------------------------------------------------------------- one job, and many
@@ -942,10 +822,11 @@ def run(
 ) -> Played:
     """Run a job alone on its cluster: a fleet of one."""
     cluster = Cluster(n_spares=job.cluster.n_spares, of_many=False)
-    alone = Job(cluster, job, failures, draws, logged=logged, skips=skips)
+    logbook = Logbook()
+    alone = Job(cluster, job, failures, draws, logbook=logbook if logged else None, skips=skips)
     while alone.outcome is None:
         cluster.env.step()
-    return Played(alone.outcome, alone.log())
+    return Played(alone.outcome, logbook.log())
 
 
 def run_fleet(
