@@ -76,12 +76,12 @@ class Cluster:
         n_spares: int | None = None,
         storage_bytes_per_h: float = inf,
         *,
-        of_many: bool = True,
+        is_shared: bool = True,
     ) -> None:
         self.env = simpy.Environment()
         self.nodes = Nodes(n_nodes, n_spares)
         self.storage = Bandwidth(self.env, storage_bytes_per_h)
-        self.of_many = of_many  # jobs, each of which may take from the others at any instant
+        self.is_shared = is_shared  # by jobs that may take from each other at any instant
 
 
 # --------------------------------------------------------------------------- what goes on in a job
@@ -163,7 +163,12 @@ def numbers_as_objects(job: SimulatedJob) -> Numbers:
 
 
 class Job:
-    """A job on a cluster, from its start on: its work, saves and recoveries, and its hours."""
+    """A job on a cluster, from its start on.
+
+    It takes a step whenever something has happened to it: it finds what it does from then on, up to
+    which progress. A save and a recovery have a course of their own (`_write`, `_walk`), a
+    generator of the hours of its parts.
+    """
 
     outcome: ReplicationOutcome | None = None  # when it has ended
 
@@ -821,7 +826,7 @@ def run(
     skips: bool = True,
 ) -> Played:
     """Run a job alone on its cluster: a fleet of one."""
-    cluster = Cluster(n_spares=job.cluster.n_spares, of_many=False)
+    cluster = Cluster(n_spares=job.cluster.n_spares, is_shared=False)
     logbook = Logbook()
     alone = Job(cluster, job, failures, draws, logbook=logbook if logged else None, skips=skips)
     while alone.outcome is None:

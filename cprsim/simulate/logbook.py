@@ -10,7 +10,7 @@ from cprsim.budget import require_room
 from cprsim.records import Activity, EventKind, EventLog
 
 LINE = [("at_h", "f8"), ("kind", "i8"), ("activity", "i8"), ("progress_h", "f8"), ("slot", "i8")]
-LINE_BYTES, LINES_SHARE, SOME_LINES = 400, 0.2, 2**12  # of a log, of the budget, between checks
+LINE_BYTES, LINES_SHARE, SOME_LINES = 400, 0.2, 2**10  # of a log, of the budget, between checks
 
 
 class Logbook:
@@ -27,13 +27,8 @@ class Logbook:
         """Add a line, before the one at `place` or as the last."""
         n = len(self.lines)
         if n % SOME_LINES == SOME_LINES - 1:
-            n_failures = sum(line[1] is EventKind.FAILED for line in self.lines)
-            require_room(
-                LINE_BYTES * n,
-                f"the events of one replication, {n_failures} failures of nodes among them,",
-                "an MTBF {} times as long would fit",
-                share=LINES_SHARE,
-            )
+            what, remedy = "the events of one replication", "an MTBF {} times as long would fit"
+            require_room(LINE_BYTES * n, what, remedy, share=LINES_SHARE)
         self.lines.insert(n if place is None else place, [at_h, kind, None, progress_h, slot])
 
     def name_activity(self, at_h: float, activity: Activity, progress_h: float) -> None:
