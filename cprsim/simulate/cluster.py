@@ -114,6 +114,7 @@ class Recovery:
     sharing: Collection[int] = ()  # shards to load over a link that loads share
     stage: Any = None  # the one that it is in
     course: Iterator[float] = field(init=False)  # the hours of its stages; infinite: others end it
+    order: EventPriority = STAGES  # of its stages, where others end at the same instant
     end: Alarm | None = None  # of its stage; None: others end it
     flows: dict[float, Flows] = field(default_factory=dict)  # of its load, by bytes of a shard
 
@@ -228,6 +229,7 @@ class Job:
         self.stale: list[StaleShard] = []
         self.reloaded_at_h: dict[int, float] = {}  # progress, by shards that went back alone
         self.recoveries: list[Recovery] = []
+        self.n_recoveries = 0  # that have begun
 
         self.last = self.alarm(num.end_h, END, partial(self._end, bool(num.end_is_planned)))
         self._note(EventKind.STARTED)
@@ -354,7 +356,7 @@ class Job:
         over = partial(self.happens, partial(self.go_on, one))
         captures, n_flows, cap = self.shared_saves
         if isinstance(one, Recovery):
-            return self.alarm(hours, STAGES, over)
+            return self.alarm(hours, one.order, over)
         if one.capture not in captures:
             return self.alarm(hours, SAVES, over)
         return self.cluster.storage.start(self.alarm, n_flows, hours * cap, cap, SAVES, over)
@@ -667,6 +669,8 @@ class Job:
         self.go_on(recovery)
 
     def _begin_recovery(self, recovery: Recovery) -> None:
+        self.n_recoveries += 1
+        recovery.order = EventPriority(STAGES + self.n_recoveries)
         recovery.course = self._walk(recovery)
         self.recoveries.append(recovery)
 
@@ -742,7 +746,9 @@ class Job:
         cap = self._share_link({}, sum(n_by_bytes.values()))
         for size_bytes, n in n_by_bytes.items():
             moved = partial(self.happens, partial(self._move_on, recovery, {}))
-            flows = self.cluster.storage.start(self.alarm, n, size_bytes, cap, STAGES, moved)
+            flows = self.cluster.storage.start(
+                self.alarm, n, size_bytes, cap, recovery.order, moved
+            )
             recovery.flows[size_bytes] = flows
 
     def _move_on(self, recovery: Recovery, n_now: Mapping[Flows, int]) -> None:
