@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from typing import NamedTuple
 
@@ -156,33 +157,26 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
 
     A job meets the failures of its kind's replication ``history * n_jobs + nth``.
     """
-    arrivals = fleet.arrivals(history)
-    kinds = [_Kind(kind, strategy, history, fleet.section) for kind in fleet.kinds]
-    jobs = [(kinds[kind], nth) for kind, nth in zip(arrivals.kind, arrivals.nth, strict=True)]
-    section = fleet.section
+    arrivals, section = fleet.arrivals(history), fleet.section
+    all_kinds = [_Kind(kind, strategy, history, section) for kind in fleet.kinds]
+    kinds = [all_kinds[number] for number in arrivals.kind]
     cluster = Cluster(section.nodes, section.spares, section.storage_bytes_per_h or inf)
-    arrive = [(at_h, kind.n_nodes) for at_h, (kind, _) in zip(arrivals.arrive_h, jobs, strict=True)]
-    ran = run_fleet(
-        cluster, arrive, lambda n, on_end: jobs[n][0].begin(cluster, jobs[n][1], on_end)
-    )
-    rows = [
-        {
-            "n_nodes": kind.n_nodes,
-            "start_h": start_h,
-            **{name: getattr(one, name) for name in OUTCOME},
-            "pls": kind.pls(one.stale),
-            "written_bytes": one.n_saves * kind.bytes_per_save,
-        }
-        for (kind, _), (start_h, one) in zip(jobs, ran, strict=True)
+    begins = [
+        partial(kind.begin, cluster, nth) for kind, nth in zip(kinds, arrivals.nth, strict=True)
     ]
+    n_nodes = [kind.n_nodes for kind in kinds]
+    ran = run_fleet(cluster, arrivals.arrive_h.tolist(), n_nodes, begins)
+    rows, hours = [], []
+    for kind, (start_h, one) in zip(kinds, ran, strict=True):
+        row = {"n_nodes": kind.n_nodes, "start_h": start_h}
+        row |= {name: getattr(one, name) for name in OUTCOME}
+        row |= {"pls": kind.pls(one.stale), "written_bytes": one.n_saves * kind.bytes_per_save}
+        rows.append(row)
+        hours.append(dict(zip(kind.job.policy.parts, one.hours, strict=True)))
     found = arrivals[["kind", "arrive_h"]].join(pd.DataFrame(rows))
     found["queued_h"] = found.start_h - found.arrive_h
     found["overhead"] = (found.wall_h - found.useful_h) / found.useful_h
-    parts = list(dict.fromkeys(part for kind in kinds for part in kind.parts))
-    hours = [
-        dict(zip(kind.job.policy.parts, one.hours, strict=True))
-        for (kind, _), (_, one) in zip(jobs, ran, strict=True)
-    ]
+    parts = list(dict.fromkeys(part for kind in all_kinds for part in kind.parts))
     return History(found, pd.DataFrame(hours, columns=parts, dtype=float).fillna(0.0))
 
 

@@ -8,8 +8,9 @@ from math import inf, nextafter
 import simpy
 from simpy.events import EventPriority
 
-# Of events at one instant: commits first, a failure last
-SAVES, NODES, STAGES, JOB, END, FAILURES = (EventPriority(n) for n in range(1, 7))
+# Of events at one instant: commits first, a failure last; of stages that of the recovery that began
+# first, whose number is added
+SAVES, NODES, STAGES, JOB, END, FAILURES = (EventPriority(n << 32) for n in range(1, 7))
 
 
 class Alarm(simpy.Event):

@@ -30,6 +30,7 @@ class Flows:
     call: Callable[[], object]  # when all bytes have moved
     left_bytes: float  # of each, at `since_h`
     since_h: float = 0.0
+    is_capped: bool = False
     alarm: Alarm | None = None
     ends_at_bytes: float = inf  # on the odometer of those at the level
 
@@ -88,52 +89,50 @@ class Bandwidth:
         for flows, n in changed.items():
             if flows.n:
                 self._pause(flows)
-                self._remove(flows)
+                self._take(flows)
             flows.n, flows.cap_bytes_per_h = n, cap
             if n:
-                self._add(flows, slowed=True)
+                self._put(flows, capped=False)
         self._balance(dict.fromkeys(flows for flows, n in changed.items() if n))
 
     def at_h(self, odometer_bytes: float) -> float:
         """When the odometer comes to this, if the level stays."""
         return self._read_at_h + (odometer_bytes - self._odometer_bytes) / self._level
 
-    def _add(self, flows: Flows, *, slowed: bool) -> None:
-        insort(self._slowed if slowed else self._capped, flows.key)
-        if slowed:
-            self._n_slowed += flows.n
-        else:
-            self._capped_bytes_per_h += flows.n * flows.cap_bytes_per_h
+    def _put(self, flows: Flows, *, capped: bool) -> None:
+        flows.is_capped = capped
+        insort(self._capped if capped else self._slowed, flows.key)
+        self._count(flows, 1)
 
-    def _remove(self, flows: Flows) -> None:
-        place = bisect_left(self._slowed, flows.key)
-        if place < len(self._slowed) and self._slowed[place][2] is flows:
-            del self._slowed[place]
-            self._n_slowed -= flows.n
+    def _take(self, flows: Flows) -> None:
+        some = self._capped if flows.is_capped else self._slowed
+        del some[bisect_left(some, flows.key)]
+        self._count(flows, -1)
+
+    def _count(self, flows: Flows, sign: int) -> None:
+        if not flows.is_capped:
+            self._n_slowed += sign * flows.n
+        elif self._capped:
+            self._capped_bytes_per_h += sign * flows.n * flows.cap_bytes_per_h
         else:
-            del self._capped[bisect_left(self._capped, flows.key)]
-            self._capped_bytes_per_h -= flows.n * flows.cap_bytes_per_h
-            if not self._capped:
-                self._capped_bytes_per_h = 0.0  # without rounding
+            self._capped_bytes_per_h = 0.0  # without rounding
 
     def _balance(self, moved: dict[Flows, None]) -> None:
         """Find the level; flows that changed, or cross it, get another end."""
         while self._capped and self._has_too_much(high := self._capped[-1][2]):
-            self._remove(high)
-            self._add(high, slowed=True)
+            self._take(high)
+            self._put(high, capped=False)
             moved[high] = None
         while self._slowed:
             self._level = (self._bytes_per_h - self._capped_bytes_per_h) / self._n_slowed
             low = self._slowed[0][2]
             if low.cap_bytes_per_h > self._level * (1.0 + ROUNDING):
                 break
-            self._remove(low)
-            self._add(low, slowed=False)
+            self._take(low)
+            self._put(low, capped=True)
             moved[low] = None
-        n_capped = len(self._capped)
         for flows in moved:
-            place = bisect_left(self._capped, flows.key)
-            self._resume(flows, is_capped=place < n_capped and self._capped[place][2] is flows)
+            self._resume(flows)
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -150,13 +149,13 @@ class Bandwidth:
         left = self._bytes_per_h - self._capped_bytes_per_h + high.n * high.cap_bytes_per_h
         return high.cap_bytes_per_h > left / (self._n_slowed + high.n) * (1.0 + 2.0 * ROUNDING)
 
-    def _resume(self, flows: Flows, *, is_capped: bool) -> None:
+    def _resume(self, flows: Flows) -> None:
         """Let flows end by an alarm of their own, or by the odometer."""
-        if is_capped and flows.alarm is None:
+        if flows.is_capped and flows.alarm is None:
             self._pause(flows)
             hours = flows.left_bytes / flows.cap_bytes_per_h
             flows.alarm = flows.set_alarm(hours, flows.order, partial(self._over, flows))
-        elif not is_capped and flows.ends_at_bytes == inf:
+        elif not flows.is_capped and flows.ends_at_bytes == inf:
             self._pause(flows)
             flows.ends_at_bytes = self._odometer_bytes + flows.left_bytes
             insort(self._by_end, (flows.ends_at_bytes, flows.number, flows))

@@ -10,9 +10,9 @@ Here one reads what a failure costs. The life of a job::
 `transitions` decides each step, for the compiled loop too; here time passes. `docs/model.md` and
 `docs/recovery.md` say the rules in words. A single job is a fleet of one (`run`).
 
-Nodes, Bandwidth, Cluster   what jobs share
-Save, Recovery              what goes on in a job besides its work
-Job                         work, save, strike, recover, end
+Cluster          what jobs share (nodes.py, bandwidth.py)
+Save, Recovery   what goes on in a job besides its work
+Job              work, save, strike, recover, end; its log (logbook.py)
 """
 
 from __future__ import annotations
@@ -24,15 +24,13 @@ from functools import lru_cache, partial
 from math import inf, isnan
 from typing import Any, NamedTuple
 
-import numpy as np
 import simpy
 from simpy.events import EventPriority
 
-from cprsim.budget import require_room
 from cprsim.records import Activity, EventKind, EventLog
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
-from cprsim.simulate.alarms import END, FAILURES, JOB, NODES, SAVES, STAGES, Alarm
+from cprsim.simulate.alarms import END, FAILURES, JOB, SAVES, STAGES, Alarm
 from cprsim.simulate.bandwidth import Bandwidth, Flows
 from cprsim.simulate.cycles import skip_cycles
 from cprsim.simulate.job import (
@@ -43,6 +41,8 @@ from cprsim.simulate.job import (
     SimulatedJob,
     StaleShard,
 )  # fmt: skip
+from cprsim.simulate.logbook import Logbook
+from cprsim.simulate.nodes import Nodes
 from cprsim.simulate.numbers import (
     ALL,
     DETECT,
@@ -62,97 +62,9 @@ from cprsim.simulate.numbers import (
     numbers_of,
 )  # fmt: skip
 
-LINE = [("at_h", "f8"), ("kind", "i8"), ("activity", "i8"), ("progress_h", "f8"), ("slot", "i8")]
-LINE_BYTES, LINES_SHARE, SOME_LINES = 400, 0.2, 2**12  # of a log, of the budget, between checks
 WORKS, BOOKED = -2, -3  # what a job does, besides standing still for one of its parts
 
 # --------------------------------------------------------------------------- the cluster
-
-
-class Nodes:
-    """One pool: free nodes go to slots that lost theirs, then to jobs in order of arrival.
-
-        free --(a job starts)--> in a job --(it fails)--> in repair --> free
-                in a job --(the job ends)--> free
-
-    A slot takes any free node; it is vacant from its failure until then, and queued since it asked.
-
-    Parameters
-    ----------
-    n_nodes : for jobs, which queue for them at arrival; None: without limit
-    n_spares : more nodes, for failures; None: one is always free
-    """
-
-    def __init__(self, n_nodes: int | None = None, n_spares: int | None = None) -> None:
-        self._n_nodes, self._replaces = n_nodes, n_spares is not None
-        self.n_free = (n_spares or 0) + (n_nodes or 0)
-        self._n_slots = 0  # of the running jobs; at most `n_nodes`
-        self._n_owed = 0  # to be scrapped: without limit, jobs that end leave no nodes behind
-        self._slots: deque[tuple[Job, int]] = deque()  # that wait
-        self._jobs: deque[tuple[int, Callable[[], object]]] = deque()  # that wait to start
-
-    def arrive(self, n_nodes: int, start: Callable[[], object]) -> None:
-        """A job arrives; `start` is called as soon as it has its nodes."""
-        if self._n_nodes is None:
-            start()
-        else:
-            self._jobs.append((n_nodes, start))
-            self._start_jobs()
-
-    def leave(self, job: Job, n_nodes: int) -> None:
-        """A job ends, and its nodes are free."""
-        if job.queued:
-            self._slots = deque(one for one in self._slots if one[0] is not job)
-        if self._n_nodes is None:
-            self._n_owed += len(job.vacant)
-        else:
-            self.n_free += n_nodes - len(job.vacant)
-            self._n_slots -= n_nodes
-        self._give()
-
-    def lose(self, job: Job, slot: int, repair_h: float) -> None:
-        """The node of a slot goes to repair; a slot without one loses none."""
-        if self._replaces and slot not in job.vacant:
-            job.vacant.add(slot)
-            job.alarm(repair_h, NODES, self._repaired)
-
-    def ask(self, job: Job, slots: Iterable[int]) -> None:
-        """Queue those of the slots that are vacant and have not asked before."""
-        for slot in sorted(job.vacant.intersection(slots) - job.queued):
-            job.queued.add(slot)
-            self._slots.append((job, slot))
-        self._give(job)
-
-    def _repaired(self) -> None:
-        if self._n_owed:
-            self._n_owed -= 1
-            return
-        self.n_free += 1
-        self._give()
-
-    def _give(self, asks: Job | None = None) -> None:
-        """Free nodes to slots, then to jobs; a job that asks just now is not called."""
-        served: dict[Job, None] = {}
-        while self.n_free and self._slots:
-            job, slot = self._slots.popleft()
-            job.queued.remove(slot)
-            job.vacant.remove(slot)
-            self.n_free -= 1
-            served[job] = None
-        for job in served:
-            if job is not asks:
-                job.happens(job.on_node)
-        self._start_jobs()
-
-    def _start_jobs(self) -> None:
-        while self._jobs and not self._slots:
-            n_nodes, start = self._jobs[0]
-            if n_nodes > min(self.n_free, (self._n_nodes or 0) - self._n_slots):
-                return
-            self._jobs.popleft()
-            self.n_free -= n_nodes
-            self._n_slots += n_nodes
-            start()
 
 
 class Cluster:
@@ -164,12 +76,12 @@ class Cluster:
         n_spares: int | None = None,
         storage_bytes_per_h: float = inf,
         *,
-        of_many: bool = True,
+        is_shared: bool = True,
     ) -> None:
         self.env = simpy.Environment()
         self.nodes = Nodes(n_nodes, n_spares)
         self.storage = Bandwidth(self.env, storage_bytes_per_h)
-        self.of_many = of_many  # jobs, each of which may take from the others at any instant
+        self.is_shared = is_shared  # by jobs that may take from each other at any instant
 
 
 # --------------------------------------------------------------------------- what goes on in a job
@@ -202,6 +114,7 @@ class Recovery:
     sharing: Collection[int] = ()  # shards to load over a link that loads share
     stage: Any = None  # the one that it is in
     course: Iterator[float] = field(init=False)  # the hours of its stages; infinite: others end it
+    order: EventPriority = STAGES  # of its stages, where others end at the same instant
     end: Alarm | None = None  # of its stage; None: others end it
     flows: dict[float, Flows] = field(default_factory=dict)  # of its load, by bytes of a shard
 
@@ -237,18 +150,13 @@ def numbers_as_objects(job: SimulatedJob) -> Numbers:
     """A job's numbers as objects, with the names of its parts, tiers and activities."""
     num, policy = as_objects(numbers_of(job)[0][0]), job.policy
     num.activities = [Activity.__members__.get(part.upper()) for part in policy.parts]
-    num.names = [capture.tier for capture in policy.captures]
+    for capture, of_policy in zip(num.captures, policy.captures, strict=False):
+        capture.name = of_policy.tier
     on_grid = [n for n in range(num.n_captures) if num.captures[n].n_due]
     num.fastest = min(on_grid, key=lambda n: float(num.captures[n].every_h), default=NONE)
-    n_stages = sum(rule.n_stages for rule in num.rules[: num.n_rules])
-    for name, n in {  # a fleet has thousands of jobs: no room for what they do not have
-        "tiers": num.n_tiers,
-        "captures": num.n_captures,
-        "rules": num.n_rules,
-        "scopes": len(job.scopes),
-        "stages": n_stages,
-    }.items():
-        setattr(num, name, getattr(num, name)[:n])
+    # A fleet has thousands of jobs: no room for what they do not have
+    del num.tiers[num.n_tiers :], num.captures[num.n_captures :], num.rules[num.n_rules :]
+    del num.stages[sum(rule.n_stages for rule in num.rules) :], num.scopes[len(job.scopes) :]
     return num
 
 
@@ -256,7 +164,12 @@ def numbers_as_objects(job: SimulatedJob) -> Numbers:
 
 
 class Job:
-    """A job on a cluster, from its start on: its work, saves and recoveries, and its hours."""
+    """A job on a cluster, from its start on.
+
+    It takes a step whenever something has happened to it: it finds what it does from then on, up to
+    which progress. A save and a recovery have a course of their own (`_write`, `_walk`), a
+    generator of the hours of its parts.
+    """
 
     outcome: ReplicationOutcome | None = None  # when it has ended
 
@@ -268,7 +181,7 @@ class Job:
         draws: ReplicationDraws,
         *,
         shared_saves: SharedSaves = ALL_ALONE,
-        logged: bool = False,
+        logbook: Logbook | None = None,
         skips: bool = True,
         on_end: Callable[[Job], object] | None = None,
     ) -> None:
@@ -277,6 +190,7 @@ class Job:
         self.cluster, self.env = cluster, cluster.env
         self.alarms: dict[Alarm, None] = {}
         self.shared_saves, self.skips, self.on_end = shared_saves, skips, on_end
+        self.logbook = logbook
         self.began_at_h = float(self.env.now)
         self.copies = transitions.copies_as_object()
         self.slots = transitions.SlotsAsObjects()
@@ -315,9 +229,8 @@ class Job:
         self.stale: list[StaleShard] = []
         self.reloaded_at_h: dict[int, float] = {}  # progress, by shards that went back alone
         self.recoveries: list[Recovery] = []
+        self.n_recoveries = 0  # that have begun
 
-        self.lines: list[list[Any]] | None = [] if logged else None  # fields of an EventLog
-        self.n_named = 0  # lines whose activity has been noted
         self.last = self.alarm(num.end_h, END, partial(self._end, bool(num.end_is_planned)))
         self._note(EventKind.STARTED)
 
@@ -368,7 +281,9 @@ class Job:
     def _work(self) -> None:
         """Work up to where a save is due, the frontier is reached, or the job ends."""
         num, behind = self.num, self.progress_h < self.frontier_h
-        self.speed = self._speed_now()
+        self.speed = min([one.speed for one in self.recoveries], default=1.0)  # none blocks the job
+        if num.is_elastic:
+            self.speed *= transitions.speed_of(num, self.copies, self.slots)
         self.rate = transitions.rate(num, self.speed, self.replay_speed, behind)
         if self.rate == 0.0:
             if held := [one for one in self.recoveries if one.is_held]:
@@ -388,15 +303,6 @@ class Job:
         runs = transitions.ages(num, False, behind)
         self.run_clock((self.rate if num.clock == PROGRESS else 1.0) if runs else 0.0)
         self.name_activity(Activity.LOST if behind else Activity.USEFUL)
-
-    def _speed_now(self) -> float:
-        speed = 1.0
-        if self.recoveries:
-            slowed = [one.speed for one in self.recoveries if not one.stage.blocks]
-            speed = min(slowed, default=1.0)
-        if self.num.is_elastic:
-            speed *= transitions.speed_of(self.num, self.copies, self.slots)
-        return speed
 
     def plan_next_step(self, delay_h: float = 0.0) -> None:
         """Take the next step then: by default when all else that ends at this instant has ended."""
@@ -450,7 +356,7 @@ class Job:
         over = partial(self.happens, partial(self.go_on, one))
         captures, n_flows, cap = self.shared_saves
         if isinstance(one, Recovery):
-            return self.alarm(hours, STAGES, over)
+            return self.alarm(hours, one.order, over)
         if one.capture not in captures:
             return self.alarm(hours, SAVES, over)
         return self.cluster.storage.start(self.alarm, n_flows, hours * cap, cap, SAVES, over)
@@ -508,20 +414,20 @@ class Job:
 
     def _write(self, save: Save) -> Iterator[float]:
         """A save: it stalls the job, goes on in the background, and commits."""
-        capture, saves, tier = save.capture, self.num.captures[save.capture], self._tier_of(save)
+        saves, in_flight = self.num.captures[save.capture], self.in_flight[save.capture]
         if save.copied == NONE:
-            stall_h = self._cost_h(saves.stall_h, f"stall/{tier}", save.number)
+            stall_h = self._cost_h(saves.stall_h, f"stall/{saves.name}", save.number)
             if stall_h > 0.0:
                 self.stalling = save
                 yield stall_h
                 self.stalling = None
-        background_h = self._cost_h(saves.background_h, f"background/{tier}", save.number)
+        background_h = self._cost_h(saves.background_h, f"background/{saves.name}", save.number)
         if background_h > 0.0:
-            self.in_flight[capture].append(save)
+            in_flight.append(save)
             if save.copied == NONE:
                 self._note(EventKind.SAVE_RESUMED)
             yield background_h
-            self.in_flight[capture].remove(save)
+            in_flight.remove(save)
         self._commit(save)
 
     def _commit(self, save: Save) -> None:
@@ -532,7 +438,7 @@ class Job:
             return
         p_fail, p_corrupt = saves.p_fail, num.tiers[saves.tier].p_corrupt
         if p_fail > 0.0 or p_corrupt > 0.0:
-            u = self.draws.uniform(self._tier_of(save), save.number)
+            u = self.draws.uniform(saves.name, save.number)
             if u < p_fail:
                 self._note(EventKind.SAVE_ABANDONED)
                 return
@@ -566,10 +472,8 @@ class Job:
                 self.stalling = None
             else:
                 self.in_flight[save.capture].remove(save)
-            if self.lines is not None:
-                self._note(EventKind.SAVE_ABANDONED)
-                self.lines.insert(line, self.lines.pop())
-                self.lines[line][3] = before_h
+            if self.logbook is not None:
+                self.logbook.note(self.now_h, EventKind.SAVE_ABANDONED, before_h, place=line)
                 line += 1
             is_due = transitions.is_due(self.num, save.due_h, self.progress_h)
             if is_due and save.copied == NONE:
@@ -588,9 +492,6 @@ class Job:
         return transitions.survives(
             self.num, self.copies, self.slots, copied.tier, save.copied, False
         )
-
-    def _tier_of(self, save: Save) -> str:
-        return str(self.num.names[save.capture])
 
     # ----------------------------------------------------------------- failures
 
@@ -626,7 +527,7 @@ class Job:
         if self._is_given_up(struck):
             self._end(False)
             return
-        line = 0 if self.lines is None else len(self.lines)
+        line = 0 if self.logbook is None else len(self.logbook.lines)
         for slot in failure.slots:
             self._note(EventKind.MISSED if slot in self.queued else EventKind.FAILED, slot)
         if struck:
@@ -759,14 +660,17 @@ class Job:
             if recovery.loading and other.loading:
                 taken = other.loading & recovery.loading
                 other.loading -= taken
-                if other.sharing:
-                    self._move_no_more(other, taken)
+                fewer = self._n_by_bytes(taken)
+                n_now = {one: one.n - fewer.get(size, 0) for size, one in other.flows.items()}
+                self._move_on(other, n_now)
         for slot in recovery.slots:
             self.slots[slot].recovery = recovery.number
         self._begin_recovery(recovery)
         self.go_on(recovery)
 
     def _begin_recovery(self, recovery: Recovery) -> None:
+        self.n_recoveries += 1
+        recovery.order = EventPriority(STAGES + self.n_recoveries)
         recovery.course = self._walk(recovery)
         self.recoveries.append(recovery)
 
@@ -841,24 +745,18 @@ class Job:
         n_by_bytes = self._n_by_bytes(recovery.loading or recovery.sharing)
         cap = self._share_link({}, sum(n_by_bytes.values()))
         for size_bytes, n in n_by_bytes.items():
-            moved = partial(self.happens, partial(self._moved, recovery, size_bytes))
-            flows = self.cluster.storage.start(self.alarm, n, size_bytes, cap, STAGES, moved)
+            moved = partial(self.happens, partial(self._move_on, recovery, {}))
+            flows = self.cluster.storage.start(
+                self.alarm, n, size_bytes, cap, recovery.order, moved
+            )
             recovery.flows[size_bytes] = flows
 
-    def _moved(self, recovery: Recovery, size_bytes: float) -> None:
-        """The shards of one size have moved."""
-        del recovery.flows[size_bytes]
-        self._share_link({})
-        if not recovery.flows:
-            self.go_on(recovery)
-
-    def _move_no_more(self, recovery: Recovery, shards: Collection[int]) -> None:
-        """Shards of a recovery stop; its load ends where none is left that moves."""
-        fewer = {size: n for size, n in self._n_by_bytes(shards).items() if size in recovery.flows}
-        flows = recovery.flows
-        self._share_link({flows[size]: flows[size].n - n for size, n in fewer.items()})
-        recovery.flows = {size: one for size, one in flows.items() if one.n}
-        if fewer and not recovery.flows:
+    def _move_on(self, recovery: Recovery, n_now: Mapping[Flows, int]) -> None:
+        """Shards of a recovery have moved, or stop; its load ends with the last that moves."""
+        loads = bool(recovery.flows)
+        self._share_link(n_now)
+        recovery.flows = {size: one for size, one in recovery.flows.items() if one.n}
+        if loads and not recovery.flows:
             self.go_on(recovery)
 
     def _share_link(self, n_now: Mapping[Flows, int], n_more: int = 0) -> float:
@@ -906,43 +804,13 @@ class Job:
             self.on_end(self)
 
     def _note(self, kind: EventKind, slot: int = -1) -> None:
-        """Add a line to the log."""
-        if self.lines is None:
-            return
-        if len(self.lines) % SOME_LINES == SOME_LINES - 1:
-            require_room(
-                LINE_BYTES * len(self.lines),
-                f"the events of one replication, {self.n_met} failures among them,",
-                "an MTBF {} times as long would fit",
-                share=LINES_SHARE,
-            )
-        self.lines.append([self.now_h, kind, None, self.progress_h, slot])
+        if self.logbook is not None:
+            self.logbook.note(self.now_h, kind, self.progress_h, slot)
 
     def name_activity(self, activity: Activity) -> None:
-        """Note what the job does after all that happened at this instant.
-
-        A change of activity has a line. A stage has none if the activity stays, as another stage
-        of its kind, or of one less advanced, is under way.
-        """
-        lines, n = self.lines, self.n_named
-        if lines is None:
-            return
-        changes = n == 0 or lines[n - 1][2] is not activity
-        if n == len(lines) and changes:
-            self._note(EventKind.SAVE_DUE if activity is Activity.SAVE else EventKind.STAGE)
-        for line in lines[n:]:
-            line[2] = activity
-        stages = [place for place in range(n, len(lines)) if lines[place][1] is EventKind.STAGE]
-        for place in reversed(stages):
-            if place > n or not changes:
-                del lines[place]
-        self.n_named = len(lines)
-
-    def log(self, replication: int = 0) -> EventLog:
-        """Its log so far; empty if it keeps none."""
-        rows: Any = np.array([tuple(line) for line in self.lines or ()], LINE)
-        columns = [np.ascontiguousarray(rows[name]) for name, _ in LINE]
-        return EventLog(np.full(len(rows), replication, dtype=np.int64), *columns)
+        """Note what the job does after all that happened at this instant."""
+        if self.logbook is not None:
+            self.logbook.name_activity(self.now_h, activity, self.progress_h)
 
 
 # --------------------------------------------------------------------------- one job, and many
@@ -964,32 +832,29 @@ def run(
     skips: bool = True,
 ) -> Played:
     """Run a job alone on its cluster: a fleet of one."""
-    cluster = Cluster(n_spares=job.cluster.n_spares, of_many=False)
-    alone = Job(cluster, job, failures, draws, logged=logged, skips=skips)
+    cluster = Cluster(n_spares=job.cluster.n_spares, is_shared=False)
+    logbook = Logbook()
+    alone = Job(cluster, job, failures, draws, logbook=logbook if logged else None, skips=skips)
     while alone.outcome is None:
         cluster.env.step()
-    return Played(alone.outcome, alone.log())
+    return Played(alone.outcome, logbook.log())
 
 
 def run_fleet(
     cluster: Cluster,
-    arrivals: Sequence[tuple[float, int]],
-    begin: Callable[[int, Callable[[Job], object]], object],
+    arrive_h: Sequence[float],
+    n_nodes: Sequence[int],
+    begins: Sequence[Callable[[Callable[[Job], object]], Job]],
 ) -> list[tuple[float, ReplicationOutcome]]:
-    """When each job of a fleet starts, and its outcome.
-
-    Parameters
-    ----------
-    arrivals : hour and nodes of each job
-    begin : makes the job of that number, with its `on_end`, as soon as it has its nodes
-    """
-    ran: list[Any] = [None for _ in arrivals]
+    """When each job starts, and its outcome; `begins` make them, with `on_end`, on their nodes."""
+    ran: list[Any] = [None for _ in arrive_h]
 
     def end(number: int, job: Job) -> None:
         ran[number] = job.began_at_h, job.outcome
 
-    for number, (at_h, n_nodes) in enumerate(arrivals):
-        start = partial(begin, number, partial(end, number))
-        Alarm(cluster.env, at_h, JOB, partial(cluster.nodes.arrive, n_nodes, start), {})
+    for number, begin in enumerate(begins):
+        start = partial(begin, partial(end, number))
+        arrive = partial(cluster.nodes.arrive, n_nodes[number], start)
+        Alarm(cluster.env, arrive_h[number], JOB, arrive, {})
     cluster.env.run()
     return ran

@@ -17,7 +17,7 @@ def skip_cycles(job: Job, behind: bool) -> bool:
     """Take some cycles of the capture that saves most often; whether there were any."""
     num, capture, rate = job.num, job.num.fastest, job.rate
     waits_for_others = job.queued or any(one.flows for one in job.recoveries)
-    if capture == NONE or (job.cluster.of_many and waits_for_others):
+    if capture == NONE or (job.cluster.is_shared and waits_for_others):
         return False
     saves, due_h = num.captures[capture], job.due_h[capture]
     along = transitions.flushes_go_along(num, capture, rate)

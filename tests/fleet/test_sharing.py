@@ -17,7 +17,7 @@ import simpy
 from cprsim.fleets.course import run_history
 from cprsim.simulate.alarms import FAILURES, JOB, SAVES, Alarm
 from cprsim.simulate.bandwidth import Bandwidth, Flows
-from cprsim.simulate.cluster import Nodes
+from cprsim.simulate.nodes import Nodes
 from tests.fleet.making import prepared
 
 N_RUNS, N_JOBS, WARM = 16, 1500, 300
