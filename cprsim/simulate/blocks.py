@@ -312,11 +312,9 @@ def by_events(
     job: SimulatedJob, failures: ScopedFailures, draws: BlockDraws, replication: int
 ) -> ReplicationOutcome:
     """One replication by SimPy."""
-    from cprsim.simulate.events import replication as simpy_engine
+    from cprsim.simulate.cluster import run
 
-    return simpy_engine.run(
-        job, failures.of(replication), draws.of(replication), logged=False
-    ).outcome
+    return run(job, failures.of(replication), draws.of(replication), logged=False).outcome
 
 
 def logged(
@@ -334,19 +332,14 @@ def logged(
     ----------
     whole : whether all saves are in it, were they very many; else only some
     """
-    from cprsim.simulate.events import event_log
-    from cprsim.simulate.events import replication as simpy_engine
+    from cprsim.simulate.cluster import run
 
     n_saves = sum(
         job.useful_h / capture.every_h for capture in job.policy.captures if capture.every_h
     )
-    played = simpy_engine.run(
-        job,
-        failures.of(replication),
-        draws.of(replication),
-        skips=not whole and n_saves > MOST_SAVES_SHOWN,
-    )
-    return event_log.event_log(played.log, number)
+    skips = not whole and n_saves > MOST_SAVES_SHOWN
+    log = run(job, failures.of(replication), draws.of(replication), skips=skips).log
+    return replace(log, replication=np.full_like(log.replication, number))
 
 
 # --------------------------------------------------------------------------- rows of an experiment
