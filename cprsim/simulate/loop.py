@@ -562,9 +562,10 @@ def begun_after(job: Any, recoveries: Any, begun: int) -> int:
     """The recovery that began next after the nth; NONE where there is none."""
     found = NONE
     for n in range(job.n_recoveries):
-        if recoveries[n].rule != NONE and recoveries[n].begun > begun:
-            if found == NONE or recoveries[n].begun < recoveries[found].begun:
-                found = n
+        other = recoveries[n]
+        is_later = other.rule != NONE and other.begun > begun
+        if is_later and (found == NONE or other.begun < recoveries[found].begun):
+            found = n
     return found
 
 
@@ -682,9 +683,9 @@ def return_nodes(
     while place != NONE:
         recovery, begun = recoveries[place], recoveries[place].begun
         stage = num.stages[num.rules[recovery.rule].first_stage + recovery.stage]
-        if recovery.kind == WAIT and not is_held(num, recovery):
-            if not has_to_wait(job, slots, recoveries, place, stage):
-                next_stage(num, job, slots, recoveries, drawn, row, place)
+        waits = recovery.kind == WAIT and not is_held(num, recovery)
+        if waits and not has_to_wait(job, slots, recoveries, place, stage):
+            next_stage(num, job, slots, recoveries, drawn, row, place)
         place = begun_after(job, recoveries, begun)
     refresh(num, job, slots, recoveries)
 
@@ -698,9 +699,7 @@ def is_held(num: Numbers, recovery: Any) -> bool:
 
 
 @part
-def takes_in(
-    num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int
-) -> bool:
+def takes_in(num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int) -> bool:
     """Whether slots wait for the job to take them in; it does so, as it stands still."""
     held = False
     place = begun_after(job, recoveries, NONE)
@@ -921,7 +920,7 @@ def oldest_flush(num: Numbers, job: Any) -> int:
     return oldest
 
 
-# --------------------------------------------------------------------------- from instant to instant
+# --------------------------------------------------------------------------- the replication
 
 
 @part

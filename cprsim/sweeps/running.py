@@ -80,7 +80,6 @@ def _body(moments: Moments, reference: str) -> Body:
                 "on_failure": policy.on_failure.value,
                 "save_interval_h": finite_or_none(policy.save_interval_h),
                 "interval_rule": policy.interval_rule,
-                "engine": moments.engines[i],
                 "n": moments.n,
                 "quantities": _quantities(moments, i, reference),
             }

@@ -29,8 +29,7 @@ from cprsim.records import (
 from cprsim.recovery.classic import as_system, draw_names
 from cprsim.recovery.policy import Reach, Scope
 from cprsim.simulate import cluster
-from cprsim.simulate.blocks import BlockDraws
-from cprsim.simulate.engines import Block, Engine, Rows
+from cprsim.simulate.blocks import Block, BlockDraws, Engine, Rows
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 from tests.simulate.folding import FOLDED, require_agreement
