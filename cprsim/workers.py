@@ -104,8 +104,8 @@ def run_each(
         for number, argument in enumerate(arguments):
             try:
                 result = _on_one_thread(task, argument)
-            except Exception as error:
-                error.add_note(f"in {name(number)}")
+            except Exception as raised:
+                raised.add_note(f"in {name(number)}")
                 raise
             yield number, result
         return
