@@ -10,7 +10,6 @@ from math import ceil, sqrt
 import numpy as np
 
 from cprsim.budget import how_to_raise, megabytes, memory_bytes
-from cprsim.compiling import always
 from cprsim.errors import BudgetError, TooManyReplicationsError
 from cprsim.estimate import ROUNDED_Z_95
 from cprsim.experiments.assemble import Experiment
@@ -110,6 +109,7 @@ def simulate(
     Replication i meets the same failures under every strategy. Where a precision is asked for,
     replications are added until the 95 % interval of every strategy's mean overhead is that narrow.
     """
+    _expects([experiment])
     course = _Course(experiment, keep_losses=True)
     kept: list[list[Rows]] = [[] for _ in experiment.policies]
     _require_room(experiment.n_replications or 0, ROW_BYTES * len(experiment.policies))
@@ -132,6 +132,7 @@ def side_by_side(experiments: Sequence[Experiment]) -> Iterator[tuple[int, Batch
 
     Losses have rows only where a staleness curve is there to price them.
     """
+    _expects(experiments)
     going = {
         place: _Course(one, keep_losses=one.curve is not None)
         for place, one in enumerate(experiments)
@@ -161,13 +162,16 @@ def failures_key(experiment: Experiment) -> Hashable:
 
 def compile_engine(experiment: Experiment, n_alike: float = 1.0) -> None:
     """Compile the loop if that pays for so many experiments: seconds that workers would spend."""
-    n = n_at_most(experiment) * len(experiment.policies) * n_alike
-    if experiment.engine != "simpy" and expect(n):
+    if _expects([experiment], n_alike):
         block = next(blocks_of(experiment, range(1)))
-        block.failures.strikes(1)
-        with always(machine_code=True):
-            for policy in experiment.policies:
-                engine_of(policy, experiment, keep_losses=False).run(block, range(1))
+        engine_of(experiment.policies[0], experiment, keep_losses=False).run(block, range(1))
+
+
+def _expects(experiments: Sequence[Experiment], n_alike: float = 1.0) -> bool:
+    """Whether the replications of all experiments are so many that the loop is compiled."""
+    by_loop = [one for one in experiments if one.engine != "simpy"]
+    n = sum(n_at_most(one) * len(one.policies) for one in by_loop)
+    return bool(by_loop) and expect(n_alike * n)
 
 
 def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> dict[str, EventLog]:

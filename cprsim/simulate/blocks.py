@@ -242,9 +242,10 @@ def require_sums(costs: CostBreakdown) -> None:
 
 
 def expect(n_replications: float) -> bool:
-    """Whether replications are compiled as so many more are to come: from the next one on."""
+    """Have replications compiled if so many are to come; whether they are from now on."""
     run: Any = loop.run
-    return bool(run.pays(REPLICATION_S * n_replications))
+    run.expect(REPLICATION_S * n_replications)
+    return bool(run.pays(0.0))
 
 
 def _by_loop(

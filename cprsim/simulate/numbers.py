@@ -103,6 +103,7 @@ RULE = np.dtype(
         ("stops_nothing", "?"),
         ("replays", "?"),
         ("loads", "?"),
+        ("load_h", "f8"),  # what its loads cost by themselves
     ],
     align=True,
 )
@@ -297,6 +298,7 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
             REVERTS.index(rule.reverts), TO.index(rule.to), first_stage, len(rule.stages),
             rule.replay_speed, rule.speed_meanwhile, rule.stops_nothing,
             StageKind.REPLAY in kinds, StageKind.LOAD in kinds,
+            sum(fixed([], "", one.cost)[0] for one in rule.stages if one.kind is StageKind.LOAD),
         )  # fmt: skip
 
     link = link_of(policy)

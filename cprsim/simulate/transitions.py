@@ -509,7 +509,7 @@ def cycles_to_skip(
         min(
             (until_progress_h - due_h) / saves.every_h,
             (steady_progress_h - due_h) / saves.every_h - left_over,
-            (steady_h - within_h) / cycle_h - left_over,
+            steady_h / cycle_h - left_over,  # the saves of whole cycles end within them
         )
     )
     if saves.is_followed and not along:

@@ -44,7 +44,7 @@ AUC_LOSS = QUANTITIES[Metric.AUC]
 
 # Columns of the table that tables, figures and sentences are made of, beside those of the axes.
 SHOWN = (
-    "strategy", "on_failure", "engine", "mean", "low", "high", "n", "save_interval_h",
+    "strategy", "on_failure", "mean", "low", "high", "n", "save_interval_h",
     "difference", "difference_low", "difference_high",
 )  # fmt: skip
 

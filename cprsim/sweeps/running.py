@@ -80,7 +80,6 @@ def _body(moments: Moments, reference: str) -> Body:
                 "on_failure": policy.on_failure,
                 "save_interval_h": finite_or_none(policy.interval_h),
                 "interval_rule": policy.interval_rule,
-                "engine": moments.engines[i],
                 "n": moments.n,
                 "quantities": _quantities(moments, i, reference),
             }

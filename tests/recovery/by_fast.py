@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from cprsim.simulate import loop
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.loop_state import JOB, RECOVERY, Drawn, slots_of
+from cprsim.simulate.loop_state import JOB, RECOVERY, Drawn, interpreted, slots_of
 from cprsim.simulate.numbers import (
     LOSS,
     OF_JOB,
@@ -21,6 +22,7 @@ from cprsim.simulate.strikes import GivenFailures
 from tests.recovery.random_policies import RandomDraws
 
 N_DRAWN, N_RECOVERIES = 64, 4  # at first
+in_python = partial(interpreted, loop.run.py_func)
 
 
 def run(

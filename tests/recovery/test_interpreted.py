@@ -7,20 +7,15 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from cprsim.compiling import COMPILING_S, LOADING_S, Compiled, always
+from cprsim.compiling import Compiled, always
 from cprsim.errors import CprsimError
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import Outcome, simulate
 from cprsim.scenario import load_scenario
-from cprsim.simulate import blocks
-from cprsim.simulate.fast import replications
-from cprsim.simulate.fast.interpreting import interpreted
-from cprsim.simulate.strikes import GivenFailures
 from tests.making import SCENARIOS
 from tests.recovery import by_fast
 from tests.recovery.test_engines import CASES
@@ -58,54 +53,30 @@ def bytes_of(outcome: Outcome) -> list[bytes]:
 def test_random_policies_have_the_same_bits(kind: str, seed: int) -> None:
     job, failures, draws = CASES[kind](seed)
     status, *compiled = by_fast.run(job, failures, draws)
-    again, *by_python = by_fast.run(job, failures, draws, interpreted)
+    again, *by_python = by_fast.run(job, failures, draws, by_fast.in_python)
     assert again == status
     assert [array.tobytes() for array in by_python] == [array.tobytes() for array in compiled]
 
 
-@pytest.mark.parametrize(("each_s", "ran"), [(0.01, [4, 16, 64, 16]), (0.1, [4, -96])])
-def test_the_first_ones_tell_how_long_the_others_would_be_interpreted(
-    each_s: float, ran: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_more_than_three_seconds_of_python_are_compiled(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    job, _, _ = CASES["random"](0)
-    n, now_s, found = 100, 0.0, []
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))  # nothing is kept
-    loop = Compiled(lambda: None, {})
-    monkeypatch.setattr(replications, "run", loop)
-    monkeypatch.setattr(blocks, "thread_time", lambda: now_s)
-    draws = blocks.BlockDraws(job, 0, 0, n, range(n))
-    hours, counts = np.zeros((1, n)), np.zeros((3, n), dtype=np.int64)
-    block = blocks._Block(job, GivenFailures(((),) * n), draws, hours, counts, keeps=False)
-
-    def by(how: Any, rows: np.ndarray) -> list[np.ndarray]:
-        nonlocal now_s
-        now_s += each_s * len(rows)
-        found.append(-len(rows) if how is loop else len(rows))
-        return []
-
-    monkeypatch.setattr(block, "_by", by)
-    assert list(block.run(np.arange(n))) == []
-    assert found == ran
-
-
-def test_machine_code_is_used_where_it_is_sooner_done(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))  # read when it was imported
-    loop, again = Compiled(doubled, {}), Compiled(doubled, {})
-    assert not loop.pays(0.9 * COMPILING_S)
-    assert loop.pays(1.1 * COMPILING_S)
-    loop.interpreted_s = 0.5 * COMPILING_S
-    assert loop.pays(0.6 * COMPILING_S)
-    assert loop(4) == 8  # compiled, and kept
-    assert loop.pays()
-    assert not again.pays(0.9 * LOADING_S)
-    assert again.pays(1.1 * LOADING_S)
+    for given_s, pays in (
+        ([2.9], [False]),
+        ([3.1], [True]),
+        ([2.0, 1.5, 0.1], [False, True, True]),
+    ):
+        loop = Compiled(doubled, {}, "")
+        assert [loop.pays(one) for one in given_s] == pays
+    loop = Compiled(doubled, {}, "")
+    loop.expect(2.9)
+    assert not loop.pays(0.2)
+    loop.expect(2.9)
+    assert loop.pays(0.2)
     with always(machine_code=False):
-        assert not loop.pays()
+        assert not loop.pays(9.0)
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    assert not again.pays(1e9)
+    assert not loop.pays(9.0)
 
 
 def doubled(x: int) -> int:

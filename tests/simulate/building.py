@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf, sqrt
 
-from cprsim.simulate.engines import Block, Engine, Rows
-
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import Constant
 from cprsim.records import (
@@ -21,21 +19,22 @@ from cprsim.records import (
     Failure,
     Floats,
     Holds,
+    OnFailure,
+    RecoveryPolicy,
     Role,
     Storage,
     SubSaves,
     Transfer,
 )
-from cprsim.recovery.paper import at_costs
-from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK, Policy, Reach, Scope
+from cprsim.recovery.classic import as_system, draw_names
+from cprsim.recovery.policy import Reach, Scope
 from cprsim.simulate import cluster
-from cprsim.simulate.blocks import BlockDraws
+from cprsim.simulate.blocks import Block, BlockDraws, Engine, Rows
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
-from tests.making import paper_policy
 from tests.simulate.folding import FOLDED, require_agreement
 
-FULL, PARTIAL, NONE = ROLL_BACK, RELOAD, RESTART
+FULL, PARTIAL, NONE = OnFailure.ROLL_BACK, OnFailure.RELOAD, OnFailure.RESTART
 SEED = 3
 
 
@@ -49,8 +48,10 @@ class JobSetting:
     clock: Clock
 
 
-def policy(on_failure: str, interval_h: float = inf, sub_saves: SubSaves | None = None) -> Policy:
-    return paper_policy(on_failure, on_failure, interval_h, sub_saves=sub_saves)
+def policy(
+    on_failure: OnFailure, interval_h: float = inf, sub_saves: SubSaves | None = None
+) -> RecoveryPolicy:
+    return RecoveryPolicy(str(on_failure), on_failure, interval_h, "given", None, sub_saves)
 
 
 def setting(
@@ -116,11 +117,12 @@ def failures(
     return made
 
 
-def simulated(job: JobSetting, how: Policy) -> SimulatedJob:
+def simulated(job: JobSetting, how: RecoveryPolicy) -> SimulatedJob:
     """The job under a strategy, as the engines take it."""
-    system = at_costs(how, job.costs, job.cluster)
+    system = as_system(how, job.costs, job.cluster)
     scopes = (Scope("node", Reach.NODE, job.costs.detect),)
-    return SimulatedJob(job.useful_h, job.cluster, job.clock, scopes, system)
+    renamed = draw_names(scopes, len(system.rules))
+    return SimulatedJob(job.useful_h, job.cluster, job.clock, scopes, system, renamed=renamed)
 
 
 def block_of(job: JobSetting, failing: BlockFailures, number: int = 0, seed: int = SEED) -> Block:
@@ -131,7 +133,7 @@ def block_of(job: JobSetting, failing: BlockFailures, number: int = 0, seed: int
 
 def engine(
     job: JobSetting,
-    how: Policy,
+    how: RecoveryPolicy,
     *,
     simpy_alone: bool = False,
     keep_losses: bool = True,
@@ -145,7 +147,7 @@ def engine(
 
 def ran(
     job: JobSetting,
-    how: Policy,
+    how: RecoveryPolicy,
     failing: BlockFailures,
     replications: range,
     *,
@@ -157,7 +159,7 @@ def ran(
     return runs.run(block_of(job, failing), replications)
 
 
-def run(job: JobSetting, how: Policy, strikes: Iterable[Failure] = ()) -> EventLog:
+def run(job: JobSetting, how: RecoveryPolicy, strikes: Iterable[Failure] = ()) -> EventLog:
     """The event log of one replication, event by event; its accounts and losses agree with it."""
     one, struck = simulated(job, how), [scoped(strike) for strike in strikes]
 

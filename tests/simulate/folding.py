@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprsim.records import CostBreakdown, EventLog
-from cprsim.simulate.blocks import losses_of
-from cprsim.simulate.engines import with_parts
+from cprsim.simulate.blocks import losses_of, with_parts
 from cprsim.simulate.folding import FOLDED, cost_breakdown, shard_loss
 from cprsim.simulate.job import ReplicationOutcome
 

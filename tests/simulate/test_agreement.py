@@ -17,8 +17,7 @@ from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import with_mean
 from cprsim.failures.injected import Injected
 from cprsim.failures.sources import FailureSource, Start
-from cprsim.records import Clock, Cluster, Storage, Transfer
-from cprsim.simulate.engines import FAST
+from cprsim.records import Clock, Cluster, OnFailure, Storage, Transfer
 from tests.making import maker
 from tests.simulate.agreeing import assert_both_agree
 from tests.simulate.building import FULL, NONE, PARTIAL, JobSetting, policy, setting
@@ -107,25 +106,21 @@ def test_rows_agree(number: int) -> None:
     failures = BlockFailures(failing, setting_.cluster, 11 + number, 0, USEFUL_H)
     rows = assert_both_agree(setting_, how, failures, N_REPLICATIONS)
     assert rows.costs.n_replications == N_REPLICATIONS
-    overlaps = setting_.clock is Clock.WALL and how.on_failure is PARTIAL
-    if not (overlaps and isinstance(setting_.costs.load, Transfer)):
-        assert rows.engines == {FAST}
 
 
 @pytest.mark.parametrize("clock", [Clock.UPTIME, Clock.WALL])
 @pytest.mark.parametrize("how", [FULL, PARTIAL])
-def test_rows_agree_at_given_instants_of_a_clock(clock: Clock, how: str) -> None:
+def test_rows_agree_at_given_instants_of_a_clock(clock: Clock, how: OnFailure) -> None:
     job = setting(USEFUL_H, clock=clock, n_emb_ps=4, n_trainers=2, save_h=0.2, load_h=0.3)
     slots_at = ((2,), (0, 3), (5, 4), (1,))
     at_h = (0.9, 1.05, 6.5, 500.0)  # in a save, in a recovery, beyond the useful hours, after all
     failing = Injected(USEFUL_H, range(6), at_h=at_h, clock=clock, slots_at=slots_at)
     failures = BlockFailures(failing, job.cluster, 1, 0, USEFUL_H)
     rows = assert_both_agree(job, policy(how, 0.8), failures, 3)
-    assert rows.engines == {FAST}
     assert rows.costs.n_failures.tolist() == [3, 3, 3]
 
 
-def test_a_long_job_that_saves_each_step_is_not_left_to_simpy(tmp_path: Path) -> None:
+def test_a_long_job_that_saves_each_step_is_the_same_by_simpy(tmp_path: Path) -> None:
     """400 failures among 1.4 million instants: within 1e-9 of the job two of three would meet."""
     make = maker(tmp_path, LONG)
     experiment = make()
@@ -133,7 +128,6 @@ def test_a_long_job_that_saves_each_step_is_not_left_to_simpy(tmp_path: Path) ->
     engine = pipeline.engine_of(policy, experiment)
     block = next(pipeline.blocks_of(experiment, range(20)))
     rows = engine.run(block, range(20))
-    assert rows.engines == {FAST}
     (slow,) = pipeline.simulate(
         make("simulation.engine=simpy", "simulation.replications=2")
     ).strategies

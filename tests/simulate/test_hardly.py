@@ -10,7 +10,6 @@ from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Exponential
 from cprsim.records import Clock, EventKind
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES
-from cprsim.simulate.engines import FAST
 from tests.simulate.agreeing import assert_rows_agree, both_ways
 from tests.simulate.building import (
     FULL,
@@ -38,7 +37,6 @@ def failing(job: JobSetting, mtbf_h: float, n: int = 2) -> BlockFailures:
 def test_both_engines_give_the_same_verdict_after_so_many_failures(how: str, clock: Clock) -> None:
     job = setting(200.0, clock=clock, n_emb_ps=2, save_h=0.002, load_h=0.3, detect_h=0.01)
     fast, simpy = both_ways(job, policy(how, 0.02), failing(job, MTBF_H), 2)
-    assert FAST in fast.engines  # of so many failures one may come near to something else
     assert not fast.costs.finished.any()
     assert (fast.costs.n_failures <= HARDLY_AFTER).all()
     assert (fast.costs.wall_h < 90 * job.useful_h).all()
