@@ -194,8 +194,8 @@ class Replication:
         self.tiers = {tier.name: tier for tier in policy.tiers}
         self.role_slots = {role.name: list(cluster.slots(role.name)) for role in cluster.roles}
         self.kept: dict[str, list[Content]] = {name: [] for name in self.tiers}
-        for name in policy.written:
-            if isinstance(self.tiers[name].placement, Outside):  # 2.4
+        for name, tier in self.tiers.items():
+            if isinstance(tier.placement, Outside):  # 2.4
                 self.kept[name].append(Content(0.0, False, set()))
         self.n_begun = dict.fromkeys(self.tiers, 0)
         self.due_h = {
