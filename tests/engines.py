@@ -1,13 +1,13 @@
 """Every engine behind one call: all that tests know of the inside of `cprsim.simulate`.
 
-`ENGINES` run one replication of given failures, `rows_of` many of drawn ones. `job_of` makes a job
-under one of the paper's strategies.
+`ENGINES` run one replication of given `failures`, `rows_of` many of drawn ones. `job_of` makes a
+job under one of the paper's strategies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from math import inf, isclose, sqrt
 from typing import Any
 
@@ -43,7 +43,13 @@ from cprsim.simulate.engines import Block, Engine, Rows
 from cprsim.simulate.events import replication
 from cprsim.simulate.events.event_log import event_log
 from cprsim.simulate.folding import FOLDED, cost_breakdown, shard_loss
-from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob, StaleShard
+from cprsim.simulate.job import (
+    NOTICE,
+    ReplicationOutcome,
+    ScopedFailure,
+    SimulatedJob,
+    StaleShard,
+)
 from cprsim.simulate.strikes import GivenFailures, ScopeShares
 from tests.recovery import naive
 
@@ -60,9 +66,9 @@ def draws_of(job: SimulatedJob, seed: int = 0, n: int = 1) -> BlockDraws:
 
 
 def by_simpy(
-    job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws
+    job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws, row: int = 0
 ) -> ReplicationOutcome:
-    return replication.run(job, iter(failures), draws.of(0), logged=False).outcome
+    return replication.run(job, iter(failures), draws.of(row), logged=False).outcome
 
 
 def by_loop(
@@ -154,6 +160,15 @@ def block_by_loop(
     given = GivenFailures(tuple(tuple(one) for one in failures))
     with always(machine_code=machine_code):
         return run_block(job, given, draws, range(len(failures)), keep_losses=True)
+
+
+def run_many(job: SimulatedJob, failures: Any, engine: str) -> tuple[CostBreakdown, Floats]:
+    """Costs and summed staleness [h] of as many replications as failures were drawn for."""
+    n, simpy_alone = failures.n_replications, engine == "simpy"
+    with always(machine_code=True):
+        draws = draws_of(job, SEED, n)
+        ran = run_block(job, failures, draws, range(n), simpy_alone=simpy_alone)
+    return ran.costs, ran.stale_h
 
 
 def outcomes_of(ran: SystemRan) -> list[ReplicationOutcome]:
@@ -264,25 +279,12 @@ def z_score(values: Floats, theory: float) -> float:
 # --------------------------------------------------------------------------- jobs of strategies
 
 
-@dataclass(frozen=True, slots=True)
-class JobSetting:
-    """A job without its recovery."""
-
-    useful_h: float
-    cluster: Cluster
-    costs: Costs
-    clock: Clock
-
-
-def policy(
-    on_failure: OnFailure, interval_h: float = inf, sub_saves: SubSaves | None = None
-) -> RecoveryPolicy:
-    return RecoveryPolicy(str(on_failure), on_failure, interval_h, "given", None, sub_saves)
-
-
-def setting(
-    useful_h: float = 10.0,
+def job_of(
+    on_failure: OnFailure,
+    interval_h: float = inf,
+    sub_saves: SubSaves | None = None,
     *,
+    useful_h: float = 10.0,
     clock: Clock = Clock.WALL,
     n_emb_ps: int = 4,
     n_trainers: int = 0,
@@ -295,8 +297,8 @@ def setting(
     detect_h: float = 0.0,
     reschedule_h: float | Duration = 0.0,
     storage: Storage | None = None,
-) -> JobSetting:
-    """A job; trainers `in_step` and sync servers go on without each other."""
+) -> SimulatedJob:
+    """A job under a strategy; trainers `in_step` and sync servers go on without each other."""
     roles = [
         Role("emb_ps", n_emb_ps, Holds.SHARD),
         Role("trainer", n_trainers, Holds.REPLICA, others_go_on=in_step),
@@ -310,38 +312,28 @@ def setting(
         reschedule=_cost(reschedule_h),
         storage=storage,
     )
-    roles = [role for role in roles if role.n_nodes]
-    return JobSetting(useful_h, Cluster(tuple(roles), n_spares), costs, clock)
+    cluster = Cluster(tuple(role for role in roles if role.n_nodes), n_spares)
+    how = RecoveryPolicy(str(on_failure), on_failure, interval_h, "given", None, sub_saves)
+    system = as_system(how, costs, cluster)
+    scopes = (Scope("node", Reach.NODE, costs.detect),)
+    renamed = draw_names(scopes, len(system.rules))
+    return SimulatedJob(useful_h, cluster, clock, scopes, system, renamed=renamed)
 
 
 def _cost(cost: float | Duration | Transfer) -> Duration | Transfer:
     return Constant(cost) if isinstance(cost, int | float) else cost
 
 
-def simulated(job: JobSetting, how: RecoveryPolicy) -> SimulatedJob:
-    """The job under a strategy, as the engines take it."""
-    system = as_system(how, job.costs, job.cluster)
-    scopes = (Scope("node", Reach.NODE, job.costs.detect),)
-    renamed = draw_names(scopes, len(system.rules))
-    return SimulatedJob(job.useful_h, job.cluster, job.clock, scopes, system, renamed=renamed)
+def failures(words: str, scopes: Sequence[str] = ("node",)) -> list[ScopedFailure]:
+    """Failures as words: ``3 node 0 1, 3.5 process 2 repair 4``: instant, scope, slots, repair [h].
 
-
-def job_of(
-    on_failure: OnFailure, interval_h: float = inf, sub_saves: SubSaves | None = None, **how: Any
-) -> SimulatedJob:
-    """A job (`setting`) under a strategy."""
-    return simulated(setting(**how), policy(on_failure, interval_h, sub_saves))
-
-
-def failures(*instants: float | tuple[float, Iterable[int]]) -> list[ScopedFailure]:
-    """Failures of slot 0, or of the slots named with the instant."""
-    made = []
-    for instant in instants:
-        at_h, slots = instant if isinstance(instant, tuple) else (instant, (0,))
-        made.append(ScopedFailure(at_h, tuple(slots), 0, (0.0,) * len(tuple(slots))))
-    return made
-
-
-def run(job: JobSetting, how: RecoveryPolicy, strikes: Sequence[ScopedFailure] = ()) -> EventLog:
-    """The log of one replication of a job under a strategy."""
-    return logged(simulated(job, how), strikes)
+    ``2.5 notice`` announces the next.
+    """
+    numbers = {"notice": NOTICE} | {name: number for number, name in enumerate(scopes)}
+    found = []
+    for word in filter(str.strip, words.split(",")):
+        struck, _, repair_h = word.partition("repair")
+        at_h, scope, *slots = struck.split()
+        repairs = (float(repair_h or 1.0),) * len(slots)
+        found.append(ScopedFailure(float(at_h), tuple(map(int, slots)), numbers[scope], repairs))
+    return found

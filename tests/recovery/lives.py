@@ -5,8 +5,7 @@ Hours are sums of powers of 2, so that they are exact.
 
 Stages are words: ``detect, reschedule 1, load, rebuild 2~, wait each, grow 1.5``. A number is the
 stage's own cost [h], ~ says that the job works meanwhile, `again` that copies are made again.
-Failures are words too: ``3 node 0 1, 3.5 process 2 repair 4``: instant, scope, slots, repair [h];
-``2.5 notice`` announces the next.
+Failures are words too (`tests.engines.failures`).
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
-from cprsim.simulate.job import NOTICE, ScopedFailure, SimulatedJob
-from tests.engines import ENGINES, assert_folds, draws_of, logged, told
+from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from tests.engines import ENGINES, assert_folds, draws_of, failures, logged, told
 
 # Failures of the last four strike a node, and name their rule
 SCOPES = (
@@ -114,20 +113,6 @@ def job(
     return SimulatedJob(useful_h, Cluster(roles, spares), clock, SCOPES, policy, horizon_h)
 
 
-def failures(words: str, scopes: Sequence[Scope] = SCOPES) -> list[ScopedFailure]:
-    numbers = {"notice": NOTICE} | {scope.name: number for number, scope in enumerate(scopes)}
-    found = []
-    for word in words.split(","):
-        if word.strip():
-            struck, _, repair_h = word.partition("repair")
-            at_h, scope, *slots = struck.split()
-            repairs = (float(repair_h or 1.0),) * len(slots)
-            found.append(
-                ScopedFailure(float(at_h), tuple(map(int, slots)), numbers[scope], repairs)
-            )
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Life:
     """A job, its failures, and what becomes of it; None: not said.
@@ -153,7 +138,8 @@ def life(
 ) -> Life:
     """A life; the hours of each part are named as the part is."""
     known = {one: expected.pop(one) for one in Life.__slots__ if one in expected}
-    struck = failures(struck, job.scopes) if isinstance(struck, str) else struck
+    if isinstance(struck, str):
+        struck = failures(struck, [scope.name for scope in job.scopes])
     return Life(name, job, struck, expected, **known)
 
 

@@ -1,18 +1,16 @@
-"""Random recovery systems, jobs and failures, for holding one implementation to another.
+"""Random recovery systems, jobs and failures, for comparing one engine with another.
 
-All that `docs/recovery.md` allows comes up often (`kinds` says what a case contains), and failures
-come in bursts, so that they strike in recoveries, saves and waits. Numbers are random ones, so
-that no two instants coincide that have nothing to do with each other.
+All that `docs/recovery.md` allows comes up often, and failures come in bursts, so that they strike
+in recoveries, saves and waits. Instants coincide in the cases on a grid alone. `CASES` lists the
+kinds of cases, each made from a seed; those of `random_case` are also goldens (`events`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from math import inf
 from typing import Any, TypeVar
-from zlib import crc32
 
 import numpy as np
 
@@ -39,7 +37,6 @@ from cprsim.recovery.policy import (
     WhenBusy,
 )
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.transitions import uniform
 
 STATE, READERS, TRAINERS = "state", "readers", "trainers"
 MOST_FAILURES = 3000
@@ -48,41 +45,14 @@ MOST_WITH_LINK = 300  # recoveries that do not block the job may pile up on a li
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class RandomDraws:
-    """What varies in one replication; the same whoever asks, and in whatever order."""
-
-    seed: int
-    mean_h: float
-    _kept: dict[str, list[float]] = field(default_factory=dict)
-
-    def hours(self, name: str, n: int) -> float:
-        """Exponential, around a mean that belongs to the name."""
-        kept = self._draws("hours/" + name, n)
-        mean_h = self.mean_h * (0.5 + crc32(name.encode()) % 1000 / 1000)
-        return float(mean_h * -np.log1p(-kept[n]))
-
-    def uniform(self, tier: str, n: int) -> float:
-        """In [0, 1): the engines hash the same key."""
-        return uniform(self.key(tier), n)
-
-    def key(self, tier: str) -> int:
-        """The key of a tier's stream."""
-        return crc32(f"{self.seed}/{tier}".encode())
-
-    def _draws(self, name: str, n: int) -> list[float]:
-        kept = self._kept.setdefault(name, [])
-        if n >= len(kept):  # always the first so many of one stream
-            rng = np.random.default_rng([self.seed, crc32(name.encode())])
-            kept[:] = rng.random(2 * n + 64).tolist()
-        return kept
+Case = tuple[SimulatedJob, list[ScopedFailure]]
 
 
-def random_case(seed: int) -> tuple[SimulatedJob, list[ScopedFailure], RandomDraws]:
-    """A job under a legal policy, the failures that it meets, and its draws."""
-    dice = Dice(np.random.default_rng([seed, 1]))
+def random_case(seed: int) -> Case:
+    """A job under a legal policy, and the failures that it meets."""
+    dice = dice_of(seed, 1)
     job = random_job(dice)
-    return job, random_failures(dice, job), RandomDraws(seed, 0.02 * job.useful_h)
+    return job, random_failures(dice, job)
 
 
 def random_job(dice: Dice) -> SimulatedJob:
@@ -105,7 +75,7 @@ def random_job(dice: Dice) -> SimulatedJob:
 
 @dataclass(frozen=True, slots=True)
 class Dice:
-    """Random choices, in the words of this file."""
+    """Random choices."""
 
     rng: np.random.Generator
 
@@ -138,6 +108,10 @@ class Dice:
 
     def duration_or_none(self, mean_h: float, p_none: float = 0.15) -> Duration | None:
         return None if self.chance(p_none) else self.duration(mean_h)
+
+
+def dice_of(*numbers: int) -> Dice:
+    return Dice(np.random.default_rng(numbers))
 
 
 # --------------------------------------------------------------------------- job and scopes
@@ -638,127 +612,239 @@ def random_slots(dice: Dice, reach: Reach, n_nodes: int) -> tuple[int, ...]:
     return tuple(sorted(dice.rng.permutation(n_nodes)[:n].tolist()))
 
 
-# --------------------------------------------------------------------------- what a case contains
+# --------------------------------------------------------------------------- kinds of cases
 
 
-def kinds(job: SimulatedJob) -> set[str]:
-    """Names of what the job and its policy contain."""
-    policy = job.policy
-    found = {f"{job.clock.value} clock"}
-    found |= {f"{scope.reach.name.lower()} scope" for scope in job.scopes}
-    named = {
-        "two roles": len(job.cluster.roles) > 1,
-        "three roles": len(job.cluster.roles) > 2,
-        "rules for roles": any(rule.roles for rule in policy.rules),
-        "scopes": any(rule.scopes for rule in policy.rules),
-        "scope without a new node": not all(scope.needs_node for scope in job.scopes),
-        "spares": job.cluster.n_spares is not None,
-        "no spare": job.cluster.n_spares == 0,
-        "horizon": job.horizon_h is not None,
-        "tax": policy.tax.compute > 0.0,
-        "several rules": len(policy.rules) > 1,
-        "varying": any(isinstance(cost, Exponential) for cost in costs_of(job)),
-    }
-    found |= {name for name, there in named.items() if there}
-    found |= kinds_of_tiers(policy) | kinds_of_captures(policy) | kinds_of_rules(policy)
-    return found | kinds_of_elastic(policy)
+def often(seed: int) -> Case:
+    """Fixed costs and a twelfth of the interval, for each capture or for the first alone."""
+    job, failures = random_case(seed)
+    captures = list(job.policy.captures)
+    on_grid = [n for n, capture in enumerate(captures) if capture.every_h is not None]
+    for n in on_grid[: 1 if len(job.scopes) % 2 else None]:
+        old = captures[n]
+        stall, behind = (
+            None if cost is None else Constant(cost.mean_h / 12)
+            for cost in (old.stall, old.background)
+        )
+        captures[n] = replace(
+            old, every_h=(old.every_h or 0.0) / 12, stall=stall, background=behind, p_fail=0.0
+        )
+    return with_policy(job, captures=tuple(captures)), failures[:100]
 
 
-def kinds_of_tiers(policy: Policy) -> set[str]:
-    found = set()
-    for tier in policy.tiers:
-        place = tier.placement
-        named = {
-            "live": tier.name not in policy.written,
-            "written": tier.name in policy.written,
-            "own": place == Ring(1),
-            "ring": isinstance(place, Ring) and place.copies > 1,
-            "copies in groups": isinstance(place, Groups) and place.tolerates == place.size - 1,
-            "parity": isinstance(place, Groups) and place.tolerates < place.size - 1,
-            "strided": isinstance(place, Groups) and place.strided,
-            "outside": isinstance(place, Outside),
-            f"written to {tier.medium.value}": tier.name in policy.written,
-            "generations": tier.name in policy.written and tier.generations > 1,
-            "corrupt": tier.p_corrupt > 0.0,
-            "of another role": tier.name in policy.written and tier.role != STATE,
-            "shared load": isinstance(tier.load, Storage),
-        }
-        found |= {name for name, there in named.items() if there}
-    return found
+def corrupt(seed: int) -> Case:
+    """Every other content is corrupt, and readers have the first slots."""
+    job, failures = random_case(seed)
+    tiers = tuple(
+        replace(with_own_link(tier), generations=3, p_corrupt=0.5)
+        if tier.name in job.policy.written
+        else tier
+        for tier in job.policy.tiers
+    )
+    roles = tuple(reversed(job.cluster.roles))
+    if len(roles) == 1:
+        roles = (Role(READERS, 1 + seed % 3, Holds.NOTHING), *roles)
+    cluster = Cluster(roles, job.cluster.n_spares)
+    return replace(with_policy(job, tiers=tiers), cluster=cluster), failures
 
 
-def kinds_of_captures(policy: Policy) -> set[str]:
-    found = set()
-    for capture in policy.captures:
-        on_grid = capture.every_h is not None and capture.background is not None
-        named = {
-            "flush": capture.after is not None,
-            "flush of some": capture.every_nth > 1,
-            "background": capture.background is not None,
-            "no background": capture.background is None,
-            "no stall": on_grid and capture.stall is None,
-            "in flight": on_grid and capture.in_flight > 1,
-            "skip": on_grid and capture.when_busy is WhenBusy.SKIP,
-            "wait for a commit": on_grid and capture.when_busy is WhenBusy.WAIT,
-            "fail": capture.p_fail > 0.0,
-            "in parts": capture.parts > 1,
-            "parts in flight": capture.parts > 1 and on_grid and capture.in_flight > 1,
-        }
-        found |= {name for name, there in named.items() if there}
-    if len([one for one in policy.captures if one.every_h is not None]) > 1:
-        found.add("several captures")
-    return found
+def with_own_link(tier: Tier) -> Tier:
+    """Its loads share no link, and may find contents corrupt."""
+    if not isinstance(tier.load, Storage):
+        return tier
+    return replace(tier, load=Constant(tier.load.transfer_h(1)))
 
 
-def kinds_of_rules(policy: Policy) -> set[str]:
-    found = set()
-    for rule in policy.rules:
-        found.add(rule.reverts.value)
-        if rule.reverts is Reverts.ALL:
-            found.add(rule.to.value)
-        blocks = [stage.blocks for stage in rule.stages]
-        later = [after and not before for before, after in pairwise(blocks)]
-        named = {
-            "needs": bool(rule.needs),
-            "several sources": len(rule.sources) > 1,
-            "non-blocking": not all(blocks),
-            "blocking after non-blocking": any(later),
-            "stops nothing": rule.stops_nothing,
-            "replay speed": rule.replay_speed > 1.0,
-            "wait for each": any(stage.each for stage in rule.stages),
-            "copies again": any(stage.copies_again for stage in rule.stages),
-            "wait to grow": any(stage.grows_h is not None for stage in rule.stages),
-            "grows at the next loss": any(stage.grows_h == inf for stage in rule.stages),
-            "slower meanwhile": rule.speed_meanwhile < 1.0 and not all(blocks),
-        }
-        found |= {name for name, there in named.items() if there}
-        found |= {f"stage {stage.kind.value}" for stage in rule.stages}
-        if any(stage.kind is StageKind.REPLAY for stage in rule.stages):
-            found |= {"replay", f"replay under {rule.reverts.value}"}
-    return found
+def together(seed: int) -> Case:
+    """Failure upon failure while jobs save in parts and load over one link."""
+    dice = dice_of(seed, 5)
+    job = with_shared_loads(dice, with_parts(dice, random_job(dice)))
+    return job, random_failures(dice, job, bursts=(0.6, 0.9))[:100]
 
 
-def kinds_of_elastic(policy: Policy) -> set[str]:
-    elastic = policy.elastic
-    if elastic is None:
-        return set()
-    found = {"elastic"}
-    if 0.0 in elastic.speed:
-        found.add("elastic with a zero")
-    if elastic.unit_nodes > 1:
-        found.add("units of several nodes")
-    stages = [stage for rule in policy.rules for stage in rule.stages]
-    if any(stage.kind is StageKind.REGROUP and stage.cost is None for stage in stages):
-        found.add("regroup by units")
-    return found
+def crowded(seed: int) -> Case:
+    """Recoveries that take long and block nothing: many are under way together."""
+    dice = dice_of(seed, 9)
+    job = random_job(dice)
+    rules = tuple(
+        replace(
+            rule,
+            stages=tuple(
+                replace(one, cost=one.cost and Constant(40 * one.cost.mean_h), blocks=False)
+                for one in rule.stages
+            ),
+        )
+        for rule in job.policy.rules
+    )
+    slots = Role("more", 100, Holds.NOTHING)
+    cluster = replace(job.cluster, roles=(*job.cluster.roles, slots), n_spares=None)
+    job = replace(with_policy(job, rules=rules), cluster=cluster)
+    return job, random_failures(dice, job, bursts=(0.9, 0.98))[:250]
 
 
-def costs_of(job: SimulatedJob) -> list[Duration | None]:
-    policy = job.policy
-    return [
-        *(scope.detect for scope in job.scopes),
-        *(tier.load for tier in policy.tiers if not isinstance(tier.load, Storage)),
-        *(capture.stall for capture in policy.captures),
-        *(capture.background for capture in policy.captures),
-        *(stage.cost for rule in policy.rules for stage in rule.stages),
-    ]
+def uneven(seed: int) -> Case:
+    """Shards of three sizes load over one link, mostly one recovery at a time."""
+    dice = dice_of(seed, 6)
+    job = with_shared_loads(dice, random_job(dice))
+    link = next(
+        (one.load for one in job.policy.tiers if isinstance(one.load, Storage)), Storage(inf)
+    )
+    sizes = [link.shard_bytes * share for share in (0.37, 1.0, 1.81)]
+    link = replace(link, bytes_of_shards=tuple(dice.one_of(sizes) for _ in job.cluster.shard_slots))
+    tiers = tuple(
+        replace(with_own_link(tier), load=link if tier.role == STATE else Constant(0.5))
+        if isinstance(tier.load, Storage)
+        else tier
+        for tier in job.policy.tiers
+    )
+    return with_policy(job, tiers=tiers), random_failures(dice, job, bursts=(0.0, 0.3))[:100]
+
+
+N_PER_H = {
+    "useful_h": 1, "every_h": 2, "horizon_h": 2, "at_h": 4, "repair_h": 4, "background": 4,
+    "grows_h": 4, "stall": 8, "cost": 8, "detect": 8, "step_h": 8, "load": 16,
+}  # fmt: skip
+
+
+def on_grid(seed: int, unit_h: float = 1.0) -> Case:
+    """All times are multiples of parts of an hour: saves, stages and failures coincide."""
+    job, failures = random_case(seed)
+    job = with_policy(job, tiers=tuple(with_own_link(tier) for tier in job.policy.tiers))
+    at_h, least_h, strikes = 0.0, unit_h / 4, []
+    for one in failures:
+        one = rounded(one, unit_h)
+        at_h = max(one.at_h, at_h + least_h)
+        strikes.append(replace(one, at_h=at_h))
+    job = rounded(job, unit_h)
+    return with_policy(job, tax=Tax(1.0 if job.policy.tax.compute else 0.0)), strikes
+
+
+def rounded(found: Any, unit_h: float, name: str = "") -> Any:
+    """All times in a record are on the grid, a unit for each hour; speeds divide exactly."""
+    if isinstance(found, tuple):
+        return tuple(rounded(one, unit_h, name) for one in found)
+    if name in ("speed", "speed_meanwhile"):
+        return 0.0 if found == 0.0 else 0.25 if found < 0.4 else 0.5 if found < 0.75 else 1.0
+    if name == "replay_speed":
+        return 1.0 if found < 1.5 else 2.0
+    if name == "regroup_h":
+        return 0.125 * unit_h
+    if isinstance(found, Constant | Exponential):
+        return Constant(rounded(found.mean_h, unit_h, name))
+    if name in N_PER_H and found is not None and (name != "grows_h" or 0.0 < found < inf):
+        return unit_h * (max(1.0, round(found * N_PER_H[name])) / N_PER_H[name])
+    if not is_dataclass(found):
+        return found
+    values = {one.name: getattr(found, one.name) for one in fields(found)}
+    return replace(found, **{name: rounded(one, unit_h, name) for name, one in values.items()})
+
+
+REVERTS = (
+    *((Reverts.ALL, to) for to in (To.NEWEST, To.STEP_BEGUN, To.STEP_BEFORE, To.START)),
+    *((reverts, To.NEWEST) for reverts in (Reverts.STRUCK, Reverts.SHARDS, Reverts.NOBODY)),
+)
+
+
+def pairs(seed: int) -> Case:
+    """One kind of rule strikes in another's recovery: a scope for each, all 49 pairs in turn."""
+    dice = dice_of(seed, 8)
+    while True:
+        job = random_job(dice)
+        tiers = tuple(with_own_link(tier) for tier in job.policy.tiers)
+        of_state = [t.name for t in tiers if t.name in job.policy.written and t.role == STATE]
+        if len(job.scopes) > 1 and of_state:
+            break
+    rules = []
+    for scope, kind in zip(job.scopes, (seed % 7, seed // 7 % 7), strict=False):
+        reverts, to = REVERTS[kind]
+        loads = to is To.NEWEST and reverts is not Reverts.NOBODY
+        sources = tuple(dice.some_of(of_state)) if loads else ()
+        waits = job.cluster.n_spares is not None
+        rule = random_rule(
+            dice, job.useful_h, waits, reverts, to, scopes=(scope.name,), sources=sources
+        )
+        again = Stage(StageKind.DETECT, Constant(0.02 * job.useful_h), dice.chance(0.5))
+        rules.append(replace(rule, stages=(again, *rule.stages)))
+    last = job.policy.rules[-1]
+    if dice.chance(0.3):
+        last = replace(last, to=To.NEWEST, sources=(dice.one_of(of_state),))
+    job = with_policy(job, tiers=tiers, rules=(*rules, last))
+    job = replace(job, scopes=job.scopes[:2])
+    return job, random_failures(dice, job, bursts=(0.6, 0.9))[:150]
+
+
+def steady(seed: int) -> Case:
+    """Some ten saves between two failures, and all that may be in the way of skipping them."""
+    dice = dice_of(seed, 2)
+    useful_h = dice.one_of([10.0, 100.0])
+    every_h = useful_h / dice.one_of([60, 80, 97.3, 120])
+    tiers, captures = steady_saves(dice, every_h)
+    rules = (
+        Rule(
+            dice.one_of([Reverts.ALL, Reverts.ALL, Reverts.STRUCK, Reverts.SHARDS]),
+            (Stage(StageKind.DETECT, blocks=dice.chance(0.8)), Stage(StageKind.LOAD)),
+            sources=tuple(dice.some_of([tier.name for tier in tiers], len(tiers))),
+            replay_speed=dice.one_of([1.0, 2.0]),
+            speed_meanwhile=0.6,
+        ),
+        Rule(Reverts.ALL, (Stage(StageKind.DETECT),), To.START),
+    )
+    cluster = Cluster((Role(READERS, 1, Holds.NOTHING), Role(STATE, 4, Holds.SHARD)))
+    scopes = (Scope("node", Reach.NODE, Constant(0.003 * useful_h)),)
+    policy = Policy("steady", rules, tiers, captures, tax=Tax(dice.one_of([0.0, 0.1])))
+    failures: list[ScopedFailure] = []
+    at_h = 0.0
+    for _ in range(10):
+        at_h += float(dice.rng.exponential(useful_h * (0.15 if dice.chance(0.8) else 0.002)))
+        failures.append(ScopedFailure(at_h, (dice.whole(0, 4),), 0, (1.0,)))
+    job = SimulatedJob(useful_h, cluster, dice.one_of(list(Clock)), scopes, policy)
+    job = with_parts(dice, job) if dice.chance(0.35) else job
+    return with_shared_loads(dice, job) if dice.chance(0.2) else job, failures
+
+
+def steady_saves(dice: Dice, every_h: float) -> tuple[tuple[Tier, ...], tuple[Capture, ...]]:
+    """Saves in a quick rhythm, sometimes flushes of them, and sometimes others with them."""
+
+    def tier(name: str, in_memory: bool, p_corrupt: float) -> Tier:
+        medium, place = (Medium.HOST, Ring(2)) if in_memory else (Medium.REMOTE, Outside())
+        load = Constant(0.1 * every_h)
+        return Tier(name, medium, place, STATE, load, dice.whole(1, 3), p_corrupt)
+
+    def about(*choices: float) -> float:
+        """Of an interval; no two things come at one instant that have nothing to do with it."""
+        return every_h * dice.one_of(choices) * dice.between(0.98, 1.02)
+
+    def cost(hours: float) -> Duration | None:
+        if hours <= 0.0:
+            return None
+        return Exponential(hours) if dice.chance(0.15) else Constant(hours)
+
+    busy, in_flight, stall_h = list(WhenBusy), dice.whole(1, 3), about(0.0, 0.1, 0.5)
+    n_cycles = dice.one_of([0.0, 0.4, 1.3, in_flight - 0.5, 0.97 * in_flight, 1.04 * in_flight])
+    behind_h = n_cycles * dice.between(0.98, 1.02) * (every_h + stall_h) - stall_h
+    tiers = [tier("quick", dice.chance(0.5), dice.one_of([0.0, 0.5, 0.7]))]
+    quick = Capture("quick", every_h, stall=cost(stall_h), background=cost(behind_h))
+    p_fail = 0.3 if dice.chance(0.1) else 0.0
+    captures = [replace(quick, in_flight=in_flight, when_busy=dice.one_of(busy), p_fail=p_fail)]
+    if dice.chance(0.6):
+        tiers.append(tier("flushed", False, dice.one_of([0.0, 0.4])))
+        behind = Constant(about(0.3, 1.2, 2.3, 4.0))
+        flush = Capture("flushed", after="quick", background=behind, in_flight=dice.whole(1, 2))
+        captures.append(replace(flush, every_nth=dice.whole(1, 6)))
+    if dice.chance(0.5):
+        tiers.append(tier("beside", False, 0.0))
+        other = Capture("beside", about(7.0, 13.3, 25.0), stall=cost(about(0.0, 0.1)))
+        behind = Constant(about(0.01, 4.0, 30.0))
+        captures.append(
+            replace(
+                other, background=behind, in_flight=dice.whole(1, 2), when_busy=dice.one_of(busy)
+            )
+        )
+    return tuple(tiers), tuple(dice.some_of(captures, len(captures)))
+
+
+CASES: dict[str, Callable[[int], Case]] = {
+    "random": random_case, "often": often, "corrupt": corrupt, "steady": steady,
+    "together": together, "crowded": crowded, "uneven": uneven, "on a grid": on_grid,
+    "pairs": pairs,
+}  # fmt: skip

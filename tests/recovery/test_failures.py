@@ -20,13 +20,12 @@ from cprsim.recovery.policy import (
     To,
 )
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from tests.engines import ENGINES, draws_of
+from tests.engines import ENGINES, draws_of, failures
 from tests.recovery.lives import (
     READERS,
     STATE,
     TRAINERS,
     Life,
-    failures,
     from_start,
     job,
     life,
@@ -424,7 +423,7 @@ def test_costs_that_vary_are_asked_for_by_name_and_number(engine: str) -> None:
     of = job(back, tiers=(tier,), captures=(replace(saves("remote", 4), stall=varying),))
     of = replace(of, scopes=scopes, clock=Clock.PROGRESS)
     draws = draws_of(of, seed=7)
-    found = ENGINES[engine](of, failures("5 gpu 0, 9 gpu 0", scopes), draws)
+    found = ENGINES[engine](of, failures("5 gpu 0, 9 gpu 0", ["gpu"]), draws)
 
     def hours(name: str, n: int = 2) -> float:
         return sum(draws.hours(name, 0, number) for number in range(n))

@@ -144,6 +144,15 @@ SAVES = [
          saving(saves("remote", 4, 0.5), useful_h=8, tiers=(remote(1.5),),
                 rules=(rule("all", "detect, load", "remote"),)),
          "4.5 back 0", save=1, detect=0.5, load=1.5),
+    # flushes take 2 h; that of 2 h ends at 5 as the save of 4 h commits, and makes room for its own
+    life("of saves that commit at one instant those begun first commit first",
+         saving(saves("memory", 2, None, 1), saves("remote", after="memory", behind_h=2),
+                tiers=(memory(OWN), remote())), save=1, saves=5 + 4),
+    # that of 2 h ends at 7 as the save of 4 h commits, which began before it and finds no room
+    life("a flush begun later commits later",
+         saving(saves("memory", 2, None, 3, in_flight=2),
+                saves("remote", after="memory", behind_h=2, when_busy=SKIP),
+                tiers=(memory(OWN), remote())), save=3, saves=5 + 2),
 ]  # fmt: skip
 test_saves = lived(SAVES)
 

@@ -1,13 +1,17 @@
-"""Machine code that is kept is never that of an older source."""
+"""Machine code that is kept is never that of an older source, and few replications need none."""
 
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.making import SCENARIOS
 
 STEP = "from cprsim.compiling import {0}\n\n@{0}\ndef step(x):\n    return x + {1}\n"
 WALK = (
@@ -41,3 +45,27 @@ def imported_anew(name: str, *others: str) -> Any:
     finally:
         for known in (name, *others):
             sys.modules.pop(known, None)
+
+
+@pytest.mark.long
+def test_few_replications_need_no_compiler_and_many_say_that_it_is_asked(tmp_path: Path) -> None:
+    code = (
+        "import sys; from cprsim.cli import main\n"
+        "try: main()\n"
+        "finally: print('numba' in sys.modules, file=sys.stderr)"
+    )
+
+    def ran(n: int) -> list[str]:
+        command = [sys.executable, "-c", code, "run", str(SCENARIOS / "quickstart.yaml")]
+        done = subprocess.run(
+            [*command, "--replications", str(n), "--out", str(tmp_path / str(n))],
+            capture_output=True, text=True, check=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+        )  # fmt: skip
+        return done.stderr.splitlines()
+
+    assert ran(100)[-1] == "False"
+    for n_times in (1, 0):
+        lines = ran(30_000 + n_times)
+        assert lines[-1] == "True"
+        assert sum("compiling the simulation" in line for line in lines) == n_times

@@ -7,8 +7,8 @@ from math import inf
 import pytest
 
 from cprsim.records import Clock, Storage, SubSaves, Transfer
-from tests.engines import ENGINES, FULL, NONE, PARTIAL, draws_of, job_of, logged
-from tests.recovery.lives import failures, life, lived
+from tests.engines import ENGINES, FULL, NONE, PARTIAL, draws_of, failures, job_of, logged
+from tests.recovery.lives import life, lived
 
 # --------------------------------------------------------------------------- whole logs
 
@@ -81,7 +81,7 @@ test_whole_logs = lived(WHOLE, folds=True)
 @pytest.mark.parametrize("engine", ["simpy", "loop"])
 def test_a_server_that_fails_twice_loses_nothing_twice_in_the_net_count(engine: str) -> None:
     job = job_of(PARTIAL, 8)
-    struck = failures("2 node 0, 5 node 0, 6 node 1, 9 node 0", job.scopes)
+    struck = failures("2 node 0, 5 node 0, 6 node 1, 9 node 0")
     stale = ENGINES[engine](job, struck, draws_of(job)).stale
     assert [one.progress_h - one.content_h for one in stale] == [2, 5, 6, 1]
     assert [one.progress_h - one.fresh_h for one in stale] == [2, 3, 6, 1]
@@ -283,6 +283,6 @@ def test_it_is_what_the_trainers_in_step_do_themselves(n: int) -> None:
     n_batches = 300 * n
     longer = run_log(one, n_batches, outages=[outage]).at_h[-1] - run_log(one, n_batches).at_h[-1]
     job = in_step(n_trainers=n, reschedule_h=2.0, detect_h=0.0)
-    wall_h = logged(job, failures("3 node 4", job.scopes)).at_h[-1]
+    wall_h = logged(job, failures("3 node 4")).at_h[-1]
     assert wall_h - 10.0 == pytest.approx(2.0 / n)
     assert longer / (600 * MS) == pytest.approx(1 / n, abs=0.02)
