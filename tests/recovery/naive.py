@@ -20,15 +20,17 @@ from cprsim.recovery.policy import (
     Groups,
     Level,
     Outside,
+    Placement,
     Reverts,
     Ring,
     Rule,
     Scope,
+    Stage,
     StageKind,
     Tier,
     To,
     WhenBusy,
-)
+)  # fmt: skip
 from cprsim.simulate.job import (
     NOTICE,
     ReplicationDraws,
@@ -36,7 +38,7 @@ from cprsim.simulate.job import (
     ScopedFailure,
     SimulatedJob,
     StaleShard,
-)
+)  # fmt: skip
 
 # Section 12 of docs/model.md
 HOPELESS_AFTER = 1000
@@ -91,59 +93,46 @@ class Save:
 
 
 @dataclass(eq=False)
-class Planned:
-    """A stage of one recovery, with its hours; those of a wait show."""
-
-    kind: StageKind
-    blocks: bool
-    hours: float
-    link: Storage | None = None  # of a load that shares its bandwidth: that has no hours
-    by_units: bool = False  # what it takes hangs on the units that are missing then
-    each: bool = False  # of a wait: each slot for its own node
-    grows_h: float | None = None  # of a wait for the job, not for nodes
-    copies_again: bool = False
-
-    @property
-    def takes_time(self) -> bool:
-        return self.hours > 0.0 or (self.link is not None and self.link.transfer_h(1) > 0.0)
-
-
-@dataclass(eq=False)
 class Recovery:
     """The recovery from one failure."""
 
     of_all: bool
     slots: set[int]
-    stages: list[Planned]
+    stages: tuple[Stage, ...]
+    hours: list[float]  # of its stages; those of waits and shared loads show
     speed: float  # of the job, in stages that do not block it
-    shards: set[int] | None = None  # that it has to load; None: it takes none back
+    link: Storage | None  # that its load shares
+    shards: set[int] | None  # that it has to load; None: it takes none back
+    ends_at_h: float  # its stage; a wait ends when it ends, and so does a shared load
     at: int = -1  # the stage that it is in
-    ends_at_h: float = inf  # that stage; a wait ends when it ends, and so does a shared load
     left_bytes: dict[int, float] = field(default_factory=dict)  # of its shards in a shared load
 
     @property
-    def stage(self) -> Planned:
+    def stage(self) -> Stage:
         return self.stages[self.at]
 
     @property
     def waits(self) -> bool:
-        return self.stage.kind is StageKind.WAIT and self.stage.grows_h is None
+        return self.at >= 0 and self.stage.kind is StageKind.WAIT and self.stage.grows_h is None
+
+    @property
+    def grows(self) -> bool:
+        return self.at >= 0 and self.stage.grows_h is not None
+
+    @property
+    def shares(self) -> bool:
+        """Whether it loads over the link now. One that has just begun is in no stage."""
+        return self.at >= 0 and self.stage.kind is StageKind.LOAD and self.link is not None
+
+    def takes_time(self, n: int) -> bool:
+        moves = self.link is not None and self.link.transfer_h(1) > 0.0
+        return self.hours[n] > 0.0 or (self.stages[n].kind is StageKind.LOAD and moves)
 
     @property
     def has_a_load(self) -> bool:
         """Before it or under way. Reading: a load that takes no time is none."""
-        rest = self.stages[self.at :]
-        return any(stage.kind is StageKind.LOAD and stage.takes_time for stage in rest)
-
-    @property
-    def has_nothing_to_load(self) -> bool:
-        """Whether others load all shards that it takes back."""
-        return self.shards is not None and not self.shards
-
-    @property
-    def link(self) -> Storage | None:
-        """Over which it loads now. One that has just begun is in no stage."""
-        return self.stage.link if self.at >= 0 else None
+        rest = [n for n, stage in enumerate(self.stages) if stage.kind is StageKind.LOAD]
+        return any(n >= self.at and self.takes_time(n) for n in rest)
 
 
 @dataclass(eq=False)
@@ -294,7 +283,7 @@ class Replication:
             self.leave_behind(recovery)
             has_ended = (
                 recovery.slots.isdisjoint(self.vacant)  # a wait: each slot has its node
-                if recovery.at >= 0 and recovery.waits
+                if recovery.waits
                 else self.is_now(max(self.ends_of(recovery, per_h)))
             )
             if has_ended:
@@ -410,40 +399,39 @@ class Replication:
 
     def survives(self, tier: Tier, on: set[int], shards: Sequence[int]) -> bool:
         """2.3: whether these shards are there, of a content of which these slots have copies."""
-        if isinstance(tier.placement, Outside):
-            return True
         slots = self.role_slots[tier.role]
-        return all(self.shard_survives(tier, slots, on, shard) for shard in shards)
+        return all(self.shard_survives(tier.placement, slots, on, shard) for shard in shards)
 
     def live_survives(self, tier: Tier, shards: Sequence[int]) -> bool:
         """2.6: the same of a tier that some slots have left."""
-        if isinstance(tier.placement, Outside):
-            return True
         there = [slot for slot in self.role_slots[tier.role] if slot not in self.left]
         place, size = tier.placement, len(there)
         if isinstance(place, Ring):
             place = Ring(min(place.copies, max(1, size)))
-        elif size < place.size:
+        elif isinstance(place, Groups) and size < place.size:
             place = replace(place, size=max(1, size), tolerates=min(place.tolerates, size - 1))
-        smaller, on = replace(tier, placement=place), self.live_copies(tier)
+        on = self.live_copies(tier)
         return size > 0 and all(
-            self.shard_survives(smaller, there, on, shard) for shard in shards if shard in there
+            self.shard_survives(place, there, on, shard) for shard in shards if shard in there
         )
 
-    def shard_survives(self, tier: Tier, slots: list[int], on: set[int], shard: int) -> bool:
+    def shard_survives(
+        self, placement: Placement, slots: list[int], on: set[int], shard: int
+    ) -> bool:
         """Of a tier that lies on these slots."""
+        if isinstance(placement, Outside):
+            return True
         place = slots.index(shard)
-        if isinstance(tier.placement, Ring):
-            holders = [slots[(place + k) % len(slots)] for k in range(tier.placement.copies)]
+        if isinstance(placement, Ring):
+            holders = [slots[(place + k) % len(slots)] for k in range(placement.copies)]
             return any(slot in on for slot in holders)
-        assert isinstance(tier.placement, Groups)
-        size, n_groups = tier.placement.size, len(slots) // tier.placement.size
-        if tier.placement.strided:
-            members = [slot for k, slot in enumerate(slots) if k % n_groups == place % n_groups]
+        size, n_groups = placement.size, len(slots) // placement.size
+        if placement.strided:
+            group = [k % n_groups for k in range(len(slots))]
         else:
-            groups = [min(k // size, n_groups - 1) for k in range(len(slots))]
-            members = [slots[k] for k in range(len(slots)) if groups[k] == groups[place]]
-        return len([slot for slot in members if slot not in on]) <= tier.placement.tolerates
+            group = [min(k // size, n_groups - 1) for k in range(len(slots))]
+        members = [slot for k, slot in enumerate(slots) if group[k] == group[place]]
+        return len(set(members) - on) <= placement.tolerates
 
     def live_copies(self, tier: Tier) -> set[int]:
         return {slot for slot in self.role_slots[tier.role] if self.has(slot, tier.medium.level)}
@@ -661,14 +649,17 @@ class Replication:
                 continue
             if rule.roles and not all(self.role_of(slot) in rule.roles for slot in struck):
                 continue
-            if not all(self.needed_survives(rule, self.tiers[name], struck) for name in rule.needs):
+            needed = [self.tiers[name] for name in rule.needs]
+            if not all(
+                self.live_survives(tier, self.shards_needed(rule, tier, struck)) for tier in needed
+            ):
                 continue
             if rule.reverts is Reverts.NOBODY or rule.to is not To.NEWEST:
                 return Choice(n, rule.reverts, rule.to, tried_h=tried_h)
             for content, tier in self.surviving(rule, struck):
                 if not content.corrupt:
                     return Choice(n, rule.reverts, rule.to, tier, content.content_h, tried_h)
-                tried_h += self.loads_h([tier], number)
+                tried_h += self.load_h(tier, number)
         return Choice(len(rules) - 1, Reverts.ALL, To.START, tried_h=tried_h)
 
     def role_of(self, slot: int) -> str:
@@ -677,10 +668,6 @@ class Replication:
     def shards_needed(self, rule: Rule, tier: Tier, struck: set[int]) -> list[int]:
         slots = self.role_slots[tier.role]
         return [slot for slot in slots if rule.reverts is not Reverts.STRUCK or slot in struck]
-
-    def needed_survives(self, rule: Rule, tier: Tier, struck: set[int]) -> bool:
-        shards = self.shards_needed(rule, tier, struck)
-        return self.live_survives(tier, shards)
 
     def surviving(self, rule: Rule, struck: set[int]) -> list[tuple[Content, Tier]]:
         """Contents that survive, in the order in which they are tried."""
@@ -698,13 +685,10 @@ class Replication:
         there.reverse()  # of one tier, the newest commit first
         return sorted(there, key=lambda pair: (-pair[0].content_h, order[pair[1].name]))
 
-    def loads_h(self, tiers: Sequence[Tier], number: int) -> float:
-        """Of those alone that share no link."""
-        hours = 0.0
-        for tier in tiers:
-            assert not isinstance(tier.load, Storage)
-            hours += self.cost_h(tier.load, f"load/{tier.name}", number)
-        return hours
+    def load_h(self, tier: Tier, number: int) -> float:
+        """Of a tier that shares no link."""
+        assert not isinstance(tier.load, Storage)
+        return self.cost_h(tier.load, f"load/{tier.name}", number)
 
     def revert(self, choice: Choice, struck: set[int]) -> None:
         """4.4"""
@@ -779,70 +763,47 @@ class Replication:
                 if not old.slots and not (old.of_all and old.has_a_load):
                     self.recoveries.remove(old)
         for old in list(self.recoveries):
-            if old.at >= 0 and old.stage.grows_h is not None:
+            if old.grows:
                 self.end_recovery(old)
+        rule = self.job.policy.rules[choice.rule]
+        hours, link = self.plan(choice, scope, struck, number, progress_h)
         self.recoveries.append(
             Recovery(
-                choice.reverts is Reverts.ALL,
-                slots,
-                self.plan(choice, scope, struck, number, progress_h),
-                self.job.policy.rules[choice.rule].speed_meanwhile,
-                shards,
-                ends_at_h=self.now_h,
+                choice.reverts is Reverts.ALL, slots, rule.stages, hours, rule.speed_meanwhile,
+                link, shards, ends_at_h=self.now_h,
             )
-        )
+        )  # fmt: skip
         self.end_what_ends()
 
     # ----------------------------------------------------------------- 5. stages
 
     def plan(
         self, choice: Choice, scope: Scope, struck: set[int], number: int, progress_h: float
-    ) -> list[Planned]:
-        """The stages of a recovery with their hours: only those of waits are not known yet."""
-        rule = self.job.policy.rules[choice.rule]
-        source = choice.source
+    ) -> tuple[list[float], Storage | None]:
+        """Hours of each stage, as far as they are known before, and the link of a shared load."""
+        rule, source, found, link = self.job.policy.rules[choice.rule], choice.source, [], None
         nobody_goes_back = (
             choice.reverts is Reverts.STRUCK
             and source is not None
             and struck.isdisjoint(self.role_slots[source.role])
         )
-        planned = []
         for n, stage in enumerate(rule.stages):
             hours = self.cost_h(stage.cost, f"stage/{choice.rule}/{n}", number)
-            link = None
-            if stage.kind is StageKind.WAIT:
-                assert stage.cost is None, "the page does not say what a wait with a cost is"
-            elif stage.kind is StageKind.DETECT and stage.cost is None:
+            if stage.kind is StageKind.DETECT and stage.cost is None:
                 hours = self.cost_h(scope.detect, f"detect/{scope.name}", number)
-            elif stage.kind is StageKind.LOAD:
-                if nobody_goes_back:
-                    hours = 0.0
-                elif source is not None and isinstance(source.load, Storage):
-                    # The page does not say how such a load goes with others before it
-                    assert stage.cost is None
-                    assert choice.tried_h == 0.0
-                    link = source.load
+            elif stage.kind is StageKind.LOAD and nobody_goes_back:
+                hours = 0.0
+            elif stage.kind is StageKind.LOAD and source is not None:
+                if isinstance(source.load, Storage):
+                    link = source.load  # tries and a cost of its own do not go with it
                 else:
-                    loads = [] if source is None else [source]
-                    hours += choice.tried_h + self.loads_h(loads, number)
-            elif stage.kind is StageKind.REPLAY and stage.cost is None:
-                # Reading: nothing to do again where nobody went back
-                lost_h = 0.0 if nobody_goes_back else progress_h - choice.content_h
-                hours = lost_h / rule.replay_speed
-            by_units = stage.kind is StageKind.REGROUP and stage.cost is None
-            planned.append(
-                Planned(
-                    stage.kind,
-                    stage.blocks,
-                    hours,
-                    link,
-                    by_units,
-                    stage.each,
-                    stage.grows_h,
-                    stage.copies_again,
-                )
-            )
-        return planned
+                    hours += choice.tried_h + self.load_h(source, number)
+            elif stage.kind is StageKind.LOAD:
+                hours += choice.tried_h
+            elif stage.kind is StageKind.REPLAY and stage.cost is None and not nobody_goes_back:
+                hours = (progress_h - choice.content_h) / rule.replay_speed
+            found.append(hours)
+        return found, link
 
     def enter_next_stage(self, recovery: Recovery) -> None:
         """Go on to the next stage that takes time, or end."""
@@ -853,6 +814,7 @@ class Replication:
             if recovery.at == len(recovery.stages):
                 self.end_recovery(recovery)
                 return
+            kind, hours = recovery.stage.kind, recovery.hours[recovery.at]
             if recovery.stage.grows_h is not None:
                 recovery.ends_at_h = self.grows_at_h(recovery.stage.grows_h)
                 if recovery.ends_at_h > self.now_h:
@@ -863,23 +825,25 @@ class Replication:
                 if not recovery.slots.isdisjoint(self.vacant):
                     recovery.ends_at_h = inf
                     return
-            elif recovery.stage.kind is StageKind.LOAD and recovery.has_nothing_to_load:
-                continue
-            elif recovery.stage.by_units:
-                elastic = self.job.policy.elastic
-                assert elastic is not None, "the page: what an elastic job's table says"
-                hours = [*elastic.regroup_h, *([elastic.regroup_h[-1]] * 1000)]
-                takes_h = hours[self.n_units_missing(elastic)]
-                if takes_h > 0.0:
-                    recovery.ends_at_h = self.now_h + takes_h
-                    return
-            elif recovery.stage.takes_time:
-                if recovery.stage.link is None:
-                    recovery.ends_at_h = self.now_h + recovery.stage.hours
-                else:
+            elif kind is StageKind.LOAD and recovery.shards is not None and not recovery.shards:
+                continue  # others load all that it takes back
+            elif recovery.shares:
+                if recovery.takes_time(recovery.at):
                     recovery.ends_at_h = inf
-                    recovery.left_bytes = self.bytes_to_load(recovery, recovery.stage.link)
-                return
+                    recovery.left_bytes = self.bytes_to_load(recovery)
+                    return
+            else:
+                if kind is StageKind.REGROUP and recovery.stage.cost is None:
+                    hours = self.regroup_h()
+                if hours > 0.0:
+                    recovery.ends_at_h = self.now_h + hours
+                    return
+
+    def regroup_h(self) -> float:
+        elastic = self.job.policy.elastic
+        assert elastic is not None
+        known_h = elastic.regroup_h
+        return known_h[min(self.n_units_missing(elastic), len(known_h) - 1)]
 
     def grows_at_h(self, every_h: float) -> float:
         """5: when the job takes in the slots that wait for it to grow, if nothing else makes it."""
@@ -891,7 +855,7 @@ class Replication:
 
     def takes_in(self) -> bool:
         """5: as it would stand still at speed 0 without the slots that wait for it to grow."""
-        held = [one for one in self.recoveries if one.stage.grows_h is not None]
+        held = [one for one in self.recoveries if one.grows]
         busy = self.blocking_stages() or self.stalling is not None or self.waits_for_a_commit()
         if busy or self.finished is not None or self.speed() > 0.0:
             return False
@@ -901,7 +865,7 @@ class Replication:
 
     def leave_behind(self, recovery: Recovery) -> None:
         """5: of a wait for each slot, those without a node are a recovery of their own."""
-        if recovery.at < 0 or not recovery.waits or not recovery.stage.each:
+        if not recovery.waits or not recovery.stage.each:
             return
         waiting = recovery.slots & self.vacant
         if waiting and waiting != recovery.slots:
@@ -925,9 +889,10 @@ class Replication:
                 for shard in shards:
                     recovery.left_bytes.pop(shard, None)
 
-    def bytes_to_load(self, recovery: Recovery, link: Storage) -> dict[int, float]:
+    def bytes_to_load(self, recovery: Recovery) -> dict[int, float]:
         """Of each shard that a recovery loads."""
-        first = self.job.cluster.shard_slots.start
+        first, link = self.job.cluster.shard_slots.start, recovery.link
+        assert link is not None
         sizes = link.bytes_of_shards
         return {
             shard: sizes[shard - first] if sizes else link.shard_bytes
@@ -935,19 +900,14 @@ class Replication:
         }
 
     def ends_of(self, recovery: Recovery, per_h: float) -> list[float]:
-        """Of its stage, or of each shard that it loads, as far as can be told by now.
-
-        Parameters
-        ----------
-        per_h : bytes per hour of each shard that goes over the link
-        """
-        if recovery.link is None:
+        """Of its stage, or of each shard that it loads over the link at this speed."""
+        if not recovery.shares:
             return [recovery.ends_at_h]
         return [self.now_h + left / per_h for left in recovery.left_bytes.values()] or [self.now_h]
 
     def bytes_per_hour(self) -> float:
         """5: of each shard that goes over the one link, of whatever recovery."""
-        loading = [recovery for recovery in self.recoveries if recovery.link is not None]
+        loading = [recovery for recovery in self.recoveries if recovery.shares]
         n_shards = sum(len(recovery.left_bytes) for recovery in loading)
         if n_shards == 0:
             return 0.0
@@ -959,7 +919,7 @@ class Replication:
         """5: what goes over the link from now on."""
         per_h = self.bytes_per_hour()
         for recovery in self.recoveries:
-            if recovery.link is None:
+            if not recovery.shares:
                 continue
             for shard, left in list(recovery.left_bytes.items()):
                 if self.now_h + left / per_h <= until_h + self.at_once_h:

@@ -22,7 +22,7 @@ from tests.engines import (
 from tests.recovery.random_policies import CASES, dice_of, on_grid, random_case, random_failures
 
 N_AT_ONCE = 14  # cases of a test
-QUICK, ALL = 3, 32  # tests of each kind: 378 and 4,032 cases
+QUICK, ALL = 2, 36  # tests of each kind: 224 and 4,032 cases
 ONCE_WRONG = {
     "random": (500_382, 703_900),  # two saves due at the end; a shrunk ring without its holders
     "together": (500_204,),
@@ -38,6 +38,7 @@ def chunks(n_quick: int, n_all: int) -> list[object]:
 
 def require_agreement(kind: str, seed: int) -> None:
     job, failures = CASES[kind](seed)
+    assert list(problems(job.policy, job.cluster, job.scopes)) == [], (kind, seed)
     draws = draws_of(job, seed)
     expected = naively(job, failures, draws)
     assert expected.useful_h + sum(expected.hours) == pytest.approx(expected.wall_h, abs=1e-6)
@@ -108,10 +109,3 @@ def test_the_log_of_a_random_job_says_in_order_where_its_hours_went(first: int) 
         )
         for part in booked.keys() - {"lost", "degraded", "tax"}:  # all of work
             assert hours[part] == pytest.approx(booked[part], abs=1e-9), (seed, part)
-
-
-def test_each_policy_of_the_cases_is_legal() -> None:
-    for kind, case in CASES.items():
-        for seed in range(QUICK * N_AT_ONCE):
-            job, _ = case(seed)
-            assert list(problems(job.policy, job.cluster, job.scopes)) == [], (kind, seed)

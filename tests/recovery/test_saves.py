@@ -330,21 +330,22 @@ SURVIVES = [
 test_what_survives = lived(SURVIVES)
 
 
-def shrunk(placement: Ring | Groups, n_nodes: int) -> SimulatedJob:
-    """Copies are made again when a failure is detected; the slot is back 8 h later."""
-    return job(
+def shrunk(
+    placement: Ring | Groups, n_nodes: int, struck: str, medium: Medium = Medium.DEVICE, **expected
+):
+    """Copies are made again when a failure is detected; its slot is back 8 h later."""
+    of = job(
         rule("nobody", "detect again, rebuild 8~", needs=("live",)), from_start("detect"),
-        tiers=(Tier("live", Medium.DEVICE, placement, "state"),),
+        tiers=(Tier("live", medium, placement, "state"),),
         roles=(Role("state", n_nodes, Holds.SHARD),),
     )  # fmt: skip
+    return life(f"{placement} of {n_nodes}: {struck}", of, struck, **expected)
 
 
 def after_node_0(placement: Ring | Groups, n_nodes: int, slots: str, outlived: bool):
     """Slot 0 fails at 1 h, and others at 2 h: copies have been made again meanwhile."""
-    return life(
-        f"{placement} of {n_nodes}: then {slots}", shrunk(placement, n_nodes),
-        f"1 node 0, 2 node {slots}", detect=0.5, **({} if outlived else {"lost": 1.75}),
-    )  # fmt: skip
+    lost = {} if outlived else {"lost": 1.75}
+    return shrunk(placement, n_nodes, f"1 node 0, 2 node {slots}", detect=0.5, **lost)
 
 
 test_others_hold_all_copies_again_in_a_smaller_ring_or_in_groups_of_their_own = lived(
@@ -360,6 +361,8 @@ test_others_hold_all_copies_again_in_a_smaller_ring_or_in_groups_of_their_own = 
         after_node_0(STRIDED, 6, "1 5", False),
         after_node_0(WHOLE, 3, "1", True),  # two are left, of which one may go
         after_node_0(WHOLE, 3, "1 2", False),
+        # slot 1 has left the ring, though its memory is there: 0 and 2 are neighbours
+        shrunk(Ring(2), 4, "1 process 1, 2 node 0 2", Medium.HOST, detect=0.375, lost=1.875),
     ]
 )
 
