@@ -38,10 +38,8 @@ from cprsim.records import (
 )
 from cprsim.recovery.classic import as_system, draw_names
 from cprsim.recovery.policy import Reach, Scope
-from cprsim.simulate.blocks import BlockDraws, SystemRan, run_block
-from cprsim.simulate.engines import Block, Engine, Rows
-from cprsim.simulate.events import replication
-from cprsim.simulate.events.event_log import event_log
+from cprsim.simulate import blocks
+from cprsim.simulate.blocks import Block, BlockDraws, Engine, Rows, run_block
 from cprsim.simulate.folding import FOLDED, cost_breakdown, shard_loss
 from cprsim.simulate.job import (
     NOTICE,
@@ -66,9 +64,9 @@ def draws_of(job: SimulatedJob, seed: int = 0, n: int = 1) -> BlockDraws:
 
 
 def by_simpy(
-    job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws, row: int = 0
+    job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws
 ) -> ReplicationOutcome:
-    return replication.run(job, iter(failures), draws.of(row), logged=False).outcome
+    return outcomes(job, [failures], draws, "simpy")[0]
 
 
 def by_loop(
@@ -77,7 +75,7 @@ def by_loop(
     draws: BlockDraws,
     machine_code: bool = True,
 ) -> ReplicationOutcome:
-    return outcomes_of(block_by_loop(job, [failures], draws, machine_code))[0]
+    return outcomes(job, [failures], draws, "loop", machine_code)[0]
 
 
 def naively(
@@ -91,12 +89,49 @@ ENGINES: dict[str, Callable[..., ReplicationOutcome]] = {
 }  # fmt: skip
 
 
+def outcomes(
+    job: SimulatedJob,
+    failures: Sequence[Sequence[ScopedFailure]],
+    draws: BlockDraws,
+    engine: str,
+    machine_code: bool = True,
+) -> list[ReplicationOutcome]:
+    """Of a block of replications, each with its failures."""
+    given, rows = GivenFailures(tuple(map(tuple, failures))), range(len(failures))
+    with always(machine_code=machine_code):
+        ran = run_block(
+            job, given, draws, rows, simpy_alone=engine == "simpy", keep_losses=True
+        )  # fmt: skip
+    costs, found = ran.costs, []
+    for row in rows:
+        lost = ran.losses[ran.losses["replication"] == row]
+        stale = stale_shards(*(lost[name] for name in STALE))
+        hours = tuple(costs.hours[row].tolist())
+        found.append(
+            ReplicationOutcome(
+                bool(costs.finished[row]), float(costs.wall_h[row]), float(costs.useful_h[row]),
+                hours, int(costs.n_failures[row]), int(costs.n_saves[row]), stale,
+            )
+        )  # fmt: skip
+    return found
+
+
+STALE = ("progress_h", "slot", "since_save_h", "since_reload_h")
+
+
+def stale_shards(*columns: NDArray[Any]) -> tuple[StaleShard, ...]:
+    return tuple(
+        StaleShard(float(at_h), int(slot), float(at_h - old_h), float(at_h - net_h))
+        for at_h, slot, old_h, net_h in zip(*columns, strict=True)
+    )
+
+
 def logged(
     job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws | None = None
 ) -> EventLog:
-    """The whole log of one replication."""
-    draws = draws or draws_of(job)
-    return event_log(replication.run(job, iter(failures), draws.of(0), skips=False).log, 0)
+    """The whole log of one replication, by SimPy."""
+    given = GivenFailures((tuple(failures),))
+    return blocks.logged(job, given, draws or draws_of(job), 0, 0)
 
 
 def told(log: EventLog) -> list[str]:
@@ -113,19 +148,13 @@ def told(log: EventLog) -> list[str]:
 def assert_folds(log: EventLog, job: SimulatedJob, booked: ReplicationOutcome) -> None:
     """The log of a strategy folds to what its engine booked."""
     costs, losses = cost_breakdown(log, job.useful_h), shard_loss(log, job.cluster.n_emb_ps)
-    hours = [costs.hours_of(part)[0] for part in job.policy.parts]
-    hours_in_all = float(costs.hours.sum())
-    stale = tuple(
-        StaleShard(float(at_h), int(slot), float(at_h - old_h), float(at_h - net_h))
-        for at_h, slot, old_h, net_h in zip(
-            losses.progress_h, losses.slot, losses.since_save_h, losses.since_reload_h, strict=True
-        )
-    )
+    hours = tuple(float(costs.hours_of(part)[0]) for part in job.policy.parts)
+    assert costs.hours.sum() <= sum(hours) + CLOSE  # no other part
     folded = ReplicationOutcome(
-        bool(costs.finished[0]), float(costs.wall_h[0]), float(costs.useful_h[0]), tuple(hours),
-        int(costs.n_failures[0]), int(costs.n_saves[0]), stale,
+        bool(costs.finished[0]), float(costs.wall_h[0]), float(costs.useful_h[0]), hours,
+        int(costs.n_failures[0]), int(costs.n_saves[0]),
+        stale_shards(*(getattr(losses, name) for name in STALE)),
     )  # fmt: skip
-    assert hours_in_all <= sum(hours) + CLOSE  # no other part
     assert_same_outcome(folded, booked)
 
 
@@ -151,17 +180,6 @@ def hours_of(outcome: ReplicationOutcome) -> list[float]:
 # --------------------------------------------------------------------------- many replications
 
 
-def block_by_loop(
-    job: SimulatedJob,
-    failures: Sequence[Sequence[ScopedFailure]],
-    draws: BlockDraws,
-    machine_code: bool = True,
-) -> SystemRan:
-    given = GivenFailures(tuple(tuple(one) for one in failures))
-    with always(machine_code=machine_code):
-        return run_block(job, given, draws, range(len(failures)), keep_losses=True)
-
-
 def run_many(job: SimulatedJob, failures: Any, engine: str) -> tuple[CostBreakdown, Floats]:
     """Costs and summed staleness [h] of as many replications as failures were drawn for."""
     n, simpy_alone = failures.n_replications, engine == "simpy"
@@ -169,30 +187,6 @@ def run_many(job: SimulatedJob, failures: Any, engine: str) -> tuple[CostBreakdo
         draws = draws_of(job, SEED, n)
         ran = run_block(job, failures, draws, range(n), simpy_alone=simpy_alone)
     return ran.costs, ran.stale_h
-
-
-def outcomes_of(ran: SystemRan) -> list[ReplicationOutcome]:
-    """The replications of a block one by one."""
-    costs, found = ran.costs, []
-    for row in range(costs.n_replications):
-        lost = ran.losses[ran.losses["replication"] == row]
-        columns = [lost[name] for name in ("progress_h", "slot", "since_save_h", "since_reload_h")]
-        stale = tuple(
-            StaleShard(float(at_h), int(slot), float(at_h - old_h), float(at_h - net_h))
-            for at_h, slot, old_h, net_h in zip(*columns, strict=True)
-        )
-        found.append(
-            ReplicationOutcome(
-                bool(costs.finished[row]),
-                float(costs.wall_h[row]),
-                float(costs.useful_h[row]),
-                tuple(costs.hours[row].tolist()),
-                int(costs.n_failures[row]),
-                int(costs.n_saves[row]),
-                stale,
-            )
-        )
-    return found
 
 
 def rows_of(

@@ -11,8 +11,7 @@ import pandas as pd
 
 import cprsim
 from cprsim.records import Activity, EventKind
-from cprsim.simulate.events.event_log import event_log
-from cprsim.simulate.events.replication import run
+from cprsim.simulate.cluster import run
 from cprsim.simulate.transitions import uniform
 from tests.golden.plain import Golden, digest, table
 from tests.recovery.random_policies import random_case
@@ -66,7 +65,7 @@ def random_log(seed: int) -> pd.DataFrame:
     """Of a random job under a random policy: the columns of `cprsim.Run.events`."""
     job, failures = random_case(seed)
     draws = RandomDraws(seed, 0.02 * job.useful_h)
-    log = event_log(run(job, iter(failures[:60]), draws).log, 0)
+    log = run(job, iter(failures[:60]), draws).log
     return pd.DataFrame(
         {
             "at_h": log.at_h,

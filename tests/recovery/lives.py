@@ -172,9 +172,9 @@ def check(engine: str, life: Life, folds: bool = False) -> None:
 def seed_of(life: Life) -> int:
     """Of draws in which those of the first saves that a life names, and no others, are spoiled."""
     for seed in count():
-        draws = draws_of(life.job, seed)
+        draws = draws_of(life.job, seed).of(0)
         if all(
-            (draws.uniform(tier, 0, n) < 0.5) == (n in spoiled)
+            (draws.uniform(tier, n) < 0.5) == (n in spoiled)
             for tier, spoiled in (life.spoiled or {}).items()
             for n in range(N_SPOILED)
         ):

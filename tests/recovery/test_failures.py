@@ -426,7 +426,7 @@ def test_costs_that_vary_are_asked_for_by_name_and_number(engine: str) -> None:
     found = ENGINES[engine](of, failures("5 gpu 0, 9 gpu 0", ["gpu"]), draws)
 
     def hours(name: str, n: int = 2) -> float:
-        return sum(draws.hours(name, 0, number) for number in range(n))
+        return sum(draws.of(0).hours(name, number) for number in range(n))
 
     parts = dict(zip(of.policy.parts, found.hours, strict=True))
     assert parts == pytest.approx(

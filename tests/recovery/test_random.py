@@ -11,14 +11,13 @@ from cprsim.records import Activity
 from cprsim.recovery.legal import problems
 from tests.engines import (
     assert_same_outcome,
-    block_by_loop,
     by_loop,
     by_simpy,
     draws_of,
     logged,
     naively,
-    outcomes_of,
-)  # fmt: skip
+    outcomes,
+)
 from tests.recovery.random_policies import CASES, dice_of, on_grid, random_case, random_failures
 
 N_AT_ONCE = 14  # cases of a test
@@ -80,9 +79,9 @@ def test_a_block_of_replications_is_what_simpy_makes_of_each(chunk: int) -> None
         others = [random_failures(dice_of(seed, n), job) for n in (3, 4)]
         lists = [one[:300] for one in (failures, *others)]
         draws = draws_of(job, seed, len(lists))
-        found = outcomes_of(block_by_loop(job, lists, draws))
-        for row, (ours, struck) in enumerate(zip(found, lists, strict=True)):
-            assert_same_outcome(ours, by_simpy(job, struck, draws, row), (seed, row))
+        loop, simpy = (outcomes(job, lists, draws, engine) for engine in ("loop", "simpy"))
+        for row, (ours, theirs) in enumerate(zip(loop, simpy, strict=True)):
+            assert_same_outcome(ours, theirs, (seed, row))
 
 
 @pytest.mark.parametrize("kind", CASES)
