@@ -83,7 +83,7 @@ class Due:
 class Save:
     """A save under way, in the stall or in the background."""
 
-    capture: int  # number among the policy's
+    capture: Capture
     number: int  # how many of the capture began before
     content_h: float
     ends_at_h: float  # the stall, or the background
@@ -166,7 +166,6 @@ class Replication:
     finished: bool | None = None
     stalling: Save | None = None
     background: list[Save] = field(default_factory=list)
-    again: dict[int, list[Due]] = field(default_factory=dict)  # by capture, off the grid
     recoveries: list[Recovery] = field(default_factory=list)
     without: dict[int, Level] = field(default_factory=dict)  # slot: the most lasting level, 2.2
     left: set[int] = field(default_factory=set)  # slots that have left the live tiers, 2.6
@@ -187,11 +186,9 @@ class Replication:
             if isinstance(tier.placement, Outside):  # 2.4
                 self.kept[name].append(Content(0.0, False, set()))
         self.n_begun = dict.fromkeys(self.tiers, 0)
-        self.due_h = {
-            number: self.next_due_h(capture.every_h)
-            for number, capture in enumerate(policy.captures)
-            if capture.every_h is not None or capture.on_notice
-        }
+        self.captures = [one for one in policy.captures if one.after is None]
+        self.due_h = {one.tier: self.next_due_h(one) for one in self.captures}
+        self.again: dict[str, list[Due]] = {one.tier: [] for one in self.captures}  # off the grid
         self.n_pooled = cluster.n_spares  # None: unlimited
 
     # ----------------------------------------------------------------- the course of events
@@ -237,14 +234,10 @@ class Replication:
         assert self.finished is not None
         useful_h = self.progress_h if self.finished else self.frontier_h
         self.book("lost", self.frontier_h - useful_h)  # 1: for good
+        hours = tuple(self.hours[part] for part in self.job.policy.parts)
+        counts = self.n_failures, self.n_saves
         return ReplicationOutcome(
-            self.finished,
-            self.now_h,
-            useful_h,
-            tuple(self.hours[part] for part in self.job.policy.parts),
-            self.n_failures,
-            self.n_saves,
-            tuple(self.stale),
+            self.finished, self.now_h, useful_h, hours, *counts, tuple(self.stale)
         )
 
     def ends_of_what_goes_on(self) -> list[float]:
@@ -298,14 +291,11 @@ class Replication:
 
     def speed(self) -> float:
         speeds = [one.speed for one in self.recoveries if not one.stage.blocks]
-        return min(speeds, default=1.0) * self.elastic_speed()
-
-    def elastic_speed(self) -> float:
-        elastic = self.job.policy.elastic
+        speed, elastic = min(speeds, default=1.0), self.job.policy.elastic
         if elastic is None:
-            return 1.0
+            return speed
         n_missing = self.n_units_missing(elastic)
-        return elastic.speed[n_missing] if n_missing < len(elastic.speed) else 0.0
+        return speed * elastic.speed[n_missing] if n_missing < len(elastic.speed) else 0.0
 
     def n_units_missing(self, elastic: Elastic) -> int:
         slots = self.role_slots[elastic.role]
@@ -436,50 +426,48 @@ class Replication:
     def live_copies(self, tier: Tier) -> set[int]:
         return {slot for slot in self.role_slots[tier.role] if self.has(slot, tier.medium.level)}
 
-    def drop_beyond(self, progress_h: float) -> None:
-        """2.5: nothing is kept of what the job has not done any more."""
-        for name, contents in self.kept.items():
-            self.kept[name] = [
-                one for one in contents if one.content_h <= progress_h * (1.0 + ROUNDING)
-            ]
-
     # ----------------------------------------------------------------- 3. saves
 
-    def next_due_h(self, every_h: float | None) -> float:
+    def next_due_h(self, capture: Capture) -> float:
         """3.1: the first whole multiple beyond the progress, up to T; never on notice alone."""
-        useful_h = self.job.useful_h
-        if every_h is None:
-            return inf
-        if every_h >= useful_h * (1.0 - ROUNDING):
+        useful_h, every_h = self.job.useful_h, capture.every_h
+        if every_h is None or every_h >= useful_h * (1.0 - ROUNDING):
             return inf
         due_h = (whole_multiples(self.progress_h, every_h) + 1) * every_h
         if due_h > useful_h * (1.0 + ROUNDING):
             return inf
         return useful_h if due_h > useful_h * (1.0 - ROUNDING) else due_h
 
-    def captures_due(self) -> list[int]:
+    def captures_due(self) -> list[Capture]:
         """3.1: in the policy's order."""
         return [
-            number
-            for number, due_h in self.due_h.items()
-            if self.has_reached(due_h) or self.again.get(number)
+            one
+            for one in self.captures
+            if self.has_reached(self.due_h[one.tier]) or self.again[one.tier]
         ]
 
     def let_the_job_go_on(self) -> None:
         """Begin the saves that are due and end the job, where nothing is in the way."""
         while not self.blocking_stages() and self.stalling is None:
-            due = self.captures_due()
+            due, useful_h = self.captures_due(), self.job.useful_h
             if not due:
-                if self.progress_h >= self.job.useful_h and not self.last_saves():
-                    self.finished = True
+                last = [one for one in self.background if one.capture in self.captures]
+                if self.progress_h >= useful_h > max((one.content_h for one in last), default=0.0):
+                    self.finished = True  # 3.5
                 return
-            capture = self.job.policy.captures[due[0]]
-            if self.n_in_background(due[0]) >= capture.in_flight:  # 3.3. Reading: in its turn
-                if capture.when_busy is WhenBusy.WAIT:
-                    return
-                self.no_longer_due(due[0])
-            else:
-                self.begin_save(due[0])
+            capture = due[0]
+            stands_for = list(self.again[capture.tier])  # 3.8
+            due_h = self.due_h[capture.tier]
+            if capture.every_h is not None and self.has_reached(due_h):
+                nth = round(due_h / capture.every_h)
+                stands_for.append(Due(due_h, nth % capture.parts == 0))
+            is_busy = self.n_in_background(capture) >= capture.in_flight
+            if is_busy and capture.when_busy is WhenBusy.WAIT:  # 3.3. Reading: in its turn
+                return
+            self.again[capture.tier] = []
+            self.due_h[capture.tier] = self.next_due_h(capture)
+            if not is_busy:
+                self.begin_save(capture, stands_for)
             self.end_what_ends()
 
     def has_reached(self, due_h: float) -> bool:
@@ -488,53 +476,24 @@ class Replication:
             return self.progress_h >= due_h
         return self.progress_h * (1.0 + ROUNDING) >= due_h
 
-    def last_saves(self) -> list[Save]:
-        """3.5: those in the background that hold T, flushes excepted."""
-        return [
-            save
-            for save in self.background
-            if save.content_h >= self.job.useful_h and save.capture in self.due_h
-        ]
+    def n_in_background(self, capture: Capture) -> int:
+        return len([save for save in self.background if save.capture is capture])
 
-    def n_in_background(self, capture: int) -> int:
-        return len([save for save in self.background if save.capture == capture])
-
-    def all_due(self, number: int) -> list[Due]:
-        """3.8: what one save of a capture would stand for."""
-        found, capture = [*self.again.get(number, [])], self.job.policy.captures[number]
-        due_h = self.due_h[number]
-        if capture.every_h is not None and self.has_reached(due_h):
-            found.append(Due(due_h, round(due_h / capture.every_h) % capture.parts == 0))
-        return found
-
-    def no_longer_due(self, number: int) -> None:
-        every_h = self.job.policy.captures[number].every_h
-        self.again.pop(number, None)
-        self.due_h[number] = self.next_due_h(every_h)
-
-    def begin_save(self, number: int) -> None:
+    def begin_save(self, capture: Capture, stands_for: list[Due]) -> None:
         """3.2: it holds the progress at its start."""
-        stands_for = self.all_due(number)
-        self.no_longer_due(number)
-        save = self.new_save(number, self.progress_h)
+        save = self.stalling = self.new_save(capture, self.progress_h)
         save.stands_for = stands_for
         save.completes = any(one.completes for one in stands_for)  # 3.2 and 3.8
-        capture = self.job.policy.captures[number]
-        save.ends_at_h = self.now_h + self.cost_h(
-            capture.stall, f"stall/{capture.tier}", save.number
-        )
-        self.stalling = save
+        stall_h = self.cost_h(capture.stall, f"stall/{capture.tier}", save.number)
+        save.ends_at_h = self.now_h + stall_h
 
-    def new_save(self, number: int, content_h: float) -> Save:
-        tier = self.job.policy.captures[number].tier
-        self.n_begun[tier] += 1
-        return Save(number, self.n_begun[tier] - 1, content_h, inf)
+    def new_save(self, capture: Capture, content_h: float) -> Save:
+        self.n_begun[capture.tier] += 1
+        return Save(capture, self.n_begun[capture.tier] - 1, content_h, inf)
 
     def go_to_background(self, save: Save) -> None:
-        capture = self.job.policy.captures[save.capture]
-        save.ends_at_h = self.now_h + self.cost_h(
-            capture.background, f"background/{capture.tier}", save.number
-        )
+        name = f"background/{save.capture.tier}"
+        save.ends_at_h = self.now_h + self.cost_h(save.capture.background, name, save.number)
         if save.ends_at_h > self.now_h:
             self.background.append(save)
         else:
@@ -543,30 +502,24 @@ class Replication:
     def commit(self, save: Save) -> None:
         if not save.completes:
             return
-        capture = self.job.policy.captures[save.capture]
-        tier = self.tiers[capture.tier]
+        source, tier = save.capture, self.tiers[save.capture.tier]
         u = self.draws.uniform(tier.name, save.number)
-        if u < capture.p_fail:  # 3.6
+        if u < source.p_fail:  # 3.6
             return
-        corrupt = u < capture.p_fail + (1.0 - capture.p_fail) * tier.p_corrupt
+        corrupt = u < source.p_fail + (1.0 - source.p_fail) * tier.p_corrupt
         contents = self.kept[tier.name]
         # 2.2: on each slot that is not without the level. Reading: written as it commits
         contents.append(Content(save.content_h, corrupt, self.live_copies(tier)))
         del contents[: -tier.generations]  # 2.4. Reading: the newest in order of commit
         self.n_saves += 1
-        self.flush(capture, save.content_h)
-
-    def flush(self, source: Capture, content_h: float) -> None:
-        """3.4: copies of what has just been committed."""
-        for number, capture in enumerate(self.job.policy.captures):
-            if capture.after != source.tier:
-                continue
-            assert source.every_h is not None, "a chain of flushes"
-            is_copied = round(content_h / source.every_h) % capture.every_nth == 0
-            if is_copied and self.n_in_background(number) < capture.in_flight:
-                save = self.new_save(number, content_h)
-                save.on = self.live_copies(self.tiers[source.tier])
-                self.go_to_background(save)
+        for capture in self.job.policy.captures:  # 3.4
+            if capture.after == tier.name:
+                assert source.every_h is not None, "a chain of flushes"
+                is_copied = round(save.content_h / source.every_h) % capture.every_nth == 0
+                if is_copied and self.n_in_background(capture) < capture.in_flight:
+                    flush = self.new_save(capture, save.content_h)
+                    flush.on = self.live_copies(tier)
+                    self.go_to_background(flush)
 
     def cost_h(self, cost: Duration | None, name: str, n: int) -> float:
         if cost is None:
@@ -580,18 +533,23 @@ class Replication:
     def fail(self, failure: ScopedFailure) -> None:
         self.n_seen += 1
         if failure.scope == NOTICE:
-            for number, capture in enumerate(self.job.policy.captures):
+            for capture in self.captures:
                 if capture.on_notice:
-                    self.again.setdefault(number, []).append(Due(self.progress_h, True))
+                    self.again[capture.tier].append(Due(self.progress_h, True))
             return
         self.n_met += 1
-        if self.hardly_gets_further():
+        far_h = max(self.frontier_h, self.progress_h)
+        if self.n_met > HARDLY_AFTER and self.now_h > HARDLY_TIMES * far_h:
             self.finished = False
             return
         struck = {slot for slot in failure.slots if slot not in self.queue}
         if not struck:  # missed
             return
-        if self.is_hopeless():
+        if self.frontier_h > self.frontier_at_failure_h + NO_WORK_H:
+            self.frontier_at_failure_h = self.frontier_h
+            self.n_without_work = 0
+        self.n_without_work += 1
+        if self.n_without_work > HOPELESS_AFTER:
             self.finished = False
             return
         number = self.n_failures  # counted before
@@ -605,18 +563,6 @@ class Replication:
         self.revert(choice, struck)  # rule 4
         self.abandon_saves(choice)  # rule 5
         self.recover(choice, scope, struck, number, progress_h)  # rule 6
-
-    def hardly_gets_further(self) -> bool:
-        if self.n_met <= HARDLY_AFTER:
-            return False
-        return self.now_h > HARDLY_TIMES * max(self.frontier_h, self.progress_h)
-
-    def is_hopeless(self) -> bool:
-        if self.frontier_h > self.frontier_at_failure_h + NO_WORK_H:
-            self.frontier_at_failure_h = self.frontier_h
-            self.n_without_work = 0
-        self.n_without_work += 1
-        return self.n_without_work > HOPELESS_AFTER
 
     def lose_nodes(self, failure: ScopedFailure, struck: set[int]) -> None:
         """5: a failed node goes to repair; a slot that has none loses none."""
@@ -636,7 +582,7 @@ class Replication:
                 for content in contents:
                     content.on -= struck
         for save in self.background:
-            after = self.job.policy.captures[save.capture].after
+            after = save.capture.after
             if after is not None and self.tiers[after].medium.level <= scope.wipes:
                 save.on -= struck
 
@@ -647,7 +593,8 @@ class Replication:
         for n, rule in enumerate(rules):
             if rule.scopes and scope.name not in rule.scopes:
                 continue
-            if rule.roles and not all(self.role_of(slot) in rule.roles for slot in struck):
+            of_roles = {slot for role in rule.roles for slot in self.role_slots[role]}
+            if rule.roles and not struck <= of_roles:
                 continue
             needed = [self.tiers[name] for name in rule.needs]
             if not all(
@@ -662,28 +609,21 @@ class Replication:
                 tried_h += self.load_h(tier, number)
         return Choice(len(rules) - 1, Reverts.ALL, To.START, tried_h=tried_h)
 
-    def role_of(self, slot: int) -> str:
-        return next(name for name, slots in self.role_slots.items() if slot in slots)
-
     def shards_needed(self, rule: Rule, tier: Tier, struck: set[int]) -> list[int]:
         slots = self.role_slots[tier.role]
         return [slot for slot in slots if rule.reverts is not Reverts.STRUCK or slot in struck]
 
     def surviving(self, rule: Rule, struck: set[int]) -> list[tuple[Content, Tier]]:
         """Contents that survive, in the order in which they are tried."""
-        there = [
-            (content, self.tiers[name])
-            for name in rule.sources
-            for content in self.kept[name]
-            if self.survives(
-                self.tiers[name],
-                content.on,
-                self.shards_needed(rule, self.tiers[name], struck),
-            )
-        ]
-        order = {name: place for place, name in enumerate(rule.sources)}
+        there = []
+        for tier in (self.tiers[name] for name in rule.sources):
+            shards = self.shards_needed(rule, tier, struck)
+            kept = [one for one in self.kept[tier.name] if self.survives(tier, one.on, shards)]
+            there += [(content, tier) for content in kept]
         there.reverse()  # of one tier, the newest commit first
-        return sorted(there, key=lambda pair: (-pair[0].content_h, order[pair[1].name]))
+        return sorted(
+            there, key=lambda pair: (-pair[0].content_h, rule.sources.index(pair[1].name))
+        )
 
     def load_h(self, tier: Tier, number: int) -> float:
         """Of a tier that shares no link."""
@@ -694,7 +634,7 @@ class Replication:
         """4.4"""
         rule = self.job.policy.rules[choice.rule]
         if choice.reverts is Reverts.ALL:
-            self.roll_back(self.goes_back_to_h(choice))
+            self.roll_back(choice)
             self.replay_speed = rule.replay_speed
         elif choice.source is not None:
             replays = any(stage.kind is StageKind.REPLAY for stage in rule.stages)
@@ -705,25 +645,23 @@ class Replication:
                     continue
                 self.stale.append(StaleShard(self.progress_h, slot, choice.content_h))
 
-    def goes_back_to_h(self, choice: Choice) -> float:
+    def roll_back(self, choice: Choice) -> None:
         step_h = self.job.policy.step_h
-        if choice.to is To.NEWEST:
-            return choice.content_h
-        if choice.to is To.STEP_BEGUN:
-            return min(self.progress_h, whole_multiples(self.progress_h, step_h) * step_h)
-        if choice.to is To.STEP_BEFORE:
-            return max(0.0, self.progress_h - step_h)
-        return 0.0
-
-    def roll_back(self, to_h: float) -> None:
-        self.progress_h = to_h
-        self.drop_beyond(to_h)
-        for number, again in self.again.items():  # 3.8
-            self.again[number] = [one for one in again if self.has_reached(one.since_h)]
-        for number, due_h in self.due_h.items():
-            if not self.has_reached(due_h):
-                every_h = self.job.policy.captures[number].every_h
-                self.due_h[number] = self.next_due_h(every_h)
+        begun_h = whole_multiples(self.progress_h, step_h) * step_h if step_h else 0.0
+        self.progress_h = {
+            To.NEWEST: choice.content_h,
+            To.STEP_BEGUN: min(self.progress_h, begun_h),
+            To.STEP_BEFORE: max(0.0, self.progress_h - step_h),
+            To.START: 0.0,
+        }[choice.to]
+        for name, contents in self.kept.items():  # 2.5
+            beyond_h = self.progress_h * (1.0 + ROUNDING)
+            self.kept[name] = [one for one in contents if one.content_h <= beyond_h]
+        for capture in self.captures:  # 3.8
+            again = self.again[capture.tier]
+            self.again[capture.tier] = [one for one in again if self.has_reached(one.since_h)]
+            if not self.has_reached(self.due_h[capture.tier]):
+                self.due_h[capture.tier] = self.next_due_h(capture)
 
     def abandon_saves(self, choice: Choice) -> None:
         """3.7 and 3.8"""
@@ -736,11 +674,12 @@ class Replication:
         for save in under_way:
             if save not in self.background:
                 again = [one for one in save.stands_for if self.has_reached(one.since_h)]
-                self.again.setdefault(save.capture, []).extend(again)
+                if again:
+                    self.again[save.capture.tier].extend(again)
 
     def outlives(self, save: Save) -> bool:
         """3.7: a flush goes on while what it copies is there, on all shards."""
-        after = self.job.policy.captures[save.capture].after
+        after = save.capture.after
         if after is None or save.content_h > self.progress_h:
             return False
         tier = self.tiers[after]
@@ -750,9 +689,12 @@ class Replication:
         self, choice: Choice, scope: Scope, struck: set[int], number: int, progress_h: float
     ) -> None:
         """4.6"""
-        shards = self.shards_to_load(choice, struck)
-        if shards is not None and choice.reverts is not Reverts.ALL:
-            self.load_no_more(shards)
+        shards = None  # 5: those that the failure takes back
+        if choice.source is not None:
+            shards = set(self.role_slots[choice.source.role])
+            shards = shards & struck if choice.reverts is Reverts.STRUCK else shards
+            if choice.reverts is not Reverts.ALL:
+                self.load_no_more(shards)
         slots = set(struck)
         for old in list(self.recoveries):
             if choice.reverts is Reverts.ALL and old.stage.blocks:
@@ -873,13 +815,6 @@ class Replication:
             self.recoveries.append(replace(recovery, slots=waiting, ends_at_h=inf))
 
     # ----------------------------------------------------------------- 5. loads
-
-    def shards_to_load(self, choice: Choice, struck: set[int]) -> set[int] | None:
-        """5: those that the failure takes back."""
-        if choice.source is None:
-            return None
-        slots = set(self.role_slots[choice.source.role])
-        return slots & struck if choice.reverts is Reverts.STRUCK else slots
 
     def load_no_more(self, shards: set[int]) -> None:
         """5: these are taken back again. What all have gone back to is loaded as a whole."""

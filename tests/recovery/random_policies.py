@@ -531,13 +531,12 @@ def often(seed: int) -> Case:
     on_grid = [n for n, capture in enumerate(captures) if capture.every_h is not None]
     for n in on_grid[: 1 if len(job.scopes) % 2 else None]:
         old = captures[n]
-        stall, behind = (
-            None if cost is None else Constant(cost.mean_h / 12)
-            for cost in (old.stall, old.background)
+        costs = [cost and Constant(cost.mean_h / 12) for cost in (old.stall, old.background)]
+        every_h, fixed = (
+            (old.every_h or 0.0) / 12,
+            replace(old, stall=costs[0], background=costs[1]),
         )
-        captures[n] = replace(
-            old, every_h=(old.every_h or 0.0) / 12, stall=stall, background=behind, p_fail=0.0
-        )
+        captures[n] = replace(fixed, every_h=every_h, p_fail=0.0)
     return with_policy(job, captures=tuple(captures)), failures[:100]
 
 
@@ -552,45 +551,35 @@ def together(seed: int) -> Case:
     """Failure upon failure while jobs save in parts and load over one link."""
     dice = dice_of(seed, 5)
     job = with_shared_loads(dice, with_parts(dice, random_job(dice)))
-    return job, random_failures(dice, job, bursts=(0.6, 0.9))[:100]
+    failures = random_failures(dice, job, bursts=(0.6, 0.9))[:100]
+    return with_uneven_shards(dice, job) if seed % 2 else job, failures
+
+
+def with_uneven_shards(dice: Dice, job: SimulatedJob) -> SimulatedJob:
+    """Shards of three sizes load over the link, and nothing of another role does."""
+    shares = [dice.one_of([0.37, 1.0, 1.81]) for _ in job.cluster.shard_slots]
+
+    def uneven(tier: Tier) -> Tier:
+        if not isinstance(tier.load, Storage):
+            return tier
+        sizes = tuple(share * tier.load.shard_bytes for share in shares)
+        load = replace(tier.load, bytes_of_shards=sizes) if tier.role == STATE else Constant(0.5)
+        return replace(tier, load=load)
+
+    return with_policy(job, tiers=tuple(map(uneven, job.policy.tiers)))
 
 
 def crowded(seed: int) -> Case:
     """Recoveries that take long and block nothing: many are under way together."""
     dice = dice_of(seed, 9)
     job = random_job(dice)
-    rules = tuple(
-        replace(
-            rule,
-            stages=tuple(
-                replace(one, cost=one.cost and Constant(40 * one.cost.mean_h), blocks=False)
-                for one in rule.stages
-            ),
-        )
-        for rule in job.policy.rules
+    more = Role("more", 100, Holds.NOTHING)
+    cluster = replace(job.cluster, roles=(*job.cluster.roles, more), n_spares=None)
+    job = staged(
+        replace(job, cluster=cluster),
+        lambda one: replace(one, cost=one.cost and Constant(40 * one.cost.mean_h), blocks=False),
     )
-    slots = Role("more", 100, Holds.NOTHING)
-    cluster = replace(job.cluster, roles=(*job.cluster.roles, slots), n_spares=None)
-    job = replace(with_policy(job, rules=rules), cluster=cluster)
-    return job, random_failures(dice, job, bursts=(0.9, 0.98))[:250]
-
-
-def uneven(seed: int) -> Case:
-    """Shards of three sizes load over one link, mostly one recovery at a time."""
-    dice = dice_of(seed, 6)
-    job = with_shared_loads(dice, random_job(dice))
-    link = next(
-        (one.load for one in job.policy.tiers if isinstance(one.load, Storage)), Storage(inf)
-    )
-    sizes = [link.shard_bytes * share for share in (0.37, 1.0, 1.81)]
-    link = replace(link, bytes_of_shards=tuple(dice.one_of(sizes) for _ in job.cluster.shard_slots))
-    tiers = tuple(
-        replace(with_own_link(tier), load=link if tier.role == STATE else Constant(0.5))
-        if isinstance(tier.load, Storage)
-        else tier
-        for tier in job.policy.tiers
-    )
-    return with_policy(job, tiers=tiers), random_failures(dice, job, bursts=(0.0, 0.3))[:100]
+    return job, random_failures(dice, job, bursts=(0.9, 0.98))[:200]
 
 
 N_PER_H = {
@@ -734,6 +723,6 @@ def steady_saves(dice: Dice, every_h: float) -> tuple[tuple[Tier, ...], tuple[Ca
 
 CASES: dict[str, Callable[[int], Case]] = {
     "random": random_case, "often": often, "steady": steady,
-    "together": together, "crowded": crowded, "uneven": uneven, "on a grid": on_grid,
+    "together": together, "crowded": crowded, "on a grid": on_grid,
     "pairs": pairs,
 }  # fmt: skip
