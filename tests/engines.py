@@ -18,8 +18,23 @@ from cprsim.compiling import always
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import Constant
 from cprsim.records import (
-    Activity, Clock, Cluster, CostBreakdown, Costs, Duration, EventKind, EventLog, Floats, Holds,
-    OnFailure, RecoveryPolicy, Role, ShardLoss, Storage, SubSaves, Transfer,
+    Activity,
+    Clock,
+    Cluster,
+    CostBreakdown,
+    Costs,
+    Duration,
+    EventKind,
+    EventLog,
+    Floats,
+    Holds,
+    OnFailure,
+    RecoveryPolicy,
+    Role,
+    ShardLoss,
+    Storage,
+    SubSaves,
+    Transfer,
 )  # fmt: skip
 from cprsim.recovery.classic import as_system, draw_names
 from cprsim.recovery.policy import Reach, Scope
@@ -27,7 +42,11 @@ from cprsim.simulate import blocks
 from cprsim.simulate.blocks import Block, BlockDraws, Engine, Rows, run_block
 from cprsim.simulate.folding import FOLDED, cost_breakdown, shard_loss
 from cprsim.simulate.job import (
-    NOTICE, ReplicationOutcome, ScopedFailure, SimulatedJob, StaleShard,
+    NOTICE,
+    ReplicationOutcome,
+    ScopedFailure,
+    SimulatedJob,
+    StaleShard,
 )  # fmt: skip
 from cprsim.simulate.strikes import GivenFailures, ScopeShares
 from tests.recovery import naive
