@@ -274,7 +274,7 @@ def z_score(values: Floats, theory: float) -> float:
 
 
 def job_of(
-    on_failure: OnFailure,
+    on_failure: str,
     interval_h: float = inf,
     sub_saves: SubSaves | None = None,
     *,
@@ -307,7 +307,7 @@ def job_of(
         storage=storage,
     )
     cluster = Cluster(tuple(role for role in roles if role.n_nodes), n_spares)
-    how = RecoveryPolicy(str(on_failure), on_failure, interval_h, "given", None, sub_saves)
+    how = RecoveryPolicy(on_failure, OnFailure(on_failure), interval_h, "given", None, sub_saves)
     system = as_system(how, costs, cluster)
     scopes = (Scope("node", Reach.NODE, costs.detect),)
     renamed = draw_names(scopes, len(system.rules))

@@ -91,6 +91,11 @@ SAVES = [
          "5 node 0, 7.5 everything 0 1 2 3", lost=1 + 1.5, reschedule=2, saves=3),
     life("a flush ends with what it copies", FLUSHED, "5 everything 0 1 2 3",
          lost=5, reschedule=1, saves=4),  # of 4 once, and again in both; of 8
+    # memory at 4, and again at 9 and 13; flushed from 9 on
+    life("a flush of what is undone ends",
+         saving(saves("memory", 4), saves("remote", after="memory", behind_h=3),
+                tiers=(memory(Ring(2)), remote()), rules=(from_start(),)),
+         "5 process 0", lost=5, saves=3 + 1),
     life("a flush of every second content takes the even ones",
          saving(saves("memory", 2), saves("remote", after="memory", every_nth=2, behind_h=0.5),
                 tiers=(memory(Ring(2)), remote()), rules=(BACK,)),

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cprsim.compiling import INTERPRETED_S, Compiled, always
 from tests.making import SCENARIOS
 
 STEP = "from cprsim.compiling import {0}\n\n@{0}\ndef step(x):\n    return x + {1}\n"
@@ -45,6 +46,18 @@ def imported_anew(name: str, *others: str) -> Any:
     finally:
         for known in (name, *others):
             sys.modules.pop(known, None)
+
+
+def test_a_loop_is_interpreted_as_long_as_all_it_is_given_takes_less_than_three_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = Compiled(lambda: None, {}, says="")
+    assert not loop.pays(0.9 * INTERPRETED_S)
+    assert loop.pays(0.2 * INTERPRETED_S)
+    with always(machine_code=False):
+        assert not loop.pays(0.0)
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert not loop.pays(1e9)
 
 
 @pytest.mark.long

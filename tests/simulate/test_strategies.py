@@ -47,10 +47,7 @@ WHOLE = [
          log="2 save_started save @2; 2.5 save_abandoned reschedule @2; "
              "2.5 failed 0 reschedule @2; 2.5 reverted 0 reschedule @2; 3.5 resumed save @2; "
              "3.5 save_started save @2; 4.5 save_committed useful @2"),
-    life("what ends at an instant ends before a failure of that instant",
-         job_of(PARTIAL, 2, **STRUCK), "3 node 0", save=2, reschedule=1, stale=[(2, 0, 2)],
-         log="2 save_started save @2; 3 save_committed useful @2"),
-    life("so does the job", job_of(PARTIAL, **STRUCK), "4 node 0", failed=0,
+    life("a job ends before a failure of that instant", job_of(PARTIAL, **STRUCK), "4 node 0", failed=0,
          log="4 finished over @4"),
     life("full recovery that is struck starts again", job_of(FULL, **STAGED), "2 node 0, 4 node 3",
          lost=2, detect=1, reschedule=2, load=1.5,
@@ -106,9 +103,7 @@ BACKGROUND = [
          log="1 save_started useful @1; 1 save_resumed useful @1; 2 save_due save @2; "
              "2.5 save_committed useful @2; 2.5 save_started useful @2; "
              "2.5 save_resumed useful @2; 3.5 save_due save @3"),
-    life("the job waits for its last save", job_of(FULL, 1.5, useful_h=3, background_h=1.5),
-         save=1.5, saves=2, log="4.5 finished over @3"),
-    life("and for no other", job_of(FULL, 2, useful_h=3, background_h=1.5), saves=0,
+    life("the job waits for no save but its last", job_of(FULL, 2, useful_h=3, background_h=1.5), saves=0,
          log="3 save_abandoned over @3; 3 finished over @3"),
     life("nothing in the background is no background",
          job_of(FULL, 2, useful_h=6, save_h=0.5, background_h=0), "2.2 node 0, 5 node 0",
@@ -196,11 +191,6 @@ OTHERS = [
     # the first has half a shard left at half the rate (until 4.5), the second goes on alone
     life("two loads that overlap slow each other down", sharing(PARTIAL, 9, BYTE_AN_HOUR),
          "3 node 0, 3.5 node 1", load=2, stale=[(3, 0, 0), (3, 1, 0)]),
-    # two load 1 byte each at 1 byte/h; half done, one fails again: the other is done at 4, and
-    # the one that began anew has half left and all 2 bytes/h to itself, until 4.25
-    life("a server that fails while loading gives its bandwidth back",
-         sharing(PARTIAL, 9, Storage(2.0, shard_bytes=1.0)), "3 node 0 1, 3.5 node 0",
-         load=1.25, stale=[(3, 0, 0), (3, 1, 0), (3, 0, 0)]),
     life("without a free spare the slot waits for a repair", spared(PARTIAL, 1),
          "1 node 0 repair 3, 2 node 1 repair 3", wait=2, reschedule=1,
          stale=[(1, 0, 0), (1.5, 1, 0)],
