@@ -47,8 +47,8 @@ WHOLE = [
          log="2 save_started save @2; 2.5 save_abandoned reschedule @2; "
              "2.5 failed 0 reschedule @2; 2.5 reverted 0 reschedule @2; 3.5 resumed save @2; "
              "3.5 save_started save @2; 4.5 save_committed useful @2"),
-    life("a job ends before a failure of that instant", job_of(PARTIAL, **STRUCK), "4 node 0", failed=0,
-         log="4 finished over @4"),
+    life("a job ends before a failure of that instant", job_of(PARTIAL, **STRUCK), "4 node 0",
+         failed=0, log="4 finished over @4"),
     life("full recovery that is struck starts again", job_of(FULL, **STAGED), "2 node 0, 4 node 3",
          lost=2, detect=1, reschedule=2, load=1.5,
          log="2 failed 0 detect @2; 2 rolled_back detect @0; 2.5 stage reschedule @0; "
@@ -103,8 +103,8 @@ BACKGROUND = [
          log="1 save_started useful @1; 1 save_resumed useful @1; 2 save_due save @2; "
              "2.5 save_committed useful @2; 2.5 save_started useful @2; "
              "2.5 save_resumed useful @2; 3.5 save_due save @3"),
-    life("the job waits for no save but its last", job_of(FULL, 2, useful_h=3, background_h=1.5), saves=0,
-         log="3 save_abandoned over @3; 3 finished over @3"),
+    life("the job waits for no save but its last", job_of(FULL, 2, useful_h=3, background_h=1.5),
+         saves=0, log="3 save_abandoned over @3; 3 finished over @3"),
     life("nothing in the background is no background",
          job_of(FULL, 2, useful_h=6, save_h=0.5, background_h=0), "2.2 node 0, 5 node 0",
          lost=2.3, save=1.7, saves=3),
