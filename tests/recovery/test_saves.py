@@ -368,6 +368,7 @@ test_others_hold_all_copies_again_in_a_smaller_ring_or_in_groups_of_their_own = 
         after_node_0(WHOLE, 3, "1 2", False),
         # slot 0 is up, and in the ring again, at 9.25
         shrunk(Ring(2), 2, "1 node 0, 9.5 node 1", detect=0.5),
+        shrunk(Ring(2), 3, "1 node 0, 9.5 node 0 1", detect=0.5, lost=9.25),
         # slot 1 has left the ring, though its memory is there: 0 and 2 are neighbours
         shrunk(Ring(2), 4, "1 process 1, 2 node 0 2", Medium.HOST, detect=0.375, lost=1.875),
     ]
