@@ -28,16 +28,14 @@ from cprsim.records import (
     EventLog,
     Floats,
     Holds,
-    OnFailure,
-    RecoveryPolicy,
     Role,
     ShardLoss,
     Storage,
     SubSaves,
     Transfer,
 )  # fmt: skip
-from cprsim.recovery.classic import as_system, draw_names
-from cprsim.recovery.policy import Reach, Scope
+from cprsim.recovery.paper import strategy
+from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK, Reach, Scope
 from cprsim.simulate import blocks
 from cprsim.simulate.blocks import Block, BlockDraws, Engine, Rows, run_block
 from cprsim.simulate.folding import FOLDED, cost_breakdown, shard_loss
@@ -51,7 +49,7 @@ from cprsim.simulate.job import (
 from cprsim.simulate.strikes import GivenFailures, ScopeShares
 from tests.recovery import naive
 
-FULL, PARTIAL, NONE = OnFailure.ROLL_BACK, OnFailure.RELOAD, OnFailure.RESTART
+FULL, PARTIAL, NONE = ROLL_BACK, RELOAD, RESTART
 SEED = 3
 CLOSE = 1e-9  # relative, or in hours
 
@@ -307,11 +305,9 @@ def job_of(
         storage=storage,
     )
     cluster = Cluster(tuple(role for role in roles if role.n_nodes), n_spares)
-    how = RecoveryPolicy(on_failure, OnFailure(on_failure), interval_h, "given", None, sub_saves)
-    system = as_system(how, costs, cluster)
+    policy = strategy(on_failure, on_failure, costs, cluster, interval_h, sub_saves=sub_saves)
     scopes = (Scope("node", Reach.NODE, costs.detect),)
-    renamed = draw_names(scopes, len(system.rules))
-    return SimulatedJob(useful_h, cluster, clock, scopes, system, renamed=renamed)
+    return SimulatedJob(useful_h, cluster, clock, scopes, policy)
 
 
 def _cost(cost: float | Duration | Transfer) -> Duration | Transfer:
