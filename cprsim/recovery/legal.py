@@ -7,7 +7,7 @@ from math import inf
 from typing import NamedTuple
 
 from cprsim.errors import PolicyError
-from cprsim.records import Cluster, Storage
+from cprsim.records import STATE, Cluster, Storage
 from cprsim.recovery.policy import (
     Capture,
     Medium,
@@ -171,7 +171,7 @@ def _of_rule(policy: Policy, rule: Rule, scopes: set[str], cluster: Cluster) -> 
     named = (*rule.sources, *rule.needs)
     known = (
         ("scope", rule.scopes, scopes, "which the job does not have"),
-        ("role", rule.roles, _roles(cluster), "which the cluster does not have"),
+        ("role", rule.roles, _roles(cluster) - {STATE}, "which the cluster does not have"),
         ("tier", named, set(tiers), "which there is not"),
     )
     unknown = tuple(
@@ -267,4 +267,4 @@ def _of_elastic(policy: Policy, cluster: Cluster) -> Checks:
 
 
 def _roles(cluster: Cluster) -> set[str]:
-    return {role.name for role in cluster.roles}
+    return {STATE, *(role.name for role in cluster.roles)}
