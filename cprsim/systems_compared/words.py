@@ -19,7 +19,6 @@ from cprsim.systems_compared.comparison import (
     Standing,
 )
 
-
 LOST = {LossKind.START: "all", LossKind.NOTHING: "0", LossKind.SHARDS: "stale"}
 
 
