@@ -19,6 +19,8 @@ from cprsim.systems_compared.comparison import (
     Standing,
 )
 
+LOST = {LossKind.START: "all", LossKind.NOTHING: "0", LossKind.SHARDS: "stale"}
+
 
 def name_of(one: Standing) -> str:
     """Its name, with a star behind that of what loses accuracy that nothing prices."""
@@ -53,22 +55,15 @@ def difference(one: Standing) -> str:
 
 def columns_of_fates(found: Sequence[Standing]) -> list[list[str]]:
     """Kinds of failures; those that no system tells apart are together."""
-    names = list(found[0].facts.fates)
     together: dict[tuple[Fate, ...], list[str]] = {}
-    for name in names:
+    for name in found[0].facts.fates:
         together.setdefault(tuple(one.facts.fates[name] for one in found), []).append(name)
     return list(together.values())
 
 
 def fate_in_words(fate: Fate) -> str:
     """What is lost at most, as in a cell of a table."""
-    if fate.kind is LossKind.START:
-        return "all"
-    if fate.kind is LossKind.NOTHING:
-        return "0"
-    if fate.kind is LossKind.SHARDS:
-        return "stale"
-    return hours(fate.up_to_h)
+    return LOST.get(fate.kind) or hours(fate.up_to_h)
 
 
 def intervals_in_words(comparison: Comparison) -> str:
