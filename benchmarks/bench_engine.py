@@ -1,4 +1,4 @@
-"""Speed of the fast engine, beside SimPy and beside a bare draw of the random numbers needed.
+"""Speed of the compiled loop, beside SimPy and beside a bare draw of the random numbers needed.
 
 One job of 50 h, saves every 1.25 h, MTBF of the job 20 h, as in bench_simulator.py; by one clock of
 the job, and by a clock per node at 38, 1,000 and 100,000 nodes. Medians of several rounds, in

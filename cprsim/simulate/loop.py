@@ -307,56 +307,37 @@ def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool) -> None
 
 
 @part
-def may_skip(
-    num: Numbers, job: Any, capture: int, per_h: float, target_h: float, ends_h: float
-) -> bool:
-    """Whether there is room for a cycle of a capture at all: soon seen, and mostly there is none.
+def cycles_ahead(
+    num: Numbers, job: Any, capture: int, per_h: float, steady_h: float, ends_h: float
+) -> int:
+    """How many cycles of a capture come before anything else happens; mostly none, soon seen.
 
     Parameters
     ----------
     per_h : progress in each wall hour
-    target_h, ends_h : progress, and instant, up to which nothing else happens but saves
-    """
-    saves = num.captures[capture]
-    next_but_one_h = job.saves[capture].due_h + saves.every_h
-    if next_but_one_h >= target_h:
-        return False
-    for other in range(num.n_captures):
-        if other != capture and job.saves[other].due_h < next_but_one_h:
-            return False
-    cycle_h = hours_of(saves.every_h, per_h) + saves.stall_h
-    return bool(job.now_h + cycle_h <= ends_h)
-
-
-@part
-def cycles_until(
-    num: Numbers, job: Any, capture: int, per_h: float, steady_h: float, ends_h: float
-) -> int:
-    """How many cycles of a capture come before anything else happens.
-
-    Parameters
-    ----------
     steady_h, ends_h : progress, and instant, up to which nothing else happens but saves
     """
-    due_h = job.saves[capture].due_h
-    within_h = hours_of(due_h - job.progress_h, per_h)
-    if not are_in_rhythm(num, job, capture, within_h, per_h):
+    saves, due_h = num.captures[capture], job.saves[capture].due_h
+    cycle_h = hours_of(saves.every_h, per_h) + saves.stall_h
+    if due_h + saves.every_h >= steady_h or job.now_h + cycle_h > ends_h:
         return 0
     until_h = inf
     for other in range(num.n_captures):
         if other == capture:
             continue
-        saves = num.captures[other]
-        holds = saves.stall_h != 0.0 or (
-            not saves.skips and job.saves[other].n_in_flight >= saves.in_flight
-        )
-        if holds:
-            steady_h = min(steady_h, job.saves[other].due_h)
+        of, own = num.captures[other], job.saves[other]
+        if own.due_h < due_h + saves.every_h:
+            return 0
+        if of.stall_h != 0.0 or (not of.skips and own.n_in_flight >= of.in_flight):
+            steady_h = min(steady_h, own.due_h)  # it holds the job
         else:
-            until_h = min(until_h, job.saves[other].due_h)
-        if saves.is_followed:  # commits of others may wait until the cycles are over
-            for n in range(job.saves[other].n_in_flight):
+            until_h = min(until_h, own.due_h)
+        if of.is_followed:  # commits of others may wait until the cycles are over
+            for n in range(own.n_in_flight):
                 ends_h = min(ends_h, job.flights[other][n].at_h)
+    within_h = hours_of(due_h - job.progress_h, per_h)
+    if not are_in_rhythm(num, job, capture, within_h, per_h):
+        return 0
     return cycles_to_skip(
         num, capture, job.saves[capture].n_in_flight, due_h, within_h, per_h,
         until_h, steady_h, ends_h - job.now_h,
@@ -1030,13 +1011,12 @@ def plan(
                 target_h = job.frontier_h
             if fastest != NONE:
                 ends_h = fails_h if fails_h < next_h and not ages_by_work else next_h
-                if may_skip(num, job, fastest, per_h, target_h, ends_h):
-                    steady_h = min(target_h, fails_at_h) if ages_by_work else target_h
-                    n = cycles_until(num, job, fastest, per_h, steady_h, ends_h)
-                    if n > 0:
-                        skip(num, job, fastest, n, per_h)
-                        commit_all_due(num, job, slots, drawn, row, job.now_h)
-                        continue
+                steady_h = min(target_h, fails_at_h) if ages_by_work else target_h
+                n = cycles_ahead(num, job, fastest, per_h, steady_h, ends_h)
+                if n > 0:
+                    skip(num, job, fastest, n, per_h)
+                    commit_all_due(num, job, slots, drawn, row, job.now_h)
+                    continue
             if due_h < target_h:
                 target_h = due_h
             reaches_h = job.now_h + hours_of(target_h - job.progress_h, per_h)
