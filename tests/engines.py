@@ -1,13 +1,13 @@
 """Every engine behind one call: all that tests know of the inside of `cprsim.simulate`.
 
-`ENGINES` run one replication of given `failures`, `rows_of` many of drawn ones. `job_of` makes a
-job under one of the paper's strategies.
+`ENGINES` run one replication of given `failures`, `assert_both_agree` many of drawn ones. `job_of`
+makes a job under one of the paper's strategies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from math import inf, isclose, sqrt
 from typing import Any
 
@@ -187,40 +187,24 @@ def run_many(job: SimulatedJob, failures: Any, engine: str) -> tuple[CostBreakdo
     return ran.costs, ran.stale_h
 
 
-def rows_of(
-    job: SimulatedJob,
-    failing: BlockFailures,
-    n: int,
-    engine: str = "loop",
-    *,
-    machine_code: bool = True,
-    keep_losses: bool = True,
-) -> Rows:
-    """The first n replications of a block of failures, each of which kills nodes."""
-    simpy_alone = engine == "simpy"
-    runs = Engine(SEED, job, simpy_alone=simpy_alone, keep_losses=keep_losses, parts=FOLDED)
-    with always(machine_code=machine_code):
-        return runs.run(block_of(job, failing), range(n))
-
-
-def block_of(job: SimulatedJob, failing: BlockFailures) -> Block:
-    return Block(0, failing, SEED, ScopeShares((1.0,), (Reach.NODE,), job.cluster.n_nodes))
-
-
 def assert_both_agree(job: SimulatedJob, failing: BlockFailures, n: int, n_logs: int = 5) -> Rows:
-    """Rows by both engines, and the first event logs; returns the loop's."""
-    fast, simpy = rows_of(job, failing, n), rows_of(job, failing, n, "simpy")
+    """The first n rows of a block by both engines, and the first event logs; returns the loop's.
+
+    Each failure kills nodes.
+    """
+    block = Block(0, failing, SEED, ScopeShares((1.0,), (Reach.NODE,), job.cluster.n_nodes))
+    runs = Engine(SEED, job, parts=FOLDED)
+    simpy = replace(runs, simpy_alone=True).run(block, range(n))
+    with always(machine_code=True):
+        fast = runs.run(block, range(n))
     assert_rows_agree(fast, simpy)
-    runs, block = Engine(SEED, job, parts=FOLDED), block_of(job, failing)
     for number in range(min(n, n_logs)):
-        log, row = runs.log(block, number), simpy.costs.replication == number
-        folded = cost_breakdown(log, job.useful_h).columns()
-        for name, column in simpy.costs.columns().items():
-            assert_close(folded[name], column[row], name)
-        mine = simpy.losses.replication == number
-        losses = columns_of(shard_loss(log, job.cluster.n_emb_ps))
-        for name, column in columns_of(simpy.losses).items():
-            assert_close(losses[name], column[mine], name)
+        log = runs.log(block, number)
+        folded = cost_breakdown(log, job.useful_h), shard_loss(log, job.cluster.n_emb_ps)
+        for ours, theirs in zip(folded, (simpy.costs, simpy.losses), strict=True):
+            mine, theirs_by_name = theirs.replication == number, columns_of(theirs)
+            for name, column in columns_of(ours).items():
+                assert_close(column, theirs_by_name[name][mine], name)
     return fast
 
 

@@ -525,18 +525,25 @@ def random_slots(dice: Dice, reach: Reach, n_nodes: int) -> tuple[int, ...]:
 
 
 def often(seed: int) -> Case:
-    """Fixed costs and a twelfth of the interval, for each capture or for the first alone."""
+    """Fixed costs and a twelfth of the interval, for each capture or for the first alone.
+
+    Saves in the background take about as many cycles as may be in flight, or a fixed time.
+    """
     job, failures = random_case(seed)
-    captures = list(job.policy.captures)
+    dice, captures = dice_of(seed, 2), list(job.policy.captures)
     on_grid = [n for n, capture in enumerate(captures) if capture.every_h is not None]
     for n in on_grid[: 1 if len(job.scopes) % 2 else None]:
-        old = captures[n]
-        costs = [cost and Constant(cost.mean_h / 12) for cost in (old.stall, old.background)]
-        every_h, fixed = (
-            (old.every_h or 0.0) / 12,
-            replace(old, stall=costs[0], background=costs[1]),
+        old, every_h = captures[n], (captures[n].every_h or 0.0) / 12
+        stall, behind = (
+            cost and Constant(cost.mean_h / 12) for cost in (old.stall, old.background)
         )
-        captures[n] = replace(fixed, every_h=every_h, p_fail=0.0)
+        if behind and dice.chance(0.5):
+            n_cycles = dice.one_of(
+                [old.in_flight - 0.5, 0.97 * old.in_flight, 1.04 * old.in_flight]
+            )
+            stall_h = stall.mean_h if stall else 0.0
+            behind = Constant(n_cycles * dice.between(0.98, 1.02) * (every_h + stall_h) - stall_h)
+        captures[n] = replace(old, every_h=every_h, stall=stall, background=behind, p_fail=0.0)
     return with_policy(job, captures=tuple(captures)), failures[:100]
 
 
@@ -651,78 +658,8 @@ def pairs(seed: int) -> Case:
     return job, random_failures(dice, job, bursts=(0.6, 0.9))[:150]
 
 
-def steady(seed: int) -> Case:
-    """Some ten saves between two failures, and all that may be in the way of skipping them."""
-    dice = dice_of(seed, 2)
-    useful_h = dice.one_of([10.0, 100.0])
-    every_h = useful_h / dice.one_of([60, 80, 97.3, 120])
-    tiers, captures = steady_saves(dice, every_h)
-    rules = (
-        Rule(
-            dice.one_of([Reverts.ALL, Reverts.ALL, Reverts.STRUCK, Reverts.SHARDS]),
-            (Stage(StageKind.DETECT, blocks=dice.chance(0.8)), Stage(StageKind.LOAD)),
-            sources=tuple(dice.some_of([tier.name for tier in tiers], len(tiers))),
-            replay_speed=dice.one_of([1.0, 2.0]),
-            speed_meanwhile=0.6,
-        ),
-        Rule(Reverts.ALL, (Stage(StageKind.DETECT),), To.START),
-    )
-    cluster = Cluster((Role(READERS, 1, Holds.NOTHING), Role(STATE, 4, Holds.SHARD)))
-    scopes = (Scope("node", Reach.NODE, Constant(0.003 * useful_h)),)
-    policy = Policy("steady", rules, tiers, captures, tax=Tax(dice.one_of([0.0, 0.1])))
-    failures: list[ScopedFailure] = []
-    at_h = 0.0
-    for _ in range(10):
-        at_h += float(dice.rng.exponential(useful_h * (0.15 if dice.chance(0.8) else 0.002)))
-        failures.append(ScopedFailure(at_h, (dice.whole(0, 4),), 0, (1.0,)))
-    job = SimulatedJob(useful_h, cluster, dice.one_of(list(Clock)), scopes, policy)
-    job = with_parts(dice, job) if dice.chance(0.35) else job
-    return with_shared_loads(dice, job) if dice.chance(0.2) else job, failures
-
-
-def steady_saves(dice: Dice, every_h: float) -> tuple[tuple[Tier, ...], tuple[Capture, ...]]:
-    """Saves in a quick rhythm, sometimes flushes of them, and sometimes others with them."""
-
-    def tier(name: str, in_memory: bool, p_corrupt: float) -> Tier:
-        medium, place = (Medium.HOST, Ring(2)) if in_memory else (Medium.REMOTE, Outside())
-        load = Constant(0.1 * every_h)
-        return Tier(name, medium, place, STATE, load, dice.whole(1, 3), p_corrupt)
-
-    def about(*choices: float) -> float:
-        """Of an interval; no two things come at one instant that have nothing to do with it."""
-        return every_h * dice.one_of(choices) * dice.between(0.98, 1.02)
-
-    def cost(hours: float) -> Duration | None:
-        if hours <= 0.0:
-            return None
-        return Exponential(hours) if dice.chance(0.15) else Constant(hours)
-
-    busy, in_flight, stall_h = list(WhenBusy), dice.whole(1, 3), about(0.0, 0.1, 0.5)
-    n_cycles = dice.one_of([0.0, 0.4, 1.3, in_flight - 0.5, 0.97 * in_flight, 1.04 * in_flight])
-    behind_h = n_cycles * dice.between(0.98, 1.02) * (every_h + stall_h) - stall_h
-    tiers = [tier("quick", dice.chance(0.5), dice.one_of([0.0, 0.5, 0.7]))]
-    quick = Capture("quick", every_h, stall=cost(stall_h), background=cost(behind_h))
-    p_fail = 0.3 if dice.chance(0.1) else 0.0
-    captures = [replace(quick, in_flight=in_flight, when_busy=dice.one_of(busy), p_fail=p_fail)]
-    if dice.chance(0.6):
-        tiers.append(tier("flushed", False, dice.one_of([0.0, 0.4])))
-        behind = Constant(about(0.3, 1.2, 2.3, 4.0))
-        flush = Capture("flushed", after="quick", background=behind, in_flight=dice.whole(1, 2))
-        captures.append(replace(flush, every_nth=dice.whole(1, 6)))
-    if dice.chance(0.5):
-        tiers.append(tier("beside", False, 0.0))
-        other = Capture("beside", about(7.0, 13.3, 25.0), stall=cost(about(0.0, 0.1)))
-        behind = Constant(about(0.01, 4.0, 30.0))
-        captures.append(
-            replace(
-                other, background=behind, in_flight=dice.whole(1, 2), when_busy=dice.one_of(busy)
-            )
-        )
-    return tuple(tiers), tuple(dice.some_of(captures, len(captures)))
-
-
 CASES: dict[str, Callable[[int], Case]] = {
-    "random": random_case, "often": often, "steady": steady,
+    "random": random_case, "often": often,
     "together": together, "crowded": crowded, "on a grid": on_grid,
     "pairs": pairs,
 }  # fmt: skip

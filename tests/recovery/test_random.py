@@ -21,7 +21,7 @@ from tests.engines import (
 from tests.recovery.random_policies import CASES, dice_of, on_grid, random_case, random_failures
 
 N_AT_ONCE = 14  # cases of a test
-QUICK, ALL = 3, 41  # tests of each of 7 kinds: 294 and 4,018 cases
+QUICK, ALL = 3, 48  # tests of each of 6 kinds: 252 and 4,032 cases
 ONCE_WRONG = {
     "random": (500_382, 703_900),  # two saves due at the end; a shrunk ring without its holders
     "together": (500_204,),
