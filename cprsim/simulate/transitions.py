@@ -204,9 +204,10 @@ def shard_is_there(
         n_lost = ahead = 0
         while n_lost < copied:
             other = first + (slot - first + ahead) % size
-            if slots[other].wiped[level] <= order:
-                return True
-            n_lost += not (n_left and slots[other].left)
+            if not (n_left and slots[other].left):
+                if slots[other].wiped[level] <= order:
+                    return True
+                n_lost += 1
             ahead += 1
         return False
     group, n_missing = group_of(num, copies, slots, tier, slot, n_left), 0

@@ -13,9 +13,9 @@ from cprsim.errors import ScenarioError
 from cprsim.experiments import pipeline
 from cprsim.failures.distributions import LogNormal
 from cprsim.records import CostBreakdown, OnFailure
+from cprsim.simulate.folding import cost_breakdown
+from tests.engines import assert_same
 from tests.making import Make, maker
-from tests.simulate.agreeing import assert_same
-from tests.simulate.folding import cost_breakdown
 
 SCENARIO = """\
 job: {useful: 20 h}
