@@ -1,24 +1,22 @@
 """The SimPy cluster: jobs on shared nodes, spares and storage, event by event.
 
-Here one reads what a failure costs. The life of a job::
+Here one reads what a failure costs. A job is a process. It decides its next step and waits for its
+end (`life`); a failure, and whatever else ends at an instant, interrupts it::
 
     works     --a save is due-->               stalled by it, or waiting for an earlier one
     any       --a failure strikes-->           blocked by its recovery, if a stage of that blocks
     any       --the last blocking stage ends-> works
     works     --all useful work is done, and saved if a save of it is under way--> finished
 
-`transitions` decides each step, for the compiled loop too; here time passes. `docs/model.md` and
-`docs/recovery.md` say the rules in words. A single job is a fleet of one (`run`).
-
-Cluster          what jobs share (nodes.py, bandwidth.py)
-Save, Recovery   what goes on in a job besides its work
-Job              work, save, strike, recover, end; its log (logbook.py)
+A save (`write`) and a recovery (`recover`) are processes, too. `transitions` decides, for the
+compiled loop as well; here time passes. `docs/model.md` and `docs/recovery.md` say the rules in
+words. A single job is a fleet of one (`run`).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from math import inf, isnan
@@ -40,7 +38,7 @@ from cprsim.simulate.job import (
     ScopedFailure,
     SimulatedJob,
     StaleShard,
-)  # fmt: skip
+)
 from cprsim.simulate.logbook import Logbook
 from cprsim.simulate.nodes import Nodes
 from cprsim.simulate.numbers import (
@@ -60,11 +58,14 @@ from cprsim.simulate.numbers import (
     as_objects,
     link_of,
     numbers_of,
-)  # fmt: skip
+)
 
 WORKS, BOOKED = -2, -3  # what a job does, besides standing still for one of its parts
+Process = Generator[simpy.Event, Any, None]
+GO_ON = "go on"  # to a recovery that waits: it does not have to any more
 
-# --------------------------------------------------------------------------- the cluster
+
+# --------------------------------------------------------------------------- what there is
 
 
 class Cluster:
@@ -84,9 +85,6 @@ class Cluster:
         self.is_shared = is_shared  # by jobs that may take from each other at any instant
 
 
-# --------------------------------------------------------------------------- what goes on in a job
-
-
 @dataclass(slots=True, eq=False)
 class Save:
     """A save under way."""
@@ -97,8 +95,9 @@ class Save:
     due_h: float  # progress from which what it stands for is due ...
     completes_h: float  # ... and what of that completes a content; infinite: it is a part of one
     copied: int = NONE  # of a flush: the order in which what it copies was written
-    course: Iterator[float] = field(init=False)  # the hours of its parts, one after the other
-    end: Any = None  # of the part that it is in: an alarm, or that of flows
+    process: Any = None
+    alarm: Alarm | None = None  # of the end of its stall or its background ...
+    at_h: float = inf  # ... its hour
 
 
 @dataclass(slots=True, eq=False)
@@ -113,10 +112,11 @@ class Recovery:
     loading: set[int] | None = None  # shards to load, where later failures may take them over
     sharing: Collection[int] = ()  # shards to load over a link that loads share
     stage: Any = None  # the one that it is in
-    course: Iterator[float] = field(init=False)  # the hours of its stages; infinite: others end it
-    order: EventPriority = STAGES  # of its stages, where others end at the same instant
-    end: Alarm | None = None  # of its stage; None: others end it
     flows: dict[float, Flows] = field(default_factory=dict)  # of its load, by bytes of a shard
+    order: EventPriority = STAGES  # of its stages, where others end at the same instant
+    process: Any = None
+    alarm: Alarm | None = None  # of the end of its stage ...
+    at_h: float = inf  # ... its hour
 
     @property
     def is_held(self) -> bool:
@@ -164,12 +164,7 @@ def numbers_as_objects(job: SimulatedJob) -> Numbers:
 
 
 class Job:
-    """A job on a cluster, from its start on.
-
-    It takes a step whenever something has happened to it: it finds what it does from then on, up to
-    which progress. A save and a recovery have a course of their own (`_write`, `_walk`), a
-    generator of the hours of its parts.
-    """
+    """A job on a cluster, from its start on: its work, saves and recoveries, and its hours."""
 
     outcome: ReplicationOutcome | None = None  # when it has ended
 
@@ -206,7 +201,8 @@ class Job:
         self.speed = self.rate = self.target_h = 0.0  # of the work in hand
         self.blocked = False
         self.hours = [0.0] * num.n_parts
-        self.step = self.alarm(0.0, JOB, self._take_step)  # of the job's next step
+        self.alarm: Alarm | None = None  # of the end of its step ...
+        self.at_h = inf  # ... its hour
 
         # Saves, by capture
         captures = range(num.n_captures)
@@ -231,54 +227,86 @@ class Job:
         self.recoveries: list[Recovery] = []
         self.n_recoveries = 0  # that have begun
 
-        self.last = self.alarm(num.end_h, END, partial(self._end, bool(num.end_is_planned)))
-        self._note(EventKind.STARTED)
+        ends = partial(self.interrupt, partial(self._end, bool(num.end_is_planned)))
+        self.last = self.at(num.end_h, END, ends)
+        self.note(EventKind.STARTED)
+        self.process = self.env.process(self.life())
 
     @property
     def now_h(self) -> float:
         """Wall time since the start of the job."""
         return float(self.env.now) - self.began_at_h
 
-    def alarm(self, delay_h: float, order: EventPriority, call: Callable[[], object]) -> Alarm:
-        """An alarm at one of the job's instants."""
-        near_h = NEAR * self.num.useful_h
-        return Alarm(self.env, delay_h, order, call, self.alarms, near_h)
+    # ----------------------------------------------------------------- the process of the job
 
-    def happens(self, call: Callable[[], object]) -> None:
-        """Book the hours so far, call, and have the next step come after all of this instant."""
-        self._settle()
-        call()
-        if self.outcome is None:
-            self.plan_next_step()
+    def life(self) -> Process:
+        """One step after another. Who interrupts it says what has to be done, if anything."""
+        hours = 0.0
+        while self.outcome is None:
+            try:
+                yield from self.pass_hours(self, hours, JOB)
+                hours = self._step()
+            except simpy.Interrupt as interrupt:
+                self.book()
+                if interrupt.cause is not None:
+                    interrupt.cause()
+                hours = 0.0  # decide again when all that ends at this instant has ended
+
+    def pass_hours(
+        self, whose: Job | Save | Recovery, hours: float, order: EventPriority
+    ) -> Process:
+        """Wait so many hours; infinite: until somebody interrupts."""
+        if hours == inf:
+            yield self.env.event()
+        alarm = whose.alarm = self.at(hours, order)
+        whose.at_h = alarm.at_h
+        try:
+            yield alarm
+        except simpy.Interrupt:
+            alarm.cancel()
+            raise
+
+    def at(
+        self, hours: float, order: EventPriority, call: Callable[[], object] | None = None
+    ) -> Alarm:
+        """An alarm at one of the job's instants."""
+        return Alarm(self.env, hours, order, call, self.alarms, NEAR * self.num.useful_h)
+
+    def interrupt(self, cause: Callable[[], object] | None = None) -> None:
+        """Have the job do something, and decide again."""
+        if self.outcome is None and self.process is not self.env.active_process:
+            self.process.interrupt(cause)
 
     # ----------------------------------------------------------------- what the job does
 
-    def _take_step(self) -> None:
-        """Decide what the job does from here on: all that ends at this instant has ended."""
-        self._settle()
+    def _step(self) -> float:
+        """Decide what the job does from here on, and until when [h]."""
+        self.book()
         num = self.num
         if blocking := [one.stage for one in self.recoveries if one.stage.blocks]:
             self.blocked = True
-            self._stand_still(min(blocking, key=lambda stage: int(stage.kind)).part)
-            return
+            return self._stand_still(min(blocking, key=lambda stage: int(stage.kind)).part)
         if self.blocked:
             self.blocked = False
-            self._note(EventKind.RESUMED)
+            self.note(EventKind.RESUMED)
         if self.stalling is not None or self._has_to_save() or self._has_to_await_last_save():
-            self._stand_still(num.save)
-        elif self.progress_h >= num.useful_h:
+            return self._stand_still(num.save)
+        if self.progress_h >= num.useful_h:
             self._end(True)
-        else:
-            self._work()
+            return 0.0
+        return self._work()
 
-    def _stand_still(self, column: int) -> None:
+    def _stand_still(self, column: int) -> float:
         """The job stands still until something happens; its hours go into a part."""
         assert column != NONE, "the policy's parts lack what its hours go into"
         self.doing = column
         self.run_clock(1.0 if transitions.ages(self.num, self.blocked, True) else 0.0)
-        self.name_activity(self.num.activities[column])
+        waits_to_save = column == self.num.save and not self.blocked
+        begins = EventKind.SAVE_DUE if waits_to_save else EventKind.STAGE
+        self.name_activity(self.num.activities[column], begins)
+        return inf
 
-    def _work(self) -> None:
+    def _work(self) -> float:
         """Work up to where a save is due, the frontier is reached, or the job ends."""
         num, behind = self.num, self.progress_h < self.frontier_h
         self.speed = min([one.speed for one in self.recoveries], default=1.0)  # none blocks the job
@@ -286,31 +314,21 @@ class Job:
             self.speed *= transitions.speed_of(num, self.copies, self.slots)
         self.rate = transitions.rate(num, self.speed, self.replay_speed, behind)
         if self.rate == 0.0:
-            if held := [one for one in self.recoveries if one.is_held]:
-                for one in held:
-                    if one.end is not None:
-                        one.end.cancel()
-                    self.go_on(one)
-                self.plan_next_step()
-            else:
-                self._stand_still(num.wait)
-            return
-        if self.skips and skip_cycles(self, behind):
-            return
+            held = [one for one in self.recoveries if one.is_held]
+            for one in held:
+                one.process.interrupt(GO_ON)
+            return 0.0 if held else self._stand_still(num.wait)
+        if self.skips and (hours := skip_cycles(self, behind)):
+            return hours
         self.target_h = min(num.useful_h, *self.due_h, self.frontier_h if behind else inf)
         self.doing = WORKS
-        self.plan_next_step((self.target_h - self.progress_h) / self.rate)
         runs = transitions.ages(num, False, behind)
         self.run_clock((self.rate if num.clock == PROGRESS else 1.0) if runs else 0.0)
         self.name_activity(Activity.LOST if behind else Activity.USEFUL)
+        return (self.target_h - self.progress_h) / self.rate
 
-    def plan_next_step(self, delay_h: float = 0.0) -> None:
-        """Take the next step then: by default when all else that ends at this instant has ended."""
-        self.step.cancel()
-        self.step = self.alarm(delay_h, JOB, self._take_step)
-
-    def _settle(self) -> None:
-        """Book the hours up to now, by which failures age. A next step has to be planned."""
+    def book(self) -> None:
+        """Book the hours up to now, by which failures age."""
         now_h = self.env.now
         if self.doing == BOOKED and now_h == self.since_h:
             return
@@ -319,7 +337,7 @@ class Job:
         self.age_h += hours * self.clock_per_h
         if self.doing == WORKS:
             progress_h = self.progress_h + hours * self.rate
-            is_there = now_h >= self.step.at_h or progress_h > self.target_h
+            is_there = now_h >= self.at_h or progress_h > self.target_h
             self.book_work(self.target_h if is_there else progress_h, hours)
         elif self.doing != BOOKED:
             self.hours[self.doing] += hours
@@ -336,30 +354,13 @@ class Job:
             assert num.lost != NONE, "the policy's parts lack lost work"
             self.hours[num.lost] += worked_h
             if progress_h == self.frontier_h:
-                self._note(EventKind.CAUGHT_UP)
+                self.note(EventKind.CAUGHT_UP)
         else:
             self.frontier_h = progress_h
         if num.tax:
             self.hours[num.taxed] += num.tax * worked_h
         if self.speed < 1.0:
             self.hours[num.degraded] += (1.0 - self.speed) * hours
-
-    # ----------------------------------------------------------------- saves and recoveries go on
-
-    def go_on(self, one: Save | Recovery) -> None:
-        """A save or a recovery goes on to what takes time next, if anything does."""
-        hours = next(one.course, inf)
-        one.end = None if hours == inf else self.end_in(one, hours)
-
-    def end_in(self, one: Save | Recovery, hours: float) -> Any:
-        """An alarm that ends a part of a save, or a stage of a recovery."""
-        over = partial(self.happens, partial(self.go_on, one))
-        captures, n_flows, cap = self.shared_saves
-        if isinstance(one, Recovery):
-            return self.alarm(hours, one.order, over)
-        if one.capture not in captures:
-            return self.alarm(hours, SAVES, over)
-        return self.cluster.storage.start(self.alarm, n_flows, hours * cap, cap, SAVES, over)
 
     def _cost_h(self, fixed_h: float, name: str, n: int) -> float:
         """Hours that a thing takes the nth time."""
@@ -379,9 +380,8 @@ class Job:
             completes_h = self.completes_h[capture]
             self._stand_on_grid([capture])
             if not is_full:
-                save = self._begin_save(capture, self.progress_h, due_h, completes_h)
-                self.go_on(save)
-                if self.stalling is save:
+                self._begin_save(capture, self.progress_h, due_h, completes_h)
+                if self.stalling is not None:
                     return True
         return False
 
@@ -403,49 +403,88 @@ class Job:
     def _begin_save(
         self, capture: int, content_h: float, due_h: float = 0.0, completes_h: float = 0.0,
         copied: int = NONE,
-    ) -> Save:  # fmt: skip
-        completing = transitions.is_due(self.num, completes_h, content_h)
+    ) -> None:  # fmt: skip
+        """A save begins, or a flush of what was `copied`; what takes no time is committed."""
+        num, saves = self.num, self.num.captures[capture]
+        completing = transitions.is_due(num, completes_h, content_h)
         completes_h = completes_h if completing else inf
         save = Save(capture, self.n_begun[capture], content_h, due_h, completes_h, copied)
-        save.course = self._write(save)
         self.n_begun[capture] += 1
-        self._note(EventKind.SAVE_STARTED if completing else EventKind.SUB_SAVE_STARTED)
-        return save
-
-    def _write(self, save: Save) -> Iterator[float]:
-        """A save: it stalls the job, goes on in the background, and commits."""
-        saves, in_flight = self.num.captures[save.capture], self.in_flight[save.capture]
-        if save.copied == NONE:
+        self.note(EventKind.SAVE_STARTED if completing else EventKind.SUB_SAVE_STARTED)
+        stall_h = 0.0
+        if copied == NONE:
             stall_h = self._cost_h(saves.stall_h, f"stall/{saves.name}", save.number)
+        behind_h = self._cost_h(saves.background_h, f"background/{saves.name}", save.number)
+        if stall_h > 0.0:
+            self.stalling = save
+        elif behind_h > 0.0:
+            self._go_behind(save)
+        else:
+            self._commit(save)
+            return
+        save.at_h = self.env.now + (stall_h or behind_h)
+        save.process = self.env.process(self.write(save, stall_h, behind_h))
+
+    def write(self, save: Save, stall_h: float, behind_h: float) -> Process:
+        """A save: it stalls the job, goes on in the background, and commits; or is abandoned."""
+        try:
             if stall_h > 0.0:
-                self.stalling = save
-                yield stall_h
+                yield from self._save_for(save, stall_h)
                 self.stalling = None
-        background_h = self._cost_h(saves.background_h, f"background/{saves.name}", save.number)
-        if background_h > 0.0:
-            in_flight.append(save)
-            if save.copied == NONE:
-                self._note(EventKind.SAVE_RESUMED)
-            yield background_h
-            in_flight.remove(save)
-        self._commit(save)
+                if behind_h > 0.0:
+                    self._go_behind(save)
+            if behind_h > 0.0:
+                yield from self._save_for(save, behind_h)
+                self.in_flight[save.capture].remove(save)
+            self._commit(save)
+        except simpy.Interrupt:
+            return
+
+    def _save_for(self, save: Save, hours: float) -> Process:
+        """A save takes so long, or longer over a storage that others use."""
+        captures, n_flows, cap = self.shared_saves
+        if save.capture in captures:
+            over = self.env.event()
+            flows = self.cluster.storage.start(
+                self.at, n_flows, hours * cap, cap, SAVES, over.succeed
+            )
+            try:
+                yield over
+            except simpy.Interrupt:
+                flows.cancel()
+                raise
+        while save.capture not in captures:
+            try:
+                yield from self.pass_hours(save, hours, SAVES)
+                break
+            except simpy.Interrupt as interrupt:
+                if interrupt.cause is None:
+                    raise
+                hours = interrupt.cause  # whole cycles have been taken at once
+        self.book()
+        self.interrupt()
+
+    def _go_behind(self, save: Save) -> None:
+        self.in_flight[save.capture].append(save)
+        if save.copied == NONE:
+            self.note(EventKind.SAVE_RESUMED)
 
     def _commit(self, save: Save) -> None:
         """A save is valid from here on, or comes to nothing; flushes of it begin."""
         num, saves, corrupt = self.num, self.num.captures[save.capture], False
         if save.completes_h == inf:
-            self._note(EventKind.SUB_SAVE_COMMITTED)
+            self.note(EventKind.SUB_SAVE_COMMITTED)
             return
         p_fail, p_corrupt = saves.p_fail, num.tiers[saves.tier].p_corrupt
         if p_fail > 0.0 or p_corrupt > 0.0:
             u = self.draws.uniform(saves.name, save.number)
             if u < p_fail:
-                self._note(EventKind.SAVE_ABANDONED)
+                self.note(EventKind.SAVE_ABANDONED)
                 return
             corrupt = u < p_fail + (1.0 - p_fail) * p_corrupt
         transitions.keep(num, self.copies, saves.tier, save.content_h, corrupt)
         self.n_saves += 1
-        self._note(EventKind.SAVE_COMMITTED)
+        self.note(EventKind.SAVE_COMMITTED)
         order = self.copies.latest
         for number, flush in enumerate(num.captures):
             if (
@@ -453,7 +492,7 @@ class Job:
                 and transitions.is_flushed(num, number, save.content_h)
                 and len(self.in_flight[number]) < flush.in_flight
             ):
-                self.go_on(self._begin_save(number, save.content_h, copied=order))
+                self._begin_save(number, save.content_h, copied=order)
 
     def _saves_under_way(self) -> list[Save]:
         stalling = [] if self.stalling is None else [self.stalling]
@@ -467,7 +506,7 @@ class Job:
         for save in self._saves_under_way():
             if self._outlives(save):
                 continue
-            save.end.cancel()
+            save.process.interrupt()
             if save is self.stalling:
                 self.stalling = None
             else:
@@ -509,7 +548,7 @@ class Job:
         self.clock_per_h = per_h
         if self.failure is not None and per_h > 0.0:
             delay_h = max(0.0, self.failure.at_h - self.age_h) / per_h
-            self.failure_alarm = self.alarm(delay_h, FAILURES, partial(self.happens, self._fail))
+            self.failure_alarm = self.at(delay_h, FAILURES, partial(self.interrupt, self._fail))
 
     def _fail(self) -> None:
         """A failure strikes the slots that have nodes, or is announced."""
@@ -529,7 +568,7 @@ class Job:
             return
         line = 0 if self.logbook is None else len(self.logbook.lines)
         for slot in failure.slots:
-            self._note(EventKind.MISSED if slot in self.queued else EventKind.FAILED, slot)
+            self.note(EventKind.MISSED if slot in self.queued else EventKind.FAILED, slot)
         if struck:
             self._strike(failure, struck, line)
             self.n_failures += 1
@@ -557,7 +596,7 @@ class Job:
             self.replay_speed = rule.replay_speed
         reverted = self._reverted(reverts, source, struck)
         for slot in reverted:
-            self._note(EventKind.REVERTED, slot)
+            self.note(EventKind.REVERTED, slot)
             if not (rule.replays and slot in struck):
                 fresh_h = max(content_h, self.reloaded_at_h.get(slot, content_h))
                 self.stale.append(StaleShard(before_h, slot, content_h, fresh_h))
@@ -585,7 +624,7 @@ class Job:
             [n for n, at_h in due_h if not transitions.is_due(num, at_h, progress_h)]
         )
         self.reloaded_at_h.clear()
-        self._note(EventKind.ROLLED_BACK)
+        self.note(EventKind.ROLLED_BACK)
 
     def _reverted(self, reverts: int, source: int, struck: list[int]) -> list[int]:
         """Shards that go back while the job's progress stays."""
@@ -660,45 +699,60 @@ class Job:
             if recovery.loading and other.loading:
                 taken = other.loading & recovery.loading
                 other.loading -= taken
-                fewer = self._n_by_bytes(taken)
-                n_now = {one: one.n - fewer.get(size, 0) for size, one in other.flows.items()}
-                self._move_on(other, n_now)
+                if other.flows:
+                    fewer = self._n_by_bytes(taken)
+                    n_now = {one: one.n - fewer.get(size, 0) for size, one in other.flows.items()}
+                    self._move_on(other, n_now)
         for slot in recovery.slots:
             self.slots[slot].recovery = recovery.number
         self._begin_recovery(recovery)
-        self.go_on(recovery)
 
     def _begin_recovery(self, recovery: Recovery) -> None:
+        self.recoveries.append(recovery)
         self.n_recoveries += 1
         recovery.order = EventPriority(STAGES + self.n_recoveries)
-        recovery.course = self._walk(recovery)
-        self.recoveries.append(recovery)
+        recovery.process = self.env.process(self.recover(recovery))
 
-    def _walk(self, recovery: Recovery) -> Iterator[float]:
-        """A recovery: those of its stages that take time, one after the other, to its end."""
-        while recovery.ahead:
+    def recover(self, recovery: Recovery) -> Process:
+        """A recovery: its stages that take time, one after the other; then its slots are up."""
+        hours = 0.0 if recovery.stage is None else inf  # what stays behind in a wait is in it
+        while True:
+            if hours > 0.0:
+                try:
+                    yield from self.pass_hours(recovery, hours, recovery.order)
+                except simpy.Interrupt as interrupt:
+                    if interrupt.cause is not GO_ON:
+                        return  # another recovery has its slots
+                self.book()
+                self.interrupt()
+            if not recovery.ahead:
+                break
             if recovery.stage is not None and recovery.stage.copies_again:
                 for slot in recovery.slots:
                     self.slots[slot].left = True
-            stage, hours = recovery.ahead.popleft()
-            recovery.stage = stage
-            if stage.kind == WAIT and not isnan(stage.grows_h):
-                hours = transitions.grows_in_h(stage.grows_h, self.now_h)
-            elif stage.kind == WAIT:
-                self.cluster.nodes.ask(self, recovery.slots)
-                hours = 0.0 if self._has_its_nodes(recovery) else inf
-            elif stage.kind == REGROUP and not stage.has_cost:
-                hours = transitions.regroup_h_of(self.num, self.copies, self.slots)
-            elif stage.kind == LOAD and recovery.loading == set():
-                hours = 0.0
-            elif stage.kind == LOAD and recovery.sharing:
-                self._move(recovery)
-                hours = inf
+            recovery.stage, hours = recovery.ahead.popleft()
+            hours = self._stage_h(recovery, hours)
             if hours > 0.0:
-                self._note(EventKind.STAGE)
-                yield hours
+                self.note(EventKind.STAGE)
         self.recoveries.remove(recovery)
         self._come_back(recovery)
+
+    def _stage_h(self, recovery: Recovery, hours: float) -> float:
+        """What a stage takes, of so many hours by itself; infinite where others end it [h]."""
+        stage = recovery.stage
+        if stage.kind == WAIT and not isnan(stage.grows_h):
+            return transitions.grows_in_h(stage.grows_h, self.now_h)
+        if stage.kind == WAIT:
+            self.cluster.nodes.ask(self, recovery.slots)
+            return 0.0 if self._has_its_nodes(recovery) else inf
+        if stage.kind == REGROUP and not stage.has_cost:
+            return transitions.regroup_h_of(self.num, self.copies, self.slots)
+        if stage.kind == LOAD and recovery.loading == set():
+            return 0.0
+        if stage.kind == LOAD and recovery.sharing:
+            self._move(recovery)
+            return inf
+        return hours
 
     def _come_back(self, recovery: Recovery) -> None:
         """The slots of a recovery that has ended are up."""
@@ -707,12 +761,11 @@ class Job:
             self.slots[slot].recovery = NONE
             transitions.come_back(self.copies, self.slots, slot)
             if not was_waited_for:
-                self._note(EventKind.REPLACED, slot)
+                self.note(EventKind.REPLACED, slot)
 
     def _stop_recovery(self, recovery: Recovery) -> None:
         self.recoveries.remove(recovery)
-        if recovery.end is not None:
-            recovery.end.cancel()
+        recovery.process.interrupt()
         if recovery.flows:
             self._share_link({flows: 0 for flows in recovery.flows.values()})
 
@@ -720,10 +773,12 @@ class Job:
 
     def on_node(self) -> None:
         """A slot has got its node: recoveries that waited for it alone go on."""
+        self.book()
         for recovery in list(self.recoveries):
             waits = recovery.stage.kind == WAIT and not recovery.is_held
             if waits and self._has_its_nodes(recovery):
-                self.go_on(recovery)
+                recovery.process.interrupt(GO_ON)
+        self.interrupt()
 
     def _has_its_nodes(self, recovery: Recovery) -> bool:
         """Whether a wait is over; from one for each slot those that still wait stay behind."""
@@ -745,19 +800,19 @@ class Job:
         n_by_bytes = self._n_by_bytes(recovery.loading or recovery.sharing)
         cap = self._share_link({}, sum(n_by_bytes.values()))
         for size_bytes, n in n_by_bytes.items():
-            moved = partial(self.happens, partial(self._move_on, recovery, {}))
-            flows = self.cluster.storage.start(
-                self.alarm, n, size_bytes, cap, recovery.order, moved
-            )
+            moved = partial(self._move_on, recovery, {})
+            flows = self.cluster.storage.start(self.at, n, size_bytes, cap, recovery.order, moved)
             recovery.flows[size_bytes] = flows
 
     def _move_on(self, recovery: Recovery, n_now: Mapping[Flows, int]) -> None:
         """Shards of a recovery have moved, or stop; its load ends with the last that moves."""
+        self.book()
         loads = bool(recovery.flows)
         self._share_link(n_now)
         recovery.flows = {size: one for size, one in recovery.flows.items() if one.n}
         if loads and not recovery.flows:
-            self.go_on(recovery)
+            recovery.process.interrupt(GO_ON)
+        self.interrupt()
 
     def _share_link(self, n_now: Mapping[Flows, int], n_more: int = 0) -> float:
         """The loads of a job divide its link evenly, shard by shard: the bytes per hour of each."""
@@ -775,10 +830,10 @@ class Job:
 
     def _end(self, finished: bool) -> None:
         """The job leaves the cluster, at its useful work or horizon, or given up."""
-        self._settle()
+        self.book()
         for save in self._saves_under_way():
-            save.end.cancel()
-            self._note(EventKind.SAVE_ABANDONED)
+            save.process.interrupt()
+            self.note(EventKind.SAVE_ABANDONED)
         finished = finished and self.progress_h > 0.0
         if finished and self.progress_h < self.frontier_h:
             self.hours[self.num.lost] += self.frontier_h - self.progress_h  # for good
@@ -792,25 +847,26 @@ class Job:
             self.n_saves,
             tuple(self.stale),
         )
-        self._note(EventKind.FINISHED if finished else EventKind.STOPPED)
+        self.note(EventKind.FINISHED if finished else EventKind.STOPPED)
         self.name_activity(Activity.OVER)
-        for alarm in (self.step, self.last, self.failure_alarm):
-            if alarm is not None:
-                alarm.cancel()
+        self.last.cancel()
+        if self.failure_alarm is not None:
+            self.failure_alarm.cancel()
         for recovery in list(self.recoveries):
             self._stop_recovery(recovery)
         self.cluster.nodes.leave(self, self.num.n_slots)
         if self.on_end is not None:
             self.on_end(self)
 
-    def _note(self, kind: EventKind, slot: int = -1) -> None:
+    def note(self, kind: EventKind, slot: int = -1) -> None:
+        """Add a line to the log, if one is kept."""
         if self.logbook is not None:
             self.logbook.note(self.now_h, kind, self.progress_h, slot)
 
-    def name_activity(self, activity: Activity) -> None:
-        """Note what the job does after all that happened at this instant."""
+    def name_activity(self, activity: Activity, begins: EventKind = EventKind.STAGE) -> None:
+        """Have the log say what the job does from here on."""
         if self.logbook is not None:
-            self.logbook.name_activity(self.now_h, activity, self.progress_h)
+            self.logbook.name_activity(self.now_h, activity, self.progress_h, begins)
 
 
 # --------------------------------------------------------------------------- one job, and many
@@ -832,11 +888,10 @@ def run(
     skips: bool = True,
 ) -> Played:
     """Run a job alone on its cluster: a fleet of one."""
-    cluster = Cluster(n_spares=job.cluster.n_spares, is_shared=False)
-    logbook = Logbook()
+    cluster, logbook = Cluster(n_spares=job.cluster.n_spares, is_shared=False), Logbook()
     alone = Job(cluster, job, failures, draws, logbook=logbook if logged else None, skips=skips)
-    while alone.outcome is None:
-        cluster.env.step()
+    cluster.env.run(until=alone.process)
+    assert alone.outcome is not None
     return Played(alone.outcome, logbook.log())
 
 
@@ -852,9 +907,11 @@ def run_fleet(
     def end(number: int, job: Job) -> None:
         ran[number] = job.began_at_h, job.outcome
 
-    for number, begin in enumerate(begins):
-        start = partial(begin, partial(end, number))
-        arrive = partial(cluster.nodes.arrive, n_nodes[number], start)
-        Alarm(cluster.env, arrive_h[number], JOB, arrive, {})
+    def arrives(number: int) -> Process:
+        yield Alarm(cluster.env, arrive_h[number], JOB, None, {})
+        cluster.nodes.arrive(n_nodes[number], partial(begins[number], partial(end, number)))
+
+    for number in range(len(begins)):
+        cluster.env.process(arrives(number))
     cluster.env.run()
     return ran

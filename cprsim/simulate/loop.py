@@ -683,9 +683,7 @@ def is_held(num: Numbers, recovery: Any) -> bool:
 
 
 @part
-def takes_in(
-    num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int
-) -> bool:
+def takes_in(num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int) -> bool:
     """Whether slots wait for the job to take them in; it does so, as it stands still."""
     held = False
     place = begun_after(job, recoveries, NONE)

@@ -57,7 +57,7 @@ class Nodes:
         """The node of a slot goes to repair; a slot without one loses none."""
         if self._replaces and slot not in job.vacant:
             job.vacant.add(slot)
-            job.alarm(repair_h, NODES, self._repaired)
+            job.at(repair_h, NODES, self._repaired)
 
     def ask(self, job: Job, slots: Iterable[int]) -> None:
         """Queue those of the slots that are vacant and have not asked before."""
@@ -84,7 +84,7 @@ class Nodes:
             served[job] = None
         for job in served:
             if job is not asks:
-                job.happens(job.on_node)
+                job.on_node()
         self._start_jobs()
 
     def _start_jobs(self) -> None:
