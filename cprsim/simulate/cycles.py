@@ -54,6 +54,11 @@ def _n_to_skip(job: Job, capture: int, alike: list[int], behind: bool) -> int:
     num, saves, due_h, rate = job.num, job.num.captures[capture], job.due_h[capture], job.rate
     until_progress_h = [job.frontier_h if behind else num.useful_h]
     until_progress_h += [at_h for n, at_h in enumerate(job.due_h) if n != capture]
+    if job.failure is not None and num.clock == PROGRESS and not behind:
+        until_progress_h.append(job.failure.at_h)
+    steady_progress_h = min(until_progress_h)
+    if steady_progress_h < due_h + 2.0 * saves.every_h:
+        return 0
     moved = {save.alarm for n in (capture, *alike) for save in job.in_flight[n]}
     moved |= {job.failure_alarm}
     until_h = [one.at_h - job.env.now for one in job.alarms if one not in moved]
@@ -61,11 +66,6 @@ def _n_to_skip(job: Job, capture: int, alike: list[int], behind: bool) -> int:
     until_h += [save.at_h - job.env.now for of in others for save in of]  # begun just now
     if job.failure is not None and num.clock != PROGRESS:
         until_h.append(job.failure.at_h - job.age_h)
-    elif job.failure is not None and not behind:
-        until_progress_h.append(job.failure.at_h)
-    steady_progress_h, steady_h = min(until_progress_h), min(until_h)
-    if steady_progress_h < due_h + 2.0 * saves.every_h:
-        return 0
     commits_in_h = [[save.at_h - job.env.now for save in of] for of in job.in_flight]
     within_h, mine = (due_h - job.progress_h) / rate, commits_in_h[capture]
     for nth, save in enumerate(reversed(job.in_flight[capture]), 1):
@@ -79,5 +79,5 @@ def _n_to_skip(job: Job, capture: int, alike: list[int], behind: bool) -> int:
         return 0
     return transitions.cycles_to_skip(
         num, capture, len(mine), due_h, within_h, rate, steady_progress_h, steady_progress_h,
-        steady_h,
+        min(until_h),
     )  # fmt: skip
