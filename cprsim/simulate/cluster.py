@@ -16,9 +16,9 @@ words. A single job is a fleet of one (`run`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, isnan
 from typing import Any, NamedTuple
 
@@ -28,8 +28,8 @@ from simpy.events import EventPriority
 from cprsim.records import Activity, EventKind, EventLog
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
-from cprsim.simulate.alarms import END, FAILURES, JOB, SAVES, STAGES, Alarm
-from cprsim.simulate.bandwidth import Bandwidth, Flows
+from cprsim.simulate.alarms import END, FAILURES, JOB, STAGES, Alarm
+from cprsim.simulate.bandwidth import GO_ON, Bandwidth, Link
 from cprsim.simulate.cycles import skip_cycles
 from cprsim.simulate.job import (
     NOTICE,
@@ -54,15 +54,11 @@ from cprsim.simulate.numbers import (
     STRUCK,
     WAIT,
     WALL,
-    Numbers,
-    as_objects,
-    link_of,
-    numbers_of,
+    numbers_as_objects,
 )
+from cprsim.simulate.saves import ALL_ALONE, Process, Save, Saves, SharedSaves
 
 WORKS, BOOKED = -2, -3  # what a job does, besides standing still for one of its parts
-Process = Generator[simpy.Event, Any, None]
-GO_ON = "go on"  # to a recovery that waits: it does not have to any more
 
 
 # --------------------------------------------------------------------------- what there is
@@ -86,21 +82,6 @@ class Cluster:
 
 
 @dataclass(slots=True, eq=False)
-class Save:
-    """A save under way."""
-
-    capture: int
-    number: int  # of those of its capture that began
-    content_h: float
-    due_h: float  # progress from which what it stands for is due ...
-    completes_h: float  # ... and what of that completes a content; infinite: it is a part of one
-    copied: int = NONE  # of a flush: the order in which what it copies was written
-    process: Any = None
-    alarm: Alarm | None = None  # of the end of its stall or its background ...
-    at_h: float = inf  # ... its hour
-
-
-@dataclass(slots=True, eq=False)
 class Recovery:
     """The recovery of some slots, on its way through its stages."""
 
@@ -112,7 +93,6 @@ class Recovery:
     loading: set[int] | None = None  # shards to load, where later failures may take them over
     sharing: Collection[int] = ()  # shards to load over a link that loads share
     stage: Any = None  # the one that it is in
-    flows: dict[float, Flows] = field(default_factory=dict)  # of its load, by bytes of a shard
     order: EventPriority = STAGES  # of its stages, where others end at the same instant
     process: Any = None
     alarm: Alarm | None = None  # of the end of its stage ...
@@ -129,35 +109,6 @@ class Recovery:
         takes_time = bool(self.sharing)
         ahead = any(s.kind == LOAD and (hours > 0.0 or takes_time) for s, hours in self.ahead)
         return ahead or self.stage.kind == LOAD
-
-
-class SharedSaves(NamedTuple):
-    """Saves of a job that go over the cluster's storage.
-
-    One of so many hours for the job alone has moved hours x `bytes_per_h` bytes in each flow.
-    """
-
-    captures: frozenset[int] = frozenset()
-    n_flows: int = 1
-    bytes_per_h: float = 1.0
-
-
-ALL_ALONE = SharedSaves()
-
-
-@lru_cache(maxsize=2048)  # kinds of jobs of a fleet
-def numbers_as_objects(job: SimulatedJob) -> Numbers:
-    """A job's numbers as objects, with the names of its parts, tiers and activities."""
-    num, policy = as_objects(numbers_of(job)[0][0]), job.policy
-    num.activities = [Activity.__members__.get(part.upper()) for part in policy.parts]
-    for capture, of_policy in zip(num.captures, policy.captures, strict=False):
-        capture.name = of_policy.tier
-    on_grid = [n for n in range(num.n_captures) if num.captures[n].n_due]
-    num.fastest = min(on_grid, key=lambda n: float(num.captures[n].every_h), default=NONE)
-    # A fleet has thousands of jobs: no room for what they do not have
-    del num.tiers[num.n_tiers :], num.captures[num.n_captures :], num.rules[num.n_rules :]
-    del num.stages[sum(rule.n_stages for rule in num.rules) :], num.scopes[len(job.scopes) :]
-    return num
 
 
 # --------------------------------------------------------------------------- the job
@@ -204,15 +155,7 @@ class Job:
         self.alarm: Alarm | None = None  # of the end of its step ...
         self.at_h = inf  # ... its hour
 
-        # Saves, by capture
-        captures = range(num.n_captures)
-        self.due_h = [inf for _ in captures]
-        self.completes_h = [inf for _ in captures]  # of what is due, as of a save
-        self._stand_on_grid(captures)
-        self.n_begun = [0 for _ in captures]
-        self.in_flight: list[list[Save]] = [[] for _ in captures]
-        self.stalling: Save | None = None
-        self.n_saves = 0
+        self.saves, self.link = Saves(self), Link(self)
 
         # Failures
         self.failures = failures
@@ -289,7 +232,11 @@ class Job:
         if self.blocked:
             self.blocked = False
             self.note(EventKind.RESUMED)
-        if self.stalling is not None or self._has_to_save() or self._has_to_await_last_save():
+        if (
+            self.saves.stalling is not None
+            or self.saves.begin_due()
+            or self.saves.has_last_under_way()
+        ):
             return self._stand_still(num.save)
         if self.progress_h >= num.useful_h:
             self._end(True)
@@ -301,9 +248,7 @@ class Job:
         assert column != NONE, "the policy's parts lack what its hours go into"
         self.doing = column
         self.run_clock(1.0 if transitions.ages(self.num, self.blocked, True) else 0.0)
-        waits_to_save = column == self.num.save and not self.blocked
-        begins = EventKind.SAVE_DUE if waits_to_save else EventKind.STAGE
-        self.name_activity(self.num.activities[column], begins)
+        self.name_activity(self.num.activities[column])
         return inf
 
     def _work(self) -> float:
@@ -320,7 +265,7 @@ class Job:
             return 0.0 if held else self._stand_still(num.wait)
         if self.skips and (hours := skip_cycles(self, behind)):
             return hours
-        self.target_h = min(num.useful_h, *self.due_h, self.frontier_h if behind else inf)
+        self.target_h = min(num.useful_h, *self.saves.due_h, self.frontier_h if behind else inf)
         self.doing = WORKS
         runs = transitions.ages(num, False, behind)
         self.run_clock((self.rate if num.clock == PROGRESS else 1.0) if runs else 0.0)
@@ -362,175 +307,9 @@ class Job:
         if self.speed < 1.0:
             self.hours[num.degraded] += (1.0 - self.speed) * hours
 
-    def _cost_h(self, fixed_h: float, name: str, n: int) -> float:
+    def cost_h(self, fixed_h: float, name: str, n: int) -> float:
         """Hours that a thing takes the nth time."""
         return self.draws.hours(name, n) if isnan(fixed_h) else fixed_h
-
-    # ----------------------------------------------------------------- saves
-
-    def _has_to_save(self) -> bool:
-        """Begin the saves that are due; whether one stalls the job or has to wait."""
-        for capture, due_h in enumerate(self.due_h):
-            if not transitions.is_due(self.num, due_h, self.progress_h):
-                continue
-            saves, in_flight = self.num.captures[capture], self.in_flight[capture]
-            is_full = len(in_flight) >= saves.in_flight
-            if is_full and not saves.skips:
-                return True
-            completes_h = self.completes_h[capture]
-            self._stand_on_grid([capture])
-            if not is_full:
-                self._begin_save(capture, self.progress_h, due_h, completes_h)
-                if self.stalling is not None:
-                    return True
-        return False
-
-    def _has_to_await_last_save(self) -> bool:
-        """Whether a save of the final state is under way."""
-        useful_h = self.num.useful_h
-        return self.progress_h >= useful_h and any(
-            save.content_h >= useful_h and save.copied == NONE for save in self._saves_under_way()
-        )
-
-    def _stand_on_grid(self, captures: Iterable[int]) -> None:
-        """The next saves of some captures are those that the grid has from here on."""
-        num = self.num
-        for capture in captures:
-            due_h = self.due_h[capture] = transitions.due_after(num, capture, self.progress_h)
-            completes = transitions.completes(num, capture, due_h)
-            self.completes_h[capture] = due_h if completes else inf
-
-    def _begin_save(
-        self, capture: int, content_h: float, due_h: float = 0.0, completes_h: float = 0.0,
-        copied: int = NONE,
-    ) -> None:  # fmt: skip
-        """A save begins, or a flush of what was `copied`; what takes no time is committed."""
-        num, saves = self.num, self.num.captures[capture]
-        completing = transitions.is_due(num, completes_h, content_h)
-        completes_h = completes_h if completing else inf
-        save = Save(capture, self.n_begun[capture], content_h, due_h, completes_h, copied)
-        self.n_begun[capture] += 1
-        self.note(EventKind.SAVE_STARTED if completing else EventKind.SUB_SAVE_STARTED)
-        stall_h = 0.0
-        if copied == NONE:
-            stall_h = self._cost_h(saves.stall_h, f"stall/{saves.name}", save.number)
-        behind_h = self._cost_h(saves.background_h, f"background/{saves.name}", save.number)
-        if stall_h > 0.0:
-            self.stalling = save
-        elif behind_h > 0.0:
-            self._go_behind(save)
-        else:
-            self._commit(save)
-            return
-        save.at_h = self.env.now + (stall_h or behind_h)
-        save.process = self.env.process(self.write(save, stall_h, behind_h))
-
-    def write(self, save: Save, stall_h: float, behind_h: float) -> Process:
-        """A save: it stalls the job, goes on in the background, and commits; or is abandoned."""
-        try:
-            if stall_h > 0.0:
-                yield from self._save_for(save, stall_h)
-                self.stalling = None
-                if behind_h > 0.0:
-                    self._go_behind(save)
-            if behind_h > 0.0:
-                yield from self._save_for(save, behind_h)
-                self.in_flight[save.capture].remove(save)
-            self._commit(save)
-        except simpy.Interrupt:
-            return
-
-    def _save_for(self, save: Save, hours: float) -> Process:
-        """A save takes so long, or longer over a storage that others use."""
-        captures, n_flows, cap = self.shared_saves
-        if save.capture in captures:
-            over = self.env.event()
-            flows = self.cluster.storage.start(
-                self.at, n_flows, hours * cap, cap, SAVES, over.succeed
-            )
-            try:
-                yield over
-            except simpy.Interrupt:
-                flows.cancel()
-                raise
-        while save.capture not in captures:
-            try:
-                yield from self.pass_hours(save, hours, SAVES)
-                break
-            except simpy.Interrupt as interrupt:
-                if interrupt.cause is None:
-                    raise
-                hours = interrupt.cause  # whole cycles have been taken at once
-        self.book()
-        self.interrupt()
-
-    def _go_behind(self, save: Save) -> None:
-        self.in_flight[save.capture].append(save)
-        if save.copied == NONE:
-            self.note(EventKind.SAVE_RESUMED)
-
-    def _commit(self, save: Save) -> None:
-        """A save is valid from here on, or comes to nothing; flushes of it begin."""
-        num, saves, corrupt = self.num, self.num.captures[save.capture], False
-        if save.completes_h == inf:
-            self.note(EventKind.SUB_SAVE_COMMITTED)
-            return
-        p_fail, p_corrupt = saves.p_fail, num.tiers[saves.tier].p_corrupt
-        if p_fail > 0.0 or p_corrupt > 0.0:
-            u = self.draws.uniform(saves.name, save.number)
-            if u < p_fail:
-                self.note(EventKind.SAVE_ABANDONED)
-                return
-            corrupt = u < p_fail + (1.0 - p_fail) * p_corrupt
-        transitions.keep(num, self.copies, saves.tier, save.content_h, corrupt)
-        self.n_saves += 1
-        self.note(EventKind.SAVE_COMMITTED)
-        order = self.copies.latest
-        for number, flush in enumerate(num.captures):
-            if (
-                flush.after == save.capture
-                and transitions.is_flushed(num, number, save.content_h)
-                and len(self.in_flight[number]) < flush.in_flight
-            ):
-                self._begin_save(number, save.content_h, copied=order)
-
-    def _saves_under_way(self) -> list[Save]:
-        stalling = [] if self.stalling is None else [self.stalling]
-        return [save for in_flight in self.in_flight for save in in_flight] + stalling
-
-    def _abandon_saves(self, line: int, before_h: float) -> None:
-        """Abandon what is under way; what it stands for is due again, unless that is undone.
-
-        The log has it before the failure, at its line and at the progress of then.
-        """
-        for save in self._saves_under_way():
-            if self._outlives(save):
-                continue
-            save.process.interrupt()
-            if save is self.stalling:
-                self.stalling = None
-            else:
-                self.in_flight[save.capture].remove(save)
-            if self.logbook is not None:
-                self.logbook.note(self.now_h, EventKind.SAVE_ABANDONED, before_h, place=line)
-                line += 1
-            is_due = transitions.is_due(self.num, save.due_h, self.progress_h)
-            if is_due and save.copied == NONE:
-                self._make_due(save.capture, save.due_h, save.completes_h)
-
-    def _make_due(self, capture: int, due_h: float, completes_h: float) -> None:
-        """A save is due as the job goes on: one, also if others of its capture are by then."""
-        self.due_h[capture] = min(self.due_h[capture], due_h)
-        self.completes_h[capture] = min(self.completes_h[capture], completes_h)
-
-    def _outlives(self, save: Save) -> bool:
-        """Whether a save is a flush of something that is still there."""
-        if save.copied == NONE or save.content_h > self.progress_h:
-            return False
-        copied = self.num.captures[self.num.captures[save.capture].after]
-        return transitions.survives(
-            self.num, self.copies, self.slots, copied.tier, save.copied, False
-        )
 
     # ----------------------------------------------------------------- failures
 
@@ -559,7 +338,7 @@ class Job:
         if failure.scope == NOTICE:
             for capture, saves in enumerate(self.num.captures):
                 if saves.on_notice:
-                    self._make_due(capture, self.progress_h, self.progress_h)
+                    self.saves.make_due(capture, self.progress_h, self.progress_h)
             return
         self.n_met += 1
         struck = [slot for slot in failure.slots if slot not in self.queued]
@@ -577,7 +356,7 @@ class Job:
         """What a failure does to the slots that it strikes, to the job, and to its saves."""
         num, copies, slots = self.num, self.copies, self.slots
         scope = num.scopes[failure.scope]
-        copied = [save.copied for of in self.in_flight for save in of if save.copied != NONE]
+        copied = [save.copied for of in self.saves.in_flight for save in of if save.copied != NONE]
         transitions.forget_wipes(num, copies, slots, min(copied, default=copies.latest + 1))
         copies.n_struck = len(struck)
         for n, slot in enumerate(struck):
@@ -602,7 +381,7 @@ class Job:
                 self.stale.append(StaleShard(before_h, slot, content_h, fresh_h))
                 self.reloaded_at_h[slot] = before_h
         if reverts == ALL or not rule.stops_nothing:
-            self._abandon_saves(line, before_h)
+            self.saves.abandon(line, before_h)
         stages = self._stages(
             number, failure.scope, source, reverts, reverted, before_h - content_h
         )
@@ -619,8 +398,8 @@ class Job:
         num = self.num
         self.progress_h = progress_h
         transitions.drop_beyond(num, self.copies, progress_h)
-        due_h = enumerate(self.due_h)
-        self._stand_on_grid(
+        due_h = enumerate(self.saves.due_h)
+        self.saves.stand_on_grid(
             [n for n, at_h in due_h if not transitions.is_due(num, at_h, progress_h)]
         )
         self.reloaded_at_h.clear()
@@ -658,10 +437,10 @@ class Job:
         stages: deque[tuple[Any, float]] = deque()
         for place in range(of_rule.n_stages):
             stage = num.stages[of_rule.first_stage + place]
-            hours = self._cost_h(stage.cost_h, f"stage/{rule}/{place}", n)
+            hours = self.cost_h(stage.cost_h, f"stage/{rule}/{place}", n)
             if stage.kind == DETECT and not stage.has_cost:
                 name = f"detect/{self.job.scopes[scope].name}"
-                hours = self._cost_h(num.scopes[scope].detect_h, name, n)
+                hours = self.cost_h(num.scopes[scope].detect_h, name, n)
             elif stage.kind == REPLAY and not stage.has_cost:
                 hours = lost_h / of_rule.replay_speed if reverts == ALL or reverted else 0.0
             elif stage.kind == LOAD:
@@ -677,7 +456,7 @@ class Job:
             n_loads = self.copies.tries[tier] + (tier == source)
             if n_loads:
                 load_h, name = self.num.tiers[tier].load_h, f"load/{of_tier.name}"
-                hours += n_loads * self._cost_h(load_h, name, self.n_failures)
+                hours += n_loads * self.cost_h(load_h, name, self.n_failures)
         return hours
 
     def _recover(self, recovery: Recovery) -> None:
@@ -699,10 +478,7 @@ class Job:
             if recovery.loading and other.loading:
                 taken = other.loading & recovery.loading
                 other.loading -= taken
-                if other.flows:
-                    fewer = self._n_by_bytes(taken)
-                    n_now = {one: one.n - fewer.get(size, 0) for size, one in other.flows.items()}
-                    self._move_on(other, n_now)
+                self.link.drop(other, taken)
         for slot in recovery.slots:
             self.slots[slot].recovery = recovery.number
         self._begin_recovery(recovery)
@@ -750,7 +526,7 @@ class Job:
         if stage.kind == LOAD and recovery.loading == set():
             return 0.0
         if stage.kind == LOAD and recovery.sharing:
-            self._move(recovery)
+            self.link.start(recovery, recovery.loading or recovery.sharing)
             return inf
         return hours
 
@@ -766,8 +542,7 @@ class Job:
     def _stop_recovery(self, recovery: Recovery) -> None:
         self.recoveries.remove(recovery)
         recovery.process.interrupt()
-        if recovery.flows:
-            self._share_link({flows: 0 for flows in recovery.flows.values()})
+        self.link.stop(recovery)
 
     # Waiting for nodes
 
@@ -788,50 +563,15 @@ class Job:
         if not recovery.stage.each or waiting == recovery.slots:
             return False
         recovery.slots -= waiting
-        self._begin_recovery(
-            replace(recovery, slots=waiting, ahead=recovery.ahead.copy(), flows={})
-        )
+        self._begin_recovery(replace(recovery, slots=waiting, ahead=recovery.ahead.copy()))
         return True
-
-    # Loads that share a link
-
-    def _move(self, recovery: Recovery) -> None:
-        """The shards of a recovery begin to move."""
-        n_by_bytes = self._n_by_bytes(recovery.loading or recovery.sharing)
-        cap = self._share_link({}, sum(n_by_bytes.values()))
-        for size_bytes, n in n_by_bytes.items():
-            moved = partial(self._move_on, recovery, {})
-            flows = self.cluster.storage.start(self.at, n, size_bytes, cap, recovery.order, moved)
-            recovery.flows[size_bytes] = flows
-
-    def _move_on(self, recovery: Recovery, n_now: Mapping[Flows, int]) -> None:
-        """Shards of a recovery have moved, or stop; its load ends with the last that moves."""
-        self.book()
-        loads = bool(recovery.flows)
-        self._share_link(n_now)
-        recovery.flows = {size: one for size, one in recovery.flows.items() if one.n}
-        if loads and not recovery.flows:
-            recovery.process.interrupt(GO_ON)
-        self.interrupt()
-
-    def _share_link(self, n_now: Mapping[Flows, int], n_more: int = 0) -> float:
-        """The loads of a job divide its link evenly, shard by shard: the bytes per hour of each."""
-        flows = {one: one.n for other in self.recoveries for one in other.flows.values()}
-        flows |= n_now
-        cap = transitions.rate_of_each(self.num, max(1, n_more + sum(flows.values())))
-        self.cluster.storage.change(flows, cap)
-        return cap
-
-    def _n_by_bytes(self, shards: Collection[int]) -> dict[float, int]:
-        """How many of some shards are of each size, as the link that loads share takes them."""
-        return link_of(self.job.policy).n_by_bytes(shards, self.job.cluster.shard_slots.start)
 
     # ----------------------------------------------------------------- the end, and the log
 
     def _end(self, finished: bool) -> None:
         """The job leaves the cluster, at its useful work or horizon, or given up."""
         self.book()
-        for save in self._saves_under_way():
+        for save in self.saves.under_way():
             save.process.interrupt()
             self.note(EventKind.SAVE_ABANDONED)
         finished = finished and self.progress_h > 0.0
@@ -844,7 +584,7 @@ class Job:
             self.frontier_h,
             tuple(self.hours),
             self.n_failures,
-            self.n_saves,
+            self.saves.n_committed,
             tuple(self.stale),
         )
         self.note(EventKind.FINISHED if finished else EventKind.STOPPED)
@@ -863,10 +603,10 @@ class Job:
         if self.logbook is not None:
             self.logbook.note(self.now_h, kind, self.progress_h, slot)
 
-    def name_activity(self, activity: Activity, begins: EventKind = EventKind.STAGE) -> None:
+    def name_activity(self, activity: Activity) -> None:
         """Have the log say what the job does from here on."""
         if self.logbook is not None:
-            self.logbook.name_activity(self.now_h, activity, self.progress_h, begins)
+            self.logbook.name_activity(self.now_h, activity, self.progress_h)
 
 
 # --------------------------------------------------------------------------- one job, and many

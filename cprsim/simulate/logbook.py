@@ -31,18 +31,18 @@ class Logbook:
             require_room(LINE_BYTES * n, what, remedy, share=LINES_SHARE)
         self.lines.insert(n if place is None else place, [at_h, kind, None, progress_h, slot])
 
-    def name_activity(
-        self, at_h: float, activity: Activity, progress_h: float, begins: EventKind
-    ) -> None:
+    def name_activity(self, at_h: float, activity: Activity, progress_h: float) -> None:
         """Note what the job does from now on.
 
-        A change has a line, of kind `begins` if nothing else happened. A stage without a change has
+        A change has a line. A stage without a change has
         none: another of its kind, or of one less advanced, is under way.
         """
         lines, n = self.lines, self._n_named
         changes = n == 0 or lines[n - 1][2] is not activity
         if n == len(lines) and changes:
-            self.note(at_h, begins, progress_h)
+            waits_for_save = activity is Activity.SAVE
+            kind = EventKind.SAVE_DUE if waits_for_save else EventKind.STAGE
+            self.note(at_h, kind, progress_h)
         lines[n:] = [
             [at_h, kind, activity, progress_h, slot]
             for place, (at_h, kind, _, progress_h, slot) in enumerate(lines[n:])
