@@ -20,8 +20,9 @@ from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Medium, Policy, remote_share
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.fleet import Fleet
-from cprsim.simulate.cluster import Cluster, Job, SharedSaves, run_fleet
+from cprsim.simulate.cluster import Cluster, Job, run_fleet
 from cprsim.simulate.job import StaleShard
+from cprsim.simulate.saves import SharedSaves
 from cprsim.streams import stream
 
 

@@ -1,18 +1,26 @@
-"""A bandwidth that saves and loads share max-min fairly, by SimPy."""
+"""The bandwidth that saves and loads share max-min fairly, by SimPy."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from math import inf
+from typing import TYPE_CHECKING
 
 import simpy
 from simpy.events import EventPriority
 
 from cprsim.simulate.alarms import Alarm, SetAlarm
+from cprsim.simulate.numbers import link_of
+from cprsim.simulate.transitions import rate_of_each
+
+if TYPE_CHECKING:
+    from cprsim.simulate.cluster import Job, Recovery
+
+GO_ON = "go on"  # to a recovery that waits: it does not have to any more
 
 ROUNDING = 1e-12  # of a rate
 
@@ -176,3 +184,62 @@ class Bandwidth:
     def _over(self, flows: Flows) -> None:
         self.change({flows: 0}, flows.cap_bytes_per_h)
         flows.call()
+
+
+class Link:
+    """The link of a job: its loads share it evenly, shard by shard, and so the cluster's storage.
+
+    Shards may differ in size: those that still move share what the others leave.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._flows: dict[Recovery, dict[float, Flows]] = {}  # by bytes of a shard
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a load is under way."""
+        return bool(self._flows)
+
+    def start(self, load: Recovery, shards: Collection[int]) -> None:
+        """Shards begin to move; their recovery goes on when all of them have moved."""
+        n_by_bytes, bandwidth = self._n_by_bytes(shards), self._job.cluster.storage
+        cap = self._divide({}, sum(n_by_bytes.values()))
+        moved, order = partial(self._move_on, load, {}), load.order
+        self._flows[load] = {
+            size: bandwidth.start(self._job.at, n, size, cap, order, moved)
+            for size, n in n_by_bytes.items()
+        }
+
+    def drop(self, load: Recovery, shards: Collection[int]) -> None:
+        """Shards of a load stop, if it is under way; it ends if that were the last."""
+        if flows := self._flows.get(load):
+            fewer = self._n_by_bytes(shards)
+            self._move_on(load, {one: one.n - fewer.get(size, 0) for size, one in flows.items()})
+
+    def stop(self, load: Recovery) -> None:
+        """A load stops, if it is under way."""
+        if flows := self._flows.pop(load, None):
+            self._divide(dict.fromkeys(flows.values(), 0))
+
+    def _move_on(self, load: Recovery, n_now: Mapping[Flows, int]) -> None:
+        """Shards have moved, or stop."""
+        self._job.book()
+        self._divide(n_now)
+        self._flows[load] = {size: one for size, one in self._flows[load].items() if one.n}
+        if not self._flows[load]:
+            del self._flows[load]
+            load.process.interrupt(GO_ON)
+        self._job.interrupt()
+
+    def _divide(self, n_now: Mapping[Flows, int], n_more: int = 0) -> float:
+        """The flows share the link: bytes per hour of each."""
+        flows = {one: one.n for of in self._flows.values() for one in of.values()}
+        flows |= n_now
+        cap = rate_of_each(self._job.num, max(1, n_more + sum(flows.values())))
+        self._job.cluster.storage.change(flows, cap)
+        return cap
+
+    def _n_by_bytes(self, shards: Collection[int]) -> dict[float, int]:
+        job = self._job.job
+        return link_of(job.policy).n_by_bytes(shards, job.cluster.shard_slots.start)

@@ -34,8 +34,8 @@ class Logbook:
     def name_activity(self, at_h: float, activity: Activity, progress_h: float) -> None:
         """Note what the job does from now on.
 
-        A change has a line. A stage without a change has none: another of its kind, or of one less
-        advanced, is under way.
+        A change has a line. A stage without a change has
+        none: another of its kind, or of one less advanced, is under way.
         """
         lines, n = self.lines, self._n_named
         changes = n == 0 or lines[n - 1][2] is not activity

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from cprsim.simulate.alarms import NODES
+from cprsim.simulate.alarms import NODES, STAGES
 
 if TYPE_CHECKING:
     from cprsim.simulate.cluster import Job
@@ -57,14 +57,14 @@ class Nodes:
         """The node of a slot goes to repair; a slot without one loses none."""
         if self._replaces and slot not in job.vacant:
             job.vacant.add(slot)
-            job.alarm(repair_h, NODES, self._repaired)
+            job.at(repair_h, NODES, self._repaired)
 
     def ask(self, job: Job, slots: Iterable[int]) -> None:
         """Queue those of the slots that are vacant and have not asked before."""
         for slot in sorted(job.vacant.intersection(slots) - job.queued):
             job.queued.add(slot)
             self._slots.append((job, slot))
-        self._give(job)
+        self._give()
 
     def _repaired(self) -> None:
         if self._n_owed:
@@ -73,18 +73,14 @@ class Nodes:
         self.n_free += 1
         self._give()
 
-    def _give(self, asks: Job | None = None) -> None:
-        """Free nodes to slots, then to jobs; a job that asks just now is not called."""
-        served: dict[Job, None] = {}
+    def _give(self) -> None:
+        """Free nodes to slots, whose jobs go on when all of this instant are given; or to jobs."""
         while self.n_free and self._slots:
             job, slot = self._slots.popleft()
             job.queued.remove(slot)
             job.vacant.remove(slot)
             self.n_free -= 1
-            served[job] = None
-        for job in served:
-            if job is not asks:
-                job.happens(job.on_node)
+            job.at(0.0, STAGES, job.on_node)
         self._start_jobs()
 
     def _start_jobs(self) -> None:

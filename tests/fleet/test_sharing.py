@@ -34,7 +34,7 @@ def alarms_of(env: simpy.Environment) -> Any:
 
 def job_on(env: simpy.Environment) -> Any:
     """All that nodes know of a job."""
-    return Mock(vacant=set(), queued=set(), alarm=alarms_of(env))
+    return Mock(vacant=set(), queued=set(), at=alarms_of(env))
 
 
 def within_4_errors(found: list[float], expected: float) -> None:
