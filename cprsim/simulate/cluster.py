@@ -660,9 +660,10 @@ class Job:
             if recovery.loading and other.loading:
                 taken = other.loading & recovery.loading
                 other.loading -= taken
-                fewer = self._n_by_bytes(taken)
-                n_now = {one: one.n - fewer.get(size, 0) for size, one in other.flows.items()}
-                self._move_on(other, n_now)
+                if other.flows:
+                    fewer = self._n_by_bytes(taken)
+                    n_now = {one: one.n - fewer.get(size, 0) for size, one in other.flows.items()}
+                    self._move_on(other, n_now)
         for slot in recovery.slots:
             self.slots[slot].recovery = recovery.number
         self._begin_recovery(recovery)
@@ -753,10 +754,9 @@ class Job:
 
     def _move_on(self, recovery: Recovery, n_now: Mapping[Flows, int]) -> None:
         """Shards of a recovery have moved, or stop; its load ends with the last that moves."""
-        loads = bool(recovery.flows)
         self._share_link(n_now)
         recovery.flows = {size: one for size, one in recovery.flows.items() if one.n}
-        if loads and not recovery.flows:
+        if not recovery.flows:
             self.go_on(recovery)
 
     def _share_link(self, n_now: Mapping[Flows, int], n_more: int = 0) -> float:
