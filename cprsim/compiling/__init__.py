@@ -39,8 +39,8 @@ class Compiled:
         self.python_s = 0.0  # that it was interpreted
         self._options, self._says = options, says
 
-    def __call__(self, *args: Any) -> Any:
-        return self.code(*args)
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.code(*args, **named)
 
     @cached_property
     def code(self) -> Any:

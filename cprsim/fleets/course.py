@@ -20,7 +20,7 @@ from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Medium, Policy, remote_share
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.fleet import Fleet
-from cprsim.simulate.cluster import Cluster, Job, run_fleet
+from cprsim.simulate.cluster import RunningJob, SharedCluster, run_fleet
 from cprsim.simulate.job import StaleShard
 from cprsim.simulate.saves import SharedSaves
 from cprsim.streams import stream
@@ -161,7 +161,7 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
     arrivals, section = fleet.arrivals(history), fleet.section
     all_kinds = [_Kind(kind, strategy, history, section) for kind in fleet.kinds]
     kinds = [all_kinds[number] for number in arrivals.kind]
-    cluster = Cluster(section.nodes, section.spares, section.storage_bytes_per_h or inf)
+    cluster = SharedCluster(section.nodes, section.spares, section.storage_bytes_per_h or inf)
     begins = [
         partial(kind.begin, cluster, nth) for kind, nth in zip(kinds, arrivals.nth, strict=True)
     ]
@@ -212,10 +212,12 @@ class _Kind:
             kind.state_bytes * of_interval * remote_share(self.job.policy, self.job.useful_h)
         )
 
-    def begin(self, cluster: Cluster, nth: int, on_end: Callable[[Job], object]) -> Job:
+    def begin(
+        self, cluster: SharedCluster, nth: int, on_end: Callable[[RunningJob], object]
+    ) -> RunningJob:
         """One of the jobs starts on the cluster."""
         failures, draws, number = self._met[nth]
-        return Job(
+        return RunningJob(
             cluster, self.job, failures.of(number), draws.of(number),
             shared_saves=self._shared_saves, skips=not self._shared_saves.captures, on_end=on_end,
         )  # fmt: skip

@@ -169,9 +169,10 @@ def _of_capture(policy: Policy, capture: Capture, scopes: tuple[Scope, ...]) -> 
 def _of_rule(policy: Policy, rule: Rule, scopes: set[str], cluster: Cluster) -> Checks:
     tiers = {tier.name: tier for tier in policy.tiers}
     named = (*rule.sources, *rule.needs)
+    roles = {role.name for role in cluster.roles}
     known = (
         ("scope", rule.scopes, scopes, "which the job does not have"),
-        ("role", rule.roles, _roles(cluster) - {STATE}, "which the cluster does not have"),
+        ("role", rule.roles, roles, "which the cluster does not have"),
         ("tier", named, set(tiers), "which there is not"),
     )
     unknown = tuple(

@@ -18,7 +18,7 @@ from cprsim.simulate.numbers import link_of
 from cprsim.simulate.transitions import rate_of_each
 
 if TYPE_CHECKING:
-    from cprsim.simulate.cluster import Job, Recovery
+    from cprsim.simulate.cluster import Recovery, RunningJob
 
 GO_ON = "go on"  # to a recovery that waits: it does not have to any more
 
@@ -29,7 +29,7 @@ ROUNDING = 1e-12  # of a rate
 class Flows:
     """Equal flows of one save or load: at their cap, with an alarm, or at the bandwidth's level."""
 
-    bandwidth: Bandwidth
+    bandwidth: SharedStorage
     number: int  # in the order in which they began
     set_alarm: SetAlarm  # of their job
     n: int
@@ -56,7 +56,7 @@ class Flows:
         self.bandwidth.change({self: 0}, self.cap_bytes_per_h)
 
 
-class Bandwidth:
+class SharedStorage:
     """Flows that share one bandwidth max-min fairly, each group with a cap of its own.
 
     Those with the lowest caps have their cap, all others have one level. An odometer counts the
@@ -192,7 +192,7 @@ class Link:
     Shards may differ in size: those that still move share what the others leave.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: RunningJob) -> None:
         self._job = job
         self._flows: dict[Recovery, dict[float, Flows]] = {}  # by bytes of a shard
 

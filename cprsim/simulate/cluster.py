@@ -29,7 +29,7 @@ from cprsim.records import Activity, EventKind, EventLog
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
 from cprsim.simulate.alarms import END, FAILURES, JOB, STAGES, Alarm
-from cprsim.simulate.bandwidth import GO_ON, Bandwidth, Link
+from cprsim.simulate.bandwidth import GO_ON, Link, SharedStorage
 from cprsim.simulate.cycles import skip_cycles
 from cprsim.simulate.job import (
     NOTICE,
@@ -39,7 +39,7 @@ from cprsim.simulate.job import (
     SimulatedJob,
     StaleShard,
 )
-from cprsim.simulate.logbook import Logbook
+from cprsim.simulate.logbook import LogLines
 from cprsim.simulate.nodes import Nodes
 from cprsim.simulate.numbers import (
     ALL,
@@ -64,7 +64,7 @@ WORKS, BOOKED = -2, -3  # what a job does, besides standing still for one of its
 # --------------------------------------------------------------------------- what there is
 
 
-class Cluster:
+class SharedCluster:
     """Nodes and storage of jobs on one clock. Without arguments all jobs have enough of both."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Cluster:
     ) -> None:
         self.env = simpy.Environment()
         self.nodes = Nodes(n_nodes, n_spares)
-        self.storage = Bandwidth(self.env, storage_bytes_per_h)
+        self.storage = SharedStorage(self.env, storage_bytes_per_h)
         self.is_shared = is_shared  # by jobs that may take from each other at any instant
 
 
@@ -114,22 +114,22 @@ class Recovery:
 # --------------------------------------------------------------------------- the job
 
 
-class Job:
+class RunningJob:
     """A job on a cluster, from its start on: its work, saves and recoveries, and its hours."""
 
     outcome: ReplicationOutcome | None = None  # when it has ended
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: SharedCluster,
         job: SimulatedJob,
         failures: Iterator[ScopedFailure],
         draws: ReplicationDraws,
         *,
         shared_saves: SharedSaves = ALL_ALONE,
-        logbook: Logbook | None = None,
+        logbook: LogLines | None = None,
         skips: bool = True,
-        on_end: Callable[[Job], object] | None = None,
+        on_end: Callable[[RunningJob], object] | None = None,
     ) -> None:
         num = self.num = numbers_as_objects(job)
         self.job, self.draws = job, draws
@@ -196,7 +196,7 @@ class Job:
                 hours = 0.0  # decide again when all that ends at this instant has ended
 
     def pass_hours(
-        self, whose: Job | Save | Recovery, hours: float, order: EventPriority
+        self, whose: RunningJob | Save | Recovery, hours: float, order: EventPriority
     ) -> Process:
         """Wait so many hours; infinite: until somebody interrupts."""
         if hours == inf:
@@ -628,23 +628,25 @@ def run(
     skips: bool = True,
 ) -> Played:
     """Run a job alone on its cluster: a fleet of one."""
-    cluster, logbook = Cluster(n_spares=job.cluster.n_spares, is_shared=False), Logbook()
-    alone = Job(cluster, job, failures, draws, logbook=logbook if logged else None, skips=skips)
+    cluster, logbook = SharedCluster(n_spares=job.cluster.n_spares, is_shared=False), LogLines()
+    alone = RunningJob(
+        cluster, job, failures, draws, logbook=logbook if logged else None, skips=skips
+    )
     cluster.env.run(until=alone.process)
     assert alone.outcome is not None
     return Played(alone.outcome, logbook.log())
 
 
 def run_fleet(
-    cluster: Cluster,
+    cluster: SharedCluster,
     arrive_h: Sequence[float],
     n_nodes: Sequence[int],
-    begins: Sequence[Callable[[Callable[[Job], object]], Job]],
+    begins: Sequence[Callable[[Callable[[RunningJob], object]], RunningJob]],
 ) -> list[tuple[float, ReplicationOutcome]]:
     """When each job starts, and its outcome; `begins` make them, with `on_end`, on their nodes."""
     ran: list[Any] = [None for _ in arrive_h]
 
-    def end(number: int, job: Job) -> None:
+    def end(number: int, job: RunningJob) -> None:
         ran[number] = job.began_at_h, job.outcome
 
     def arrives(number: int) -> Process:

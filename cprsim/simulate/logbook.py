@@ -13,7 +13,7 @@ LINE = [("at_h", "f8"), ("kind", "i8"), ("activity", "i8"), ("progress_h", "f8")
 LINE_BYTES, LINES_SHARE, SOME_LINES = 400, 0.2, 2**10  # of a log, of the budget, between checks
 
 
-class Logbook:
+class LogLines:
     """Lines of an `EventLog`; their activity is noted when all of their instant has happened."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from cprsim.simulate.alarms import SAVES, Alarm
 from cprsim.simulate.numbers import NONE
 
 if TYPE_CHECKING:
-    from cprsim.simulate.cluster import Job
+    from cprsim.simulate.cluster import RunningJob
 
 Process = Generator[simpy.Event, Any, None]
 
@@ -52,7 +52,7 @@ ALL_ALONE = SharedSaves()
 class Saves:
     """The saves of a job; what is there of each capture has its number."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: RunningJob) -> None:
         captures = range(job.num.n_captures)
         self._job = job
         self.due_h = [inf for _ in captures]
