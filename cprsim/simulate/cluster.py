@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, isnan
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import simpy
 from simpy.events import EventPriority
@@ -33,7 +33,6 @@ from cprsim.simulate.bandwidth import GO_ON, Link, SharedStorage
 from cprsim.simulate.cycles import skip_cycles
 from cprsim.simulate.job import (
     NOTICE,
-    ReplicationDraws,
     ReplicationOutcome,
     ScopedFailure,
     SimulatedJob,
@@ -57,6 +56,9 @@ from cprsim.simulate.numbers import (
     numbers_as_objects,
 )
 from cprsim.simulate.saves import ALL_ALONE, Process, Save, Saves, SharedSaves
+
+if TYPE_CHECKING:
+    from cprsim.simulate.blocks import ReplicationDraws
 
 WORKS, BOOKED = -2, -3  # what a job does, besides standing still for one of its parts
 
