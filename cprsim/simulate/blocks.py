@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprsim.budget import require_room
-from cprsim.errors import AccountingError
 from cprsim.failures.block import BlockFailures
 from cprsim.records import (
     Cluster,
@@ -28,8 +27,8 @@ from cprsim.records import (
     ShardLoss,
     stacked,
 )
-from cprsim.recovery.giving_up import ROUNDING
 from cprsim.simulate import loop
+from cprsim.simulate.folding import require_sums
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.loop_state import JOB, RECOVERY, Drawn, interpreted, slots_of
 from cprsim.simulate.numbers import (
@@ -50,7 +49,6 @@ from cprsim.streams import stream
 
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
 FAILURE_S = 1.5e-4  # of Python, for each failure of a replication, of which there is one at least
-TOLERANCE_H = 1e-6  # of the sums over one replication
 FIRST_DRAWS = 16  # of each cost that varies, in each replication
 FIRST_RECOVERIES = 16  # that there is room for at first
 
@@ -238,15 +236,6 @@ def _shard_loss(lost: NDArray[Any], first_number: int, cluster: Cluster) -> Shar
         **{name: np.ascontiguousarray(lost[name]) for name in columns},
         share=cluster.shares(lost["slot"]),
     )
-
-
-def require_sums(costs: CostBreakdown) -> None:
-    """Raise AccountingError where the parts of a replication do not add up to its wall time."""
-    off_h = np.abs(costs.useful_h + costs.hours.sum(axis=1) - costs.wall_h)
-    (off,) = np.nonzero(off_h > TOLERANCE_H + ROUNDING * costs.wall_h)
-    if len(off):
-        number, hours = costs.replication[off[0]], off_h[off[0]]
-        raise AccountingError(f"replication {number} does not add up: {hours:.3g} h are missing")
 
 
 def expect(n_replications: float) -> bool:

@@ -257,7 +257,7 @@ class RunningJob:
         """Work up to where a save is due, the frontier is reached, or the job ends."""
         num, behind = self.num, self.progress_h < self.frontier_h
         self.speed = min([one.speed for one in self.recoveries], default=1.0)  # none blocks the job
-        if num.is_elastic:
+        if num.elastic_size:
             self.speed *= transitions.speed_of(num, self.copies, self.slots)
         self.rate = transitions.rate(num, self.speed, self.replay_speed, behind)
         if self.rate == 0.0:

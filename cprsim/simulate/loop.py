@@ -10,8 +10,6 @@ from __future__ import annotations
 from math import inf, isnan
 from typing import Any
 
-import numpy as np
-
 from cprsim.compiling import inlined, part, parts_of, slow_to_compile
 from cprsim.records import Floats, Ints
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
@@ -118,6 +116,24 @@ def next_flight(num: Numbers, job: Any) -> float:
 
 
 @part
+def cost_h(fixed_h: float, drawn_h: Floats, table: int, n: int, row: int) -> float:
+    """Hours that something takes the nth time in a replication: NaN varies, and is drawn."""
+    return float(drawn_h[table, n, row]) if isnan(fixed_h) else fixed_h
+
+
+@part
+def next_number(num: Numbers, job: Any, drawn: Drawn, capture: int) -> int:
+    """The number of a save that begins; NONE where what it takes is not drawn yet."""
+    saves, number = num.captures[capture], job.saves[capture].n_begun
+    varies = isnan(saves.stall_h) or isnan(saves.background_h)
+    if varies and number >= drawn.of_saves.shape[1]:
+        job.status = WANTS_SAVES
+        return NONE
+    job.saves[capture].n_begun += 1
+    return int(number)
+
+
+@part
 def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
     """Begin the saves that are due, until one stalls the job or has to wait."""
     for capture in range(num.n_captures):
@@ -131,15 +147,10 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
                 return
             stand_on_grid(num, job, capture, job.progress_h)
             continue
-        number = own.n_begun
-        stall_h = saves.stall_h
-        if isnan(stall_h) or isnan(saves.background_h):
-            if number >= drawn.of_saves.shape[1]:
-                job.status = WANTS_SAVES
-                return
-            if isnan(stall_h):
-                stall_h = drawn.of_saves[saves.stall_table, number, row]
-        own.n_begun += 1
+        number = next_number(num, job, drawn, capture)
+        if number == NONE:
+            return
+        stall_h = cost_h(saves.stall_h, drawn.of_saves, saves.stall_table, number, row)
         completing = saves.parts == 1 or is_due(num, own.completes_h, job.progress_h)
         job.stall_due_h, job.stall_completes_h = own.due_h, own.completes_h if completing else inf
         job.stalled_by, job.stall_number = capture, number
@@ -156,14 +167,11 @@ def end_stall(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> Non
     """A save has stalled the job long enough: it goes on in the background, or commits."""
     capture, number, content_h = job.stalled_by, job.stall_number, job.stall_content_h
     job.stalled_by = NONE
-    background_h = num.captures[capture].background_h
-    if isnan(background_h):
-        background_h = drawn.of_saves[num.captures[capture].background_table, number, row]
-    if background_h > 0.0:
-        add_flight(
-            job, capture, content_h, job.now_h + background_h, number,
-            job.stall_due_h, job.stall_completes_h,
-        )  # fmt: skip
+    saves = num.captures[capture]
+    behind_h = cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
+    if behind_h > 0.0:
+        at_h, due_h, completes_h = job.now_h + behind_h, job.stall_due_h, job.stall_completes_h
+        add_flight(job, capture, content_h, at_h, number, due_h, completes_h)
     else:
         completing = job.stall_completes_h < inf
         commit(num, job, slots, drawn, row, capture, content_h, number, completing)
@@ -203,16 +211,11 @@ def begin_flush(
     num: Numbers, job: Any, drawn: Drawn, row: int, capture: int, content_h: float
 ) -> None:
     """A flush begins."""
-    number = job.saves[capture].n_begun
-    job.saves[capture].n_begun += 1
-    background_h = num.captures[capture].background_h
-    if isnan(background_h):
-        table = num.captures[capture].background_table
-        if number >= drawn.of_saves.shape[1]:
-            job.status = WANTS_SAVES
-            return
-        background_h = drawn.of_saves[table, number, row]
-    add_flight(job, capture, content_h, job.now_h + background_h, number, 0.0, 0.0)
+    number = next_number(num, job, drawn, capture)
+    if number != NONE:
+        saves = num.captures[capture]
+        behind_h = cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
+        add_flight(job, capture, content_h, job.now_h + behind_h, number, 0.0, 0.0)
 
 
 @part
@@ -486,7 +489,7 @@ def refresh(num: Numbers, job: Any, slots: Any, recoveries: Any) -> None:
         elif job.blocked_by == NONE or recovery.kind < job.blocked_by:
             job.blocked_by, job.blocked_part = recovery.kind, recovery.part
     job.n_recoveries, job.stage_ends_at_h = n_used, ends_at_h
-    if num.is_elastic and n_used:
+    if num.elastic_size and n_used:
         speed *= speed_of(num, job, slots)
     job.speed = speed
     if num.shares:
@@ -510,9 +513,7 @@ def next_stage(
             end_recovery(job, slots, recoveries, place)
             return
         stage = num.stages[rule.first_stage + recovery.stage]
-        hours = stage.cost_h
-        if isnan(hours):
-            hours = drawn.of_failures[stage.table, recovery.number, row]
+        hours = cost_h(stage.cost_h, drawn.of_failures, stage.table, recovery.number, row)
         if stage.kind == DETECT and not stage.has_cost:
             hours = recovery.detect_h
         elif stage.kind == LOAD:
@@ -746,13 +747,13 @@ def strike(
     rule = chosen if chosen != NONE else num.n_rules - 1
     reverts = reverts_of(num, chosen)
     tried_h = 0.0
-    for tier in range(num.n_tiers):
-        n_loads = job.tries[tier] + (tier == source)
+    for n in range(num.n_tiers):
+        n_loads = job.tries[n] + (n == source)
         if n_loads:
-            load_h = num.tiers[tier].load_h
-            if isnan(load_h):
-                load_h = drawn.of_failures[num.tiers[tier].load_table, number, row]
-            tried_h += n_loads * load_h
+            tier = num.tiers[n]
+            tried_h += n_loads * cost_h(
+                tier.load_h, drawn.of_failures, tier.load_table, number, row
+            )
     n_lost = 0
     if reverts == STRUCK:
         for n in range(job.n_struck):
@@ -799,10 +800,8 @@ def strike(
     recovery.shares = source != NONE and num.tiers[source].shares
     recovery.speed = num.rules[rule].speed
     recovery.load_h, recovery.replay_h = tried_h, replay_h
-    detect_h = num.scopes[scope].detect_h
-    if isnan(detect_h):
-        detect_h = drawn.of_failures[num.scopes[scope].table, number, row]
-    recovery.detect_h = detect_h
+    of = num.scopes[scope]
+    recovery.detect_h = cost_h(of.detect_h, drawn.of_failures, of.table, number, row)
     takes_time = tried_h > 0.0 or recovery.shares or not num.rules[rule].load_h <= 0.0
     recovery.loads = num.rules[rule].loads and (reverts != STRUCK or n_lost > 0) and takes_time
     for n in range(job.n_recoveries):
@@ -931,29 +930,16 @@ def start(num: Numbers, job: Any, slots: Any) -> None:
         job.hours[column] = 0.0
 
 
-@part
-def fastest_of(num: Numbers) -> int:
-    """The capture whose cycles are worth to be taken at once; NONE where there is none."""
-    fastest: Any = np.int64(NONE)
-    for capture in range(num.n_captures):
-        if num.captures[capture].n_due > 1 and (
-            fastest == NONE or num.captures[capture].every_h < num.captures[fastest].every_h
-        ):
-            fastest = capture
-    return int(fastest)
-
-
 @inlined
 def plan(
     num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int,
-    fails_at_h: float, fastest: int,
+    fails_at_h: float,
 ) -> tuple[float, float, float, float, float, float]:  # fmt: skip
     """What the job does from here on, and until when; of no meaning once it is over.
 
     Parameters
     ----------
     fails_at_h : on the failures' clock
-    fastest : as `fastest_of`; NONE: no cycles are taken at once
 
     Returns
     -------
@@ -1009,12 +995,12 @@ def plan(
         if per_h > 0.0:
             if behind and job.frontier_h < target_h:
                 target_h = job.frontier_h
-            if fastest != NONE:
+            if num.fastest != NONE:
                 ends_h = fails_h if fails_h < next_h and not ages_by_work else next_h
                 steady_h = min(target_h, fails_at_h) if ages_by_work else target_h
-                n = cycles_ahead(num, job, fastest, per_h, steady_h, ends_h)
+                n = cycles_ahead(num, job, num.fastest, per_h, steady_h, ends_h)
                 if n > 0:
-                    skip(num, job, fastest, n, per_h)
+                    skip(num, job, num.fastest, n, per_h)
                     commit_all_due(num, job, slots, drawn, row, job.now_h)
                     continue
             if due_h < target_h:
@@ -1136,7 +1122,6 @@ def run(
     num, job = numbers[0], scratch[0]
     near_h = NEAR * num.useful_h
     job.n_losses = 0
-    fastest = fastest_of(num)
     for row in rows:
         start(num, job, slots)
         n_losses = job.n_losses
@@ -1144,7 +1129,7 @@ def run(
         while job.status == GOING:
             fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
             fails_h, next_h, flight_h, per_h, reaches_h, target_h = plan(
-                num, job, slots, recoveries, drawn, row, fails_at_h, fastest
+                num, job, slots, recoveries, drawn, row, fails_at_h
             )
             if job.status != GOING:
                 break
