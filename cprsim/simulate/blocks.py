@@ -203,7 +203,8 @@ def run_block(
         [np.zeros(0, LOSS), *run(job, failures, draws, rows, hours, counts, keeps)]
     )
     lost = lost[np.argsort(lost["replication"], kind="stable")]
-    hours, counts = hours[:, rows], counts[:, rows]
+    within = slice(replications.start, replications.stop)
+    hours, counts = hours[:, within], counts[:, within]
     wall_h, useful_h, stale_h, net_h = hours[:OF_JOB]
     costs = CostBreakdown(
         replication=rows + first_number,
