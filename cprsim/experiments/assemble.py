@@ -23,13 +23,14 @@ from cprsim.records import (
 from cprsim.recovery import STRATEGIES, Planning
 from cprsim.recovery.classic import as_system, draw_names
 from cprsim.recovery.legal import require_legal
-from cprsim.recovery.policy import Reach, Scope
+from cprsim.recovery.policy import Capture, Reach, Scope, checked
 from cprsim.recovery.system import noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.failures import Failures
 from cprsim.scenario.job import EngineName
 from cprsim.scenario.recovery import RecoverySection
+from cprsim.scenario.silent import SILENT
 from cprsim.scenario.traces import TraceFailures
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
@@ -55,14 +56,19 @@ class Experiment:
     curve: StalenessCurve | None = None  # prices lost samples; None: none applies
     horizon_h: float | None = None  # wall time at which the job ends, done or not
     systems: tuple[ListedSystem, ...] = ()  # that the scenario lists
+    check: Capture | None = None  # for silent errors
 
     def simulated_job(self, policy: RecoveryPolicy) -> SimulatedJob:
         """The job under a recovery system."""
         renamed: tuple[tuple[str, str], ...] = ()
         if policy.on_failure is not OnFailure.BY_RULES:
             renamed = draw_names(self.scopes, len(policy.system.rules))
+        system = policy.system
+        if self.check is not None:
+            system = checked(system, self.cluster, self.check)
+            require_legal(system, self.cluster, self.scopes)
         return SimulatedJob(
-            self.useful_h, self.cluster, self.failures.clock, self.scopes, policy.system,
+            self.useful_h, self.cluster, self.failures.clock, self.scopes, system,
             self.horizon_h, renamed,
         )  # fmt: skip
 
@@ -112,6 +118,9 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     curve = chosen_curve(loaded)
     scopes = tuple(scope.record(costs.detect) for scope in scenario.scopes)
     scopes = scopes or (Scope("node", Reach.NODE, costs.detect),)  # every failure kills a node
+    silent = scenario.silent
+    if silent is not None:
+        scopes = (*scopes, silent.scope)
     experiment = Experiment(
         useful_h=scenario.job.useful_h,
         cluster=cluster,
@@ -127,6 +136,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         scopes=scopes,
         shares=_shares(scenario, scopes, cluster),
         horizon_h=scenario.job.horizon_h,
+        check=None if silent is None else silent.capture,
         systems=tuple(
             ListedSystem(scenario, entry)
             for entry in scenario.recovery
@@ -151,6 +161,9 @@ def _all_failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
         for scope in loaded.scenario.scopes
         if scope.failures is not None
     )
+    silent = loaded.scenario.silent
+    if silent is not None:
+        others += ((SILENT, silent.source(cluster, of_job.clock)),)
     return SeveralSources((("", of_job), *others)) if others else of_job
 
 
@@ -165,6 +178,8 @@ def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> 
     shares = tuple(scope.share or 0.0 for scope in scenario.scopes) or (1.0,)
     reaches = tuple(scope.reach for scope in scopes)
     own = tuple(i for i, scope in enumerate(scenario.scopes) if scope.failures is not None)
+    if scenario.silent is not None:
+        shares, own = (*shares, 0.0), (*own, len(shares))
     return ScopeShares(shares, reaches, cluster.n_nodes, scenario.cluster.rack, own)
 
 

@@ -67,7 +67,7 @@ class ListedSystem:
             options = replace(options, **{self.option: self._said_h(interval_h)})
         scopes = job.scopes
         if not self.scenario.scopes:  # then the entry may have a detection of its own
-            scopes = tuple(replace(scope, detect=job.costs.detect) for scope in scopes)
+            scopes = (replace(scopes[0], detect=job.costs.detect), *scopes[1:])
         policy = self.system.plan(self._facts(job, scopes), options, self.name)
         policy = policy.with_storage(job.costs.reliability)
         require_legal(policy, job.cluster, scopes)

@@ -14,6 +14,7 @@ from math import floor, inf
 from cprsim.failures.distributions import Constant
 from cprsim.records import STOPPED_BEYOND, Clock, Duration, Storage
 from cprsim.recovery.policy import (
+    CHECK,
     STAGE_ORDER,
     Capture,
     Elastic,
@@ -185,6 +186,9 @@ class Replication:
     queue: list[int] = field(default_factory=list)  # those of them that asked, in that order
     repaired_at_h: list[float] = field(default_factory=list)
     stale: list[StaleShard] = field(default_factory=list)
+    errors_h: list[float] = field(default_factory=list)  # progress at those in the state, 7.1
+    n_errors: int = 0
+    noticed_at_h: float = inf
     frontier_at_failure_h: float = -1.0
     n_without_work: int = 0
 
@@ -217,6 +221,9 @@ class Replication:
         fails_now = False
         while True:
             self.end_what_ends()
+            if self.is_now(self.noticed_at_h):
+                self.notice()
+                continue
             self.let_the_job_go_on()
             if self.takes_in():
                 continue
@@ -231,7 +238,8 @@ class Replication:
                     continue
             works_to_h, work_ends_at_h = self.stretch_of_work()
             fails_at_h = self.next_failure_at_h()
-            until_h = min(limit_h, work_ends_at_h, fails_at_h, *self.ends_of_what_goes_on())
+            ends_at_h = (self.noticed_at_h, *self.ends_of_what_goes_on())
+            until_h = min(limit_h, work_ends_at_h, fails_at_h, *ends_at_h)
             fails_now = fails_at_h <= until_h + self.at_once_h
             is_there = work_ends_at_h <= until_h + self.at_once_h
             self.pass_hours(until_h, works_to_h if is_there else None)
@@ -553,9 +561,11 @@ class Replication:
             self.commit(save)
 
     def commit(self, save: Save) -> None:
+        capture = self.job.policy.captures[save.capture]
+        if capture.tier == CHECK and self.errors_h:  # 7.3
+            self.noticed_at_h = self.now_h
         if not save.completes:
             return
-        capture = self.job.policy.captures[save.capture]
         tier = self.tiers[capture.tier]
         u = self.draws.uniform(tier.name, save.number)
         if u < capture.p_fail:  # 3.6
@@ -596,6 +606,12 @@ class Replication:
                 if capture.on_notice:
                     self.again.setdefault(number, []).append(Due(self.progress_h, True))
             return
+        if self.job.scopes[failure.scope].silent:
+            self.err(self.job.scopes[failure.scope].latency)
+            return
+        self.meet(failure)
+
+    def meet(self, failure: ScopedFailure) -> None:
         self.n_met += 1
         if self.hardly_gets_further():
             self.finished = False
@@ -617,6 +633,32 @@ class Replication:
         self.revert(choice, struck)  # rule 4
         self.abandon_saves(choice)  # rule 5
         self.recover(choice, scope, struck, number, progress_h)  # rule 6
+
+    def err(self, latency: Duration | None) -> None:
+        """7.1"""
+        latency_h = inf if latency is None else self.cost_h(latency, "latency", self.n_errors)
+        self.n_errors += 1
+        self.errors_h.append(self.progress_h)
+        self.noticed_at_h = min(self.noticed_at_h, self.now_h + latency_h)
+
+    def is_bad(self, content_h: float) -> bool:
+        """7.2"""
+        return any(error_h < content_h for error_h in self.errors_h)
+
+    def notice(self) -> None:
+        """7.4"""
+        captures = self.job.policy.captures
+        self.background = [
+            save
+            for save in self.background
+            if captures[save.capture].after is None or not self.is_bad(save.content_h)
+        ]
+        for name, contents in self.kept.items():
+            self.kept[name] = [one for one in contents if not self.is_bad(one.content_h)]
+        self.errors_h, self.noticed_at_h = [], inf
+        slots = tuple(slot for some in self.role_slots.values() for slot in some)
+        scope = next(n for n, one in enumerate(self.job.scopes) if one.silent)
+        self.meet(ScopedFailure(self.now_h, slots, scope, ()))
 
     def hardly_gets_further(self) -> bool:
         if self.n_met <= HARDLY_AFTER:
@@ -658,6 +700,9 @@ class Replication:
         rules = self.job.policy.rules
         for n, rule in enumerate(rules):
             if rule.scopes and scope.name not in rule.scopes:
+                continue
+            is_current = not rule.sources and rule.to is not To.START
+            if scope.silent and (rule.needs or is_current):  # 7.4
                 continue
             if rule.roles and not all(self.role_of(slot) in rule.roles for slot in struck):
                 continue
@@ -733,6 +778,9 @@ class Replication:
 
     def roll_back(self, to_h: float) -> None:
         self.progress_h = to_h
+        self.errors_h = [one for one in self.errors_h if one < to_h]  # 7.2
+        if not self.errors_h:
+            self.noticed_at_h = inf
         self.drop_beyond(to_h)
         for number, again in self.again.items():  # 3.8
             self.again[number] = [one for one in again if self.has_reached(one.since_h)]

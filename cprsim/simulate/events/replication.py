@@ -341,6 +341,9 @@ class Replication:
         """What the job does from here on, as all that ends at this instant has ended."""
         self._settle()
         num = self._num
+        if self._notices_now():
+            self._notice()
+            return
         some = self._recoveries
         if some and (later_h := [h for h in self._stages_end_at_h() if self._is_now(h)]):
             self._step = Alarm(self._env, max(later_h) - self._env.now, JOB, self._take_step)
@@ -452,7 +455,7 @@ class Replication:
     def _skip_cycles(self, behind: bool) -> bool:
         """Take cycles of work and save at once, of the capture that saves most often."""
         capture = self._fastest
-        may = self._skips and capture != NONE
+        may = self._skips and capture != NONE and self._copies.error_h == inf
         n = self._n_to_skip(capture, behind) if may else 0
         if n == 0:
             return False
@@ -614,6 +617,8 @@ class Replication:
 
     def _commit(self, save: Save) -> None:
         num, saves, name = self._num, self._num.captures[save.capture], self._tier_of(save.capture)
+        if saves.checks and self._copies.error_h < inf:
+            self._copies.noticed_at_h = self._now_h
         if save.completes_h == inf:
             self._log(What.PART_COMMITTED, name)
             return
@@ -647,13 +652,16 @@ class Replication:
         for save in under_way:
             if self._outlives(save):
                 continue
-            save.alarm.cancel()
-            if save in self._in_flight[save.capture]:
-                self._in_flight[save.capture].remove(save)
-            self._log(What.SAVE_ABANDONED, self._tier_of(save.capture))
+            self._abandon(save)
             is_due = transitions.is_due(self._num, save.due_h, self._progress_h)
             if is_due and save.copied == NONE:
                 self._make_due(save.capture, save.due_h, save.completes_h)
+
+    def _abandon(self, save: Save) -> None:
+        save.alarm.cancel()
+        if save in self._in_flight[save.capture]:
+            self._in_flight[save.capture].remove(save)
+        self._log(What.SAVE_ABANDONED, self._tier_of(save.capture))
 
     def _make_due(self, capture: int, due_h: float, completes_h: float) -> None:
         """A save is due as the job goes on: one, also if others of its capture are by then."""
@@ -707,6 +715,13 @@ class Replication:
         if failure.scope == NOTICE:
             self._be_told()
             return
+        if failure.scope == self._num.silent:
+            self._strike_silently()
+            return
+        self._meet(failure)
+
+    def _meet(self, failure: ScopedFailure) -> None:
+        """A failure, or an error as it is noticed, strikes all its slots that have a node."""
         self._n_met += 1
         struck = [slot for slot in failure.slots if slot not in self._spares.queued]
         if self._hardly_gets_further() or (struck and self._is_hopeless()):
@@ -726,6 +741,34 @@ class Replication:
             if saves.on_notice:
                 self._make_due(capture, self._progress_h, self._progress_h)
         self._plan_next_step()
+
+    def _strike_silently(self) -> None:
+        """A silent error strikes the state; as it is noticed, the job takes a step."""
+        fixed_h = self._num.scopes[self._num.silent].latency_h
+        latency_h = self._cost_h(fixed_h, "latency", self._copies.n_errors)
+        transitions.err(self._copies, self._progress_h, self._now_h + latency_h)
+        if latency_h < inf:
+            Alarm(self._env, latency_h, STAGES, self._look, self._near_h)
+        self._plan_next_step()
+
+    def _look(self) -> None:
+        """The job takes a step, as it notices an error, if the state holds it yet."""
+        if self._notices_now():
+            self._settle()
+            self._plan_next_step()
+
+    def _notices_now(self) -> bool:
+        return bool(self._copies.noticed_at_h <= self._now_h + self._near_h)
+
+    def _notice(self) -> None:
+        """An error in the state is noticed: all that holds it is dropped, and all slots fail."""
+        error_h = self._copies.error_h
+        for save in [one for in_flight in self._in_flight for one in in_flight]:
+            if save.copied != NONE and save.content_h > error_h:
+                self._abandon(save)
+        transitions.drop_beyond(self._num, self._copies, error_h)
+        slots = tuple(range(self._num.n_slots))
+        self._meet(ScopedFailure(self._now_h, slots, self._num.silent, ()))
 
     def _strike(self, failure: ScopedFailure, struck: list[int]) -> None:
         """What a failure does to the slots that it strikes, to the job, and to its saves."""

@@ -44,6 +44,8 @@ def is_plain(num: Numbers) -> bool:
     """Whether nothing of a job varies, saves only stall it, and nothing goes on beside it."""
     if num.n_captures > 1 or num.is_elastic or num.is_uneven or num.tax or num.n_spares != NONE:
         return False
+    if num.silent != NONE:
+        return False
     tier = NONE
     if num.n_captures == 1:
         saves = num.captures[0]

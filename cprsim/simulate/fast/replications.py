@@ -15,7 +15,15 @@ from cprsim.compiling import announced, inlined, part
 from cprsim.records import Floats, Ints
 from cprsim.simulate.fast.plain import is_plain, leap
 from cprsim.simulate.fast.plain import known_from as known_from
-from cprsim.simulate.fast.recoveries import next_stage, refresh, return_nodes, strike, takes_in
+from cprsim.simulate.fast.recoveries import (
+    next_stage,
+    notice,
+    refresh,
+    return_nodes,
+    strike,
+    strike_silently,
+    takes_in,
+)
 from cprsim.simulate.fast.saves import (
     begin_saves,
     commit_all_due,
@@ -148,8 +156,10 @@ def plan(
             if fastest != NONE:
                 ends_h = fails_h if fails_h < next_h and not ages_by_work else next_h
                 within_h = (job.saves[fastest].due_h - job.progress_h) / per_h
-                if may_skip(num, job, fastest, within_h, per_h, target_h, ends_h) and are_in_rhythm(
-                    num, job, fastest, within_h, per_h
+                if (
+                    job.error_h == inf
+                    and may_skip(num, job, fastest, within_h, per_h, target_h, ends_h)
+                    and are_in_rhythm(num, job, fastest, within_h, per_h)
                 ):
                     n = cycles_until(
                         num, job, fastest, within_h, per_h,
@@ -167,8 +177,7 @@ def plan(
         elif job.stalled_by != NONE and job.stall_ends_at_h < next_h:
             next_h = job.stall_ends_at_h
         flight_h = next_flight(num, job)
-        if flight_h < next_h:
-            next_h = flight_h
+        next_h = min(next_h, flight_h, job.noticed_at_h)
         job.next_h, job.fails_h, job.flight_h = next_h, fails_h, flight_h
         job.per_h, job.reaches_h, job.target_h = per_h, reaches_h, target_h
         return
@@ -276,8 +285,14 @@ def run(
                     return_nodes(num, job, slots, drawn, row)
             if not struck:
                 settle(num, job, slots, drawn, row, job.flight_h)
+                if job.noticed_at_h <= job.now_h + near_h:
+                    none, no_hours = strikes.slot[:0], strikes.repair_h[:0]
+                    notice(num, job, slots, drawn, row, none, no_hours, losses, keeps)
             elif failure == NONE:
                 job.status = WANTS_FAILURES
+            elif strikes.scope[failure] == num.silent:
+                strike_silently(num, job, drawn, row)
+                chunk, failure = known_from(strikes, row, chunk, failure + 1)
             else:
                 of = slice(strikes.first_slot[failure], strikes.first_slot[failure + 1])
                 strike(

@@ -41,6 +41,8 @@ def commit(
     capture: int, content_h: float, number: int, completing: bool,
 ) -> None:  # fmt: skip
     """A save comes to its end; the flushes that follow it begin."""
+    if num.captures[capture].checks and job.error_h < inf:
+        job.noticed_at_h = job.now_h
     if not completing:
         return
     saves = num.captures[capture]
