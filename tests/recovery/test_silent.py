@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-
 from cprsim.estimate import Estimate
 from cprsim.failures.distributions import Constant, Exponential
 from cprsim.records import Clock, Cluster, CostBreakdown, Duration, Holds, Role
