@@ -345,10 +345,13 @@ class Policy:
 
 def checked(policy: Policy, cluster: Cluster, check: Capture) -> Policy:
     """The policy with checks for silent errors; without an interval, one before each save."""
-    own_h = next((one.every_h for one in policy.captures if one.every_h is not None), inf)
-    check = replace(check, every_h=check.every_h or own_h)
+    own_h = next((one.every_h for one in policy.captures if one.every_h is not None), None)
+    every_h = check.every_h or own_h
+    if every_h is None:
+        return policy
     tier = Tier(CHECK, Medium.REMOTE, Outside(), cluster.roles[0].name)
-    return replace(policy, tiers=(*policy.tiers, tier), captures=(check, *policy.captures))
+    captures = (replace(check, every_h=every_h), *policy.captures)
+    return replace(policy, tiers=(*policy.tiers, tier), captures=captures)
 
 
 PARTS_IN_ORDER = (

@@ -631,7 +631,7 @@ class Replication:
         choice = self.choose(scope, struck, number)  # rules 2 and 3
         progress_h = self.progress_h
         self.revert(choice, struck)  # rule 4
-        self.abandon_saves(choice)  # rule 5
+        self.abandon_saves(choice, scope)  # rule 5
         self.recover(choice, scope, struck, number, progress_h)  # rule 6
 
     def err(self, latency: Duration | None) -> None:
@@ -647,12 +647,6 @@ class Replication:
 
     def notice(self) -> None:
         """7.4"""
-        captures = self.job.policy.captures
-        self.background = [
-            save
-            for save in self.background
-            if captures[save.capture].after is None or not self.is_bad(save.content_h)
-        ]
         for name, contents in self.kept.items():
             self.kept[name] = [one for one in contents if not self.is_bad(one.content_h)]
         self.errors_h, self.noticed_at_h = [], inf
@@ -789,14 +783,18 @@ class Replication:
                 every_h = self.job.policy.captures[number].every_h
                 self.due_h[number] = self.next_due_h(every_h)
 
-    def abandon_saves(self, choice: Choice) -> None:
+    def abandon_saves(self, choice: Choice, scope: Scope) -> None:
         """3.7 and 3.8"""
         rule = self.job.policy.rules[choice.rule]
         if choice.reverts is Reverts.NOBODY and rule.stops_nothing:
             return
         under_way = [*self.background, *([self.stalling] if self.stalling is not None else [])]
         self.stalling = None
-        self.background = [save for save in self.background if self.outlives(save)]
+        self.background = [
+            save
+            for save in self.background
+            if self.outlives(save) and not scope.silent  # 7.4
+        ]
         for save in under_way:
             if save not in self.background:
                 again = [one for one in save.stands_for if self.has_reached(one.since_h)]

@@ -8,7 +8,7 @@ import simpy
 from simpy.events import EventPriority
 
 # Of what comes at one instant: commits first, a failure last
-SAVES, NODES, STAGES, JOB, END, FAILURES = (EventPriority(n) for n in range(1, 7))
+SAVES, NODES, STAGES, NOTICES, JOB, END, FAILURES = (EventPriority(n) for n in range(1, 8))
 
 
 class Alarm(simpy.Event):

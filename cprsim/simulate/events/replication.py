@@ -27,7 +27,7 @@ from cprsim.budget import require_room
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.recovery.policy import STAGE_ORDER
 from cprsim.simulate import transitions
-from cprsim.simulate.events.alarms import END, FAILURES, JOB, SAVES, STAGES, Alarm
+from cprsim.simulate.events.alarms import END, FAILURES, JOB, NOTICES, SAVES, STAGES, Alarm
 from cprsim.simulate.events.sharing import SharedLink
 from cprsim.simulate.events.spares import Spares
 from cprsim.simulate.job import (
@@ -341,9 +341,6 @@ class Replication:
         """What the job does from here on, as all that ends at this instant has ended."""
         self._settle()
         num = self._num
-        if self._notices_now():
-            self._notice()
-            return
         some = self._recoveries
         if some and (later_h := [h for h in self._stages_end_at_h() if self._is_now(h)]):
             self._step = Alarm(self._env, max(later_h) - self._env.now, JOB, self._take_step)
@@ -619,6 +616,7 @@ class Replication:
         num, saves, name = self._num, self._num.captures[save.capture], self._tier_of(save.capture)
         if saves.checks and self._copies.error_h < inf:
             self._copies.noticed_at_h = self._now_h
+            Alarm(self._env, 0.0, NOTICES, self._notice)
         if save.completes_h == inf:
             self._log(What.PART_COMMITTED, name)
             return
@@ -643,25 +641,22 @@ class Replication:
                 else:
                     self._log(What.SAVE_LEFT_OUT, self._tier_of(flush))
 
-    def _abandon_saves(self) -> None:
+    def _abandon_saves(self, scope: int) -> None:
         """Abandon what is under way; what it stands for is due again, unless that is undone."""
         under_way = [save for in_flight in self._in_flight for save in in_flight]
         if self._stalling is not None:
             under_way.append(self._stalling)
         self._stalling = None
         for save in under_way:
-            if self._outlives(save):
+            if self._outlives(save) and scope != self._num.silent:
                 continue
-            self._abandon(save)
+            save.alarm.cancel()
+            if save in self._in_flight[save.capture]:
+                self._in_flight[save.capture].remove(save)
+            self._log(What.SAVE_ABANDONED, self._tier_of(save.capture))
             is_due = transitions.is_due(self._num, save.due_h, self._progress_h)
             if is_due and save.copied == NONE:
                 self._make_due(save.capture, save.due_h, save.completes_h)
-
-    def _abandon(self, save: Save) -> None:
-        save.alarm.cancel()
-        if save in self._in_flight[save.capture]:
-            self._in_flight[save.capture].remove(save)
-        self._log(What.SAVE_ABANDONED, self._tier_of(save.capture))
 
     def _make_due(self, capture: int, due_h: float, completes_h: float) -> None:
         """A save is due as the job goes on: one, also if others of its capture are by then."""
@@ -716,7 +711,7 @@ class Replication:
             self._be_told()
             return
         if failure.scope == self._num.silent:
-            self._strike_silently()
+            self._err()
             return
         self._meet(failure)
 
@@ -742,31 +737,21 @@ class Replication:
                 self._make_due(capture, self._progress_h, self._progress_h)
         self._plan_next_step()
 
-    def _strike_silently(self) -> None:
-        """A silent error strikes the state; as it is noticed, the job takes a step."""
+    def _err(self) -> None:
+        """A silent error strikes the state."""
         fixed_h = self._num.scopes[self._num.silent].latency_h
         latency_h = self._cost_h(fixed_h, "latency", self._copies.n_errors)
         transitions.err(self._copies, self._progress_h, self._now_h + latency_h)
         if latency_h < inf:
-            Alarm(self._env, latency_h, STAGES, self._look, self._near_h)
+            Alarm(self._env, latency_h, NOTICES, self._notice, self._near_h)
         self._plan_next_step()
 
-    def _look(self) -> None:
-        """The job takes a step, as it notices an error, if the state holds it yet."""
-        if self._notices_now():
-            self._settle()
-            self._plan_next_step()
-
-    def _notices_now(self) -> bool:
-        return bool(self._copies.noticed_at_h <= self._now_h + self._near_h)
-
     def _notice(self) -> None:
-        """An error in the state is noticed: all that holds it is dropped, and all slots fail."""
-        error_h = self._copies.error_h
-        for save in [one for in_flight in self._in_flight for one in in_flight]:
-            if save.copied != NONE and save.content_h > error_h:
-                self._abandon(save)
-        transitions.drop_beyond(self._num, self._copies, error_h)
+        """An error that the state still holds is noticed: all slots fail, bad contents are gone."""
+        if self._copies.noticed_at_h > self._now_h + self._near_h:
+            return
+        self._settle()
+        transitions.drop_beyond(self._num, self._copies, self._copies.error_h)
         slots = tuple(range(self._num.n_slots))
         self._meet(ScopedFailure(self._now_h, slots, self._num.silent, ()))
 
@@ -804,7 +789,7 @@ class Replication:
                 "an MTBF {} times as long would fit",
             )
         if reverts == ALL or not num.rules[rule].stops_nothing:
-            self._abandon_saves()
+            self._abandon_saves(failure.scope)
         goes_back = reverts == ALL or bool(reverted)
         lost_h = before_h - content_h
         stages = self._stages(rule, failure.scope, source, goes_back, lost_h, reverts)

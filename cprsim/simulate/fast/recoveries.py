@@ -8,7 +8,7 @@ from typing import Any
 from cprsim.compiling import part
 from cprsim.records import Floats, Ints
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
-from cprsim.simulate.fast.saves import abandon_saves, make_due, remove_flight
+from cprsim.simulate.fast.saves import abandon_saves, make_due
 from cprsim.simulate.fast.state import MOST_RECOVERIES, Drawn
 from cprsim.simulate.job import NOTICE
 from cprsim.simulate.numbers import (
@@ -264,13 +264,25 @@ def strike(
             if num.captures[capture].on_notice:
                 make_due(job, capture, job.progress_h, job.progress_h)
         return
+    silent = scope == num.silent
+    if silent and len(named):  # an error; as it is noticed, no slot is named
+        latency_h = num.scopes[scope].latency_h
+        if isnan(latency_h):
+            if job.n_errors >= drawn.of_failures.shape[1]:
+                job.status = WANTS_COSTS
+                return
+            latency_h = drawn.of_failures[num.scopes[scope].latency_table, job.n_errors, row]
+        err(job, job.progress_h, job.now_h + latency_h)
+        return
+    if silent:
+        drop_beyond(num, job, job.error_h)
     job.n_met += 1
     if job.n_met > HARDLY_AFTER and job.now_h > HARDLY_TIMES * job.frontier_h:
         job.status = STOPPED
         return
     job.n_struck = 0
-    for n in range(num.n_slots if scope == num.silent else len(named)):
-        slot = n if scope == num.silent else named[n]
+    for n in range(num.n_slots if silent else len(named)):
+        slot = n if silent else named[n]
         if slots[slot].asked:
             continue
         slots[job.n_struck].struck = slot
@@ -332,7 +344,7 @@ def strike(
             if is_of(num, source, slot):
                 lose(job, slots, slot, content_h, row, losses, keeps)
     if not num.rules[rule].stops_nothing or reverts == ALL:
-        abandon_saves(num, job, slots, reverts == ALL)
+        abandon_saves(num, job, slots, reverts == ALL, silent)
 
     job.serial += 1
     if n_lost:
@@ -368,34 +380,6 @@ def strike(
             end_recovery(job, slots, n)
     next_stage(num, job, slots, drawn, row, place)
     forget_wipes(num, job, slots, oldest_flush(num, job))
-
-
-@part
-def strike_silently(num: Numbers, job: Any, drawn: Drawn, row: int) -> None:
-    """A silent error strikes."""
-    latency_h = num.scopes[num.silent].latency_h
-    if isnan(latency_h):
-        if job.n_errors >= drawn.of_failures.shape[1]:
-            job.status = WANTS_COSTS
-            return
-        latency_h = drawn.of_failures[num.scopes[num.silent].latency_table, job.n_errors, row]
-    err(job, job.progress_h, job.now_h + latency_h)
-
-
-@part
-def notice(
-    num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, none: Ints, no_hours: Floats,
-    losses: Any, keeps: bool,
-) -> None:  # fmt: skip
-    """An error in the state is noticed: all that holds it is dropped, and all slots fail."""
-    for capture in range(num.n_captures):
-        flights = job.flights[capture]
-        for n in range(job.saves[capture].n_in_flight - 1, -1, -1):
-            if num.captures[capture].after != NONE and flights[n].content_h > job.error_h:
-                remove_flight(job, capture, n)
-    drop_beyond(num, job, job.error_h)
-    strike(num, job, slots, drawn, row, num.silent, none, no_hours, losses, keeps)
-    refresh(num, job, slots)
 
 
 @part

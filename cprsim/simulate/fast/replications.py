@@ -15,15 +15,7 @@ from cprsim.compiling import announced, inlined, part
 from cprsim.records import Floats, Ints
 from cprsim.simulate.fast.plain import is_plain, leap
 from cprsim.simulate.fast.plain import known_from as known_from
-from cprsim.simulate.fast.recoveries import (
-    next_stage,
-    notice,
-    refresh,
-    return_nodes,
-    strike,
-    strike_silently,
-    takes_in,
-)
+from cprsim.simulate.fast.recoveries import next_stage, refresh, return_nodes, strike, takes_in
 from cprsim.simulate.fast.saves import (
     begin_saves,
     commit_all_due,
@@ -286,13 +278,13 @@ def run(
             if not struck:
                 settle(num, job, slots, drawn, row, job.flight_h)
                 if job.noticed_at_h <= job.now_h + near_h:
-                    none, no_hours = strikes.slot[:0], strikes.repair_h[:0]
-                    notice(num, job, slots, drawn, row, none, no_hours, losses, keeps)
+                    strike(
+                        num, job, slots, drawn, row,
+                        num.silent, strikes.slot[:0], strikes.repair_h[:0], losses, keeps,
+                    )  # fmt: skip
+                    refresh(num, job, slots)
             elif failure == NONE:
                 job.status = WANTS_FAILURES
-            elif strikes.scope[failure] == num.silent:
-                strike_silently(num, job, drawn, row)
-                chunk, failure = known_from(strikes, row, chunk, failure + 1)
             else:
                 of = slice(strikes.first_slot[failure], strikes.first_slot[failure + 1])
                 strike(

@@ -220,8 +220,8 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
 
 
 @part
-def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool) -> None:
-    """A failure takes the saves under way, except flushes of what survives."""
+def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool, silent: bool) -> None:
+    """A failure takes the saves under way, except flushes of what survives and holds no error."""
     if all_go_back:
         for capture in range(num.n_captures):
             if not is_due(num, job.saves[capture].due_h, job.progress_h):
@@ -237,6 +237,7 @@ def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool) -> None
             flight = job.flights[capture][n]
             if (
                 after != NONE
+                and not silent
                 and flight.content_h <= job.progress_h
                 and survives(num, job, slots, num.captures[after].tier, flight.order, False)
             ):
