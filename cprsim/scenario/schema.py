@@ -172,7 +172,7 @@ def scenario_problems(scenario: Scenario) -> Found:
     yield from _saves_are_bounded(scenario)
     yield from _somebody_synchronises(scenario)
     yield from _scopes_are_whole(scenario)
-    yield from _errors_fit(scenario)
+    yield from _silent_errors_fit(scenario)
     yield from _servers_for_partial_recovery(scenario)
 
 
@@ -214,15 +214,19 @@ def _scopes_are_whole(scenario: Scenario) -> Found:
         yield "scopes", "do not go with `sync`: there every failure kills a node"
 
 
-def _errors_fit(scenario: Scenario) -> Found:
+def _silent_errors_fit(scenario: Scenario) -> Found:
     if scenario.silent is None:
         return
     yield from _not_too_many(scenario.job.useful_h / scenario.silent.mtbf_h, "silent.mtbf")
-    if scenario.sync is not None:
-        yield "silent", "does not go with `sync`: there every failure kills a node"
+    for key in ("sync", "fleet", "kernel"):
+        if getattr(scenario, key) is not None:
+            yield "silent", f"does not go with `{key}`, which knows no silent errors: leave one out"
     for i, scope in enumerate(scenario.scopes):
         if scope.name == SILENT:
-            yield f"scopes.{i}.name", f"`{SILENT}` is the name of the section's errors"
+            yield (
+                f"scopes.{i}.name",
+                f"`{SILENT}` is what errors of the section `silent` are called",
+            )
 
 
 def _servers_for_partial_recovery(scenario: Scenario) -> Found:
