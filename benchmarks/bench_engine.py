@@ -36,7 +36,7 @@ from cprsim.failures.sources import FailureSource, Start
 from cprsim.records import Clock, Cluster, Costs, Holds, OnFailure, RecoveryPolicy, Role
 from cprsim.recovery.classic import as_system
 from cprsim.recovery.policy import Reach, Scope
-from cprsim.simulate.engines import Block, Engine
+from cprsim.simulate.blocks import Block, Engine
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 

@@ -27,7 +27,7 @@ from cprsim.recovery.classic import as_system
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.simulate.engines import Block, Engine
+from cprsim.simulate.blocks import Block, Engine
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 

@@ -10,17 +10,13 @@ from cprsim.api import public
 from cprsim.api.answer import Draw, table_of
 from cprsim.api.keeping import WATCH, KeptAnswer, ResultsPlace, now
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
-from cprsim.making.comparing_systems import (
-    Rules,
-    asked,
-    compare_into,
-)
+from cprsim.making.comparing_systems import asked, compare_into
 from cprsim.making.options import shortcuts
 from cprsim.plots.systems import systems_figures
 from cprsim.present.document import Document
 from cprsim.present.systems import document_of_systems, entries_text, row_of
-from cprsim.systems_compared.folder import Comparison
-from cprsim.systems_compared.standings import BEST, standings, tied_names
+from cprsim.systems_compared.comparison import Comparison
+from cprsim.systems_compared.lineup import Rules
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,19 +25,15 @@ if TYPE_CHECKING:
 class SystemsComparison(KeptAnswer[Comparison]):
     """What each recovery system costs a job, and which is the cheapest."""
 
-    def __init__(self, made: Comparison, place: ResultsPlace) -> None:
-        super().__init__(made, place)
-        self._found = standings(made)
-
     @property
     def best(self) -> str | None:
         """The cheapest that keeps the model's accuracy; None where none of those finishes."""
-        return next((one.name for one in self._found if one.verdict == BEST), None)
+        return self._made.best
 
     @property
     def cant_be_told(self) -> tuple[str, ...]:
         """Those that keep accuracy, whose difference to the best has an interval that holds 0."""
-        return tuple(tied_names(self._found))
+        return tuple(self._made.tied)
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -51,7 +43,7 @@ class SystemsComparison(KeptAnswer[Comparison]):
     @property
     def recovery(self) -> str:
         """The section `recovery` of a scenario that runs every system as compared, as YAML."""
-        return entries_text(self._found)
+        return entries_text(self._made.standings)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -62,7 +54,7 @@ class SystemsComparison(KeptAnswer[Comparison]):
         and ettr_paid, accuracy and auc_loss, extra nodes and memory, bytes per hour to the storage
         and to peers, what is lost at most after each kind of failure (`after_process`, ...).
         """
-        return table_of([row_of(one) for one in self._found])
+        return table_of([row_of(one) for one in self._made.standings])
 
     def _document(self) -> Document:
         return document_of_systems(self._made)

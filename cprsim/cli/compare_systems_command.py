@@ -69,8 +69,9 @@ def compare_systems(
     from cprsim.making import comparing_systems
     from cprsim.present.systems import comparison_as_json, systems_blocks
     from cprsim.scenario import load_scenario
+    from cprsim.systems_compared.lineup import Rules
 
-    rules = comparing_systems.Rules(fixed, tuple(only), available)
+    rules = Rules(fixed, tuple(only), available)
     asked = comparing_systems.asked(
         lambda more: load_scenario(scenario, [*all_overrides, *more]), replications, rules
     )

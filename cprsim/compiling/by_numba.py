@@ -1,7 +1,7 @@
-"""What numba is told, and where it keeps machine code; imported when something is to be compiled.
+"""What numba is told; imported when something is to be compiled.
 
-Machine code is kept beside the source and holds as long as no compiled file of the same folder
-changes, nor a module that is shared with it.
+Machine code is kept where numba keeps it (``__pycache__``, or NUMBA_CACHE_DIR), and holds as long
+as no source in the function's folder changes.
 """
 
 from __future__ import annotations
@@ -12,40 +12,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import numba
-from numba.core.caching import InTreeCacheLocator, UserProvidedCacheLocator, UserWideCacheLocator
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.registry import cpu_target
 
-from cprsim.compiling import marked
+from cprsim.compiling import parts
 
 OF_ALL: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-
-
-class _OfRoom:
-    """Where numba keeps the machine code of a function, and what tells that it is out of date."""
-
-    _py_file: str
-
-    def get_source_stamp(self) -> bytes:
-        folder = Path(self._py_file).parent
-        sources = [file.read_bytes() for file in sorted(folder.glob("*.py"))]
-        compiled_here = [source for source in sources if marked.COMPILES in source]
-        shared_here = [file.read_bytes() for file in sorted(marked.shared_files[folder])]
-        digests = [sha256(source).digest() for source in compiled_here + shared_here]
-        return sha256(b"".join(digests)).digest()
-
-
-class GivenPlace(_OfRoom, UserProvidedCacheLocator):
-    """NUMBA_CACHE_DIR, where it is set."""
-
-
-class BesideSource(_OfRoom, InTreeCacheLocator):
-    """``__pycache__``, where it can be written."""
-
-
-class OfUser(_OfRoom, UserWideCacheLocator):
-    """The user's own cache folder."""
 
 
 class _NoPlace:
@@ -91,34 +64,25 @@ OF_PARTS: dict[str, Any] = {
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
 }
+_dispatchers: list[Any] = []  # of parts: numba's type of one does not keep it
 
 
 def dispatcher_of(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """What compiles a function on its first call, and keeps the machine code."""
-    _know_parts()
-    config: Any = numba.config  # numba's way to be told of other places
-    before = config.CACHE_LOCATOR_CLASSES
-    places = (GivenPlace, BesideSource, OfUser)
-    config.CACHE_LOCATOR_CLASSES = ",".join(f"{__name__}.{place.__name__}" for place in places)
-    try:
-        return numba.njit(cache=True, **OF_ALL, **options)(function)
-    finally:
-        config.CACHE_LOCATOR_CLASSES = before
+    config: Any = numba.config
+    while parts and not config.DISABLE_JIT:
+        of_part, its_options = parts.pop()
+        of = numba.njit(**OF_ALL, **OF_PARTS, **its_options)(of_part)
+        _dispatchers.append(of)
+        cpu_target.typing_context.insert_global(of_part, numba.types.Dispatcher(of))
+    dispatcher: Any = numba.njit(cache=True, **OF_ALL, **options)(function)
+    if not config.DISABLE_JIT:
+        sources = sorted(Path(function.__code__.co_filename).parent.glob("*.py"))
+        digest = sha256(b"".join(sha256(one.read_bytes()).digest() for one in sources)).digest()
+        dispatcher._cache._cache_file._source_stamp = digest
+    return dispatcher
 
 
 def is_kept(dispatcher: Any) -> bool:
     """Whether there is machine code of an earlier process."""
     return bool(dispatcher._cache._cache_file._load_index())
-
-
-_dispatchers: list[Any] = []  # of parts
-
-
-def _know_parts() -> None:
-    """Tell numba of the parts that it has not been told of yet."""
-    config: Any = numba.config
-    while marked.parts and not config.DISABLE_JIT:
-        function, options = marked.parts.pop()
-        dispatcher = numba.njit(**OF_ALL, **OF_PARTS, **options)(function)
-        _dispatchers.append(dispatcher)  # numba's type of it does not keep it
-        cpu_target.typing_context.insert_global(function, numba.types.Dispatcher(dispatcher))

@@ -27,8 +27,7 @@ from cprsim.records import (
     stacked,
 )
 from cprsim.recovery.classic import as_system
-from cprsim.simulate.blocks import pays
-from cprsim.simulate.engines import Block, Engine, Rows, joined
+from cprsim.simulate.blocks import Block, Engine, Rows, expect, joined
 from cprsim.staleness import StalenessCurve
 
 N_KEPT = 4  # blocks of failures
@@ -162,9 +161,9 @@ def failures_key(experiment: Experiment) -> Hashable:
 
 
 def compile_engine(experiment: Experiment, n_alike: float = 1.0) -> None:
-    """Compile the loop if it never was here, and pays: seconds that workers would all spend."""
+    """Compile the loop if that pays for so many experiments: seconds that workers would spend."""
     n = n_at_most(experiment) * len(experiment.policies) * n_alike
-    if experiment.engine != "simpy" and pays(n):
+    if experiment.engine != "simpy" and expect(n):
         block = next(blocks_of(experiment, range(1)))
         block.failures.strikes(1)
         with always(machine_code=True):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +13,6 @@ import pandas as pd
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import blocks_of, engine_of
-from cprsim.fleets.events import JobToRun, run_jobs
 from cprsim.fleets.population import Population, fleet_of, population_of, scenario_of
 from cprsim.records import Floats, Ints, RecoveryPolicy, Transfer
 from cprsim.recovery.legal import require_legal
@@ -19,7 +20,7 @@ from cprsim.recovery.policy import Medium
 from cprsim.recovery.remote import remote_share
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.fleet import Fleet
-from cprsim.simulate.events.replication import numbers_as_objects
+from cprsim.simulate.cluster import Cluster, Job, SharedSaves, run_fleet
 from cprsim.simulate.job import StaleShard
 from cprsim.streams import stream
 
@@ -160,8 +161,11 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
     arrivals = fleet.arrivals(history)
     kinds = [_Kind(kind, strategy, history, fleet.section) for kind in fleet.kinds]
     jobs = [(kinds[kind], nth) for kind, nth in zip(arrivals.kind, arrivals.nth, strict=True)]
-    ran = run_jobs(
-        fleet.section, arrivals.arrive_h.tolist(), lambda n: jobs[n][0].to_run(jobs[n][1])
+    section = fleet.section
+    cluster = Cluster(section.nodes, section.spares, section.storage_bytes_per_h or inf)
+    arrive = [(at_h, kind.n_nodes) for at_h, (kind, _) in zip(arrivals.arrive_h, jobs, strict=True)]
+    ran = run_fleet(
+        cluster, arrive, lambda n, on_end: jobs[n][0].begin(cluster, jobs[n][1], on_end)
     )
     rows = [
         {
@@ -194,7 +198,6 @@ class _Kind:
         self._cluster, costs = kind.experiment.cluster, kind.experiment.costs
         self.job, self.n_nodes = engine.job, kind.n_nodes
         self.parts = engine.parts or engine.job.policy.parts
-        self._num = numbers_as_objects(engine.job)
         self._met = [
             (failures, draws, number)
             for block in blocks_of(kind.experiment, range(first, first + kind.n_jobs))
@@ -203,25 +206,25 @@ class _Kind:
         ]
         medium = {tier.name: tier.medium for tier in self.job.policy.tiers}
         over_storage = section.storage_bytes_per_h is not None and kind.saves_transfer[strategy]
-        self._remote = frozenset(
+        remote = frozenset(
             number
             for number, capture in enumerate(self.job.policy.captures if over_storage else ())
             if medium[capture.tier] is Medium.REMOTE
         )
-        self._n_flows = max(1, self._cluster.n_emb_ps)
-        storage = costs.storage
-        self._cap = storage.mean_rate_bytes_per_h(self._n_flows) if storage is not None else 1.0
+        n_flows, storage = max(1, self._cluster.n_emb_ps), costs.storage
+        rate = storage.mean_rate_bytes_per_h(n_flows) if storage is not None else 1.0
+        self._shared_saves = SharedSaves(remote, n_flows, rate)
         of_interval = 1.0 if policy.sub_saves is None else policy.sub_saves.bytes_share
         self.bytes_per_save = (
             kind.state_bytes * of_interval * remote_share(self.job.policy, self.job.useful_h)
         )
 
-    def to_run(self, nth: int) -> JobToRun:
-        """One of the jobs."""
+    def begin(self, cluster: Cluster, nth: int, on_end: Callable[[Job], object]) -> Job:
+        """One of the jobs starts on the cluster."""
         failures, draws, number = self._met[nth]
-        return JobToRun(
-            self.job, self._num, self.n_nodes, self._remote, self._n_flows, self._cap,
-            failures.of(number), draws.of(number),
+        return Job(
+            cluster, self.job, failures.of(number), draws.of(number),
+            shared_saves=self._shared_saves, skips=not self._shared_saves.captures, on_end=on_end,
         )  # fmt: skip
 
     def pls(self, stale: tuple[StaleShard, ...]) -> float:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cprsim.curves import chosen_curve, curve_path
+from cprsim.curves import curve_path
 from cprsim.experiments import pipeline
-from cprsim.experiments.assemble import assemble
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.making.deciding import sensitivity_of
 from cprsim.making.options import shortcuts
 from cprsim.making.running import logbook_of, with_numbers
@@ -20,17 +19,11 @@ from cprsim.results.money import bills_of, cheapest_of, prices_of, used_in
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.results.warnings import warnings
 from cprsim.scenario import LoadedScenario
+from cprsim.selector.limit import Limit
 from cprsim.selector.pricing import affordable
-from cprsim.systems_compared.best import best_policies, run_of
-from cprsim.systems_compared.folder import (
-    BESIDE,
-    Comparison,
-    compared,
-    comparison_of,
-    load_comparison,
-)
-from cprsim.systems_compared.lineup import Lineup, lineup_of
-from cprsim.systems_compared.standings import BEST, bills_that_count, standings
+from cprsim.systems_compared.best import at_their_best
+from cprsim.systems_compared.comparison import BESIDE, Comparison, compared, load_comparison
+from cprsim.systems_compared.lineup import Entrant, Rules, entrants_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +31,11 @@ class CompareRequest:
     """Everything that decides a comparison."""
 
     loaded: LoadedScenario
-    lineup: Lineup
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How systems are compared: at fixed intervals, and who is (all where nobody is named)."""
-
-    fixed: bool = False
-    only: tuple[str, ...] = ()
-    available: bool = False  # without what a job can't run today
-
-    def named(self, kind: str) -> str:
-        """What a folder's name says of them."""
-        chosen = hashlib.sha256(" ".join(sorted(self.only)).encode()).hexdigest()[:6]
-        words = (f"of-{chosen}" * bool(self.only), "available" * self.available)
-        return "-".join(filter(None, (kind, *words, "fixed" * self.fixed)))
+    experiment: Experiment
+    limit: Limit | None  # what may be lost of accuracy; None: the scenario says none
+    entrants: Sequence[Entrant]
+    left_out: Mapping[str, str]  # why, by name
+    rules: Rules
 
 
 def asked(load: Load, replications: int | None, rules: Rules) -> CompareRequest:
@@ -62,20 +44,11 @@ def asked(load: Load, replications: int | None, rules: Rules) -> CompareRequest:
         loaded = load([])
         limit = limit_if_any(loaded)
         experiment = assemble(loaded, with_policies=False)
-        tail = limit is not None and limit.risk is not None
-        replications = affordable(experiment, tail=tail)
+        replications = affordable(experiment, tail=limit is not None and limit.risk is not None)
     loaded = load(shortcuts(None, replications))
-    lineup = lineup_of(
-        loaded,
-        assemble(loaded, with_policies=False),
-        limit_if_any(loaded),
-        chosen_curve(loaded),
-        fixed=rules.fixed,
-        only=rules.only,
-        available=rules.available,
-        today=True,
-    )
-    return CompareRequest(loaded, lineup)
+    experiment, limit = assemble(loaded, with_policies=False), limit_if_any(loaded)
+    entrants, left_out = entrants_of(loaded, experiment, limit, rules)
+    return CompareRequest(loaded, experiment, limit, entrants, left_out, rules)
 
 
 def compare_into(
@@ -95,15 +68,20 @@ def compare_into(
 def _compare(
     target: ResultTarget, wanted: CompareRequest, watch: Watch, *, draws: bool
 ) -> Comparison:
-    loaded, lineup = wanted.loaded, wanted.lineup
-    with watch.progress("best interval of systems") as on_progress:
-        found, dropped = best_policies(lineup, on_progress)
-    experiment = run_of(lineup, found)
+    loaded, found, left_out = wanted.loaded, wanted.entrants, wanted.left_out
+    if not wanted.rules.fixed:
+        with watch.progress("best interval of systems") as on_progress:
+            found, dropped = at_their_best(found, wanted.experiment, wanted.limit, on_progress)
+        left_out = {**left_out, **dropped}
+    experiment = replace(wanted.experiment, policies=tuple(one.policy for one in found))
     with watch.progress("simulating") as on_progress:
         outcome = pipeline.simulate(experiment, on_progress=on_progress)
 
     def finish(result: Result) -> None:
-        comparison = compared(result, loaded.scenario, lineup, found, dropped)
+        comparison = compared(
+            result, loaded.scenario, experiment, found, left_out, wanted.limit,
+            fixed=wanted.rules.fixed,
+        )  # fmt: skip
         with watch.counting("values of unknown inputs") as on_priced:
             unsure = _sensitivity(loaded, comparison, on_priced)
         comparison = replace(comparison, sensitivity=unsure)
@@ -124,22 +102,21 @@ def _compare(
         log_notes=experiment.log_notes,
         warnings=warnings(experiment, loaded.scenario.cluster),
     )
-    return comparison_of(made)
+    return load_comparison(made.path)
 
 
 def _sensitivity(
     loaded: LoadedScenario, comparison: Comparison, on_priced: Callable[[], None]
 ) -> Sensitivity | None:
     """What would make another system the cheapest of those that may be the best."""
-    found = standings(comparison)
     bills = bills_of(prices_of(loaded.scenario), used_in(comparison.result))
-    counted = bills_that_count(found, bills)
+    counted = comparison.bills_that_count(bills)
     costs = {name: float(one.month.total_cents) for name, one in counted.items()}
     best = cheapest_of(counted) if counted else None
     if not bills:
-        able = [one for one in found if one.may_be_best and one.finishes]
+        able = [one for one in comparison.standings if one.may_be_best and one.finishes]
         costs = {one.name: one.overhead.mean for one in able}
-        best = next((one.name for one in found if one.verdict == BEST), None)
+        best = comparison.best
     if best is None:
         return None
     entries = {name: one.text for name, one in comparison.beside.items()}

@@ -14,8 +14,7 @@ from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, percent_axis
 from cprsim.plots.save import Draw
 from cprsim.plots.style import CAPTION, INK, look_of, stacked, style
 from cprsim.results.words import count, hours, percent_number, significant
-from cprsim.systems_compared.folder import Comparison
-from cprsim.systems_compared.standings import BEST, ELIGIBLE, TIED, Standing, standings
+from cprsim.systems_compared.comparison import BEST, ELIGIBLE, TIED, Comparison, Standing
 from cprsim.systems_compared.words import (
     columns_of_fates,
     fate_in_words,
@@ -41,7 +40,7 @@ def systems_figures(comparison: Comparison) -> dict[str, Draw]:
 
 def systems_figure(comparison: Comparison) -> Figure:
     """A row per system, the cheapest on top: stacked overhead with its interval, and cells."""
-    found = standings(comparison)
+    found = comparison.standings
     columns = _columns(found)
     parts = _parts(comparison, found)
     below_in = AXIS_IN + LEGEND_ROW_IN * (-(-len(parts) // LEGEND_COLUMNS) + 0.5)

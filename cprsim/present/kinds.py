@@ -35,7 +35,7 @@ from cprsim.results.words import count
 from cprsim.selector.folder import SELECTION, Selected, load_selected
 from cprsim.sweeps.folder import ABOUT as ABOUT_SWEEP
 from cprsim.sweeps.folder import load_sweep
-from cprsim.systems_compared.folder import BESIDE, load_comparison
+from cprsim.systems_compared.comparison import BESIDE, load_comparison
 
 
 def _by_manifest(result: Any) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from math import isnan
 from typing import Any
@@ -38,20 +38,16 @@ from cprsim.results.words import (
     with_interval,
 )
 from cprsim.systems_compared.after import Fate
-from cprsim.systems_compared.best import FOUND
-from cprsim.systems_compared.folder import Comparison
-from cprsim.systems_compared.standings import (
+from cprsim.systems_compared.comparison import (
     BEST,
     KEPT,
     TIED,
     UNPRICED,
+    Comparison,
     Standing,
-    available,
-    bills_that_count,
-    standings,
-    tied_names,
     verdict_of,
 )
+from cprsim.systems_compared.lineup import FOUND
 from cprsim.systems_compared.words import (
     columns_of_fates,
     difference,
@@ -85,8 +81,8 @@ def systems_blocks(
     verbose: bool = False,
 ) -> list[Block]:
     """What a terminal shows: the answer, one table, what it rests on."""
-    result, found = comparison.result, standings(comparison)
-    bills, picks = bills_in(result), _picks(found)
+    result, found = comparison.result, comparison.standings
+    bills, picks = bills_in(result), _picks(comparison)
     costs = _costs(found, bills)
     rows = costs.rows if everything or verbose else _cheapest_rows(costs.rows, comparison, picks)
     names = {name for row in rows for name in _names_in(row)}
@@ -98,18 +94,12 @@ def systems_blocks(
         f"{intervals_in_words(comparison)}. In % of useful time, ± the half-width of the 95 % "
         "interval.",
         *([f"Assumed: {' '.join(comparison.assumed)}"] if comparison.assumed else []),
-        *(careful(comparison, found) if verbose else _accuracy(comparison, seen)),
+        *(careful(comparison) if verbose else _accuracy(comparison, seen)),
         *([] if verbose else result.warnings),
         *(not_compared(comparison) if verbose else _left_unsaid(comparison, costs, rows)),
     ]
     return [
-        Words(
-            [
-                *answer(comparison, found),
-                *answer_in_money(comparison, found),
-                *against_today(comparison),
-            ]
-        ),
+        Words(answer(comparison)),
         replace(costs, rows=rows),
         *(tables_of(found, bills)[1:] if verbose else []),
         *(money_section(result) if verbose else []),
@@ -120,11 +110,10 @@ def systems_blocks(
     ]
 
 
-def _picks(found: Sequence[Standing]) -> list[Standing]:
-    """The best, and the cheapest that runs today."""
-    best = next((one for one in found if one.verdict == BEST), None)
-    runs = available(found)
-    return [one for one in (best, runs if runs is not best else None) if one is not None]
+def _picks(comparison: Comparison) -> list[Standing]:
+    """The best, and the cheapest that runs today where that is another."""
+    best, runs = comparison.cheapest, comparison.cheapest_that_runs
+    return [one for one in (best, None if runs is best else runs) if one is not None]
 
 
 def _cheapest_rows(
@@ -156,7 +145,7 @@ def _left_unsaid(
 
 def document_of_systems(comparison: Comparison) -> Document:
     """Everything about one comparison. Raises ResultError for an unreadable file."""
-    found, result = standings(comparison), comparison.result
+    found, result = comparison.standings, comparison.result
     return Document(
         title=f"Which recovery system: {comparison.name}",
         question=(
@@ -164,11 +153,9 @@ def document_of_systems(comparison: Comparison) -> Document:
             f"{result.n_nodes} nodes least, {intervals_in_words(comparison)}?"
         ),
         answer=[
-            *answer(comparison, found),
-            *answer_in_money(comparison, found),
-            *against_today(comparison),
+            *answer(comparison),
             *comparison.assumed,
-            *careful(comparison, found),
+            *careful(comparison),
         ],
         sections=[
             Section(
@@ -308,7 +295,7 @@ def _share(one: Standing, parts: Sequence[str]) -> float:
 def _survived(found: Sequence[Standing]) -> Table:
     """What a failure of each kind takes at most, and the bytes that are moved."""
     kinds = columns_of_fates(found)
-    known = found[0].beside.traffic.storage_bytes_per_h is not None
+    known = found[0].beside.storage_bytes_per_h is not None
     traffic = ("to store\nGbit/s", "to peers\nGbit/s") if known else ()
     heading = ("lost at most\nby", *(_folded(names) for names in kinds), *traffic)
     rows = [
@@ -329,8 +316,7 @@ def _folded(names: Sequence[str]) -> str:
 
 
 def _traffic(one: Standing) -> tuple[str, str]:
-    traffic = one.beside.traffic
-    return (_gbit_s(traffic.storage_bytes_per_h), _gbit_s(traffic.peers_bytes_per_h))
+    return _gbit_s(one.beside.storage_bytes_per_h), _gbit_s(one.beside.peers_bytes_per_h)
 
 
 def _gbit_s(bytes_per_h: float | None) -> str:
@@ -340,9 +326,14 @@ def _gbit_s(bytes_per_h: float | None) -> str:
 # --------------------------------------------------------------------------- sentences
 
 
-def answer(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
+def answer(comparison: Comparison) -> list[str]:
+    """Which system costs least, in hours and in money, and what it saves against today."""
+    return [*_cheapest(comparison), *_in_money(comparison), *_against_today(comparison)]
+
+
+def _cheapest(comparison: Comparison) -> list[str]:
     """Which system, which that runs today, and which can't be told from it."""
-    picks = _picks(found)
+    found, picks = comparison.standings, _picks(comparison)
     if not picks:
         return ["No system that keeps the job's accuracy lets all jobs finish."]
     best, *runs = picks
@@ -353,7 +344,7 @@ def answer(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
     sentences += [
         f"Cheapest that runs today: {one.name}{_as(one)}, {overhead(one)} %." for one in runs
     ]
-    if tied := [name for name in tied_names(found) if name != comparison.today]:
+    if tied := [name for name in comparison.tied if name != comparison.today]:
         sentences.append(
             f"Not distinguished from {best.name}: {_few(tied)} (the 95 % interval of the paired "
             "difference contains 0)."
@@ -379,16 +370,16 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:N_CHEAPEST]) + more
 
 
-def against_today(comparison: Comparison) -> list[str]:
+def _against_today(comparison: Comparison) -> list[str]:
     """What the best, and the cheapest that runs today, save against how the job runs now."""
-    found, bills = standings(comparison), bills_in(comparison.result)
-    now = next((one for one in found if one.name == comparison.today), None)
+    bills = bills_in(comparison.result)
+    now = next((one for one in comparison.standings if one.name == comparison.today), None)
     if now is None:
         return []
     how = f"today ({now.beside.strategy}, every {interval_of(now)}: {overhead(now)} %)"
     saved = [
         f"{one.name} {_saved(comparison, one, now, bills)}"
-        for one in _picks(found)
+        for one in _picks(comparison)
         if one.than_today is not None
     ]
     if now.verdict == BEST:
@@ -410,19 +401,19 @@ def _saved(comparison: Comparison, one: Standing, now: Standing, bills: Bills) -
     return words
 
 
-def answer_in_money(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
+def _in_money(comparison: Comparison) -> list[str]:
     """Which system of those that may be the best is the cheapest in all; what would change that."""
-    bills = bills_that_count(found, bills_in(comparison.result))
-    if bills and cheapest_of(bills) != comparison.today:  # `against_today` has that
+    bills = comparison.bills_that_count(bills_in(comparison.result))
+    if bills and cheapest_of(bills) != comparison.today:  # `_against_today` has that
         bills = {name: bill for name, bill in bills.items() if name != comparison.today}
-    best = next((one.name for one in found if one.verdict == BEST), None)
-    sentences = [cheapest(bills, best)] if bills else []
+    sentences = [cheapest(bills, comparison.best)] if bills else []
     unsure = comparison.sensitivity
     return sentences if unsure is None else [*sentences, *sensitivity_sentences(unsure)]
 
 
-def careful(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
+def careful(comparison: Comparison) -> list[str]:
     """What the hours do not show."""
+    found = comparison.standings
     sentences = [*_accuracy(comparison, found)]
     bare = [one.name for one in found if one.beside.how == FOUND and interval_of(one) == "never"]
     if bare:
@@ -432,7 +423,7 @@ def careful(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
             f"protect against hardly occurred in {n:,} simulated jobs. Such a failure takes all "
             "that was done."
         )
-    if any(one.beside.traffic.storage_bytes_per_h is not None for one in found):
+    if any(one.beside.storage_bytes_per_h is not None for one in found):
         sentences.append(
             "Traffic is per hour of work, to the store of all nodes together and to peers of each "
             "node, as if each save moved the whole state: saves of parts or deltas move less."
@@ -481,7 +472,7 @@ def _left_out(names: Sequence[str], what: str, why: Mapping[str, str]) -> str:
 
 def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
     """The object that ``cprsim compare-systems --json`` prints; docs/metrics.md has the metrics."""
-    found, result = standings(comparison), comparison.result
+    result = comparison.result
     return {
         "name": comparison.name,
         "results": str(result.path),
@@ -489,18 +480,16 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
         "n_nodes": result.n_nodes,
         "fixed": comparison.fixed,
         "limit": comparison.limit,
-        "best": next((one.name for one in found if one.verdict == BEST), None),
-        "best_that_runs": (runs := available(found)) and runs.name,
+        "best": comparison.best,
+        "best_that_runs": (runs := comparison.cheapest_that_runs) and runs.name,
         "today": comparison.today or None,
-        "cant_be_told": tied_names(found),
-        "systems": [_system(one) for one in found],
+        "cant_be_told": comparison.tied,
+        "systems": [_system(one) for one in comparison.standings],
         "left_out": dict(comparison.left_out),
         "assumed": list(comparison.assumed),
         "said": [
-            *answer(comparison, found),
-            *answer_in_money(comparison, found),
-            *against_today(comparison),
-            *careful(comparison, found),
+            *answer(comparison),
+            *careful(comparison),
         ],
         **bills_as_json(bills_in(result)),
         "sensitivity": comparison.sensitivity and encode(comparison.sensitivity),
@@ -529,7 +518,10 @@ def _system(one: Standing) -> dict[str, Any]:
         "auc_loss": None if one.accuracy == UNPRICED else interval(one.summary["auc_loss"]),
         "extra_nodes": policy.extra_nodes,
         "extra_memory_fraction": policy.extra_memory_fraction,
-        "traffic": asdict(beside.traffic),
+        "traffic": {
+            "storage_bytes_per_h": beside.storage_bytes_per_h,
+            "peers_bytes_per_h": beside.peers_bytes_per_h,
+        },
         "after": {name: _fate(fate) for name, fate in beside.fates.items()},
     }
 

@@ -25,7 +25,7 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.scenario.quantities import choices
 from cprsim.scenario.recovery import RecoverySection
-from cprsim.systems_compared.after import Fate, goes_back_to, needs, outcomes
+from cprsim.systems_compared.after import Fate, after, cases, goes_back_to, needs
 
 MADE_UP = (
     "a made-up job of 200 h on 40 nodes of 100 GB and 4 readers, links of 400 Gbit/s, a storage of "
@@ -108,7 +108,7 @@ class ListedPolicy:
 
     @property
     def goes_back_to(self) -> dict[str, str]:
-        """What a job goes back to after each of `CASES`, by its name."""
+        """What a job goes back to after each of `cases`, by its name."""
         if self.policy is None:
             return {}
         return {name: goes_back_to(self.policy, fate) for name, fate in self.outcomes.items()}
@@ -191,7 +191,7 @@ def _of_system(system: System, asked: ListedJob) -> ListedPolicy:
         cited=system.cited,
         mark="" if system.mark is None else system.mark.value,
         runs_as=system.runs_as,
-        assumptions=system.assumptions,
+        assumptions=system.assumed,
         not_modelled=system.not_modelled,
         not_counted=system.not_counted,
         options=tuple(_options(system)),
@@ -232,8 +232,9 @@ def _policy(name: str, asked: ListedJob) -> tuple[Policy | None, str]:
 def _worked_out(policy: Policy | None, asked: ListedJob) -> dict[str, Any]:
     if policy is None:
         return {"outcomes": {}, "needs": ()}
-    job = asked.cluster, asked.role
-    return {"outcomes": outcomes(policy, *job), "needs": needs(policy, *job)}
+    struck = cases(asked.cluster, asked.role)
+    outcomes = {name: after(policy, asked.cluster, one)[0] for name, one in struck.items()}
+    return {"outcomes": outcomes, "needs": needs(policy, asked.cluster, asked.role)}
 
 
 def _options(system: System) -> Iterator[dict[str, Any]]:

@@ -28,13 +28,19 @@ from cprsim.recovery.policy import (
     WhenBusy,
 )
 from cprsim.results.words import count, hours, percent, significant
-from cprsim.systems_compared.after import CASES
 from cprsim.units import BANDWIDTH, SIZE, TIME
 
 UP_TO = (
     "up to: the largest failure of process (one dies), restart (of a node), node (lost), pair "
     "(two neighbours lost), all."
 )
+CASES = {
+    "process": "a process dies",
+    "restart": "a node restarts",
+    "node": "a node is lost",
+    "pair": "two neighbouring nodes are lost",
+    "all": "all nodes are lost",
+}
 WIDTHS = {"after": 16, "needs": 14}
 DIMENSIONS = {"time": TIME, "size": SIZE, "bandwidth": BANDWIDTH}
 
@@ -124,8 +130,8 @@ def _policy(policy: Policy, entry: ListedPolicy) -> Iterator[str]:
     if policy.rules[-1].sources or policy.rules[-1].needs:
         yield f"  else all start again, as after rule {len(policy.rules)}"
     yield "What it goes back to, all saves fresh"
-    for case in CASES:
-        yield f"  {case.words}: {_outcome(entry, case.name)}"
+    for case, words in CASES.items():
+        yield f"  {words}: {_outcome(entry, case)}"
     yield from _all_the_time(policy, entry)
     yield ""
 

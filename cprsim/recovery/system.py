@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from importlib import import_module
-from inspect import getdoc
 from math import inf
 from typing import Any
 
@@ -168,7 +166,7 @@ class System:
     family : of systems of one mechanism
     cited : the paper or code, in few words
     mark : how its mechanism is known
-    assumed : what is assumed of it, in sentences; nothing: what its module says
+    assumed, not_modelled : in sentences
     needs : options that have no default, as a scenario writes them, for the listing's own job
     runs_as : a maintained implementation that a job can run today; empty: a paper only
     """
@@ -186,27 +184,9 @@ class System:
     assumed: str = ""
     needs: tuple[tuple[str, Any], ...] = ()
     runs_as: str = ""
+    not_modelled: str = ""
 
     def unknown(self, given: Collection[str]) -> tuple[str, ...]:
         """Options that no source has a figure for, without those that are given."""
         every = fields(self.options)
         return tuple(one.name for one in every if one.metadata["unknown"] and one.name not in given)
-
-    @property
-    def assumptions(self) -> str:
-        """What is assumed of it, in sentences: its own, else its module's paragraph on it."""
-        return self.assumed or self._paragraph("Assumptions")
-
-    @property
-    def not_modelled(self) -> str:
-        """What of its mechanism is not in the records: its module's paragraph on it."""
-        return self._paragraph("Not modelled")
-
-    def _paragraph(self, kind: str) -> str:
-        """The paragraph of its module's docstring that begins so, or with `kind of` its name."""
-        for paragraph in (getdoc(import_module(self.plan.__module__)) or "").split("\n\n"):
-            heading, _, text = " ".join(paragraph.split()).partition(": ")
-            names = heading.removeprefix(f"{kind} of ").split(", ")
-            if heading == kind or (heading.startswith(kind) and self.name in names):
-                return text
-        return ""

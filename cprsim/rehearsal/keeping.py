@@ -17,7 +17,7 @@ from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
 from cprsim.results import Logbook, Result, write_result
 from cprsim.results.folder import ResultTarget
-from cprsim.simulate.engines import with_parts
+from cprsim.simulate.blocks import with_parts
 
 PREDICTED, MEASURED = "predicted", "measured"
 FILE = "rehearsal.json"

@@ -41,8 +41,11 @@ from cprsim.recovery.policy import (
 )
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.recovery.systems.asynchronous import checkfreq_steps
-from cprsim.recovery.systems.deltas import increments_before_whole, mean_fractions
+from cprsim.recovery.systems.behind import (
+    checkfreq_steps,
+    increments_before_whole,
+    mean_fractions,
+)
 from cprsim.recovery.systems.moc import expert_staleness, portion_of_lost_tokens, save_fraction
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.logs import DATA

@@ -30,7 +30,7 @@ from cprsim.staleness import MeanLoss, StalenessCurve, pooled, strategy_key
 
 if TYPE_CHECKING:
     from cprsim.experiments.assemble import Experiment
-    from cprsim.simulate.engines import Rows
+    from cprsim.simulate.blocks import Rows
 
 PRICED = (*QUANTITIES.values(), BEYOND)
 """The metrics that need a staleness curve, and a row per lost shard."""
@@ -51,7 +51,6 @@ class Moments:
     n: int  # replications of each strategy, but for those that were given up
     n_finished: Ints  # (n_strategies,)
     gave_up: Bools  # (n_strategies,)
-    engines: tuple[str, ...]  # (n_strategies,) that ran it: fast, simpy, or both
     mean: Floats  # (n_metrics, n_strategies)
     products: Floats  # (n_metrics, n_strategies, n_strategies) of deviations from the means
     curve_error: Floats  # (n_metrics, n_strategies) mean standard error of the staleness curve
@@ -141,7 +140,6 @@ class _Sums:
         self._n = 0
         self._n_finished = np.zeros(n, dtype=np.int64)
         self._gave_up = np.zeros(n, dtype=bool)
-        self._engines: list[set[str]] = [set() for _ in range(n)]
         self._mean = np.zeros((len(metrics), n))
         self._products = np.zeros((len(metrics), n, n))
         self._error_sum = np.zeros((len(metrics), n))
@@ -156,7 +154,6 @@ class _Sums:
         columns: list[Mapping[str, Floats] | None] = []
         for i, rows in enumerate(batch):
             if rows is not None:
-                self._engines[i] |= rows.engines
                 self._n_finished[i] += np.count_nonzero(rows.costs.finished)
             columns.append(None if rows is None else self._columns(i, rows))
         # metric after metric in the same memory, which stays in the processor's cache
@@ -212,7 +209,6 @@ class _Sums:
             n=self._n,
             n_finished=self._n_finished,
             gave_up=self._gave_up,
-            engines=tuple(", ".join(sorted(names)) for names in self._engines),
             mean=self._mean,
             products=self._products,
             curve_error=self._error_sum / max(self._n, 1),

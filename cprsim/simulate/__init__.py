@@ -6,5 +6,5 @@ transitions     what survives, which rule is taken, when the next save is due
 ScopedBlock     the failures of a block of replications, with what each kills    (strikes.py)
 run_block       many replications, by whichever engine takes each                (blocks.py):
 compiled, or few of them interpreted                                             (fast/)
-event by event by SimPy, which also writes their logs                            (events/)
+event by event by SimPy, which also writes their logs and runs fleets        (cluster.py)
 """

@@ -1,26 +1,40 @@
-"""A block of replications of a job under a recovery system, by whichever engine takes each."""
+"""A block of replications under one policy: failures and draws in, rows out.
+
+The compiled loop runs them (few are interpreted), or SimPy where that is asked for, which also
+writes the event log of one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from time import thread_time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprsim.budget import require_room
 from cprsim.errors import AccountingError
-from cprsim.records import CostBreakdown, Duration, EventLog, Floats, Ints
+from cprsim.failures.block import BlockFailures
+from cprsim.records import (
+    Cluster,
+    CostBreakdown,
+    Duration,
+    EventLog,
+    Floats,
+    Ints,
+    ShardLoss,
+    in_order,
+    stacked,
+)
 from cprsim.recovery.giving_up import ROUNDING
-from cprsim.simulate.draws import Draws
-from cprsim.simulate.fast import replications, state
-from cprsim.simulate.fast.interpreting import interpreted
+from cprsim.simulate import loop
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
+from cprsim.simulate.loop_state import JOB, RECOVERY, Drawn, interpreted, slots_of
 from cprsim.simulate.numbers import (
     FINISHED,
-    LEFT,
     LOSS,
     OF_JOB,
     STOPPED,
@@ -30,36 +44,65 @@ from cprsim.simulate.numbers import (
     WANTS_SAVES,
     numbers_of,
 )
-from cprsim.simulate.strikes import ScopedStrikes
+from cprsim.simulate.strikes import ScopedBlock, ScopedStrikes, ScopeShares
 from cprsim.simulate.transitions import stream_keys, uniform
+from cprsim.staleness import lost_portion
+from cprsim.streams import stream
 
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
-FIRST_INTERPRETED = 4  # replications, of which the time of others is guessed
-INTERPRETED_S = 1.5e-4  # a replication takes interpreted, until the first ones tell
+REPLICATION_S = 1.5e-4  # of Python, on average
 TOLERANCE_H = 1e-6  # of the sums over one replication
 FIRST_DRAWS = 16  # of each cost that varies, in each replication
+FIRST_RECOVERIES = 16  # that there is room for at first
+
+# --------------------------------------------------------------------------- what varies
 
 
-class ScopedFailures(Protocol):
-    """The failures of a block of replications, with what each of them kills."""
+@dataclass(slots=True)
+class Draws:
+    """The nth draw of one duration in each replication of a block, or in some of them.
 
-    @property
-    def n_replications(self) -> int: ...
+    Draws are made for the whole block at once, nth after nth, so that a value depends on (seed,
+    block, name, replication, n) alone, not on the strategy or the engine that asks, nor on who else
+    is kept. Those that are kept are numbered from 0 on.
+    """
 
-    def strikes(self, n_chunks: int) -> ScopedStrikes: ...
+    duration: Duration
+    seed: int
+    block: int
+    name: str
+    n_of_block: int
+    kept: range
+    table: Floats = field(init=False, repr=False)  # (n_drawn, n_kept) [h]
+    _rng: np.random.Generator | None = field(init=False, repr=False, default=None)
 
-    def of(self, replication: int) -> Iterator[ScopedFailure]: ...
+    def __post_init__(self) -> None:
+        self.table = np.zeros((0, len(self.kept)))
 
+    def hours(self, replication: int, n: int) -> float:
+        """The nth draw of one replication [h]; both count from 0."""
+        self.reach(n)
+        return float(self.table[n, replication])
 
-@dataclass(frozen=True, slots=True)
-class SystemRan:
-    """What the replications of a block cost under a system."""
-
-    costs: CostBreakdown
-    stale_h: Floats  # (n_replications,) staleness summed over the shards that went back ...
-    stale_net_h: Floats  # (n_replications,) ... since the later of that and their own last reload
-    losses: NDArray[Any]  # (n_losses,) of LOSS, in order of replication; none where not kept
-    n_by_events: int  # replications that the fast engine left to SimPy
+    def reach(self, n: int) -> None:
+        """Have the nth draw in the table, and for a while those after it."""
+        n_before, n_kept = self.table.shape
+        if n < n_before:
+            return
+        n_now = max(n + 1, 2 * n_before)
+        require_room(
+            8.0 * n_kept * (n_before + n_now),
+            f"{n_now} draws of {self.name} for {n_kept} replications",
+            "{} times fewer failures or saves would fit",
+            fewer_fit=True,
+        )
+        rng = self._rng = self._rng or stream(self.seed, self.block, self.name)
+        table = np.empty((n_now, n_kept))
+        table[:n_before] = self.table
+        for number in range(n_before, n_now):
+            drawn = self.duration.sample(rng, self.n_of_block)
+            table[number] = drawn[self.kept.start : self.kept.stop]
+        self.table = table
 
 
 class BlockDraws:
@@ -94,7 +137,7 @@ class BlockDraws:
         self.keys: Ints = np.array(
             [stream_keys(number, rows) for number in first], dtype=np.int64
         ).reshape(len(tiers), self.n_kept)
-        self._key_of = dict(zip(tiers, self.keys, strict=True))
+        self.key_of = dict(zip(tiers, self.keys, strict=True))
 
     def tables(self, of: dict[str, Draws], n: int) -> Floats:
         """The first n draws of each, (n_tables, n or more, n_replications) [h]."""
@@ -107,13 +150,6 @@ class BlockDraws:
     def of(self, replication: int) -> ReplicationOf:
         return ReplicationOf(self, replication)
 
-    def hours(self, name: str, replication: int, n: int) -> float:
-        found = self.of_saves.get(name) or self.of_failures[name]
-        return found.hours(replication, n)
-
-    def uniform(self, tier: str, replication: int, n: int) -> float:
-        return float(uniform(int(self._key_of[tier][replication]), n))
-
 
 @dataclass(frozen=True, slots=True)
 class ReplicationOf:
@@ -123,10 +159,35 @@ class ReplicationOf:
     replication: int
 
     def hours(self, name: str, n: int) -> float:
-        return self.block.hours(name, self.replication, n)
+        draws = self.block.of_saves.get(name) or self.block.of_failures[name]
+        return draws.hours(self.replication, n)
 
     def uniform(self, tier: str, n: int) -> float:
-        return self.block.uniform(tier, self.replication, n)
+        return float(uniform(int(self.block.key_of[tier][self.replication]), n))
+
+
+class ScopedFailures(Protocol):
+    """The failures of a block of replications, with what each of them kills."""
+
+    @property
+    def n_replications(self) -> int: ...
+
+    def strikes(self, n_chunks: int) -> ScopedStrikes: ...
+
+    def of(self, replication: int) -> Iterator[ScopedFailure]: ...
+
+
+# --------------------------------------------------------------------------- a block
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRan:
+    """What the replications of a block cost under a policy."""
+
+    costs: CostBreakdown
+    stale_h: Floats  # (n_replications,) staleness summed over the shards that went back ...
+    stale_net_h: Floats  # (n_replications,) ... since the later of that and their own last reload
+    losses: NDArray[Any]  # (n_losses,) of LOSS, in order of replication; none where not kept
 
 
 def run_block(
@@ -145,34 +206,17 @@ def run_block(
     ----------
     replications : numbers among those that are kept of the block
     first_number : number of the block's first kept replication among all
-
-    Notes
-    -----
-    Replications in which a failure falls within 1e-11 of the job of another instant, so that
-    rounding decides which comes first, and those in which loads over a shared link overlap, or very
-    many recoveries do, are left to SimPy. Its rows are the same up to rounding.
     """
     n = failures.n_replications
     if replications.stop > n:  # compiled loops check no bounds
         raise ValueError(f"a block of {n} replications has no {replications}")
     rows = np.arange(replications.start, replications.stop)
     hours: Floats = np.zeros((OF_JOB + len(job.policy.parts), n))
-    counts: Ints = np.full((3, n), LEFT, dtype=np.int64)
-    losses: list[NDArray[Any]] = []
-    if not simpy_alone:
-        block = _Block(job, failures, draws, hours, counts, keep_losses)
-        losses += block.run(rows)
-    left = rows[counts[0, rows] == LEFT]
-    for row in left.tolist():
-        outcome = by_events(job, failures, draws, row)
-        counts[:, row] = (
-            FINISHED if outcome.finished else STOPPED, outcome.n_failures, outcome.n_saves
-        )  # fmt: skip
-        hours[OF_JOB:, row] = outcome.hours
-        lost = losses_of(outcome, row)
-        stale_h, net_h = lost["since_save_h"].sum(), lost["since_reload_h"].sum()
-        hours[:OF_JOB, row] = outcome.wall_h, outcome.useful_h, stale_h, net_h
-        losses += [lost] if keep_losses else []
+    counts: Ints = np.zeros((3, n), dtype=np.int64)
+    run = _by_simpy if simpy_alone else _by_loop
+    losses = np.concatenate(
+        [np.zeros(0, LOSS), *run(job, failures, draws, rows, hours, counts, keep_losses)]
+    )
     within = slice(replications.start, replications.stop)
     costs = CostBreakdown(
         replication=rows + first_number,
@@ -185,7 +229,8 @@ def run_block(
         n_saves=counts[2, within],
     )
     require_sums(costs)
-    return SystemRan(costs, hours[2, within], hours[3, within], _in_order(losses), len(left))
+    losses = losses[np.argsort(losses["replication"], kind="stable")]
+    return SystemRan(costs, hours[2, within], hours[3, within], losses)
 
 
 def require_sums(costs: CostBreakdown) -> None:
@@ -197,105 +242,79 @@ def require_sums(costs: CostBreakdown) -> None:
         raise AccountingError(f"replication {number} does not add up: {hours:.3g} h are missing")
 
 
-def _in_order(losses: list[NDArray[Any]]) -> NDArray[Any]:
-    """Losses of all replications, one replication after the other."""
-    lost = np.concatenate(losses) if losses else np.zeros(0, LOSS)
-    if len(losses) > 1:
-        lost = lost[np.argsort(lost["replication"], kind="stable")]
-    return lost
+def expect(n_replications: float) -> bool:
+    """Whether replications are compiled as so many more are to come: from the next one on."""
+    run: Any = loop.run
+    return bool(run.pays(REPLICATION_S * n_replications))
+
+
+def _by_loop(
+    job: SimulatedJob, failures: ScopedFailures, draws: BlockDraws,
+    rows: Ints, hours: Floats, counts: Ints, keeps: bool,
+) -> Iterator[NDArray[Any]]:  # fmt: skip
+    """Run some replications, and again with more of what they turn out to need; their losses."""
+    run: Any = loop.run
+    by = run if run.pays(REPLICATION_S * len(rows)) else partial(interpreted, run.py_func)
+    numbers, _ = numbers_of(job)
+    scratch, slots = np.zeros(1, JOB), slots_of(job)
+    n_chunks, n_of_saves, n_of_failures = 1, FIRST_DRAWS, FIRST_DRAWS
+    n_losses, n_recoveries = len(rows) if keeps else 0, FIRST_RECOVERIES
+    while len(rows):
+        drawn = Drawn(
+            draws.tables(draws.of_saves, n_of_saves),
+            draws.tables(draws.of_failures, n_of_failures),
+            draws.keys,
+        )
+        losses = np.zeros(n_losses, LOSS)
+        n_lost = by(
+            numbers, drawn, failures.strikes(n_chunks), rows, scratch, slots,
+            np.zeros(n_recoveries, RECOVERY), hours, counts, losses, keeps,
+        )  # fmt: skip
+        yield losses[:n_lost]
+        status = counts[0, rows]
+        n_chunks += bool((status == WANTS_FAILURES).any())
+        n_of_saves *= 1 + bool((status == WANTS_SAVES).any())
+        n_of_failures *= 1 + bool((status == WANTS_COSTS).any())
+        more_room = 1 + 3 * bool((status == WANTS_ROOM).any())
+        n_losses, n_recoveries = more_room * n_losses, more_room * n_recoveries
+        rows = rows[status > STOPPED]
+
+
+def _by_simpy(
+    job: SimulatedJob, failures: ScopedFailures, draws: BlockDraws,
+    rows: Ints, hours: Floats, counts: Ints, keeps: bool,
+) -> Iterator[NDArray[Any]]:  # fmt: skip
+    """Run some replications event by event; their losses."""
+    for row in rows.tolist():
+        outcome = by_events(job, failures, draws, row)
+        status = FINISHED if outcome.finished else STOPPED
+        counts[:, row] = status, outcome.n_failures, outcome.n_saves
+        lost = losses_of(outcome, row)
+        stale_h, net_h = lost["since_save_h"].sum(), lost["since_reload_h"].sum()
+        hours[:, row] = (outcome.wall_h, outcome.useful_h, stale_h, net_h, *outcome.hours)
+        if keeps:
+            yield lost
 
 
 def losses_of(outcome: ReplicationOutcome, row: int) -> NDArray[Any]:
     """The shards that went back in one replication, (n_losses,) of LOSS."""
     return np.array(
         [
-            (
-                row,
-                shard.progress_h,
-                shard.slot,
-                shard.progress_h - shard.content_h,
-                shard.progress_h - shard.fresh_h,
-            )
-            for shard in outcome.stale
+            (row, one.progress_h, one.slot, one.progress_h - one.content_h,
+             one.progress_h - one.fresh_h)
+            for one in outcome.stale
         ],
         LOSS,
-    )
-
-
-def pays(n: float) -> bool:
-    """Whether so many more replications take longer to interpret than the loop to compile."""
-    loop: Any = replications.run
-    return bool(loop.pays(INTERPRETED_S * n))
-
-
-class _Block:
-    """A block of replications of one job, as far as the compiled loop has run it."""
-
-    def __init__(
-        self,
-        job: SimulatedJob,
-        failures: ScopedFailures,
-        draws: BlockDraws,
-        hours: Floats,
-        counts: Ints,
-        keeps: bool,
-    ) -> None:
-        self._failures, self._draws = failures, draws
-        self._hours, self._counts, self._keeps = hours, counts, keeps
-        self._numbers, _ = numbers_of(job)
-        self._scratch, self._slots = np.zeros(1, state.JOB), state.slots_of(job)
-
-    def run(self, rows: Ints) -> Iterator[NDArray[Any]]:
-        """Run some replications; their losses, of some at a time.
-
-        Few are interpreted; the first ones tell how long the others would take.
-        """
-        loop: Any = replications.run
-        n, each_s = FIRST_INTERPRETED, INTERPRETED_S
-        self._failures.strikes(1)  # to draw them takes the same time whoever runs them
-        while len(rows) and not loop.pays(each_s * len(rows)):
-            begin, some = thread_time(), rows[:n]
-            yield from self._by(interpreted, some)
-            each_s = (thread_time() - begin) / len(some)
-            loop.interpreted_s += each_s * len(some)
-            rows, n = rows[n:], 4 * n
-        if len(rows):
-            yield from self._by(loop, rows)
-
-    def _by(self, loop: Callable[..., int], rows: Ints) -> Iterator[NDArray[Any]]:
-        """Run some replications, and draw more of what they turn out to need."""
-        draws = self._draws
-        n_chunks, n_of_saves, n_of_failures = 1, FIRST_DRAWS, FIRST_DRAWS
-        n_room = len(rows) if self._keeps else 0
-        while len(rows):
-            drawn = state.Drawn(
-                draws.tables(draws.of_saves, n_of_saves),
-                draws.tables(draws.of_failures, n_of_failures),
-                draws.keys,
-            )
-            losses = np.zeros(n_room, LOSS)
-            n_losses = loop(
-                self._numbers, drawn, self._failures.strikes(n_chunks), rows, self._scratch,
-                self._slots, self._hours, self._counts, losses, self._keeps,
-            )  # fmt: skip
-            yield losses[:n_losses]
-            status = self._counts[0, rows]
-            n_chunks += bool((status == WANTS_FAILURES).any())
-            n_of_saves *= 1 + bool((status == WANTS_SAVES).any())
-            n_of_failures *= 1 + bool((status == WANTS_COSTS).any())
-            n_room *= 1 + 3 * bool((status == WANTS_ROOM).any())
-            rows = rows[status > LEFT]
+    )  # fmt: skip
 
 
 def by_events(
     job: SimulatedJob, failures: ScopedFailures, draws: BlockDraws, replication: int
 ) -> ReplicationOutcome:
     """One replication by SimPy."""
-    from cprsim.simulate.events import replication as simpy_engine
+    from cprsim.simulate.cluster import run
 
-    return simpy_engine.run(
-        job, failures.of(replication), draws.of(replication), logged=False
-    ).outcome
+    return run(job, failures.of(replication), draws.of(replication), logged=False).outcome
 
 
 def logged(
@@ -313,16 +332,118 @@ def logged(
     ----------
     whole : whether all saves are in it, were they very many; else only some
     """
-    from cprsim.simulate.events import event_log
-    from cprsim.simulate.events import replication as simpy_engine
+    from cprsim.simulate.cluster import run
 
     n_saves = sum(
         job.useful_h / capture.every_h for capture in job.policy.captures if capture.every_h
     )
-    played = simpy_engine.run(
-        job,
-        failures.of(replication),
-        draws.of(replication),
-        skips=not whole and n_saves > MOST_SAVES_SHOWN,
+    skips = not whole and n_saves > MOST_SAVES_SHOWN
+    log = run(job, failures.of(replication), draws.of(replication), skips=skips).log
+    return replace(log, replication=np.full_like(log.replication, number))
+
+
+# --------------------------------------------------------------------------- rows of an experiment
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What some replications cost, in order of replication."""
+
+    costs: CostBreakdown
+    losses: ShardLoss  # none where they are not kept
+    stale_h: Floats  # (n_replications,) share x work since the last save, summed over the losses
+    stale_net_h: Floats  # (n_replications,) the same since the later of save and own reload
+
+
+class Block:
+    """The failures of a block of replications, the same for all strategies."""
+
+    def __init__(
+        self, number: int, failures: BlockFailures, seed: int, shares: ScopeShares
+    ) -> None:
+        self.number = number
+        self.failures = failures
+        self._seed, self._shares = seed, shares
+        self._scoped: dict[tuple[float, ...], ScopedBlock] = {}
+
+    def scoped(self, notice_h: tuple[float, ...]) -> ScopedBlock:
+        """The failures with what each of them kills, announced by so much for those who listen."""
+        if notice_h not in self._scoped:
+            self._scoped[notice_h] = ScopedBlock(
+                self.failures, self._shares, self._seed, self.number, notice_h
+            )
+        return self._scoped[notice_h]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Runs a job under a policy: by the loop, or by SimPy alone where that is asked for."""
+
+    seed: int
+    job: SimulatedJob
+    simpy_alone: bool = False
+    keep_losses: bool = True
+    parts: tuple[str, ...] | None = None  # of the rows; None: those of the policy
+
+    def run(self, block: Block, replications: range) -> Rows:
+        """Costs and losses of some replications, numbered within the block."""
+        first, cluster = block.failures.replications.start, self.job.cluster
+        ran = run_block(
+            self.job, *self.given(block), replications, first,
+            simpy_alone=self.simpy_alone,
+            keep_losses=self.keep_losses or bool(cluster.accesses),
+        )  # fmt: skip
+        losses = _shard_loss(ran.losses, first, cluster)
+        costs = ran.costs if self.parts is None else with_parts(ran.costs, self.parts)
+        stale_h, net_h = (one / max(cluster.n_emb_ps, 1) for one in (ran.stale_h, ran.stale_net_h))
+        if cluster.accesses:
+            stale_h, net_h = (
+                lost_portion(since_h, losses, costs.replication, 1.0)
+                for since_h in (losses.since_save_h, losses.since_reload_h)
+            )
+        kept = losses if self.keep_losses else in_order(losses, np.zeros(0, dtype=np.int64))
+        return Rows(costs, kept, stale_h, net_h)
+
+    def given(self, block: Block) -> tuple[ScopedBlock, BlockDraws]:
+        """What the replications of a block meet: failures, and costs that vary."""
+        listens = any(capture.on_notice for capture in self.job.policy.captures)
+        notice_h = tuple(scope.notice_h for scope in self.job.scopes) if listens else ()
+        of = block.failures
+        draws = BlockDraws(self.job, self.seed, block.number, of.n_of_block, of.kept)
+        return block.scoped(notice_h if any(notice_h) else ()), draws
+
+    def log(self, block: Block, replication: int, *, whole: bool = True) -> EventLog:
+        """What happens in one replication, event by event; all saves are in it if `whole`."""
+        number = block.failures.replications.start + replication
+        return logged(self.job, *self.given(block), replication, number, whole=whole)
+
+
+def with_parts(costs: CostBreakdown, parts: tuple[str, ...]) -> CostBreakdown:
+    """The same hours in these columns, all those that it has among them."""
+    if costs.parts == parts:
+        return costs
+    none = np.zeros(costs.n_replications)
+    hours = [costs.hours_of(part) if part in costs.parts else none for part in parts]
+    return replace(costs, parts=parts, hours=np.stack(hours, axis=1))
+
+
+def _shard_loss(lost: NDArray[Any], first_number: int, cluster: Cluster) -> ShardLoss:
+    """Losses as a record; their replications are numbered among all."""
+    columns = ("progress_h", "slot", "since_save_h", "since_reload_h")
+    return ShardLoss(
+        replication=lost["replication"] + first_number,
+        **{name: np.ascontiguousarray(lost[name]) for name in columns},
+        share=cluster.shares(lost["slot"]),
     )
-    return event_log.event_log(played.log, number)
+
+
+def joined(some: Sequence[Rows]) -> Rows:
+    """The rows of some replications and of those after them."""
+    if len(some) == 1:
+        return some[0]
+    return Rows(
+        stacked([one.costs for one in some]),
+        stacked([one.losses for one in some]),
+        np.concatenate([one.stale_h for one in some]),
+        np.concatenate([one.stale_net_h for one in some]),
+    )

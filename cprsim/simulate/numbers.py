@@ -39,9 +39,7 @@ from cprsim.simulate.job import SimulatedJob
 NONE = -1
 
 # What has become of a replication
-(
-    GOING, FINISHED, STOPPED, LEFT, WANTS_FAILURES, WANTS_COSTS, WANTS_SAVES, WANTS_ROOM
-) = range(8)  # fmt: skip
+GOING, FINISHED, STOPPED, WANTS_FAILURES, WANTS_COSTS, WANTS_SAVES, WANTS_ROOM = range(7)
 
 NEAR = 1e-11  # of the job: instants nearer than that are one, as they may differ by rounding
 OF_JOB = 4  # columns of hours before those of the parts: wall, useful, and stale in two ways
@@ -145,6 +143,11 @@ def link_of(policy: Policy) -> Storage:
     return next((tier.load for tier in policy.tiers if isinstance(tier.load, Storage)), NO_LINK)
 
 
+def shares(tier: Tier) -> bool:
+    """Whether loads from a tier share a link, and take time on it."""
+    return isinstance(tier.load, Storage) and tier.load.transfer_h(1) > 0.0
+
+
 MOST_CAPTURES = MOST_SOURCES = MOST_TIERS  # a tier is written by one capture
 
 NUMBERS = np.dtype(
@@ -159,7 +162,7 @@ NUMBERS = np.dtype(
         ("n_slots", "i8"),
         ("n_spares", "i8"),  # NONE: without limit
         ("role_ends", "i8", (MOST_ROLES,)),  # the slot after each role's last
-        # of the link that loads share
+        ("shares", "?"),  # loads share a link:
         ("shard_bytes", "f8"),  # on average
         ("is_uneven", "?"),  # they differ
         ("link_bytes_per_h", "f8"),
@@ -275,13 +278,12 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
     def tier_row(tier: Tier) -> tuple[Any, ...]:
         role, place = cluster.slots(tier.role), tier.placement
         groups = place if isinstance(place, Groups) else Groups(1, 0)
-        shares = isinstance(tier.load, Storage) and tier.load.transfer_h(1) > 0.0
         load = None if isinstance(tier.load, Storage) else tier.load
         return (
             tier.medium.level, role.start, len(role),
             place.copies if isinstance(place, Ring) else 0,
             groups.size, len(role) // groups.size if groups.strided else 1, groups.tolerates,
-            tier.generations, *fixed(of_failures, f"load/{tier.name}", load), shares,
+            tier.generations, *fixed(of_failures, f"load/{tier.name}", load), shares(tier),
             tier.p_corrupt,
         )  # fmt: skip
 
@@ -347,6 +349,7 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
         "silent": job.scopes.index(silent[0]) if silent else NONE,
         "n_slots": cluster.n_nodes,
         "n_spares": NONE if cluster.n_spares is None else cluster.n_spares,
+        "shares": any(map(shares, policy.tiers)),
         "shard_bytes": link.shard_bytes,
         "is_uneven": bool(link.bytes_of_shards),
         "link_bytes_per_h": link.bandwidth_bytes_per_h,

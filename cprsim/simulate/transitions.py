@@ -351,33 +351,6 @@ def reverts_of(num: Numbers, rule: int) -> int:
     return ALL if rule == NONE else int(num.rules[rule].reverts)
 
 
-def shared_load_h(num: Numbers, n_shards: int) -> float:
-    """Hours to load so many shards with the link to themselves."""
-    return float(num.shard_bytes / rate_of_each(num, n_shards))
-
-
-def uneven_load_h(num: Numbers, slots: Slots, first: int, size: int, serial: int) -> float:
-    """The same of shards that differ: those left when the smaller ones have moved go on faster.
-
-    Parameters
-    ----------
-    first, size : slots of the tier's role
-    serial : of the recovery whose shards load; NONE: all of them do
-    """
-    hours = moved_bytes = 0.0
-    while True:
-        n, next_bytes = 0, inf
-        for slot in range(first, first + size):
-            its_bytes = slots[slot].shard_bytes
-            if its_bytes > moved_bytes and (serial == NONE or slots[slot].loaded_by == serial):
-                n += 1
-                next_bytes = min(next_bytes, its_bytes)
-        if n == 0:
-            return hours
-        hours += (next_bytes - moved_bytes) / rate_of_each(num, n)
-        moved_bytes = next_bytes
-
-
 def rate_of_each(num: Numbers, n_shards: int) -> float:
     """Bytes per hour of each of so many shards that share the link."""
     return float(min(num.server_bytes_per_h, num.link_bytes_per_h / n_shards))
@@ -388,7 +361,13 @@ def rate_of_each(num: Numbers, n_shards: int) -> float:
 
 def rate(num: Numbers, speed: float, replay_speed: float, behind: bool) -> float:
     """Hours of progress per wall hour; `behind`: work is done again."""
-    return float(speed * (replay_speed if behind else 1.0) / (1.0 + num.tax))
+    per_h = speed * replay_speed if behind else speed
+    return float(per_h / (1.0 + num.tax) if num.tax else per_h)
+
+
+def hours_of(work_h: float, per_h: float) -> float:
+    """Wall hours of so much progress."""
+    return float(work_h if per_h == 1.0 else work_h / per_h)  # divisions are what takes time
 
 
 def speed_of(num: Numbers, copies: Copies, slots: Slots) -> float:
@@ -523,7 +502,7 @@ def cycles_to_skip(
     stall_h, behind_h = saves.stall_h, saves.background_h
     if not stall_h + behind_h >= 0.0 or saves.p_fail > 0.0:
         return 0
-    cycle_h = saves.every_h / progress_per_h + stall_h
+    cycle_h = hours_of(saves.every_h, progress_per_h) + stall_h
     if behind_h > 0.0 and stall_h + behind_h > (1.0 - ROUNDING) * saves.in_flight * cycle_h:
         return 0
     n_behind = ceil((stall_h + behind_h) / cycle_h) if behind_h > 0.0 else 0
@@ -553,7 +532,7 @@ def cycles_to_skip(
                 nth = num.captures[flush].nth
                 first = number - n_behind - 1  # perhaps on its way
                 n = min(n, -(-first // nth) * nth - number)
-    return int(max(0, n - n % step))
+    return int(max(0, n if step == 1 else n - n % step))
 
 
 def flushes_go_along(num: Numbers, capture: int, progress_per_h: float) -> bool:
@@ -576,7 +555,7 @@ def keep_latest(num: Numbers, copies: Copies, capture: int, first: int, last: in
     if num.tiers[tier].p_corrupt > 0.0:
         return  # some of them are left over
     for number in range(max(first, last - num.tiers[tier].generations * parts + 1), last + 1):
-        if number % parts == 0:
+        if parts == 1 or number % parts == 0:
             content_h = min(number * num.captures[capture].every_h, num.useful_h)
             keep(num, copies, tier, content_h, False)
 

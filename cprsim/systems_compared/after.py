@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from math import inf
+from operator import itemgetter
 from typing import Annotated, NamedTuple
 
 from cprsim.codec import Endless, FieldMark, Key, Null
@@ -28,7 +29,6 @@ from cprsim.recovery.policy import (
     Rule,
     Scope,
     StageKind,
-    Tier,
     To,
 )
 from cprsim.simulate import transitions
@@ -50,6 +50,10 @@ class LossKind(IntEnum):
     START = 5  # the job begins again
 
 
+GOES_BACK_TO = ("goes on", "step", "stale", "replay", "", "start")  # by `LossKind`
+SAVES_LIE = ("memory", "memory", "disk", "remote")  # by `Level`
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Fate:
     """What a failure takes: at most `up_to_h` of progress; infinite where all of it."""
@@ -60,76 +64,73 @@ class Fate:
     tier: Annotated[str, Key("from"), Null("")] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Strike:
+class Strike(NamedTuple):
     """A kind of failure, and the sets of slots that it may strike."""
 
     scope: Scope
     places: tuple[tuple[int, ...], ...]
 
 
-def rules_taken(
-    policy: Policy, cluster: Cluster, strike: Strike, kept_every_h: Mapping[str, float]
-) -> Iterator[tuple[Rule | None, Tier | None]]:
-    """Of each place, the rule that is taken and its source; no rule: all start again.
+def after(
+    policy: Policy, cluster: Cluster, strike: Strike, every_h: Mapping[str, float] | None = None
+) -> tuple[Fate, Rule | None]:
+    """The worst fate of all places, and the rule that is taken there; None: all start again.
 
+    `every_h`: progress between two contents of each tier that is saved to; None: all are as fresh.
     The more often a tier has a new content, the newer is its latest.
     """
+    every_h = dict.fromkeys(policy.written, 1.0) if every_h is None else every_h
     rules = [one for one in policy.rules if not one.scopes or strike.scope.name in one.scopes]
     of_kind = replace(policy, rules=tuple(replace(rule, scopes=()) for rule in rules))
     job = SimulatedJob(1.0, cluster, Clock.WALL, (strike.scope,), of_kind)
     num = as_objects(numbers_of(job)[0][0])
+    found: list[tuple[Fate, Rule | None]] = []
     for struck in strike.places:
         copies, slots = transitions.copies_as_object(), transitions.SlotsAsObjects()
         transitions.begin(num, copies, slots)
         for number, tier in enumerate(policy.tiers):
-            if tier.name in kept_every_h:
-                content_h = 1.0 / kept_every_h[tier.name]
-                transitions.keep(num, copies, number, content_h, False)
+            if tier.name in every_h:
+                transitions.keep(num, copies, number, 1.0 / every_h[tier.name], False)
         copies.n_struck = len(struck)
         for n, slot in enumerate(struck):
             slots[n].struck = slot
             transitions.wipe(copies, slots, slot, strike.scope.wipes)
-        rule, source, _ = transitions.choose(num, copies, slots, 0)
-        yield (
-            None if rule == NONE else rules[rule],
-            None if source == NONE else policy.tiers[source],
-        )
+        number, source, _ = transitions.choose(num, copies, slots, 0)
+        rule = None if number == NONE else rules[number]
+        found.append((_fate(policy, every_h, rule, source), rule))
+    return max(found, key=itemgetter(0))
+
+
+def _fate(policy: Policy, every_h: Mapping[str, float], rule: Rule | None, source: int) -> Fate:
+    if rule is None or rule.to is To.START:
+        return Fate(LossKind.START, inf)
+    if rule.reverts is Reverts.NOBODY:
+        return Fate(LossKind.NOTHING)
+    if source == NONE:
+        return Fate(LossKind.STEP, policy.step_h * (1 if rule.to is To.STEP_BEGUN else 2))
+    tier = policy.tiers[source].name
+    up_to_h = every_h.get(tier, inf)
+    if rule.reverts is not Reverts.ALL:
+        return Fate(LossKind.REPLAY if rule.replays else LossKind.SHARDS, up_to_h, tier)
+    return Fate(LossKind.START, inf) if up_to_h == inf else Fate(LossKind.SAVE, up_to_h, tier)
+
+
+def goes_back_to(policy: Policy, fate: Fate) -> str:
+    """What a fate takes a job back to, in a word."""
+    return GOES_BACK_TO[fate.kind] or SAVES_LIE[policy.tier(fate.tier).medium.level]
 
 
 # --------------------------------------------------------------------------- the job of a scenario
 
 
 def fates(
-    policy: Policy, cluster: Cluster, strikes: Iterable[Strike], useful_h: float
+    policy: Policy, cluster: Cluster, scopes: Iterable[Scope], rack: int | None, useful_h: float
 ) -> dict[str, Fate]:
-    """The worst fate by kind of failure."""
+    """The worst fate by kind of failure: the job's own kinds, then those that it does not name."""
     every_h = {one.tier: content_every_h(policy, one, useful_h) for one in policy.captures}
     every_h = {tier: hours for tier, hours in every_h.items() if hours < useful_h}
-
-    def worst(strike: Strike) -> Fate:
-        places = (*strike.places, *_holders(policy, cluster, strike.scope))
-        taken = rules_taken(policy, cluster, replace(strike, places=places), every_h)
-        return max(_fate(policy, every_h, *one) for one in taken)
-
-    return {strike.scope.name: worst(strike) for strike in strikes}
-
-
-def _fate(
-    policy: Policy, kept_every_h: Mapping[str, float], rule: Rule | None, source: Tier | None
-) -> Fate:
-    if rule is None or rule.to is To.START:
-        return Fate(LossKind.START, inf)
-    if rule.reverts is Reverts.NOBODY:
-        return Fate(LossKind.NOTHING)
-    if source is None:
-        return Fate(LossKind.STEP, policy.step_h * (1 if rule.to is To.STEP_BEGUN else 2))
-    up_to_h = kept_every_h.get(source.name, inf)
-    if rule.reverts is not Reverts.ALL:
-        return Fate(LossKind.REPLAY if rule.replays else LossKind.SHARDS, up_to_h, source.name)
-    if up_to_h == inf:
-        return Fate(LossKind.START, inf)
-    return Fate(LossKind.SAVE, up_to_h, source.name)
+    strikes = strikes_of(policy, cluster, scopes, rack)
+    return {one.scope.name: after(policy, cluster, one, every_h)[0] for one in strikes}
 
 
 def content_every_h(policy: Policy, capture: Capture, useful_h: float) -> float:
@@ -142,10 +143,35 @@ def content_every_h(policy: Policy, capture: Capture, useful_h: float) -> float:
     return capture.parts * capture.every_h
 
 
-def _holders(policy: Policy, cluster: Cluster, scope: Scope) -> Iterator[tuple[int, int]]:
+def strikes_of(
+    policy: Policy, cluster: Cluster, scopes: Iterable[Scope], rack: int | None
+) -> Iterator[Strike]:
+    """The job's own kinds, then a process, a node, two nodes, a rack where it has some, and all.
+
+    Two nodes are next to each other, `rack` slots apart, or hold copies of one group.
+    """
+    n, own = cluster.n_nodes, list(scopes)
+    each, every = tuple((slot,) for slot in range(n)), (tuple(range(n)),)
+    racks = tuple(every[0][at : at + (rack or 1)] for at in range(0, n, rack or 1))
+    apart = sorted({1, rack} if rack and rack < n else {1})
+    pairs = tuple((slot, slot + d) for d in apart for slot in range(n - d))
+    places = {Reach.ALL: every, Reach.RACK: racks}
+    yield from (Strike(scope, places.get(scope.reach, each)) for scope in own)
+    others = (
+        Strike(Scope("process", Reach.PROCESS, AT_ONCE, needs_node=False), each),
+        Strike(Scope("node", Reach.NODE, AT_ONCE), each),
+        Strike(Scope(TWO_NODES, Reach.NODE, AT_ONCE), (*pairs, *_holders(policy, cluster))),
+        Strike(Scope("rack", Reach.RACK, AT_ONCE), racks if rack else ()),
+        Strike(Scope(ALL_NODES, Reach.ALL, AT_ONCE), every),
+    )
+    named = {one.reach for one in own}
+    for one in others:
+        if one.places and (one.scope.name == TWO_NODES or one.scope.reach not in named):
+            yield one
+
+
+def _holders(policy: Policy, cluster: Cluster) -> Iterator[tuple[int, int]]:
     """Pairs of nodes that lie apart, but in one group of a tier's holders."""
-    if scope.name != TWO_NODES:
-        return
     for tier in policy.tiers:
         place = tier.placement
         if isinstance(place, Groups) and place.strided and place.size > 1:
@@ -154,93 +180,32 @@ def _holders(policy: Policy, cluster: Cluster, scope: Scope) -> Iterator[tuple[i
             yield from ((slot, slot + apart) for slot in slots[:-apart])
 
 
-def strikes_of(cluster: Cluster, scopes: Iterable[Scope], rack: int | None) -> Iterator[Strike]:
-    """The job's own kinds of failures, then those that it does not name.
-
-    These are a process, a node, two nodes (next to each other, `rack` slots apart, or holders of
-    one group), a rack where the job has some, and all nodes.
-    """
-    n = cluster.n_nodes
-    in_rack = range(0, n, rack or 1)
-    places = {
-        Reach.ALL: (tuple(range(n)),),
-        Reach.RACK: tuple(tuple(range(at, min(at + (rack or 1), n))) for at in in_rack),
-    }
-    each = tuple((slot,) for slot in range(n))
-    own = list(scopes)
-    yield from (Strike(scope, places.get(scope.reach, each)) for scope in own)
-    others = [
-        Scope("process", Reach.PROCESS, AT_ONCE, needs_node=False),
-        Scope("node", Reach.NODE, AT_ONCE),
-        *([Scope(TWO_NODES, Reach.NODE, AT_ONCE)] if n > 1 else []),
-        *([Scope("rack", Reach.RACK, AT_ONCE)] if rack else []),
-        Scope(ALL_NODES, Reach.ALL, AT_ONCE),
-    ]
-    apart = sorted({1, *([rack] if rack and rack < n else [])})
-    pairs = tuple((i, i + d) for d in apart for i in range(n - d))
-    for scope in others:
-        if scope.name == TWO_NODES:
-            yield Strike(scope, pairs)
-        elif scope.reach not in {one.reach for one in own}:
-            yield Strike(scope, places.get(scope.reach, each))
-
-
 # --------------------------------------------------------------------------- the listing
 
 
-GOES_BACK_TO = ("goes on", "step", "stale", "replay", "", "start")  # by `LossKind`
-SAVES_LIE = ("memory", "memory", "disk", "remote")  # by `Level`
-
-
-class Case(NamedTuple):
-    """One failure."""
-
-    words: str
-    scope: Scope
-    n_struck: int | None  # neighbouring nodes; None: all
-
-    @property
-    def name(self) -> str:
-        return self.scope.name
-
-
-CASES = (
-    Case("a process dies", Scope("process", Reach.PROCESS, AT_ONCE, needs_node=False), 1),
-    Case("a node restarts", Scope("restart", Reach.NODE, AT_ONCE, needs_node=False), 1),
-    Case("a node is lost", Scope("node", Reach.NODE, AT_ONCE), 1),
-    Case("two neighbouring nodes are lost", Scope("pair", Reach.RACK, AT_ONCE), 2),
-    Case("all nodes are lost", Scope("all", Reach.ALL, AT_ONCE), None),
-)
-
-
-def outcomes(policy: Policy, cluster: Cluster, role: str) -> dict[str, Fate]:
-    """What each of `CASES` takes from a job whose saves are all fresh, by its name."""
-    alike = dict.fromkeys(policy.written, 1.0)
-    return {
-        case.name: _fate(policy, alike, *case_met(policy, cluster, role, case)) for case in CASES
+def cases(cluster: Cluster, role: str) -> dict[str, Strike]:
+    """The failures that the listing asks about, of the first nodes of a role."""
+    slots = tuple(cluster.slots(role))
+    kinds = {
+        "process": (Reach.PROCESS, False, slots[:1]),
+        "restart": (Reach.NODE, False, slots[:1]),
+        "node": (Reach.NODE, True, slots[:1]),
+        "pair": (Reach.RACK, True, slots[:2]),
+        "all": (Reach.ALL, True, slots),
     }
-
-
-def case_met(
-    policy: Policy, cluster: Cluster, role: str, case: Case
-) -> tuple[Rule | None, Tier | None]:
-    """The rule and source of a job whose saves are all fresh when this strikes nodes of a role."""
-    strike = Strike(case.scope, (tuple(cluster.slots(role)[: case.n_struck]),))
-    return next(rules_taken(policy, cluster, strike, dict.fromkeys(policy.written, 1.0)))
-
-
-def goes_back_to(policy: Policy, fate: Fate) -> str:
-    """What a fate takes a job back to, in a word."""
-    return GOES_BACK_TO[fate.kind] or SAVES_LIE[policy.tier(fate.tier).medium.level]
+    return {
+        name: Strike(Scope(name, reach, AT_ONCE, needs_node=needs_node), (struck,))
+        for name, (reach, needs_node, struck) in kinds.items()
+    }
 
 
 def needs(policy: Policy, cluster: Cluster, role: str) -> tuple[str, ...]:
     """What a system needs besides the job's nodes and its remote storage, in few words each."""
-    rule, _ = case_met(policy, cluster, role, CASES[2])
+    _, rule = after(policy, cluster, cases(cluster, role)["node"])
     return tuple(dict.fromkeys(_needs(policy, rule)))
 
 
-def _needs(policy: Policy, taken: Rule | None) -> Iterator[str]:
+def _needs(policy: Policy, rule: Rule | None) -> Iterator[str]:
     live = {name for rule in policy.rules for name in rule.needs}
     written = {tier.medium for tier in policy.tiers if tier.name in policy.written}
     for tier in policy.tiers:
@@ -258,7 +223,7 @@ def _needs(policy: Policy, taken: Rule | None) -> Iterator[str]:
         yield f"{policy.tax.nodes:g} more node{'' if policy.tax.nodes == 1 else 's'}"
     if any(capture.on_notice for capture in policy.captures):
         yield "notice"
-    if taken is None or any(one.kind is StageKind.WAIT and one.blocks for one in taken.stages):
+    if rule is None or any(one.kind is StageKind.WAIT and one.blocks for one in rule.stages):
         yield "spares"
 
 

@@ -2,151 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import inf
 
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment, with_own_costs
 from cprsim.experiments.listed import ListedSystem
-from cprsim.records import RecoveryPolicy
 from cprsim.recovery import NEVER
 from cprsim.scenario import dump_entry
-from cprsim.selector.deciding import WAYS, Decided, bench_of, decide, fit_tails
-from cprsim.selector.limit import NO_LIMIT
-from cprsim.selector.pricing import FULL, Bench, Priced, Way
+from cprsim.selector.deciding import WAYS, bench_of, decide, fit_tails
+from cprsim.selector.limit import NO_LIMIT, Limit
+from cprsim.selector.pricing import FULL, Bench, Priced
 from cprsim.selector.search import best_full
-from cprsim.selector.words import entry as entry_text
 from cprsim.selector.words import typed
-from cprsim.systems_compared.lineup import Entrant, Lineup
+from cprsim.systems_compared.lineup import FOUND, Entrant
 
-FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
 NONE_KEEPS = "no interval that is worth its saves keeps the limit"
 NOT_KNOWN = "the staleness curve does not say what it loses"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One system as it is compared.
-
-    Parameters
-    ----------
-    how : whether its interval was found here, is the scenario's, or its default
-    text : its entry of `recovery`, which runs it so
-    """
-
-    name: str
-    strategy: str
-    policy: RecoveryPolicy
-    how: str
-    text: str
-
-
-def best_policies(
-    lineup: Lineup, on_progress: Callable[[int, int], None] = lambda done, total: None
-) -> tuple[list[Found], dict[str, str]]:
+def at_their_best(
+    entrants: Sequence[Entrant],
+    experiment: Experiment,
+    limit: Limit | None = None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[list[Entrant], dict[str, str]]:
     """All that can run the job, each at its best, and why others are left out after all.
 
     Without a limit on what accuracy may be lost, what leaves shards stale would never save: it
     keeps the interval that its entry says. So does CPR, whose interval is its formula's.
     """
-    if lineup.fixed:
-        return [_as_it_is(one) for one in lineup.entrants], {}
-    ways = {one.name: _way(one, lineup) for one in lineup.entrants if _is_searched(one, lineup)}
+    ways = {one.name: one.way for one in entrants if _is_searched(one, limit)}
     if FULL in ways:
         raise ParameterError("a recovery system has the name `full`: give it another `name`")
-    limit = lineup.limit or NO_LIMIT
+    within = limit or NO_LIMIT
     bench = bench_of(
-        lineup.experiment, lineup.curve, limit, ways,
+        experiment, experiment.curve, within, ways,
         lambda: on_progress(bench.n_looked_at, len(bench.ways)),
     )  # fmt: skip
-    decided = fit_tails(bench, limit, decide(bench, limit))
+    decided = fit_tails(bench, within, decide(bench, within))
     found, left_out = [], {}
-    for one in lineup.entrants:
-        made = _one(one, lineup, bench, decided, one.name in ways)
-        if isinstance(made, str):
-            left_out[one.name] = made
+    for one in entrants:
+        if one.entry.strategy == FULL and not one.is_today:
+            found.append(_full_at_best(one, bench, decided.full))
+        elif one.name not in ways:
+            found.append(one)
+        elif one.name not in decided.best:
+            left_out[one.name] = NOT_KNOWN
+        elif (priced := decided.best[one.name]) is None:
+            left_out[one.name] = NONE_KEEPS
         else:
-            found.append(made)
+            found.append(_at_best(one, priced, experiment.useful_h))
     return found, left_out
 
 
-def _is_searched(one: Entrant, lineup: Lineup) -> bool:
+def _is_searched(one: Entrant, limit: Limit | None) -> bool:
     """Whether the selector looks for an interval."""
-    if one.keeps:
+    if one.is_today:
         return False
-    if one.is_system:
-        assert one.policy is not None, "a system's entry says all"
-        return not one.policy.leaves_stale or lineup.limit is not None
-    return one.entry.strategy in WAYS and lineup.limit is not None and one.entry.costs is None
+    if isinstance(one.way, ListedSystem):
+        return limit is not None or not one.policy.leaves_stale
+    return one.entry.strategy in WAYS and limit is not None and one.entry.costs is None
 
 
-def _way(one: Entrant, lineup: Lineup) -> Way:
-    """How an entrant saves, as the selector varies it."""
-    if one.is_system:
-        return next(way for way in lineup.experiment.systems if way.name == one.name)
-    own = None if one.policy is None else one.policy.sub_saves
-    return own or WAYS[one.entry.strategy]
+def _at_best(one: Entrant, priced: Priced, useful_h: float) -> Entrant:
+    if not isinstance(one.way, ListedSystem):
+        return _with_interval(replace(one, policy=replace(priced.policy, name=one.name)))
+    if one.way.option is None:
+        return one
+    text = one.way.text(typed(min(priced.policy.save_interval_h, useful_h)))
+    return replace(one, policy=priced.policy, how=FOUND, text=text)
 
 
-def _one(
-    one: Entrant, lineup: Lineup, bench: Bench, decided: Decided, searched: bool
-) -> Found | str:
-    """An entrant at its best, or why it is left out."""
-    if one.entry.strategy == FULL and not one.keeps:
-        return _full(one, lineup.experiment, bench, decided)
-    if not searched:
-        return _as_it_is(one)
-    if one.name not in decided.best:
-        return NOT_KNOWN
-    priced = decided.best[one.name]
-    return NONE_KEEPS if priced is None else _searched(one, priced, bench.ways[one.name])
-
-
-def _as_it_is(one: Entrant) -> Found:
-    assert one.policy is not None, "what has no policy of its own is searched"
-    text = dump_entry(one.entry, one.entry.options or {})
-    return Found(
-        one.name, one.entry.strategy, one.policy, LISTED if one.is_listed else DEFAULT, text
-    )
-
-
-def _searched(one: Entrant, priced: Priced, way: Way) -> Found:
-    if not isinstance(way, ListedSystem):
-        policy = replace(priced.policy, name=one.name)
-        return Found(one.name, one.entry.strategy, policy, FOUND, _named(one, policy))
-    if way.option is None:
-        return _as_it_is(one)
-    interval = typed(min(priced.policy.save_interval_h, way.scenario.job.useful_h))
-    return Found(one.name, one.entry.strategy, priced.policy, FOUND, way.text(interval))
-
-
-def _full(one: Entrant, experiment: Experiment, bench: Bench, decided: Decided) -> Found:
+def _full_at_best(one: Entrant, bench: Bench, full: Priced) -> Entrant:
     """Full recovery at its best, at the costs of its entry."""
-    full = decided.full if one.entry.costs is None else best_full(_at_own_costs(one, bench))
+    experiment, costs = bench.experiment, one.entry.costs
+    if costs is not None:
+        own, scopes = costs.instead_of(experiment.costs), experiment.scopes
+        if costs.detect is not None:
+            scopes = tuple(replace(scope, detect=own.detect) for scope in scopes)
+        there = replace(experiment, costs=own, scopes=scopes)
+        full = best_full(Bench(there, {FULL: None}, bench.losing, bench.on_priced))
     policy = with_own_costs(replace(full.policy, name=one.name), one.entry, experiment)
-    return Found(one.name, one.entry.strategy, policy, FOUND, _named(one, policy))
+    return _with_interval(replace(one, policy=policy))
 
 
-def _at_own_costs(one: Entrant, bench: Bench) -> Bench:
-    """Where full recovery with costs of its own is priced."""
-    experiment, own = bench.experiment, one.entry.costs_from(bench.experiment.costs)
-    scopes = experiment.scopes
-    if one.entry.costs is not None and one.entry.costs.detect is not None:
-        scopes = tuple(replace(scope, detect=own.detect) for scope in scopes)
-    there = replace(experiment, costs=own, scopes=scopes)
-    return Bench(there, {FULL: None}, bench.losing, bench.on_priced)
-
-
-def _named(one: Entrant, policy: RecoveryPolicy) -> str:
-    """The entry of a strategy at the interval of a policy, with its name and its costs."""
-    if one.name == one.entry.strategy and one.entry.costs is None:
-        return entry_text(one.entry.strategy, policy)
-    interval = NEVER if policy.save_interval_h == inf else typed(policy.save_interval_h)
-    said = one.entry.model_copy(update={"interval": None, "target_pls": None, "options": None})
-    return dump_entry(said, {})[:-1] + f", interval: {interval}" + "}"
-
-
-def run_of(lineup: Lineup, found: list[Found]) -> Experiment:
-    """The job under all systems as found: what is simulated to compare them."""
-    return replace(lineup.experiment, policies=tuple(one.policy for one in found))
+def _with_interval(one: Entrant) -> Entrant:
+    """A strategy whose entry says the interval of its policy."""
+    interval_h = one.policy.save_interval_h
+    interval = NEVER if interval_h == inf else typed(interval_h)
+    unsaid = dict.fromkeys(("interval", "target_pls", "assumed", "options"))
+    text = dump_entry(one.entry.model_copy(update=unsaid), {}).removesuffix("}")
+    return replace(one, how=FOUND, text=f"{text}, interval: {interval}}}")

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment, Planner, policies_of
 from cprsim.experiments.listed import ListedSystem
 from cprsim.records import RecoveryPolicy
 from cprsim.recovery import NEVER, STRATEGIES
-from cprsim.recovery.strategy import Strategy
-from cprsim.recovery.system import System
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario import LoadedScenario, dump_entry
 from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
 from cprsim.selector.deciding import WAYS
 from cprsim.selector.limit import Limit
-from cprsim.staleness import StalenessCurve
+from cprsim.selector.pricing import Way
 
+FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
 NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.emb_ps`"
 PAPER = "a paper only: nothing that is maintained runs it (`--available`)"
@@ -28,154 +28,124 @@ NO_TARGET = "needs `target_pls`, the portion of lost samples that you accept: li
 
 
 @dataclass(frozen=True, slots=True)
-class Entrant:
-    """A strategy or a system that can run the job, and what it does as its entry says.
+class Rules:
+    """How systems are compared: at fixed intervals, and who is (all where nobody is named)."""
 
-    The policy is None where the entry alone says no interval, and a limit decides it.
+    fixed: bool = False
+    only: tuple[str, ...] = ()
+    available: bool = False  # without what a job can't run today
+
+    def named(self, kind: str) -> str:
+        """What a folder's name says of them."""
+        chosen = hashlib.sha256(" ".join(sorted(self.only)).encode()).hexdigest()[:6]
+        words = (f"of-{chosen}" * bool(self.only), "available" * self.available)
+        return "-".join(filter(None, (kind, *words, "fixed" * self.fixed)))
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A strategy or a system that can run the job.
+
+    Parameters
+    ----------
+    policy : what it does, at its interval
+    how : whether its interval was found here, is the scenario's, or its default
+    text : its entry of `recovery`, which runs it so
+    is_today : whether it is how the job runs now
     """
 
     entry: RecoverySection
-    policy: RecoveryPolicy | None
-    is_listed: bool  # by the scenario
-    keeps: bool = False  # its interval: it is how the job runs now
+    policy: RecoveryPolicy
+    way: Way  # how it saves, as the selector varies that
+    how: str
+    text: str
+    is_today: bool = False
 
     @property
     def name(self) -> str:
         return self.entry.name
 
     @property
-    def is_system(self) -> bool:
-        return self.entry.strategy in SYSTEMS
+    def runs_as(self) -> str:
+        """What a job can run today; empty: a paper only."""
+        return (SYSTEMS.get(self.entry.strategy) or STRATEGIES[self.entry.strategy]).runs_as
 
 
-@dataclass(frozen=True, slots=True)
-class Lineup:
-    """Everything that is compared, and within what.
-
-    Parameters
-    ----------
-    experiment : the job; its systems are all that can run it, its policies none
-    left_out : why not, by the name of what can't run the job
-    limit : what may be lost of accuracy; None: the scenario says none
-    fixed : whether each keeps the interval of its entry, or its default
-    today : the name of how the job runs now; empty: it is not compared
-    """
-
-    experiment: Experiment
-    entrants: tuple[Entrant, ...]
-    left_out: Mapping[str, str]
-    limit: Limit | None = None
-    curve: StalenessCurve | None = None
-    fixed: bool = False
-    rack: int | None = None
-    today: str = ""
-
-    def unknown(self, name: str) -> tuple[str, ...]:
-        """Options of a system that neither the scenario nor a source has a figure for."""
-        entry = next(one.entry for one in self.entrants if one.name == name)
-        system = SYSTEMS.get(entry.strategy)
-        return () if system is None else system.unknown(entry.options or {})
-
-
-def lineup_of(
+def entrants_of(
     loaded: LoadedScenario,
     experiment: Experiment,
     limit: Limit | None = None,
-    curve: StalenessCurve | None = None,
-    *,
-    fixed: bool = False,
-    only: Sequence[str] = (),
-    available: bool = False,
-    today: bool = True,
-) -> Lineup:
-    """Who can run a job."""
-    planner = Planner(loaded.scenario, experiment)
-    listed = zip(loaded.scenario.recovery, policies_of(loaded, experiment), strict=True)
-    entrants = [Entrant(entry, policy, is_listed=True) for entry, policy in listed]
-    now = first = next((one for one in entrants if one.name == TODAY), entrants[0]).name
-    if today and not fixed:
-        entrants, now = _with_today(entrants, first, planner), TODAY
-    names = {entrant.name for entrant in entrants}
-    left_out: dict[str, str] = {}
-    has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
-    for name in _others(loaded):
-        if name in names:
-            left_out[name] = "another entry of the scenario has its name"
-        elif name in WAYS and limit is not None and has_servers and not fixed:
-            entrants.append(Entrant(_entry(name, interval=NEVER), None, is_listed=False))
-        elif (why := _why_not(name, has_servers)) is not None:
-            left_out[name] = why
-        else:
-            try:
-                entry = _entry(name)
-                entrants.append(Entrant(entry, planner.policy(entry), is_listed=False))
-            except ParameterError as error:
-                left_out[name] = str(error)
-    if only:
-        left_out = _named(only, {one.name for one in entrants}, left_out)
-        entrants = [one for one in entrants if (first if one.keeps else one.name) in only]
-    if available:
-        papers = [one.name for one in entrants if one.name != now and not _known(one).runs_as]
-        left_out |= dict.fromkeys(papers, PAPER)
-        entrants = [one for one in entrants if one.name not in papers]
-    systems = tuple(ListedSystem(loaded.scenario, one.entry) for one in entrants if one.is_system)
-    experiment = replace(experiment, systems=systems)
-    return Lineup(
-        experiment, tuple(_in_order(entrants)), left_out, limit, curve, fixed,
-        loaded.scenario.cluster.rack, now if any(one.name == now for one in entrants) else "",
-    )  # fmt: skip
+    rules: Rules = Rules(),
+) -> tuple[list[Entrant], dict[str, str]]:
+    """All that can run a job, and why others can't, by name.
 
-
-def _with_today(entrants: Sequence[Entrant], now: str, planner: Planner) -> list[Entrant]:
-    """The entries, and before them how the job runs now, as it is.
-
-    An entry that is called so is one of its strategy at the best interval besides.
+    Unless intervals are fixed, how the job runs now (`today`, else the first entry) is compared as
+    it is, and at its best interval.
     """
-    its = next(one for one in entrants if one.name == now).entry
-    strategy = its.model_copy(update={"name": its.strategy})
-    kept = its.model_copy(update={"name": TODAY})
-    others = [one for one in entrants if one.name != TODAY]
-    if now == TODAY and all(one.name != its.strategy for one in others):
-        others.insert(0, Entrant(strategy, planner.policy(strategy), is_listed=True))
-    return [Entrant(kept, planner.policy(kept), is_listed=True, keeps=True), *others]
+    planner = Planner(loaded.scenario, experiment)
+
+    def entrant(entry: RecoverySection, how: str, *, is_today: bool = False) -> Entrant:
+        policy, text = planner.policy(entry), dump_entry(entry, entry.options or {})
+        way: Way = policy.sub_saves or WAYS.get(entry.strategy)
+        if entry.strategy in SYSTEMS:
+            way = ListedSystem(loaded.scenario, entry)
+        return Entrant(entry, policy, way, how, text, is_today)
+
+    policies_of(loaded, experiment)  # says where an entry stands that can't run the job
+    listed = list(loaded.scenario.recovery)
+    first = next((one for one in listed if one.name == TODAY), listed[0])
+    entrants = [entrant(one, LISTED, is_today=rules.fixed and one is first) for one in listed]
+    if not rules.fixed:
+        now = entrant(first.model_copy(update={"name": TODAY}), LISTED, is_today=True)
+        entrants = [now, *(one for one in entrants if one.name != TODAY)]
+        if first.name == TODAY and all(one.name != first.strategy for one in entrants):
+            at_best = first.model_copy(update={"name": first.strategy})
+            entrants.insert(1, entrant(at_best, LISTED))
+    names, left_out = {one.name for one in entrants}, dict[str, str]()
+    has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
+    known, there = {one.strategy for one in listed}, (*STRATEGIES, *sorted(SYSTEMS))
+    for name in (name for name in there if name not in known):
+        searched = name in WAYS and has_servers and limit is not None and not rules.fixed
+        fields = {"strategy": name} | ({"interval": NEVER} if searched else {})
+        try:
+            _require_able(name, names, has_servers=has_servers, searched=searched)
+            entrants.append(entrant(RecoverySection.model_validate(fields), DEFAULT))
+        except ParameterError as error:
+            left_out[name] = str(error)
+    if rules.only:
+        _require_known(rules.only, {one.name for one in entrants}, left_out)
+        left_out = {}
+        wanted = {*rules.only, TODAY} if first.name in rules.only else set(rules.only)
+        entrants = [one for one in entrants if one.name in wanted]
+    if rules.available:
+        papers = [one for one in entrants if not (one.is_today or one.runs_as)]
+        left_out |= {one.name: PAPER for one in papers}
+        entrants = [one for one in entrants if one not in papers]
+    return sorted(entrants, key=_place), left_out
 
 
-def _known(one: Entrant) -> System | Strategy:
-    """What is known of its strategy or system."""
-    return SYSTEMS.get(one.entry.strategy) or STRATEGIES[one.entry.strategy]
+def _require_able(name: str, names: set[str], *, has_servers: bool, searched: bool) -> None:
+    """Raise ParameterError for a strategy that, without options, can't run the job."""
+    if name in names:
+        raise ParameterError("another entry of the scenario has its name")
+    if name in SYSTEMS or name in WITHOUT_SHARDS:
+        return
+    if not has_servers:
+        raise ParameterError(NO_SERVERS)
+    if not searched and STRATEGIES[name].default_interval in NEEDS_TARGET:
+        raise ParameterError(NO_TARGET)
 
 
-def _named(only: Sequence[str], there: set[str], left_out: Mapping[str, str]) -> dict[str, str]:
-    """Nobody is left out of those that are named. Raises ParameterError for others."""
+def _require_known(only: Sequence[str], there: set[str], left_out: Mapping[str, str]) -> None:
     for name in only:
         if name in left_out:
             raise ParameterError(f"--only: `{name}` can't run this job: {left_out[name]}")
         if name not in there:
             known = ", ".join([*sorted(there), *sorted(left_out)])
             raise ParameterError(f"--only: there is no `{name}`; there are: {known}")
-    return {}
 
 
-def _others(loaded: LoadedScenario) -> Iterator[str]:
-    """The strategies and systems that the scenario does not list."""
-    listed = {entry.strategy for entry in loaded.scenario.recovery}
-    yield from (name for name in (*STRATEGIES, *sorted(SYSTEMS)) if name not in listed)
-
-
-def _entry(strategy: str, **fields: str) -> RecoverySection:
-    return RecoverySection.model_validate({"strategy": strategy, **fields})
-
-
-def _why_not(name: str, has_servers: bool) -> str | None:
-    """Why a strategy, as it is without options, is not compared; None: nothing is known."""
-    if name in SYSTEMS or name in WITHOUT_SHARDS:
-        return None
-    if not has_servers:
-        return NO_SERVERS
-    return NO_TARGET if STRATEGIES[name].default_interval in NEEDS_TARGET else None
-
-
-def _in_order(entrants: list[Entrant]) -> Iterator[Entrant]:
-    """Full recovery first, then the paper's strategies, then the systems; each as it comes."""
-    ranks = {name: rank for rank, name in enumerate(("full", "none", *STRATEGIES))}
-    return iter(sorted(entrants, key=lambda one: ranks.get(one.entry.strategy, len(ranks))))
+def _place(one: Entrant) -> int:
+    """The paper's strategies first, then the systems; each as it comes."""
+    order = (*STRATEGIES, one.entry.strategy)
+    return order.index(one.entry.strategy)

@@ -9,8 +9,15 @@ from cprsim.estimate import NO_NUMBER
 from cprsim.results.metrics import FINISHED
 from cprsim.results.words import every, hours, percent, with_interval
 from cprsim.systems_compared.after import Fate, LossKind
-from cprsim.systems_compared.folder import Comparison
-from cprsim.systems_compared.standings import BEST, LESS, MORE, TIED, UNPRICED, Standing
+from cprsim.systems_compared.comparison import (
+    BEST,
+    LESS,
+    MORE,
+    TIED,
+    UNPRICED,
+    Comparison,
+    Standing,
+)
 
 
 def name_of(one: Standing) -> str:

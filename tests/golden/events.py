@@ -8,8 +8,7 @@ import pandas as pd
 
 import cprsim
 from cprsim.records import Activity, EventKind
-from cprsim.simulate.events.event_log import event_log
-from cprsim.simulate.events.replication import run
+from cprsim.simulate.cluster import run
 from tests.golden.plain import Golden, digest, table
 from tests.recovery.random_policies import random_case
 
@@ -40,7 +39,7 @@ N_RANDOM = 30
 def random_log(seed: int) -> pd.DataFrame:
     """Of a random job under a random policy: the columns of `cprsim.Run.events`."""
     job, failures, draws = random_case(seed)
-    log = event_log(run(job, iter(failures[:60]), draws).log, 0)
+    log = run(job, iter(failures[:60]), draws).log
     return pd.DataFrame(
         {
             "at_h": log.at_h,

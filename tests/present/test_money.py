@@ -16,7 +16,7 @@ from cprsim.results import load_result
 from cprsim.results.money import bills_in
 from cprsim.scenario import load_scenario
 from cprsim.sweeps.folder import load_sweep
-from cprsim.systems_compared.folder import load_comparison
+from cprsim.systems_compared.comparison import load_comparison
 from tests.history.exporting import exported, write_events
 from tests.making import call
 

@@ -22,8 +22,8 @@ from cprsim.recovery.policy import (
     StageKind,
     Tier,
 )
+from cprsim.simulate import cluster
 from cprsim.simulate.blocks import BlockDraws, run_block
-from cprsim.simulate.events import replication as events
 from cprsim.simulate.job import NOTICE, ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures, ScopedBlock, ScopeShares
 from tests.recovery import naive
@@ -60,7 +60,7 @@ def told(at_h: float, notice_h: float = 0.5) -> tuple[ScopedFailure, ...]:
 def hours(of: SimulatedJob, failures: tuple[ScopedFailure, ...]) -> dict[str, float]:
     """Hours of each part and the wall, agreed upon by three."""
     by_name = naive.run(of, failures, RandomDraws(0, 1.0))
-    by_events = events.run(of, iter(failures), RandomDraws(0, 1.0)).outcome
+    by_events = cluster.run(of, iter(failures), RandomDraws(0, 1.0)).outcome
     assert by_events == by_name
     draws = BlockDraws(of, 0, 0, 1, range(1))
     ran = run_block(of, GivenFailures((failures,)), draws, range(1))

@@ -28,9 +28,9 @@ from cprsim.recovery.policy import (
     checked,
 )
 from cprsim.simulate.blocks import BlockDraws, ScopedFailures, run_block
-from cprsim.simulate.events.replication import run as run_events
+from cprsim.simulate.cluster import run as run_events
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.numbers import FINISHED, LEFT
+from cprsim.simulate.numbers import FINISHED
 from cprsim.simulate.strikes import GivenFailures
 from tests.closed_forms import (
     best_checked_interval_h,
@@ -109,7 +109,7 @@ def test_all_three_say_the_same_of_silent_errors(kind: str, seed: int) -> None:
     assert_same(hours_of(by_events), hours_of(expected), within_h=NAIVELY_H)
     assert_same(rows_of(by_events), rows_of(expected), within_h=NAIVELY_H)
     status, of_job, hours, counts = by_fast.run(job, failures, draws)
-    if status != LEFT:
+    if True:
         assert (status == FINISHED, *counts) == counts_of(expected)
         assert_same([*of_job, *hours], hours_of(expected))
 

@@ -28,10 +28,9 @@ from cprsim.records import (
 )
 from cprsim.recovery.classic import as_system, draw_names
 from cprsim.recovery.policy import Reach, Scope
+from cprsim.simulate import cluster
 from cprsim.simulate.blocks import BlockDraws
 from cprsim.simulate.engines import Block, Engine, Rows
-from cprsim.simulate.events import replication as events
-from cprsim.simulate.events.event_log import event_log
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 from tests.simulate.folding import FOLDED, require_agreement
@@ -167,8 +166,8 @@ def run(job: JobSetting, how: RecoveryPolicy, strikes: Iterable[Failure] = ()) -
 
     def outcome(logged: bool) -> tuple[EventLog, ReplicationOutcome]:
         draws = BlockDraws(one, 1, 0, 1, range(1)).of(0)
-        played = events.run(one, iter(struck), draws, logged=logged, skips=not logged)
-        return event_log(played.log, 0), played.outcome
+        played = cluster.run(one, iter(struck), draws, logged=logged, skips=not logged)
+        return played.log, played.outcome
 
     log, accounts = outcome(logged=True)
     booked = (accounts, outcome(logged=False)[1])

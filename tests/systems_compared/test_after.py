@@ -34,22 +34,23 @@ from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
 from cprsim.systems_compared.after import (
     ALL_NODES,
-    CASES,
     TWO_NODES,
-    Case,
     Fate,
     LossKind,
-    case_met,
+    after,
+    cases,
     fates,
     goes_back_to,
     needs,
-    outcomes,
     strikes_of,
 )
 from tests.recovery.systems.by_hand import every_system_s_job, planned, spent
 
 JOB = replace(every_system_s_job(), useful_h=5.0, step_h=0.0625)
-SHORT_STEPS = replace(JOB, step_h=2.0**-9)  # in which no snapshot is hidden whole
+CASES = cases(JOB.cluster, JOB.role)
+SCOPES = tuple(one.scope for one in CASES.values())
+STRUCK = [one.places[0] for one in CASES.values()]
+NODE = list(CASES).index("node")
 AT_H = 4.4  # all tiers have been saved to by then
 
 
@@ -62,11 +63,12 @@ def policy_of(name: str, job: JobFacts = JOB) -> Policy:
 def test_the_listed_rule_is_the_one_that_the_engine_takes(name: str) -> None:
     policy = policy_of(name)
     rules = tuple(shown(rule, n) for n, rule in enumerate(policy.rules, 1))
-    for case in CASES:
-        rule, _ = case_met(policy, JOB.cluster, JOB.role, case)
+    for scope, case in enumerate(CASES.values()):
+        _, rule = after(policy, JOB.cluster, case)
         number = len(rules) if rule is None else 1 + policy.rules.index(rule)
-        found_h = detected_h(replace(policy, rules=rules), case)
-        assert found_h == pytest.approx(2.0**-number), case.name
+        failure = (AT_H, STRUCK[scope], scope)
+        hours = spent(replace(policy, rules=rules), failure, job=JOB, scopes=SCOPES)
+        assert hours[StageKind.DETECT.value] == pytest.approx(2.0**-number), case.scope.name
 
 
 def shown(rule: Rule, number: int) -> Rule:
@@ -75,36 +77,17 @@ def shown(rule: Rule, number: int) -> Rule:
     return replace(rule, stages=(Stage(StageKind.DETECT, Constant(2.0**-number)), *others))
 
 
-def struck_by(case: Case) -> tuple[int, ...]:
-    return tuple(range(JOB.n_nodes)[: case.n_struck])
-
-
-def detected_h(policy: Policy, case: Case) -> float:
-    scopes = tuple(one.scope for one in CASES)
-    hours = spent(policy, (AT_H, struck_by(case), scopes.index(case.scope)), job=JOB, scopes=scopes)
-    return hours.get(StageKind.DETECT.value, 0.0)
-
-
-def test_no_two_systems_of_a_family_have_the_same_rules() -> None:
-    policies = {name: policy_of(name, SHORT_STEPS) for name in SYSTEMS}
-    for one, other in combinations(SYSTEMS, 2):
-        if SYSTEMS[one].family is SYSTEMS[other].family:
-            assert policies[one] != policies[other], (one, other)
-
-
-LONG_SAVES = replace(SHORT_STEPS, save_background=Constant(0.1))
-INSTANTS_H = np.arange(4.0, 4.9, 0.005).tolist()
+# steps are so short that no snapshot is hidden whole
+LONG_SAVES = replace(JOB, step_h=2.0**-9, save_background=Constant(0.1))
 
 
 def hours_after(name: str) -> tuple[Floats, Tax]:
     """Hours by part after one failure: of a node at many instants, and of each kind at one."""
     policy = policy_of(name, LONG_SAVES)
-    scopes = tuple(one.scope for one in CASES)
-    node = [one.name for one in CASES].index("node")
-    lists: list[tuple[float, tuple[int, ...], int]] = [(at_h, (0,), node) for at_h in INSTANTS_H]
-    lists += [(AT_H, struck_by(case), scope) for scope, case in enumerate(CASES)]
-    lists.append((AT_H, (1, 2), node))
-    job = SimulatedJob(LONG_SAVES.useful_h, LONG_SAVES.cluster, Clock.WALL, scopes, policy)
+    lists = [(at_h, (0,), NODE) for at_h in np.arange(4.0, 4.9, 0.005).tolist()]
+    lists += [(AT_H, struck, scope) for scope, struck in enumerate(STRUCK)]
+    lists.append((AT_H, (1, 2), NODE))
+    job = SimulatedJob(LONG_SAVES.useful_h, LONG_SAVES.cluster, Clock.WALL, SCOPES, policy)
     failures = tuple((ScopedFailure(*one, (8.0,) * len(one[1])),) for one in lists)
     n = range(len(lists))
     costs = run_block(job, GivenFailures(failures), BlockDraws(job, 0, 0, len(n), n), n).costs
@@ -123,27 +106,21 @@ def test_an_event_list_or_what_it_takes_tells_each_system_from_all_of_its_family
             assert told, (one, other)
 
 
-def test_every_system_says_where_it_comes_from_and_how_that_is_known() -> None:
-    for name, one in SYSTEMS.items():
-        assert one.source, name
-        assert one.cited, name
-        assert one.assumptions, name
-
-
 INEXACT = (
     "check-n-run", "ssdc", "checkbullet", "lc-checkpoint", "moc", "hsdp", "torchft", "prm",
 )  # fmt: skip
 
 
-def test_what_quantised_left_out_or_stale_state_costs_in_accuracy_is_not_priced() -> None:
-    said = {name: one.not_counted for name, one in SYSTEMS.items() if one.not_counted}
-    assert set(said) == set(INEXACT)
-    assert all("in accuracy is not priced" in words for words in said.values())
-    stale = {name for name in SYSTEMS if policy_of(name).leaves_stale}  # a curve can price these
-    assert stale == set()
-    for word in ("quantised", "lossy", "threshold", "stale", "approximated"):
-        named = {name for name, one in SYSTEMS.items() if word in one.summary.lower()}
-        assert named <= set(INEXACT), word
+def test_every_system_says_how_it_is_known_and_what_it_costs_in_accuracy() -> None:
+    for name, one in SYSTEMS.items():
+        assert one.source, name
+        assert one.cited, name
+        assert one.assumptions, name
+        assert not policy_of(name).leaves_stale, "a curve can price what does"
+        assert ("in accuracy is not priced" in one.not_counted) == (name in INEXACT)
+        words = ("quantised", "lossy", "threshold", "stale", "approximated")
+        assert name in INEXACT or not any(word in one.summary.lower() for word in words)
+    assert {name for name, one in SYSTEMS.items() if one.not_counted} == set(INEXACT)
 
 
 BACK = {
@@ -163,16 +140,6 @@ BACK = {
     "oobleck": "step step step step start",
     "varuna": "remote remote remote remote remote",
 }
-
-
-@pytest.mark.parametrize("name", BACK)
-def test_what_a_job_goes_back_to(name: str) -> None:
-    by_case = BACK[name].split("|" if "|" in BACK[name] else " ")
-    policy = policy_of(name)
-    found = outcomes(policy, JOB.cluster, JOB.role)
-    assert [goes_back_to(policy, found[case.name]) for case in CASES] == by_case
-
-
 NEEDS = {
     "gemini": ("host memory 2x", "spares"),
     "ecrec": ("parity 4+1", "spares"),
@@ -186,85 +153,68 @@ NEEDS = {
 }
 
 
-@pytest.mark.parametrize("name", NEEDS)
-def test_what_a_system_needs(name: str) -> None:
-    assert needs(policy_of(name), JOB.cluster, JOB.role) == NEEDS[name]
-
-
-@pytest.mark.parametrize(("asked", "needed"), [(("beside",), ("host memory",)), ((), ())])
-def test_host_memory_is_needed_where_a_rule_asks_for_what_lies_there(
-    asked: tuple[str, ...], needed: tuple[str, ...]
-) -> None:
-    rule = Rule(Reverts.NOBODY, (Stage(StageKind.DETECT),), needs=asked)
-    tier = Tier("beside", Medium.HOST, Ring(2), JOB.role)
-    policy = Policy("this", (rule,), (tier,))
-    assert needs(policy, JOB.cluster, JOB.role) == needed
+def test_what_a_job_goes_back_to_and_what_a_system_needs() -> None:
+    for name, words in BACK.items():
+        policy = policy_of(name)
+        found = [
+            goes_back_to(policy, after(policy, JOB.cluster, case)[0]) for case in CASES.values()
+        ]
+        assert found == words.split("|" if "|" in words else " "), name
+    found = {name: needs(policy_of(name), JOB.cluster, JOB.role) for name in NEEDS}
+    assert found == NEEDS
+    for asked, needed in ((("beside",), ("host memory",)), ((), ())):
+        rule = Rule(Reverts.NOBODY, (Stage(StageKind.DETECT),), needs=asked)
+        policy = Policy("this", (rule,), (Tier("beside", Medium.HOST, Ring(2), JOB.role),))
+        assert needs(policy, JOB.cluster, JOB.role) == needed
 
 
 # --------------------------------------------------------------------------- the worst place
 
 N, RACK = 8, 4
 NOTHING = Constant(0.0)
-PROCESS = Scope("process", Reach.PROCESS, NOTHING, needs_node=False)
-NODE = Scope("node", Reach.NODE, NOTHING)
+OWN = (
+    Scope("process", Reach.PROCESS, NOTHING, needs_node=False),
+    Scope("node", Reach.NODE, NOTHING),
+)
 CLUSTER = Cluster((Role("workers", N, Holds.SHARD),))
 STEP_H, USEFUL_H = 0.01, 40.0
-
-
-def small() -> JobFacts:
-    return JobFacts(
-        useful_h=USEFUL_H, cluster=CLUSTER, role="workers", scopes=(PROCESS, NODE), mtbf_h=10.0,
-        save_stall=NOTHING, load=NOTHING, reschedule=NOTHING, step_h=STEP_H, state_bytes=1e9,
-        node_bytes_per_h=1e12, remote_bytes_per_h=1e13,
-    )  # fmt: skip
-
-
-def after(policy: Policy) -> dict[str, Fate]:
-    return fates(policy, CLUSTER, strikes_of(CLUSTER, (PROCESS, NODE), RACK), USEFUL_H)
-
-
-OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "gemini": ("gemini", {"every": 0.5, "remote_every": 4.0}),
-    "ring": ("gemini", {"every": 0.5, "remote_every": 4.0, "placement": "ring", "copies": 3}),
-    "hsdp": ("hsdp", {"group": 2, "backstop": 5.0}),
-    "hsdp of two": ("hsdp", {"group": 4, "backstop": 5.0}),
-    "oobleck": ("oobleck", {"pipelines": N}),
-    "swift": ("swift", {"every": 4.0}),
-}
-
-
-def made(name: str) -> Policy:
-    system, options = OPTIONS[name]
-    return planned(system, small(), **options)
-
-
+SMALL = JobFacts(
+    useful_h=USEFUL_H, cluster=CLUSTER, role="workers", scopes=OWN, mtbf_h=10.0,
+    save_stall=NOTHING, load=NOTHING, reschedule=NOTHING, step_h=STEP_H, state_bytes=1e9,
+    node_bytes_per_h=1e12, remote_bytes_per_h=1e13,
+)  # fmt: skip
 SAVE = LossKind.SAVE
-EXPECTED = {  # process, node, two nodes, rack of 4, all; by hand
-    "gemini": [(SAVE, 0.5), (SAVE, 0.5), (SAVE, 4.0), (SAVE, 4.0), (SAVE, 4.0)],
-    "ring": [(SAVE, 0.5), (SAVE, 0.5), (SAVE, 0.5), (SAVE, 4.0), (SAVE, 4.0)],
-    "hsdp": [*[(LossKind.NOTHING, 0)] * 4, (SAVE, 5.0)],
-    "oobleck": [*[(LossKind.STEP, STEP_H)] * 4, (LossKind.START, inf)],
-    "swift": [*[(LossKind.REPLAY, 4.0)] * 2, *[(SAVE, 4.0)] * 3],
+BY_HAND: dict[str, tuple[str, dict[str, Any], list[tuple[LossKind, float]]]] = {
+    # name: system, options, and what process, node, two nodes, rack of 4 and all take
+    "gemini": ("gemini", {"every": 0.5, "remote_every": 4.0},
+               [*[(SAVE, 0.5)] * 2, *[(SAVE, 4.0)] * 3]),
+    "ring": ("gemini", {"every": 0.5, "remote_every": 4.0, "placement": "ring", "copies": 3},
+             [*[(SAVE, 0.5)] * 3, *[(SAVE, 4.0)] * 2]),
+    "hsdp": ("hsdp", {"group": 2, "backstop": 5.0},
+             [*[(LossKind.NOTHING, 0)] * 4, (SAVE, 5.0)]),
+    "hsdp, two": ("hsdp", {"group": 4, "backstop": 5.0},  # a pair that lies apart has both copies
+                  [*[(LossKind.NOTHING, 0)] * 2, (SAVE, 5.0), (LossKind.NOTHING, 0), (SAVE, 5.0)]),
+    "oobleck": ("oobleck", {"pipelines": N},
+                [*[(LossKind.STEP, STEP_H)] * 4, (LossKind.START, inf)]),
+    "swift": ("swift", {"every": 4.0},
+              [*[(LossKind.REPLAY, 4.0)] * 2, *[(SAVE, 4.0)] * 3]),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_a_system_loses_what_its_mechanism_says(name: str) -> None:
-    found = after(made(name))
+@pytest.mark.parametrize("name", BY_HAND)
+def test_a_system_loses_at_the_worst_place_what_its_mechanism_says(name: str) -> None:
+    system, options, expected = BY_HAND[name]
+    found = fates(planned(system, SMALL, **options), CLUSTER, OWN, RACK, USEFUL_H)
     assert list(found) == ["process", "node", TWO_NODES, "rack", ALL_NODES]
-    assert [(fate.kind, fate.up_to_h) for fate in found.values()] == EXPECTED[name]
-
-
-def test_two_groups_of_two_replicas_die_with_a_pair_that_lies_apart() -> None:
-    assert after(made("hsdp of two"))[TWO_NODES] == Fate(SAVE, 5.0, "remote")
+    assert [(fate.kind, fate.up_to_h) for fate in found.values()] == expected
+    assert name != "hsdp, two" or found[TWO_NODES] == Fate(SAVE, 5.0, "remote")
 
 
 def test_a_job_is_asked_about_kinds_of_failures_that_it_does_not_name() -> None:
-    rack = Scope("switch", Reach.RACK, NOTHING)
-    asked = {one.scope.name: one.places for one in strikes_of(CLUSTER, (rack,), RACK)}
+    policy, rack = planned("swift", SMALL), Scope("switch", Reach.RACK, NOTHING)
     each = tuple((slot,) for slot in range(N))
     pairs = tuple((slot, slot + apart) for apart in (1, RACK) for slot in range(N - apart))
-    assert asked == {
+    assert {one.scope.name: one.places for one in strikes_of(policy, CLUSTER, (rack,), RACK)} == {
         "switch": (tuple(range(RACK)), tuple(range(RACK, N))),
         "process": each,
         "node": each,

@@ -4,200 +4,139 @@ On notice: the job saves when a failure is announced (`scopes: notice`), besides
 and goes back to the newer of the two saves. A notice shorter than a save is of no use: that save is
 struck.
 
-Assumptions of on-notice: a save on notice takes what any other does; work goes on between it and
-the failure.
-
-Not modelled of on-notice: moving the work to another node before the failure.
-
 Parcae: a node that is announced to go hands its part over to others in time, and the job is planned
 anew for those that are left: it stalls for the migration, and loses no work. A node that comes back
 is taken in with another migration. A failure that nobody announced, or too late, takes the job back
 to its last save (Parcae, Duan et al. 2024, NSDI: mechanism recalled).
-
-Assumptions of parcae: the migration is charged as the node goes, not as it is announced, which
-changes no hours. One migration is a node's state over its own link unless `migrate` says otherwise.
-Speed is in proportion to the nodes left without a table of throughput. Saves are the job's own, at
-Young's interval for the failures that are not announced in time.
-
-Not modelled of parcae: the forecast of how many instances will be there, by which Parcae chooses a
-shape that lasts; here each change is followed at once.
 
 TrainMover: of a failure that is announced long enough before, a standby has built its groups and
 warmed up beside the job, which then stands still for a change of places, and loses no work. After
 any other failure a standby takes the lost node's place in as long, and all go back to the last save
 (Lao et al., OSDI 2026: standbys, no memory on top, and around 20 s of downtime at 1,024 GPUs
 published; which state is gone back to is not known here).
-
-Assumptions of trainmover: failures that are not announced take the job back to the job's own saves,
-at Young's interval for them. Standbys are the job's spares; where it does not say how many there
-are, as many as are enough in 99 % of the time until a lost node is replaced. The node that leaves
-copies its state over its own link before it goes: a notice shorter than that is none.
-
-Not modelled of trainmover: machines that are elastic, lent by jobs of less importance; what
-preparing a standby takes of the network beside the job.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import inf
 from typing import Any
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.intervals import young_h
 from cprsim.recovery.options import EVERY, Option
-from cprsim.recovery.policy import (
-    Capture,
-    Groups,
-    Medium,
-    Policy,
-    Reverts,
-    Rule,
-    Stage,
-    StageKind,
-    Tax,
-    Tier,
-    WhenBusy,
-)
-from cprsim.recovery.system import Family, JobFacts, Provenance, System, options
-from cprsim.recovery.systems.node_copies import standbys_of
+from cprsim.recovery.pieces import DETECT, LOAD, PUBLISHED, RECALLED, WAIT, row
+from cprsim.recovery.policy import Capture, Policy, Reverts, Rule, Tax, WhenBusy
+from cprsim.recovery.system import Family, JobFacts
+from cprsim.recovery.systems.memory import standbys_of
 from cprsim.units import TIME
 
-BESIDES = Option(
-    None, "time", "progress between saves besides; default: Young's, as if there were no notice"
-)
+ENOUGH = 0.99  # of the time there are standbys; assumed
+ON_NOTICE = "on notice"
+OTHERS = "others"
 
 
-def on_notice(facts: JobFacts, o: Any, name: str) -> Policy:
-    if not any(scope.notice_h > 0.0 for scope in facts.scopes):
+def on_notice(job: JobFacts, o: Any, name: str) -> Policy:
+    if not any(scope.notice_h > 0.0 for scope in job.scopes):
         raise ParameterError(
             "saves on notice, and no failure is announced: give `notice` to one of `scopes`"
         )
-    every_h = o.every
-    if every_h is None:
-        every_h = young_h(facts.save_stall.mean_h, facts.mtbf_h)
+    every_h = young_h(job.save_stall.mean_h, job.mtbf_h) if o.every is None else o.every
     if not every_h > 0.0:
         raise ParameterError("saves cost nothing, so that Young's rule gives none: give `every`")
-    remote = pieces.remote_tier(facts)
-    tiers = (replace(remote, name="on notice"), remote)
-    sources = tuple(tier.name for tier in tiers)
-    captures = [
-        Capture(
-            "on notice", stall=facts.save_stall, background=facts.save_background,
-            when_busy=WhenBusy.SKIP, on_notice=True,
-        )
-    ]  # fmt: skip
-    if every_h < inf:
-        captures.append(
-            Capture("remote", every_h, stall=facts.save_stall, background=facts.save_background)
-        )
+    remote = pieces.remote_tier(job)
+    saves = Capture(
+        ON_NOTICE, stall=job.save_stall, background=job.save_background,
+        when_busy=WhenBusy.SKIP, on_notice=True,
+    )  # fmt: skip
+    besides = Capture(pieces.REMOTE, every_h, stall=job.save_stall, background=job.save_background)
+    back = pieces.restart(job, LOAD)
     return Policy(
         name,
-        rules=(Rule(Reverts.ALL, pieces.restart(facts, pieces.LOAD), sources=sources),),
-        tiers=tiers,
-        captures=tuple(captures),
+        rules=(Rule(Reverts.ALL, back, sources=(ON_NOTICE, pieces.REMOTE)),),
+        tiers=(replace(remote, name=ON_NOTICE), remote),
+        captures=(saves, besides) if every_h < inf else (saves,),
     )
 
 
-MIGRATING = {
-    "migrate": Option(None, "time", "stall of a migration; default: a node's state by its link"),
-    "every": Option(None, "time", f"{EVERY}Young's for what is not announced"),
-}
-
-
-def parcae(facts: JobFacts, o: Any, name: str) -> Policy:
-    pieces.require_not_negative(name, migrate=o.migrate)
-    pieces.require_positive(name, every=o.every)
-    migrate = facts.to_peer(name) if o.migrate is None else Constant(o.migrate)
-    announced = tuple(one for one in facts.scopes if one.notice_h > 0.0)
-    in_time = tuple(one for one in announced if one.notice_h >= migrate.mean_h)
+def parcae(job: JobFacts, o: Any, name: str) -> Policy:
+    migrate_h = pieces.to_peer_h(job, o.migrate, name)
+    in_time, every_h = _announced(job, o, name, migrate_h)
     if not in_time:
         raise ParameterError(
-            f"{name} moves work away in {TIME.format(migrate.mean_h)}, and no failure is announced "
+            f"{name} moves work away in {TIME.format(migrate_h)}, and no failure is announced "
             "as long before: give `notice` to one of `scopes`"
         )
-    moved = Stage(StageKind.REGROUP, migrate)
-    stages = (
-        moved,
-        Stage(StageKind.WAIT, blocks=False, each=True),
-        Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
-        *pieces.until_it_grows(o.grows),
-        moved,  # they come back
-    )
+    moved = pieces.regroup(migrate_h)
+    back = (*pieces.meanwhile(job, each=True), *pieces.until_it_grows(o.grows), moved)
+    rule = Rule(Reverts.NOBODY, (moved, *back), scopes=in_time, needs=(OTHERS,))
+    others = pieces.live_tier(job, OTHERS, job.n_nodes)
+    elastic = pieces.elastic_of(job, o, name)
+    return pieces.backed(name, job, rule, others, every_h, elastic=elastic)
+
+
+def trainmover(job: JobFacts, o: Any, name: str) -> Policy:
+    in_time, every_h = _announced(job, o, name, pieces.to_peer_h(job, o.prepare, name))
+    moved = pieces.regroup(o.downtime)
+    unforeseen = Rule(Reverts.ALL, (DETECT, WAIT, moved, LOAD), sources=(pieces.REMOTE,))
+    announced = Rule(Reverts.NOBODY, (WAIT, moved), scopes=in_time, needs=(OTHERS,))
+    others = pieces.live_tier(job, OTHERS, job.n_nodes)
+    tax = Tax(nodes=standbys_of(job, ENOUGH, at_least=1))
+    policy = pieces.backed(name, job, announced, others, every_h, unforeseen, tax=tax)
+    return policy if in_time else replace(policy, rules=(unforeseen,), tiers=policy.tiers[1:])
+
+
+def _announced(job: JobFacts, o: Any, name: str, least_h: float) -> tuple[tuple[str, ...], float]:
+    """Scopes that are announced so long before, and the interval of saves for all others [h]."""
+    in_time = [one for one in job.scopes if one.notice_h > 0.0 and one.notice_h >= least_h]
+    unannounced = job.striking([one for one in job.scopes if one not in in_time])
     names = tuple(one.name for one in in_time)
-    unannounced = facts.striking([one for one in facts.scopes if one not in in_time])
-    every_h = pieces.own_interval_h(unannounced, o.every, name)
-    others = Groups(facts.n_nodes, facts.n_nodes - 1)
-    return pieces.backed(
-        name,
-        facts,
-        Rule(Reverts.NOBODY, stages, scopes=names, needs=("others",)),
-        Tier("others", Medium.DEVICE, others, facts.role),
-        every_h,
-        elastic=pieces.elastic_of(facts, o.throughput, 1, name),
-    )
+    return names, pieces.own_interval_h(unannounced, o.every, name)
 
 
-ENOUGH = 0.99  # of the time; assumed
-
-
-MOVING = {
-    "downtime": Option(20 / 3600, "time", "of a change of places; around 20 s are published"),
-    "prepare": Option(
-        None, "time", "of a standby beside the job; default: a node's state by its link"
-    ),
-    "every": Option(None, "time", f"{EVERY}Young's for what is not announced"),
-}
-
-
-def trainmover(facts: JobFacts, o: Any, name: str) -> Policy:
-    pieces.require_not_negative(name, downtime=o.downtime, prepare=o.prepare)
-    prepare_h = facts.to_peer(name).mean_h if o.prepare is None else o.prepare
-    known = tuple(
-        one.name for one in facts.scopes if one.notice_h > 0.0 and one.notice_h >= prepare_h
-    )
-    unannounced = facts.striking([one for one in facts.scopes if one.name not in known])
-    every_h = pieces.own_interval_h(unannounced, o.every, name)
-    moved = Stage(StageKind.REGROUP, Constant(o.downtime))
-    unforeseen = Rule(
-        Reverts.ALL,
-        (Stage(StageKind.DETECT), Stage(StageKind.WAIT), moved, pieces.LOAD),
-        sources=(pieces.REMOTE,),
-    )
-    announced = Rule(
-        Reverts.NOBODY, (Stage(StageKind.WAIT), moved), scopes=known,
-        needs=("others",),
-    )  # fmt: skip
-    others = Tier("others", Medium.DEVICE, Groups(facts.n_nodes, facts.n_nodes - 1), facts.role)
-    return Policy(
-        name,
-        rules=(announced, unforeseen) if known else (unforeseen,),
-        tiers=(*((others,) if known else ()), pieces.remote_tier(facts)),
-        captures=(pieces.remote_saves(facts, every_h),),
-        tax=Tax(nodes=standbys_of(facts, ENOUGH, at_least=1)),
-    )
-
-
+UNANNOUNCED = Option(None, "time", f"{EVERY}Young's for what is not announced", "positive")
+_row = partial(row, interval="every", family=Family.AFTERWARDS)
 SYSTEMS = (
-    System(
-        "on-notice", "saves when a failure is announced, besides at an interval",
-        "spot and preemptible nodes; no figure of a paper", options("", {"every": BESIDES}),
-        on_notice, interval="every", family=Family.AFTERWARDS, cited="spot nodes",
+    _row(
+        "on-notice", "every", on_notice, {}, "spot nodes", None,
+        "saves when a failure is announced, besides at an interval",
+        source="spot and preemptible nodes; no figure of a paper",
+        own={
+            "every": Option(
+                None, "time", "progress between saves besides; default: Young's, as if there were "
+                "no notice",
+            )
+        },
         runs_as="Lightning, Orbax",
+        assumed="a save on notice takes what any other does; work goes on between it and the "
+        "failure.",
+        not_modelled="moving the work to another node before the failure.",
     ),
-    System(
-        "parcae", "work is moved away from nodes that are announced to go, before they do",
-        "Parcae (Duan et al. 2024, NSDI): mechanism recalled",
-        options("throughput grows", MIGRATING), parcae, interval="every", family=Family.AFTERWARDS,
-        cited="NSDI'24", mark=Provenance.RECALLED,
+    _row(
+        "parcae", "throughput grows migrate every", parcae, {}, "NSDI'24", RECALLED,
+        "work is moved away from nodes that are announced to go, before they do",
+        source="Parcae (Duan et al. 2024, NSDI): mechanism recalled", own={"every": UNANNOUNCED},
+        assumed="the migration is charged as the node goes, not as it is announced, which changes "
+        "no hours. One migration is a node's state over its own link unless `migrate` says "
+        "otherwise. Speed is in proportion to the nodes left without a table of throughput. Saves "
+        "are the job's own, at Young's interval for the failures that are not announced in time.",
+        not_modelled="the forecast of how many instances will be there, by which Parcae chooses a "
+        "shape that lasts; here each change is followed at once.",
     ),
-    System(
-        "trainmover",
+    _row(
+        "trainmover", "downtime prepare every", trainmover, {}, "OSDI'26", PUBLISHED,
         "standbys take the places of nodes that fail; beside the job where that is announced",
-        "TrainMover (Lao et al., OSDI 2026): mechanism and downtime published, saves assumed",
-        options("", MOVING), trainmover, interval="every", family=Family.AFTERWARDS,
-        cited="OSDI'26", mark=Provenance.PUBLISHED,
+        source="TrainMover (Lao et al., OSDI 2026): mechanism and downtime published, saves "
+        "assumed",
+        own={"every": UNANNOUNCED},
+        assumed="failures that are not announced take the job back to the job's own saves, at "
+        "Young's interval for them. Standbys are the job's spares; where it does not say how many "
+        "there are, as many as are enough in 99 % of the time until a lost node is replaced. The "
+        "node that leaves copies its state over its own link before it goes: a notice shorter than "
+        "that is none.",
+        not_modelled="machines that are elastic, lent by jobs of less importance; what preparing a "
+        "standby takes of the network beside the job.",
     ),
 )  # fmt: skip

@@ -9,7 +9,6 @@ which it is the nearest that survives, in the order in which tiers are listed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import Any
@@ -17,14 +16,13 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Duration, OverLink
-from cprsim.recovery.pieces import interval_of_level_h, nearest_failures_per_h, require_positive
+from cprsim.recovery.pieces import interval_of_level_h, nearest_failures_per_h
 from cprsim.recovery.policy import (
     Capture,
     Elastic,
     Medium,
     Policy,
     Rule,
-    Stage,
     StageKind,
     Tax,
     Tier,
@@ -52,97 +50,87 @@ class WrittenOptions:
     tax: Tax = option(Tax(), "records", "what the system takes all the time")  # noqa: RUF009
 
 
-def plan(facts: JobFacts, options: WrittenOptions, name: str) -> Policy:
-    if not options.rules:
+def plan(job: JobFacts, o: WrittenOptions, name: str) -> Policy:
+    if not o.rules:
         raise ParameterError(f"{name} has no rule: give `rules`, the last of which always holds")
-    saved_to = {capture.tier for capture in options.captures}
-    tiers = tuple(_tier(facts, tier, tier.name in saved_to, name) for tier in options.tiers)
-    by_name = {tier.name: tier for tier in tiers}
-    captures = tuple(_capture(facts, one, by_name, name) for one in options.captures)
-    captures = _with_intervals(facts, captures, tiers, options.every, name)
-    elastic = options.elastic
+    saved_to = {capture.tier for capture in o.captures}
+    tiers = tuple(_tier(job, tier, tier.name in saved_to, name) for tier in o.tiers)
+    remote = {tier.name for tier in tiers if tier.medium is Medium.REMOTE}
+    captures = tuple(_capture(job, one, one.tier in remote, name) for one in o.captures)
+    elastic = o.elastic
     if elastic is not None and not elastic.role:
-        elastic = replace(elastic, role=facts.role)
-    rules = tuple(_rule(facts, rule, name) for rule in options.rules)
-    step_h = facts.step_h or 0.0
-    return Policy(name, rules, tiers, captures, elastic, options.tax, step_h)
-
-
-def _tier(facts: JobFacts, tier: Tier, is_saved_to: bool, wanted_by: str) -> Tier:
-    load = tier.load
-    if load is None and is_saved_to and tier.medium is Medium.REMOTE:
-        load = facts.load
-    return replace(tier, role=tier.role or facts.role, load=_duration(facts, load, wanted_by))
-
-
-def _capture(
-    facts: JobFacts, capture: Capture, tiers: Mapping[str, Tier], wanted_by: str
-) -> Capture:
-    stall, background = capture.stall, capture.background
-    tier = tiers.get(capture.tier)
-    if stall is None and background is None and tier is not None and tier.medium is Medium.REMOTE:
-        stall, background = facts.save_stall, facts.save_background
-        if capture.after is not None:  # the copy that it follows stalled the job already
-            stall, background = None, background or facts.save_stall
-    return replace(
-        capture,
-        stall=_duration(facts, stall, wanted_by),
-        background=_duration(facts, background, wanted_by),
+        elastic = replace(elastic, role=job.role)
+    return Policy(
+        name,
+        rules=tuple(_rule(job, rule, name) for rule in o.rules),
+        tiers=tiers,
+        captures=_with_intervals(job, captures, tiers, o.every, name),
+        elastic=elastic,
+        tax=o.tax,
+        step_h=job.step_h or 0.0,
     )
 
 
-def _rule(facts: JobFacts, rule: Rule, wanted_by: str) -> Rule:
-    stages = tuple(_stage(facts, stage, wanted_by) for stage in rule.stages)
-    return replace(rule, stages=stages)
+def _tier(job: JobFacts, tier: Tier, is_saved_to: bool, name: str) -> Tier:
+    load = tier.load
+    if load is None and is_saved_to and tier.medium is Medium.REMOTE:
+        load = job.load
+    return replace(tier, role=tier.role or job.role, load=_duration(job, load, name))
 
 
-def _stage(facts: JobFacts, stage: Stage, wanted_by: str) -> Stage:
-    cost = stage.cost
-    if cost is None and stage.kind is StageKind.RESCHEDULE:
-        cost = facts.reschedule
-    return replace(stage, cost=_duration(facts, cost, wanted_by))
+def _capture(job: JobFacts, capture: Capture, is_remote: bool, name: str) -> Capture:
+    stall, background = capture.stall, capture.background
+    if stall is None and background is None and is_remote:
+        stall, background = job.save_stall, job.save_background
+        if capture.after is not None:  # the copy that it follows stalled the job already
+            stall, background = None, background or job.save_stall
+    stall, background = _duration(job, stall, name), _duration(job, background, name)
+    return replace(capture, stall=stall, background=background)
 
 
-def _duration(facts: JobFacts, cost: Any, wanted_by: str) -> Duration | None:
+def _rule(job: JobFacts, rule: Rule, name: str) -> Rule:
+    stages = []
+    for stage in rule.stages:
+        is_replaced = stage.cost is None and stage.kind is StageKind.RESCHEDULE
+        cost = job.reschedule if is_replaced else _duration(job, stage.cost, name)
+        stages.append(replace(stage, cost=cost))
+    return replace(rule, stages=tuple(stages))
+
+
+def _duration(job: JobFacts, cost: Any, name: str) -> Duration | None:
     if not isinstance(cost, OverLink):
         given: Duration | None = cost
         return given
-    if cost.link not in facts.links:
-        known = ", ".join(facts.links) or "none"
-        raise ParameterError(f"{wanted_by} names the link `{cost.link}`; `cluster.links`: {known}")
-    return Constant(facts.needed("state_bytes", wanted_by) / facts.links[cost.link])
+    if cost.link not in job.links:
+        known = ", ".join(job.links) or "none"
+        raise ParameterError(f"{name} names the link `{cost.link}`; `cluster.links`: {known}")
+    return Constant(job.needed("state_bytes", name) / job.links[cost.link])
 
 
 def _with_intervals(
-    facts: JobFacts, captures: tuple[Capture, ...], tiers: tuple[Tier, ...],
-    given_h: float | None, wanted_by: str,
+    job: JobFacts, captures: tuple[Capture, ...], tiers: tuple[Tier, ...], given_h: float | None,
+    name: str,
 ) -> tuple[Capture, ...]:  # fmt: skip
     """Intervals `young` as hours of progress: what is given in their place, else each tier's."""
-    if given_h is not None:
-        require_positive(wanted_by, every=given_h)
-        return tuple(replace(one, every_h=given_h) if _is_young(one) else one for one in captures)
+    if given_h is not None and not given_h > 0.0:
+        raise ParameterError(f"`every` of {name} is {given_h}; it must be positive")
     written = {capture.tier for capture in captures}
     levels = [tier for tier in tiers if tier.name in written]
-    rates = nearest_failures_per_h(facts, levels)
+    rates = nearest_failures_per_h(job, levels)
     rate_of = {tier.name: rate for tier, rate in zip(levels, rates, strict=True)}
-    return tuple(_with_interval(facts, one, rate_of, wanted_by) for one in captures)
 
+    def interval_h(one: Capture) -> float | None:
+        if one.every_h is None or not isnan(one.every_h):
+            return one.every_h
+        if given_h is not None:
+            return given_h
+        stall_h, behind_h = (
+            0.0 if cost is None else cost.mean_h for cost in (one.stall, one.background)
+        )
+        rate = rate_of.get(one.tier, 0.0)
+        return interval_of_level_h(job, rate, stall_h, behind_h, name, one.tier)
 
-def _with_interval(
-    facts: JobFacts, capture: Capture, rate_of: Mapping[str, float], wanted_by: str
-) -> Capture:
-    if not _is_young(capture):
-        return capture
-    stall_h = 0.0 if capture.stall is None else capture.stall.mean_h
-    behind_h = 0.0 if capture.background is None else capture.background.mean_h
-    every_h = interval_of_level_h(
-        facts, rate_of.get(capture.tier, 0.0), stall_h, behind_h, wanted_by, capture.tier
-    )
-    return replace(capture, every_h=every_h)
-
-
-def _is_young(capture: Capture) -> bool:
-    return capture.every_h is not None and isnan(capture.every_h)
+    return tuple(replace(one, every_h=interval_h(one)) for one in captures)
 
 
 SYSTEM = System(

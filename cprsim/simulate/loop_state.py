@@ -1,27 +1,19 @@
-"""What the compiled engine knows of a replication, as records of numbers."""
+"""What the compiled loop knows of a replication: records of numbers, and objects for Python."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprsim.compiling import depends, shared
 from cprsim.records import Floats, Ints
 from cprsim.recovery.legal import MOST_IN_FLIGHT
 from cprsim.recovery.policy import PARTS_IN_ORDER
-from cprsim.simulate import numbers, transitions
 from cprsim.simulate.job import SimulatedJob
-from cprsim.simulate.numbers import MOST_CAPTURES, NONE, link_of
+from cprsim.simulate.numbers import MOST_CAPTURES, NONE, as_objects, link_of
 from cprsim.simulate.transitions import COPIES, SLOT
-
-shared(transitions, Path(__file__).parent)
-depends(Path(__file__).parent, numbers)
-
-MOST_RECOVERIES = 64
-MOST_PARTS = len(PARTS_IN_ORDER)
 
 SAVES = np.dtype(
     [("due_h", "f8"), ("completes_h", "f8"), ("n_begun", "i8"), ("n_in_flight", "i8")], align=True
@@ -44,14 +36,16 @@ RECOVERY = np.dtype(
         ("stage", "i8"),  # of its rule
         ("kind", "i8"),
         ("part", "i8"),
-        ("ends_at_h", "f8"),
+        ("ends_at_h", "f8"),  # infinite: others decide when
         ("load_h", "f8"),
         ("replay_h", "f8"),
         ("detect_h", "f8"),
         ("speed", "f8"),
+        ("began_bytes", "f8"),  # odometer of the link as its load began
         ("number", "i8"),  # of its failure
         ("n_slots", "i8"),
-        ("serial", "i8"),  # counts through all replications
+        ("begun", "i8"),  # the nth of all replications to begin
+        ("serial", "i8"),  # of its failure; both counts go through all replications
         ("n_loads", "i8"),  # shards to load ...
         ("source", "i8"),  # ... from this tier
         ("blocks", "?"),
@@ -99,11 +93,13 @@ JOB = np.dtype(
         ("stalled_by", "i8"),  # capture
         ("waits_for", "i8"),  # capture
         ("n_failures", "i8"),
-        ("serial", "i8"),  # of the latest recovery of all
+        ("n_begun", "i8"),  # recoveries of all replications
+        ("serial", "i8"),  # of the latest failure of all that has one
         ("n_met", "i8"),  # failures, the missed ones included
         ("n_saves", "i8"),
         ("n_recoveries", "i8"),  # places in use, the free ones between them included
-        ("blocked_by", "i8"),  # the least advanced recovery that blocks the job
+        ("blocked_by", "i8"),  # the kind of stage, the least advanced one that blocks the job ...
+        ("blocked_part", "i8"),  # ... and the part that its hours go into
         ("frontier_at_failure_h", "f8"),
         ("n_fruitless", "i8"),
         ("n_free", "i8"),  # spares
@@ -111,21 +107,27 @@ JOB = np.dtype(
         ("next_return_h", "f8"),  # instant at which the first of them ends
         ("n_queued", "i8"),
         ("status", "i8"),
-        # what it does from here on, as planned last
-        ("next_h", "f8"),  # instant at which something comes next, besides ...
-        ("fails_h", "f8"),  # ... the failure
-        ("per_h", "f8"),  # progress in each hour up to then
-        ("reaches_h", "f8"),  # instant at which it stands ...
-        ("target_h", "f8"),  # ... at this progress
-        ("flight_h", "f8"),  # instant at which the next save in flight commits
-        ("hours", "f8", (MOST_PARTS,)),  # of each part
+        # the link that loads share: bytes that a shard would have moved since the start of the job
+        ("link_bytes", "f8"),  # as of ...
+        ("link_read_at_h", "f8"),  # ... this instant
+        ("n_moving", "i8"),  # shards
+        ("link_ends_bytes", "f8"),  # when the next of them have moved ...
+        ("link_ends_at_h", "f8"),  # ... and that instant
+        ("hours", "f8", (len(PARTS_IN_ORDER),)),  # of each part
         ("saves", SAVES, (MOST_CAPTURES,)),
         ("flights", FLIGHT, (MOST_CAPTURES, MOST_IN_FLIGHT)),  # in order of their start
-        ("recoveries", RECOVERY, (MOST_RECOVERIES,)),
         *COPIES,
     ],
     align=True,
 )
+
+
+class Drawn(NamedTuple):
+    """What varies, as far as it is drawn [h]: (n_tables, n_drawn, n_replications)."""
+
+    of_saves: Floats
+    of_failures: Floats
+    keys: Ints  # (n_captures, n_replications) of `uniform`
 
 
 def slots_of(job: SimulatedJob) -> NDArray[Any]:
@@ -139,9 +141,41 @@ def slots_of(job: SimulatedJob) -> NDArray[Any]:
     return slots
 
 
-class Drawn(NamedTuple):
-    """What varies, as far as it is drawn [h]: (n_tables, n_drawn, n_replications)."""
+def interpreted(loop: Callable[..., int], *given: Any) -> int:
+    """As Python runs the loop: the same rows to the last bit, and no compiler to wait for.
 
-    of_saves: Floats
-    of_failures: Floats
-    keys: Ints  # (n_captures, n_replications) of `uniform`
+    Arrays are handed in as what Python reads quickly one by one: memory views, and objects for
+    records. `loop.run` names what is given; its `scratch` stays as it is.
+    """
+    numbers, drawn, strikes, rows, scratch, slots, recoveries, hours, counts, losses, keeps = given
+    lost = [as_objects(one) for one in losses]
+    with np.errstate(all="ignore"):
+        n_losses = loop(
+            [as_objects(numbers[0])], type(drawn)(*(memoryview(one) for one in drawn)),
+            type(strikes)(strikes.until_h, *(memoryview(one) for one in strikes[1:])),
+            memoryview(rows), [as_objects(scratch[0])], _Slots(slots),
+            _Recoveries(as_objects(one) for one in recoveries),
+            memoryview(hours), memoryview(counts), lost, keeps,
+        )  # fmt: skip
+    for name in losses.dtype.names or ():
+        losses[name] = [getattr(one, name) for one in lost]
+    return n_losses
+
+
+class _Recoveries(list[Any]):
+    """Recoveries as objects, which are copied as those of an array are."""
+
+    def __setitem__(self, place: Any, record: Any) -> None:
+        for name in RECOVERY.names or ():
+            setattr(self[place], name, getattr(record, name))
+
+
+class _Slots(dict[int, Any]):
+    """The slots of a job as objects, made as they are asked for."""
+
+    def __init__(self, slots: NDArray[Any]) -> None:
+        self._slots = slots
+
+    def __missing__(self, slot: int) -> Any:
+        found = self[slot] = as_objects(self._slots[slot])
+        return found

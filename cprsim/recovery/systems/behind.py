@@ -1,0 +1,269 @@
+"""Saves that are written behind the job, whole or smaller.
+
+A save is first a snapshot in host memory, then it is persisted on a storage that outlives the
+nodes, while the job goes on. After a failure the whole job goes back to the newest save that is
+persisted, which is as old as both took, and half an interval on average. The systems differ in how
+much of a snapshot training hides, in how many saves are on their way at once, over which links they
+are written, and in which share of the state a save writes and a load reads.
+
+Check-N-Run saves each 30 min, quantised: whole, then increments of the rows touched since the whole
+one, until the next whole one writes no more than they do (*intermittent*), or never (*one-shot*),
+or of the rows touched since the save before (*consecutive*, of which a restore reads all). IncrCP
+has consecutive increments too, laid out so that a restore reads each row once. SSDC writes the rows
+that changed by more than a threshold. Records of policies know no bytes by age: each save and each
+load takes the mean of its kind over the job or over the period of the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import ceil, inf
+from typing import Any
+
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
+from cprsim.recovery import pieces
+from cprsim.recovery.options import Option
+from cprsim.recovery.pieces import PUBLISHED, RECALLED, SECONDARY, row
+from cprsim.recovery.policy import Capture, Policy, Tax
+from cprsim.recovery.system import Family, JobFacts
+
+BUDGET = 0.05  # of the time, that CheckFreq's saves may stall: its code (published); .035 the paper
+MORE_STEPS = 2  # between saves, while they stall more than that (code, published)
+BITS = 32
+BITS_BY_RESTORES = ((1.0, 2), (3.0, 3), (20.0, 4))  # at most so many restores: bits (secondary)
+MOST_BITS = 8
+MOST_INCREMENTS = 100_000
+Pair = Callable[[JobFacts, Any, str], tuple[float, float]]
+
+
+def by_storage(job: JobFacts, o: Any, name: str) -> tuple[float, float]:
+    """A snapshot, and persisting it behind the job [h]."""
+    return pieces.snapshot_h(job, o.snapshot, name), pieces.persist_h(job, o.persist)
+
+
+def by_all_paths(job: JobFacts, o: Any, name: str) -> tuple[float, float]:
+    """The same over several paths at once."""
+    all_paths = o.other_paths + job.needed("remote_bytes_per_h", name)
+    return pieces.snapshot_h(job, o.snapshot, name), job.all_bytes(name) / all_paths
+
+
+def by_own_link(job: JobFacts, o: Any, name: str) -> tuple[float, float]:
+    """From the device to a server, by each node's own link."""
+    return pieces.to_peer_h(job, o.transfer, name), 0.0
+
+
+def of_size(job: JobFacts, o: Any, name: str) -> tuple[float, float]:
+    """What a save writes and a load reads, as shares of the state."""
+    return o.size, o.size
+
+
+def chained(job: JobFacts, o: Any, name: str) -> tuple[float, float]:
+    """Check-N-Run's quantised increments, on average."""
+    bits = bits_for(job.useful_h / job.mtbf_h) if o.bits is None else o.bits
+    n_saves = max(1, round(job.useful_h / o.every))
+    written, read = mean_fractions(o.chain, o.first, o.growth, n_saves)
+    return written * bits / BITS, read * bits / BITS
+
+
+def behind(
+    job: JobFacts, o: Any, name: str, *, hides: float = 0.0, tuned: bool = False,
+    route: Pair = by_storage, shares: Pair = of_size,
+) -> Policy:  # fmt: skip
+    """A snapshot stalls the job unless `hides` steps of training hide it, and is written behind it.
+
+    `tuned`: the interval is CheckFreq's.
+    """
+    written, read = shares(job, o, name)
+    copy_h, write_h = route(job, o, name)
+    direct = route is by_own_link
+    stall_h = max(0.0, copy_h - _window_h(job, o, hides))
+    behind_h = copy_h - stall_h + written * write_h
+    if tuned and o.every is None:
+        step_h = job.needed("step_h", f"{name} without `every`")
+        every_h = step_h * checkfreq_steps(step_h, stall_h + behind_h, stall_h)
+    else:
+        every_h = pieces.interval_h(job, o.every, stall_h, behind_h / o.in_flight, name)
+    load = Constant(copy_h) if direct else job.load
+    saves = Capture(
+        pieces.REMOTE, every_h, stall=Constant(stall_h), background=Constant(behind_h),
+        in_flight=o.in_flight,
+    )  # fmt: skip
+    return Policy(
+        name,
+        rules=(pieces.back_to_remote(job),),
+        tiers=(pieces.remote_tier(job, load if read == 1.0 else Constant(read * load.mean_h)),),
+        captures=(saves,),
+        tax=Tax(memory=0.0 if direct else float(o.in_flight)),
+    )
+
+
+def _window_h(job: JobFacts, o: Any, hides: float) -> float:
+    if o.window is not None:
+        return float(o.window)
+    if hides in (0.0, inf):
+        return hides
+    return hides * job.needed("step_h", "a snapshot that training hides")
+
+
+def checkfreq_steps(
+    step_h: float, save_h: float, stall_h: float, budget_fraction: float = BUDGET
+) -> int:
+    """Steps between saves as CheckFreq chooses them.
+
+    ``k = max(1, ceil((t_f - overhead)/t))``, then two steps more as long as ``overhead/(k t)``
+    exceeds the budget: 5 % in the code, 3.5 % in the paper (Mohan et al. 2021; rule and 5 %
+    published, 3.5 % recalled).
+    """
+    steps = max(1, ceil((save_h - stall_h) / step_h - pieces.ROUNDING))
+    over = stall_h / (budget_fraction * step_h) - steps
+    return steps + MORE_STEPS * max(0, ceil(over / MORE_STEPS - pieces.ROUNDING))
+
+
+def bits_for(n_restores: float) -> int:
+    """Bits of a value by the restores expected: 2, 3, 4 up to 1, 3, 20 of them, else 8.
+
+    Source: Check-N-Run (Eisenman et al. 2022), secondary.
+    """
+    return next((bits for most, bits in BITS_BY_RESTORES if n_restores <= most), MOST_BITS)
+
+
+def mean_fractions(chain: str, first: float, growth: float, n_saves: int) -> tuple[float, float]:
+    """What a save writes and what a restore reads on average, as shares of the model.
+
+    A failure strikes after each of the saves alike. Source: derived here.
+    """
+    if chain == "intermittent":
+        n_saves = min(n_saves, 1 + increments_before_whole(first, growth))
+    elif chain == "consecutive":
+        later = first * (n_saves - 1)
+        return (1.0 + later) / n_saves, 1.0 + later / 2.0
+    later = sum(increment_fraction(i, first, growth) for i in range(1, n_saves))
+    return (1.0 + later) / n_saves, 1.0 + later / n_saves
+
+
+def increment_fraction(i: int, first: float, growth: float) -> float:
+    """Size of the i-th increment since the last whole save, as a share of the model.
+
+    Check-N-Run has ``0.26 i^0.28`` (Eisenman et al. 2022; the fit is secondary).
+    """
+    return float(min(1.0, first * i**growth))
+
+
+def increments_before_whole(first: float, growth: float) -> int:
+    """How many increments the rule makes after a whole save before the next one is whole.
+
+    After i increments the next save is whole if ``1 + sum_{j<=i} S_j <= (i + 1) S_i``: if the saves
+    since the last whole one were on average no larger than the last of them. Source: Check-N-Run
+    (Eisenman et al. 2022), recalled.
+    """
+    written = 1.0
+    for i in range(1, MOST_INCREMENTS + 1):
+        last = increment_fraction(i, first, growth)
+        written += last
+        if written <= (i + 1) * last:
+            return i
+    raise ParameterError(
+        f"no whole save follows {MOST_INCREMENTS} increments of {first} i^{growth}"
+    )
+
+
+ASSUMED = (
+    "a disk that a system writes to is attached to the node that replaces a lost one. Several "
+    "saves on their way at once are persisted as fast as one alone. A snapshot that training hides "
+    "ends within a step. Writing behind the job slows it by nothing."
+)
+NOT_MODELLED = (
+    "what writing behind the job takes of its speed and of its network; ByteCheckpoint's loads "
+    "that read each part once and share it; saves that adapt to the storage's load."
+)
+WHOLE = "every window snapshot persist"
+_row = partial(
+    row, family=Family.BEHIND, interval="every", assumed=ASSUMED, not_modelled=NOT_MODELLED
+)
+TABLES = (
+    "values of 32 bits before they are quantised. All of the state is embedding tables. A snapshot "
+    "of the whole model stalls the job, as tracking rows costs nothing."
+)
+INCREMENTS = (
+    f"{TABLES} Increments are 0.26 i^0.28 of the model by default, a fit of others to the paper's "
+    "workload (secondary): give your own as `first` and `growth`."
+)
+_rows = partial(
+    row, family=Family.DELTAS, interval="every",
+    not_modelled="bytes that grow from save to save, of which the mean is taken; what tracking "
+    "rows costs; what quantised values and stale rows cost in accuracy.",
+)  # fmt: skip
+SYSTEMS = (
+    _row(
+        "async", WHOLE, behind, {}, "PyTorch DCP", PUBLISHED,
+        "a snapshot stalls the job, and is written behind it",
+        source="PyTorch's distributed checkpoints, `async_save`: mechanism published",
+        runs_as="PyTorch DCP async_save",
+    ),
+    _row(
+        "checkfreq", WHOLE, behind, {"hides": 1, "tuned": True}, "FAST'21", PUBLISHED,
+        "training hides the snapshot for a step; the interval keeps to a budget of stall",
+        source="Mohan et al. 2021 (FAST): rule and budget of the code published, the rest recalled",
+    ),
+    _row(
+        "datastates", WHOLE, behind, {"hides": 1}, "HPDC'24", RECALLED,
+        "lazy copies while the state does not change: training hides them for a step",
+        source="DataStates-LLM (HPDC 2024): mechanism recalled", runs_as="DeepSpeed (DataStates)",
+    ),
+    _row(
+        "pccheck", f"{WHOLE} in_flight", behind, {"hides": inf}, "ASPLOS'25", PUBLISHED,
+        "several saves on their way at once; the job waits only for room for one more",
+        source="PCcheck (ASPLOS 2025): mechanism and number in flight published",
+        own={"in_flight": 2},
+    ),
+    _row(
+        "portus", "every window transfer", behind, {"hides": 1, "route": by_own_link}, "Portus",
+        RECALLED,
+        "each node writes from the device to a server's persistent memory, by its own link",
+        source="Portus: mechanism recalled",
+    ),
+    _row(
+        "paracckpt", "every window snapshot other_paths", behind, {"route": by_all_paths},
+        "ParaCkpt", SECONDARY, "saves are written over several paths at once",
+        source="ParaCkpt: time S over the sum of the bandwidths secondary",
+        needs=(("other_paths", "100 Gbit/s"),),
+    ),
+    _row(
+        "checkbullet", f"{WHOLE} size", behind, {}, "CheckBullet", SECONDARY, "quantised saves",
+        source="CheckBullet: 70 % less storage published, mechanism secondary", own={"size": 0.3},
+        not_counted="what quantised saves cost in accuracy is not priced",
+    ),
+    _row(
+        "lc-checkpoint", f"{WHOLE} size", behind, {}, "LC-Checkpoint", RECALLED,
+        "lossy saves, a 28th of the state",
+        source="LC-Checkpoint: factor published, mechanism recalled", own={"size": 1 / 28},
+        not_counted="what lossy saves cost in accuracy is not priced",
+    ),
+    _rows(
+        "check-n-run", "snapshot persist every chain first growth bits", behind,
+        {"shares": chained}, "NSDI'22", PUBLISHED,
+        "rows touched since a whole save, quantised, behind the job",
+        source="Eisenman et al. 2022 (NSDI): mechanism and interval published, sizes and bits "
+        "secondary",
+        own={"every": Option(0.5, "time", "progress between saves (published)", "positive")},
+        assumed=INCREMENTS,
+        not_counted="what quantised saves cost in accuracy is not priced",
+    ),
+    _rows(
+        "incrcp", "every snapshot persist first", behind,
+        {"shares": lambda job, o, name: (o.first, 1.0)}, "PVLDB'25", SECONDARY,
+        "rows touched since the last save; a restore reads each row of the chain once",
+        source="IncrCP (PVLDB 2025): mechanism secondary", assumed=INCREMENTS,
+    ),
+    _rows(
+        "ssdc", "every snapshot persist fraction", behind,
+        {"shares": lambda job, o, name: (o.fraction, 1.0)}, "ISCAS'24", SECONDARY,
+        "rows that changed by more than a threshold",
+        source="SSDC (ISCAS 2024): mechanism secondary", assumed=TABLES,
+        needs=(("fraction", 0.3),),
+        not_counted="what rows below the threshold, which stay stale, cost in accuracy is not "
+        "priced",
+    ),
+)  # fmt: skip

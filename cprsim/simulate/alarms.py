@@ -1,0 +1,58 @@
+"""Instants at which something happens, by SimPy, and the order of events at one instant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, nextafter
+
+import simpy
+from simpy.events import EventPriority
+
+# Of events at one instant: commits first, a failure last
+SAVES, NODES, STAGES, NOTICES, JOB, END, FAILURES = (EventPriority(n) for n in range(1, 8))
+
+
+class Alarm(simpy.Event):
+    """Calls a function after a delay, unless it is cancelled.
+
+    Instants of one job that are nearer than `near_h`, this one included, are one: rounding does not
+    decide what comes first. `pending` are the alarms of the job.
+    """
+
+    def __init__(
+        self, env: simpy.Environment, delay_h: float, order: EventPriority,
+        call: Callable[[], object], pending: dict[Alarm, None], near_h: float = 0.0,
+    ) -> None:  # fmt: skip
+        now_h = env.now
+        if delay_h < near_h:
+            delay_h = 0.0
+        self.env, self.at_h = env, now_h + delay_h  # no super().__init__: there are millions
+        for other in pending:
+            if self.at_h != other.at_h and abs(self.at_h - other.at_h) < near_h:
+                self.at_h, delay_h = other.at_h, other.at_h - now_h
+                while now_h + delay_h != other.at_h:
+                    delay_h = nextafter(delay_h, inf if now_h + delay_h < other.at_h else 0.0)
+                break
+        self._ok, self._value = True, None
+        self._call, self._pending = call, pending
+        self.callbacks = [self._ring]
+        pending[self] = None
+        env.schedule(self, order, delay_h)
+
+    def _ring(self, _: simpy.Event) -> None:
+        del self._pending[self]
+        self._call()
+
+    def cancel(self) -> None:
+        """Call nothing. The alarm stays in the queue, where it refers to nothing."""
+        if self.callbacks:
+            del self._pending[self]
+            self.callbacks.clear()
+            self._call = _nothing
+
+
+SetAlarm = Callable[[float, EventPriority, Callable[[], object]], Alarm]
+
+
+def _nothing() -> None:
+    """What a cancelled alarm calls."""

@@ -1,0 +1,302 @@
+"""A comparison of systems: a run of all of them, and what else is known of each.
+
+Its results folder is that of the run, so that what reads runs reads comparisons too;
+`systems.json` has what no run knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf, isfinite, isnan
+from pathlib import Path
+from typing import Annotated, Any
+
+from cprsim.codec import FieldMark, Key
+from cprsim.estimate import Estimate
+from cprsim.experiments.assemble import Experiment
+from cprsim.prices import ACCURACY
+from cprsim.records import Cluster, RecoveryPolicy
+from cprsim.recovery.classic import as_system
+from cprsim.recovery.policy import Outside, Policy, Ring
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.results.compare import ROUNDING
+from cprsim.results.folder import read_record
+from cprsim.results.metrics import FINISHED
+from cprsim.results.money import Bills
+from cprsim.results.run import Result, load_result
+from cprsim.results.sensitivity import Sensitivity
+from cprsim.scenario import Scenario
+from cprsim.selector.limit import Limit
+from cprsim.systems_compared.after import Fate, content_every_h, fates
+from cprsim.systems_compared.lineup import FOUND, Entrant
+
+BESIDE = "systems.json"
+OVERHEAD = "overhead_fraction"
+BEST, UNFINISHED, NO_BEST = "best", "unfinished", "no best"  # verdicts
+MORE, LESS, TIED = "more", "less", "can't be told"  # where the difference to the best lies
+KEPT, WITHIN, PRICED, UNPRICED = "kept", "within the limit", "priced", "not priced"  # accuracy
+ELIGIBLE = (KEPT, WITHIN)  # to be the best
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is known of one system besides its run.
+
+    Bytes are per hour of progress, as if each save moved the whole state; None: its size is not
+    known.
+    """
+
+    strategy: str
+    how: str  # its interval came about: see `Entrant`
+    text: Annotated[str, Key("entry")]  # its entry of `recovery`
+    not_counted: str  # what it loses that no number shows; empty: nothing
+    unknown: tuple[str, ...]  # its options that no source has a figure for
+    runs_as: str  # what a job can run today; empty: a paper only
+    fates: Annotated[Mapping[str, Fate], Key("after")]
+    storage_bytes_per_h: float | None  # of all nodes together
+    peers_bytes_per_h: float | None  # that one node sends to others
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One system of a comparison; differences are paired by replication."""
+
+    policy: RecoveryPolicy
+    beside: Beside
+    summary: Mapping[str, Estimate]  # by quantity
+    more: Estimate | None  # overhead less that of the best; None: it is the best, or unfinished
+    verdict: str
+    accuracy: str
+    than_today: Estimate | None  # the same against how the job runs now
+
+    @property
+    def name(self) -> str:
+        return self.policy.name
+
+    @property
+    def may_be_best(self) -> bool:
+        """Whether accuracy is kept, or the limit, and all of its costs are known."""
+        return self.accuracy in ELIGIBLE and not self.beside.unknown
+
+    @property
+    def overhead(self) -> Estimate:
+        return self.summary[OVERHEAD]
+
+    def part(self, name: str) -> float:
+        """A part of its overhead, as a share of useful time; 0 for one that it does not have."""
+        spread = self.summary.get(name)
+        return 0.0 if spread is None or isnan(spread.mean) else spread.mean
+
+    @property
+    def finishes(self) -> bool:
+        """Whether all replications do."""
+        return isfinite(self.overhead.mean)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A comparison of systems; `systems.json` holds what the run does not."""
+
+    name: str  # of the scenario
+    fixed: bool
+    limit: Mapping[str, Any] | None  # of accuracy: quantity and most; None: none was said
+    beside: Annotated[Mapping[str, Beside], Key("systems")]  # by the system's name
+    left_out: Mapping[str, str]  # why, by name
+    assumed: tuple[str, ...]  # of the job, where the scenario does not say, in sentences
+    result: Annotated[Result, FieldMark.NOT_STORED]
+    today: str = ""  # how the job runs now, at its own interval; empty: it is not compared
+    # what would make another system the cheapest; None: no input is said to be unknown
+    sensitivity: Annotated[Sensitivity | None, FieldMark.OMIT_NONE] = None
+
+    @property
+    def path(self) -> Path:
+        """The results folder, which is that of the run."""
+        return self.result.path
+
+    @cached_property
+    def standings(self) -> Sequence[Standing]:
+        """All systems, the cheapest first; those that do not finish last."""
+        return sorted(_standings(self), key=_place)
+
+    @property
+    def cheapest(self) -> Standing | None:
+        """The cheapest that keeps accuracy or the limit, with all costs known.
+
+        What a system loses that nothing prices can't be weighed against hours.
+        """
+        return next((one for one in self.standings if one.verdict == BEST), None)
+
+    @property
+    def cheapest_that_runs(self) -> Standing | None:
+        """The cheapest of those that may be the best and that a job can run today."""
+        able = (one for one in self.standings if one.may_be_best and one.finishes)
+        return next((one for one in able if one.beside.runs_as), None)
+
+    @property
+    def best(self) -> str | None:
+        """The name of the cheapest."""
+        return None if self.cheapest is None else self.cheapest.name
+
+    @property
+    def tied(self) -> list[str]:
+        """Systems that can't be told from the best, of those that may be it."""
+        return [one.name for one in self.standings if one.verdict == TIED and one.may_be_best]
+
+    def bills_that_count(self, bills: Bills) -> Bills:
+        """The bills of the systems that keep accuracy, or whose loss of it has a price."""
+        by_name = {one.name: one for one in self.standings}
+        return {
+            name: bill
+            for name, bill in bills.items()
+            if (one := by_name[name]).may_be_best
+            or (one.accuracy == PRICED and ACCURACY in bill.job.cents and not one.beside.unknown)
+        }
+
+
+def compared(
+    result: Result,
+    scenario: Scenario,
+    experiment: Experiment,
+    entrants: Sequence[Entrant],
+    left_out: Mapping[str, str],
+    limit: Limit | None,
+    *,
+    fixed: bool,
+) -> Comparison:
+    """The comparison whose run is `result`."""
+    return Comparison(
+        name=scenario.name,
+        fixed=fixed,
+        limit=None if limit is None else {"quantity": limit.quantity.value, "most": limit.most},
+        beside={one.name: _beside(one, experiment, scenario) for one in entrants},
+        left_out=left_out,
+        assumed=tuple(assumptions(scenario)),
+        result=result,
+        today=next((one.name for one in entrants if one.is_today), ""),
+    )
+
+
+def load_comparison(folder: Path | str) -> Comparison:
+    """Read a finished comparison. Raises ResultError where it is none, or is damaged."""
+    result = load_result(folder)
+    return read_record(Comparison, result.path / BESIDE, "a comparison of systems", result=result)
+
+
+def assumptions(scenario: Scenario) -> Iterator[str]:
+    """What the comparison assumes of the job where the scenario does not say."""
+    cluster = scenario.cluster
+    if cluster.workers and cluster.replicas == 1:
+        yield "Each part of the state lies on one worker (`cluster.replicas: 1`)."
+    elif cluster.workers:
+        nodes = cluster.workers // cluster.replicas
+        yield f"{cluster.replicas} replicas of the state, each on {nodes} workers."
+    failures = scenario.failures
+    alone = getattr(failures, "n_together", None) or getattr(failures, "together", 1)
+    if not scenario.scopes and alone == 1 and failures.kind != "trace":
+        yield "Each failure takes one node (no `scopes`): no failure strikes all copies at once."
+    if cluster.spares is None:
+        yield "A spare node is always free (no `cluster.spares`)."
+
+
+def _beside(one: Entrant, experiment: Experiment, scenario: Scenario) -> Beside:
+    cluster, useful_h, section = experiment.cluster, experiment.useful_h, scenario.cluster
+    policy = one.policy.system or as_system(one.policy, experiment.costs, cluster)
+    known = SYSTEMS.get(one.entry.strategy)
+    return Beside(
+        one.entry.strategy,
+        one.how,
+        one.text,
+        "" if known is None else known.not_counted,
+        () if known is None else known.unknown(one.entry.options or {}),
+        one.runs_as,
+        fates(policy, cluster, experiment.scopes, section.rack, useful_h),
+        *_traffic(policy, cluster, section.shard_bytes, useful_h),
+    )
+
+
+def _traffic(
+    policy: Policy, cluster: Cluster, state_bytes: float | None, useful_h: float
+) -> tuple[float | None, float | None]:
+    """The bytes per hour of all nodes to the storage, and of one node to others."""
+    if state_bytes is None:
+        return None, None
+    storage = peers = 0.0
+    for capture in policy.captures:
+        per_h = state_bytes / content_every_h(policy, capture, useful_h)
+        tier = policy.tier(capture.tier)
+        place = tier.placement
+        if isinstance(place, Outside):
+            storage += per_h * len(cluster.slots(tier.role))
+        else:  # copies on all others of its group, or as parity on `tolerates` of them
+            peers += per_h * (place.copies - 1 if isinstance(place, Ring) else place.tolerates)
+    return storage, peers
+
+
+# --------------------------------------------------------------------------- who is cheapest
+
+
+def _standings(comparison: Comparison) -> Iterator[Standing]:
+    result, beside, today = comparison.result, comparison.beside, comparison.today
+    summary, policies = result.spreads(), {one.name: one for one in result.policies}
+    overheads = {name: of[OVERHEAD].mean for name, of in summary.items()}
+    finished = [name for name in beside if isfinite(overheads[name])]
+    accuracy = {
+        name: _accuracy(
+            comparison, one, policies[name], is_priced=isfinite(summary[name]["auc_loss"].mean)
+        )
+        for name, one in beside.items()
+    }
+    able = [name for name in finished if accuracy[name] in ELIGIBLE and not beside[name].unknown]
+    # of those that cost the same, one that a job can run today
+    able.sort(key=lambda name: (round(overheads[name], 12), not beside[name].runs_as))
+    best = able[0] if able else ""
+    than_best = _more_than(best, finished, result) if best else {}
+    than_today = _more_than(today, finished, result) if today in finished else {}
+    for name, policy in policies.items():
+        more = than_best.get(name)
+        verdict = BEST if name == best else NO_BEST if more is None else verdict_of(more)
+        yield Standing(
+            policy,
+            beside[name],
+            summary[name],
+            more,
+            verdict if name in finished else UNFINISHED,
+            accuracy[name],
+            than_today.get(name),
+        )
+
+
+def _accuracy(
+    comparison: Comparison, one: Beside, policy: RecoveryPolicy, *, is_priced: bool
+) -> str:
+    """Whether it loses some; and if so, within the limit, at a price, or nothing says how much."""
+    if not (policy.leaves_stale or one.not_counted):
+        return KEPT
+    if comparison.limit is not None and one.how == FOUND and not one.not_counted:
+        return WITHIN
+    return PRICED if is_priced else UNPRICED
+
+
+def _more_than(baseline: str, names: Sequence[str], result: Result) -> dict[str, Estimate]:
+    """Overhead of others less that of one system, paired by replication."""
+    rows = result.replications
+    overhead = (rows["wall_h"] - rows["useful_h"]) / rows["useful_h"]
+    table = rows.assign(overhead=overhead).pivot(
+        index="replication", columns="strategy", values="overhead"
+    )
+    more = table.sub(table[baseline], axis="index")
+    more = more.mask(more.abs() <= ROUNDING * table.abs(), 0.0)
+    return {name: Estimate.of_mean(more[name]) for name in names if name != baseline}
+
+
+def verdict_of(more: Estimate) -> str:
+    """What an interval of a difference to the best says."""
+    if more.low > 0:
+        return MORE
+    return LESS if more.high < 0 else TIED
+
+
+def _place(one: Standing) -> tuple[float, float]:
+    return (one.overhead.mean, 0.0) if one.finishes else (inf, -one.summary[FINISHED].mean)

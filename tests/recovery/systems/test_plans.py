@@ -1,0 +1,362 @@
+"""What systems make of a job without any failure: intervals, times of saves, nodes and memory.
+
+Also the rules that papers give: CheckFreq's, Check-N-Run's, ReCycle's, MoC's turns of experts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from math import comb, exp, inf, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cprsim.failures.distributions import Constant
+from cprsim.records import Clock, Cluster, Holds, Role
+from cprsim.recovery.policy import Reach, Scope
+from cprsim.recovery.systems.behind import (
+    bits_for,
+    checkfreq_steps,
+    increments_before_whole,
+    mean_fractions,
+)
+from cprsim.recovery.systems.elastic import recycled_speeds
+from cprsim.recovery.systems.memory import standbys
+from cprsim.recovery.systems.moc import expert_staleness, portion_of_lost_tokens, save_fraction
+from cprsim.simulate.blocks import BlockDraws, run_block
+from cprsim.simulate.job import SimulatedJob
+from tests.closed_forms import optimal_tier_intervals_h
+from tests.recovery.poisson import PoissonFailures
+from tests.recovery.systems.by_hand import (
+    COPY_H,
+    DETECT_H,
+    LOAD_H,
+    PERSIST_H,
+    RESCHEDULE_H,
+    SCOPES,
+    SNAPSHOT_H,
+    STEP_H,
+    approx,
+    facts,
+    planned,
+    spent,
+)
+
+ANNOUNCED = tuple(replace(scope, notice_h=0.5) for scope in SCOPES)
+NODES = tuple(replace(scope, notice_h=0.5 * (scope.name == "node")) for scope in SCOPES)
+FREE = {"persist": 0.0, "snapshot": 0.0}
+NO_BYTES = {"remote_bytes_per_h": None}
+Q = (DETECT_H + RESCHEDULE_H) / (64.0 * 8)  # of the time that a node is down
+RATE = 1 / 64.0 / 5  # of each of five scopes [1/h]
+BOTH, THREE = RATE * 2 * Q, RATE * comb(3, 2) * Q**2
+DISK_H, PARTNER_H = 0.125, 0.125 + COPY_H
+DISK = {"disk": 8.0}
+LEVELS = DISK | {"data": 2, "parity": 2}
+# of the failures of 5 servers each of 4 others is down for 1.75 h of each 5000 h
+BEYOND = 1e-3 * 4 * (DETECT_H + RESCHEDULE_H + 4 * COPY_H) / 5000.0
+NODE = {"scopes": (Scope("node", Reach.NODE, Constant(DETECT_H)),), "mtbf_h": 1000.0}
+SERVERS = NODE | {"n_nodes": 5, "useful_h": 1e6, "replicas": 1, "save_background": None}
+SHARED = {"cluster": Cluster((Role("worker", 5, Holds.SHARD), Role("o", 15, Holds.REPLICA)))}
+GROUPS = {"useful_h": 1e6, "mtbf_h": 1000.0, "shares": (0.0, 0.0, 1.0, 0.0, 0.0)}
+MOC = {"experts": 4, "saved_each": 4}
+INTERVALS: list[tuple[str, dict[str, Any], dict[str, Any], int, float]] = [
+    # options, changes of the job, number of the capture, interval
+    ("pccheck", {"in_flight": 4}, {}, 0, (SNAPSHOT_H + PERSIST_H) / 4),  # as there is room
+    ("pccheck", FREE, {"mtbf_h": inf}, 0, STEP_H),  # each step that there is room for
+    ("async", FREE | {"every": 4.0}, {"mtbf_h": inf, "step_h": None}, 0, 4.0),
+    ("checkfreq", {}, {}, 0, 21 * STEP_H),  # 9 steps written; .0625 in 19 is 5.3 %
+    ("datastates", {}, {}, 0, sqrt(2 * STEP_H * 64.0)),
+    ("check-n-run", {}, {}, 0, 0.5),
+    # of .125 h of snapshot a step hides half; the rest and the copy of .25 h take 5 steps
+    ("byterobust", {}, {"save_background": Constant(SNAPSHOT_H)}, 0, 5 * STEP_H),
+    ("gemini", {}, {}, 0, 4 * STEP_H),
+    ("adacheck", {"unique": 0.25}, {}, 0, STEP_H),
+    ("gemini", {}, {}, 1, 3.0),  # published
+    ("gemini", {"remote_every": 0.5}, {}, 1, 1.0),  # follow one another at most
+    ("gemini", {"remote_every": 0.5}, NO_BYTES, 1, SNAPSHOT_H + PERSIST_H),
+    ("swift", {"replay_speed": 4.0}, {"useful_h": 1e4}, 0, sqrt(2 * SNAPSHOT_H * 4 * 64.0)),
+    ("on-notice", {}, {"scopes": ANNOUNCED}, 1, sqrt(2 * SNAPSHOT_H * 64)),
+    ("parcae", {}, {"scopes": NODES, "useful_h": 1e4}, 0, sqrt(2 * SNAPSHOT_H * 64 * 5 / 4)),
+    ("scr", DISK, {"useful_h": 1e6}, 0, sqrt(2 * DISK_H / (2 * RATE))),  # process and restart
+    ("scr", DISK, {"useful_h": 1e6}, 1, sqrt(2 * PARTNER_H / (RATE - BOTH))),  # node
+    ("scr", DISK, {"useful_h": 1e6}, 2, sqrt(2 * SNAPSHOT_H / (2 * RATE + BOTH))),  # else
+    # a code takes the racks and what is down at once, but for three of four
+    ("fti", LEVELS, {"useful_h": 1e9}, 2, sqrt(2 * PARTNER_H / (RATE + BOTH - THREE))),
+    ("ecrec", {}, SERVERS, 0, sqrt(2 * SNAPSHOT_H / BEYOND)),
+    ("ecrec", {}, SERVERS | SHARED, 0, 4 * sqrt(2 * SNAPSHOT_H / BEYOND)),
+    ("ecrec", {}, SERVERS | {"useful_h": 16.0}, 0, 16.0),  # longer than the job: no saves
+    ("ecrec", {}, SERVERS | {"mtbf_h": inf}, 0, 1e6),
+    ("ecrec", {}, SERVERS | {"mtbf_h": 10.0, "save_stall": Constant(0.0),
+                             "save_background": Constant(0.5)}, 0, 0.5),
+    ("hsdp", {"group": 4, "stall": 0.0625}, GROUPS, 0,  # the other group of 4 is out
+     sqrt(2 * SNAPSHOT_H / (1e-3 * 4 * (0.0625 + RESCHEDULE_H + COPY_H) / 8000.0))),
+    ("hsdp", {}, {"mtbf_h": inf}, 0, 16.0),
+    ("moc", MOC, {"mtbf_h": 6.0}, 0, sqrt(2 * (SNAPSHOT_H - STEP_H) * 6.0)),
+    # each flush is over before the next begins
+    ("moc", MOC | {"snapshot": 0.5, "window": 1.0, "persist": 3.0}, {"mtbf_h": inf}, 0,
+     3.0 * (1 + 4e-9)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("system", "options", "changes", "capture", "every_h"), INTERVALS)
+def test_intervals(
+    system: str, options: dict[str, Any], changes: dict[str, Any], capture: int, every_h: float
+) -> None:
+    found = planned(system, facts(**changes), **options).captures[capture].every_h
+    assert found == pytest.approx(every_h, rel=1e-9)
+
+
+def test_levels_have_the_intervals_of_the_closed_form() -> None:
+    captures = planned("scr", facts(useful_h=1e6), disk=8.0).captures
+    rates = (2 * RATE, RATE - BOTH, 2 * RATE + BOTH)
+    by_formula = optimal_tier_intervals_h((DISK_H, PARTNER_H, SNAPSHOT_H), rates)
+    assert [one.every_h for one in captures] == approx(list(by_formula))
+
+
+def test_a_level_that_no_failure_needs_is_not_saved() -> None:
+    policy = planned("scr", facts(scopes=SCOPES[-1:]), disk=8.0)  # of all nodes
+    assert [tier.name for tier in policy.tiers] == ["remote"]
+
+
+COPIES = {"step_h": 0.5, "node_bytes_per_h": 16.0, "n_nodes": 4}  # a shard takes 1/16 h
+TIMES: list[tuple[str, dict[str, Any], dict[str, Any], int, tuple[float | None, ...]]] = [
+    # ... number of the capture; interval (None: whatever), stall and background
+    ("paracckpt", {"other_paths": 8.0}, {}, 0, (None, SNAPSHOT_H, 8 * 1.0 / (8.0 + 8.0))),
+    ("ssdc", {"fraction": 0.125}, {}, 0, (None, SNAPSHOT_H, 0.125 * PERSIST_H)),
+    ("incrcp", {"first": 0.25}, {}, 0, (None, SNAPSHOT_H, 0.25 * PERSIST_H)),
+    ("fti", LEVELS | {"encoding": 2.0}, {"useful_h": 1e9}, 2, (None, PARTNER_H + 0.5, 0.0)),
+    ("gemini", {}, COPIES, 0, (0.5, 0.0, 0.0625)),
+    ("gemini", {"copies": 4}, COPIES, 0, (0.5, 0.0, 0.1875)),  # to three peers
+    ("gemini", {"idle": 0.0625}, COPIES, 0, (0.5, 0.0, 0.5)),  # fits, and is spread over the step
+    ("gemini", {"idle": 0.03125}, COPIES, 0, (1.0, 0.0, 1.0)),  # takes two steps
+    ("gemini", {"idle": 0.03125, "every": 0.5}, COPIES, 0, (0.5, 0.03125, 0.5)),  # B/r - h
+    ("gemini", {"every": 0.03125}, COPIES, 0, (0.03125, 0.03125, 0.03125)),  # more than it carries
+    ("moc", MOC, {"step_h": None}, 0, (None, SNAPSHOT_H, 0.0)),
+    ("moc", MOC | {"saved_each": 1, "snapshot": 2.0, "window": 0.5}, {}, 0,
+     (None, 2.0 * 0.355 - 0.5, 0.5)),  # .14 + .86/4 of the bytes
+    ("moc", MOC | {"saved_each": 1, "persist": 4.0}, {}, 1, (None, 0.0, 4.0 * 0.355)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("system", "options", "changes", "capture", "times"), TIMES)
+def test_times_of_saves(
+    system: str, options: dict[str, Any], changes: dict[str, Any], capture: int,
+    times: tuple[float | None, ...],
+) -> None:  # fmt: skip
+    one = planned(system, facts(**changes), **options).captures[capture]
+    every_h = one.every_h if times[0] is not None else None
+    stall, background = (cost.mean_h if cost else 0.0 for cost in (one.stall, one.background))
+    assert (every_h, stall, background) == approx(times)
+
+
+def test_only_as_many_saves_are_copied_on_as_there_is_time_for() -> None:
+    assert planned("dlrover-flash", every=0.25).captures[1].every_nth == 2  # half an hour each
+    assert planned("dlrover-flash", every=0.25, remote_every=1.0).captures[1].every_nth == 4
+
+
+def test_besides_nothing_is_saved_where_the_interval_has_no_end() -> None:
+    (on_notice,) = planned("on-notice", facts(scopes=ANNOUNCED), every=inf).captures
+    assert on_notice.on_notice
+
+
+SPARES = {"cluster": Cluster((Role("worker", 8, Holds.SHARD),), n_spares=2)}
+TAXES: list[tuple[str, dict[str, Any], dict[str, Any], tuple[float, float]]] = [  # nodes, memory
+    ("checkmate", {"shadow_nodes": 3}, {}, (3.0, 0.0)),
+    ("gemini", {}, {}, (0.0, 2.0)),
+    ("adacheck", {"unique": 0.25}, {}, (0.0, 0.5)),
+    ("adacheck", {}, {}, (0.0, 2 / 6)),  # of a state that has replicas
+    ("ecrec", {"data": 4}, {"n_nodes": 5}, (0.0, 0.25)),  # published
+    ("ecrec", {"parity": 2}, {"n_nodes": 6}, (0.0, 0.5)),
+    ("moc", {"experts": 64, "saved_each": 8}, {}, (0.0, save_fraction(64, 8, 0.86))),
+    # three of five scopes take nodes: 2.4 per hour, 1.2 while one is replaced
+    ("byterobust", {"every": 4.0}, {"mtbf_h": 0.25}, (4.0, 2.0)),
+    ("byterobust", {"every": 4.0}, {"mtbf_h": 0.25} | SPARES, (0.0, 2.0)),
+    ("byterobust", {"every": 4.0}, {"mtbf_h": inf}, (0.0, 2.0)),
+    ("trainmover", {}, {"mtbf_h": 0.75}, (2.0, 0.0)),  # 0.4 are being replaced
+    ("trainmover", {}, {}, (1.0, 0.0)),
+    ("trainmover", {}, SPARES, (0.0, 0.0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("system", "options", "changes", "tax"), TAXES)
+def test_what_is_taken_all_the_time(
+    system: str, options: dict[str, Any], changes: dict[str, Any], tax: tuple[float, float]
+) -> None:
+    found = planned(system, facts(**changes), **options).tax
+    assert (found.nodes, found.memory) == approx(tax)
+
+
+def test_a_notice_as_long_as_the_state_takes_to_a_standby_is_enough() -> None:
+    scopes = tuple(replace(one, notice_h=COPY_H * (one.name == "node")) for one in SCOPES)
+    assert len(planned("trainmover", facts(scopes=scopes)).rules) == 2
+    assert len(planned("trainmover").rules) == 1
+
+
+def test_a_large_job_knows_the_speed_without_as_many_groups_as_a_table_holds() -> None:
+    elastic = planned("hsdp", facts(10_000)).elastic
+    assert elastic is not None
+    assert elastic.speed[:3] == approx((1.0, 0.9999, 0.9998))
+
+
+# --------------------------------------------------------------------------- backstops
+
+
+@pytest.mark.parametrize(
+    ("system", "options", "n_nodes", "rack_too"),
+    [
+        ("spare", {}, 8, True), ("lazarus", {"copies": 2}, 8, True),
+        ("ecrec", {"data": 4, "parity": 1}, 10, True), ("just-in-time", {}, 8, False),
+        ("flashrecovery", {}, 8, False), ("recycle", {"pipelines": 4}, 8, False),
+        ("hsdp", {"group": 2}, 8, False),
+    ],
+)  # fmt: skip
+def test_saves_behind_copies_are_for_racks_and_all_where_these_take_the_copies(
+    system: str, options: dict[str, Any], n_nodes: int, rack_too: bool
+) -> None:
+    node_h, rack_h, whole_h = (
+        planned(system, facts(n_nodes, useful_h=1e12, shares=shares), **options).captures[0].every_h
+        for shares in ((0, 0, 1, 0, 0), (0, 0, 0.9, 0.1, 0), (0, 0, 0.9, 0, 0.1))
+    )
+    per_h = 0.1 / 64.0  # of failures that leave nothing
+    both_h = 1.0 / sqrt(node_h**-2 + per_h / (2.0 * SNAPSHOT_H))
+    assert rack_h == approx(both_h if rack_too else node_h)
+    assert whole_h == approx(both_h)
+
+
+def test_saves_besides_are_for_the_time_until_the_slowest_scope_is_noticed() -> None:
+    quick, slow = (Scope(name, Reach.NODE, Constant(h)) for name, h in (("a", 0.5), ("b", 4.0)))
+    every_h = [
+        planned("ecrec", facts(**SERVERS | {"scopes": scopes})).captures[0].every_h
+        for scopes in ((quick,), (slow,), (quick, slow))
+    ]
+    assert every_h[0] > every_h[1] == every_h[2]
+
+
+def test_losses_beyond_the_parity_are_as_frequent_as_the_backstop_counts_on() -> None:
+    n_replications = 40_000
+    given = facts(**SERVERS | {"useful_h": 1000.0, "mtbf_h": 250.0})
+    policy = planned("ecrec", given, backstop=100.0)
+    job = SimulatedJob(given.useful_h, given.cluster, Clock.WALL, given.scopes, policy)
+    n = range(n_replications)
+    failures = PoissonFailures.draw(job, (1.0 / 250.0,), len(n), until_h=2000.0, seed=11)
+    costs = run_block(job, failures, BlockDraws(job, 0, 0, len(n), n), n).costs
+    beyond = costs.hours_of("load") / LOAD_H
+    share = 4.0 / 5.0 * (DETECT_H + RESCHEDULE_H + 4 * COPY_H) / 250.0  # first order
+    theory = costs.n_failures.mean() * share
+    standard_error = float(beyond.std(ddof=1)) / sqrt(n_replications)
+    assert abs(beyond.mean() - theory) <= 4.0 * standard_error
+
+
+# --------------------------------------------------------------------------- rules of papers
+
+
+@pytest.mark.parametrize(
+    ("step_h", "save_h", "stall_h", "budget", "steps"),
+    [
+        (1.0, 10.0, 0.0, 0.05, 10),
+        (1.0, 10.5, 0.5, 0.05, 10),  # .5 in 10 steps is 5 %, the budget
+        (1.0, 10.5, 0.6, 0.05, 12),  # 10 steps; .6 in 10 is 6 %, in 12 it is 5 %
+        (1.0, 3.0, 1.0, 0.05, 20),  # 2 steps; 1 in 2, 4, ... 18 is more than 5 %
+        (1.0, 0.5, 0.5, 0.05, 11),  # 1 step at least; .5 in 9 is 5.6 %
+        (4.0, 10.0, 0.1, 0.05, 3),
+        (1.0, 10.5, 0.5, 0.035, 16),  # the paper's budget; .5 in 14 is 3.57 %
+    ],
+)
+def test_checkfreq_s_rule(
+    step_h: float, save_h: float, stall_h: float, budget: float, steps: int
+) -> None:
+    assert checkfreq_steps(step_h, save_h, stall_h, budget) == steps
+
+
+SIZES = [0.26 * i**0.28 for i in range(1, 9)]  # the 8 increments between two whole saves
+WRITTEN, READ = (1 + sum(SIZES)) / 9, 1 + sum(SIZES) / 9
+
+
+@pytest.mark.parametrize(
+    ("chain", "first", "growth", "n_saves", "written", "read"),
+    [
+        ("intermittent", 0.26, 0.28, 1000, WRITTEN, READ),
+        ("intermittent", 0.26, 0.28, 3, (1 + sum(SIZES[:2])) / 3, 1 + sum(SIZES[:2]) / 3),  # short
+        ("one-shot", 0.26, 0.28, 1, 1.0, 1.0),
+        ("one-shot", 0.5, 1.0, 4, (1 + 0.5 + 1 + 1) / 4, 1 + 2.5 / 4),  # .5, then whole
+        ("consecutive", 0.25, 0.0, 5, (1 + 4 * 0.25) / 5, 1 + 0.25 * (0 + 1 + 2 + 3 + 4) / 5),
+    ],
+)
+def test_what_increments_write_and_a_restore_reads(
+    chain: str, first: float, growth: float, n_saves: int, written: float, read: float
+) -> None:
+    assert mean_fractions(chain, first, growth, n_saves) == approx((written, read))
+
+
+def test_check_n_run_writes_and_reads_by_its_rule_and_its_bits() -> None:
+    assert pytest.approx(0.4515, abs=5e-5) == WRITTEN
+    assert [bits_for(n) for n in (0, 1, 2, 3, 20, 21)] == [2, 2, 3, 3, 4, 8]
+    policy = planned("check-n-run", bits=8)
+    assert policy.captures[0].background.mean_h == approx(WRITTEN * 8 / 32 * PERSIST_H)
+    hours = spent(policy, (0.96, (0,), 2))
+    assert hours["load"] == approx(READ * 8 / 32 * LOAD_H)
+    few, many = (planned("check-n-run", facts(mtbf_h=m)).captures[0] for m in (16.0, 0.5))
+    assert many.background.mean_h == approx(4 * few.background.mean_h)  # 8 bits and 2
+
+
+@given(st.floats(0.05, 0.9), st.floats(0.05, 1.5))
+def test_a_store_that_follows_the_rule_is_whole_again_when_it_says(
+    first: float, growth: float
+) -> None:
+    n = increments_before_whole(first, growth)
+    since_whole = [1.0]
+    while len(since_whole) < 2 or sum(since_whole) > len(since_whole) * since_whole[-1]:
+        since_whole.append(min(1.0, first * len(since_whole) ** growth))
+    assert len(since_whole) == n + 1
+    written, _ = mean_fractions("intermittent", first, growth, 2 * n + 2)
+    assert written == approx(sum(since_whole) / (n + 1))
+
+
+@pytest.mark.parametrize(("d", "stages"), [(2, 3), (3, 2), (4, 2)])
+def test_recycle_s_speed_is_that_of_the_slowest_stage_over_all_sets(d: int, stages: int) -> None:
+    nodes = [(pipeline, stage) for pipeline in range(d) for stage in range(stages)]
+    speeds = recycled_speeds(d, stages)
+    assert len(speeds) == d * stages + 1
+    for missing, speed in enumerate(speeds):
+        counted = [
+            1 - max(sum(stage == s for _, s in gone) for stage in range(stages)) / d
+            for gone in combinations(nodes, missing)
+        ]
+        assert speed == approx(sum(counted) / len(counted))
+
+
+@pytest.mark.parametrize(
+    ("n_lost", "p_enough", "n"),
+    [
+        (0.0, 0.99, 0), (0.01, 0.99, 0), (0.02, 0.99, 1), (1.0, 0.99, 4), (1.0, 0.5, 1),
+        (1.0, exp(-1.0), 0),  # enough with this very probability
+    ],
+)  # fmt: skip
+def test_so_many_standbys_are_enough(n_lost: float, p_enough: float, n: int) -> None:
+    # by the table of the Poisson distribution: P(X <= 3) is .981 and P(X <= 4) .996 for a mean of 1
+    assert standbys(n_lost, p_enough) == n
+
+
+@pytest.mark.parametrize(("n_experts", "n_saved_each"), [(16, 1), (16, 4), (8, 8), (7, 3), (10, 4)])
+def test_staleness_is_that_of_experts_saved_in_turn(n_experts: int, n_saved_each: int) -> None:
+    queue, saved_in = list(range(n_experts)), [0] * n_experts
+    for number in range(3 * n_experts):
+        if number:
+            turn, queue = queue[:n_saved_each], queue[n_saved_each:] + queue[:n_saved_each]
+            for expert in turn:
+                saved_in[expert] = number
+        stale = [number - saved for saved in saved_in]
+        assert expert_staleness(n_experts, n_saved_each, number).tolist() == stale
+        if 0 not in saved_in and n_experts % n_saved_each == 0:
+            assert np.mean(stale) == (n_experts / n_saved_each - 1) / 2  # half of a turn but one
+
+
+def test_lost_tokens_are_staleness_over_the_work_of_the_job() -> None:
+    # 4 experts, one each: after save 3 they are 0, 1, 2 saves old, and one has none (3 of 3)
+    assert portion_of_lost_tokens(4, 1, [3], 2.0, 100.0) == pytest.approx((0 + 1 + 2 + 3) / 4 / 50)
+    assert portion_of_lost_tokens(4, 1, [9, 20], 2.0, 100.0) == pytest.approx(2 * 1.5 / 50)
+    assert portion_of_lost_tokens(4, 4, [9, 20], 2.0, 100.0) == 0.0
