@@ -23,6 +23,7 @@ from cprsim.selector.limit import Limit
 from cprsim.selector.pricing import affordable
 from cprsim.systems_compared.best import at_their_best
 from cprsim.systems_compared.comparison import BESIDE, Comparison, compared, load_comparison
+from cprsim.systems_compared.contents import contents_kept
 from cprsim.systems_compared.lineup import Entrant, Rules, entrants_of
 
 
@@ -84,7 +85,11 @@ def _compare(
         )  # fmt: skip
         with watch.counting("values of unknown inputs") as on_priced:
             unsure = _sensitivity(loaded, comparison, on_priced)
-        comparison = replace(comparison, sensitivity=unsure)
+        best, contents = comparison.cheapest, ()
+        if best is not None and loaded.scenario.silent is not None:
+            watch.doing("simulating numbers of contents")
+            contents = contents_kept(experiment, best.policy)
+        comparison = replace(comparison, sensitivity=unsure, contents=contents)
         write_record(result.path / BESIDE, comparison)
         if draws:
             from cprsim.plots.save import save_figures

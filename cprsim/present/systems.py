@@ -101,6 +101,7 @@ def systems_blocks(
     return [
         Words(answer(comparison)),
         replace(costs, rows=rows),
+        *_contents(comparison),
         *(tables_of(found, bills)[1:] if verbose else []),
         *(money_section(result) if verbose else []),
         Words(remarks),
@@ -160,7 +161,11 @@ def document_of_systems(comparison: Comparison) -> Document:
         sections=[
             Section(
                 "All that can run the job",
-                [_picture(comparison), *tables_of(found, bills_in(result))],
+                [
+                    _picture(comparison),
+                    *tables_of(found, bills_in(result)),
+                    *_contents(comparison),
+                ],
             ),
             Section("What it costs in all", money_section(result)),
             Section("What can't run it", [Words(not_compared(comparison))]),
@@ -328,7 +333,12 @@ def _gbit_s(bytes_per_h: float | None) -> str:
 
 def answer(comparison: Comparison) -> list[str]:
     """Which system costs least, in hours and in money, and what it saves against today."""
-    return [*_cheapest(comparison), *_in_money(comparison), *_against_today(comparison)]
+    return [
+        *_cheapest(comparison),
+        *_kept(comparison),
+        *_in_money(comparison),
+        *_against_today(comparison),
+    ]
 
 
 def _cheapest(comparison: Comparison) -> list[str]:
@@ -359,6 +369,38 @@ def _cheapest(comparison: Comparison) -> list[str]:
             "the entry."
         )
     return sentences
+
+
+def _kept(comparison: Comparison) -> list[str]:
+    """How many contents to keep against silent errors: the fewest that are not surely dearer."""
+    enough = [one for one in comparison.contents if not one.costs_more]
+    if not enough:
+        return []
+    n, share = enough[0].n_kept, percent_number(enough[0].none_clean)
+    return [
+        f"Keep {count(n, 'content')} (`costs.save.kept: {n}`): more do not surely cost less. "
+        f"{share} % of silent errors are noticed with no clean content left (derived)."
+    ]
+
+
+def _contents(comparison: Comparison) -> list[Block]:
+    """The cheapest system with each number of contents."""
+    if not comparison.contents:
+        return []
+    columns = [
+        Column("contents kept"),
+        Column("overhead %"),
+        Column("no clean content left, % of silent errors (derived)"),
+    ]
+    rows = [
+        (
+            str(one.n_kept),
+            with_interval(*(100 * x for x in (one.overhead.mean, one.overhead.half_width))),
+            percent_number(one.none_clean),
+        )
+        for one in comparison.contents
+    ]
+    return [Table(f"{comparison.best} with other numbers of contents kept", columns, rows)]
 
 
 def _as(one: Standing) -> str:
@@ -493,6 +535,9 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
         ],
         **bills_as_json(bills_in(result)),
         "sensitivity": comparison.sensitivity and encode(comparison.sensitivity),
+        "contents": [
+            encode(one) | {"overhead": interval(one.overhead)} for one in comparison.contents
+        ],
     }
 
 
