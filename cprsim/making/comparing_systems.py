@@ -85,11 +85,11 @@ def _compare(
         )  # fmt: skip
         with watch.counting("values of unknown inputs") as on_priced:
             unsure = _sensitivity(loaded, comparison, on_priced)
-        best, contents = comparison.cheapest, ()
-        if best is not None and loaded.scenario.silent is not None:
+        comparison = replace(comparison, sensitivity=unsure)
+        if comparison.cheapest is not None and loaded.scenario.silent is not None:
             watch.doing("simulating numbers of contents")
-            contents = contents_kept(experiment, best.policy)
-        comparison = replace(comparison, sensitivity=unsure, contents=contents)
+            contents = contents_kept(experiment, comparison.cheapest.policy)
+            comparison = replace(comparison, contents=contents)
         write_record(result.path / BESIDE, comparison)
         if draws:
             from cprsim.plots.save import save_figures
