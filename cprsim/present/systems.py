@@ -52,6 +52,7 @@ from cprsim.systems_compared.words import (
     columns_of_fates,
     difference,
     fate_in_words,
+    in_percent,
     interval_of,
     intervals_in_words,
     name_of,
@@ -372,35 +373,28 @@ def _cheapest(comparison: Comparison) -> list[str]:
 
 
 def _kept(comparison: Comparison) -> list[str]:
-    """How many contents to keep against silent errors: the fewest that are not surely dearer."""
-    enough = [one for one in comparison.contents if not one.costs_more]
-    if not enough:
+    """The fewest contents that do not surely cost more than a greater number."""
+    enough = next((one for one in comparison.contents if not one.costs_more), None)
+    if enough is None:
         return []
-    n, share = enough[0].n_kept, percent_number(enough[0].none_clean)
     return [
-        f"Keep {count(n, 'content')} (`costs.save.kept: {n}`): more do not surely cost less. "
-        f"{share} % of silent errors are noticed with no clean content left (derived)."
+        f"Keep {count(enough.n_kept, 'content')} (`costs.save.kept`): with more, {comparison.best} "
+        f"does not surely cost less. {percent_number(enough.none_clean)} % of silent errors are "
+        "then noticed with no clean content left (derived)."
     ]
 
 
-def _contents(comparison: Comparison) -> list[Block]:
-    """The cheapest system with each number of contents."""
-    if not comparison.contents:
-        return []
-    columns = [
-        Column("contents kept"),
-        Column("overhead %"),
-        Column("no clean content left, % of silent errors (derived)"),
-    ]
+def _contents(comparison: Comparison) -> list[Table]:
+    """The cheapest system with each number of contents; nothing without silent errors."""
     rows = [
-        (
-            str(one.n_kept),
-            with_interval(*(100 * x for x in (one.overhead.mean, one.overhead.half_width))),
-            percent_number(one.none_clean),
-        )
+        (str(one.n_kept), in_percent(one.overhead), percent_number(one.none_clean))
         for one in comparison.contents
     ]
-    return [Table(f"{comparison.best} with other numbers of contents kept", columns, rows)]
+    headings = ("contents\nkept", "overhead\n%", "no clean one\nleft, %")
+    caption = (
+        f"{comparison.best} by the contents kept: overhead, and silent errors noticed too late"
+    )
+    return [_table(caption, headings, rows)] if rows else []
 
 
 def _as(one: Standing) -> str:

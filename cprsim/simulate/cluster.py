@@ -529,7 +529,7 @@ class Job:
         num, saves, corrupt = self.num, self.num.captures[save.capture], False
         if saves.checks and self.copies.error_h < inf:
             self.copies.noticed_at_h = self.now_h
-            self.alarm(0.0, NOTICES, self._look)
+            self.alarm(0.0, NOTICES, self._notice)
         if save.completes_h == inf:
             self._note(EventKind.SUB_SAVE_COMMITTED)
             return
@@ -634,18 +634,16 @@ class Job:
         latency_h = self._cost_h(fixed_h, "latency", self.copies.n_errors)
         transitions.err(self.copies, self.progress_h, self.now_h + latency_h)
         if latency_h < inf:
-            self.alarm(latency_h, NOTICES, self._look)
-
-    def _look(self) -> None:
-        """An error is noticed, if the state still has it."""
-        if self.copies.noticed_at_h <= self.now_h + NEAR * self.num.useful_h:
-            self.happens(self._notice)
+            self.alarm(latency_h, NOTICES, self._notice)
 
     def _notice(self) -> None:
-        """Contents with the error are dropped, and all slots fail."""
-        transitions.drop_beyond(self.num, self.copies, self.copies.error_h)
-        slots = tuple(range(self.num.n_slots))
-        self._meet(ScopedFailure(self.now_h, slots, self.num.silent, ()))
+        """An error that the state still has is noticed: its contents are gone, all slots fail."""
+        num, copies = self.num, self.copies
+        if copies.noticed_at_h <= self.now_h + NEAR * num.useful_h:
+            transitions.drop_beyond(num, copies, copies.error_h)
+            slots = tuple(range(num.n_slots))
+            failure = ScopedFailure(self.now_h, slots, num.silent, ())
+            self.happens(partial(self._meet, failure))
 
     def _meet(self, failure: ScopedFailure) -> None:
         """A failure strikes the slots that have nodes."""

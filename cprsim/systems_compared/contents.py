@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf, nan
+from math import inf, isnan, nan
 
 import numpy as np
 
 from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import simulate
-from cprsim.records import CostBreakdown, Floats, RecoveryPolicy
+from cprsim.records import Floats, RecoveryPolicy
 from cprsim.recovery.classic import as_system
 from cprsim.recovery.legal import MOST_GENERATIONS
-from cprsim.recovery.policy import Medium, Policy
+from cprsim.recovery.policy import Medium
 from cprsim.systems_compared.after import content_every_h
 from cprsim.systems_compared.comparison import Contents
 
@@ -23,44 +23,38 @@ N_DRAWN = 1_000_000
 def contents_kept(experiment: Experiment, recovery: RecoveryPolicy) -> tuple[Contents, ...]:
     """A policy with each number of contents outside, on the same failures; none if it has none."""
     policy = recovery.system or as_system(recovery, experiment.costs, experiment.cluster)
-    outside = [tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE]
-    saves = [capture for capture in policy.captures if capture.tier in outside]
-    if not saves:
-        return ()
-    policies = tuple(_keeping(recovery, policy, n) for n in range(1, MOST_GENERATIONS + 1))
-    costs = [one.costs for one in simulate(replace(experiment, policies=policies)).strategies]
+    outside = {tier.name: tier for tier in policy.tiers if tier.medium is Medium.REMOTE}
     saved_every_h = min(
-        content_every_h(policy, one, experiment.useful_h) + (one.stall.mean_h if one.stall else 0.0)
-        for one in saves
+        (
+            content_every_h(policy, one, experiment.useful_h)
+            + (0.0 if one.stall is None else one.stall.mean_h)
+            for one in policy.captures
+            if one.tier in outside
+        ),
+        default=nan,
     )
-    bad = _noticed_h(experiment) / saved_every_h  # contents, of a strike at a uniform instant
-    return tuple(
-        Contents(
-            n + 1,
-            Estimate.of_mean(_overhead(one)),
-            not one.finished.all() or any(_is_less(more, one) for more in costs[n + 1 :]),
-            float(np.clip(bad - n, 0.0, 1.0).mean()),
+    if isnan(saved_every_h):
+        return ()
+    policies = []
+    for n in range(1, MOST_GENERATIONS + 1):
+        tiers = tuple(
+            replace(tier, generations=n) if tier.name in outside else tier for tier in policy.tiers
         )
-        for n, one in enumerate(costs)
-    )
-
-
-def _keeping(recovery: RecoveryPolicy, policy: Policy, n: int) -> RecoveryPolicy:
-    tiers = tuple(
-        replace(tier, generations=n) if tier.medium is Medium.REMOTE else tier
-        for tier in policy.tiers
-    )
-    return replace(recovery, name=f"{n} kept", system=replace(policy, tiers=tiers))
-
-
-def _overhead(costs: CostBreakdown) -> Floats:
-    """Of each job; NaN where it does not finish."""
-    return np.where(costs.finished, costs.wall_h / costs.useful_h - 1.0, nan)
-
-
-def _is_less(one: CostBreakdown, other: CostBreakdown) -> bool:
-    """Whether all jobs finish, and one surely costs less than the other."""
-    return bool(one.finished.all()) and Estimate.of_mean(_overhead(one) - _overhead(other)).high < 0
+        system = replace(policy, tiers=tiers)
+        policies.append(replace(recovery, name=f"{n} kept", system=system))
+    outcome = simulate(replace(experiment, policies=tuple(policies)))
+    overheads = [
+        np.where(one.costs.finished, one.costs.wall_h / one.costs.useful_h - 1.0, nan)
+        for one in outcome.strategies
+    ]
+    n_bad = _noticed_h(experiment) / saved_every_h  # contents, if the error struck at a save
+    found = []
+    for n, overhead in enumerate(overheads):
+        mean = Estimate.of_mean(overhead)
+        same = [one for one in overheads[n + 1 :] if len(one) == len(overhead)]
+        more = isnan(mean.mean) or any(Estimate.of_mean(overhead - one).low > 0 for one in same)
+        found.append(Contents(n + 1, mean, more, float(np.clip(n_bad - n, 0.0, 1.0).mean())))
+    return tuple(found)
 
 
 def _noticed_h(experiment: Experiment) -> Floats:
