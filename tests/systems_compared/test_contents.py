@@ -48,7 +48,7 @@ def test_contents_kept_against_silent_errors(compared: Any) -> None:
     assert contents[1]["overhead"] == pytest.approx(now, abs=1e-9)  # on the same failures
     enough = next(one["n_kept"] for one in contents if not one["costs_more"])
     assert 2 <= enough <= 7
-    assert f"Keep {enough} contents (`costs.save.kept: {enough}`)" in words
+    assert f"Keep {enough} contents (`costs.save.kept`): with more" in words
     assert answer["said"][1] in words.replace("\n", " ")
 
 
