@@ -23,18 +23,13 @@ N_DRAWN = 1_000_000
 def contents_kept(experiment: Experiment, recovery: RecoveryPolicy) -> tuple[Contents, ...]:
     """A policy with each number of contents outside, on the same failures; none if it has none."""
     policy = recovery.system or as_system(recovery, experiment.costs, experiment.cluster)
-    outside = {tier.name: tier for tier in policy.tiers if tier.medium is Medium.REMOTE}
-    saved_every_h = min(
-        (
-            content_every_h(policy, one, experiment.useful_h)
-            + (0.0 if one.stall is None else one.stall.mean_h)
-            for one in policy.captures
-            if one.tier in outside
-        ),
-        default=nan,
-    )
-    if isnan(saved_every_h):
+    outside = [tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE]
+    saves = [one for one in policy.captures if one.tier in outside]
+    if not saves:
         return ()
+    stalls_h = [0.0 if one.stall is None else one.stall.mean_h for one in saves]
+    every_h = [content_every_h(policy, one, experiment.useful_h) for one in saves]
+    saved_every_h = min(map(sum, zip(every_h, stalls_h, strict=True)))
     policies = []
     for n in range(1, MOST_GENERATIONS + 1):
         tiers = tuple(
