@@ -1,4 +1,4 @@
-"""Speed of the fast engine, beside SimPy and beside a bare draw of the random numbers needed.
+"""Speed of the compiled loop, beside SimPy and beside a bare draw of the random numbers needed.
 
 One job of 50 h, saves every 1.25 h, MTBF of the job 20 h, as in bench_simulator.py; by one clock of
 the job, and by a clock per node at 38, 1,000 and 100,000 nodes. Medians of several rounds, in
@@ -33,9 +33,9 @@ from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import Constant, Distribution, Exponential, with_mean
 from cprsim.failures.sources import FailureSource, Start
-from cprsim.records import Clock, Cluster, Costs, Holds, OnFailure, RecoveryPolicy, Role
-from cprsim.recovery.classic import as_system
-from cprsim.recovery.policy import Reach, Scope
+from cprsim.records import Clock, Cluster, Costs, Holds, Role
+from cprsim.recovery.paper import strategy
+from cprsim.recovery.policy import RELOAD, ROLL_BACK, Reach, Scope
 from cprsim.simulate.blocks import Block, Engine
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
@@ -49,8 +49,7 @@ NODES = [38, 1_000, 100_000]
 BLOCKS, ROUNDS, SIMPY_REPLICATIONS = 10, 5, 200
 BARE = 100_000  # replications whose random numbers are drawn bare
 N_FAILURES = int(1.1 * USEFUL_H / MTBF_H * BARE)  # of all of them
-FULL = RecoveryPolicy("full", OnFailure.ROLL_BACK, INTERVAL_H, "given")
-PARTIAL = RecoveryPolicy("partial", OnFailure.RELOAD, INTERVAL_H, "given")
+FULL, PARTIAL = ROLL_BACK, RELOAD
 MTBFS_H = [50.0, 20.0, 10.0, 5.0, 2.5]  # of the figure: 1 to 20 failures per job
 
 
@@ -137,11 +136,11 @@ def cluster_of(n_nodes: int) -> Cluster:
 
 
 @cache
-def job_of(policy: RecoveryPolicy, n_nodes: int) -> SimulatedJob:
+def job_of(does: str, n_nodes: int) -> SimulatedJob:
     """A job under a strategy; what follows from one is worked out once."""
     cluster, scopes = cluster_of(n_nodes), (Scope("node", Reach.NODE, COSTS.detect),)
-    system = as_system(policy, COSTS, cluster)
-    return SimulatedJob(USEFUL_H, cluster, Clock.WALL, scopes, system)
+    policy = strategy(does, does, COSTS, cluster, INTERVAL_H)
+    return SimulatedJob(USEFUL_H, cluster, Clock.WALL, scopes, policy)
 
 
 def block_of(source: FailureSource, n_nodes: int, number: int) -> Block:
@@ -149,13 +148,13 @@ def block_of(source: FailureSource, n_nodes: int, number: int) -> Block:
     return Block(number, failures, 1, ScopeShares((1.0,), (Reach.NODE,), n_nodes))
 
 
-def in_arrays(block: Block, n_nodes: int, policy: RecoveryPolicy) -> None:
-    engine = Engine(1, job_of(policy, n_nodes), keep_losses=False)
+def in_arrays(block: Block, n_nodes: int, does: str) -> None:
+    engine = Engine(1, job_of(does, n_nodes), keep_losses=False)
     engine.run(block, range(block.failures.n_replications))
 
 
-def by_events(block: Block, n_nodes: int, policy: RecoveryPolicy) -> None:
-    engine = Engine(1, job_of(policy, n_nodes), simpy_alone=True)
+def by_events(block: Block, n_nodes: int, does: str) -> None:
+    engine = Engine(1, job_of(does, n_nodes), simpy_alone=True)
     engine.run(block, range(SIMPY_REPLICATIONS))
 
 

@@ -22,9 +22,9 @@ from cprsim.compiling import always
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential
-from cprsim.records import Clock, Cluster, Costs, Holds, OnFailure, RecoveryPolicy, Role
-from cprsim.recovery.classic import as_system
-from cprsim.recovery.policy import Policy, Reach, Scope
+from cprsim.records import Clock, Cluster, Costs, Holds, Role
+from cprsim.recovery.paper import strategy
+from cprsim.recovery.policy import RELOAD, ROLL_BACK, Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.simulate.blocks import Block, Engine
@@ -64,8 +64,6 @@ def systems() -> dict[str, Policy]:
         node_bytes_per_h=50 * GB * 3600.0,
         remote_bytes_per_h=5 * GB * 3600.0,
     )
-    full = RecoveryPolicy("full", OnFailure.ROLL_BACK, 1.25, "given")
-    partial = RecoveryPolicy("partial", OnFailure.RELOAD, 1.25, "given")
     options = {
         "gemini": {"every": STEP_H},
         "moc": {"experts": 16, "saved_each": 4, "every": 0.5, "snapshot": 0.003, "persist": 0.1},
@@ -74,8 +72,8 @@ def systems() -> dict[str, Policy]:
         "varuna": {"every": 36 * STEP_H},
     }
     return {
-        "full": as_system(full, COSTS, CLUSTER),
-        "partial": as_system(partial, COSTS, CLUSTER),
+        "full": strategy("full", ROLL_BACK, COSTS, CLUSTER, 1.25),
+        "partial": strategy("partial", RELOAD, COSTS, CLUSTER, 1.25),
         **{
             name: SYSTEMS[name].plan(facts, SYSTEMS[name].options(**given), name)
             for name, given in options.items()

@@ -42,7 +42,9 @@ from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.kernel.blas import description
 from cprsim.kernel.trials import ROUNDING, Saving, ShardFailure, Trial
 from cprsim.measuring.runs import SeedRuns, read_seed, require_seen, run_seed
-from cprsim.records import Floats, OnFailure, RecoveryPolicy, ShardLoss
+from cprsim.records import Floats, ShardLoss
+from cprsim.recovery.paper import strategy as paper_policy
+from cprsim.recovery.policy import RELOAD, Policy
 from cprsim.results.manifest import git_state
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.selector.deciding import WAYS, bench_of
@@ -78,7 +80,7 @@ class Cell:
     scenario: str
     limit: float
     strategy: str
-    policy: RecoveryPolicy | None = None  # None: no interval keeps the limit
+    policy: Policy | None = None  # None: no interval keeps the limit
     predicted: float = np.nan  # by the curve at that interval
     held: float = np.nan  # the upper bound that the selector compares with the limit
     fresh: Floats = field(default_factory=lambda: NONE)  # predicted loss of every fresh history
@@ -132,7 +134,8 @@ def job_of(loaded: LoadedScenario, curve: StalenessCurve, n_limits: int = N_LIMI
 def limits(experiment: Experiment, curve: StalenessCurve, n: int = N_LIMITS) -> Floats:
     """The limits of a scenario, the largest first."""
     every_h = [experiment.useful_h / (n_saves + 1) * (1 + 1e-6) for n_saves in SAVES]
-    policies = tuple(RecoveryPolicy(str(h), OnFailure.RELOAD, h, "given") for h in every_h)
+    costs, cluster = experiment.costs, experiment.cluster
+    policies = tuple(paper_policy(str(h), RELOAD, costs, cluster, h) for h in every_h)
     outcome = pipeline.simulate(replace(experiment, policies=policies))
     losses = (predicted(curve, one, outcome.useful_h).mean() for one in outcome.strategies)
     return np.geomspace(*map(float, losses), n)
@@ -156,7 +159,7 @@ def draw_histories(job: Job, n: int = N_HISTORIES) -> None:
     first_slot = job.experiment.cluster.shard_slots.start
     for (name, cell), one in zip(chosen.items(), outcome.strategies, strict=True):
         cell.fresh = predicted(job.curve, one, outcome.useful_h)
-        interval = min(cell.policy.save_interval_h / outcome.useful_h, 2.0)  # never saving: 2 jobs
+        interval = min(cell.policy.interval_h / outcome.useful_h, 2.0)  # never saving: 2 jobs
         saving = Saving(STRATEGIES[cell.strategy], interval)
         cell.drawn = [
             (cell.fresh[number], trial_of(saving, one.losses, number, outcome.useful_h, first_slot))
@@ -255,7 +258,7 @@ def beside_grid(job: Job) -> list[dict[str, Any]]:
         ratio, error = ratio_of(cells)
         surely = ratio + float(stats.norm.ppf(CONFIDENCE)) * error
         for cell in cells:
-            (chosen,) = bench.price(strategy, [cell.policy.save_interval_h])
+            (chosen,) = bench.price(strategy, [cell.policy.interval_h])
             bound, overhead = limit_of(cell.limit).bound, chosen.mean_overhead
             same, as_measured, known = (
                 cheapest(one for one in priced if loss_of(one) <= cell.limit)
@@ -323,7 +326,7 @@ def summary(jobs: list[Job], folder: Path, command: str) -> dict[str, Any]:
 
 
 def row_of(job: Job, cell: Cell) -> dict[str, Any]:
-    interval_h = np.nan if cell.policy is None else cell.policy.save_interval_h
+    interval_h = np.nan if cell.policy is None else cell.policy.interval_h
     numbers = {
         "limit": cell.limit,
         "interval_h": interval_h,

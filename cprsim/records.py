@@ -1,7 +1,7 @@
 """The records that the stages hand on: frozen, named by the field, read by whoever comes later.
 
-    Cluster, Costs, RecoveryPolicy ─┐
-    FailureTrace ───────────────────┴─> EventLog ──> CostBreakdown, ShardLoss
+    Cluster, Costs, Policy ─┐
+    FailureTrace ───────────┴─> EventLog ──> CostBreakdown, ShardLoss
 
 Units stand in the names: `_h` hours, `_at_h` or `at_h` an instant on a named clock, `_bytes` bytes.
 """
@@ -13,12 +13,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum, StrEnum
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprsim.codec import Endless, FieldMark, Key
+from cprsim.codec import Endless
 
 MAX_NODES = 100_000  # of a job
 STOPPED_BEYOND = 100.0  # times the useful time: a replication that takes longer is given up
@@ -220,15 +220,6 @@ class Costs:
 # --------------------------------------------------------------------------- recovery as data
 
 
-class OnFailure(StrEnum):
-    """What a failure does to the state of the job."""
-
-    RESTART = "restart"  # begin again from nothing
-    ROLL_BACK = "roll back"  # everybody goes back to the last save
-    RELOAD = "reload"  # the failed servers alone go back; the others keep what they have
-    BY_RULES = "by rules"  # of a recovery system: `RecoveryPolicy.system` says what
-
-
 @dataclass(frozen=True, slots=True)
 class Decision:
     """Why a strategy recovers as it does: the first-order prices of both ways."""
@@ -275,47 +266,6 @@ class SubSaves:
     def cost_share(self) -> float:
         """What one costs on average over what a whole save does, without `extra_h`."""
         return self.fraction * self.bytes_share
-
-
-@dataclass(frozen=True, slots=True)
-class RecoveryPolicy:
-    """What a recovery strategy does, as data that every engine can interpret.
-
-    `save_interval_h` is in hours of the job's progress; infinite where nothing is ever saved.
-    """
-
-    name: str
-    on_failure: OnFailure
-    save_interval_h: Annotated[Endless, Key("interval_h")]
-    interval_rule: str  # how the interval came about, in words for the table
-    decision: Decision | None = None
-    sub_saves: SubSaves | None = None  # None: every save is whole
-    # a `recovery.policy.Policy`; None: what `on_failure` says
-    system: Annotated[Any, FieldMark.TAGGED] = None
-    # the recovery system whose loss of accuracy nothing but a curve for it prices; None: no such
-    loses_as: Annotated[str | None, FieldMark.OMIT_NONE] = None
-
-    @property
-    def extra_nodes(self) -> float:
-        """Nodes that the strategy takes all the time, on top of the job's."""
-        return 0.0 if self.system is None else float(self.system.tax.nodes)
-
-    @property
-    def extra_memory_fraction(self) -> float:
-        """Memory that the strategy takes all the time, as a share of the state."""
-        return 0.0 if self.system is None else float(self.system.tax.memory)
-
-    @property
-    def leaves_stale(self) -> bool:
-        """Whether some shards may go back while the job goes on."""
-        if self.on_failure is OnFailure.BY_RULES:
-            return bool(self.system.leaves_stale)
-        return self.on_failure is OnFailure.RELOAD
-
-    @property
-    def is_plain_full(self) -> bool:
-        """Whether it is full recovery as most run it: all go back, without a decision."""
-        return self.on_failure is OnFailure.ROLL_BACK and self.decision is None
 
 
 # --------------------------------------------------------------------------- failures

@@ -9,8 +9,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from cprsim.records import Decision, OnFailure, RecoveryPolicy, SmallTables, SubSaves
+from cprsim.records import Decision, SmallTables, SubSaves
+from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK
 from cprsim.staleness import TRACKERS
+from tests.making import paper_policy
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 anything = st.floats()  # NaN and both infinities too
@@ -36,10 +38,10 @@ decisions = st.builds(
     expected_pls=st.floats(0, 10),
 )
 policies = st.builds(
-    RecoveryPolicy,
+    paper_policy,
     name=names,
-    on_failure=st.sampled_from(OnFailure),
-    save_interval_h=positive,
+    on_failure=st.sampled_from((RESTART, ROLL_BACK, RELOAD)),
+    interval_h=positive,
     interval_rule=names,
     decision=st.none() | decisions,
     sub_saves=st.none() | sub_saves,

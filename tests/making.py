@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,10 @@ from typer.testing import CliRunner, Result
 
 from cprsim.cli.app import app
 from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.failures.distributions import Constant
+from cprsim.records import Cluster, Costs, Decision, Holds, Role, SubSaves
+from cprsim.recovery.paper import strategy
+from cprsim.recovery.policy import Policy
 from cprsim.scenario import load_scenario
 from cprsim.workers import Workers
 
@@ -25,7 +30,21 @@ UNDRAWING_PROGRAM = [
     sys.executable, "-c", f"{WITHOUT_FIGURES}; from cprsim.cli import main; main()"
 ]  # fmt: skip
 
+SERVERS = Cluster((Role("emb_ps", 4, Holds.SHARD),))
+FREE = Costs(*[Constant(0.0)] * 4)
 Make = Callable[..., Experiment]
+
+
+def paper_policy(
+    name: str, on_failure: str, interval_h: float = inf, interval_rule: str = "given",
+    decision: Decision | None = None, sub_saves: SubSaves | None = None,
+    costs: Costs = FREE, cluster: Cluster = SERVERS,
+) -> Policy:  # fmt: skip
+    """A strategy of the paper."""
+    return strategy(
+        name, on_failure, costs, cluster, interval_h, interval_rule, decision=decision,
+        sub_saves=sub_saves,
+    )  # fmt: skip
 
 
 @contextmanager

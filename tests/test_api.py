@@ -449,7 +449,7 @@ def test_systems_are_listed_for_a_job() -> None:
 def test_systems_are_compared_as_the_command_does(tmp_path: Path) -> None:
     asked = {"only": ("full", "partial", "none"), "replications": 100}
     found = cprsim.compare_systems(small_scenario(), folder=tmp_path, **asked)
-    assert list(found.table["name"]) == [one.name for one in found._found]
+    assert list(found.table["name"]) == [one.name for one in found._made.standings]
     assert found.best == found.table.set_index("verdict").loc["best", "name"]
     stale = found.table.set_index("name").loc["partial"]
     assert stale["accuracy"] == "not priced"

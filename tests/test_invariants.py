@@ -20,8 +20,8 @@ from cprsim.experiments.pipeline import Outcome, simulate
 from cprsim.results.metrics import measure
 from cprsim.results.rows import replication_rows
 from cprsim.scenario import load_scenario
-from tests.simulate.agreeing import CLOSE, assert_same
-from tests.simulate.folding import FOLDED
+from cprsim.simulate.folding import FOLDED
+from tests.engines import CLOSE, assert_same
 
 pytestmark = pytest.mark.long
 

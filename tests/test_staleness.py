@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from dataclasses import replace
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -10,15 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.errors import ParameterError
-from cprsim.records import (
-    CostBreakdown,
-    OnFailure,
-    RecoveryPolicy,
-    ShardLoss,
-    SmallTables,
-    SubSaves,
+from cprsim.records import CostBreakdown, ShardLoss, SmallTables, SubSaves
+from cprsim.recovery.policy import (
+    RELOAD,
+    RESTART,
+    ROLL_BACK,
+    Elastic,
+    Policy,
+    Reverts,
+    Rule,
 )
-from cprsim.recovery.policy import Elastic, Policy, Reverts, Rule
 from cprsim.staleness import (
     Metric,
     Replicate,
@@ -29,6 +31,7 @@ from cprsim.staleness import (
     mean_loss,
     strategy_key,
 )
+from tests.making import paper_policy
 
 USEFUL_H = 10.0
 
@@ -65,8 +68,8 @@ def jobs(*replications: int) -> CostBreakdown:
     )
 
 
-def policy(sub_saves: SubSaves | None = None, does: OnFailure = OnFailure.RELOAD) -> RecoveryPolicy:
-    return RecoveryPolicy("any", does, 2.0, "given", sub_saves=sub_saves)
+def policy(sub_saves: SubSaves | None = None, does: str = RELOAD) -> Policy:
+    return paper_policy("any", does, 2.0, "given", sub_saves=sub_saves)
 
 
 def curve(*responses: Response) -> StalenessCurve:
@@ -157,8 +160,8 @@ def test_each_policy_has_the_response_of_how_it_saves():
     assert strategy_key(policy(SubSaves("mfu"))) == "mfu"
     fresher = SubSaves("round-robin", small_tables=SmallTables.EACH_SUB_SAVE)
     assert strategy_key(policy(fresher)) == "round-robin+"
-    assert strategy_key(policy(does=OnFailure.ROLL_BACK)) is None
-    assert strategy_key(policy(does=OnFailure.RESTART)) is None
+    assert strategy_key(policy(does=ROLL_BACK)) is None
+    assert strategy_key(policy(does=RESTART)) is None
 
 
 @pytest.mark.parametrize(
@@ -169,7 +172,7 @@ def test_a_system_loses_by_what_its_response_counts(by, most, expected):
     ends, error = np.array([0.0, most]), np.array([0.0, 1e-4])
     response = Response("hsdp", Metric.AUC, ends, np.array([0.0, 0.003]), error, by=by)
     under = Policy("groups", (Rule(Reverts.NOBODY, ()),), elastic=Elastic("worker", (1.0, 0.9)))
-    hsdp = RecoveryPolicy("groups", OnFailure.BY_RULES, inf, "", system=under, loses_as="hsdp")
+    hsdp = replace(under, loses_as="hsdp")
     found = curve(response).predict(hsdp, Metric.AUC, THREE, jobs(0, 1, 2), USEFUL_H)
     assert found is not None
     assert found.loss == pytest.approx(expected)
@@ -181,7 +184,7 @@ def test_a_system_that_never_slows_down_does_not_lose_by_that():
     ends = np.array([0.0, 1.0])
     response = Response("moc", Metric.AUC, ends, 0.1 * ends, 0.1 * ends, by="degraded")
     under = Policy("moc", (Rule(Reverts.ALL, ()),))
-    moc = RecoveryPolicy("moc", OnFailure.BY_RULES, inf, "", system=under, loses_as="moc")
+    moc = replace(under, loses_as="moc")
     with pytest.raises(ParameterError, match="never works at less than its speed"):
         curve(response).predict(moc, Metric.AUC, THREE, jobs(0, 1), USEFUL_H)
 

@@ -152,7 +152,7 @@ def test_a_killed_worker_of_a_cluster_costs_no_task(cluster: Workers, tmp_path: 
 
 def test_a_cluster_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr("cprsim.workers.pools.CONNECT_S", 0.3)
+    monkeypatch.setattr("cprsim.workers.CONNECT_S", 0.3)
     nobody = Workers(backend="dask", address="tcp://127.0.0.1:1")
     with pytest.raises(WorkerError, match=r"no dask scheduler answers at tcp://127.0.0.1:1"):
         list(run_each(square, [1], nobody))

@@ -38,7 +38,7 @@ class Selection(KeptAnswer[Selected]):
     @property
     def interval_h(self) -> float:
         """How often it saves [h]; infinite where it never does."""
-        return self._made.selection.chosen.policy.save_interval_h
+        return self._made.selection.chosen.policy.interval_h
 
     @property
     def recovery(self) -> str:

@@ -28,7 +28,7 @@ from cprsim.records import (
     Ints,
     Transfer,
 )
-from cprsim.recovery import STRATEGIES
+from cprsim.recovery.paper import STRATEGIES, at_costs
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.streams import stream
 from cprsim.units import TIME
@@ -206,7 +206,7 @@ def with_own_costs(
     """Each failure takes as long to notice, to reschedule and to load as it did, in each draw.
 
     Saves of another system take what some of the log's took, unless the scenario says otherwise.
-    Recovery systems have what follows from the means.
+    Recovery systems, and strategies with costs of their own, have what follows from the means.
     """
     own = {name: Listed(hours[:, draws]) for name, hours in facts.own_h.items()}
     scopes = tuple(replace(scope, detect=own["detect"]) for scope in experiment.scopes)
@@ -220,7 +220,13 @@ def with_own_costs(
         again_h = rng.choice(facts.saves_h, (n_saves, n_draws))
         saves_h = again_h[rng.integers(n_saves, size=(N_SAVES, n_draws)), np.arange(n_draws)]
         costs = replace(costs, save_stall=Listed(saves_h))
-    return replace(experiment, costs=costs, scopes=scopes)
+    policies = tuple(
+        at_costs(policy, costs, experiment.cluster)
+        if policy.is_strategy and entry.costs is None
+        else policy
+        for policy, entry in zip(experiment.policies, experiment.entries, strict=True)
+    )
+    return replace(experiment, costs=costs, scopes=scopes, policies=policies)
 
 
 def clock_of(job: JobLedger) -> tuple[Clock, str]:

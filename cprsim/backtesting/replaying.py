@@ -28,7 +28,8 @@ from cprsim.estimate import Estimate
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome, simulate
 from cprsim.history.ledger import JobLedger, ledgers
 from cprsim.history.table import Events
-from cprsim.records import PARTS, Floats, Ints, RecoveryPolicy
+from cprsim.records import PARTS, Floats, Ints
+from cprsim.recovery.policy import Policy
 from cprsim.results.accuracy_rows import accuracy_columns
 from cprsim.results.money import (
     AUC_LOSS,
@@ -57,7 +58,7 @@ MOST_TRIED = 5  # jobs by which it is seen what would change the advice
 class Replayed:
     """One job under one system: (n_draws,) each."""
 
-    policy: RecoveryPolicy
+    policy: Policy
     n_saves: float  # mean
     overhead_h: Floats
     parts_h: dict[str, float]  # means
@@ -71,7 +72,7 @@ class Replayed:
 
     @property
     def interval_h(self) -> float:
-        return self.policy.save_interval_h
+        return self.policy.interval_h
 
 
 @dataclass(frozen=True, slots=True)

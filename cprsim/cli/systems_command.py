@@ -44,7 +44,13 @@ def systems(
 
     What a system needs and what a failure takes the job back to follow from its records.
     """
-    from cprsim.present.systems_listing import elsewhere, entry_of, listing, plain_entry
+    from cprsim.present.systems_listing import (
+        elsewhere,
+        entry_of,
+        listing,
+        plain_entry,
+        plain_policy,
+    )
 
     asked = _asked(job, overrides)
     if name is None:
@@ -62,11 +68,8 @@ def systems(
         return
     entry = entry_of(name, asked)
     if as_json:
-        from cprsim.codec import encode
-
-        say_json(
-            {"job": asked.words, **plain_entry(entry), "policy": encode(entry.policy, tagged=True)}
-        )
+        policy = plain_policy(entry.policy)
+        say_json({"job": asked.words, **plain_entry(entry), "policy": policy})
         return
     _explain(entry, asked)
 

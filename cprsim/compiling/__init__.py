@@ -36,11 +36,11 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], options: dict[str, Any], says: str) -> None:
         update_wrapper(self, function)
         self.py_func = function  # as Python has it
-        self.python_s = 0.0  # that all it was given would take
+        self.python_s = 0.0  # that it was interpreted
         self._options, self._says = options, says
 
-    def __call__(self, *args: Any) -> Any:
-        return self.code(*args)
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.code(*args, **named)
 
     @cached_property
     def code(self) -> Any:
@@ -53,11 +53,16 @@ class Compiled:
         return dispatcher
 
     def pays(self, python_s: float) -> bool:
-        """Whether to run machine code, given so much more to do."""
-        self.python_s += python_s
+        """Whether to run machine code, given so much more to do; else that is interpreted."""
         if self.answer is not None:
             return self.answer
+        self.python_s += python_s
         return self.python_s >= INTERPRETED_S and environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+
+    def expect(self, python_s: float) -> None:
+        """Compile what is to come, if all of it is too much to interpret."""
+        if self.python_s + python_s >= INTERPRETED_S:
+            self.python_s = INTERPRETED_S
 
     @property
     def _numba_type_(self) -> Any:

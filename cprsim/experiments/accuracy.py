@@ -22,7 +22,8 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.replay import LossCurve, TracedTraining, losses_of_shards, replay
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import ProxyTrainer
-from cprsim.records import EventKind, EventLog, Floats, RecoveryPolicy
+from cprsim.records import EventKind, EventLog, Floats
+from cprsim.recovery.policy import Policy
 
 OnProgress = Callable[[str, int, int], None]  # which run, samples done, samples to do
 
@@ -39,7 +40,7 @@ class Trained:
 class StrategyAccuracy:
     """What the failures of one replication did under one strategy."""
 
-    policy: RecoveryPolicy
+    policy: Policy
     trained: Trained | None  # None: the job did not finish
     reverted_at: Floats  # (n,) shares of the job done when shards went back
     overhead_fraction: float  # (wall - useful) / useful, of this replication
@@ -118,14 +119,14 @@ class Runs(Protocol):
     def without_failures(self) -> Trained:
         """One run to its end."""
 
-    def under(self, policy: RecoveryPolicy, log: EventLog) -> Run:
+    def under(self, policy: Policy, log: EventLog) -> Run:
         """One run with the failures of a log."""
 
 
-def _require_one_tier(policy: RecoveryPolicy) -> None:
-    if policy.system is not None and len(policy.system.captures) > 1:
+def _require_one_tier(policy: Policy) -> None:
+    if len(policy.captures) > 1:
         raise ParameterError(
-            f"`{policy.name}` saves to {len(policy.system.captures)} tiers; a stand-in can be "
+            f"`{policy.name}` saves to {len(policy.captures)} tiers; a stand-in can be "
             "trained under systems that save to one"
         )
 
@@ -143,7 +144,7 @@ class _OneModel:
         course.go_to(course.trainer.n_samples)
         return Trained(course.trainer.evaluate(self.what.test), course.curve())
 
-    def under(self, policy: RecoveryPolicy, log: EventLog) -> Run:
+    def under(self, policy: Policy, log: EventLog) -> Run:
         course = self._course(policy.name)
         saver = Saver(course.trainer, self.what.shards, policy.sub_saves)
         job = self.experiment
@@ -173,7 +174,7 @@ class _InStep:
         replicas.train(self.team.log())
         return Trained(replicas.evaluate(self.team.what.test), loss_curve(replicas))
 
-    def under(self, policy: RecoveryPolicy, log: EventLog) -> Run:
+    def under(self, policy: Policy, log: EventLog) -> Run:
         job = self.experiment
         replicas, saver = train_with_failures(
             self.team, log, job.useful_h, job.cluster, policy.sub_saves

@@ -5,32 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
 
 from cprsim.curves import chosen_curve
 from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
-from cprsim.experiments.listed import JobNow, ListedSystem
+from cprsim.failures.distributions import Constant
 from cprsim.failures.replay import Replay
 from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
-from cprsim.records import (
-    Cluster,
-    Costs,
-    Holds,
-    OnFailure,
-    RecoveryPolicy,
-    Storage,
-)
-from cprsim.recovery import STRATEGIES, Planning
-from cprsim.recovery.classic import as_system, draw_names
+from cprsim.records import Cluster, Costs, Duration, Holds, Storage, Transfer
 from cprsim.recovery.legal import require_legal
-from cprsim.recovery.policy import Capture, Reach, Scope, checked
-from cprsim.recovery.system import noticed_after
+from cprsim.recovery.paper import PaperOptions
+from cprsim.recovery.policy import Capture, Policy, Reach, Scope, checked
+from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario import LoadedScenario, Scenario
-from cprsim.scenario.failures import Failures
+from cprsim.scenario.failures import EMB_PS, Failures
 from cprsim.scenario.job import EngineName
-from cprsim.scenario.recovery import RecoverySection
+from cprsim.scenario.recovery import RecoverySection, known
 from cprsim.scenario.silent import SILENT
+from cprsim.scenario.system_options import options_of
 from cprsim.scenario.traces import TraceFailures
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
@@ -45,7 +40,7 @@ class Experiment:
     cluster: Cluster
     costs: Costs
     failures: FailureSource
-    policies: tuple[RecoveryPolicy, ...]
+    policies: tuple[Policy, ...]
     seed: int
     scopes: tuple[Scope, ...]  # what failures kill
     shares: ScopeShares  # of the failures
@@ -55,28 +50,21 @@ class Experiment:
     engine: EngineName = "auto"
     curve: StalenessCurve | None = None  # prices lost samples; None: none applies
     horizon_h: float | None = None  # wall time at which the job ends, done or not
-    systems: tuple[ListedSystem, ...] = ()  # that the scenario lists
     check: Capture | None = None  # for silent errors
+    scenario: Scenario | None = None  # it says what else recovery systems ask of a job
 
-    def simulated_job(self, policy: RecoveryPolicy) -> SimulatedJob:
-        """The job under a recovery system."""
-        renamed: tuple[tuple[str, str], ...] = ()
-        if policy.on_failure is not OnFailure.BY_RULES:
-            renamed = draw_names(self.scopes, len(policy.system.rules))
-        system = policy.system
+    @property
+    def entries(self) -> tuple[RecoverySection, ...]:
+        """What the scenario lists under `recovery`."""
+        return () if self.scenario is None else self.scenario.recovery
+
+    def simulated_job(self, policy: Policy) -> SimulatedJob:
+        """The job under a policy."""
         if self.check is not None:
-            system = checked(system, self.cluster, self.check)
-            require_legal(system, self.cluster, self.scopes)
-        return SimulatedJob(
-            self.useful_h, self.cluster, self.failures.clock, self.scopes, system,
-            self.horizon_h, renamed,
-        )  # fmt: skip
-
-    def now_for(self, listed: ListedSystem) -> JobNow:
-        """The job as a system that the scenario lists finds it."""
-        mtbf_h = self.failures.expected(self.cluster, self.useful_h).mtbf_h
-        own = listed.entry.costs_from(self.costs)
-        return JobNow(self.cluster, own, self.scopes, self.expected_shares, mtbf_h)
+            policy = checked(policy, self.cluster, self.check)
+            require_legal(policy, self.cluster, self.scopes)
+        clock = self.failures.clock
+        return SimulatedJob(self.useful_h, self.cluster, clock, self.scopes, policy, self.horizon_h)
 
     @property
     def expected_shares(self) -> tuple[float, ...]:
@@ -137,11 +125,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         shares=_shares(scenario, scopes, cluster),
         horizon_h=scenario.job.horizon_h,
         check=None if silent is None else silent.capture,
-        systems=tuple(
-            ListedSystem(scenario, entry)
-            for entry in scenario.recovery
-            if entry.strategy in SYSTEMS
-        ),
+        scenario=scenario,
     )
     if not with_policies:
         return experiment
@@ -197,15 +181,15 @@ def _blaming(loaded: LoadedScenario, key: str, written_out: bool = False) -> Ite
 # ----------------------------------------------------------------------------- recovery
 
 
-def policies_of(loaded: LoadedScenario, experiment: Experiment) -> list[RecoveryPolicy]:
+def policies_of(loaded: LoadedScenario, experiment: Experiment) -> list[Policy]:
     """What each entry of `recovery` does. Raises ScenarioError with all entries that can't."""
-    planner = Planner(loaded.scenario, experiment)
-    policies: list[RecoveryPolicy] = []
+    facts = facts_of(experiment)
+    policies: list[Policy] = []
     problems: list[Problem] = []
     for number, entry in enumerate(loaded.scenario.recovery):
         try:
             with _blaming(loaded, f"recovery.{number}", entry.strategy == written.SYSTEM.name):
-                policies.append(planner.policy(entry))
+                policies.append(policy_of(entry, experiment, facts))
         except ScenarioError as error:
             problems += error.problems
     if problems:
@@ -213,77 +197,134 @@ def policies_of(loaded: LoadedScenario, experiment: Experiment) -> list[Recovery
     return policies
 
 
-class Planner:
-    """What entries of `recovery` make of a job, also entries that its scenario does not list."""
+SELECTED = "selected"  # how an interval came about
 
-    def __init__(self, scenario: Scenario, experiment: Experiment) -> None:
-        self._scenario, self._experiment = scenario, experiment
-        cluster, failures = experiment.cluster, experiment.failures
-        self._expected = failures.expected(cluster, experiment.useful_h)
-        self._beside_fraction = _beside_fraction(cluster, failures, experiment.useful_h)
 
-    def policy(self, entry: RecoverySection) -> RecoveryPolicy:
-        """What an entry says, as a policy. Raises ParameterError where it can't serve this job."""
-        experiment = self._experiment
-        if entry.strategy in SYSTEMS:
-            listed = ListedSystem(self._scenario, entry)
-            return listed.policy(experiment.now_for(listed))
-        planning = self._planning(entry.costs_from(experiment.costs))
-        return with_own_costs(_policy(entry, planning, experiment.curve), entry, experiment)
+def policy_of(
+    entry: RecoverySection,
+    experiment: Experiment,
+    facts: JobFacts | None = None,
+    interval_h: float | None = None,
+) -> Policy:
+    """What an entry of `recovery` does in a job: as it says, or at another interval if it has one.
 
-    def _planning(self, costs: Costs) -> Planning:
-        n, expected = self._experiment.cluster.n_emb_ps, self._expected
-        return Planning(
-            useful_h=self._experiment.useful_h,
-            n_emb_ps=n,
-            save_cost_h=costs.mean_h(costs.save_stall, n),
-            restart_h=costs.detect.mean_h + costs.reschedule.mean_h,
-            full_load_h=costs.mean_h(costs.load, n),
-            partial_load_h=costs.mean_h(costs.load, max(1, round(expected.n_shards_together))),
-            failures=expected,
-            beside_fraction=self._beside_fraction,
+    Parameters
+    ----------
+    facts : `facts_of` the experiment, where they are known already
+
+    Raises
+    ------
+    ParameterError : it can't serve this job
+    """
+    own, system = entry.costs_from(experiment.costs), known(entry.strategy)
+    facts = facts or facts_of(experiment)
+    if entry.costs is not None:
+        facts = _at_costs(facts, own, experiment)
+    options = _options(entry, experiment.curve)
+    if system.interval is None:
+        interval_h = None
+    if interval_h is not None:
+        options = _at_interval(system, options, interval_h, experiment.useful_h)
+    policy = system.plan(facts, options, entry.name).with_storage(own.reliability)
+    require_legal(policy, experiment.cluster, facts.scopes)
+    if entry.costs is not None and entry.costs.detect is not None:
+        policy = noticed_after(policy, own.detect)
+    if not policy.is_strategy:
+        every_h = [one.every_h for one in policy.captures if one.every_h is not None]
+        policy = replace(
+            policy,
+            interval_h=min(every_h, default=inf),
+            interval_rule=entry.strategy,
+            loses_as=entry.strategy if system.not_counted else None,
         )
+    if interval_h is None:
+        return policy
+    return replace(policy, interval_h=interval_h, interval_rule=SELECTED)
 
 
-def _beside_fraction(cluster: Cluster, failures: FailureSource, useful_h: float) -> float:
+def _options(entry: RecoverySection, curve: StalenessCurve | None) -> Any:
+    """What an entry says, as its system takes it."""
+    if entry.strategy in SYSTEMS:
+        return options_of(entry.strategy, entry.options)
+    sub_saves = entry.priority_saving
+    if sub_saves is not None and curve is not None:
+        sub_saves = curve.with_bytes(sub_saves)
+    return PaperOptions(entry.rule, entry.target_pls, sub_saves)
+
+
+def _at_interval(system: System, options: Any, interval_h: float, useful_h: float) -> Any:
+    if isinstance(options, PaperOptions):
+        return replace(options, interval=interval_h, target_pls=None)
+    # never, as an option says it: an interval as long as the job is no save
+    return replace(options, **{str(system.interval): min(interval_h, useful_h)})
+
+
+def facts_of(experiment: Experiment) -> JobFacts:
+    """What is known of a job before it runs, at the costs of the section."""
+    scenario, cluster, useful_h = experiment.scenario, experiment.cluster, experiment.useful_h
+    assert scenario is not None, "it says what the records of the job do not"
+    section, expected = scenario.cluster, experiment.failures.expected(cluster, useful_h)
+    n_nodes = section.n_nodes_of[section.state_role]
+    return JobFacts(
+        useful_h=useful_h,
+        cluster=cluster,
+        role=section.state_role,
+        scopes=experiment.scopes,
+        mtbf_h=expected.mtbf_h,
+        step_h=scenario.job.step_h,
+        state_bytes=section.largest_bytes,
+        whole_bytes=None if section.shard_bytes is None else n_nodes * section.shard_bytes,
+        links=section.links,
+        node_bytes_per_h=section.link_bytes_per_h,
+        shares=experiment.expected_shares,
+        replicas=section.replicas,
+        is_emb_ps=section.state_role == EMB_PS,
+        mtbf_shard_h=expected.mtbf_shard_h,
+        n_shards_together=expected.n_shards_together,
+        beside_fraction=_beside_fraction(experiment, expected.mtbf_h),
+        **_costs(experiment.costs, n_nodes),
+    )
+
+
+def _at_costs(facts: JobFacts, own: Costs, experiment: Experiment) -> JobFacts:
+    """The same job at the costs of one entry."""
+    scenario, scopes = experiment.scenario, facts.scopes
+    assert scenario is not None, "entries are of a scenario"
+    if not scenario.scopes:  # then the entry may have a detection of its own
+        scopes = (replace(scopes[0], detect=own.detect), *scopes[1:])
+    n_nodes = scenario.cluster.n_nodes_of[facts.role]
+    return replace(facts, scopes=scopes, **_costs(own, n_nodes))
+
+
+def _costs(costs: Costs, n_nodes: int) -> dict[str, Any]:
+    """Costs as durations; a transfer as if nobody else were about."""
+
+    def alone(cost: Duration | Transfer) -> Duration:
+        return Constant(costs.mean_h(cost, n_nodes)) if isinstance(cost, Transfer) else cost
+
+    storage, background = costs.storage, costs.save_background
+    return {
+        "save_stall": alone(costs.save_stall),
+        "save_background": None if background is None else alone(background),
+        "load": alone(costs.load),
+        "reschedule": costs.reschedule,
+        "remote_bytes_per_h": None if storage is None else storage.bandwidth_bytes_per_h,
+        "costs": costs,
+    }
+
+
+def _beside_fraction(experiment: Experiment, mtbf_h: float) -> float:
     """Share of all hours of detection and rescheduling that the others work on, on average.
 
     A failure of a role that nobody waits for costs what its nodes would have done meanwhile: one
     of n trainers 1/n, a sync server nothing.
     """
-    mtbf_h = failures.expected(cluster, useful_h).mtbf_h
-    saved = 0.0
+    cluster, saved = experiment.cluster, 0.0
     for role in (role for role in cluster.roles if role.others_go_on):
         holds = {role.name: Holds.SHARD}  # so that what is known of shards is asked of this role
         roles = (replace(one, holds=holds.get(one.name, Holds.NOTHING)) for one in cluster.roles)
-        struck = failures.expected(replace(cluster, roles=tuple(roles)), useful_h)
+        at_role = replace(cluster, roles=tuple(roles))
+        struck = experiment.failures.expected(at_role, experiment.useful_h)
         missing = struck.n_shards_together / role.n_nodes if role.holds is Holds.REPLICA else 0.0
         saved += mtbf_h / struck.mtbf_shard_h * (1.0 - missing)
     return saved
-
-
-def with_own_costs(
-    policy: RecoveryPolicy, entry: RecoverySection, experiment: Experiment
-) -> RecoveryPolicy:
-    """The policy of a strategy, as a system where its entry has costs of its own.
-
-    Raises ParameterError where that makes no sense for the job.
-    """
-    own = entry.costs_from(experiment.costs)
-    system = as_system(policy, own, experiment.cluster)
-    require_legal(system, experiment.cluster, experiment.scopes)
-    if entry.costs is None:
-        return policy
-    if entry.costs.detect is not None:
-        system = noticed_after(system, own.detect)
-    return replace(policy, system=system)
-
-
-def _policy(
-    entry: RecoverySection, planning: Planning, curve: StalenessCurve | None
-) -> RecoveryPolicy:
-    sub_saves = entry.priority_saving
-    if sub_saves is not None and curve is not None:
-        sub_saves = curve.with_bytes(sub_saves)
-    job = planning.with_options(entry.interval, entry.target_pls, sub_saves)
-    return STRATEGIES[entry.strategy].plan(entry.name, job)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count, pairwise
 from math import ceil, sqrt
 
 import numpy as np
 
 from cprsim.budget import how_to_raise, megabytes, memory_bytes
-from cprsim.compiling import always
 from cprsim.errors import BudgetError, TooManyReplicationsError
 from cprsim.estimate import ROUNDED_Z_95
 from cprsim.experiments.assemble import Experiment
@@ -22,11 +21,10 @@ from cprsim.records import (
     EventLog,
     Failure,
     Floats,
-    RecoveryPolicy,
     ShardLoss,
     stacked,
 )
-from cprsim.recovery.classic import as_system
+from cprsim.recovery.policy import Policy
 from cprsim.simulate.blocks import Block, Engine, Rows, expect, joined
 from cprsim.staleness import StalenessCurve
 
@@ -46,7 +44,7 @@ MARGIN = 1.02  # of the replications that it should take, so that few looks are 
 class StrategyOutcome:
     """What one strategy cost; `gave_up` where none of its first replications finished."""
 
-    policy: RecoveryPolicy
+    policy: Policy
     costs: CostBreakdown
     losses: ShardLoss
     gave_up: bool
@@ -111,6 +109,7 @@ def simulate(
     Replication i meets the same failures under every strategy. Where a precision is asked for,
     replications are added until the 95 % interval of every strategy's mean overhead is that narrow.
     """
+    _expects([experiment])
     course = _Course(experiment, keep_losses=True)
     kept: list[list[Rows]] = [[] for _ in experiment.policies]
     _require_room(experiment.n_replications or 0, ROW_BYTES * len(experiment.policies))
@@ -133,6 +132,7 @@ def side_by_side(experiments: Sequence[Experiment]) -> Iterator[tuple[int, Batch
 
     Losses have rows only where a staleness curve is there to price them.
     """
+    _expects(experiments)
     going = {
         place: _Course(one, keep_losses=one.curve is not None)
         for place, one in enumerate(experiments)
@@ -162,13 +162,16 @@ def failures_key(experiment: Experiment) -> Hashable:
 
 def compile_engine(experiment: Experiment, n_alike: float = 1.0) -> None:
     """Compile the loop if that pays for so many experiments: seconds that workers would spend."""
-    n = n_at_most(experiment) * len(experiment.policies) * n_alike
-    if experiment.engine != "simpy" and expect(n):
+    if _expects([experiment], n_alike):
         block = next(blocks_of(experiment, range(1)))
-        block.failures.strikes(1)
-        with always(machine_code=True):
-            for policy in experiment.policies:
-                engine_of(policy, experiment, keep_losses=False).run(block, range(1))
+        engine_of(experiment.policies[0], experiment, keep_losses=False).run(block, range(1))
+
+
+def _expects(experiments: Sequence[Experiment], n_alike: float = 1.0) -> bool:
+    """Whether the replications of all experiments are so many that the loop is compiled."""
+    by_loop = [one for one in experiments if one.engine != "simpy"]
+    n = sum(n_at_most(one) * len(one.policies) for one in by_loop)
+    return bool(by_loop) and expect(n_alike * n)
 
 
 def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> dict[str, EventLog]:
@@ -316,7 +319,7 @@ class _Course:
 class _Run:
     """One strategy, as far as it has come."""
 
-    def __init__(self, policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool) -> None:
+    def __init__(self, policy: Policy, experiment: Experiment, keep_losses: bool) -> None:
         self.gave_up = False
         self._useful_h = experiment.useful_h
         self.engine = engine_of(policy, experiment, keep_losses)
@@ -346,13 +349,11 @@ class _Run:
         return ROUNDED_Z_95 * float(overhead_h.std(ddof=1)) / sqrt(len(overhead_h)) / mean_h
 
 
-def engine_of(policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool = True) -> Engine:
+def engine_of(policy: Policy, experiment: Experiment, keep_losses: bool = True) -> Engine:
     """What runs the replications under a policy."""
     parts = None
-    if policy.system is None:
-        system = as_system(policy, experiment.costs, experiment.cluster)
-        policy = replace(policy, system=system)
-        parts = (*PARTS, *(part for part in system.parts if part not in PARTS))
+    if policy.is_strategy:
+        parts = (*PARTS, *(part for part in policy.parts if part not in PARTS))
     return Engine(
         experiment.seed,
         experiment.simulated_job(policy),

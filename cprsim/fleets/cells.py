@@ -126,7 +126,7 @@ def _usage(
     node_h = {part: {role: n * h for role, n in roles.items()} for part, h in hours.items()}
     if policy.extra_nodes:
         node_h[SYSTEM] = {SYSTEM: policy.extra_nodes * float(wall_h)}
-    keeps_gb = kind.state_bytes / GB if policy.save_interval_h < kind.experiment.useful_h else 0.0
+    keeps_gb = kind.state_bytes / GB if policy.interval_h < kind.experiment.useful_h else 0.0
     return Usage(node_h, keeps_gb * float(wall_h) / HOURS_PER_MONTH, float(written) / GB)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from typing import NamedTuple
 
@@ -14,14 +15,14 @@ from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import blocks_of, engine_of
 from cprsim.fleets.population import Population, fleet_of, population_of, scenario_of
-from cprsim.records import Floats, Ints, RecoveryPolicy, Transfer
+from cprsim.records import Floats, Ints, Transfer
 from cprsim.recovery.legal import require_legal
-from cprsim.recovery.policy import Medium
-from cprsim.recovery.remote import remote_share
+from cprsim.recovery.policy import Medium, Policy, remote_share
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.fleet import Fleet
-from cprsim.simulate.cluster import Cluster, Job, SharedSaves, run_fleet
+from cprsim.simulate.cluster import RunningJob, SharedCluster, run_fleet
 from cprsim.simulate.job import StaleShard
+from cprsim.simulate.saves import SharedSaves
 from cprsim.streams import stream
 
 
@@ -127,8 +128,7 @@ def _require_waits(loaded: LoadedScenario, experiment: Experiment) -> None:
     """Raise ScenarioError where a recovery system can't live with spares that run out."""
     for number, policy in enumerate(experiment.policies):
         try:
-            if policy.system is not None:
-                require_legal(policy.system, experiment.cluster, experiment.scopes)
+            require_legal(policy, experiment.cluster, experiment.scopes)
         except ParameterError as error:
             key = f"recovery.{number}"
             raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
@@ -158,33 +158,26 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
 
     A job meets the failures of its kind's replication ``history * n_jobs + nth``.
     """
-    arrivals = fleet.arrivals(history)
-    kinds = [_Kind(kind, strategy, history, fleet.section) for kind in fleet.kinds]
-    jobs = [(kinds[kind], nth) for kind, nth in zip(arrivals.kind, arrivals.nth, strict=True)]
-    section = fleet.section
-    cluster = Cluster(section.nodes, section.spares, section.storage_bytes_per_h or inf)
-    arrive = [(at_h, kind.n_nodes) for at_h, (kind, _) in zip(arrivals.arrive_h, jobs, strict=True)]
-    ran = run_fleet(
-        cluster, arrive, lambda n, on_end: jobs[n][0].begin(cluster, jobs[n][1], on_end)
-    )
-    rows = [
-        {
-            "n_nodes": kind.n_nodes,
-            "start_h": start_h,
-            **{name: getattr(one, name) for name in OUTCOME},
-            "pls": kind.pls(one.stale),
-            "written_bytes": one.n_saves * kind.bytes_per_save,
-        }
-        for (kind, _), (start_h, one) in zip(jobs, ran, strict=True)
+    arrivals, section = fleet.arrivals(history), fleet.section
+    all_kinds = [_Kind(kind, strategy, history, section) for kind in fleet.kinds]
+    kinds = [all_kinds[number] for number in arrivals.kind]
+    cluster = SharedCluster(section.nodes, section.spares, section.storage_bytes_per_h or inf)
+    begins = [
+        partial(kind.begin, cluster, nth) for kind, nth in zip(kinds, arrivals.nth, strict=True)
     ]
+    n_nodes = [kind.n_nodes for kind in kinds]
+    ran = run_fleet(cluster, arrivals.arrive_h.tolist(), n_nodes, begins)
+    rows, hours = [], []
+    for kind, (start_h, one) in zip(kinds, ran, strict=True):
+        row = {"n_nodes": kind.n_nodes, "start_h": start_h}
+        row |= {name: getattr(one, name) for name in OUTCOME}
+        row |= {"pls": kind.pls(one.stale), "written_bytes": one.n_saves * kind.bytes_per_save}
+        rows.append(row)
+        hours.append(dict(zip(kind.job.policy.parts, one.hours, strict=True)))
     found = arrivals[["kind", "arrive_h"]].join(pd.DataFrame(rows))
     found["queued_h"] = found.start_h - found.arrive_h
     found["overhead"] = (found.wall_h - found.useful_h) / found.useful_h
-    parts = list(dict.fromkeys(part for kind in kinds for part in kind.parts))
-    hours = [
-        dict(zip(kind.job.policy.parts, one.hours, strict=True))
-        for (kind, _), (_, one) in zip(jobs, ran, strict=True)
-    ]
+    parts = list(dict.fromkeys(part for kind in all_kinds for part in kind.parts))
     return History(found, pd.DataFrame(hours, columns=parts, dtype=float).fillna(0.0))
 
 
@@ -192,7 +185,7 @@ class _Kind:
     """Jobs of one kind under one strategy in one history, with what they meet."""
 
     def __init__(self, kind: KindOfJob, strategy: int, history: int, section: Fleet) -> None:
-        policy: RecoveryPolicy = kind.experiment.policies[strategy]
+        policy: Policy = kind.experiment.policies[strategy]
         engine = engine_of(policy, kind.experiment, keep_losses=False)
         first = history * kind.n_jobs
         self._cluster, costs = kind.experiment.cluster, kind.experiment.costs
@@ -219,10 +212,12 @@ class _Kind:
             kind.state_bytes * of_interval * remote_share(self.job.policy, self.job.useful_h)
         )
 
-    def begin(self, cluster: Cluster, nth: int, on_end: Callable[[Job], object]) -> Job:
+    def begin(
+        self, cluster: SharedCluster, nth: int, on_end: Callable[[RunningJob], object]
+    ) -> RunningJob:
         """One of the jobs starts on the cluster."""
         failures, draws, number = self._met[nth]
-        return Job(
+        return RunningJob(
             cluster, self.job, failures.of(number), draws.of(number),
             shared_saves=self._shared_saves, skips=not self._shared_saves.captures, on_end=on_end,
         )  # fmt: skip

@@ -50,6 +50,11 @@ class Task:
     history: int
     digest: str
 
+    def points(self) -> PointsTask:
+        """The same as a worker gets it."""
+        name = f"history {self.history} of strategy {self.strategy}"
+        return PointsTask(name, (self.digest,), _bodies, self)
+
 
 @dataclass(frozen=True, slots=True)
 class FleetOption:
@@ -179,22 +184,15 @@ def run_options(
     flat = [task for _, _, some in tasks for task in some]
     n_jobs = sum(fleet_of(task.loaded).jobs or 10**6 for task in flat)
     by = workers if workers.backend == "dask" or n_jobs > MOST_HERE else Workers(1)
-    bodies, _ = finish_points(flat, store, by, _to_compute, on_progress)
+    bodies, _ = finish_points(
+        flat, store, by, lambda some: [one.points() for one in some], on_progress
+    )
     rest, found = iter(bodies), []
     for number, strategy, some in tasks:
         scenario, cells = scenarios[number], tuple(decode(FleetCell, next(rest)) for _ in some)
         name = scenario.scenario.recovery[strategy].name
         found.append(option_of(points[number], name, cells, prices_of(scenario)))
     return found
-
-
-def _to_compute(tasks: Sequence[Task]) -> list[PointsTask]:
-    return [
-        PointsTask(
-            f"history {task.history} of strategy {task.strategy}", (task.digest,), _bodies, task
-        )
-        for task in tasks
-    ]
 
 
 def _bodies(task: Task) -> list[Body]:

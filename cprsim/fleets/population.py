@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,6 @@ from cprsim.scenario.fleet import MOST_JOBS, MOST_KINDS, Fleet
 from cprsim.scenario.yaml_text import Plain
 from cprsim.streams import stream
 
-MOST_BYTES = 50_000_000  # of a table
 SOURCE = "a CSV file of yours with the jobs of the fleet"
 GB = 1e9
 COLUMNS = ("useful_h", "arrive_h", "nodes", "shard_gb", "mtbf_h", "jobs")
@@ -108,48 +106,46 @@ def _nodes_and_mtbf(
 
 def _read(path: Path) -> Population:
     """The jobs of a table, lines that are alike as one kind."""
-    kinds: dict[tuple[float | None, ...], list[tuple[int, dict[str, float]]]] = {}
+    kinds: dict[tuple[float | None, ...], list[dict[str, float]]] = {}
+    places: list[Place] = []
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ScenarioError.at(Place(path), f"has more than {MOST_BYTES:,} bytes")
         with path.open(encoding="utf-8-sig", newline="") as file:
-            for number, line in _lines(path, csv.reader(file)):
-                key = tuple(line.get(name) for name in OF_KIND)
-                kinds.setdefault(key, []).append((number, line))
+            for place, line in _lines(path, csv.reader(file)):
+                alike = kinds.setdefault(tuple(line.get(name) for name in OF_KIND), [])
+                places += [] if alike else [place]
+                alike.append(line)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ScenarioError.at(Place(path), f"can't be read as a CSV file: {error}") from None
-    if not kinds:
-        raise ScenarioError.at(Place(path), "has no job: a line per job below the heading")
-    if len(kinds) > MOST_KINDS:
-        message = (
-            f"has {len(kinds):,} different jobs; at most {MOST_KINDS:,} are possible: round their "
-            "values, so that similar jobs are alike"
-        )
-        raise ScenarioError.at(Place(path), message)
-    lines = [line for some in kinds.values() for _, line in some]
+    lines = [line for alike in kinds.values() for line in alike]
     n_jobs = [round(line.get("jobs", 1.0)) for line in lines]
-    if sum(n_jobs) > MOST_JOBS:
-        raise ScenarioError.at(Place(path), f"has {sum(n_jobs):,} jobs; at most {MOST_JOBS:,}")
+    similar = "round their values, so that similar jobs are alike"
+    for wrong, message in (
+        (not kinds, "has no job: a line per job below the heading"),
+        (len(kinds) > MOST_KINDS, f"has {len(kinds):,} different jobs; at most {MOST_KINDS:,} are "
+                                  f"possible: {similar}"),
+        (sum(n_jobs) > MOST_JOBS, f"has {sum(n_jobs):,} jobs; at most {MOST_JOBS:,}"),
+    ):  # fmt: skip
+        if wrong:
+            raise ScenarioError.at(Place(path), message)
     arrive_h = None
     if "arrive_h" in lines[0]:
         arrive_h = np.repeat([line["arrive_h"] for line in lines], n_jobs)
-    return Population(tuple(_kind(path, some) for some in kinds.values()), arrive_h)
+    return Population(tuple(map(_kind, places, kinds.values())), arrive_h)
 
 
-def _kind(path: Path, lines: list[tuple[int, dict[str, float]]]) -> JobsAlike:
-    number, first = lines[0]
-    shard_gb, n_nodes = first.get("shard_gb"), first.get("nodes")
+def _kind(place: Place, lines: list[dict[str, float]]) -> JobsAlike:
+    first = lines[0]
     return JobsAlike(
-        sum(round(line.get("jobs", 1.0)) for _, line in lines),
-        Place(path, number),
+        sum(round(line.get("jobs", 1.0)) for line in lines),
+        place,
         first["useful_h"],
-        None if shard_gb is None else shard_gb * GB,
+        first["shard_gb"] * GB if "shard_gb" in first else None,
         first.get("mtbf_h"),
-        None if n_nodes is None else round(n_nodes),
+        round(first["nodes"]) if "nodes" in first else None,
     )
 
 
-def _lines(path: Path, rows: Iterator[list[str]]) -> Iterator[tuple[int, dict[str, float]]]:
+def _lines(path: Path, rows: Iterator[list[str]]) -> Iterator[tuple[Place, dict[str, float]]]:
     heading = [name.strip() for name in next(rows, [])]
     for name in heading:
         if name not in COLUMNS:
@@ -162,14 +158,15 @@ def _lines(path: Path, rows: Iterator[list[str]]) -> Iterator[tuple[int, dict[st
     for number, row in enumerate(rows, start=2):
         if not any(cell.strip() for cell in row):
             continue
+        place = Place(path, number)
         if len(row) != len(heading):
             message = f"has {len(row)} values where the heading has {len(heading)}"
-            raise ScenarioError.at(Place(path, number), message)
+            raise ScenarioError.at(place, message)
         pairs = zip(heading, row, strict=True)
-        yield number, {name: _number(path, number, name, text) for name, text in pairs}
+        yield place, {name: _number(place, name, text) for name, text in pairs}
 
 
-def _number(path: Path, line: int, name: str, text: str) -> float:
+def _number(place: Place, name: str, text: str) -> float:
     least, counts = (0.0 if name == "arrive_h" else 1e-6), name in ("nodes", "jobs")
     try:
         value = float(text)
@@ -178,7 +175,7 @@ def _number(path: Path, line: int, name: str, text: str) -> float:
     if not least <= value <= 1e12 or (counts and value != round(value)):
         kind = "a whole number" if counts else "a number"
         said = f"{text.strip()[:40]!r} in column {name} is not {kind} of at least {least:g}"
-        raise ScenarioError.at(Place(path, line), said)
+        raise ScenarioError.at(place, said)
     return value
 
 
@@ -203,11 +200,7 @@ def scenario_of(loaded: LoadedScenario, kind: JobsAlike, number: int) -> LoadedS
     if kind.n_nodes is not None:
         changes |= dict(_roles(loaded, kind.n_nodes))
     changes["fleet"] = None
-    return loaded.varied(changes, partial(_at, kind.place))
-
-
-def _at(place: Place, key: str) -> Place:
-    return place
+    return loaded.varied(changes, lambda _: kind.place)
 
 
 def _roles(loaded: LoadedScenario, n_nodes: int) -> Iterator[tuple[str, Plain]]:

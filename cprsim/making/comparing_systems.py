@@ -22,7 +22,13 @@ from cprsim.scenario import LoadedScenario
 from cprsim.selector.limit import Limit
 from cprsim.selector.pricing import affordable
 from cprsim.systems_compared.best import at_their_best
-from cprsim.systems_compared.comparison import BESIDE, Comparison, compared, load_comparison
+from cprsim.systems_compared.comparison import (
+    ABOUT,
+    Comparison,
+    assumptions,
+    facts_of_system,
+    load_comparison,
+)
 from cprsim.systems_compared.contents import contents_kept
 from cprsim.systems_compared.lineup import Entrant, Rules, entrants_of
 
@@ -70,19 +76,26 @@ def _compare(
     target: ResultTarget, wanted: CompareRequest, watch: Watch, *, draws: bool
 ) -> Comparison:
     loaded, found, left_out = wanted.loaded, wanted.entrants, wanted.left_out
+    scenario, limit = loaded.scenario, wanted.limit
     if not wanted.rules.fixed:
         with watch.progress("best interval of systems") as on_progress:
-            found, dropped = at_their_best(found, wanted.experiment, wanted.limit, on_progress)
+            found, dropped = at_their_best(found, wanted.experiment, limit, on_progress)
         left_out = {**left_out, **dropped}
     experiment = replace(wanted.experiment, policies=tuple(one.policy for one in found))
     with watch.progress("simulating") as on_progress:
         outcome = pipeline.simulate(experiment, on_progress=on_progress)
 
     def finish(result: Result) -> None:
-        comparison = compared(
-            result, loaded.scenario, experiment, found, left_out, wanted.limit,
+        comparison = Comparison(
+            name=scenario.name,
             fixed=wanted.rules.fixed,
-        )  # fmt: skip
+            limit=None if limit is None else {"quantity": limit.quantity.value, "most": limit.most},
+            facts={one.name: facts_of_system(one, experiment, scenario) for one in found},
+            left_out=left_out,
+            assumed=tuple(assumptions(scenario)),
+            result=result,
+            today=next((one.name for one in found if one.is_today), ""),
+        )
         with watch.counting("values of unknown inputs") as on_priced:
             unsure = _sensitivity(loaded, comparison, on_priced)
         comparison = replace(comparison, sensitivity=unsure)
@@ -90,7 +103,7 @@ def _compare(
             watch.doing("simulating numbers of contents")
             contents = contents_kept(experiment, comparison.cheapest.policy)
             comparison = replace(comparison, contents=contents)
-        write_record(result.path / BESIDE, comparison)
+        write_record(result.path / ABOUT, comparison)
         if draws:
             from cprsim.plots.save import save_figures
             from cprsim.plots.systems import systems_figures
@@ -105,7 +118,7 @@ def _compare(
         draw=finish,
         curve_path=curve_path(loaded),
         log_notes=experiment.log_notes,
-        warnings=warnings(experiment, loaded.scenario.cluster),
+        warnings=warnings(experiment, scenario.cluster),
     )
     return load_comparison(made.path)
 
@@ -124,5 +137,5 @@ def _sensitivity(
         best = comparison.best
     if best is None:
         return None
-    entries = {name: one.text for name, one in comparison.beside.items()}
+    entries = {name: one.text for name, one in comparison.facts.items()}
     return sensitivity_of(loaded, entries, costs, best, on_priced)

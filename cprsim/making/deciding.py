@@ -11,7 +11,8 @@ from cprsim.errors import Place
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.prices import HOURS_PER_MONTH
-from cprsim.records import Floats, RecoveryPolicy
+from cprsim.records import Floats
+from cprsim.recovery.policy import Policy
 from cprsim.results.metrics import spreads, summarise_rows
 from cprsim.results.money import JobPrices, JobUse, Used, prices_of, use_of
 from cprsim.results.rows import replication_rows
@@ -93,7 +94,7 @@ class _EntryTrials:
 
 
 def _cost(
-    loaded: LoadedScenario, of: tuple[RecoveryPolicy, JobUse] | None, prices: JobPrices | None
+    loaded: LoadedScenario, of: tuple[Policy, JobUse] | None, prices: JobPrices | None
 ) -> float:
     """Of a month: cents, or node-hours of overhead; infinite where not all jobs finish."""
     if of is None:

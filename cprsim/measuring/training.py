@@ -13,7 +13,8 @@ from cprsim.kernel.replay import Bookmark, LossCurve, TracedTraining, replay
 from cprsim.kernel.saving import Saver
 from cprsim.measuring.plugged import Plugged, PluggedSetting
 from cprsim.measuring.runs import own_setting
-from cprsim.records import EventKind, EventLog, RecoveryPolicy
+from cprsim.records import EventKind, EventLog
+from cprsim.recovery.policy import Policy
 from cprsim.scenario import LoadedScenario
 
 NO_CURVE = LossCurve(np.zeros(0, np.int64), np.zeros(0))
@@ -79,7 +80,7 @@ class OwnRuns:
         self.on_progress("no failures", run.n_samples, run.n_samples)
         return Trained(self.setting.evaluate(run), NO_CURVE)
 
-    def under(self, policy: RecoveryPolicy, log: EventLog) -> Run:
+    def under(self, policy: Policy, log: EventLog) -> Run:
         """One run with the failures of a log."""
         job, run = self.experiment, self.setting.trainer()
         saver = Saver(run, self.setting.shards, policy.sub_saves)

@@ -16,7 +16,7 @@ from cprsim.results.metrics import FINISHED
 from cprsim.results.words import count, hours, percent, saves
 
 if TYPE_CHECKING:
-    from cprsim.records import RecoveryPolicy
+    from cprsim.recovery.policy import Policy
     from cprsim.results import Result
 
 BAR_WIDTH = 0.58
@@ -107,7 +107,7 @@ def _dress(axes: Axes, result: Result, top: float) -> None:
     axes.set_ylabel(OVERHEAD_LABEL)
 
 
-def _below(policy: RecoveryPolicy, result: Result) -> list[str]:
+def _below(policy: Policy, result: Result) -> list[str]:
     """What stands below a bar: name, interval, and what it costs where there is a price."""
     lines = [policy.name, saves(policy, result.useful_h)]
     node_h = result.spreads()[policy.name]["overhead_node_h"].mean

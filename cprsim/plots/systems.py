@@ -103,7 +103,7 @@ def _columns(found: Sequence[Standing]) -> list[Column]:
         return lambda one: f"{one.summary[quantity].mean:.3f}" if one.finishes else NO_NUMBER
 
     def after(name: str) -> Callable[[Standing], str]:
-        return lambda one: fate_in_words(one.beside.fates[name])
+        return lambda one: fate_in_words(one.facts.fates[name])
 
     columns: list[Column] = [
         ("%", lambda one: overhead(one).split(" ±")[0].replace(" done", "\ndone")),

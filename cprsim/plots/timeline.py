@@ -17,7 +17,7 @@ from cprsim.plots.style import CAPTION, FAINT, INK, LOOKS, look_of, stacked, sty
 from cprsim.results.words import hours, percent, saves
 
 if TYPE_CHECKING:
-    from cprsim.records import RecoveryPolicy
+    from cprsim.recovery.policy import Policy
     from cprsim.results import Result
 
 WIDTH_IN, LANE_IN = 10.5, 0.68
@@ -169,7 +169,7 @@ def _draw(axes: Axes, lanes: list[Lane], result: Result, window: tuple[float, fl
     axes.xaxis.grid(True)
 
 
-def _name(axes: Axes, y: float, policy: RecoveryPolicy, useful_h: float) -> None:
+def _name(axes: Axes, y: float, policy: Policy, useful_h: float) -> None:
     every = saves(policy, useful_h)
     place: dict[str, Any] = {
         "xycoords": ("axes fraction", "data"),

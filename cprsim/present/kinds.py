@@ -35,7 +35,8 @@ from cprsim.results.words import count
 from cprsim.selector.folder import SELECTION, Selected, load_selected
 from cprsim.sweeps.folder import ABOUT as ABOUT_SWEEP
 from cprsim.sweeps.folder import load_sweep
-from cprsim.systems_compared.comparison import BESIDE, load_comparison
+from cprsim.systems_compared.comparison import ABOUT as ABOUT_COMPARISON
+from cprsim.systems_compared.comparison import load_comparison
 
 
 def _by_manifest(result: Any) -> dict[str, str]:
@@ -74,7 +75,7 @@ def _figures_of_selection(made: Selected) -> dict[str, Draw]:
 
 KINDS: dict[str, ResultKind] = {
     "comparison of systems": ResultKind(
-        BESIDE, load_comparison, document_of_systems, systems_figures
+        ABOUT_COMPARISON, load_comparison, document_of_systems, systems_figures
     ),
     "run": ResultKind(JOB, load_result, document_of_run, run_figures, overview_of_runs),
     "reproduction": ResultKind(

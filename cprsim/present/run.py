@@ -39,8 +39,8 @@ from cprsim.present.run_sentences import (
     verdicts,
 )
 from cprsim.present.run_timeline import timeline_section
-from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.policy import RESTART, Policy
 from cprsim.results import FINISHED, Result
 from cprsim.results.accuracy_rows import BEYOND, QUANTITIES, further_losses
 from cprsim.results.metrics import BESIDE, parts_among
@@ -172,7 +172,7 @@ def _replications_to_replay(result: Result) -> list[str]:
 class StrategyLine:
     """What is known of one strategy: its policy, and its summary by quantity."""
 
-    policy: RecoveryPolicy
+    policy: Policy
     spreads: Mapping[str, Estimate]
     useful_h: float
 
@@ -288,13 +288,13 @@ def _added(name: str) -> ColumnOfLines:
 
 def _every(line: StrategyLine) -> str:
     policy, useful_h = line.policy, line.useful_h
-    if policy.save_interval_h == inf:
-        never = policy.on_failure is OnFailure.RESTART
+    if policy.interval_h == inf:
+        never = policy.on_failure == RESTART
         return policy.interval_rule if never else f"no saves, {policy.interval_rule}"
-    if n_saves_due(policy.save_interval_h, useful_h):
+    if n_saves_due(policy.interval_h, useful_h):
         return f"{every(policy)}, {policy.interval_rule}"
     what = saves(policy, useful_h) if writes_parts_only(policy, useful_h) else "no saves"
-    return f"{what} ({hours(policy.save_interval_h)}, {policy.interval_rule})"
+    return f"{what} ({hours(policy.interval_h)}, {policy.interval_rule})"
 
 
 def _overhead(line: StrategyLine) -> str:
@@ -455,13 +455,13 @@ def run_as_json(result: Result) -> dict[str, Any]:
     }
 
 
-def _strategy(policy: RecoveryPolicy, result: Result) -> dict[str, Any]:
+def _strategy(policy: Policy, result: Result) -> dict[str, Any]:
     spreads = result.spreads()[policy.name]
     return {
         "name": policy.name,
-        "interval_h": finite_or_none(policy.save_interval_h),
+        "interval_h": finite_or_none(policy.interval_h),
         "interval_rule": policy.interval_rule,
-        "on_failure": policy.on_failure.value,
+        "on_failure": policy.on_failure,
         "decision": policy.decision and policy.decision.chosen,
         "extra_nodes": policy.extra_nodes,
         "extra_memory_fraction": policy.extra_memory_fraction,

@@ -8,8 +8,9 @@ from math import inf, isnan
 
 from cprsim.curves import fit_curves
 from cprsim.estimate import NO_NUMBER, Estimate
-from cprsim.records import STOPPED_BEYOND, OnFailure, RecoveryPolicy
+from cprsim.records import STOPPED_BEYOND
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, n_saves_due
+from cprsim.recovery.policy import BY_RULES, RELOAD, RESTART, ROLL_BACK, Policy
 from cprsim.results import FINISHED, Result, differences, records_of
 from cprsim.results.inputs import stored_scenario
 from cprsim.results.words import (
@@ -36,10 +37,10 @@ LIMITS = (
 ROUNDING = 1e-9  # of useful time: two engines differ by less where a strategy costs the same
 
 WHAT_FAILURES_DO = {
-    OnFailure.RESTART: "start again from nothing",
-    OnFailure.ROLL_BACK: "all go back to the last save",
-    OnFailure.RELOAD: "only the failed servers go back, the others go on",
-    OnFailure.BY_RULES: "a recovery system",
+    RESTART: "start again from nothing",
+    ROLL_BACK: "all go back to the last save",
+    RELOAD: "only the failed servers go back, the others go on",
+    BY_RULES: "a recovery system",
 }
 
 HOW_TO = (
@@ -64,7 +65,7 @@ def assumed_limits(result: Result) -> list[str]:
     ]
 
 
-def _its_price(policy: RecoveryPolicy, result: Result) -> str:
+def _its_price(policy: Policy, result: Result) -> str:
     """What a strategy loses: by the curve that applies, or else by the shipped ones."""
     known = result.spreads()[policy.name]["auc_loss"]
     if not isnan(known.mean):
@@ -103,20 +104,18 @@ def answer(result: Result) -> list[str]:
     return [*sentences, *_ties(result, best, done), *_staleness(best, spreads[best.name], plain)]
 
 
-def _plain_full(policies: Sequence[RecoveryPolicy]) -> RecoveryPolicy | None:
+def _plain_full(policies: Sequence[Policy]) -> Policy | None:
     return next((policy for policy in policies if policy.is_plain_full), None)
 
 
-def _full(result: Result, policy: RecoveryPolicy, spreads: dict[str, Estimate]) -> str:
+def _full(result: Result, policy: Policy, spreads: dict[str, Estimate]) -> str:
     return (
         f"Under full recovery ({policy.name}, {_saves(policy, result)}), failures and saves cost "
         f"{spread_in_percent(spreads['overhead_fraction'])} of useful time: {_hours(spreads)}."
     )
 
 
-def _cheapest(
-    result: Result, policy: RecoveryPolicy, spreads: dict[str, Estimate], *, alone: bool
-) -> str:
+def _cheapest(result: Result, policy: Policy, spreads: dict[str, Estimate], *, alone: bool) -> str:
     what = f"{policy.name} ({WHAT_FAILURES_DO[policy.on_failure]}; {_saves(policy, result)})"
     cost = f"{spread_in_percent(spreads['overhead_fraction'])} of useful time, {_hours(spreads)}"
     if alone:
@@ -124,7 +123,7 @@ def _cheapest(
     return f"Use {what}: it costs least, {cost}."
 
 
-def _saves(policy: RecoveryPolicy, result: Result) -> str:
+def _saves(policy: Policy, result: Result) -> str:
     return _saving(policy, result.useful_h, never="without saves")
 
 
@@ -140,7 +139,7 @@ def spread_in_percent(spread: Estimate) -> str:
     return with_ends(*spread.times(100).triple, "%")
 
 
-def _ties(result: Result, best: RecoveryPolicy, done: list[RecoveryPolicy]) -> list[str]:
+def _ties(result: Result, best: Policy, done: list[Policy]) -> list[str]:
     """Strategies whose overhead these replications can't tell from the best one's."""
     if len(done) < 2:
         return []
@@ -156,11 +155,9 @@ def _ties(result: Result, best: RecoveryPolicy, done: list[RecoveryPolicy]) -> l
     ]
 
 
-def _staleness(
-    best: RecoveryPolicy, spreads: dict[str, Estimate], plain: RecoveryPolicy | None
-) -> list[str]:
+def _staleness(best: Policy, spreads: dict[str, Estimate], plain: Policy | None) -> list[str]:
     """What partial recovery costs besides hours."""
-    if best.on_failure is not OnFailure.RELOAD:
+    if best.on_failure != RELOAD:
         return []
     pls = spreads["pls"]
     instead = "" if plain is None else f" Where no stale row is acceptable, stay with {plain.name}."
@@ -193,7 +190,7 @@ def decisions(result: Result) -> list[str]:
     ]
 
 
-def explain(policy: RecoveryPolicy, useful_h: float) -> str:
+def explain(policy: Policy, useful_h: float) -> str:
     """A policy's decision with the first-order prices of both ways; it has to have one."""
     decision = policy.decision
     assert decision is not None
@@ -203,7 +200,7 @@ def explain(policy: RecoveryPolicy, useful_h: float) -> str:
     )
     if decision.partial_overhead_fraction == inf:
         return f"falls back to full recovery, as no stale shard is allowed. {FORMULAS}, {full}."
-    as_partial = replace(policy, save_interval_h=decision.partial_interval_h)
+    as_partial = replace(policy, interval_h=decision.partial_interval_h)
     partial = (
         f"partial recovery costs {percent(decision.partial_overhead_fraction)} of useful time, "
         f"{_saving(as_partial, useful_h)}, at an expected PLS of "
@@ -214,12 +211,12 @@ def explain(policy: RecoveryPolicy, useful_h: float) -> str:
     return f"falls back to full recovery. {FORMULAS}, {full}; {partial}."
 
 
-def _whole(policy: RecoveryPolicy, interval_h: float) -> RecoveryPolicy:
+def _whole(policy: Policy, interval_h: float) -> Policy:
     """The policy with whole saves at another interval: as full recovery takes them."""
-    return replace(policy, save_interval_h=interval_h, sub_saves=None)
+    return replace(policy, interval_h=interval_h, sub_saves=None)
 
 
-def _saving(policy: RecoveryPolicy, useful_h: float, never: str = "never saving") -> str:
+def _saving(policy: Policy, useful_h: float, never: str = "never saving") -> str:
     every = saves(policy, useful_h)
     return never if "no saves" in every else f"saving {every}"
 
@@ -228,7 +225,7 @@ def verdicts(result: Result) -> list[str]:
     """What the numbers alone would not tell: warnings, jobs that do not finish, no saves."""
     sentences, spreads = [f"Warning: {one}" for one in result.warnings], result.spreads()
     for strategy in result.strategies:
-        name, interval_h = strategy.policy.name, strategy.policy.save_interval_h
+        name, interval_h = strategy.policy.name, strategy.policy.interval_h
         finished = spreads[name][FINISHED]
         share, n = finished.mean, finished.n
         if share == 0:
@@ -250,9 +247,9 @@ def verdicts(result: Result) -> list[str]:
     return sentences
 
 
-def _no_whole_save(policy: RecoveryPolicy, useful_h: float) -> str:
+def _no_whole_save(policy: Policy, useful_h: float) -> str:
     """What to say of an interval that is at least the job: there may be sub-saves all the same."""
-    interval_h = policy.save_interval_h
+    interval_h = policy.interval_h
     how_long = "longer than" if interval_h > useful_h else "as long as"
     why = f"its interval of {hours(interval_h)} is {how_long} the job"
     if not writes_parts_only(policy, useful_h):
@@ -260,10 +257,10 @@ def _no_whole_save(policy: RecoveryPolicy, useful_h: float) -> str:
     return f"{policy.name} ends no whole checkpoint: {why}. It saves {saves(policy, useful_h)}."
 
 
-def _staler_than_expected(policy: RecoveryPolicy, pls: Estimate) -> list[str]:
+def _staler_than_expected(policy: Policy, pls: Estimate) -> list[str]:
     """What to say where more is lost than CPR's formula expects, as with a single trainer."""
     decision = policy.decision
-    if decision is None or policy.on_failure is not OnFailure.RELOAD:
+    if decision is None or policy.on_failure != RELOAD:
         return []
     if not pls.low > 1.25 * decision.expected_pls:
         return []
@@ -339,7 +336,7 @@ def knows_loss(result: Result, quantity: str = "auc_loss") -> bool:
     )
 
 
-def _of(policy: RecoveryPolicy, result: Result) -> list[str]:
+def _of(policy: Policy, result: Result) -> list[str]:
     found = result.spreads()[policy.name]
     if found[FINISHED].mean < 1 or (result.curve and policy.name in result.curve.unpriced):
         return []

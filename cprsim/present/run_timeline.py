@@ -48,7 +48,7 @@ def timeline_section(result: Result) -> Section:
     if len(rows) > MOST_ROWS:
         left = len(rows) - MOST_ROWS
         blocks.append(Words([f"{left:,} more failures are in timeline.parquet."]))
-    elastic = [one.name for one in result.policies if one.system and one.system.elastic]
+    elastic = [one.name for one in result.policies if one.elastic and not one.is_strategy]
     if paced := [row for name in elastic for row in _paces(name, events[name])]:
         blocks.append(_pace_table(paced[:MOST_ROWS]))
     if len(paced) > MOST_ROWS:

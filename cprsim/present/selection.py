@@ -34,6 +34,7 @@ from cprsim.present.selection_sentences import (
     warnings,
 )
 from cprsim.present.sensitivity import sensitivity_sentences
+from cprsim.present.systems_listing import plain_policy
 from cprsim.results.money import JobPrices, prices_in
 from cprsim.results.words import count, hours, percent, portion, with_interval
 from cprsim.selector.bills import bills_of_selection
@@ -193,8 +194,8 @@ def every(one: Candidate) -> str:
     if one.n_saves == 0:
         return f"never saves{in_option}"
     if one.rule or (one.is_system and not one.option):
-        return hours(one.policy.save_interval_h)
-    return f"{typed(one.policy.save_interval_h)}{in_option}"
+        return hours(one.policy.interval_h)
+    return f"{typed(one.policy.interval_h)}{in_option}"
 
 
 def money(selection: Selection, prices: JobPrices | None) -> list[Block]:
@@ -280,6 +281,21 @@ def selection_as_json(made: Selected) -> dict[str, Any]:
         "name": made.name,
         "results": str(made.path),
         **encode(selection),
+        "full": _plain(selection.full),
+        "best": {
+            name: None if one is None else _plain(one) for name, one in selection.best.items()
+        },
+        "formula": [_plain(one) for one in selection.formula],
+        "front": {name: [_plain(one) for one in front] for name, front in selection.front.items()},
         "entries": entries(selection),
         **bills_as_json(bills_of_selection(selection, prices_in(made.path))),
     }
+
+
+def _plain(one: Candidate) -> dict[str, Any]:
+    """A candidate; what it does stands in its own place, and of a recovery system alone."""
+    does = plain_policy(one.policy) or {}
+    elsewhere = does.keys() - {"name"} | {"is_strategy"}
+    shown = {key: value for key, value in encode(one).items() if key not in elsewhere}
+    system = does if one.is_system else None
+    return {**shown, "on_failure": one.policy.on_failure, "system": system}

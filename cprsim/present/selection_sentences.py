@@ -95,7 +95,7 @@ def _more_points(one: Candidate, other: Candidate) -> float:
 
 def by_stand_ins(selection: Selection) -> list[str]:
     """That a shipped curve is of another model, and what the choice would be by the others."""
-    found = sorted({*selection.stand_ins, selection.chosen.policy.save_interval_h})
+    found = sorted({*selection.stand_ins, selection.chosen.policy.interval_h})
     if not selection.stand_ins:
         return []
     over = " to ".join(dict.fromkeys(_drawn_interval(end) for end in (found[0], found[-1])))
@@ -157,7 +157,7 @@ def _of_formula(one: Candidate, limit: Limit) -> str:
     else:
         verdict = "keeps the limit" if one.keeps else "does not keep the limit"
         does = f"which {verdict} ({one.held:.3g} at the upper bound)"
-    every = hours(one.policy.save_interval_h)
+    every = hours(one.policy.interval_h)
     length = f"{every}, longer than the job" if one.n_saves == 0 else every
     return f"The paper's formula for the interval, {form}, gives {length}, {does}."
 

@@ -326,7 +326,6 @@ def _as_json(summary: StrategySummary) -> dict[str, Any]:
         "less_than_reference": summary.n_less,
         "more_than_reference": summary.n_more,
         "points": summary.n_points,
-        "engines": list(summary.engines),
     }
 
 

@@ -71,6 +71,10 @@ GROUPS = {  # columns of the second table: the parts that each adds up
     "slower": ("degraded", "tax"),
 }
 MEANS = ("ettr", "ettr_paid", "overhead_h", "overhead_node_h", "wall_h", "failures", "saves", "pls")
+EVERY, ETTR, ETTR_PAID = "saves\nevery", "ETTR", "ETTR\npaid"  # columns of the first
+MEMORY, NODES = "memory\n%", "extra\nnodes"
+OF_A_PAGE = (ETTR, ETTR_PAID, MEMORY, NODES)  # a terminal leaves them out
+CellOf = Callable[[Standing], str]
 N_CHEAPEST = 5  # rows that a terminal shows, besides today and what runs today
 
 
@@ -189,7 +193,7 @@ def _picture(comparison: Comparison) -> Picture:
 
 def entries_text(found: Sequence[Standing]) -> str:
     """The section `recovery` of a scenario that runs every system as compared."""
-    return "\n".join(["recovery:", *(f"  - {one.beside.text}" for one in found)])
+    return "\n".join(["recovery:", *(f"  - {one.facts.text}" for one in found)])
 
 
 # --------------------------------------------------------------------------- tables
@@ -201,69 +205,68 @@ def tables_of(found: Sequence[Standing], bills: Bills) -> list[Table]:
     return [table for table in tables if table.columns[1:]]
 
 
-def _table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def _table(
+    caption: str,
+    first: str,
+    cells: Mapping[str, CellOf],
+    found: Sequence[Standing],
+    *,
+    named: Callable[[Standing], str] = lambda one: one.name,
+) -> Table:
     """A table with headings in several lines on a terminal; one row for systems that are alike."""
     columns = [
-        Column(heading.replace("\n", " "), is_number=place > 0, brief=heading)
-        for place, heading in enumerate(headings)
+        Column(
+            heading.replace("\n", " "),
+            is_number=heading not in (first, EVERY),
+            brief=heading,
+            in_full=heading in OF_A_PAGE,
+        )
+        for heading in (first, *cells)
     ]
-    names: dict[tuple[str, ...], list[str]] = {}
-    for name, *cells in rows:
-        names.setdefault(tuple(cells), []).append(name)
-    return Table(caption, columns, [(", ".join(of), *cells) for cells, of in names.items()])
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for one in found:
+        alike.setdefault(tuple(cell(one) for cell in cells.values()), []).append(named(one))
+    return Table(caption, columns, [(", ".join(names), *row) for row, names in alike.items()])
 
 
 def _costs(found: Sequence[Standing], bills: Bills) -> Table:
     """What each costs; on a page what it takes too, where any takes it."""
-    number, words, page = {"is_number": True}, {"is_number": False}, {"in_full": True}
-    columns: dict[str, tuple[Callable[[Standing], str], dict[str, bool]]] = {
-        "saves\nevery": (interval_of, words),
-        "overhead\n%": (overhead, number),
-        "more than\nthe best": (difference, number),
-        "ETTR": (partial(_fixed, quantity="ettr"), page),
+    cells: dict[str, CellOf] = {
+        EVERY: interval_of,
+        "overhead\n%": overhead,
+        "more than\nthe best": difference,
+        ETTR: partial(_fixed, quantity="ettr"),
     }
     if any(_fixed(one, "ettr_paid") != _fixed(one, "ettr") for one in found):
-        columns["ETTR\npaid"] = partial(_fixed, quantity="ettr_paid"), page
+        cells[ETTR_PAID] = partial(_fixed, quantity="ettr_paid")
     if any(one.accuracy not in (KEPT, UNPRICED) for one in found):
-        columns["AUC lost\n×10⁻⁴"] = _accuracy_lost, number
+        cells["AUC lost\n×10⁻⁴"] = _accuracy_lost
     if any(one.policy.extra_memory_fraction for one in found):
-        columns["memory\n%"] = lambda one: percent_number(one.policy.extra_memory_fraction), page
+        cells[MEMORY] = lambda one: percent_number(one.policy.extra_memory_fraction)
     if any(one.policy.extra_nodes for one in found):
-        columns["extra\nnodes"] = lambda one: significant(one.policy.extra_nodes), page
+        cells[NODES] = lambda one: significant(one.policy.extra_nodes)
     if bills:
         unit = next(iter(bills.values())).job.currency or "cost"
-        columns[f"{unit} for\n730.5 h\nof work"] = partial(_month, bills), number
-    alike: dict[tuple[str, ...], list[Standing]] = {}
-    for one in found:
-        alike.setdefault(tuple(cell(one) for cell, _ in columns.values()), []).append(one)
-    return Table(
+        cells[f"{unit} for\n730.5 h\nof work"] = partial(_month, bills)
+    caption = (
         "What each costs and takes; ± the half-width of the 95 % interval, of paired differences "
-        "where it is more than the best",
-        [
-            Column("system", is_number=False),
-            *(
-                Column(heading.replace("\n", " "), brief=heading, **how)
-                for heading, (_, how) in columns.items()
-            ),
-            Column("runs as", is_number=False),
-        ],
-        [
-            (
-                ", ".join(map(name_of, some)),
-                *cells,
-                ", ".join(dict.fromkeys(filter(None, (one.beside.runs_as for one in some))))
-                or NO_NUMBER,
-            )
-            for cells, some in alike.items()
-        ],
+        "where it is more than the best"
     )
+    table = _table(caption, "system", cells, found, named=name_of)
+    runs_as = {name_of(one): one.facts.runs_as for one in found}
+    rows = [
+        (*row, ", ".join(dict.fromkeys(filter(None, map(runs_as.get, _names_in(row))))))
+        for row in table.rows
+    ]
+    columns = [*table.columns, Column("runs as", is_number=False)]
+    return replace(table, columns=columns, rows=[(*row, last or NO_NUMBER) for *row, last in rows])
 
 
 def _month(bills: Bills, one: Standing) -> str:
     if one.name not in bills:
         return NO_NUMBER
     amount = f"{bills[one.name].month.total_cents / 100:,.0f}"
-    return f"≥ {amount}" if one.beside.unknown else amount
+    return f"≥ {amount}" if one.facts.unknown else amount
 
 
 def _accuracy_lost(one: Standing) -> str:
@@ -281,48 +284,37 @@ def _fixed(one: Standing, quantity: str) -> str:
 def _hours(found: Sequence[Standing]) -> Table:
     """Where the hours go, in % of useful time; columns of nothing are left out."""
     done = [one for one in found if one.finishes]
-    groups = {
-        heading: parts
+    cells: dict[str, CellOf] = {
+        heading: partial(_share, parts)
         for heading, parts in GROUPS.items()
-        if any(_share(one, parts) > 0 for one in done)
+        if any(one.part(part) > 0 for one in done for part in parts)
     }
-    rows = [
-        (one.name, *(percent_number(_share(one, parts)) for parts in groups.values()))
-        for one in done
-    ]
-    caption = "Where the hours go, in % of useful time"
-    return _table(caption, ("of which, %", *groups), rows)
+    return _table("Where the hours go, in % of useful time", "of which, %", cells, done)
 
 
-def _share(one: Standing, parts: Sequence[str]) -> float:
-    return sum(one.part(part) for part in parts)
+def _share(parts: Sequence[str], one: Standing) -> str:
+    return percent_number(sum(one.part(part) for part in parts))
 
 
 def _survived(found: Sequence[Standing]) -> Table:
     """What a failure of each kind takes at most, and the bytes that are moved."""
-    kinds = columns_of_fates(found)
-    known = found[0].beside.storage_bytes_per_h is not None
-    traffic = ("to store\nGbit/s", "to peers\nGbit/s") if known else ()
-    heading = ("lost at most\nby", *(_folded(names) for names in kinds), *traffic)
-    rows = [
-        (
-            one.name,
-            *(fate_in_words(one.beside.fates[names[0]]) for names in kinds),
-            *((_traffic(one)) if known else ()),
-        )
-        for one in found
-    ]
+    cells: dict[str, CellOf] = {
+        _folded(names): partial(_lost_by, names[0]) for names in columns_of_fates(found)
+    }
+    if found[0].facts.storage_bytes_per_h is not None:
+        cells["to store\nGbit/s"] = lambda one: _gbit_s(one.facts.storage_bytes_per_h)
+        cells["to peers\nGbit/s"] = lambda one: _gbit_s(one.facts.peers_bytes_per_h)
     caption = "Progress lost at most by a failure of each kind, and the bytes that saves move"
-    return _table(caption, heading, rows)
+    return _table(caption, "lost at most\nby", cells, found)
+
+
+def _lost_by(kind: str, one: Standing) -> str:
+    return fate_in_words(one.facts.fates[kind])
 
 
 def _folded(names: Sequence[str]) -> str:
     first, *others = names
     return "\n".join([first.replace(" ", "\n"), *others])
-
-
-def _traffic(one: Standing) -> tuple[str, str]:
-    return _gbit_s(one.beside.storage_bytes_per_h), _gbit_s(one.beside.peers_bytes_per_h)
 
 
 def _gbit_s(bytes_per_h: float | None) -> str:
@@ -349,7 +341,7 @@ def _cheapest(comparison: Comparison) -> list[str]:
         return ["No system that keeps the job's accuracy lets all jobs finish."]
     best, *runs = picks
     sentence = f"Cheapest: {best.name}{_as(best)}, {overhead(best)} % of useful time"
-    if not best.beside.runs_as:
+    if not best.facts.runs_as:
         sentence += ", a paper only: nothing that is maintained runs it"
     sentences = [f"{sentence}."]
     sentences += [
@@ -360,10 +352,10 @@ def _cheapest(comparison: Comparison) -> list[str]:
             f"Not distinguished from {best.name}: {_few(tied)} (the 95 % interval of the paired "
             "difference contains 0)."
         )
-    lower = [one for one in found if one.beside.unknown and one.overhead.mean < best.overhead.mean]
+    lower = [one for one in found if one.facts.unknown and one.more and one.more.mean < 0]
     if lower:
         missing = [
-            f"{one.name} {overhead(one)} % (`{'`, `'.join(one.beside.unknown)}`)" for one in lower
+            f"{one.name} {overhead(one)} % (`{'`, `'.join(one.facts.unknown)}`)" for one in lower
         ]
         sentences.append(
             f"May cost less, no source has a figure: {_few(missing)}. Give it in the `options` of "
@@ -398,7 +390,7 @@ def _contents(comparison: Comparison) -> list[Table]:
 
 
 def _as(one: Standing) -> str:
-    return f" (runs as {one.beside.runs_as})" if one.beside.runs_as else ""
+    return f" (runs as {one.facts.runs_as})" if one.facts.runs_as else ""
 
 
 def _few(names: Sequence[str]) -> str:
@@ -412,7 +404,7 @@ def _against_today(comparison: Comparison) -> list[str]:
     now = next((one for one in comparison.standings if one.name == comparison.today), None)
     if now is None:
         return []
-    how = f"today ({now.beside.strategy}, every {interval_of(now)}: {overhead(now)} %)"
+    how = f"today ({now.facts.strategy}, every {interval_of(now)}: {overhead(now)} %)"
     saved = [
         f"{one.name} {_saved(comparison, one, now, bills)}"
         for one in _picks(comparison)
@@ -451,7 +443,7 @@ def careful(comparison: Comparison) -> list[str]:
     """What the hours do not show."""
     found = comparison.standings
     sentences = [*_accuracy(comparison, found)]
-    bare = [one.name for one in found if one.beside.how == FOUND and interval_of(one) == "never"]
+    bare = [one.name for one in found if one.facts.how == FOUND and interval_of(one) == "never"]
     if bare:
         n = max(one.summary[FINISHED].n for one in found)
         sentences.append(
@@ -459,7 +451,7 @@ def careful(comparison: Comparison) -> list[str]:
             f"protect against hardly occurred in {n:,} simulated jobs. Such a failure takes all "
             "that was done."
         )
-    if any(one.beside.storage_bytes_per_h is not None for one in found):
+    if any(one.facts.storage_bytes_per_h is not None for one in found):
         sentences.append(
             "Traffic is per hour of work, to the store of all nodes together and to peers of each "
             "node, as if each save moved the whole state: saves of parts or deltas move less."
@@ -471,7 +463,7 @@ def _accuracy(comparison: Comparison, found: Sequence[Standing]) -> Iterator[str
     by_words: dict[str, list[str]] = {}
     for one in found:
         if one.accuracy == UNPRICED:
-            words = one.beside.not_counted or "what stale shards cost in accuracy is not priced"
+            words = one.facts.not_counted or "what stale shards cost in accuracy is not priced"
             by_words.setdefault(words, []).append(one.name)
     for words, names in by_words.items():
         yield f"* {', '.join(names)}: {words}; not taken as the cheapest."
@@ -536,13 +528,13 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def _system(one: Standing) -> dict[str, Any]:
-    policy, beside = one.policy, one.beside
+    policy, facts = one.policy, one.facts
     return {
         "name": one.name,
-        "strategy": beside.strategy,
-        "entry": beside.text,
-        "interval_h": finite_or_none(policy.save_interval_h),
-        "interval": beside.how,
+        "strategy": facts.strategy,
+        "entry": facts.text,
+        "interval_h": finite_or_none(policy.interval_h),
+        "interval": facts.how,
         "replications": one.summary[FINISHED].n,
         FINISHED: finite_or_none(one.summary[FINISHED].mean),
         "overhead_fraction": interval(one.overhead),
@@ -551,17 +543,17 @@ def _system(one: Standing) -> dict[str, Any]:
         "more_than_today": one.than_today and interval(one.than_today),
         "verdict": one.verdict,
         **{name: finite_or_none(one.summary[name].mean) for name in MEANS},
-        "unknown": list(beside.unknown),
-        "runs_as": beside.runs_as or None,
+        "unknown": list(facts.unknown),
+        "runs_as": facts.runs_as or None,
         "accuracy": one.accuracy,
         "auc_loss": None if one.accuracy == UNPRICED else interval(one.summary["auc_loss"]),
         "extra_nodes": policy.extra_nodes,
         "extra_memory_fraction": policy.extra_memory_fraction,
         "traffic": {
-            "storage_bytes_per_h": beside.storage_bytes_per_h,
-            "peers_bytes_per_h": beside.peers_bytes_per_h,
+            "storage_bytes_per_h": facts.storage_bytes_per_h,
+            "peers_bytes_per_h": facts.peers_bytes_per_h,
         },
-        "after": {name: _fate(fate) for name, fate in beside.fates.items()},
+        "after": {name: _fate(fate) for name, fate in facts.fates.items()},
     }
 
 

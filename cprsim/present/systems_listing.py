@@ -6,25 +6,22 @@ Both follow from the policy that a system makes of a job: of a scenario's, or of
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from itertools import groupby
 from typing import Any
 
 from cprsim.codec import encode
 from cprsim.errors import ParameterError
-from cprsim.experiments.assemble import assemble
-from cprsim.experiments.listed import ListedSystem
-from cprsim.failures.distributions import Constant
-from cprsim.records import Cluster, Costs, ExpectedFailures
-from cprsim.recovery import STRATEGIES, Planning
-from cprsim.recovery.classic import as_system
+from cprsim.experiments.assemble import assemble, facts_of, policy_of
+from cprsim.records import Cluster
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Policy
 from cprsim.recovery.system import Family, System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.scenario.quantities import choices
-from cprsim.scenario.recovery import RecoverySection
+from cprsim.scenario.recovery import KNOWN, RecoverySection, known
 from cprsim.systems_compared.after import Fate, after, cases, goes_back_to, needs
 
 MADE_UP = (
@@ -73,6 +70,7 @@ NO_SYSTEMS = {  # names of the literature that are no system here, and what they
     "ElasWave, Chameleon": "not modelled: a re-planned pipeline is a table from outside "
     "(`oobleck` with `throughput`)",
 }
+TARGET_PLS = 0.1  # of strategies that need one, where the scenario does not list them
 FEW_STRATEGIES = ("none", "full", "partial", "cpr")  # the others differ in which rows they save
 
 
@@ -90,21 +88,15 @@ class ListedJob:
 class ListedPolicy:
     """A system or a strategy in the listing."""
 
-    name: str
-    family: Family
-    summary: str
-    source: str
-    cited: str
-    mark: str
-    runs_as: str
-    assumptions: str
-    not_modelled: str
-    not_counted: str
-    options: tuple[dict[str, Any], ...]
+    system: System
     policy: Policy | None  # None: it can't serve the job
-    refused: str
-    outcomes: dict[str, Fate]
-    needs: tuple[str, ...]
+    refused: str = ""
+    outcomes: Mapping[str, Fate] = field(default_factory=dict)  # by the name of one of `cases`
+    needs: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.system.name
 
     @property
     def goes_back_to(self) -> dict[str, str]:
@@ -112,6 +104,20 @@ class ListedPolicy:
         if self.policy is None:
             return {}
         return {name: goes_back_to(self.policy, fate) for name, fate in self.outcomes.items()}
+
+    @property
+    def options(self) -> list[dict[str, Any]]:
+        """What an entry may say of it; of a strategy, its section has that."""
+        of = () if self.name in STRATEGIES else fields(self.system.options)
+        return [
+            {
+                "name": one.name,
+                "kind": one.metadata["kind"],
+                "default": one.default,
+                "words": one.metadata["words"],
+            }
+            for one in of
+        ]
 
 
 def made_up_job() -> ListedJob:
@@ -130,38 +136,21 @@ def scenario_job(loaded: LoadedScenario) -> ListedJob:
     scenario = loaded.scenario
     experiment = assemble(loaded, with_policies=False)
     listed = {entry.strategy: entry for entry in reversed(scenario.recovery)}
+    facts = facts_of(experiment)
 
-    def policy_of(name: str) -> Policy:
-        if name in STRATEGIES:
-            return _strategy(name, experiment.cluster)
-        entry = listed.get(name) or RecoverySection(strategy=name, name=name)
-        one = ListedSystem(scenario, entry)
-        policy: Policy = one.policy(experiment.now_for(one)).system
-        return policy
+    def planned(name: str) -> Policy:
+        target = TARGET_PLS if known(name).takes_target_pls else None
+        unlisted = RecoverySection(strategy=name, name=name, target_pls=target)
+        return policy_of(listed.get(name, unlisted), experiment, facts)
 
-    return ListedJob(scenario.name, experiment.cluster, scenario.cluster.state_role, policy_of)
-
-
-def _strategy(name: str, cluster: Cluster) -> Policy:
-    """A strategy of the paper as rules, at the costs of the made-up job."""
-    save, load, detect, reschedule = (Constant(s / 3600.0) for s in (10.0, 40.0, 60.0, 240.0))
-    known = Planning(
-        useful_h=200.0, n_emb_ps=40, save_cost_h=save.mean_h, restart_h=reschedule.mean_h,
-        full_load_h=load.mean_h, partial_load_h=load.mean_h,
-        failures=ExpectedFailures(8.0, 8.0, 1.0),
-    )  # fmt: skip
-    strategy = STRATEGIES[name]
-    takes = 0.1 if strategy.takes_target_pls else None
-    planned = strategy.plan(name, known.with_options(None, takes))
-    return as_system(planned, Costs(save, load, detect, reschedule), cluster)
+    return ListedJob(scenario.name, experiment.cluster, scenario.cluster.state_role, planned)
 
 
 def listing(asked: ListedJob) -> list[ListedPolicy]:
     """All systems and the strategies that differ in kind, by family."""
     order = list(Family)
-    found = [_of_strategy(name, asked) for name in FEW_STRATEGIES]
     systems = sorted(SYSTEMS.values(), key=lambda one: order.index(one.family))
-    return found + [_of_system(one, asked) for one in systems]
+    return [_listed(one, asked) for one in (*map(known, FEW_STRATEGIES), *systems)]
 
 
 def elsewhere(name: str) -> str | None:
@@ -174,77 +163,19 @@ def elsewhere(name: str) -> str | None:
 
 def entry_of(name: str, asked: ListedJob) -> ListedPolicy:
     """One of them; raises ParameterError where there is none of that name."""
-    if name in SYSTEMS:
-        return _of_system(SYSTEMS[name], asked)
-    if name in STRATEGIES:
-        return _of_strategy(name, asked)
+    if name in KNOWN:
+        return _listed(known(name), asked)
     raise ParameterError(f"`{name}` is no recovery system: {choices(name, tuple(SYSTEMS))}")
 
 
-def _of_system(system: System, asked: ListedJob) -> ListedPolicy:
-    policy, refused = _policy(system.name, asked)
-    return ListedPolicy(
-        name=system.name,
-        family=system.family,
-        summary=system.summary,
-        source=system.source,
-        cited=system.cited,
-        mark="" if system.mark is None else system.mark.value,
-        runs_as=system.runs_as,
-        assumptions=system.assumed,
-        not_modelled=system.not_modelled,
-        not_counted=system.not_counted,
-        options=tuple(_options(system)),
-        policy=policy,
-        refused=refused,
-        **_worked_out(policy, asked),
-    )
-
-
-def _of_strategy(name: str, asked: ListedJob) -> ListedPolicy:
-    policy, refused = _policy(name, asked)
-    of_paper = name.startswith(("cpr", "partial"))
-    return ListedPolicy(
-        name=name,
-        family=Family.ONE_SAVE,
-        summary=STRATEGIES[name].summary,
-        source="Maeng et al. 2021 (MLSys)" if of_paper else "",
-        cited="MLSys'21" if of_paper else "",
-        mark="published" if of_paper else "",
-        runs_as=STRATEGIES[name].runs_as,
-        assumptions="",
-        not_modelled="",
-        not_counted="",
-        options=(),
-        policy=policy,
-        refused=refused,
-        **_worked_out(policy, asked),
-    )
-
-
-def _policy(name: str, asked: ListedJob) -> tuple[Policy | None, str]:
+def _listed(system: System, asked: ListedJob) -> ListedPolicy:
     try:
-        return asked.policy_of(name), ""
+        policy = asked.policy_of(system.name)
     except ParameterError as error:
-        return None, str(error)
-
-
-def _worked_out(policy: Policy | None, asked: ListedJob) -> dict[str, Any]:
-    if policy is None:
-        return {"outcomes": {}, "needs": ()}
+        return ListedPolicy(system, None, str(error))
     struck = cases(asked.cluster, asked.role)
     outcomes = {name: after(policy, asked.cluster, one)[0] for name, one in struck.items()}
-    return {"outcomes": outcomes, "needs": needs(policy, asked.cluster, asked.role)}
-
-
-def _options(system: System) -> Iterator[dict[str, Any]]:
-    for one in fields(system.options):
-        yield {
-            "name": one.name,
-            "kind": one.metadata["kind"],
-            "default": one.default,
-            "words": one.metadata["words"],
-        }
+    return ListedPolicy(system, policy, "", outcomes, needs(policy, asked.cluster, asked.role))
 
 
 def after_failures(entry: ListedPolicy) -> str:
@@ -256,21 +187,35 @@ def after_failures(entry: ListedPolicy) -> str:
     return ", ".join(f"{back} up to {name}" for back, name in before) + f", then {last[0]}"
 
 
+OF_TABLES = (
+    "interval_h", "interval_rule", "decision", "sub_saves", "loses_as", "is_strategy",
+)  # fmt: skip
+
+
+def plain_policy(policy: Policy | None) -> dict[str, Any] | None:
+    """What a recovery does for scripts: its rules, tiers and captures; None: it can't serve."""
+    if policy is None:
+        return None
+    plain = encode(policy, tagged=True)
+    return {key: value for key, value in plain.items() if key not in OF_TABLES}
+
+
 def plain_entry(entry: ListedPolicy) -> dict[str, Any]:
     """An entry for scripts."""
+    system = entry.system
     return {
         "name": entry.name,
-        "family": entry.family.value,
-        "runs_as": entry.runs_as or None,
-        "summary": entry.summary,
-        "source": entry.source,
-        "cited": entry.cited,
-        "mark": entry.mark or None,
+        "family": system.family.value,
+        "runs_as": system.runs_as or None,
+        "summary": system.summary,
+        "source": system.source,
+        "cited": system.cited,
+        "mark": system.mark and system.mark.value,
         "needs": list(entry.needs),
         "goes_back_to": entry.goes_back_to,
-        "assumed": entry.assumptions,
-        "not_modelled": entry.not_modelled or None,
-        "not_counted": entry.not_counted or None,
+        "assumed": system.assumed,
+        "not_modelled": system.not_modelled or None,
+        "not_counted": system.not_counted or None,
         "cannot_serve": entry.refused or None,
         "options": [
             {**one, "default": encode(one["default"], tagged=True)} for one in entry.options

@@ -47,7 +47,7 @@ DIMENSIONS = {"time": TIME, "size": SIZE, "bandwidth": BANDWIDTH}
 
 def print_listing(console: Console, entries: list[ListedPolicy], asked: ListedJob) -> None:
     """All of them by family, within the width of the terminal."""
-    for family, of_family in groupby(entries, key=lambda entry: entry.family):
+    for family, of_family in groupby(entries, key=lambda entry: entry.system.family):
         console.print(_table(family.value, list(of_family)))
     console.print(
         f"{UP_TO} Needs and outcomes follow from the records of each system for {asked.words}. "
@@ -58,7 +58,7 @@ def print_listing(console: Console, entries: list[ListedPolicy], asked: ListedJo
 
 def document_of_listing(entries: list[ListedPolicy], asked: ListedJob) -> Document:
     """All of them by family, as a document."""
-    families = groupby(entries, key=lambda entry: entry.family)
+    families = groupby(entries, key=lambda entry: entry.system.family)
     return Document(
         title=f"{count(len(entries), 'recovery system')}",
         question="Which recovery systems are there, what do they need and what do they survive?",
@@ -86,9 +86,9 @@ def _table(family: str, entries: list[ListedPolicy]) -> Table:
 
 
 def _mechanism(entry: ListedPolicy) -> str:
-    known = ", ".join(word for word in (entry.cited, entry.mark) if word)
-    today = f" Runs as {entry.runs_as}." if entry.runs_as else ""
-    return f"{entry.summary}{f' ({known})' if known else ''}.{today}"
+    known = ", ".join(word for word in (entry.system.cited, entry.system.mark) if word)
+    today = f" Runs as {entry.system.runs_as}." if entry.system.runs_as else ""
+    return f"{entry.system.summary}{f' ({known})' if known else ''}.{today}"
 
 
 def _worked_out(entry: ListedPolicy) -> tuple[str, str]:
@@ -103,10 +103,10 @@ def _worked_out(entry: ListedPolicy) -> tuple[str, str]:
 def explained(entry: ListedPolicy, asked: ListedJob) -> list[str]:
     """What one system does, line by line; an empty one between sections."""
     lines = [
-        f"{entry.name}: {entry.summary}.",
-        f"Family: {entry.family.value}.",
-        f"Source: {entry.source or 'none; it is a limit of the others'}.",
-        f"What a job can run today: {entry.runs_as or 'nothing that is maintained'}.",
+        f"{entry.name}: {entry.system.summary}.",
+        f"Family: {entry.system.family.value}.",
+        f"Source: {entry.system.source or 'none; it is a limit of the others'}.",
+        f"What a job can run today: {entry.system.runs_as or 'nothing that is maintained'}.",
     ]
     lines += [""]
     if entry.policy is None:
@@ -269,10 +269,10 @@ def _default(option: dict[str, Any]) -> str:
 
 
 def _said(entry: ListedPolicy) -> Iterator[str]:
-    if entry.assumptions:
-        yield "Assumed: " + entry.assumptions.removeprefix("Assumed: ")
-    if entry.not_modelled:
-        yield f"Not modelled: {entry.not_modelled}"
-    if entry.not_counted:
+    if entry.system.assumed:
+        yield "Assumed: " + entry.system.assumed.removeprefix("Assumed: ")
+    if entry.system.not_modelled:
+        yield f"Not modelled: {entry.system.not_modelled}"
+    if entry.system.not_counted:
         curve = "a staleness curve of your own prices it (docs/staleness.md)"
-        yield f"Not counted: {entry.not_counted}; {curve}."
+        yield f"Not counted: {entry.system.not_counted}; {curve}."

@@ -1,16 +1,4 @@
-"""Recovery systems: one file per strategy, each turning what is known of a job into a policy.
+"""Recovery: each system turns what is known of a job into the policy that both engines follow.
 
-A new system is a new file here and its entry in `STRATEGIES`; the scenario schema, the command
-line and the engines need no change as long as its policy is expressible as `RecoveryPolicy`.
+`paper` has the strategies of the paper, `systems` those of the literature: rows of one table.
 """
-
-from __future__ import annotations
-
-from cprsim.recovery import cpr, plain
-from cprsim.recovery.strategy import INTERVAL_RULES, NEVER, Planning, Strategy
-
-STRATEGIES: dict[str, Strategy] = {
-    strategy.name: strategy for strategy in (*plain.STRATEGIES, *cpr.STRATEGIES)
-}
-
-__all__ = ["INTERVAL_RULES", "NEVER", "STRATEGIES", "Planning", "Strategy"]

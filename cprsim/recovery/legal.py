@@ -7,7 +7,7 @@ from math import inf
 from typing import NamedTuple
 
 from cprsim.errors import PolicyError
-from cprsim.records import Cluster, Storage
+from cprsim.records import STATE, Cluster, Storage
 from cprsim.recovery.policy import (
     Capture,
     Medium,
@@ -169,9 +169,10 @@ def _of_capture(policy: Policy, capture: Capture, scopes: tuple[Scope, ...]) -> 
 def _of_rule(policy: Policy, rule: Rule, scopes: set[str], cluster: Cluster) -> Checks:
     tiers = {tier.name: tier for tier in policy.tiers}
     named = (*rule.sources, *rule.needs)
+    roles = {role.name for role in cluster.roles}
     known = (
         ("scope", rule.scopes, scopes, "which the job does not have"),
-        ("role", rule.roles, _roles(cluster), "which the cluster does not have"),
+        ("role", rule.roles, roles, "which the cluster does not have"),
         ("tier", named, set(tiers), "which there is not"),
     )
     unknown = tuple(
@@ -267,4 +268,4 @@ def _of_elastic(policy: Policy, cluster: Cluster) -> Checks:
 
 
 def _roles(cluster: Cluster) -> set[str]:
-    return {role.name for role in cluster.roles}
+    return {STATE, *(role.name for role in cluster.roles)}

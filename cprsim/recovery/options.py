@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields, make_dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple
 
@@ -29,15 +30,15 @@ OF_KIND = {"time": "0 or more", "times": "0 or more", "share": "between 0 and 1"
 
 
 class Option(NamedTuple):
-    """Its default (None: follows from the job), kind, meaning and bound.
+    """Its kind, meaning, default (None: follows from the job) and bound.
 
     `needed`: it has no default. `unknown`: no source has a figure; the default is the cheapest
     that it can be. The bound of a word is the words that it can be.
     """
 
-    default: Any
     kind: Kind
     words: str
+    default: Any = None
     bound: str | tuple[str, ...] = ""
     needed: bool = False
     unknown: bool = False
@@ -45,157 +46,117 @@ class Option(NamedTuple):
 
 EVERY = "progress between saves; default: "
 GROWS = "when nodes that are back are taken in: `at once`, at the `next loss` or every such time; "
+time, bandwidth, count, share, number, table, times, growth, word = (
+    partial(Option, kind)
+    for kind in (
+        "time", "bandwidth", "count", "share", "number", "table", "times", "growth", "word",
+    )
+)  # fmt: skip
 OPTIONS = {
-    "every": Option(None, "time", f"{EVERY}Young's, no shorter than one is written", "positive"),
-    "remote_every": Option(
-        None, "time", "progress between copies to the remote storage; default: as one is written",
-        "positive",
+    "every": time(f"{EVERY}Young's, no shorter than one is written", bound="positive"),
+    "remote_every": time(
+        "progress between copies to the remote storage; default: as one is written",
+        bound="positive",
     ),
-    "backstop": Option(
-        None, "time", f"{EVERY}Young's for the losses that copies or parity do not outlive",
-        "positive",
+    "backstop": time(
+        f"{EVERY}Young's for the losses that copies or parity do not outlive", bound="positive",
     ),
-    "snapshot": Option(
-        None, "time", "of a copy to host memory; default: the stall of the job's saves"
+    "snapshot": time("of a copy to host memory; default: the stall of the job's saves"),
+    "persist": time("of writing a whole save; default: the background of the job's saves"),
+    "window": time("of training that hides a snapshot; default: a step, if any"),
+    "transfer": time("of a node's state to the server; default: by the node's own link"),
+    "other_paths": bandwidth("of all paths together besides the remote storage's", needed=True),
+    "size": share("bytes of a save, as a share of the state's", 1.0, "positive"),
+    "in_flight": count("saves on their way at once; 2 to 4 (published)", 1, "positive"),
+    "chain": word(
+        "`intermittent`, `one-shot` or `consecutive`",
+        "intermittent", ("intermittent", "one-shot", "consecutive"),
     ),
-    "persist": Option(
-        None, "time", "of writing a whole save; default: the background of the job's saves"
+    "first": share("of the model, that an increment holds (secondary; a workload's)", 0.26),
+    "growth": number(
+        "exponent by which increments since a whole save grow (secondary)", 0.28, "0 or more",
     ),
-    "window": Option(None, "time", "of training that hides a snapshot; default: a step, if any"),
-    "transfer": Option(
-        None, "time", "of a node's state to the server; default: by the node's own link"
+    "bits": count(
+        "of each value; default: by the failures expected, 2 to 8 (secondary)",
+        bound="between 1 and 32",
     ),
-    "other_paths": Option(
-        None, "bandwidth", "of all paths together besides the remote storage's", needed=True
+    "fraction": share("of the model, above the threshold", needed=True),
+    "copies": count("nodes that hold each shard, its own included", 2, IN_GROUPS),
+    "placement": word(
+        "`group`: all of a group hold its shards; `ring`: the next machines do",
+        "group", ("group", "ring"),
     ),
-    "size": Option(1.0, "share", "bytes of a save, as a share of the state's", "positive"),
-    "in_flight": Option(1, "count", "saves on their way at once; 2 to 4 (published)", "positive"),
-    "chain": Option(
-        "intermittent", "word", "`intermittent`, `one-shot` or `consecutive`",
-        ("intermittent", "one-shot", "consecutive"),
+    "idle": time(
+        "how long a machine's link is free in a step; default: all of it", bound="positive",
     ),
-    "first": Option(
-        0.26, "share", "of the model, that an increment holds (secondary; a workload's)"
+    "unique": share(
+        "of a node's state, that no other node holds anyway; default: 1/6 (secondary) of a "
+        "state that has replicas", bound="positive",
     ),
-    "growth": Option(
-        0.28, "number", "exponent by which increments since a whole save grow (secondary)",
-        "0 or more",
+    "wake": time(
+        "until a warm standby has taken a lost node's place; no figure known", 0.0, unknown=True,
     ),
-    "bits": Option(
-        None, "count", "of each value; default: by the failures expected, 2 to 8 (secondary)",
-        "between 1 and 32",
+    "pool_fraction": share(
+        "of the hours of rescheduling in which the standbys are enough (secondary)",
+        0.99, "above 0 and below 1",
     ),
-    "fraction": Option(None, "share", "of the model, above the threshold", needed=True),
-    "copies": Option(2, "count", "nodes that hold each shard, its own included", IN_GROUPS),
-    "placement": Option(
-        "group", "word", "`group`: all of a group hold its shards; `ring`: the next machines do",
-        ("group", "ring"),
+    "disk": bandwidth("of a node's own disks or persistent memory", needed=True),
+    "data": count("nodes of data in a group of the code, k (assumed)", 4, "positive"),
+    "parity": count("nodes that a group of the code can lose, m (assumed)", 4, "positive"),
+    "encoding": bandwidth("at which a node computes its share; default: no time beside the link"),
+    "experts": count("experts of each layer", bound="positive", needed=True),
+    "saved_each": count("experts of each layer that a save holds", 1, "positive"),
+    "expert_share": share("of the state's bytes, the experts'", 0.74 + 0.12),
+    "group": count("nodes of a replica group; default: by the job's `cluster.replicas`"),
+    "pipelines": count(
+        "data-parallel pipelines; default: the job's `cluster.replicas`", bound=IN_GROUPS,
     ),
-    "idle": Option(
-        None, "time", "how long a machine's link is free in a step; default: all of it", "positive"
+    "shadow_nodes": count("servers that shadow the job", needed=True),
+    "tax": number(
+        "hours added to each hour of work; no figure known", 0.0, "0 or more", unknown=True,
     ),
-    "unique": Option(
-        None, "share", "of a node's state, that no other node holds anyway; default: 1/6 "
-        "(secondary) of a state that has replicas", "positive",
+    "replay_speed": number("of a replay, relative to training; no figure known", 1.0, "positive"),
+    "rebuild": time("until what was lost is rebuilt", needed=True),
+    "speed_meanwhile": share(
+        "speed of the job during a rebuild; 0.87 to 0.93 in the paper (published)",
+        0.9, "above 0 and at most 1",
     ),
-    "wake": Option(
-        0.0, "time", "until a warm standby has taken a lost node's place; no figure known",
-        unknown=True,
+    "less": share("of a rebuild, what approximating samples saves; 0: none is (published)", 0.559),
+    "readers": word("the role that holds the training data", "reader"),
+    "model": word(
+        "whose state goes back to the last save: `all` or the shards `struck`",
+        "all", ("all", "struck"),
     ),
-    "pool_fraction": Option(
-        0.99, "share", "of the hours of rescheduling in which the standbys are enough (secondary)",
-        "above 0 and below 1",
-    ),
-    "disk": Option(None, "bandwidth", "of a node's own disks or persistent memory", needed=True),
-    "data": Option(4, "count", "nodes of data in a group of the code, k (assumed)", "positive"),
-    "parity": Option(
-        4, "count", "nodes that a group of the code can lose, m (assumed)", "positive"
-    ),
-    "encoding": Option(
-        None, "bandwidth", "at which a node computes its share; default: no time beside the link"
-    ),
-    "experts": Option(None, "count", "experts of each layer", "positive", needed=True),
-    "saved_each": Option(1, "count", "experts of each layer that a save holds", "positive"),
-    "expert_share": Option(0.74 + 0.12, "share", "of the state's bytes, the experts'"),
-    "group": Option(
-        None, "count", "nodes of a replica group; default: by the job's `cluster.replicas`"
-    ),
-    "pipelines": Option(
-        None, "count", "data-parallel pipelines; default: the job's `cluster.replicas`", IN_GROUPS
-    ),
-    "shadow_nodes": Option(None, "count", "servers that shadow the job", needed=True),
-    "tax": Option(
-        0.0, "number", "hours added to each hour of work; no figure known", "0 or more",
-        unknown=True,
-    ),
-    "replay_speed": Option(
-        1.0, "number", "of a replay, relative to training; no figure known", "positive"
-    ),
-    "rebuild": Option(None, "time", "until what was lost is rebuilt", needed=True),
-    "speed_meanwhile": Option(
-        0.9, "share", "speed of the job during a rebuild; 0.87 to 0.93 in the paper (published)",
-        "above 0 and at most 1",
-    ),
-    "less": Option(
-        0.559, "share", "of a rebuild, what approximating samples saves; 0: none is (published)"
-    ),
-    "readers": Option("reader", "word", "the role that holds the training data"),
-    "model": Option(
-        "all", "word", "whose state goes back to the last save: `all` or the shards `struck`",
-        ("all", "struck"),
-    ),
-    "load": Option(
-        None, "time", "of what goes back, from the last save; default: of the whole model"
-    ),
-    "reconfigure": Option(
-        0.0, "time", "stall when nodes leave or come back; no figure known", unknown=True
-    ),
-    "throughput": Option(
-        None, "table",
+    "load": time("of what goes back, from the last save; default: of the whole model"),
+    "reconfigure": time("stall when nodes leave or come back; no figure known", 0.0, unknown=True),
+    "throughput": table(
         "samples per time with all units, with one fewer, and so on; default: in proportion",
     ),
-    "unit_nodes": Option(1, "count", "nodes that are left out together", "a divisor of the nodes"),
-    "grows": Option("at once", "growth", f"{GROWS}recalled"),
-    "restart": Option(
-        None, "time",
+    "unit_nodes": count("nodes that are left out together", 1, "a divisor of the nodes"),
+    "grows": growth(f"{GROWS}recalled", "at once"),
+    "restart": time(
         "stall of a restart, the load included; default: the job's rescheduling and load",
     ),
-    "restarts": Option(
-        None, "times",
+    "restarts": times(
         "the same with one unit missing, with two and so on, instead of one `restart`",
     ),
-    "stacked": Option(3, "count", "shards that each group holds, r (assumed)", UP_TO_ALL),
-    "regroup": Option(0.0, "time", "until a lost group is masked; no figure known", unknown=True),
-    "stall": Option(
-        0.05, "time", "how long a failure stalls the job, detection included; 3 min are published"
+    "stacked": count("shards that each group holds, r (assumed)", 3, UP_TO_ALL),
+    "regroup": time("until a lost group is masked; no figure known", 0.0, unknown=True),
+    "stall": time(
+        "how long a failure stalls the job, detection included; 3 min are published", 0.05,
     ),
-    "quorum": Option(
-        0.0, "time", "until those that are left agree; no figure known", unknown=True
-    ),
-    "speed": Option(
-        None, "share", "speed of the job without one of its n groups; default: (n - 1)/n"
-    ),
-    "copy": Option(
-        None, "time", "how long a group copies from its peers; default: a node's state by its link"
-    ),
-    "migrate": Option(None, "time", "stall of a migration; default: a node's state by its link"),
-    "downtime": Option(20 / 3600, "time", "of a change of places; around 20 s are published"),
-    "prepare": Option(
-        None, "time", "of a standby beside the job; default: a node's state by its link"
-    ),
+    "quorum": time("until those that are left agree; no figure known", 0.0, unknown=True),
+    "speed": share("speed of the job without one of its n groups; default: (n - 1)/n"),
+    "copy": time("how long a group copies from its peers; default: a node's state by its link"),
+    "migrate": time("stall of a migration; default: a node's state by its link"),
+    "downtime": time("of a change of places; around 20 s are published", 20 / 3600),
+    "prepare": time("of a standby beside the job; default: a node's state by its link"),
 }  # fmt: skip
-TYPES: dict[str, Any] = {
-    "count": int | None,
-    "growth": float | str,
-    "word": str,
-    "table": tuple[float, ...] | None,
-    "times": tuple[float, ...] | None,
-}  # of values; else a number
 
 
 def option(default: Any, kind: Kind, words: str, *, unknown: bool = False) -> Any:
     """A field of a system's options; see `Option`."""
-    return _field(Option(default, kind, words, unknown=unknown))
+    return _field(Option(kind, words, default, unknown=unknown))
 
 
 def _field(one: Option) -> Any:
@@ -210,7 +171,7 @@ def options(keys: str, own: Mapping[str, Any]) -> type[Any]:
     for key, one in own.items():
         is_default = not isinstance(one, Option)
         known[key] = OPTIONS[key]._replace(default=one, unknown=False) if is_default else one
-    made = [(key, TYPES.get(one.kind, float | None), _field(one)) for key, one in known.items()]
+    made = [(key, Any, _field(one)) for key, one in known.items()]
     return make_dataclass("Options", made, frozen=True, slots=True)
 
 

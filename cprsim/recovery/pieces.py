@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from math import ceil, comb, inf, isfinite, sqrt
+from math import ceil, comb, inf, sqrt
 from typing import Any
 
 from cprsim.errors import ParameterError
@@ -128,9 +128,24 @@ def live_tier(job: JobFacts, name: str, n: int, *, strided: bool = False) -> Tie
     return Tier(name, Medium.DEVICE, Groups(n, n - 1, strided), job.role)
 
 
+def go_back(stages: tuple[Stage, ...], *sources: str, needs: tuple[str, ...] = ()) -> Rule:
+    """All go back to the newest content that survives in one of the sources."""
+    return Rule(Reverts.ALL, stages, sources=sources, needs=needs)
+
+
+def start_again(job: JobFacts) -> Rule:
+    """All go back to the start."""
+    return Rule(Reverts.ALL, restart(job), To.START)
+
+
+def go_on(live: str, stages: tuple[Stage, ...], **more: Any) -> Rule:
+    """As long as a live tier is there nobody goes back."""
+    return Rule(Reverts.NOBODY, stages, needs=(live,), **more)
+
+
 def back_to_remote(job: JobFacts, reschedule: Duration | None = None) -> Rule:
     """All go back to the newest save on the remote storage."""
-    return Rule(Reverts.ALL, restart(job, LOAD, reschedule=reschedule), sources=(REMOTE,))
+    return go_back(restart(job, LOAD, reschedule=reschedule), REMOTE)
 
 
 def retry(live: str, stages: tuple[Stage, ...], to: To = To.STEP_BEGUN) -> Rule:
@@ -349,28 +364,16 @@ def elastic_of(job: JobFacts, o: Any, name: str, known: tuple[float, ...] = ()) 
 
     By the table `throughput`, else as it is `known`, else in proportion to the units left.
     """
-    n_units = job.n_nodes // o.unit_nodes
+    n_units, table = job.n_nodes // o.unit_nodes, o.throughput
     most = min(n_units + 1, MOST_UNITS)
-    speed = known or tuple(1.0 - d / n_units for d in range(most))
-    if o.throughput is not None:
-        _require_table(o.throughput, most, name)
-        speed = tuple(here / o.throughput[0] for here in o.throughput)
-    return Elastic(job.role, speed, o.unit_nodes)
-
-
-def _require_table(throughput: Sequence[float], most: int, name: str) -> None:
-    if not 1 <= len(throughput) <= most:
+    if table is None:
+        speed = known or tuple(1.0 - d / n_units for d in range(most))
+        return Elastic(job.role, speed, o.unit_nodes)
+    first = table[0] if table else 0.0
+    falls = 0.0 < first < inf and all(0.0 <= here <= first for here in table)
+    if not falls or len(table) > most:
         raise ParameterError(
-            f"{name}: `throughput` has {len(throughput)} numbers; give one for all units, one for "
-            f"a unit fewer and so on, at most {most}"
+            f"`throughput` of {name} is {table}; give 1 to {most} numbers: a positive one for all "
+            "units, and for each unit fewer one that is neither negative nor above that"
         )
-    if not throughput[0] > 0.0 or any(not isfinite(here) or here < 0.0 for here in throughput):
-        raise ParameterError(
-            f"{name}: `throughput` must be positive with all units and never negative"
-        )
-    for fewer, here in enumerate(throughput):
-        if here > throughput[0]:
-            raise ParameterError(
-                f"{name}: `throughput` is {here} without {fewer} units and {throughput[0]} "
-                "with all: begin with the number for all units"
-            )
+    return Elastic(job.role, tuple(here / first for here in table), o.unit_nodes)

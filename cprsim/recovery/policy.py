@@ -16,8 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from math import inf
+from typing import Annotated
 
-from cprsim.records import Cluster, Duration, Reliability, Storage
+from cprsim.codec import Endless, FieldMark
+from cprsim.records import Cluster, Decision, Duration, Reliability, Storage, SubSaves
+from cprsim.recovery.giving_up import n_saves_due
 
 
 class Reach(IntEnum):
@@ -258,6 +261,12 @@ class Elastic:
     regroup_h: tuple[float, ...] = ()
 
 
+RESTART = "restart"  # begin again from nothing
+ROLL_BACK = "roll back"  # everybody goes back to the last save
+RELOAD = "reload"  # the struck servers alone go back; the others keep what they have
+BY_RULES = "by rules"  # of a recovery system
+
+
 @dataclass(frozen=True, slots=True)
 class Tax:
     """What a system takes all the time."""
@@ -269,15 +278,22 @@ class Tax:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A recovery system."""
+    """What a recovery does in a job: to the engines its rules, to tables its interval too."""
 
     name: str
-    rules: tuple[Rule, ...]
-    tiers: tuple[Tier, ...] = ()
-    captures: tuple[Capture, ...] = ()
+    rules: Annotated[tuple[Rule, ...], FieldMark.TAGGED]
+    tiers: Annotated[tuple[Tier, ...], FieldMark.TAGGED] = ()
+    captures: Annotated[tuple[Capture, ...], FieldMark.TAGGED] = ()
     elastic: Elastic | None = None
     tax: Tax = Tax()
     step_h: float = 0.0  # progress of a training step; 0 where nothing asks for it
+    interval_h: Endless = inf  # progress between its saves; infinite: it never saves
+    interval_rule: str = ""  # how the interval came about, in words for the table
+    decision: Decision | None = None
+    sub_saves: SubSaves | None = None  # None: every save is whole
+    # the recovery system whose loss of accuracy nothing but a curve for it prices; None: no such
+    loses_as: Annotated[str | None, FieldMark.OMIT_NONE] = None
+    is_strategy: bool = False  # of the paper
 
     def tier(self, name: str) -> Tier:
         """Raises KeyError where the policy has none of that name."""
@@ -315,6 +331,40 @@ class Policy:
         """Whether some shards may go back while the job goes on."""
         alone = (Reverts.STRUCK, Reverts.SHARDS)
         return any(rule.reverts in alone and not rule.replays for rule in self.rules)
+
+    @property
+    def on_failure(self) -> str:
+        """What a failure does, in a word of tables."""
+        if not self.is_strategy:
+            return BY_RULES
+        if self.leaves_stale:
+            return RELOAD
+        return ROLL_BACK if self.tiers else RESTART
+
+    def draw_name(self, name: str) -> str:
+        """The name of the draws of a cost; strategies share them under the name of the cost."""
+        kind, *where = name.split("/")
+        if not self.is_strategy:
+            return name
+        if kind == "stage":
+            rule, stage = map(int, where)
+            return self.rules[rule].stages[stage].kind.value
+        return f"save/{kind}" if kind in ("stall", "background") else kind
+
+    @property
+    def is_plain_full(self) -> bool:
+        """Whether it is full recovery as most run it: all go back, without a decision."""
+        return self.on_failure == ROLL_BACK and self.decision is None
+
+    @property
+    def extra_nodes(self) -> float:
+        """Nodes that it takes all the time, on top of the job's."""
+        return float(self.tax.nodes)
+
+    @property
+    def extra_memory_fraction(self) -> float:
+        """Memory that it takes all the time, as a share of the state."""
+        return float(self.tax.memory)
 
     @property
     def written(self) -> frozenset[str]:
@@ -358,3 +408,17 @@ PARTS_IN_ORDER = (
     "lost", "save", "detect", "wait", "reschedule", "regroup", "load", "replay", "rebuild",
     "degraded", "tax",
 )  # fmt: skip
+
+
+def remote_share(policy: Policy, useful_h: float) -> float:
+    """Which share of the saves of an undisturbed job goes to remote storage, by their number."""
+    medium = {tier.name: tier.medium for tier in policy.tiers}
+    n_by_tier: dict[str, float] = {}
+    for capture in policy.captures:  # a flush stands behind what it follows
+        n = float(n_saves_due(capture.every_h, useful_h)) if capture.every_h else 0.0
+        if capture.after is not None:
+            n = n_by_tier.get(capture.after, 0.0) / capture.every_nth
+        n_by_tier[capture.tier] = n_by_tier.get(capture.tier, 0.0) + n / capture.parts
+    n_remote = sum(n for tier, n in n_by_tier.items() if medium[tier] is Medium.REMOTE)
+    n_all = sum(n_by_tier.values())
+    return n_remote / n_all if n_all else 0.0

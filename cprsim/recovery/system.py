@@ -15,7 +15,7 @@ from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.records import Cluster, Duration
+from cprsim.records import Cluster, Costs, Duration
 from cprsim.recovery.options import option, options
 from cprsim.recovery.policy import Policy, Scope, StageKind
 
@@ -44,6 +44,11 @@ class JobFacts:
     shares: tuple[float, ...] = ()  # of failures, one for each scope; none: as many of each
     replicas: int = 1  # of the state, each sharded over as many nodes of the role
     is_emb_ps: bool = False  # the role holds embedding shards, which exist once
+    # of the paper's strategies alone, from here on
+    costs: Costs | None = None  # of which a save or a load may be a transfer
+    mtbf_shard_h: float = inf  # of failures that strike a shard; infinite where none does
+    n_shards_together: float = 0.0  # that such a failure strikes, on average
+    beside_fraction: float = 0.0  # of detection and rescheduling, that the others work on
 
     @property
     def n_nodes(self) -> int:
@@ -96,11 +101,6 @@ class JobFacts:
         if self.whole_bytes is not None:
             return self.whole_bytes
         return self.n_nodes * self.needed("state_bytes", wanted_by)
-
-    def with_state(self, share: float, wanted_by: str) -> JobFacts:
-        """The same job with such a share of its state alone."""
-        state_bytes = share * self.needed("state_bytes", wanted_by)
-        return replace(self, state_bytes=state_bytes, whole_bytes=share * self.all_bytes(wanted_by))
 
 
 WORDS = {
@@ -169,6 +169,9 @@ class System:
     assumed, not_modelled : in sentences
     needs : options that have no default, as a scenario writes them, for the listing's own job
     runs_as : a maintained implementation that a job can run today; empty: a paper only
+    default_interval : of a strategy of the paper, the rule where its entry names no interval
+    takes_target_pls : of a strategy of the paper, whether its interval may follow from one
+    tracker : of a strategy that saves the most urgent rows first, what says which those are
     """
 
     name: str
@@ -182,9 +185,12 @@ class System:
     cited: str = ""
     mark: Provenance | None = None
     assumed: str = ""
+    not_modelled: str = ""
     needs: tuple[tuple[str, Any], ...] = ()
     runs_as: str = ""
-    not_modelled: str = ""
+    default_interval: str | None = None
+    takes_target_pls: bool = False
+    tracker: str = ""
 
     def unknown(self, given: Collection[str]) -> tuple[str, ...]:
         """Options that no source has a figure for, without those that are given."""

@@ -12,7 +12,8 @@ from typing import Any
 
 from cprsim.codec import digest_of
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome
-from cprsim.records import RecoveryPolicy, stacked
+from cprsim.records import stacked
+from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
 from cprsim.results import Logbook, Result, write_result
@@ -48,12 +49,12 @@ def keep(
     return write_result(described, outcome, _logbook(rehearsal, shown), draw=draw_and_add)
 
 
-def named(policy: RecoveryPolicy, how: str) -> RecoveryPolicy:
+def named(policy: Policy, how: str) -> Policy:
     """The policy under a name of its own for each of its two rows."""
     return replace(policy, name=f"{policy.name}, {how}")
 
 
-def _outcome(rehearsal: Rehearsal, shown: list[RecoveryPolicy]) -> Outcome:
+def _outcome(rehearsal: Rehearsal, shown: list[Policy]) -> Outcome:
     strategies = []
     for policy in shown:
         attempts = rehearsal.of(policy)
@@ -66,7 +67,7 @@ def _outcome(rehearsal: Rehearsal, shown: list[RecoveryPolicy]) -> Outcome:
     return Outcome(experiment.useful_h, experiment.cluster, tuple(strategies))
 
 
-def _strategy(policy: RecoveryPolicy, runs: list[FoldedRun]) -> StrategyOutcome:
+def _strategy(policy: Policy, runs: list[FoldedRun]) -> StrategyOutcome:
     parts = runs[0].costs.parts
     return StrategyOutcome(
         policy,
@@ -76,7 +77,7 @@ def _strategy(policy: RecoveryPolicy, runs: list[FoldedRun]) -> StrategyOutcome:
     )
 
 
-def _logbook(rehearsal: Rehearsal, shown: list[RecoveryPolicy]) -> Logbook:
+def _logbook(rehearsal: Rehearsal, shown: list[Policy]) -> Logbook:
     """The first trace that every strategy has a valid run of, else the first of each."""
     logs = {}
     for policy in shown:
@@ -104,7 +105,7 @@ def as_plain(rehearsal: Rehearsal) -> dict[str, Any]:
     }
 
 
-def _lines(rehearsal: Rehearsal, policy: RecoveryPolicy) -> list[Mapping[str, Any]]:
+def _lines(rehearsal: Rehearsal, policy: Policy) -> list[Mapping[str, Any]]:
     judged = rehearsal.verdict(policy)
     return [] if judged is None else [asdict(line) for line in judged.lines]
 

@@ -10,8 +10,9 @@ from math import floor, inf
 from typing import Any
 
 from cprsim.errors import ParameterError
-from cprsim.records import RecoveryPolicy, SubSaves
+from cprsim.records import SubSaves
 from cprsim.recovery.giving_up import ROUNDING
+from cprsim.recovery.policy import Policy
 
 SECONDS = 3600.0  # an hour
 
@@ -109,21 +110,21 @@ class Orders:
 
 
 def saves_due(
-    policy: RecoveryPolicy, useful_h: float, n_samples: int, on_grid: Callable[[float], int]
+    policy: Policy, useful_h: float, n_samples: int, on_grid: Callable[[float], int]
 ) -> tuple[DueSave, ...]:
     """The saves of a run under a policy, in order.
 
     Raises ParameterError: two saves would fall between the same two batches.
     """
-    if policy.system is not None:
+    if not policy.is_strategy:
         kinds = [
-            _grid(policy, capture.every_h, useful_h, n_samples, on_grid)
-            for capture in policy.system.captures
+            _grid(policy, capture.every_h or inf, useful_h, n_samples, on_grid)
+            for capture in policy.captures
         ]
         due = [replace(one, kind=kind) for kind, some in enumerate(kinds) for one in some]
         return tuple(sorted(due, key=lambda one: (one.position, one.kind)))
     parts = policy.sub_saves or SubSaves("none", fraction=1.0)
-    every_h = parts.fraction * policy.save_interval_h
+    every_h = parts.fraction * policy.interval_h
     if every_h >= useful_h * (1.0 - ROUNDING):
         return ()
     n = parts.n_per_interval
@@ -132,7 +133,7 @@ def saves_due(
 
 
 def _grid(
-    policy: RecoveryPolicy,
+    policy: Policy,
     every_h: float,
     useful_h: float,
     n_samples: int,

@@ -18,15 +18,16 @@ from cprsim.kernel.replay import TracedTraining
 from cprsim.kernel.saving import Saver
 from cprsim.records import (
     Clock,
+    Cluster,
     CostBreakdown,
     Costs,
     Duration,
     EventLog,
-    RecoveryPolicy,
     ShardLoss,
     Storage,
     Transfer,
 )
+from cprsim.recovery.paper import at_costs
 from cprsim.recovery.policy import Policy, Stage, StageKind, Tier
 from cprsim.rehearsal.calibration import RunCalibration
 from cprsim.rehearsal.material import Material, image_bytes
@@ -56,7 +57,7 @@ def folded(log: EventLog, useful_h: float, n_emb_ps: int) -> FoldedRun:
 
 def predict(
     experiment: Experiment,
-    policy: RecoveryPolicy,
+    policy: Policy,
     orders: Orders,
     calibration: RunCalibration,
     material: Material,
@@ -71,7 +72,7 @@ def predict(
 
 def model_of(
     experiment: Experiment,
-    policy: RecoveryPolicy,
+    policy: Policy,
     orders: Orders,
     calibration: RunCalibration,
     material: Material,
@@ -83,7 +84,7 @@ def model_of(
         costs=costs,
         scopes=tuple(replace(scope, detect=costs.detect) for scope in experiment.scopes),
         failures=injected(orders, experiment),
-        policies=(_priced(policy, orders, calibration, material),),
+        policies=(_priced(policy, orders, calibration, material, costs, experiment.cluster),),
         n_replications=1,
         precision_fraction=None,
         engine="simpy",
@@ -126,16 +127,18 @@ def costs_of_run(orders: Orders, calibration: RunCalibration, material: Material
 
 
 def _priced(
-    policy: RecoveryPolicy, orders: Orders, calibration: RunCalibration, material: Material
-) -> RecoveryPolicy:
-    """The policy, its sub-saves by the bytes that the kernel writes and what each takes besides."""
-    if policy.system is not None:
-        return replace(policy, system=_system_priced(policy.system, orders, calibration))
-    if policy.sub_saves is None or not orders.due:
-        return policy
-    share = bytes_share(policy, orders, material)
-    extra_h = calibration.extra_s.get(policy.name, calibration.overhead_s) / SECONDS
-    return replace(policy, sub_saves=replace(policy.sub_saves, bytes_share=share, extra_h=extra_h))
+    policy: Policy, orders: Orders, calibration: RunCalibration, material: Material,
+    costs: Costs, cluster: Cluster,
+) -> Policy:  # fmt: skip
+    """The policy at the costs of the run, its sub-saves by the bytes that the kernel writes."""
+    if not policy.is_strategy:
+        return _system_priced(policy, orders, calibration)
+    if policy.sub_saves is not None and orders.due:
+        share = bytes_share(policy, orders, material)
+        extra_h = calibration.extra_s.get(policy.name, calibration.overhead_s) / SECONDS
+        parts = replace(policy.sub_saves, bytes_share=share, extra_h=extra_h)
+        policy = replace(policy, sub_saves=parts)
+    return at_costs(policy, costs, cluster)
 
 
 def _system_priced(system: Policy, orders: Orders, calibration: RunCalibration) -> Policy:
@@ -169,7 +172,7 @@ def _rescheduled(stage: Stage, hours: float) -> Stage:
     return replace(stage, cost=Constant(hours)) if stage.kind is StageKind.RESCHEDULE else stage
 
 
-def bytes_share(policy: RecoveryPolicy, orders: Orders, material: Material) -> float:
+def bytes_share(policy: Policy, orders: Orders, material: Material) -> float:
     """What the sub-saves of a run without failures write, over what as many whole saves would."""
     trainer = material.trainer()
     course, saver = TracedTraining(trainer), Saver(trainer, material.shards, policy.sub_saves)

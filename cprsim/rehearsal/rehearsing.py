@@ -17,7 +17,8 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.foreign import read_json
 from cprsim.kernel.model import Dlrm
-from cprsim.records import EventLog, RecoveryPolicy
+from cprsim.records import EventLog
+from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.calibration import (
     RunCalibration,
     calibrated,
@@ -60,7 +61,7 @@ Say = Callable[[str], None]
 class Planned:
     """One run to do, with what is predicted of it."""
 
-    policy: RecoveryPolicy
+    policy: Policy
     trace: int
     orders: Orders
     predicted: FoldedRun
@@ -93,12 +94,12 @@ class Rehearsal:
     experiment: Experiment
     stand_in: ProxyModel
     calibration: RunCalibration
-    policies: tuple[RecoveryPolicy, ...]
+    policies: tuple[Policy, ...]
     digest: str  # of what was written before the first judged run
     n_left_out: int  # strikes on processes that were dead and not noticed
     attempts: tuple[Attempt, ...]
 
-    def of(self, policy: RecoveryPolicy) -> tuple[Attempt, ...]:
+    def of(self, policy: Policy) -> tuple[Attempt, ...]:
         """The valid attempts of one strategy, in order of the traces."""
         return tuple(
             attempt
@@ -106,7 +107,7 @@ class Rehearsal:
             if attempt.is_valid and attempt.planned.policy.name == policy.name
         )
 
-    def verdict(self, policy: RecoveryPolicy) -> JudgedRun | None:
+    def verdict(self, policy: Policy) -> JudgedRun | None:
         """Means over the valid runs of a strategy; None where there is none."""
         runs = self.of(policy)
         return mean_of([one.judged for one in runs]) if runs else None
@@ -188,7 +189,7 @@ class _Session:
         folder = self._placement.folder / f"run-{self._n_runs}"
         return Supervisor(self._placement, self.material, orders, folder, self._start).run()
 
-    def calibration(self, policies: tuple[RecoveryPolicy, ...], say: Say) -> RunCalibration:
+    def calibration(self, policies: tuple[Policy, ...], say: Say) -> RunCalibration:
         """Measure what is measured without failures."""
         say("calibrating without failures")
         orders = self._orders(replace(policies[0], sub_saves=None))
@@ -201,18 +202,18 @@ class _Session:
         }
         return replace(found, extra_s=extra_s)
 
-    def _extra_s(self, policy: RecoveryPolicy, stall_s: float) -> float:
+    def _extra_s(self, policy: Policy, stall_s: float) -> float:
         """What a sub-save takes beside its bytes."""
         assert policy.sub_saves is not None
         orders = calibrating_sub_saves(self._orders(policy), self.material)
         share = policy.sub_saves.fraction * bytes_share(policy, orders, self.material)
         return extra(self.run(orders), share, stall_s)
 
-    def _orders(self, policy: RecoveryPolicy, kills: tuple[Kill, ...] = ()) -> Orders:
+    def _orders(self, policy: Policy, kills: tuple[Kill, ...] = ()) -> Orders:
         return orders_of(self.experiment, policy, self.material, self.speeds, kills)
 
     def plan(
-        self, policies: tuple[RecoveryPolicy, ...], n_traces: int, calibration: RunCalibration
+        self, policies: tuple[Policy, ...], n_traces: int, calibration: RunCalibration
     ) -> tuple[list[Planned], int]:
         """Orders and predictions of all runs, and how many strikes were left out."""
         planned, n_left_out = [], 0

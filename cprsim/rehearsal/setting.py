@@ -10,7 +10,8 @@ from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, Duration, Holds, RecoveryPolicy, Transfer
+from cprsim.records import Clock, Cluster, Duration, Holds, Transfer
+from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, saves_due
 from cprsim.rehearsal.systems import can_rehearse, fetch_s, holders_of, saves_behind
@@ -99,9 +100,7 @@ def require_rehearsable(experiment: Experiment) -> None:
         raise ParameterError("the saves of a rehearsal do not fail by chance: leave that out")
 
 
-def policies_to_rehearse(
-    experiment: Experiment, names: tuple[str, ...] = ()
-) -> tuple[RecoveryPolicy, ...]:
+def policies_to_rehearse(experiment: Experiment, names: tuple[str, ...] = ()) -> tuple[Policy, ...]:
     """The strategies that are run; all that the scenario lists where none is named.
 
     Raises ParameterError for one that is not listed, or that the runtime can't do.
@@ -112,12 +111,18 @@ def policies_to_rehearse(
             f"--strategies: the scenario has no `{unknown[0]}`; it has {', '.join(listed)}"
         )
     chosen = tuple(listed[name] for name in names or listed)
+    own = {entry.name for entry in experiment.entries if entry.costs is not None}
     n_trainers = len(experiment.cluster.replica_slots)
     for policy in chosen:
-        if policy.system is not None and n_trainers > 1:
+        if n_trainers > 1 and not policy.is_strategy:
             raise ParameterError(
                 f"`{policy.name}` is rehearsed with one trainer: set `cluster.trainers: 1`, or "
                 "leave it out"
+            )
+        if policy.is_strategy and policy.name in own:
+            raise ParameterError(
+                f"`{policy.name}` has costs of its own; a rehearsal takes the section `costs`: put "
+                "them there, or leave it out"
             )
         if not can_rehearse(policy):
             raise ParameterError(
@@ -207,7 +212,7 @@ def kills_of(experiment: Experiment, trace: int, speeds: Speeds) -> tuple[tuple[
 
 def orders_of(
     experiment: Experiment,
-    policy: RecoveryPolicy,
+    policy: Policy,
     material: Material,
     speeds: Speeds,
     kills: tuple[Kill, ...],
@@ -221,9 +226,9 @@ def orders_of(
         due=saves_due(policy, experiment.useful_h, material.n_samples, material.on_grid),
         speeds=speeds,
         sub_saves=policy.sub_saves,
-        behind=saves_behind(policy.system),
-        holders=holders_of(policy.system, cluster.n_emb_ps),
-        fetch_s=fetch_s(policy.system),
+        behind=saves_behind(policy),
+        holders=holders_of(policy, cluster.n_emb_ps),
+        fetch_s=fetch_s(policy),
         kills=kills,
         n_servers=cluster.n_emb_ps,
         n_trainers=len(experiment.cluster.replica_slots),

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.recovery.policy import (
+    RELOAD,
+    ROLL_BACK,
     Capture,
     Groups,
     Medium,
@@ -27,11 +28,9 @@ from cprsim.rehearsal.orders import SECONDS, SaveBehind
 STAGES = (StageKind.DETECT, StageKind.WAIT, StageKind.RESCHEDULE, StageKind.LOAD)
 
 
-def can_rehearse(policy: RecoveryPolicy) -> bool:
+def can_rehearse(policy: Policy) -> bool:
     """Whether the runtime does what a policy says."""
-    if policy.on_failure is OnFailure.BY_RULES:
-        return can_do(policy.system)
-    return policy.on_failure in (OnFailure.ROLL_BACK, OnFailure.RELOAD)
+    return policy.on_failure in (ROLL_BACK, RELOAD) or can_do(policy)
 
 
 def can_do(system: Policy) -> bool:
@@ -78,9 +77,9 @@ def _has_place(system: Policy, capture: Capture) -> bool:
     )
 
 
-def saves_behind(system: Policy | None) -> tuple[SaveBehind, ...]:
-    """How the saves of each capture go; of a strategy without a system none."""
-    if system is None:
+def saves_behind(system: Policy) -> tuple[SaveBehind, ...]:
+    """How the saves of each capture go; those of a strategy stall the job."""
+    if system.is_strategy:
         return ()
     return tuple(
         SaveBehind(
@@ -102,10 +101,8 @@ def _is_to_peers(system: Policy, capture: Capture) -> bool:
     return system.tier(capture.tier).medium is Medium.HOST
 
 
-def holders_of(system: Policy | None, n_servers: int) -> tuple[tuple[int, ...], ...]:
+def holders_of(system: Policy, n_servers: int) -> tuple[tuple[int, ...], ...]:
     """For each server those others that hold copies of its rows; nothing without copies."""
-    if system is None:
-        return ()
     written = [capture.tier for capture in system.captures if _is_to_peers(system, capture)]
     if not written:
         return ()
@@ -125,8 +122,8 @@ def _others(place: Placement, server: int, n_servers: int) -> Iterator[int]:
                 yield other
 
 
-def fetch_s(system: Policy | None) -> float:
+def fetch_s(system: Policy) -> float:
     """What a shard takes from a peer; 0 without peers."""
-    stages = [stage for rule in (system.rules if system else ()) for stage in rule.stages]
+    stages = [stage for rule in system.rules for stage in rule.stages]
     loads = [one.cost for one in stages if one.kind is StageKind.LOAD and one.cost is not None]
     return _seconds(loads[0]) if loads else 0.0

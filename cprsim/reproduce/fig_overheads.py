@@ -13,8 +13,8 @@ from math import floor
 
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.plots.chart import Chart, Panel, Series
-from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.recovery.intervals import full_overhead_fraction, partial_overhead_fraction
+from cprsim.recovery.policy import ROLL_BACK, Policy
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import OVERHEADS, REDUCTIONS
 from cprsim.reproduce.simulated import OVERHEAD, Simulated, simulate_cases
@@ -147,23 +147,21 @@ def _panel(name: str, simulated: Simulated) -> Panel:
 # ------------------------------------------------------------------------------ formulas
 
 
-def first_order_fraction(experiment: Experiment, policy: RecoveryPolicy) -> float:
+def first_order_fraction(experiment: Experiment, policy: Policy) -> float:
     """Overhead of a policy by the paper's formula, as a share of useful time."""
     costs, expected = experiment.costs, _expected_failures(experiment)
     formula = (
-        full_overhead_fraction
-        if policy.on_failure is OnFailure.ROLL_BACK
-        else partial_overhead_fraction
+        full_overhead_fraction if policy.on_failure == ROLL_BACK else partial_overhead_fraction
     )
     return formula(
-        policy.save_interval_h,
+        policy.interval_h,
         costs.mean_h(costs.save_stall, experiment.cluster.n_emb_ps),
         _recovery_h(experiment, policy),
         experiment.useful_h / expected,
     )
 
 
-def counted_fraction(experiment: Experiment, policy: RecoveryPolicy) -> float:
+def counted_fraction(experiment: Experiment, policy: Policy) -> float:
     """Expected overhead for injected failures at uniformly random progress, saves counted whole.
 
     Notes
@@ -172,11 +170,11 @@ def counted_fraction(experiment: Experiment, policy: RecoveryPolicy) -> float:
     ``(n T_save^2 + r^2) / (2 T)`` from the last save on average. Sub-saves count as parts of a
     save. Exact on the progress clock.
     """
-    useful_h, interval_h = experiment.useful_h, policy.save_interval_h
+    useful_h, interval_h = experiment.useful_h, policy.interval_h
     n_saves: float = floor(useful_h / interval_h) if interval_h < useful_h else 0
     remainder_h = useful_h - n_saves * interval_h
     loss_h = (n_saves * interval_h**2 + remainder_h**2) / (2.0 * useful_h)
-    if policy.on_failure is not OnFailure.ROLL_BACK:
+    if policy.on_failure != ROLL_BACK:
         loss_h = 0.0
     if policy.sub_saves is not None:
         parts = policy.sub_saves
@@ -192,9 +190,9 @@ def _expected_failures(experiment: Experiment) -> float:
     return experiment.useful_h / expected.mtbf_h
 
 
-def _recovery_h(experiment: Experiment, policy: RecoveryPolicy) -> float:
+def _recovery_h(experiment: Experiment, policy: Policy) -> float:
     costs = experiment.costs
-    everybody = policy.on_failure is OnFailure.ROLL_BACK
+    everybody = policy.on_failure == ROLL_BACK
     load_h = costs.mean_h(costs.load, experiment.cluster.n_emb_ps if everybody else 1)
     return costs.detect.mean_h + costs.reschedule.mean_h + load_h
 

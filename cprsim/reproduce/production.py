@@ -11,7 +11,7 @@ from itertools import product
 
 from cprsim.experiments.assemble import assemble
 from cprsim.plots.chart import Band, Chart, Panel, Series
-from cprsim.records import RecoveryPolicy
+from cprsim.recovery.policy import Policy
 from cprsim.reproduce.estimates import StudyEstimate, series
 from cprsim.reproduce.paper import PRODUCTION_REMOVED
 from cprsim.reproduce.simulated import OVERHEAD, Simulated, simulate_cases
@@ -86,7 +86,7 @@ def _overrides(storage: str, reschedule_min: int) -> list[str]:
     ]
 
 
-def first_order_removed(policy: RecoveryPolicy) -> float:
+def first_order_removed(policy: Policy) -> float:
     """Share of full recovery's overhead that a CPR policy removes, by the paper's formulas."""
     decision = policy.decision
     assert decision is not None, "CPR's policies carry their decision"

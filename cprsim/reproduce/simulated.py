@@ -12,7 +12,7 @@ from cprsim.codec import finite_or_none
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.plots.chart import Panel, Series
-from cprsim.records import RecoveryPolicy
+from cprsim.recovery.policy import Policy
 from cprsim.reproduce.estimates import StudyEstimate, relative_half_width, series
 from cprsim.reproduce.study import Part, Work
 from cprsim.results.metrics import IN_TABLES, spreads, summarise
@@ -96,11 +96,11 @@ def values_of(loaded: LoadedScenario) -> Values:
     }
 
 
-def _planned(policy: RecoveryPolicy) -> dict[str, list[float | None]]:
+def _planned(policy: Policy) -> dict[str, list[float | None]]:
     """What is known beforehand: the interval, and whether CPR recovers partially."""
     partial = 1.0 if policy.decision is None or policy.decision.chosen == "partial" else 0.0
     return {
-        "save_interval_h": [finite_or_none(policy.save_interval_h), None, None],
+        "save_interval_h": [finite_or_none(policy.interval_h), None, None],
         "chose_partial": [partial, None, None],
     }
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cprsim.records import Floats, RecoveryPolicy, SubSaves
+from cprsim.records import Floats, SubSaves
+from cprsim.recovery.policy import Policy
 from cprsim.staleness import (
     ALWAYS,
     MeanLoss,
@@ -70,7 +71,7 @@ def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, C
     return columns | {BEYOND: beyond}
 
 
-def why_unpriced(curve: StalenessCurve, policy: RecoveryPolicy) -> str:
+def why_unpriced(curve: StalenessCurve, policy: Policy) -> str:
     """Why a curve does not say what AUC a policy loses; empty where it does, or nothing is lost."""
     key = strategy_key(policy)
     if key is None or curve.of_policy(policy, Metric.AUC) is not None:

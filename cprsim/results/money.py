@@ -25,8 +25,7 @@ from cprsim.prices import (
     to_cents,
     watts_of,
 )
-from cprsim.records import RecoveryPolicy
-from cprsim.recovery.remote import remote_share
+from cprsim.recovery.policy import Policy, remote_share
 from cprsim.results.folder import SCENARIO
 from cprsim.results.inputs import stored_scenario
 from cprsim.results.metrics import parts_among
@@ -78,7 +77,7 @@ class JobPrices:
         """The label of the amounts, in words where there is none."""
         return self.prices.currency or "units of the prices"
 
-    def billed(self, policy: RecoveryPolicy, use: JobUse) -> Billed:
+    def billed(self, policy: Policy, use: JobUse) -> Billed:
         """A line per part, in whole cents; a month has as many jobs as do its useful work."""
         n_jobs, prices = HOURS_PER_MONTH / use.useful_h, self._with_system()
         usage = self._usage(policy, use, n_jobs)
@@ -90,7 +89,7 @@ class JobPrices:
             use.auc_loss is None and (prices.auc_loss is not None or policy.loses_as is not None),
         )
 
-    def _bill(self, policy: RecoveryPolicy, use: JobUse, n_jobs: float) -> Bill:
+    def _bill(self, policy: Policy, use: JobUse, n_jobs: float) -> Bill:
         bill = bill_of(self._with_system(), self._usage(policy, use, n_jobs))
         price = self.prices.auc_loss
         if price is None or use.auc_loss is None:
@@ -98,7 +97,7 @@ class JobPrices:
         lost = to_cents(Decimal(n_jobs * use.auc_loss * 1e4) * price)
         return replace(bill, cents={**bill.cents, ACCURACY: lost})
 
-    def _usage(self, policy: RecoveryPolicy, use: JobUse, n_jobs: float) -> Usage:
+    def _usage(self, policy: Policy, use: JobUse, n_jobs: float) -> Usage:
         hours = {USEFUL: use.useful_h, **use.overhead}
         node_h = {
             part: {role: n_jobs * n * part_h for role, n in self.nodes.items()}
@@ -106,18 +105,16 @@ class JobPrices:
         }
         if policy.extra_nodes:
             node_h[SYSTEM] = {SYSTEM: n_jobs * policy.extra_nodes * use.wall_h}
-        keeps = n_jobs * self.state_bytes / GB if policy.save_interval_h < use.useful_h else 0.0
+        keeps = n_jobs * self.state_bytes / GB if policy.interval_h < use.useful_h else 0.0
         return Usage(
             node_h,
             keeps * use.wall_h / HOURS_PER_MONTH,
             n_jobs * use.n_saves * self._bytes_per_save(policy, use.useful_h) / GB,
         )
 
-    def _bytes_per_save(self, policy: RecoveryPolicy, useful_h: float) -> float:
+    def _bytes_per_save(self, policy: Policy, useful_h: float) -> float:
         share = 1.0 if policy.sub_saves is None else policy.sub_saves.bytes_share
-        if policy.system is not None:
-            share *= remote_share(policy.system, useful_h)
-        return self.state_bytes * share
+        return self.state_bytes * (share * remote_share(policy, useful_h))
 
     def _with_system(self) -> Prices:
         """The same with the nodes that a recovery system takes: as those of the job on average."""
@@ -187,7 +184,7 @@ def at_overhead(use: JobUse, share: float) -> JobUse:
     return replace(use, overhead={OVERHEAD: share * use.useful_h})
 
 
-Used = Mapping[str, tuple[RecoveryPolicy, JobUse]]  # by strategy
+Used = Mapping[str, tuple[Policy, JobUse]]  # by strategy
 Bills = Mapping[str, Billed]  # by strategy
 
 

@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cprsim.records import (
-    Activity,
-    Cluster,
-    EventKind,
-    EventLog,
-    RecoveryPolicy,
-    ShardLoss,
-)
+from cprsim.records import Activity, Cluster, EventKind, EventLog, ShardLoss
+from cprsim.recovery.policy import Policy
 from cprsim.results.accuracy_rows import accuracy_columns
 from cprsim.staleness import lost_portion
 
@@ -41,7 +35,7 @@ def replication_rows(outcome: Outcome) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def beside_the_job(policy: RecoveryPolicy, cluster: Cluster) -> dict[str, float]:
+def beside_the_job(policy: Policy, cluster: Cluster) -> dict[str, float]:
     """Nodes that are paid beside the job's own: those of the strategy, and finite spares."""
     return {"extra_nodes": policy.extra_nodes, "spare_nodes": float(cluster.n_spares or 0)}
 

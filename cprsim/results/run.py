@@ -16,8 +16,10 @@ from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.failures import distributions
 from cprsim.failures.distributions import PiecewiseHazard
 from cprsim.foreign import read_json
-from cprsim.records import EventLog, RecoveryPolicy
+from cprsim.records import EventLog
 from cprsim.recovery import policy as recovery_policy
+from cprsim.recovery.paper import PartOf
+from cprsim.recovery.policy import Policy
 from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.folder import (
     ResultTarget,
@@ -40,14 +42,14 @@ if TYPE_CHECKING:
 JOB = "job.json"
 TABLES = ("replications", "losses", "timeline")
 
-# a recovery system is any of these records within each other
+# a policy is any of these records within each other
 codec.register(
     record
     for module in (recovery_policy, distributions)
     for record in vars(module).values()
     if isinstance(record, type) and is_dataclass(record)
 )
-codec.register([PiecewiseHazard])
+codec.register([PartOf, PiecewiseHazard])
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Price:
 class Recovered:
     """How one strategy of a result recovered, and whether it was given up."""
 
-    policy: Annotated[RecoveryPolicy, FieldMark.INLINE]
+    policy: Annotated[Policy, FieldMark.INLINE]
     gave_up: bool  # stopped early because no replication finished
 
 
@@ -125,7 +127,7 @@ class Result:
         return parts_among(self.summary["quantity"])
 
     @property
-    def policies(self) -> tuple[RecoveryPolicy, ...]:
+    def policies(self) -> tuple[Policy, ...]:
         """The recovery policies in the scenario's order."""
         return tuple(strategy.policy for strategy in self.strategies)
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from cprsim.estimate import CONFIDENCE, Estimate
 from cprsim.experiments import pipeline
-from cprsim.records import Bools, Floats, Ints, RecoveryPolicy
+from cprsim.records import Bools, Floats, Ints
+from cprsim.recovery.policy import Policy
 from cprsim.results.accuracy_rows import (
     BEYOND,
     QUANTITIES,
@@ -46,7 +47,7 @@ class Moments:
     A strategy that was given up has no moments: its means and products are NaN.
     """
 
-    strategies: tuple[RecoveryPolicy, ...]
+    strategies: tuple[Policy, ...]
     metrics: tuple[str, ...]
     n: int  # replications of each strategy, but for those that were given up
     n_finished: Ints  # (n_strategies,)

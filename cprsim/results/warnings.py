@@ -15,23 +15,10 @@ MOST_ON_A_NODE = 2.5e12  # bytes: more than the GPUs of a node hold
 
 
 def warnings(experiment: Experiment, section: ClusterSection | None = None) -> tuple[str, ...]:
-    """A sentence for each strategy whose saves go on for longer than its interval."""
-    costs, n_servers = experiment.costs, experiment.cluster.n_emb_ps
-    behind_h = costs.mean_h(costs.save_background, n_servers)
+    """A sentence for each tier to which a save goes on for longer than until the next."""
     said = [] if section is None else list(_more_than_a_node_holds(section))
     for policy in experiment.policies:
-        if policy.system is not None:
-            said += _of_system(policy.system)
-            continue
-        interval_h = policy.save_interval_h
-        part = 1.0 if policy.sub_saves is None else policy.sub_saves.fraction
-        n_writes = n_saves_due(part * interval_h, experiment.useful_h)
-        if behind_h > interval_h and n_writes > 1:
-            said.append(
-                f"{policy.name}: a save goes on in the background for {hours(behind_h)}, longer "
-                f"than the interval of {hours(interval_h)}: each save waits for the one before it, "
-                f"and the job with it. Take an interval of at least {hours(behind_h)}."
-            )
+        said += _longer_than_intervals(policy, experiment.useful_h)
     return tuple(said)
 
 
@@ -45,18 +32,26 @@ def _more_than_a_node_holds(section: ClusterSection) -> Iterator[str]:
         )
 
 
-def _of_system(system: Policy) -> list[str]:
-    """The same for each tier to which a recovery system saves, by the means of what varies."""
-    said = []
-    for capture in system.captures:
+def _longer_than_intervals(policy: Policy, useful_h: float) -> Iterator[str]:
+    """By the means of what varies."""
+    for capture in policy.captures:
         if capture.every_h is None or capture.background is None:
             continue
         behind_h, most_h = capture.background.mean_h, capture.in_flight * capture.every_h
-        if behind_h > most_h * (1.0 + ROUNDING) and capture.when_busy is WhenBusy.WAIT:
-            said.append(
-                f"{system.name}: a save to `{capture.tier}` goes on in the background for "
+        waits = capture.when_busy is WhenBusy.WAIT and n_saves_due(capture.every_h, useful_h) > 1
+        if not waits or behind_h <= most_h * (1.0 + ROUNDING):
+            continue
+        if policy.is_strategy:
+            behind = hours(capture.parts * behind_h)
+            yield (
+                f"{policy.name}: a save goes on in the background for {behind}, longer than the "
+                f"interval of {hours(policy.interval_h)}: each save waits for the one before it, "
+                f"and the job with it. Take an interval of at least {behind}."
+            )
+        else:
+            yield (
+                f"{policy.name}: a save to `{capture.tier}` goes on in the background for "
                 f"{hours(behind_h)}, longer than the {hours(most_h)} in which the next is due "
                 f"with {capture.in_flight} in flight: saves wait for those before them, and the "
                 "job with them."
             )
-    return said

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import floor, inf, isnan, log10
 
 from cprsim.estimate import NO_NUMBER
-from cprsim.records import RecoveryPolicy
 from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.policy import Policy
 
 PART_LABELS = {"lost": "lost work, done again", "wait": "wait for a spare"}
 ROUNDING = 1e-6  # of a value: an interval that is narrower is none
@@ -138,9 +138,9 @@ def hours(value_h: float) -> str:
     return f"{3600 * value_h:.3g} s"
 
 
-def saves(policy: RecoveryPolicy, useful_h: float) -> str:
+def saves(policy: Policy, useful_h: float) -> str:
     """How often a policy saves in a job: ``every 2.05 h``, or that it never does."""
-    interval_h, parts = policy.save_interval_h, policy.sub_saves
+    interval_h, parts = policy.interval_h, policy.sub_saves
     if interval_h == inf:
         return "no saves"
     if n_saves_due(interval_h, useful_h):
@@ -150,18 +150,17 @@ def saves(policy: RecoveryPolicy, useful_h: float) -> str:
     return f"{hours(interval_h)}: no saves"
 
 
-def every(policy: RecoveryPolicy) -> str:
+def every(policy: Policy) -> str:
     """Its interval; with their tiers where several differ: ``10 s peers, 3 h remote``."""
-    captures = () if policy.system is None else policy.system.captures
-    tiers = {one.tier: one.every_h for one in captures if one.every_h is not None}
+    tiers = {one.tier: one.every_h for one in policy.captures if one.every_h is not None}
     if len(set(tiers.values())) < 2:
-        return hours(policy.save_interval_h)
+        return hours(policy.interval_h)
     return ", ".join(f"{hours(every_h)} {tier}" for tier, every_h in tiers.items())
 
 
-def writes_parts_only(policy: RecoveryPolicy, useful_h: float) -> bool:
+def writes_parts_only(policy: Policy, useful_h: float) -> bool:
     """Whether a priority strategy's interval is at least the job, but not that of its sub-saves."""
-    interval_h, parts = policy.save_interval_h, policy.sub_saves
+    interval_h, parts = policy.interval_h, policy.sub_saves
     return (
         parts is not None
         and n_saves_due(interval_h, useful_h) == 0

@@ -96,9 +96,8 @@ class Simulation(Model):
     )
     engine: EngineName = Field(
         "auto",
-        description="What runs the replications: auto, the compiled loop, and SimPy where loads "
-        "that share a bandwidth overlap; simpy, event by event. The numbers are the same up to "
-        "rounding.",
+        description="What runs the replications: auto, the compiled loop; simpy, event by event. "
+        "The numbers are the same up to rounding.",
     )
 
     @model_validator(mode="before")

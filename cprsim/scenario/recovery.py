@@ -18,7 +18,8 @@ from pydantic.json_schema import WithJsonSchema
 from cprsim import records
 from cprsim.errors import ParameterError
 from cprsim.records import SmallTables
-from cprsim.recovery import INTERVAL_RULES, NEVER, STRATEGIES
+from cprsim.recovery.paper import INTERVAL_RULES, NEVER, STRATEGIES
+from cprsim.recovery.system import System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.costs import OwnCosts
 from cprsim.scenario.quantities import Model, choices
@@ -30,6 +31,11 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+=-]{0,59}$"
 NEEDS_TARGET = ("cpr", "cpr-undivided")  # the interval rules that start from a target PLS
 IntervalTime = Annotated[float, Quantity(TIME, "1 ms", "100000 h", "2.5 h", in_steps=True)]
 SubSaveTime = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 s")]
+
+
+def known(name: str) -> System:
+    """A strategy of the paper or a recovery system of the literature."""
+    return STRATEGIES.get(name) or SYSTEMS[name]
 
 
 def _known_strategy(name: str) -> str:
@@ -64,7 +70,7 @@ Interval = Annotated[
     Annotated[IntervalTime, Tag("as:time")] | Annotated[Rule, Tag("as:rule")],
     Discriminator(_interval_written_as),
 ]
-_SUMMARIES = "; ".join(f"{name}: {known.summary}" for name, known in (STRATEGIES | SYSTEMS).items())
+_SUMMARIES = "; ".join(f"{name}: {one.summary}" for name, one in (STRATEGIES | SYSTEMS).items())
 
 
 class SubSavesSection(Model):
@@ -161,20 +167,16 @@ class RecoverySection(Model):
     @property
     def rule(self) -> str | float | None:
         """The interval that counts: the one given, else the strategy's own."""
-        if self.strategy in SYSTEMS:
-            return self.interval
-        default = STRATEGIES[self.strategy].default_interval
+        default = known(self.strategy).default_interval
         return default if self.interval is None else self.interval
 
     @property
     def priority_saving(self) -> records.SubSaves | None:
         """How the strategy cuts its intervals, as the paper does by default; None: not at all."""
-        if self.strategy in SYSTEMS or not STRATEGIES[self.strategy].takes_sub_saves:
+        tracker = known(self.strategy).tracker
+        if not tracker:
             return None
-        tracker = self.strategy.removeprefix("cpr-")
-        if self.sub_saves is None:
-            return records.SubSaves(tracker)
-        return self.sub_saves.record(tracker)
+        return (self.sub_saves or SubSavesSection()).record(tracker)
 
     def costs_from(self, costs: records.Costs) -> records.Costs:
         """The scenario's costs, with those that the strategy has of its own instead."""
@@ -202,9 +204,9 @@ class RecoverySection(Model):
         strategy = STRATEGIES[self.strategy]
         if strategy.default_interval is None and self.interval is not None:
             yield "interval", f"strategy `{self.strategy}` never saves: leave the interval out"
-        if self.sub_saves is not None and not strategy.takes_sub_saves:
+        if self.sub_saves is not None and not strategy.tracker:
             yield "sub_saves", f"strategy `{self.strategy}` saves no rows first: leave it out"
-        if self.costs is not None and strategy.takes_sub_saves:
+        if self.costs is not None and strategy.tracker:
             yield (
                 "costs",
                 f"strategy `{self.strategy}` saves rows first, at the costs of the section "

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field
 
 from cprsim.records import STOPPED_BEYOND, Clock, OverLink, SubSaves
-from cprsim.recovery import STRATEGIES
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.scenario.accuracy import Accuracy
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.costs import CostsSection, StorageSection, by_bytes

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from cprsim.codec import Endless, FieldMark, Key
 from cprsim.estimate import Estimate
-from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.recovery.policy import Policy
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.selector.limit import Limit
 
@@ -20,7 +20,7 @@ class Candidate:
     """One strategy at one interval, as simulated; intervals of means are 95 % and two-sided."""
 
     strategy: str
-    policy: Annotated[RecoveryPolicy, FieldMark.INLINE]
+    policy: Annotated[Policy, FieldMark.INLINE]
     rule: str = ""  # of the paper's formula, where the interval is its
     option: str = ""  # of a recovery system, that its interval is; none where it has no interval
     entry: str = ""  # of a recovery system, in a scenario that runs it
@@ -37,7 +37,7 @@ class Candidate:
     @property
     def is_system(self) -> bool:
         """Whether it is a recovery system of the scenario."""
-        return self.policy.on_failure is OnFailure.BY_RULES
+        return not self.policy.is_strategy
 
     @property
     def pays(self) -> bool:

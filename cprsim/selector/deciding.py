@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import inf
 
 import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.listed import ListedSystem
 from cprsim.experiments.pipeline import StrategyOutcome
-from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
+from cprsim.records import SubSaves
+from cprsim.recovery.policy import Policy
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.failures import EMB_PS
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.selector.limit import Limit, pls_alone
-from cprsim.selector.pricing import FULL, Bench, Priced, Way, common
+from cprsim.selector.pricing import FULL, Bench, Priced, Way, common, policy_at
 from cprsim.selector.search import (
     WORTH_TRYING,
     best_full,
@@ -58,11 +59,11 @@ def ways_of(
     """The strategies that make sense for a job; reloading servers takes embedding servers."""
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
     ways: dict[str, Way] = {**sub_saves} if has_servers else {}
-    for one in experiment.systems:
+    for one in (entry for entry in experiment.entries if entry.strategy in SYSTEMS):
         if one.name == FULL or one.name in ways:
             raise ParameterError(
                 f"`{one.name}` is compared as the strategy of that name: give the recovery system "
-                f"`{one.entry.strategy}` another `name`"
+                f"`{one.strategy}` another `name`"
             )
         ways[one.name] = one
     return ways
@@ -70,7 +71,7 @@ def ways_of(
 
 def loses(name: str, way: Way, experiment: Experiment) -> bool:
     """Whether a strategy leaves stale shards."""
-    return _any_policy(name, way, experiment).leaves_stale
+    return policy_at(name, way, experiment, experiment.useful_h).leaves_stale
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,8 @@ def known_ways(
         name: way
         for name, way in ways.items()
         if name not in losing
-        or curve.of_policy(_any_policy(name, way, experiment), metric) is not None
+        or curve.of_policy(policy_at(name, way, experiment, experiment.useful_h), metric)
+        is not None
     }
     if not known:
         raise ParameterError(
@@ -138,23 +140,16 @@ def known_ways(
     return known
 
 
-def _any_policy(name: str, way: Way, experiment: Experiment) -> RecoveryPolicy:
-    if isinstance(way, ListedSystem):
-        longest_h = None if way.option is None else experiment.useful_h
-        return way.policy(experiment.now_for(way), longest_h)
-    return RecoveryPolicy(name, OnFailure.RELOAD, inf, "selected", sub_saves=way)
-
-
 def _losing(
     curve: StalenessCurve | None, limit: Limit, experiment: Experiment
-) -> Callable[[RecoveryPolicy, StrategyOutcome], Prediction]:
+) -> Callable[[Policy, StrategyOutcome], Prediction]:
     useful_h, metric = experiment.useful_h, limit.quantity.metric
 
-    def lost_samples(policy: RecoveryPolicy, one: StrategyOutcome) -> Prediction:
+    def lost_samples(policy: Policy, one: StrategyOutcome) -> Prediction:
         losses, replications = one.losses, one.costs.replication
         return pls_alone(lost_portion(losses.since_save_h, losses, replications, useful_h))
 
-    def lost_accuracy(policy: RecoveryPolicy, one: StrategyOutcome) -> Prediction:
+    def lost_accuracy(policy: Policy, one: StrategyOutcome) -> Prediction:
         assert metric is not None
         lost = None
         if curve is not None:
@@ -203,9 +198,9 @@ def simplest(bench: Bench, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
     if plain is not None:  # what costs more than it is neither simple nor cheap
         hardly = min(hardly, max(difference(plain, taken).mean, 0.0))
     for name, one in decided.best.items():
-        if one is None or isinstance(bench.ways[name], ListedSystem):
+        if one is None or isinstance(bench.ways[name], RecoverySection):
             continue
-        lost, own = bench.price(name, [taken.policy.save_interval_h])[0].lost, taken.lost
+        lost, own = bench.price(name, [taken.policy.interval_h])[0].lost, taken.lost
         errors = np.hypot(lost.standard_error, own.standard_error)
         more = mean_loss(lost.loss - own.loss, errors, min(lost.degrees, own.degrees))
         if more.interval()[0] <= 0 and not difference(one, taken).mean > hardly:
@@ -216,7 +211,7 @@ def simplest(bench: Bench, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
 
 
 def _best(bench: Bench, name: str, limit: Limit, full: Priced, worth: float) -> Priced | None:
-    if isinstance(bench.ways[name], ListedSystem):
+    if isinstance(bench.ways[name], RecoverySection):
         return best_system(bench, name, limit, full, worth)
     return best_within(bench, name, limit, most_writes(bench, name, full, worth))
 

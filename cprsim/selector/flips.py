@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from scipy import optimize
 
-from cprsim.experiments.listed import ListedSystem
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.selector.choice import Flip
 from cprsim.selector.deciding import Decided, decide, difference, loses, surely_cheaper
 from cprsim.selector.inputs import Input, inputs_of
@@ -46,7 +46,8 @@ def contenders(bench: Bench, decided: Decided) -> list[str]:
     there = {name: one for name, one in decided.best.items() if one is not None}
     for name in sorted(there, key=lambda name: there[name].mean_overhead):
         way = bench.ways[name]
-        cheapest.setdefault(ListedSystem if isinstance(way, ListedSystem) else kind_of(way), name)
+        kind = RecoverySection if isinstance(way, RecoverySection) else kind_of(way)
+        cheapest.setdefault(kind, name)
     return list(cheapest.values()) or [name for name in bench.ways if name != FULL]
 
 
@@ -186,7 +187,7 @@ def _limit_flip(bench: Bench, decided: Decided, limit: Limit) -> Flip:
 
 def is_system(bench: Bench, strategy: str) -> bool:
     """Whether a strategy is a recovery system of the scenario."""
-    return isinstance(bench.ways[strategy], ListedSystem)
+    return isinstance(bench.ways[strategy], RecoverySection)
 
 
 def last_that_pays(bench: Bench, strategy: str, full: Priced) -> Priced | None:

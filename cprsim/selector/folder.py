@@ -80,7 +80,7 @@ def _row(part: str, one: Candidate) -> dict[str, object]:
         "part": part,
         "strategy": one.strategy,
         "option": one.option,
-        "interval_h": one.policy.save_interval_h,
+        "interval_h": one.policy.interval_h,
         "saves": one.n_saves,
         "finished_fraction": one.finished_fraction,
         **spreads,

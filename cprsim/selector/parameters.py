@@ -17,11 +17,11 @@ from scipy import special
 
 from cprsim.estimate import Z_95
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.experiments.listed import ListedSystem
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.distributions import Lifetime
 from cprsim.scenario.failures import CorrelatedFailures, JobFailures, NodeFailures
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.selector.choice import DrawnDecisions
 from cprsim.selector.deciding import Decided, decide
 from cprsim.selector.flips import contenders
@@ -127,7 +127,7 @@ def decide_again(
         return None
     chosen, partial = decided.chosen, decided.chosen is not decided.full
     ways = bench.ways
-    if any(isinstance(way, ListedSystem) for way in ways.values()):
+    if any(isinstance(way, RecoverySection) for way in ways.values()):
         names = dict.fromkeys([FULL, chosen.strategy, *contenders(bench, decided)])
         ways = {name: ways[name] for name in names}  # systems take longer
         n = min(FEWEST, *(one.n_replications or FEWEST for one in experiments))
@@ -138,8 +138,8 @@ def decide_again(
         again = decide(drawn, limit)
         same.append((again.chosen is not again.full) == partial)
         one = again.best.get(chosen.strategy) if partial else again.full
-        intervals_h.append(0.0 if one is None else one.policy.save_interval_h)
-        kept.append(keeps(drawn.price(chosen.strategy, [chosen.policy.save_interval_h])[0], limit))
+        intervals_h.append(0.0 if one is None else one.policy.interval_h)
+        kept.append(keeps(drawn.price(chosen.strategy, [chosen.policy.interval_h])[0], limit))
     ends = np.quantile(intervals_h, [TAIL, 1 - TAIL], method="nearest")
     return DrawnDecisions(
         n=len(experiments),

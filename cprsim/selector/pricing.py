@@ -9,30 +9,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from math import floor, inf, log10
+from math import floor, inf, isclose, log10
 
 import numpy as np
 
 from cprsim.experiments import pipeline
-from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.listed import JobNow, ListedSystem
+from cprsim.experiments.assemble import SELECTED, Experiment, facts_of, policy_of
 from cprsim.experiments.pipeline import StrategyOutcome
-from cprsim.records import Floats, OnFailure, RecoveryPolicy, SubSaves
+from cprsim.records import Floats, SubSaves
 from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.paper import strategy as paper_policy
+from cprsim.recovery.policy import RELOAD, ROLL_BACK, Capture, Policy
+from cprsim.recovery.system import JobFacts
+from cprsim.scenario.recovery import RecoverySection, known
 from cprsim.staleness import Prediction, lost_portion
 
 FULL = "full"
 AT_ONCE = 8  # candidates simulated together: their losses stand in memory until they are summed
 NEVER = inf
+SHORT = 1e-6  # of a job: an interval that no system takes as it is, if it takes only longer ones
 ROUND = 0.002  # of an interval: by how much it may be rounded up
 FAILURES = 20_000  # that a candidate should meet, over all replications
 FEWEST, MOST = 200, 4000  # replications of a candidate
 FEWEST_OF_A_TAIL = 1000  # where a quantile of single jobs is asked for
 
-Way = SubSaves | ListedSystem | None
-"""How a strategy saves: sub-saves, at the interval of a recovery system, or whole saves (None)."""
+Way = SubSaves | RecoverySection | None
+"""How a strategy saves: sub-saves, as the entry of a recovery system says, or whole (None)."""
 
-Losing = Callable[[RecoveryPolicy, StrategyOutcome], Prediction]
+Losing = Callable[[Policy, StrategyOutcome], Prediction]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +44,7 @@ class Priced:
     """A candidate on every replication; all arrays (n_replications,)."""
 
     strategy: str
-    policy: RecoveryPolicy
+    policy: Policy
     n_saves: int  # whole ones that are due
     n_writes: int  # saves and sub-saves that are due: what a candidate pays for
     finished_fraction: float
@@ -71,7 +75,7 @@ class Bench:
     tails: dict[str, float] = field(default_factory=dict)
     _known: dict[tuple[str, float], Priced] = field(default_factory=dict)
     _failures: pipeline.FailureBlocks = field(init=False)
-    _jobs: dict[str, JobNow] = field(init=False, default_factory=dict)
+    _facts: JobFacts | None = field(init=False, default=None)
     _saves: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -119,43 +123,50 @@ class Bench:
         both = kind_of(self.ways[a]), kind_of(self.ways[b])
         return a == b or (FULL not in (a, b) and both[0] == both[1])
 
-    def policy(self, strategy: str, interval_h: float, name: str) -> RecoveryPolicy:
+    def policy(self, strategy: str, interval_h: float, name: str) -> Policy:
         """The strategy at an interval, as the engines take it."""
         way = self.ways[strategy]
-        if isinstance(way, ListedSystem):
-            made = way.policy(self.job(strategy), interval_h if way.option else None)
-            return replace(made, name=name)
-        on_failure = OnFailure.ROLL_BACK if strategy == FULL else OnFailure.RELOAD
-        return RecoveryPolicy(name, on_failure, interval_h, "selected", sub_saves=way)
+        if isinstance(way, RecoverySection):
+            return replace(self._of_system(strategy, interval_h), name=name)
+        return replace(policy_at(strategy, way, self.experiment, interval_h), name=name)
 
-    def job(self, strategy: str) -> JobNow:
-        """What a recovery system's policies follow from."""
-        if strategy not in self._jobs:
-            self._jobs[strategy] = self.experiment.now_for(self._system(strategy))
-        return self._jobs[strategy]
+    def _of_system(self, strategy: str, interval_h: float | None = None) -> Policy:
+        """A recovery system as the scenario has it, or at another interval."""
+        way = self.ways[strategy]
+        assert isinstance(way, RecoverySection), "asked of recovery systems alone"
+        self._facts = self._facts or facts_of(self.experiment)
+        return policy_of(way, self.experiment, self._facts, interval_h)
 
     def as_it_is(self, strategy: str) -> Priced:
         """A recovery system as the scenario has it."""
-        made = self._system(strategy).policy(self.job(strategy))
-        return self.price(strategy, [made.save_interval_h])[0]
+        return self.price(strategy, [self._of_system(strategy).interval_h])[0]
 
     def saves(self, strategy: str) -> tuple[float, float]:
-        """The shortest interval of a recovery system, and the mean stall of a save [h, h]."""
+        """The shortest interval that a recovery system takes, and the mean stall of a save [h, h].
+
+        0 and 0 where that can't be told: where no capture has the interval as it is given.
+        """
         if strategy not in self._saves:
-            shortest_h, stall = self._system(strategy).saves(self.job(strategy))
-            self._saves[strategy] = shortest_h, 0.0 if stall is None else stall.mean_h
+            one = self._capture(strategy, SHORT * self.experiment.useful_h)
+            stall_h = 0.0 if one is None or one.stall is None else one.stall.mean_h
+            self._saves[strategy] = 0.0 if one is None else one.every_h or 0.0, stall_h
         return self._saves[strategy]
 
     def own_interval_h(self, strategy: str) -> float | None:
         """The interval of a recovery system as the scenario has it [h]; None: it can't be told."""
-        return self._system(strategy).own_interval_h(self.job(strategy))
+        one = self._capture(strategy, None)
+        return None if one is None else one.every_h
 
-    def _system(self, strategy: str) -> ListedSystem:
-        way = self.ways[strategy]
-        assert isinstance(way, ListedSystem), "asked of recovery systems alone"
-        return way
+    def _capture(self, strategy: str, interval_h: float | None) -> Capture | None:
+        """What a recovery system saves at the interval that is chosen, at one interval."""
+        longest_h = self.experiment.useful_h
+        for place, one in enumerate(self._of_system(strategy, longest_h).captures):
+            if one.every_h is not None and isclose(one.every_h, longest_h):
+                captures = self._of_system(strategy, interval_h).captures
+                return captures[place] if place < len(captures) else None
+        return None
 
-    def _priced(self, strategy: str, policy: RecoveryPolicy, one: StrategyOutcome) -> Priced:
+    def _priced(self, strategy: str, policy: Policy, one: StrategyOutcome) -> Priced:
         costs, losses, useful_h = one.costs, one.losses, self.experiment.useful_h
         finished, done_h = costs.finished, np.full(len(costs.finished), useful_h)
         if self.experiment.horizon_h is not None:
@@ -163,8 +174,8 @@ class Bench:
         return Priced(
             strategy=strategy,
             policy=policy,
-            n_saves=n_saves_due(policy.save_interval_h, useful_h),
-            n_writes=n_saves_due(part_of(policy.sub_saves) * policy.save_interval_h, useful_h),
+            n_saves=n_saves_due(policy.interval_h, useful_h),
+            n_writes=n_saves_due(part_of(policy.sub_saves) * policy.interval_h, useful_h),
             finished_fraction=float(finished.mean()),
             overhead=costs.wall_h / done_h - 1.0,
             pls=lost_portion(losses.since_save_h, losses, costs.replication, useful_h),
@@ -178,6 +189,20 @@ def affordable(experiment: Experiment, *, tail: bool) -> int:
     n_failures = experiment.useful_h / expected.mtbf_h
     fewest = FEWEST_OF_A_TAIL if tail else FEWEST
     return max(fewest, min(MOST, int(FAILURES / max(n_failures, 1.0))))
+
+
+def policy_at(strategy: str, way: Way, experiment: Experiment, interval_h: float) -> Policy:
+    """A strategy at an interval; a recovery system as it is where it has none to choose."""
+    if isinstance(way, RecoverySection):
+        return policy_of(way, experiment, interval_h=interval_h)
+    costs, cluster = experiment.costs, experiment.cluster
+    does = ROLL_BACK if strategy == FULL else RELOAD
+    return paper_policy(strategy, does, costs, cluster, interval_h, SELECTED, sub_saves=way)
+
+
+def option_of(way: RecoverySection) -> str | None:
+    """The option that is a recovery system's interval; None where it has none to choose."""
+    return known(way.strategy).interval
 
 
 def part_of(way: Way) -> float:

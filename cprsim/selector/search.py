@@ -12,12 +12,12 @@ from __future__ import annotations
 from itertools import count
 from math import ceil, copysign, exp, inf, isfinite, log
 
-from cprsim.experiments.listed import ListedSystem
 from cprsim.records import SubSaves
 from cprsim.recovery.giving_up import n_saves_due
 from cprsim.recovery.intervals import young_h
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.selector.limit import Limit
-from cprsim.selector.pricing import FULL, Bench, Priced, Way
+from cprsim.selector.pricing import FULL, Bench, Priced, Way, option_of
 
 FREE_WRITES = 1000  # tried at first where a write costs nothing: more are always better
 MOST_WRITES = 100_000  # that are ever tried
@@ -46,7 +46,7 @@ def mean_save_h(bench: Bench) -> float:
 def mean_write_h(bench: Bench, strategy: str) -> float:
     """Expected stall of one write of a strategy, whole save or sub-save [h]."""
     way = bench.ways[strategy]
-    if isinstance(way, ListedSystem):
+    if isinstance(way, RecoverySection):
         return bench.saves(strategy)[1]
     if isinstance(way, SubSaves):
         return way.cost_share * mean_save_h(bench) + way.extra_h
@@ -87,7 +87,7 @@ def _around_young(bench: Bench, save_h: float, steps: tuple[float, ...]) -> list
 
 def has_interval(way: Way) -> bool:
     """Whether there is an interval to choose."""
-    return not isinstance(way, ListedSystem) or way.option is not None
+    return not isinstance(way, RecoverySection) or option_of(way) is not None
 
 
 def best_system(
@@ -213,7 +213,7 @@ def most_writes(bench: Bench, strategy: str, full: Priced, worth: float = WORTH_
     """Writes of a strategy that alone would cost `worth` times as much as full recovery does."""
     write_h = mean_write_h(bench, strategy)
     taken = MOST_WRITES
-    if isinstance(bench.ways[strategy], ListedSystem):
+    if isinstance(bench.ways[strategy], RecoverySection):
         taken = most_taken(bench, strategy)
     if write_h == 0:
         return min(FREE_WRITES, taken)

@@ -11,9 +11,9 @@ from scipy import optimize
 
 from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.listed import ListedSystem
 from cprsim.recovery.intervals import cpr_h
 from cprsim.results.words import hours
+from cprsim.scenario.recovery import RecoverySection, known
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.deciding import (
     Decided,
@@ -27,9 +27,9 @@ from cprsim.selector.deciding import (
 from cprsim.selector.flips import flips
 from cprsim.selector.limit import Limit
 from cprsim.selector.parameters import decide_again
-from cprsim.selector.pricing import FULL, Bench, Priced, Way
+from cprsim.selector.pricing import FULL, Bench, Priced, Way, option_of
 from cprsim.selector.search import best_within, fewest, has_interval, keeps, most_writes
-from cprsim.selector.words import typed
+from cprsim.selector.words import system_entry
 from cprsim.staleness import WHOLE, Metric, Response, StalenessCurve
 
 N_FRONT = 24  # candidates of each strategy on the front, besides those of the search
@@ -55,7 +55,7 @@ def select(
     full, chosen = decided.full, decided.chosen
 
     def shown(one: Priced, rule: str = "") -> Candidate:
-        return candidate(one, full, limit, rule, bench.ways[one.strategy])
+        return candidate(one, full, limit, experiment.useful_h, rule, bench.ways[one.strategy])
 
     best = {name: None if one is None else shown(one) for name, one in decided.best.items()}
     limited = any(loses(name, way, experiment) for name, way in bench.ways.items() if name != FULL)
@@ -90,7 +90,7 @@ def _interval_by(curve: StalenessCurve, bench: Bench, limit: Limit, decided: Dec
     name = decided.chosen.strategy
     other = bench_of(bench.experiment, curve, limit, {name: bench.ways[name]}, bench.on_priced)
     one = best_within(other, name, limit, most_writes(other, name, decided.full))
-    return 0.0 if one is None else one.policy.save_interval_h
+    return 0.0 if one is None else one.policy.interval_h
 
 
 def _careful(bench: Bench, decided: Decided) -> Iterator[str]:
@@ -102,9 +102,9 @@ def _careful(bench: Bench, decided: Decided) -> Iterator[str]:
             "work that is done by then."
         )
     for way in bench.ways.values():
-        if isinstance(way, ListedSystem) and way.system.not_counted:
+        if isinstance(way, RecoverySection) and (lost := known(way.strategy).not_counted):
             yield (
-                f"{way.name}: {way.system.not_counted}; that is in no number here, and it is not "
+                f"{way.name}: {lost}; that is in no number here, and it is not "
                 "recommended, whatever its hours."
             )
     for name, one in decided.best.items():
@@ -114,13 +114,12 @@ def _careful(bench: Bench, decided: Decided) -> Iterator[str]:
 
 
 def candidate(
-    one: Priced, full: Priced, limit: Limit, rule: str = "", way: Way = None
+    one: Priced, full: Priced, limit: Limit, useful_h: float, rule: str = "", way: Way = None
 ) -> Candidate:
     """A priced candidate as the numbers that are shown."""
     option, entry, found = "", "", rule or "selected"
-    if isinstance(way, ListedSystem):
-        interval = typed(min(one.policy.save_interval_h, way.scenario.job.useful_h))
-        option, entry = way.option or "", way.text(interval if way.option else None)
+    if isinstance(way, RecoverySection):
+        option, entry = option_of(way) or "", system_entry(way, one.policy, useful_h)
         found = one.policy.interval_rule
     n, nothing = len(one.overhead), np.nan
     unknown = Estimate(nothing, nothing, nothing, n)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import floor, inf, log10
 
-from cprsim.records import RecoveryPolicy, SubSaves
-from cprsim.recovery import NEVER
+from cprsim.records import SubSaves
+from cprsim.recovery.paper import NEVER
+from cprsim.recovery.policy import Policy
+from cprsim.scenario import dump_entry
+from cprsim.scenario.recovery import RecoverySection, known
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.limit import Limit, LimitedQuantity
 
@@ -27,7 +30,7 @@ def saving(one: Candidate) -> str:
         return "as the scenario has it"
     if one.n_saves == 0:
         return f"never saving ({one.option} as long as the job)" if one.option else "never saving"
-    every = typed(one.policy.save_interval_h)
+    every = typed(one.policy.interval_h)
     return f"{one.option} {every}" if one.option else f"saving every {every}"
 
 
@@ -45,14 +48,22 @@ def entries(selection: Selection) -> dict[str, str]:
     return {one.strategy: one.entry or entry(one.strategy, one.policy) for one in found}
 
 
-def entry(strategy: str, policy: RecoveryPolicy) -> str:
+def entry(strategy: str, policy: Policy) -> str:
     """A complete entry of `recovery` in a scenario, which makes the same policy."""
-    interval_h, parts = policy.save_interval_h, policy.sub_saves
+    interval_h, parts = policy.interval_h, policy.sub_saves
     fields = {"strategy": strategy, "interval": NEVER if interval_h == inf else typed(interval_h)}
     settings = {} if parts is None else _settings(parts)
     if settings:
         fields["sub_saves"] = _flow(settings)
     return _flow(fields)
+
+
+def system_entry(way: RecoverySection, policy: Policy, useful_h: float) -> str:
+    """The same of a recovery system, at the interval of a policy."""
+    options, option = dict(way.options or {}), known(way.strategy).interval
+    if option is not None:
+        options[option] = typed(min(policy.interval_h, useful_h))
+    return dump_entry(way, options)
 
 
 def _settings(parts: SubSaves) -> dict[str, str]:

@@ -8,12 +8,13 @@ from math import inf, nextafter
 import simpy
 from simpy.events import EventPriority
 
-# Of events at one instant: commits first, a failure last
-SAVES, NODES, STAGES, NOTICES, JOB, END, FAILURES = (EventPriority(n) for n in range(1, 8))
+# Of events at one instant: commits first, a failure last; of stages that of the recovery that began
+# first, whose number is added
+SAVES, NODES, STAGES, NOTICES, JOB, END, FAILURES = (EventPriority(n << 32) for n in range(1, 8))
 
 
 class Alarm(simpy.Event):
-    """Calls a function after a delay, unless it is cancelled.
+    """Something to wait for, or that calls a function, after a delay, unless it is cancelled.
 
     Instants of one job that are nearer than `near_h`, this one included, are one: rounding does not
     decide what comes first. `pending` are the alarms of the job.
@@ -21,7 +22,7 @@ class Alarm(simpy.Event):
 
     def __init__(
         self, env: simpy.Environment, delay_h: float, order: EventPriority,
-        call: Callable[[], object], pending: dict[Alarm, None], near_h: float = 0.0,
+        call: Callable[[], object] | None, pending: dict[Alarm, None], near_h: float = 0.0,
     ) -> None:  # fmt: skip
         now_h = env.now
         if delay_h < near_h:
@@ -41,18 +42,15 @@ class Alarm(simpy.Event):
 
     def _ring(self, _: simpy.Event) -> None:
         del self._pending[self]
-        self._call()
+        if self._call is not None:
+            self._call()
 
     def cancel(self) -> None:
         """Call nothing. The alarm stays in the queue, where it refers to nothing."""
         if self.callbacks:
             del self._pending[self]
             self.callbacks.clear()
-            self._call = _nothing
+            self._call = None
 
 
 SetAlarm = Callable[[float, EventPriority, Callable[[], object]], Alarm]
-
-
-def _nothing() -> None:
-    """What a cancelled alarm calls."""

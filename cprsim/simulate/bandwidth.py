@@ -1,18 +1,26 @@
-"""A bandwidth that saves and loads share max-min fairly, by SimPy."""
+"""The bandwidth that saves and loads share max-min fairly, by SimPy."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from math import inf
+from typing import TYPE_CHECKING
 
 import simpy
 from simpy.events import EventPriority
 
 from cprsim.simulate.alarms import Alarm, SetAlarm
+from cprsim.simulate.numbers import link_of
+from cprsim.simulate.transitions import rate_of_each
+
+if TYPE_CHECKING:
+    from cprsim.simulate.cluster import Recovery, RunningJob
+
+GO_ON = "go on"  # to a recovery that waits: it does not have to any more
 
 ROUNDING = 1e-12  # of a rate
 
@@ -21,7 +29,7 @@ ROUNDING = 1e-12  # of a rate
 class Flows:
     """Equal flows of one save or load: at their cap, with an alarm, or at the bandwidth's level."""
 
-    bandwidth: Bandwidth
+    bandwidth: SharedStorage
     number: int  # in the order in which they began
     set_alarm: SetAlarm  # of their job
     n: int
@@ -30,6 +38,7 @@ class Flows:
     call: Callable[[], object]  # when all bytes have moved
     left_bytes: float  # of each, at `since_h`
     since_h: float = 0.0
+    is_capped: bool = False
     alarm: Alarm | None = None
     ends_at_bytes: float = inf  # on the odometer of those at the level
 
@@ -47,7 +56,7 @@ class Flows:
         self.bandwidth.change({self: 0}, self.cap_bytes_per_h)
 
 
-class Bandwidth:
+class SharedStorage:
     """Flows that share one bandwidth max-min fairly, each group with a cap of its own.
 
     Those with the lowest caps have their cap, all others have one level. An odometer counts the
@@ -88,52 +97,50 @@ class Bandwidth:
         for flows, n in changed.items():
             if flows.n:
                 self._pause(flows)
-                self._remove(flows)
+                self._take(flows)
             flows.n, flows.cap_bytes_per_h = n, cap
             if n:
-                self._add(flows, slowed=True)
+                self._put(flows, capped=False)
         self._balance(dict.fromkeys(flows for flows, n in changed.items() if n))
 
     def at_h(self, odometer_bytes: float) -> float:
         """When the odometer comes to this, if the level stays."""
         return self._read_at_h + (odometer_bytes - self._odometer_bytes) / self._level
 
-    def _add(self, flows: Flows, *, slowed: bool) -> None:
-        insort(self._slowed if slowed else self._capped, flows.key)
-        if slowed:
-            self._n_slowed += flows.n
-        else:
-            self._capped_bytes_per_h += flows.n * flows.cap_bytes_per_h
+    def _put(self, flows: Flows, *, capped: bool) -> None:
+        flows.is_capped = capped
+        insort(self._capped if capped else self._slowed, flows.key)
+        self._count(flows, 1)
 
-    def _remove(self, flows: Flows) -> None:
-        place = bisect_left(self._slowed, flows.key)
-        if place < len(self._slowed) and self._slowed[place][2] is flows:
-            del self._slowed[place]
-            self._n_slowed -= flows.n
+    def _take(self, flows: Flows) -> None:
+        some = self._capped if flows.is_capped else self._slowed
+        del some[bisect_left(some, flows.key)]
+        self._count(flows, -1)
+
+    def _count(self, flows: Flows, sign: int) -> None:
+        if not flows.is_capped:
+            self._n_slowed += sign * flows.n
+        elif self._capped:
+            self._capped_bytes_per_h += sign * flows.n * flows.cap_bytes_per_h
         else:
-            del self._capped[bisect_left(self._capped, flows.key)]
-            self._capped_bytes_per_h -= flows.n * flows.cap_bytes_per_h
-            if not self._capped:
-                self._capped_bytes_per_h = 0.0  # without rounding
+            self._capped_bytes_per_h = 0.0  # without rounding
 
     def _balance(self, moved: dict[Flows, None]) -> None:
         """Find the level; flows that changed, or cross it, get another end."""
         while self._capped and self._has_too_much(high := self._capped[-1][2]):
-            self._remove(high)
-            self._add(high, slowed=True)
+            self._take(high)
+            self._put(high, capped=False)
             moved[high] = None
         while self._slowed:
             self._level = (self._bytes_per_h - self._capped_bytes_per_h) / self._n_slowed
             low = self._slowed[0][2]
             if low.cap_bytes_per_h > self._level * (1.0 + ROUNDING):
                 break
-            self._remove(low)
-            self._add(low, slowed=False)
+            self._take(low)
+            self._put(low, capped=True)
             moved[low] = None
-        n_capped = len(self._capped)
         for flows in moved:
-            place = bisect_left(self._capped, flows.key)
-            self._resume(flows, is_capped=place < n_capped and self._capped[place][2] is flows)
+            self._resume(flows)
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -150,13 +157,13 @@ class Bandwidth:
         left = self._bytes_per_h - self._capped_bytes_per_h + high.n * high.cap_bytes_per_h
         return high.cap_bytes_per_h > left / (self._n_slowed + high.n) * (1.0 + 2.0 * ROUNDING)
 
-    def _resume(self, flows: Flows, *, is_capped: bool) -> None:
+    def _resume(self, flows: Flows) -> None:
         """Let flows end by an alarm of their own, or by the odometer."""
-        if is_capped and flows.alarm is None:
+        if flows.is_capped and flows.alarm is None:
             self._pause(flows)
             hours = flows.left_bytes / flows.cap_bytes_per_h
             flows.alarm = flows.set_alarm(hours, flows.order, partial(self._over, flows))
-        elif not is_capped and flows.ends_at_bytes == inf:
+        elif not flows.is_capped and flows.ends_at_bytes == inf:
             self._pause(flows)
             flows.ends_at_bytes = self._odometer_bytes + flows.left_bytes
             insort(self._by_end, (flows.ends_at_bytes, flows.number, flows))
@@ -177,3 +184,62 @@ class Bandwidth:
     def _over(self, flows: Flows) -> None:
         self.change({flows: 0}, flows.cap_bytes_per_h)
         flows.call()
+
+
+class Link:
+    """The link of a job: its loads share it evenly, shard by shard, and so the cluster's storage.
+
+    Shards may differ in size: those that still move share what the others leave.
+    """
+
+    def __init__(self, job: RunningJob) -> None:
+        self._job = job
+        self._flows: dict[Recovery, dict[float, Flows]] = {}  # by bytes of a shard
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a load is under way."""
+        return bool(self._flows)
+
+    def start(self, load: Recovery, shards: Collection[int]) -> None:
+        """Shards begin to move; their recovery goes on when all of them have moved."""
+        n_by_bytes, bandwidth = self._n_by_bytes(shards), self._job.cluster.storage
+        cap = self._divide({}, sum(n_by_bytes.values()))
+        moved, order = partial(self._move_on, load, {}), load.order
+        self._flows[load] = {
+            size: bandwidth.start(self._job.at, n, size, cap, order, moved)
+            for size, n in n_by_bytes.items()
+        }
+
+    def drop(self, load: Recovery, shards: Collection[int]) -> None:
+        """Shards of a load stop, if it is under way; it ends if that were the last."""
+        if flows := self._flows.get(load):
+            fewer = self._n_by_bytes(shards)
+            self._move_on(load, {one: one.n - fewer.get(size, 0) for size, one in flows.items()})
+
+    def stop(self, load: Recovery) -> None:
+        """A load stops, if it is under way."""
+        if flows := self._flows.pop(load, None):
+            self._divide(dict.fromkeys(flows.values(), 0))
+
+    def _move_on(self, load: Recovery, n_now: Mapping[Flows, int]) -> None:
+        """Shards have moved, or stop."""
+        self._job.book()
+        self._divide(n_now)
+        self._flows[load] = {size: one for size, one in self._flows[load].items() if one.n}
+        if not self._flows[load]:
+            del self._flows[load]
+            load.process.interrupt(GO_ON)
+        self._job.interrupt()
+
+    def _divide(self, n_now: Mapping[Flows, int], n_more: int = 0) -> float:
+        """The flows share the link: bytes per hour of each."""
+        flows = {one: one.n for of in self._flows.values() for one in of.values()}
+        flows |= n_now
+        cap = rate_of_each(self._job.num, max(1, n_more + sum(flows.values())))
+        self._job.cluster.storage.change(flows, cap)
+        return cap
+
+    def _n_by_bytes(self, shards: Collection[int]) -> dict[float, int]:
+        job = self._job.job
+        return link_of(job.policy).n_by_bytes(shards, job.cluster.shard_slots.start)

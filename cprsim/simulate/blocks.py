@@ -50,7 +50,7 @@ from cprsim.staleness import lost_portion
 from cprsim.streams import stream
 
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
-REPLICATION_S = 1.5e-4  # of Python, on average
+FAILURE_S = 1.5e-4  # of Python, for each failure of a replication, of which there is one at least
 TOLERANCE_H = 1e-6  # of the sums over one replication
 FIRST_DRAWS = 16  # of each cost that varies, in each replication
 FIRST_RECOVERIES = 16  # that there is room for at first
@@ -118,12 +118,11 @@ class BlockDraws:
         self, job: SimulatedJob, seed: int, block: int, n_of_block: int, kept: range
     ) -> None:
         _, tables = numbers_of(job)
-        renamed = dict(job.renamed)
 
         def draws(costs: tuple[tuple[str, Duration], ...]) -> dict[str, Draws]:
             return {
                 name: Draws(
-                    duration, seed, block, f"costs/{renamed.get(name, name)}", n_of_block, kept
+                    duration, seed, block, f"costs/{job.policy.draw_name(name)}", n_of_block, kept
                 )
                 for name, duration in costs
             }
@@ -243,9 +242,10 @@ def require_sums(costs: CostBreakdown) -> None:
 
 
 def expect(n_replications: float) -> bool:
-    """Whether replications are compiled as so many more are to come: from the next one on."""
+    """Have replications compiled if so many are to come; whether they are from now on."""
     run: Any = loop.run
-    return bool(run.pays(REPLICATION_S * n_replications))
+    run.expect(FAILURE_S * n_replications)
+    return bool(run.pays(0.0))
 
 
 def _by_loop(
@@ -254,7 +254,9 @@ def _by_loop(
 ) -> Iterator[NDArray[Any]]:  # fmt: skip
     """Run some replications, and again with more of what they turn out to need; their losses."""
     run: Any = loop.run
-    by = run if run.pays(REPLICATION_S * len(rows)) else partial(interpreted, run.py_func)
+    first = failures.strikes(1).first[0]
+    n_failures = max(len(rows), int((first[rows + 1] - first[rows]).sum()))
+    by = run if run.pays(FAILURE_S * n_failures) else partial(interpreted, run.py_func)
     numbers, _ = numbers_of(job)
     scratch, slots = np.zeros(1, JOB), slots_of(job)
     n_chunks, n_of_saves, n_of_failures = 1, FIRST_DRAWS, FIRST_DRAWS

@@ -10,66 +10,65 @@ from cprsim.simulate import transitions
 from cprsim.simulate.numbers import NONE, PROGRESS
 
 if TYPE_CHECKING:
-    from cprsim.simulate.cluster import Job
+    from cprsim.simulate.cluster import RunningJob
 
 
-def skip_cycles(job: Job, behind: bool) -> bool:
-    """Take some cycles of the capture that saves most often; whether there were any."""
+def skip_cycles(job: RunningJob, behind: bool) -> float:
+    """Take some cycles of the capture that saves most often; the hours of these cycles; 0: none."""
     num, capture, rate = job.num, job.num.fastest, job.rate
-    waits_for_others = job.queued or any(one.flows for one in job.recoveries)
-    if capture == NONE or (job.cluster.of_many and waits_for_others):
-        return False
-    saves, due_h = num.captures[capture], job.due_h[capture]
+    waits_for_others = job.queued or job.link.is_used
+    if capture == NONE or (job.cluster.is_shared and waits_for_others):
+        return 0.0
+    saves, due_h = num.captures[capture], job.saves.due_h[capture]
     along = transitions.flushes_go_along(num, capture, rate)
     alike = [n for n, of in enumerate(num.captures) if along and of.after == capture]
     n = _n_to_skip(job, capture, alike, behind)
     if n == 0:
-        return False
-    hours = n * saves.every_h / rate + n * saves.stall_h
+        return 0.0
+    hours: float = n * saves.every_h / rate + n * saves.stall_h
     next_due_h = transitions.due_after(num, capture, due_h + (n - 1) * saves.every_h)
-    job.due_h[capture] = next_due_h
-    if job.completes_h[capture] < inf:
-        job.completes_h[capture] = next_due_h
+    job.saves.due_h[capture] = next_due_h
+    if job.saves.completes_h[capture] < inf:
+        job.saves.completes_h[capture] = next_due_h
     job.book_work(next_due_h - (due_h - job.progress_h), n * saves.every_h / rate)
     job.hours[num.save] += n * saves.stall_h
-    first = transitions.number_of(num, capture, due_h) - len(job.in_flight[capture])
+    first = transitions.number_of(num, capture, due_h) - len(job.saves.in_flight[capture])
     transitions.keep_latest(num, job.copies, capture, first, first + n - 1)
     for other in (capture, *alike):
         n_saved = n if other == capture else n // num.captures[other].nth
-        job.n_begun[other] += n_saved
-        job.n_saves += n_saved // num.captures[other].parts
-        for save in job.in_flight[other]:
-            ends_in_h = save.end.at_h + hours - job.env.now
-            save.end.cancel()
-            save.end = job.end_in(save, ends_in_h)
+        job.saves.n_begun[other] += n_saved
+        job.saves.n_committed += n_saved // num.captures[other].parts
+        for save in job.saves.in_flight[other]:
+            save.process.interrupt(save.at_h + hours - job.env.now)
             save.number += n_saved
             save.content_h += n * saves.every_h
             save.due_h += n * saves.every_h
             save.completes_h += n * saves.every_h
-    job.plan_next_step(hours)
     job.run_clock(0.0 if num.clock == PROGRESS else 1.0)  # that of work has been moved on
     job.name_activity(Activity.LOST if behind else Activity.USEFUL)
-    return True
+    return hours
 
 
-def _n_to_skip(job: Job, capture: int, alike: list[int], behind: bool) -> int:
+def _n_to_skip(job: RunningJob, capture: int, alike: list[int], behind: bool) -> int:
     """How many cycles of a capture come before anything else happens."""
-    num, saves, due_h, rate = job.num, job.num.captures[capture], job.due_h[capture], job.rate
+    num, saves, due_h, rate = job.num, job.num.captures[capture], job.saves.due_h[capture], job.rate
     until_progress_h = [job.frontier_h if behind else num.useful_h]
-    until_progress_h += [at_h for n, at_h in enumerate(job.due_h) if n != capture]
-    moved = {save.end for n in (capture, *alike) for save in job.in_flight[n]}
-    moved |= {job.step, job.failure_alarm}
-    until_h = [alarm.at_h - job.env.now for alarm in job.alarms if alarm not in moved]
-    if job.failure is not None and num.clock != PROGRESS:
-        until_h.append(job.failure.at_h - job.age_h)
-    elif job.failure is not None and not behind:
+    until_progress_h += [at_h for n, at_h in enumerate(job.saves.due_h) if n != capture]
+    if job.failure is not None and num.clock == PROGRESS and not behind:
         until_progress_h.append(job.failure.at_h)
-    steady_progress_h, steady_h = min(until_progress_h), min(until_h)
+    steady_progress_h = min(until_progress_h)
     if steady_progress_h < due_h + 2.0 * saves.every_h:
         return 0
-    commits_in_h = [[save.end.at_h - job.env.now for save in of] for of in job.in_flight]
+    moved = {save.alarm for n in (capture, *alike) for save in job.saves.in_flight[n]}
+    moved |= {job.failure_alarm}
+    until_h = [one.at_h - job.env.now for one in job.alarms if one not in moved]
+    others = [of for n, of in enumerate(job.saves.in_flight) if n != capture and n not in alike]
+    until_h += [save.at_h - job.env.now for of in others for save in of]  # begun just now
+    if job.failure is not None and num.clock != PROGRESS:
+        until_h.append(job.failure.at_h - job.age_h)
+    commits_in_h = [[save.at_h - job.env.now for save in of] for of in job.saves.in_flight]
     within_h, mine = (due_h - job.progress_h) / rate, commits_in_h[capture]
-    for nth, save in enumerate(reversed(job.in_flight[capture]), 1):
+    for nth, save in enumerate(reversed(job.saves.in_flight[capture]), 1):
         if not transitions.is_in_rhythm(
             num, capture, due_h, within_h, rate, nth,
             save.content_h, save.completes_h < inf, mine[-nth],
@@ -80,5 +79,5 @@ def _n_to_skip(job: Job, capture: int, alike: list[int], behind: bool) -> int:
         return 0
     return transitions.cycles_to_skip(
         num, capture, len(mine), due_h, within_h, rate, steady_progress_h, steady_progress_h,
-        steady_h,
+        min(until_h),
     )  # fmt: skip

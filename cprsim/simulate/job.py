@@ -23,7 +23,6 @@ class SimulatedJob:
     scopes: tuple[Scope, ...]  # of a failure: by number
     policy: Policy
     horizon_h: float | None = None
-    renamed: tuple[tuple[str, str], ...] = ()  # draws of costs that have other names elsewhere
 
 
 NOTICE = -1  # in place of a scope: this is no failure, but the notice of one

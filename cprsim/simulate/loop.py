@@ -311,55 +311,37 @@ def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool, silent:
 
 
 @part
-def may_skip(
-    num: Numbers, job: Any, capture: int,
-    within_h: float, per_h: float, target_h: float, ends_h: float,
-) -> bool:  # fmt: skip
-    """Whether there is room for a cycle of a capture at all: soon seen, and mostly there is none.
+def cycles_ahead(
+    num: Numbers, job: Any, capture: int, per_h: float, steady_h: float, ends_h: float
+) -> int:
+    """How many cycles of a capture come before anything else happens; mostly none, soon seen.
 
     Parameters
     ----------
-    within_h, per_h : wall hours until its next save is due, and progress in each
-    target_h, ends_h : progress, and instant, up to which nothing else happens but saves
-    """
-    saves = num.captures[capture]
-    next_but_one_h = job.saves[capture].due_h + saves.every_h
-    if next_but_one_h >= target_h:
-        return False
-    for other in range(num.n_captures):
-        if other != capture and job.saves[other].due_h < next_but_one_h:
-            return False
-    cycle_h = hours_of(saves.every_h, per_h) + saves.stall_h
-    return bool(job.now_h + within_h + cycle_h <= ends_h)
-
-
-@part
-def cycles_until(
-    num: Numbers, job: Any, capture: int,
-    within_h: float, per_h: float, steady_h: float, ends_h: float,
-) -> int:  # fmt: skip
-    """How many cycles of a capture come before anything else happens.
-
-    Parameters
-    ----------
+    per_h : progress in each wall hour
     steady_h, ends_h : progress, and instant, up to which nothing else happens but saves
     """
-    due_h = job.saves[capture].due_h
+    saves, due_h = num.captures[capture], job.saves[capture].due_h
+    cycle_h = hours_of(saves.every_h, per_h) + saves.stall_h
+    if due_h + saves.every_h >= steady_h or job.now_h + cycle_h > ends_h:
+        return 0
     until_h = inf
     for other in range(num.n_captures):
         if other == capture:
             continue
-        saves = num.captures[other]
-        holds = saves.stall_h != 0.0 or (
-            not saves.skips and job.saves[other].n_in_flight >= saves.in_flight
-        )
-        if holds:
-            steady_h = min(steady_h, job.saves[other].due_h)
+        of, own = num.captures[other], job.saves[other]
+        if own.due_h < due_h + saves.every_h:
+            return 0
+        if of.stall_h != 0.0 or (not of.skips and own.n_in_flight >= of.in_flight):
+            steady_h = min(steady_h, own.due_h)  # it holds the job
         else:
-            until_h = min(until_h, job.saves[other].due_h)
-        if saves.is_followed:  # commits of others may wait until the cycles are over
-            for n in range(job.saves[other].n_in_flight):
+            until_h = min(until_h, own.due_h)
+        if of.is_followed:  # commits of others may wait until the cycles are over
+            for n in range(own.n_in_flight):
                 ends_h = min(ends_h, job.flights[other][n].at_h)
+    within_h = hours_of(due_h - job.progress_h, per_h)
+    if not are_in_rhythm(num, job, capture, within_h, per_h):
+        return 0
     return cycles_to_skip(
         num, capture, job.saves[capture].n_in_flight, due_h, within_h, per_h,
         until_h, steady_h, ends_h - job.now_h,
@@ -493,20 +475,21 @@ def end_loads(
 
 @part
 def refresh(num: Numbers, job: Any, slots: Any, recoveries: Any) -> None:
-    """See what blocks the job, and how fast it works if nothing does."""
+    """See what blocks the job, how fast it works if nothing does, and which stage ends next."""
     job.blocked_by = NONE
-    speed = 1.0
+    speed, ends_at_h = 1.0, inf
     n_used = 0
     for n in range(job.n_recoveries):
         recovery = recoveries[n]
         if recovery.rule == NONE:
             continue
         n_used = n + 1
+        ends_at_h = min(ends_at_h, recovery.ends_at_h)
         if not recovery.blocks:
             speed = min(speed, recovery.speed)
         elif job.blocked_by == NONE or recovery.kind < job.blocked_by:
             job.blocked_by, job.blocked_part = recovery.kind, recovery.part
-    job.n_recoveries = n_used
+    job.n_recoveries, job.stage_ends_at_h = n_used, ends_at_h
     if num.is_elastic and n_used:
         speed *= speed_of(num, job, slots)
     job.speed = speed
@@ -564,10 +547,24 @@ def begun_after(job: Any, recoveries: Any, begun: int) -> int:
     """The recovery that began next after the nth; NONE where there is none."""
     found = NONE
     for n in range(job.n_recoveries):
-        if recoveries[n].rule != NONE and recoveries[n].begun > begun:
-            if found == NONE or recoveries[n].begun < recoveries[found].begun:
-                found = n
+        other = recoveries[n]
+        is_later = other.rule != NONE and other.begun > begun
+        if is_later and (found == NONE or other.begun < recoveries[found].begun):
+            found = n
     return found
+
+
+@part
+def end_stages(
+    num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int, until_h: float
+) -> None:
+    """Recoveries whose stage has ended by an instant go on, in the order in which they began."""
+    place = begun_after(job, recoveries, NONE)
+    while place != NONE:
+        begun = recoveries[place].begun
+        if recoveries[place].ends_at_h <= until_h:
+            next_stage(num, job, slots, recoveries, drawn, row, place)
+        place = begun_after(job, recoveries, begun)
 
 
 @part
@@ -671,9 +668,9 @@ def return_nodes(
     while place != NONE:
         recovery, begun = recoveries[place], recoveries[place].begun
         stage = num.stages[num.rules[recovery.rule].first_stage + recovery.stage]
-        if recovery.kind == WAIT and not is_held(num, recovery):
-            if not has_to_wait(job, slots, recoveries, place, stage):
-                next_stage(num, job, slots, recoveries, drawn, row, place)
+        waits = recovery.kind == WAIT and not is_held(num, recovery)
+        if waits and not has_to_wait(job, slots, recoveries, place, stage):
+            next_stage(num, job, slots, recoveries, drawn, row, place)
         place = begun_after(job, recoveries, begun)
     refresh(num, job, slots, recoveries)
 
@@ -687,9 +684,7 @@ def is_held(num: Numbers, recovery: Any) -> bool:
 
 
 @part
-def takes_in(
-    num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int
-) -> bool:
+def takes_in(num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int) -> bool:
     """Whether slots wait for the job to take them in; it does so, as it stands still."""
     held = False
     place = begun_after(job, recoveries, NONE)
@@ -824,12 +819,8 @@ def strike(
     if isnan(detect_h):
         detect_h = drawn.of_failures[num.scopes[scope].table, number, row]
     recovery.detect_h = detect_h
-    own_h = load_cost_h(num, rule)
-    recovery.loads = (
-        num.rules[rule].loads
-        and (reverts != STRUCK or n_lost > 0)
-        and (tried_h > 0.0 or own_h > 0.0 or isnan(own_h) or recovery.shares)
-    )
+    takes_time = tried_h > 0.0 or recovery.shares or not num.rules[rule].load_h <= 0.0
+    recovery.loads = num.rules[rule].loads and (reverts != STRUCK or n_lost > 0) and takes_time
     for n in range(job.n_recoveries):
         if n != place and is_held(num, recoveries[n]):
             end_recovery(job, slots, recoveries, n)
@@ -916,17 +907,6 @@ def has_load_to_come(num: Numbers, recovery: Any) -> bool:
 
 
 @part
-def load_cost_h(num: Numbers, rule: int) -> float:
-    """What the load stages of a rule cost by themselves; NaN where that varies, -1 without any."""
-    hours = -1.0
-    first = num.rules[rule].first_stage
-    for n in range(first, first + num.rules[rule].n_stages):
-        if num.stages[n].kind == LOAD and num.stages[n].has_cost:
-            hours = max(hours, 0.0) + num.stages[n].cost_h
-    return hours
-
-
-@part
 def oldest_flush(num: Numbers, job: Any) -> int:
     """Order of the oldest flush in flight; the latest of all where there is none."""
     oldest: int = job.latest
@@ -937,7 +917,7 @@ def oldest_flush(num: Numbers, job: Any) -> int:
     return oldest
 
 
-# --------------------------------------------------------------------------- from instant to instant
+# --------------------------------------------------------------------------- the replication
 
 
 @part
@@ -955,7 +935,7 @@ def start(num: Numbers, job: Any, slots: Any) -> None:
     job.stalled_by = job.waits_for = job.blocked_by = NONE
     job.n_failures = job.n_met = job.n_saves = job.n_recoveries = job.n_fruitless = 0
     job.n_repairs = job.n_queued = job.n_moving = 0
-    job.next_return_h = job.link_ends_at_h = inf
+    job.next_return_h = job.stage_ends_at_h = job.link_ends_at_h = inf
     job.link_bytes = job.link_read_at_h = 0.0
     job.n_free = num.n_spares
     job.frontier_at_failure_h = -1.0
@@ -1038,10 +1018,7 @@ def plan(
             fails_h = inf
 
         # what else comes next
-        next_h = min(num.end_h, job.link_ends_at_h, job.noticed_at_h)
-        for n in range(job.n_recoveries):
-            if recoveries[n].rule != NONE and recoveries[n].ends_at_h < next_h:
-                next_h = recoveries[n].ends_at_h
+        next_h = min(num.end_h, job.stage_ends_at_h, job.link_ends_at_h, job.noticed_at_h)
         if job.n_queued and job.next_return_h < next_h:
             next_h = job.next_return_h
         reaches_h, target_h = inf, num.useful_h
@@ -1050,18 +1027,12 @@ def plan(
                 target_h = job.frontier_h
             if fastest != NONE and job.error_h == inf:
                 ends_h = fails_h if fails_h < next_h and not ages_by_work else next_h
-                within_h = hours_of(job.saves[fastest].due_h - job.progress_h, per_h)
-                if may_skip(num, job, fastest, within_h, per_h, target_h, ends_h) and are_in_rhythm(
-                    num, job, fastest, within_h, per_h
-                ):
-                    n = cycles_until(
-                        num, job, fastest, within_h, per_h,
-                        min(target_h, fails_at_h) if ages_by_work else target_h, ends_h,
-                    )  # fmt: skip
-                    if n > 0:
-                        skip(num, job, fastest, n, per_h)
-                        commit_all_due(num, job, slots, drawn, row, job.now_h)
-                        continue
+                steady_h = min(target_h, fails_at_h) if ages_by_work else target_h
+                n = cycles_ahead(num, job, fastest, per_h, steady_h, ends_h)
+                if n > 0:
+                    skip(num, job, fastest, n, per_h)
+                    commit_all_due(num, job, slots, drawn, row, job.now_h)
+                    continue
             if due_h < target_h:
                 target_h = due_h
             reaches_h = job.now_h + hours_of(target_h - job.progress_h, per_h)
@@ -1129,13 +1100,9 @@ def settle(
         end_loads(num, job, slots, recoveries, drawn, row, NONE)
         plan_link(num, job, slots, recoveries)
         changed = True
-    place = begun_after(job, recoveries, NONE)
-    while place != NONE:
-        begun = recoveries[place].begun
-        if recoveries[place].ends_at_h <= now_h:
-            next_stage(num, job, slots, recoveries, drawn, row, place)
-            changed = True
-        place = begun_after(job, recoveries, begun)
+    if job.stage_ends_at_h <= now_h:
+        end_stages(num, job, slots, recoveries, drawn, row, now_h)
+        changed = True
     if changed:
         refresh(num, job, slots, recoveries)
 

@@ -107,6 +107,7 @@ JOB = np.dtype(
         ("next_return_h", "f8"),  # instant at which the first of them ends
         ("n_queued", "i8"),
         ("status", "i8"),
+        ("stage_ends_at_h", "f8"),  # instant at which the next stage of a recovery ends
         # the link that loads share: bytes that a shard would have moved since the start of the job
         ("link_bytes", "f8"),  # as of ...
         ("link_read_at_h", "f8"),  # ... this instant

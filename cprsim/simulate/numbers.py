@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cprsim.failures.distributions import Constant
-from cprsim.records import STOPPED_BEYOND, Clock, Duration, Ints, Storage
+from cprsim.records import STOPPED_BEYOND, Activity, Clock, Duration, Ints, Storage
 from cprsim.recovery.giving_up import n_saves_due
 from cprsim.recovery.legal import (
     MOST_ROLES,
@@ -105,6 +105,7 @@ RULE = np.dtype(
         ("stops_nothing", "?"),
         ("replays", "?"),
         ("loads", "?"),
+        ("load_h", "f8"),  # what its loads cost by themselves
     ],
     align=True,
 )
@@ -311,6 +312,7 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
             REVERTS.index(rule.reverts), TO.index(rule.to), first_stage, len(rule.stages),
             rule.replay_speed, rule.speed_meanwhile, rule.stops_nothing,
             StageKind.REPLAY in kinds, StageKind.LOAD in kinds,
+            sum(fixed([], "", one.cost)[0] for one in rule.stages if one.kind is StageKind.LOAD),
         )  # fmt: skip
 
     link = link_of(policy)
@@ -389,3 +391,18 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
         for place, row in enumerate(rows):
             numbers[name][0, place] = row
     return numbers, Tables(tuple(of_saves), tuple(of_failures))
+
+
+@lru_cache(maxsize=2048)  # kinds of jobs of a fleet
+def numbers_as_objects(job: SimulatedJob) -> Numbers:
+    """A job's numbers as objects, with the names of its parts, tiers and activities."""
+    num, policy = as_objects(numbers_of(job)[0][0]), job.policy
+    num.activities = [Activity.__members__.get(part.upper()) for part in policy.parts]
+    for capture, of_policy in zip(num.captures, policy.captures, strict=False):
+        capture.name = of_policy.tier
+    on_grid = [n for n in range(num.n_captures) if num.captures[n].n_due]
+    num.fastest = min(on_grid, key=lambda n: float(num.captures[n].every_h), default=NONE)
+    # A fleet has thousands of jobs: no room for what they do not have
+    del num.tiers[num.n_tiers :], num.captures[num.n_captures :], num.rules[num.n_rules :]
+    del num.stages[sum(rule.n_stages for rule in num.rules) :], num.scopes[len(job.scopes) :]
+    return num

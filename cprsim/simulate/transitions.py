@@ -217,9 +217,10 @@ def shard_is_there(
         n_lost = ahead = 0
         while n_lost < copied:
             other = first + (slot - first + ahead) % size
-            if slots[other].wiped[level] <= order:
-                return True
-            n_lost += not (n_left and slots[other].left)
+            if not (n_left and slots[other].left):
+                if slots[other].wiped[level] <= order:
+                    return True
+                n_lost += 1
             ahead += 1
         return False
     group, n_missing = group_of(num, copies, slots, tier, slot, n_left), 0
@@ -522,7 +523,7 @@ def cycles_to_skip(
         min(
             (until_progress_h - due_h) / saves.every_h,
             (steady_progress_h - due_h) / saves.every_h - left_over,
-            (steady_h - within_h) / cycle_h - left_over,
+            steady_h / cycle_h - left_over,  # the saves of whole cycles end within them
         )
     )
     if saves.is_followed and not along:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from cprsim.errors import ParameterError
-from cprsim.records import CostBreakdown, Floats, RecoveryPolicy, ShardLoss, SubSaves
+from cprsim.records import CostBreakdown, Floats, ShardLoss, SubSaves
+from cprsim.recovery.policy import Policy
 from cprsim.staleness.expected import Prediction, nothing_lost
 from cprsim.staleness.length import LengthLaw
 from cprsim.staleness.metric import Metric
@@ -64,7 +65,7 @@ class StalenessCurve:
         known = self.correlations
         return known.get((metric, strategy, other), known.get((metric, other, strategy)))
 
-    def of_policy(self, policy: RecoveryPolicy, metric: Metric) -> Response | None:
+    def of_policy(self, policy: Policy, metric: Metric) -> Response | None:
         """The response of a policy; None where it loses nothing, or was not measured as it saves.
 
         Priority saving was measured at settings of its own (r, number of large tables); those of
@@ -137,7 +138,7 @@ class StalenessCurve:
 
     def predict(
         self,
-        policy: RecoveryPolicy,
+        policy: Policy,
         metric: Metric,
         losses: ShardLoss,
         costs: CostBreakdown,
@@ -151,13 +152,13 @@ class StalenessCurve:
         if response is None:
             return None
         if response.by != BY_PLS:
-            if response.by == "degraded" and response.by not in policy.system.parts:
+            if response.by == "degraded" and response.by not in policy.parts:
                 raise ParameterError(
                     f"the curve {self.name} prices {response.strategy} by `degraded`, and under "
                     f"{policy.name} the job never works at less than its speed: give another `by`"
                 )
             return response.predict_counted(costs, useful_h)
-        return response.predict_losses(losses, replications, useful_h, policy.save_interval_h)
+        return response.predict_losses(losses, replications, useful_h, policy.interval_h)
 
 
 def _what_decides(settings: SubSaves) -> tuple[float, int, int | None]:

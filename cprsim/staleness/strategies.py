@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cprsim.records import Floats, Ints, RecoveryPolicy, ShardLoss, SmallTables, SubSaves
+from cprsim.records import Floats, Ints, ShardLoss, SmallTables, SubSaves
+from cprsim.recovery.policy import Policy
 
 WHOLE = "partial"  # every save is whole: partial recovery, at whatever interval
 MORE_BYTES = "+"  # after the tracker's name: the small tables are saved with every sub-save
@@ -12,7 +13,7 @@ TRACKERS = ("scar", "mfu", "ssu", "round-robin")
 STRATEGIES = (WHOLE, *TRACKERS, *(tracker + MORE_BYTES for tracker in TRACKERS))
 
 
-def strategy_key(policy: RecoveryPolicy) -> str | None:
+def strategy_key(policy: Policy) -> str | None:
     """Whose response a policy has: of `STRATEGIES`, or a system's; None: nothing is lost."""
     if policy.loses_as is not None:
         return policy.loses_as

@@ -15,7 +15,7 @@ from cprsim.errors import ResultError
 from cprsim.experiments.assemble import Experiment
 from cprsim.foreign import one_line, read_json
 from cprsim.prices import ACCURACY
-from cprsim.records import OnFailure
+from cprsim.recovery.policy import BY_RULES, RELOAD
 from cprsim.results import records_of
 from cprsim.results.accuracy_rows import QUANTITIES, further_losses, why_unpriced
 from cprsim.results.folder import (
@@ -44,7 +44,7 @@ AUC_LOSS = QUANTITIES[Metric.AUC]
 
 # Columns of the table that tables, figures and sentences are made of, beside those of the axes.
 SHOWN = (
-    "strategy", "on_failure", "engine", "mean", "low", "high", "n", "save_interval_h",
+    "strategy", "on_failure", "mean", "low", "high", "n", "save_interval_h",
     "difference", "difference_low", "difference_high",
 )  # fmt: skip
 
@@ -103,7 +103,7 @@ class SweepResult:
 
     def _knows(self, quantity: str) -> bool:
         rows = self.of(quantity)
-        reloads = rows["on_failure"].isin([OnFailure.RELOAD.value, OnFailure.BY_RULES.value])
+        reloads = rows["on_failure"].isin([RELOAD, BY_RULES])
         return bool(rows.loc[reloads, "mean"].notna().any())
 
     @property

@@ -14,12 +14,12 @@ from cprsim.codec import digest_of
 from cprsim.curves import curve_path
 from cprsim.errors import Place, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.recovery import STRATEGIES, Strategy
+from cprsim.recovery.system import System
 from cprsim.results.identity import file_digest, source_digest
 from cprsim.results.money import JobPrices, prices_of
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.loading import nearest
-from cprsim.scenario.recovery import RecoverySection
+from cprsim.scenario.recovery import RecoverySection, known
 from cprsim.scenario.sweep import Axis, Sweep
 
 BESIDE_THE_NUMBERS = {  # sections that decide none of them
@@ -122,18 +122,16 @@ def _changes(
         yield key, value
         return
     taking = [
-        f"recovery.{n}.{option}"
-        for n, entry in enumerate(entries)
-        if entry.strategy in STRATEGIES and takes(STRATEGIES[entry.strategy])
+        f"recovery.{n}.{option}" for n, entry in enumerate(entries) if takes(known(entry.strategy))
     ]
     if not taking:
         raise ScenarioError.at(place, f"no strategy of the scenario takes `{option}`")
     yield from ((each, value) for each in taking)
 
 
-TAKES: dict[str, Callable[[Strategy], bool]] = {
-    "interval": lambda strategy: strategy.default_interval is not None,
-    "target_pls": lambda strategy: strategy.takes_target_pls,
+TAKES: dict[str, Callable[[System], bool]] = {
+    "interval": lambda system: system.default_interval is not None,
+    "target_pls": lambda system: system.takes_target_pls,
 }
 """Whether a strategy takes an option that an axis gives to all that do; systems take none."""
 

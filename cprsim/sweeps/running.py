@@ -77,10 +77,9 @@ def _body(moments: Moments, reference: str) -> Body:
         "strategies": [
             {
                 "name": policy.name,
-                "on_failure": policy.on_failure.value,
-                "save_interval_h": finite_or_none(policy.save_interval_h),
+                "on_failure": policy.on_failure,
+                "save_interval_h": finite_or_none(policy.interval_h),
                 "interval_rule": policy.interval_rule,
-                "engine": moments.engines[i],
                 "n": moments.n,
                 "quantities": _quantities(moments, i, reference),
             }

@@ -44,7 +44,6 @@ class StrategySummary:
     n_less: int
     n_more: int
     n_points: int  # at which both finish
-    engines: tuple[str, ...]
 
 
 def summaries(result: SweepResult) -> list[StrategySummary]:
@@ -71,7 +70,6 @@ def _summary(result: SweepResult, strategy: str) -> StrategySummary:
         n_less=int((rows["difference_high"] < 0).sum()),
         n_more=int((rows["difference_low"] > 0).sum()),
         n_points=int(rows["difference"].notna().sum()),
-        engines=tuple(sorted(set(rows["engine"]))),
     )
 
 

@@ -43,7 +43,6 @@ def _rows(axes: Sequence[Axis], point: Point, body: Body, costs: Costs) -> list[
             "save_interval_h": _number(strategy["save_interval_h"], inf),
             "interval_rule": strategy["interval_rule"],
             **rules[strategy["name"]],
-            "engine": strategy["engine"],
         }
         beside = {"n": strategy["n"], "reference": body["reference"]}
         for quantity, numbers in strategy["quantities"].items():

@@ -17,10 +17,7 @@ from cprsim.codec import FieldMark, Key
 from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
 from cprsim.prices import ACCURACY
-from cprsim.records import Cluster, RecoveryPolicy
-from cprsim.recovery.classic import as_system
 from cprsim.recovery.policy import Outside, Policy, Ring
-from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.compare import ROUNDING
 from cprsim.results.folder import read_record
 from cprsim.results.metrics import FINISHED
@@ -28,12 +25,12 @@ from cprsim.results.money import Bills
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.scenario import Scenario
-from cprsim.selector.limit import Limit
+from cprsim.scenario.recovery import known
 from cprsim.systems_compared.after import Fate, content_every_h, fates
 from cprsim.systems_compared.lineup import FOUND, Entrant
 
-BESIDE = "systems.json"
-OVERHEAD = "overhead_fraction"
+ABOUT = "systems.json"
+OVERHEAD, DECIMALS = "overhead_fraction", 12  # what differs beyond these is rounding
 BEST, UNFINISHED, NO_BEST = "best", "unfinished", "no best"  # verdicts
 MORE, LESS, TIED = "more", "less", "can't be told"  # where the difference to the best lies
 KEPT, WITHIN, PRICED, UNPRICED = "kept", "within the limit", "priced", "not priced"  # accuracy
@@ -41,7 +38,7 @@ ELIGIBLE = (KEPT, WITHIN)  # to be the best
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class SystemFacts:
     """What is known of one system besides its run.
 
     Bytes are per hour of progress, as if each save moved the whole state; None: its size is not
@@ -63,8 +60,8 @@ class Beside:
 class Standing:
     """One system of a comparison; differences are paired by replication."""
 
-    policy: RecoveryPolicy
-    beside: Beside
+    policy: Policy
+    facts: SystemFacts
     summary: Mapping[str, Estimate]  # by quantity
     more: Estimate | None  # overhead less that of the best; None: it is the best, or unfinished
     verdict: str
@@ -78,7 +75,7 @@ class Standing:
     @property
     def may_be_best(self) -> bool:
         """Whether accuracy is kept, or the limit, and all of its costs are known."""
-        return self.accuracy in ELIGIBLE and not self.beside.unknown
+        return self.accuracy in ELIGIBLE and not self.facts.unknown
 
     @property
     def overhead(self) -> Estimate:
@@ -112,7 +109,7 @@ class Comparison:
     name: str  # of the scenario
     fixed: bool
     limit: Mapping[str, Any] | None  # of accuracy: quantity and most; None: none was said
-    beside: Annotated[Mapping[str, Beside], Key("systems")]  # by the system's name
+    facts: Annotated[Mapping[str, SystemFacts], Key("systems")]  # by the system's name
     left_out: Mapping[str, str]  # why, by name
     assumed: tuple[str, ...]  # of the job, where the scenario does not say, in sentences
     result: Annotated[Result, FieldMark.NOT_STORED]
@@ -143,7 +140,7 @@ class Comparison:
     def cheapest_that_runs(self) -> Standing | None:
         """The cheapest of those that may be the best and that a job can run today."""
         able = (one for one in self.standings if one.may_be_best and one.finishes)
-        return next((one for one in able if one.beside.runs_as), None)
+        return next((one for one in able if one.facts.runs_as), None)
 
     @property
     def best(self) -> str | None:
@@ -162,37 +159,14 @@ class Comparison:
             name: bill
             for name, bill in bills.items()
             if (one := by_name[name]).may_be_best
-            or (one.accuracy == PRICED and ACCURACY in bill.job.cents and not one.beside.unknown)
+            or (one.accuracy == PRICED and ACCURACY in bill.job.cents and not one.facts.unknown)
         }
-
-
-def compared(
-    result: Result,
-    scenario: Scenario,
-    experiment: Experiment,
-    entrants: Sequence[Entrant],
-    left_out: Mapping[str, str],
-    limit: Limit | None,
-    *,
-    fixed: bool,
-) -> Comparison:
-    """The comparison whose run is `result`."""
-    return Comparison(
-        name=scenario.name,
-        fixed=fixed,
-        limit=None if limit is None else {"quantity": limit.quantity.value, "most": limit.most},
-        beside={one.name: _beside(one, experiment, scenario) for one in entrants},
-        left_out=left_out,
-        assumed=tuple(assumptions(scenario)),
-        result=result,
-        today=next((one.name for one in entrants if one.is_today), ""),
-    )
 
 
 def load_comparison(folder: Path | str) -> Comparison:
     """Read a finished comparison. Raises ResultError where it is none, or is damaged."""
     result = load_result(folder)
-    return read_record(Comparison, result.path / BESIDE, "a comparison of systems", result=result)
+    return read_record(Comparison, result.path / ABOUT, "a comparison of systems", result=result)
 
 
 def assumptions(scenario: Scenario) -> Iterator[str]:
@@ -211,35 +185,37 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
         yield "A spare node is always free (no `cluster.spares`)."
 
 
-def _beside(one: Entrant, experiment: Experiment, scenario: Scenario) -> Beside:
-    cluster, useful_h, section = experiment.cluster, experiment.useful_h, scenario.cluster
-    policy = one.policy.system or as_system(one.policy, experiment.costs, cluster)
-    known = SYSTEMS.get(one.entry.strategy)
-    return Beside(
-        one.entry.strategy,
-        one.how,
-        one.text,
-        "" if known is None else known.not_counted,
-        () if known is None else known.unknown(one.entry.options or {}),
-        one.runs_as,
-        fates(policy, cluster, experiment.scopes, section.rack, useful_h),
-        *_traffic(policy, cluster, section.shard_bytes, useful_h),
+def facts_of_system(one: Entrant, experiment: Experiment, scenario: Scenario) -> SystemFacts:
+    """What is known of one system in a job."""
+    policy, system, section = one.policy, known(one.entry.strategy), scenario.cluster
+    job = experiment.cluster, experiment.scopes, section.rack, experiment.useful_h
+    storage, peers = _traffic(policy, experiment, section.shard_bytes)
+    return SystemFacts(
+        strategy=one.entry.strategy,
+        how=one.how,
+        text=one.text,
+        not_counted=system.not_counted,
+        unknown=system.unknown(one.entry.options or {}),
+        runs_as=system.runs_as,
+        fates=fates(policy, *job),
+        storage_bytes_per_h=storage,
+        peers_bytes_per_h=peers,
     )
 
 
 def _traffic(
-    policy: Policy, cluster: Cluster, state_bytes: float | None, useful_h: float
+    policy: Policy, experiment: Experiment, state_bytes: float | None
 ) -> tuple[float | None, float | None]:
     """The bytes per hour of all nodes to the storage, and of one node to others."""
     if state_bytes is None:
         return None, None
     storage = peers = 0.0
     for capture in policy.captures:
-        per_h = state_bytes / content_every_h(policy, capture, useful_h)
+        per_h = state_bytes / content_every_h(policy, capture, experiment.useful_h)
         tier = policy.tier(capture.tier)
         place = tier.placement
         if isinstance(place, Outside):
-            storage += per_h * len(cluster.slots(tier.role))
+            storage += per_h * len(experiment.cluster.slots(tier.role))
         else:  # copies on all others of its group, or as parity on `tolerates` of them
             peers += per_h * (place.copies - 1 if isinstance(place, Ring) else place.tolerates)
     return storage, peers
@@ -249,19 +225,19 @@ def _traffic(
 
 
 def _standings(comparison: Comparison) -> Iterator[Standing]:
-    result, beside, today = comparison.result, comparison.beside, comparison.today
+    result, facts, today = comparison.result, comparison.facts, comparison.today
     summary, policies = result.spreads(), {one.name: one for one in result.policies}
     overheads = {name: of[OVERHEAD].mean for name, of in summary.items()}
-    finished = [name for name in beside if isfinite(overheads[name])]
+    finished = [name for name in facts if isfinite(overheads[name])]
     accuracy = {
         name: _accuracy(
             comparison, one, policies[name], is_priced=isfinite(summary[name]["auc_loss"].mean)
         )
-        for name, one in beside.items()
+        for name, one in facts.items()
     }
-    able = [name for name in finished if accuracy[name] in ELIGIBLE and not beside[name].unknown]
+    able = [name for name in finished if accuracy[name] in ELIGIBLE and not facts[name].unknown]
     # of those that cost the same, one that a job can run today
-    able.sort(key=lambda name: (round(overheads[name], 12), not beside[name].runs_as))
+    able.sort(key=lambda name: (round(overheads[name], DECIMALS), not facts[name].runs_as))
     best = able[0] if able else ""
     than_best = _more_than(best, finished, result) if best else {}
     than_today = _more_than(today, finished, result) if today in finished else {}
@@ -270,7 +246,7 @@ def _standings(comparison: Comparison) -> Iterator[Standing]:
         verdict = BEST if name == best else NO_BEST if more is None else verdict_of(more)
         yield Standing(
             policy,
-            beside[name],
+            facts[name],
             summary[name],
             more,
             verdict if name in finished else UNFINISHED,
@@ -279,9 +255,7 @@ def _standings(comparison: Comparison) -> Iterator[Standing]:
         )
 
 
-def _accuracy(
-    comparison: Comparison, one: Beside, policy: RecoveryPolicy, *, is_priced: bool
-) -> str:
+def _accuracy(comparison: Comparison, one: SystemFacts, policy: Policy, *, is_priced: bool) -> str:
     """Whether it loses some; and if so, within the limit, at a price, or nothing says how much."""
     if not (policy.leaves_stale or one.not_counted):
         return KEPT
@@ -310,4 +284,5 @@ def verdict_of(more: Estimate) -> str:
 
 
 def _place(one: Standing) -> tuple[float, float]:
-    return (one.overhead.mean, 0.0) if one.finishes else (inf, -one.summary[FINISHED].mean)
+    mean = round(one.overhead.mean, DECIMALS)
+    return (mean, 0.0) if one.finishes else (inf, -one.summary[FINISHED].mean)

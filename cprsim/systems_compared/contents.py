@@ -10,19 +10,17 @@ import numpy as np
 from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import simulate
-from cprsim.records import Floats, RecoveryPolicy
-from cprsim.recovery.classic import as_system
+from cprsim.records import Floats
 from cprsim.recovery.legal import MOST_GENERATIONS
-from cprsim.recovery.policy import Medium
+from cprsim.recovery.policy import Medium, Policy
 from cprsim.systems_compared.after import content_every_h
 from cprsim.systems_compared.comparison import Contents
 
 N_DRAWN = 1_000_000
 
 
-def contents_kept(experiment: Experiment, recovery: RecoveryPolicy) -> tuple[Contents, ...]:
+def contents_kept(experiment: Experiment, policy: Policy) -> tuple[Contents, ...]:
     """A policy with each number of contents outside, on the same failures; none if it has none."""
-    policy = recovery.system or as_system(recovery, experiment.costs, experiment.cluster)
     outside = [tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE]
     saves = [one for one in policy.captures if one.tier in outside]
     if not saves:
@@ -35,8 +33,7 @@ def contents_kept(experiment: Experiment, recovery: RecoveryPolicy) -> tuple[Con
         tiers = tuple(
             replace(tier, generations=n) if tier.name in outside else tier for tier in policy.tiers
         )
-        system = replace(policy, tiers=tiers)
-        policies.append(replace(recovery, name=f"{n} kept", system=system))
+        policies.append(replace(policy, name=f"{n} kept", tiers=tiers))
     outcome = simulate(replace(experiment, policies=tuple(policies)))
     overheads = [
         np.where(one.costs.finished, one.costs.wall_h / one.costs.useful_h - 1.0, nan)

@@ -7,17 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cprsim.errors import ParameterError
-from cprsim.experiments.assemble import Experiment, Planner, policies_of
-from cprsim.experiments.listed import ListedSystem
-from cprsim.records import RecoveryPolicy
-from cprsim.recovery import NEVER, STRATEGIES
+from cprsim.experiments.assemble import Experiment, facts_of, policies_of, policy_of
+from cprsim.recovery.paper import NEVER, STRATEGIES
+from cprsim.recovery.policy import Policy
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, dump_entry
 from cprsim.scenario.failures import EMB_PS
-from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
+from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection, known
 from cprsim.selector.deciding import WAYS
 from cprsim.selector.limit import Limit
-from cprsim.selector.pricing import Way
 
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
@@ -55,8 +53,7 @@ class Entrant:
     """
 
     entry: RecoverySection
-    policy: RecoveryPolicy
-    way: Way  # how it saves, as the selector varies that
+    policy: Policy
     how: str
     text: str
     is_today: bool = False
@@ -68,7 +65,7 @@ class Entrant:
     @property
     def runs_as(self) -> str:
         """What a job can run today; empty: a paper only."""
-        return (SYSTEMS.get(self.entry.strategy) or STRATEGIES[self.entry.strategy]).runs_as
+        return known(self.entry.strategy).runs_as
 
 
 def entrants_of(
@@ -82,14 +79,11 @@ def entrants_of(
     Unless intervals are fixed, how the job runs now (`today`, else the first entry) is compared as
     it is, and at its best interval.
     """
-    planner = Planner(loaded.scenario, experiment)
+    facts = facts_of(experiment)
 
     def entrant(entry: RecoverySection, how: str, *, is_today: bool = False) -> Entrant:
-        policy, text = planner.policy(entry), dump_entry(entry, entry.options or {})
-        way: Way = policy.sub_saves or WAYS.get(entry.strategy)
-        if entry.strategy in SYSTEMS:
-            way = ListedSystem(loaded.scenario, entry)
-        return Entrant(entry, policy, way, how, text, is_today)
+        text = dump_entry(entry, entry.options or {})
+        return Entrant(entry, policy_of(entry, experiment, facts), how, text, is_today)
 
     policies_of(loaded, experiment)  # says where an entry stands that can't run the job
     listed = list(loaded.scenario.recovery)
@@ -103,15 +97,15 @@ def entrants_of(
             entrants.insert(1, entrant(at_best, LISTED))
     names, left_out = {one.name for one in entrants}, dict[str, str]()
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
-    known, there = {one.strategy for one in listed}, (*STRATEGIES, *sorted(SYSTEMS))
-    for name in (name for name in there if name not in known):
+    others = {*STRATEGIES, *SYSTEMS} - {one.strategy for one in listed}
+    for name in (name for name in (*STRATEGIES, *sorted(SYSTEMS)) if name in others):
         searched = name in WAYS and has_servers and limit is not None and not rules.fixed
         fields = {"strategy": name} | ({"interval": NEVER} if searched else {})
         try:
             _require_able(name, names, has_servers=has_servers, searched=searched)
             entrants.append(entrant(RecoverySection.model_validate(fields), DEFAULT))
         except ParameterError as error:
-            left_out[name] = str(error)
+            left_out[name] = str(error).removeprefix(name).lstrip(": ")
     if rules.only:
         _require_known(rules.only, {one.name for one in entrants}, left_out)
         left_out = {}
@@ -141,8 +135,8 @@ def _require_known(only: Sequence[str], there: set[str], left_out: Mapping[str, 
         if name in left_out:
             raise ParameterError(f"--only: `{name}` can't run this job: {left_out[name]}")
         if name not in there:
-            known = ", ".join([*sorted(there), *sorted(left_out)])
-            raise ParameterError(f"--only: there is no `{name}`; there are: {known}")
+            names = ", ".join([*sorted(there), *sorted(left_out)])
+            raise ParameterError(f"--only: there is no `{name}`; there are: {names}")
 
 
 def _place(one: Entrant) -> int:

@@ -19,6 +19,8 @@ from cprsim.systems_compared.comparison import (
     Standing,
 )
 
+LOST = {LossKind.START: "all", LossKind.NOTHING: "0", LossKind.SHARDS: "stale"}
+
 
 def name_of(one: Standing) -> str:
     """Its name, with a star behind that of what loses accuracy that nothing prices."""
@@ -27,7 +29,7 @@ def name_of(one: Standing) -> str:
 
 def interval_of(one: Standing) -> str:
     """How often it saves; ``never`` where the interval is as long as the job."""
-    interval_h = one.policy.save_interval_h
+    interval_h = one.policy.interval_h
     useful_h = one.summary["wall_h"].mean / (1.0 + one.overhead.mean) if one.finishes else inf
     return "never" if interval_h >= useful_h * (1 - 1e-9) else every(one.policy)
 
@@ -37,7 +39,7 @@ def overhead(one: Standing) -> str:
     if not one.finishes:
         return f"{percent(one.summary[FINISHED].mean)} done"
     of_all = in_percent(one.overhead)
-    return f"at least {of_all.split(' ±')[0]}" if one.beside.unknown else of_all
+    return f"at least {of_all.split(' ±')[0]}" if one.facts.unknown else of_all
 
 
 def in_percent(fraction: Estimate) -> str:
@@ -47,7 +49,7 @@ def in_percent(fraction: Estimate) -> str:
 
 def difference(one: Standing) -> str:
     """What it costs more than the best, or that it can't be told."""
-    if one.beside.unknown:
+    if one.facts.unknown:
         return NO_NUMBER
     if one.more is not None and one.more.low == one.more.high == 0:
         return BEST  # the same in each job
@@ -58,22 +60,15 @@ def difference(one: Standing) -> str:
 
 def columns_of_fates(found: Sequence[Standing]) -> list[list[str]]:
     """Kinds of failures; those that no system tells apart are together."""
-    names = list(found[0].beside.fates)
     together: dict[tuple[Fate, ...], list[str]] = {}
-    for name in names:
-        together.setdefault(tuple(one.beside.fates[name] for one in found), []).append(name)
+    for name in found[0].facts.fates:
+        together.setdefault(tuple(one.facts.fates[name] for one in found), []).append(name)
     return list(together.values())
 
 
 def fate_in_words(fate: Fate) -> str:
     """What is lost at most, as in a cell of a table."""
-    if fate.kind is LossKind.START:
-        return "all"
-    if fate.kind is LossKind.NOTHING:
-        return "0"
-    if fate.kind is LossKind.SHARDS:
-        return "stale"
-    return hours(fate.up_to_h)
+    return LOST.get(fate.kind) or hours(fate.up_to_h)
 
 
 def intervals_in_words(comparison: Comparison) -> str:

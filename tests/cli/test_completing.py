@@ -12,7 +12,7 @@ import pytest
 
 from cprsim.cli import completing
 from cprsim.curves import shipped_names
-from cprsim.recovery import STRATEGIES
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.shipping import shipped_scenarios
 

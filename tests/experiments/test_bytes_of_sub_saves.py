@@ -11,7 +11,6 @@ from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.failures.distributions import Constant
 from cprsim.records import SubSaves
-from cprsim.recovery.classic import as_system
 from cprsim.scenario import load_scenario
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.limit import Limit, LimitedQuantity
@@ -54,10 +53,7 @@ def run_with(tmp_path, monkeypatch):
 
 def stalls_h(experiment):
     """What a save stalls the job, by strategy [h]."""
-    made = {
-        one.name: as_system(one, experiment.costs, experiment.cluster).captures[0].stall
-        for one in experiment.policies
-    }
+    made = {one.name: one.captures[0].stall for one in experiment.policies}
     assert all(isinstance(stall, Constant) for stall in made.values())
     return {name: stall.mean_h for name, stall in made.items()}
 

@@ -15,8 +15,8 @@ from cprsim.budget import MEMORY
 from cprsim.errors import BudgetError
 from cprsim.experiments import pipeline
 from cprsim.failures.block import BlockFailures
+from tests.engines import columns_of
 from tests.making import PATIENCE_S, SCENARIOS, Make, maker
-from tests.simulate.agreeing import columns_of
 
 pytestmark = pytest.mark.long
 

@@ -12,10 +12,11 @@ import pytest
 from cprsim.errors import ScenarioError
 from cprsim.experiments import pipeline
 from cprsim.failures.distributions import LogNormal
-from cprsim.records import CostBreakdown, OnFailure
+from cprsim.records import CostBreakdown
+from cprsim.recovery.policy import ROLL_BACK
+from cprsim.simulate.folding import cost_breakdown
+from tests.engines import assert_same
 from tests.making import Make, maker
-from tests.simulate.agreeing import assert_same
-from tests.simulate.folding import cost_breakdown
 
 SCENARIO = """\
 job: {useful: 20 h}
@@ -162,7 +163,7 @@ class TestAssembling:
         divided, undivided = (
             make(struck, f"recovery=[{{strategy: cpr, target_pls: 0.1, interval: {rule}}}]")
             .policies[0]
-            .save_interval_h
+            .interval_h
             for rule in ("cpr", "cpr-undivided")
         )
         assert divided == pytest.approx(2 * 0.1 * 4 * (20 / 5) / 2)
@@ -171,11 +172,11 @@ class TestAssembling:
     def test_failures_of_trainers_alone_leave_cpr_nothing_to_save_for(self, make: Make) -> None:
         job = "failures={kind: job, family: exponential, mtbf: 6 h, role: trainer}"
         policy = make(job, "recovery=[{strategy: cpr, target_pls: 0.1}]").policies[0]
-        assert policy.save_interval_h == inf
+        assert policy.interval_h == inf
 
     def test_a_target_of_zero_leaves_only_full_recovery(self, make: Make) -> None:
         policy = make("recovery=[{strategy: cpr, target_pls: 0}]").policies[0]
-        assert policy.on_failure is OnFailure.ROLL_BACK
+        assert policy.on_failure is ROLL_BACK
         assert policy.decision is not None
         assert policy.decision.chosen == "full"
 
@@ -191,7 +192,7 @@ class TestAssembling:
     def test_priority_strategies_pay_for_their_sub_saves(self, make: Make) -> None:
         dear = "{strategy: cpr-mfu, target_pls: 0.1, sub_saves: {latency: 1 h}}"
         policy = make(f"recovery=[{dear}]").policies[0]
-        assert policy.on_failure is OnFailure.ROLL_BACK
+        assert policy.on_failure is ROLL_BACK
         assert policy.sub_saves is None
 
     def test_a_lognormal_cost_has_the_mean_and_the_median_that_were_named(self, make: Make) -> None:
@@ -203,7 +204,7 @@ class TestAssembling:
     def test_an_interval_beyond_the_job_costs_no_save(self, make: Make) -> None:
         policy = make("recovery=[{strategy: cpr, target_pls: 1.0}]").policies[0]
         assert policy.decision is not None
-        assert policy.save_interval_h > 20
+        assert policy.interval_h > 20
         without = make("costs.save=0 s", "recovery=[{strategy: cpr, target_pls: 1.0}]").policies[0]
         assert without.decision is not None
         assert policy.decision.partial_overhead_fraction == pytest.approx(

@@ -26,18 +26,21 @@ prices: {node_hour: 1.00 USD, storage_written: 0.02 USD, watts: 1000, kwh: 0.10 
 KINDS = "{jobs: 24, kinds: 12, vary: {useful: {family: uniform, low: 5 h, high: 60 h}}%s}"
 
 
-def test_lines_cross_where_they_do() -> None:
-    x = np.array([0.0, 1.0, 2.0, 3.0])
-    best, other = np.array([1.0, 1.0, 1.0, 1.0]), np.array([4.0, 3.0, 2.0, 0.0])
-    assert crossing(x, {"a": best, "b": other}, "a") == (2.5, "b")
-    assert crossing(x, {"a": best, "b": other + 9}, "a") == (None, None)
-    assert crossing(x, {"a": best}, "a") == (None, None)
-
-
-def test_what_is_cheapest_at_no_value_is_undercut_from_the_lowest_on() -> None:
-    x, best = np.array([1.0, 2.0, 4.0]), np.full(3, 5.0)
-    cheaper, cheapest = np.array([4.0, 4.0, 3.0]), np.array([4.0, 1.0, 4.0])
-    assert crossing(x, {"a": best, "b": cheaper, "c": cheapest}, "a") == (1.0, "c")
+@pytest.mark.parametrize(
+    ("x", "costs", "crossed"),
+    [
+        ([0, 1, 2, 3], {"a": [1, 1, 1, 1], "b": [4, 3, 2, 0]}, (2.5, "b")),
+        ([0, 1, 2, 3], {"a": [1, 1, 1, 1], "b": [13, 12, 11, 9]}, (None, None)),
+        ([0, 1, 2, 3], {"a": [1, 1, 1, 1]}, (None, None)),
+        # cheapest at no value: undercut from the lowest on
+        ([1, 2, 4], {"a": [5, 5, 5], "b": [4, 4, 3], "c": [4, 1, 4]}, (1.0, "c")),
+    ],
+)
+def test_lines_cross_where_they_do(
+    x: list[float], costs: dict[str, list[float]], crossed: tuple[float | None, str | None]
+) -> None:
+    arrays = {name: np.array(values, dtype=float) for name, values in costs.items()}
+    assert crossing(np.array(x, dtype=float), arrays, "a") == crossed
 
 
 def test_the_break_even_of_a_price_is_where_both_cost_the_same(tmp_path: Path) -> None:

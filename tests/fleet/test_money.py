@@ -11,8 +11,9 @@ import pytest
 from cprsim.errors import ResultError
 from cprsim.present.money import cheapest, money_table
 from cprsim.prices import Prices
-from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.recovery.policy import RELOAD, ROLL_BACK
 from cprsim.results.money import JobPrices, JobUse, bills_of, cheapest_of, prices_in
+from tests.making import paper_policy
 
 PRICES = Prices(
     "USD",
@@ -24,8 +25,8 @@ PRICES = Prices(
     auc_loss=Decimal(30),
 )
 JOB = JobPrices(PRICES, {"trainer": 20, "emb_ps": 18}, 900e9)
-OFTEN = RecoveryPolicy("full", OnFailure.ROLL_BACK, 2.0, "given")
-STALE = RecoveryPolicy("cpr", OnFailure.RELOAD, 9.0, "given")
+OFTEN = paper_policy("full", ROLL_BACK, 2.0, "given")
+STALE = paper_policy("cpr", RELOAD, 9.0, "given")
 FULL = JobUse(40.0, {"lost": 1.234, "save": 0.777}, 20.0, 0.0)
 CPR = JobUse(40.0, {"lost": 0.0, "save": 0.3}, 4.0, 0.0002)
 

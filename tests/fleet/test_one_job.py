@@ -77,7 +77,9 @@ def test_jobs_that_come_late_on_a_fleets_clock_are_the_same(tmp_path: Path) -> N
             np.testing.assert_allclose(found, costs.hours, rtol=1e-9, atol=1e-9)
 
 
-def test_every_hour_of_every_job_belongs_to_one_part(tmp_path: Path) -> None:
+def test_every_hour_belongs_to_one_part_and_no_more_nodes_are_in_use_than_there_are(
+    tmp_path: Path,
+) -> None:
     fleet = prepared(tmp_path, "{jobs: 20, kinds: 4, nodes: 30, spares: 0, "
                      "storage: 30 Gbit/s, window: 50 h}", "cluster.repair=3 h")  # fmt: skip
     for strategy in range(2):
@@ -86,15 +88,10 @@ def test_every_hour_of_every_job_belongs_to_one_part(tmp_path: Path) -> None:
         np.testing.assert_allclose(jobs.useful_h + hours.sum(axis=1), jobs.wall_h, rtol=1e-9)
         assert hours["wait"].sum() > 0
         assert (jobs.queued_h >= 0).all()
-
-
-def test_nodes_in_use_never_exceed_those_there_are(tmp_path: Path) -> None:
-    fleet = prepared(tmp_path, "{jobs: 40, kinds: 4, nodes: 30, window: 20 h}")
-    jobs, _ = run_history(fleet, 0)
-    at_h = np.concatenate([jobs.start_h, jobs.start_h + jobs.wall_h]).round(9)
-    change = np.concatenate([jobs.n_nodes, -jobs.n_nodes])
-    order = np.lexsort((change, at_h))  # ends before starts
-    assert np.cumsum(change[order]).max() == 30
+        at_h = np.concatenate([jobs.start_h, jobs.start_h + jobs.wall_h]).round(9)
+        change = np.concatenate([jobs.n_nodes, -jobs.n_nodes])
+        order = np.lexsort((change, at_h))  # ends before starts
+        assert np.cumsum(change[order]).max() == 30
 
 
 def test_a_history_is_the_same_again_whatever_ran_before(tmp_path: Path) -> None:
@@ -105,8 +102,3 @@ def test_a_history_is_the_same_again_whatever_ran_before(tmp_path: Path) -> None
     pd.testing.assert_frame_equal(one, other)
     pd.testing.assert_frame_equal(its_hours, hours)
     assert not np.array_equal(one.wall_h, first.wall_h)
-
-
-def test_a_fleet_needs_its_section(tmp_path: Path) -> None:
-    with pytest.raises(Exception, match="fleet: is missing"):
-        loaded(tmp_path, "null") and prepared(tmp_path, "null")

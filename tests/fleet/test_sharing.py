@@ -16,8 +16,8 @@ import simpy
 
 from cprsim.fleets.course import run_history
 from cprsim.simulate.alarms import FAILURES, JOB, SAVES, Alarm
-from cprsim.simulate.bandwidth import Bandwidth, Flows
-from cprsim.simulate.cluster import Nodes
+from cprsim.simulate.bandwidth import Flows, SharedStorage
+from cprsim.simulate.nodes import Nodes
 from tests.fleet.making import prepared
 
 N_RUNS, N_JOBS, WARM = 16, 1500, 300
@@ -34,7 +34,7 @@ def alarms_of(env: simpy.Environment) -> Any:
 
 def job_on(env: simpy.Environment) -> Any:
     """All that nodes know of a job."""
-    return Mock(vacant=set(), queued=set(), alarm=alarms_of(env))
+    return Mock(vacant=set(), queued=set(), at=alarms_of(env))
 
 
 def within_4_errors(found: list[float], expected: float) -> None:
@@ -144,7 +144,7 @@ def level_of(pairs: list[tuple[int, float]], bandwidth: float) -> float:
     return inf
 
 
-def flows_of(shared: Bandwidth, env: simpy.Environment, n: int, cap: float) -> Flows:
+def flows_of(shared: SharedStorage, env: simpy.Environment, n: int, cap: float) -> Flows:
     """Equal flows of one byte each: their rate is 1 / `at_h`."""
     return shared.start(alarms_of(env), n, 1.0, cap, SAVES, lambda: None)
 
@@ -164,14 +164,14 @@ def test_the_level_is_that_of_max_min_fairness(
 ) -> None:
     env = simpy.Environment()
     assert level_of(pairs, bandwidth) == pytest.approx(level)
-    shared = Bandwidth(env, bandwidth)
+    shared = SharedStorage(env, bandwidth)
     some = [flows_of(shared, env, n, cap) for n, cap in pairs]
     assert [1.0 / one.at_h for one in some] == pytest.approx([min(cap, level) for _, cap in pairs])
 
 
 def test_flows_that_come_change_and_go_at_random_always_have_the_rates_by_definition() -> None:
     env, rng, some = simpy.Environment(), np.random.default_rng(5), list[Flows]()
-    shared = Bandwidth(env, 20.0)
+    shared = SharedStorage(env, 20.0)
     for _ in range(600):
         choice = rng.random()
         if choice < 0.4 or not some:
@@ -188,7 +188,7 @@ def test_flows_that_come_change_and_go_at_random_always_have_the_rates_by_defini
 
 def test_flows_of_different_begin_and_size_end_as_by_hand() -> None:
     env, ends = simpy.Environment(), {}
-    shared, alarm = Bandwidth(env, 10.0), alarms_of(env)
+    shared, alarm = SharedStorage(env, 10.0), alarms_of(env)
 
     def start(name: str, each_bytes: float) -> None:
         over = lambda: ends.update({name: env.now})  # noqa: E731

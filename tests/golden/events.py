@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
+import numpy as np
 import pandas as pd
 
 import cprsim
 from cprsim.records import Activity, EventKind
 from cprsim.simulate.cluster import run
+from cprsim.simulate.transitions import uniform
 from tests.golden.plain import Golden, digest, table
 from tests.recovery.random_policies import random_case
 
@@ -36,9 +40,31 @@ CASES: dict[str, tuple[str, int, Any]] = {
 N_RANDOM = 30
 
 
+@dataclass(frozen=True, slots=True)
+class RandomDraws:
+    """What varies in one replication; the same whoever asks, and in whatever order."""
+
+    seed: int
+    mean_h: float
+    _kept: dict[str, list[float]] = field(default_factory=dict)
+
+    def hours(self, name: str, n: int) -> float:
+        """Exponential, around a mean that belongs to the name."""
+        kept = self._kept.setdefault(name, [])
+        if n >= len(kept):  # always the first so many of one stream
+            rng = np.random.default_rng([self.seed, crc32(f"hours/{name}".encode())])
+            kept[:] = rng.random(2 * n + 64).tolist()
+        mean_h = self.mean_h * (0.5 + crc32(name.encode()) % 1000 / 1000)
+        return float(mean_h * -np.log1p(-kept[n]))
+
+    def uniform(self, tier: str, n: int) -> float:
+        return uniform(crc32(f"{self.seed}/{tier}".encode()), n)
+
+
 def random_log(seed: int) -> pd.DataFrame:
     """Of a random job under a random policy: the columns of `cprsim.Run.events`."""
-    job, failures, draws = random_case(seed)
+    job, failures = random_case(seed)
+    draws = RandomDraws(seed, 0.02 * job.useful_h)
     log = run(job, iter(failures[:60]), draws).log
     return pd.DataFrame(
         {

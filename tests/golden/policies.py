@@ -8,8 +8,7 @@ from typing import Any
 
 import cprsim
 from cprsim.experiments.assemble import assemble
-from cprsim.recovery import STRATEGIES
-from cprsim.recovery.classic import as_system
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import load_scenario
 from tests.golden.plain import Golden
@@ -93,9 +92,6 @@ def policy(job: str, **entry: Any) -> Any:
     except cprsim.CprsimError:
         return "refused"
     (planned,) = experiment.policies
-    if planned.system is None:
-        system = as_system(planned, experiment.costs, experiment.cluster)
-        return {"planned": planned, "system": system}
     return planned
 
 

@@ -12,11 +12,10 @@ from cprsim.kernel.replay import TracedTraining, replay
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS
-from cprsim.records import Activity, EventKind, EventLog, OnFailure, SubSaves
+from cprsim.records import Activity, EventKind, EventLog, SubSaves
+from tests.engines import FULL, failures, job_of, logged
+from tests.engines import PARTIAL as PARTIALLY
 from tests.kernel.states import joint_state
-from tests.simulate.building import PARTIAL as PARTIALLY
-from tests.simulate.building import failures, policy, run
-from tests.simulate.building import setting as simulated
 
 USEFUL_H = 30.0  # 3000 samples: 100 in an hour
 SLOTS = range(2, 6)  # the embedding servers stand behind two other nodes
@@ -151,12 +150,12 @@ def test_full_recovery_ends_bitwise_as_the_run_without_failures(new_run):
 @pytest.mark.parametrize("background_h", [None, 1.0])
 def test_what_a_simulated_job_logs_can_be_replayed(new_run, tracker, background_h):
     """Saves are struck in their stall and after it, and one may be on its way at the end."""
-    job = simulated(USEFUL_H, save_h=0.5, background_h=background_h)
     how = tracker and SubSaves(tracker, 0.5, n_large_tables=3)
-    strikes = failures((9.95, [1]), (10.25, [1]), (11.0, [2]), (22.1, [0, 3]))
-    for on_failure in (OnFailure.RELOAD, OnFailure.ROLL_BACK) if how is None else (PARTIALLY,):
+    strikes = failures("9.95 node 1, 10.25 node 1, 11 node 2, 22.1 node 0 3")
+    costs = {"useful_h": USEFUL_H, "save_h": 0.5, "background_h": background_h}
+    for on_failure in (PARTIALLY, FULL) if how is None else (PARTIALLY,):
         trainer, saver = new_run(how)
-        log = run(job, policy(on_failure, 9.8, how), strikes)
+        log = logged(job_of(on_failure, 9.8, how, **costs), strikes)
         abandoned = (log.kind == K.SAVE_ABANDONED).sum()
         assert abandoned >= 1
         with patch.object(saver, "abandon", wraps=saver.abandon) as abandon:

@@ -9,12 +9,13 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK
 from cprsim.results import METRICS, Recovered, Result
+from tests.making import paper_policy
 
-FULL = RecoveryPolicy("full", OnFailure.ROLL_BACK, 5.0, "young")
-CPR = RecoveryPolicy("cpr_loose $x$", OnFailure.RELOAD, 40.0, "cpr")
-NONE = RecoveryPolicy("none", OnFailure.RESTART, inf, "never saves")
+FULL = paper_policy("full", ROLL_BACK, 5.0, "young")
+CPR = paper_policy("cpr_loose $x$", RELOAD, 40.0, "cpr")
+NONE = paper_policy("none", RESTART, inf, "never saves")
 
 FULL_EVENTS = [  # wall h, kind, activity from here on, progress, slot
     (0.0, "started", "useful", 0.0, -1),

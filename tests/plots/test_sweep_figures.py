@@ -42,7 +42,7 @@ def rows(axes, place, varied, names=("full", "partial")):
         yield {
             **at, "varied": varied, "strategy": name, "on_failure": "x", "save_interval_h": 1.0,
             "interval_rule": "given", "young_h": 0.75, "daly_h": 0.7,
-            "cpr_h": 1.5 if name == "partial" else np.nan, "engine": "fast",
+            "cpr_h": 1.5 if name == "partial" else np.nan,
             "quantity": "overhead_fraction", "n": 100, "reference": "full",
             "mean": of[name], "low": 0.9 * of[name], "high": 1.1 * of[name],
             "difference": np.nan if name == "full" else of[name] - of["full"],

@@ -13,13 +13,13 @@ from markupsafe import Markup
 
 from cprsim.curves.choosing import shipped_path
 from cprsim.estimate import Estimate
-from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.recovery.policy import RELOAD, ROLL_BACK
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.folder import write_selection
 from cprsim.selector.limit import Limit, LimitedQuantity
-from tests.making import call, small_scenario
+from tests.making import call, paper_policy, small_scenario
 
 SCENARIO = small_scenario("none, full, {strategy: cpr, target_pls: 0.1}", replications=60)
 CURVE = "strategy,pls,loss,standard_error\npartial,0.3,0.003,0.0003\n"
@@ -69,10 +69,10 @@ def candidate(strategy, interval_h, overhead, pls, *, keeps=True, rule=""):
     def spread(mean):
         return Estimate(mean, 0.9 * mean, 1.1 * mean, 100)
 
-    way = OnFailure.ROLL_BACK if strategy == "full" else OnFailure.RELOAD
+    way = ROLL_BACK if strategy == "full" else RELOAD
     return Candidate(
         strategy=strategy,
-        policy=RecoveryPolicy(strategy, way, interval_h, rule or "selected"),
+        policy=paper_policy(strategy, way, interval_h, rule or "selected"),
         n_saves=0 if interval_h == inf else int(20 / interval_h),
         finished_fraction=1.0,
         overhead=spread(overhead),

@@ -21,15 +21,17 @@ from cprsim.recovery.policy import (
     Groups,
     Level,
     Outside,
+    Placement,
     Reverts,
     Ring,
     Rule,
     Scope,
+    Stage,
     StageKind,
     Tier,
     To,
     WhenBusy,
-)
+)  # fmt: skip
 from cprsim.simulate.job import (
     NOTICE,
     ReplicationDraws,
@@ -37,7 +39,7 @@ from cprsim.simulate.job import (
     ScopedFailure,
     SimulatedJob,
     StaleShard,
-)
+)  # fmt: skip
 
 # Section 12 of docs/model.md
 HOPELESS_AFTER = 1000
@@ -82,7 +84,7 @@ class Due:
 class Save:
     """A save under way, in the stall or in the background."""
 
-    capture: int  # number among the policy's
+    capture: Capture
     number: int  # how many of the capture began before
     content_h: float
     ends_at_h: float  # the stall, or the background
@@ -92,59 +94,46 @@ class Save:
 
 
 @dataclass(eq=False)
-class Planned:
-    """A stage of one recovery, with its hours; those of a wait show."""
-
-    kind: StageKind
-    blocks: bool
-    hours: float
-    link: Storage | None = None  # of a load that shares its bandwidth: that has no hours
-    by_units: bool = False  # what it takes hangs on the units that are missing then
-    each: bool = False  # of a wait: each slot for its own node
-    grows_h: float | None = None  # of a wait for the job, not for nodes
-    copies_again: bool = False
-
-    @property
-    def takes_time(self) -> bool:
-        return self.hours > 0.0 or (self.link is not None and self.link.transfer_h(1) > 0.0)
-
-
-@dataclass(eq=False)
 class Recovery:
     """The recovery from one failure."""
 
     of_all: bool
     slots: set[int]
-    stages: list[Planned]
+    stages: tuple[Stage, ...]
+    hours: list[float]  # of its stages; those of waits and shared loads show
     speed: float  # of the job, in stages that do not block it
-    shards: set[int] | None = None  # that it has to load; None: it takes none back
+    link: Storage | None  # that its load shares
+    shards: set[int] | None  # that it has to load; None: it takes none back
+    ends_at_h: float  # its stage; a wait ends when it ends, and so does a shared load
     at: int = -1  # the stage that it is in
-    ends_at_h: float = inf  # that stage; a wait ends when it ends, and so does a shared load
     left_bytes: dict[int, float] = field(default_factory=dict)  # of its shards in a shared load
 
     @property
-    def stage(self) -> Planned:
+    def stage(self) -> Stage:
         return self.stages[self.at]
 
     @property
     def waits(self) -> bool:
-        return self.stage.kind is StageKind.WAIT and self.stage.grows_h is None
+        return self.at >= 0 and self.stage.kind is StageKind.WAIT and self.stage.grows_h is None
+
+    @property
+    def grows(self) -> bool:
+        return self.at >= 0 and self.stage.grows_h is not None
+
+    @property
+    def shares(self) -> bool:
+        """Whether it loads over the link now. One that has just begun is in no stage."""
+        return self.at >= 0 and self.stage.kind is StageKind.LOAD and self.link is not None
+
+    def takes_time(self, n: int) -> bool:
+        moves = self.link is not None and self.link.transfer_h(1) > 0.0
+        return self.hours[n] > 0.0 or (self.stages[n].kind is StageKind.LOAD and moves)
 
     @property
     def has_a_load(self) -> bool:
         """Before it or under way. Reading: a load that takes no time is none."""
-        rest = self.stages[self.at :]
-        return any(stage.kind is StageKind.LOAD and stage.takes_time for stage in rest)
-
-    @property
-    def has_nothing_to_load(self) -> bool:
-        """Whether others load all shards that it takes back."""
-        return self.shards is not None and not self.shards
-
-    @property
-    def link(self) -> Storage | None:
-        """Over which it loads now. One that has just begun is in no stage."""
-        return self.stage.link if self.at >= 0 else None
+        rest = [n for n, stage in enumerate(self.stages) if stage.kind is StageKind.LOAD]
+        return any(n >= self.at and self.takes_time(n) for n in rest)
 
 
 @dataclass(eq=False)
@@ -178,7 +167,6 @@ class Replication:
     finished: bool | None = None
     stalling: Save | None = None
     background: list[Save] = field(default_factory=list)
-    again: dict[int, list[Due]] = field(default_factory=dict)  # by capture, off the grid
     recoveries: list[Recovery] = field(default_factory=list)
     without: dict[int, Level] = field(default_factory=dict)  # slot: the most lasting level, 2.2
     left: set[int] = field(default_factory=set)  # slots that have left the live tiers, 2.6
@@ -198,15 +186,13 @@ class Replication:
         self.tiers = {tier.name: tier for tier in policy.tiers}
         self.role_slots = {role.name: list(cluster.slots(role.name)) for role in cluster.roles}
         self.kept: dict[str, list[Content]] = {name: [] for name in self.tiers}
-        for name in policy.written:
-            if isinstance(self.tiers[name].placement, Outside):  # 2.4
+        for name, tier in self.tiers.items():
+            if isinstance(tier.placement, Outside):  # 2.4
                 self.kept[name].append(Content(0.0, False, set()))
         self.n_begun = dict.fromkeys(self.tiers, 0)
-        self.due_h = {
-            number: self.next_due_h(capture.every_h)
-            for number, capture in enumerate(policy.captures)
-            if capture.every_h is not None or capture.on_notice
-        }
+        self.captures = [one for one in policy.captures if one.after is None]
+        self.due_h = {one.tier: self.next_due_h(one) for one in self.captures}
+        self.again: dict[str, list[Due]] = {one.tier: [] for one in self.captures}  # off the grid
         self.n_pooled = cluster.n_spares  # None: unlimited
 
     # ----------------------------------------------------------------- the course of events
@@ -256,14 +242,10 @@ class Replication:
         assert self.finished is not None
         useful_h = self.progress_h if self.finished else self.frontier_h
         self.book("lost", self.frontier_h - useful_h)  # 1: for good
+        hours = tuple(self.hours[part] for part in self.job.policy.parts)
+        counts = self.n_failures, self.n_saves
         return ReplicationOutcome(
-            self.finished,
-            self.now_h,
-            useful_h,
-            tuple(self.hours[part] for part in self.job.policy.parts),
-            self.n_failures,
-            self.n_saves,
-            tuple(self.stale),
+            self.finished, self.now_h, useful_h, hours, *counts, tuple(self.stale)
         )
 
     def ends_of_what_goes_on(self) -> list[float]:
@@ -302,7 +284,7 @@ class Replication:
             self.leave_behind(recovery)
             has_ended = (
                 recovery.slots.isdisjoint(self.vacant)  # a wait: each slot has its node
-                if recovery.at >= 0 and recovery.waits
+                if recovery.waits
                 else self.is_now(max(self.ends_of(recovery, per_h)))
             )
             if has_ended:
@@ -317,14 +299,11 @@ class Replication:
 
     def speed(self) -> float:
         speeds = [one.speed for one in self.recoveries if not one.stage.blocks]
-        return min(speeds, default=1.0) * self.elastic_speed()
-
-    def elastic_speed(self) -> float:
-        elastic = self.job.policy.elastic
+        speed, elastic = min(speeds, default=1.0), self.job.policy.elastic
         if elastic is None:
-            return 1.0
+            return speed
         n_missing = self.n_units_missing(elastic)
-        return elastic.speed[n_missing] if n_missing < len(elastic.speed) else 0.0
+        return speed * elastic.speed[n_missing] if n_missing < len(elastic.speed) else 0.0
 
     def n_units_missing(self, elastic: Elastic) -> int:
         slots = self.role_slots[elastic.role]
@@ -418,88 +397,85 @@ class Replication:
 
     def survives(self, tier: Tier, on: set[int], shards: Sequence[int]) -> bool:
         """2.3: whether these shards are there, of a content of which these slots have copies."""
-        if isinstance(tier.placement, Outside):
-            return True
         slots = self.role_slots[tier.role]
-        return all(self.shard_survives(tier, slots, on, shard) for shard in shards)
+        return all(self.shard_survives(tier.placement, slots, on, shard) for shard in shards)
 
     def live_survives(self, tier: Tier, shards: Sequence[int]) -> bool:
         """2.6: the same of a tier that some slots have left."""
-        if isinstance(tier.placement, Outside):
-            return True
         there = [slot for slot in self.role_slots[tier.role] if slot not in self.left]
         place, size = tier.placement, len(there)
         if isinstance(place, Ring):
             place = Ring(min(place.copies, max(1, size)))
-        elif size < place.size:
+        elif isinstance(place, Groups) and size < place.size:
             place = replace(place, size=max(1, size), tolerates=min(place.tolerates, size - 1))
-        smaller, on = replace(tier, placement=place), self.live_copies(tier)
+        on = self.live_copies(tier)
         return size > 0 and all(
-            self.shard_survives(smaller, there, on, shard) for shard in shards if shard in there
+            self.shard_survives(place, there, on, shard) for shard in shards if shard in there
         )
 
-    def shard_survives(self, tier: Tier, slots: list[int], on: set[int], shard: int) -> bool:
+    def shard_survives(
+        self, placement: Placement, slots: list[int], on: set[int], shard: int
+    ) -> bool:
         """Of a tier that lies on these slots."""
+        if isinstance(placement, Outside):
+            return True
         place = slots.index(shard)
-        if isinstance(tier.placement, Ring):
-            holders = [slots[(place + k) % len(slots)] for k in range(tier.placement.copies)]
+        if isinstance(placement, Ring):
+            holders = [slots[(place + k) % len(slots)] for k in range(placement.copies)]
             return any(slot in on for slot in holders)
-        assert isinstance(tier.placement, Groups)
-        size, n_groups = tier.placement.size, len(slots) // tier.placement.size
-        if tier.placement.strided:
-            members = [slot for k, slot in enumerate(slots) if k % n_groups == place % n_groups]
+        size, n_groups = placement.size, len(slots) // placement.size
+        if placement.strided:
+            group = [k % n_groups for k in range(len(slots))]
         else:
-            groups = [min(k // size, n_groups - 1) for k in range(len(slots))]
-            members = [slots[k] for k in range(len(slots)) if groups[k] == groups[place]]
-        return len([slot for slot in members if slot not in on]) <= tier.placement.tolerates
+            group = [min(k // size, n_groups - 1) for k in range(len(slots))]
+        members = [slot for k, slot in enumerate(slots) if group[k] == group[place]]
+        return len(set(members) - on) <= placement.tolerates
 
     def live_copies(self, tier: Tier) -> set[int]:
         return {slot for slot in self.role_slots[tier.role] if self.has(slot, tier.medium.level)}
 
-    def drop_beyond(self, progress_h: float) -> None:
-        """2.5: nothing is kept of what the job has not done any more."""
-        for name, contents in self.kept.items():
-            self.kept[name] = [
-                one for one in contents if one.content_h <= progress_h * (1.0 + ROUNDING)
-            ]
-
     # ----------------------------------------------------------------- 3. saves
 
-    def next_due_h(self, every_h: float | None) -> float:
+    def next_due_h(self, capture: Capture) -> float:
         """3.1: the first whole multiple beyond the progress, up to T; never on notice alone."""
-        useful_h = self.job.useful_h
-        if every_h is None:
-            return inf
-        if every_h >= useful_h * (1.0 - ROUNDING):
+        useful_h, every_h = self.job.useful_h, capture.every_h
+        if every_h is None or every_h >= useful_h * (1.0 - ROUNDING):
             return inf
         due_h = (whole_multiples(self.progress_h, every_h) + 1) * every_h
         if due_h > useful_h * (1.0 + ROUNDING):
             return inf
         return useful_h if due_h > useful_h * (1.0 - ROUNDING) else due_h
 
-    def captures_due(self) -> list[int]:
+    def captures_due(self) -> list[Capture]:
         """3.1: in the policy's order."""
         return [
-            number
-            for number, due_h in self.due_h.items()
-            if self.has_reached(due_h) or self.again.get(number)
+            one
+            for one in self.captures
+            if self.has_reached(self.due_h[one.tier]) or self.again[one.tier]
         ]
 
     def let_the_job_go_on(self) -> None:
         """Begin the saves that are due and end the job, where nothing is in the way."""
         while not self.blocking_stages() and self.stalling is None:
-            due = self.captures_due()
+            due, useful_h = self.captures_due(), self.job.useful_h
             if not due:
-                if self.progress_h >= self.job.useful_h and not self.last_saves():
-                    self.finished = True
+                last = [one for one in self.background if one.capture in self.captures]
+                if self.progress_h >= useful_h > max((one.content_h for one in last), default=0.0):
+                    self.finished = True  # 3.5
                 return
-            capture = self.job.policy.captures[due[0]]
-            if self.n_in_background(due[0]) >= capture.in_flight:  # 3.3. Reading: in its turn
-                if capture.when_busy is WhenBusy.WAIT:
-                    return
-                self.no_longer_due(due[0])
-            else:
-                self.begin_save(due[0])
+            capture = due[0]
+            stands_for = list(self.again[capture.tier])  # 3.8
+            due_h = self.due_h[capture.tier]
+            if capture.every_h is not None and self.has_reached(due_h):
+                nth = round(due_h / capture.every_h)
+                stands_for.append(Due(due_h, nth % capture.parts == 0))
+            is_busy = self.n_in_background(capture) >= capture.in_flight
+            if is_busy and capture.when_busy is WhenBusy.WAIT:  # 3.3. Reading: in its turn
+                return
+            self.again[capture.tier] = []
+            self.due_h[capture.tier] = self.next_due_h(capture)
+            if not is_busy:
+                self.begin_save(capture, stands_for)
             self.end_what_ends()
 
     def has_reached(self, due_h: float) -> bool:
@@ -508,87 +484,52 @@ class Replication:
             return self.progress_h >= due_h
         return self.progress_h * (1.0 + ROUNDING) >= due_h
 
-    def last_saves(self) -> list[Save]:
-        """3.5: those in the background that hold T, flushes excepted."""
-        return [
-            save
-            for save in self.background
-            if save.content_h >= self.job.useful_h and save.capture in self.due_h
-        ]
+    def n_in_background(self, capture: Capture) -> int:
+        return len([save for save in self.background if save.capture is capture])
 
-    def n_in_background(self, capture: int) -> int:
-        return len([save for save in self.background if save.capture == capture])
-
-    def all_due(self, number: int) -> list[Due]:
-        """3.8: what one save of a capture would stand for."""
-        found, capture = [*self.again.get(number, [])], self.job.policy.captures[number]
-        due_h = self.due_h[number]
-        if capture.every_h is not None and self.has_reached(due_h):
-            found.append(Due(due_h, round(due_h / capture.every_h) % capture.parts == 0))
-        return found
-
-    def no_longer_due(self, number: int) -> None:
-        every_h = self.job.policy.captures[number].every_h
-        self.again.pop(number, None)
-        self.due_h[number] = self.next_due_h(every_h)
-
-    def begin_save(self, number: int) -> None:
+    def begin_save(self, capture: Capture, stands_for: list[Due]) -> None:
         """3.2: it holds the progress at its start."""
-        stands_for = self.all_due(number)
-        self.no_longer_due(number)
-        save = self.new_save(number, self.progress_h)
+        save = self.stalling = self.new_save(capture, self.progress_h)
         save.stands_for = stands_for
         save.completes = any(one.completes for one in stands_for)  # 3.2 and 3.8
-        capture = self.job.policy.captures[number]
-        save.ends_at_h = self.now_h + self.cost_h(
-            capture.stall, f"stall/{capture.tier}", save.number
-        )
-        self.stalling = save
+        stall_h = self.cost_h(capture.stall, f"stall/{capture.tier}", save.number)
+        save.ends_at_h = self.now_h + stall_h
 
-    def new_save(self, number: int, content_h: float) -> Save:
-        tier = self.job.policy.captures[number].tier
-        self.n_begun[tier] += 1
-        return Save(number, self.n_begun[tier] - 1, content_h, inf)
+    def new_save(self, capture: Capture, content_h: float) -> Save:
+        self.n_begun[capture.tier] += 1
+        return Save(capture, self.n_begun[capture.tier] - 1, content_h, inf)
 
     def go_to_background(self, save: Save) -> None:
-        capture = self.job.policy.captures[save.capture]
-        save.ends_at_h = self.now_h + self.cost_h(
-            capture.background, f"background/{capture.tier}", save.number
-        )
+        name = f"background/{save.capture.tier}"
+        save.ends_at_h = self.now_h + self.cost_h(save.capture.background, name, save.number)
         if save.ends_at_h > self.now_h:
             self.background.append(save)
         else:
             self.commit(save)
 
     def commit(self, save: Save) -> None:
-        capture = self.job.policy.captures[save.capture]
-        if capture.tier == CHECK and self.errors_h:  # 7.3
+        if save.capture.tier == CHECK and self.errors_h:  # 7.3
             self.noticed_at_h = self.now_h
         if not save.completes:
             return
-        tier = self.tiers[capture.tier]
+        source, tier = save.capture, self.tiers[save.capture.tier]
         u = self.draws.uniform(tier.name, save.number)
-        if u < capture.p_fail:  # 3.6
+        if u < source.p_fail:  # 3.6
             return
-        corrupt = u < capture.p_fail + (1.0 - capture.p_fail) * tier.p_corrupt
+        corrupt = u < source.p_fail + (1.0 - source.p_fail) * tier.p_corrupt
         contents = self.kept[tier.name]
         # 2.2: on each slot that is not without the level. Reading: written as it commits
         contents.append(Content(save.content_h, corrupt, self.live_copies(tier)))
         del contents[: -tier.generations]  # 2.4. Reading: the newest in order of commit
         self.n_saves += 1
-        self.flush(capture, save.content_h)
-
-    def flush(self, source: Capture, content_h: float) -> None:
-        """3.4: copies of what has just been committed."""
-        for number, capture in enumerate(self.job.policy.captures):
-            if capture.after != source.tier:
-                continue
-            assert source.every_h is not None, "a chain of flushes"
-            is_copied = round(content_h / source.every_h) % capture.every_nth == 0
-            if is_copied and self.n_in_background(number) < capture.in_flight:
-                save = self.new_save(number, content_h)
-                save.on = self.live_copies(self.tiers[source.tier])
-                self.go_to_background(save)
+        for capture in self.job.policy.captures:  # 3.4
+            if capture.after == tier.name:
+                assert source.every_h is not None, "a chain of flushes"
+                is_copied = round(save.content_h / source.every_h) % capture.every_nth == 0
+                if is_copied and self.n_in_background(capture) < capture.in_flight:
+                    flush = self.new_save(capture, save.content_h)
+                    flush.on = self.live_copies(tier)
+                    self.go_to_background(flush)
 
     def cost_h(self, cost: Duration | None, name: str, n: int) -> float:
         if cost is None:
@@ -602,24 +543,49 @@ class Replication:
     def fail(self, failure: ScopedFailure) -> None:
         self.n_seen += 1
         if failure.scope == NOTICE:
-            for number, capture in enumerate(self.job.policy.captures):
+            for capture in self.captures:
                 if capture.on_notice:
-                    self.again.setdefault(number, []).append(Due(self.progress_h, True))
+                    self.again[capture.tier].append(Due(self.progress_h, True))
             return
         if self.job.scopes[failure.scope].silent:
             self.err(self.job.scopes[failure.scope].latency)
-            return
-        self.meet(failure)
+        else:
+            self.meet(failure)
+
+    def err(self, latency: Duration | None) -> None:
+        """7.1"""
+        latency_h = inf if latency is None else self.cost_h(latency, "latency", self.n_errors)
+        self.n_errors += 1
+        self.errors_h.append(self.progress_h)
+        self.noticed_at_h = min(self.noticed_at_h, self.now_h + latency_h)
+
+    def notice(self) -> None:
+        """7.4"""
+        for name, contents in self.kept.items():
+            self.kept[name] = [one for one in contents if not self.is_bad(one.content_h)]
+        self.errors_h, self.noticed_at_h = [], inf
+        slots = tuple(slot for some in self.role_slots.values() for slot in some)
+        scope = next(n for n, one in enumerate(self.job.scopes) if one.silent)
+        self.meet(ScopedFailure(self.now_h, slots, scope, ()))
+
+    def is_bad(self, content_h: float) -> bool:
+        """7.2"""
+        return any(error_h < content_h for error_h in self.errors_h)
 
     def meet(self, failure: ScopedFailure) -> None:
         self.n_met += 1
-        if self.hardly_gets_further():
+        far_h = max(self.frontier_h, self.progress_h)
+        if self.n_met > HARDLY_AFTER and self.now_h > HARDLY_TIMES * far_h:
             self.finished = False
             return
         struck = {slot for slot in failure.slots if slot not in self.queue}
         if not struck:  # missed
             return
-        if self.is_hopeless():
+        if self.frontier_h > self.frontier_at_failure_h + NO_WORK_H:
+            self.frontier_at_failure_h = self.frontier_h
+            self.n_without_work = 0
+        self.n_without_work += 1
+        if self.n_without_work > HOPELESS_AFTER:
             self.finished = False
             return
         number = self.n_failures  # counted before
@@ -633,38 +599,6 @@ class Replication:
         self.revert(choice, struck)  # rule 4
         self.abandon_saves(choice, scope)  # rule 5
         self.recover(choice, scope, struck, number, progress_h)  # rule 6
-
-    def err(self, latency: Duration | None) -> None:
-        """7.1"""
-        latency_h = inf if latency is None else self.cost_h(latency, "latency", self.n_errors)
-        self.n_errors += 1
-        self.errors_h.append(self.progress_h)
-        self.noticed_at_h = min(self.noticed_at_h, self.now_h + latency_h)
-
-    def is_bad(self, content_h: float) -> bool:
-        """7.2"""
-        return any(error_h < content_h for error_h in self.errors_h)
-
-    def notice(self) -> None:
-        """7.4"""
-        for name, contents in self.kept.items():
-            self.kept[name] = [one for one in contents if not self.is_bad(one.content_h)]
-        self.errors_h, self.noticed_at_h = [], inf
-        slots = tuple(slot for some in self.role_slots.values() for slot in some)
-        scope = next(n for n, one in enumerate(self.job.scopes) if one.silent)
-        self.meet(ScopedFailure(self.now_h, slots, scope, ()))
-
-    def hardly_gets_further(self) -> bool:
-        if self.n_met <= HARDLY_AFTER:
-            return False
-        return self.now_h > HARDLY_TIMES * max(self.frontier_h, self.progress_h)
-
-    def is_hopeless(self) -> bool:
-        if self.frontier_h > self.frontier_at_failure_h + NO_WORK_H:
-            self.frontier_at_failure_h = self.frontier_h
-            self.n_without_work = 0
-        self.n_without_work += 1
-        return self.n_without_work > HOPELESS_AFTER
 
     def lose_nodes(self, failure: ScopedFailure, struck: set[int]) -> None:
         """5: a failed node goes to repair; a slot that has none loses none."""
@@ -684,7 +618,7 @@ class Replication:
                 for content in contents:
                     content.on -= struck
         for save in self.background:
-            after = self.job.policy.captures[save.capture].after
+            after = save.capture.after
             if after is not None and self.tiers[after].medium.level <= scope.wipes:
                 save.on -= struck
 
@@ -698,58 +632,48 @@ class Replication:
             is_current = not rule.sources and rule.to is not To.START
             if scope.silent and (rule.needs or is_current):  # 7.4
                 continue
-            if rule.roles and not all(self.role_of(slot) in rule.roles for slot in struck):
+            of_roles = {slot for role in rule.roles for slot in self.role_slots[role]}
+            if rule.roles and not struck <= of_roles:
                 continue
-            if not all(self.needed_survives(rule, self.tiers[name], struck) for name in rule.needs):
+            needed = [self.tiers[name] for name in rule.needs]
+            if not all(
+                self.live_survives(tier, self.shards_needed(rule, tier, struck)) for tier in needed
+            ):
                 continue
             if rule.reverts is Reverts.NOBODY or rule.to is not To.NEWEST:
                 return Choice(n, rule.reverts, rule.to, tried_h=tried_h)
             for content, tier in self.surviving(rule, struck):
                 if not content.corrupt:
                     return Choice(n, rule.reverts, rule.to, tier, content.content_h, tried_h)
-                tried_h += self.loads_h([tier], number)
+                tried_h += self.load_h(tier, number)
         return Choice(len(rules) - 1, Reverts.ALL, To.START, tried_h=tried_h)
-
-    def role_of(self, slot: int) -> str:
-        return next(name for name, slots in self.role_slots.items() if slot in slots)
 
     def shards_needed(self, rule: Rule, tier: Tier, struck: set[int]) -> list[int]:
         slots = self.role_slots[tier.role]
         return [slot for slot in slots if rule.reverts is not Reverts.STRUCK or slot in struck]
 
-    def needed_survives(self, rule: Rule, tier: Tier, struck: set[int]) -> bool:
-        shards = self.shards_needed(rule, tier, struck)
-        return self.live_survives(tier, shards)
-
     def surviving(self, rule: Rule, struck: set[int]) -> list[tuple[Content, Tier]]:
         """Contents that survive, in the order in which they are tried."""
-        there = [
-            (content, self.tiers[name])
-            for name in rule.sources
-            for content in self.kept[name]
-            if self.survives(
-                self.tiers[name],
-                content.on,
-                self.shards_needed(rule, self.tiers[name], struck),
-            )
-        ]
-        order = {name: place for place, name in enumerate(rule.sources)}
+        there = []
+        for tier in (self.tiers[name] for name in rule.sources):
+            shards = self.shards_needed(rule, tier, struck)
+            kept = [one for one in self.kept[tier.name] if self.survives(tier, one.on, shards)]
+            there += [(content, tier) for content in kept]
         there.reverse()  # of one tier, the newest commit first
-        return sorted(there, key=lambda pair: (-pair[0].content_h, order[pair[1].name]))
+        return sorted(
+            there, key=lambda pair: (-pair[0].content_h, rule.sources.index(pair[1].name))
+        )
 
-    def loads_h(self, tiers: Sequence[Tier], number: int) -> float:
-        """Of those alone that share no link."""
-        hours = 0.0
-        for tier in tiers:
-            assert not isinstance(tier.load, Storage)
-            hours += self.cost_h(tier.load, f"load/{tier.name}", number)
-        return hours
+    def load_h(self, tier: Tier, number: int) -> float:
+        """Of a tier that shares no link."""
+        assert not isinstance(tier.load, Storage)
+        return self.cost_h(tier.load, f"load/{tier.name}", number)
 
     def revert(self, choice: Choice, struck: set[int]) -> None:
         """4.4"""
         rule = self.job.policy.rules[choice.rule]
         if choice.reverts is Reverts.ALL:
-            self.roll_back(self.goes_back_to_h(choice))
+            self.roll_back(choice)
             self.replay_speed = rule.replay_speed
         elif choice.source is not None:
             replays = any(stage.kind is StageKind.REPLAY for stage in rule.stages)
@@ -760,28 +684,26 @@ class Replication:
                     continue
                 self.stale.append(StaleShard(self.progress_h, slot, choice.content_h))
 
-    def goes_back_to_h(self, choice: Choice) -> float:
+    def roll_back(self, choice: Choice) -> None:
         step_h = self.job.policy.step_h
-        if choice.to is To.NEWEST:
-            return choice.content_h
-        if choice.to is To.STEP_BEGUN:
-            return min(self.progress_h, whole_multiples(self.progress_h, step_h) * step_h)
-        if choice.to is To.STEP_BEFORE:
-            return max(0.0, self.progress_h - step_h)
-        return 0.0
-
-    def roll_back(self, to_h: float) -> None:
-        self.progress_h = to_h
-        self.errors_h = [one for one in self.errors_h if one < to_h]  # 7.2
+        begun_h = whole_multiples(self.progress_h, step_h) * step_h if step_h else 0.0
+        self.progress_h = {
+            To.NEWEST: choice.content_h,
+            To.STEP_BEGUN: min(self.progress_h, begun_h),
+            To.STEP_BEFORE: max(0.0, self.progress_h - step_h),
+            To.START: 0.0,
+        }[choice.to]
+        self.errors_h = [one for one in self.errors_h if one < self.progress_h]  # 7.2
         if not self.errors_h:
             self.noticed_at_h = inf
-        self.drop_beyond(to_h)
-        for number, again in self.again.items():  # 3.8
-            self.again[number] = [one for one in again if self.has_reached(one.since_h)]
-        for number, due_h in self.due_h.items():
-            if not self.has_reached(due_h):
-                every_h = self.job.policy.captures[number].every_h
-                self.due_h[number] = self.next_due_h(every_h)
+        for name, contents in self.kept.items():  # 2.5
+            beyond_h = self.progress_h * (1.0 + ROUNDING)
+            self.kept[name] = [one for one in contents if one.content_h <= beyond_h]
+        for capture in self.captures:  # 3.8
+            again = self.again[capture.tier]
+            self.again[capture.tier] = [one for one in again if self.has_reached(one.since_h)]
+            if not self.has_reached(self.due_h[capture.tier]):
+                self.due_h[capture.tier] = self.next_due_h(capture)
 
     def abandon_saves(self, choice: Choice, scope: Scope) -> None:
         """3.7 and 3.8"""
@@ -791,18 +713,17 @@ class Replication:
         under_way = [*self.background, *([self.stalling] if self.stalling is not None else [])]
         self.stalling = None
         self.background = [
-            save
-            for save in self.background
-            if self.outlives(save) and not scope.silent  # 7.4
+            save for save in self.background if self.outlives(save) and not scope.silent  # 7.4
         ]
         for save in under_way:
             if save not in self.background:
                 again = [one for one in save.stands_for if self.has_reached(one.since_h)]
-                self.again.setdefault(save.capture, []).extend(again)
+                if again:
+                    self.again[save.capture.tier].extend(again)
 
     def outlives(self, save: Save) -> bool:
         """3.7: a flush goes on while what it copies is there, on all shards."""
-        after = self.job.policy.captures[save.capture].after
+        after = save.capture.after
         if after is None or save.content_h > self.progress_h:
             return False
         tier = self.tiers[after]
@@ -812,9 +733,12 @@ class Replication:
         self, choice: Choice, scope: Scope, struck: set[int], number: int, progress_h: float
     ) -> None:
         """4.6"""
-        shards = self.shards_to_load(choice, struck)
-        if shards is not None and choice.reverts is not Reverts.ALL:
-            self.load_no_more(shards)
+        shards = None  # 5: those that the failure takes back
+        if choice.source is not None:
+            shards = set(self.role_slots[choice.source.role])
+            shards = shards & struck if choice.reverts is Reverts.STRUCK else shards
+            if choice.reverts is not Reverts.ALL:
+                self.load_no_more(shards)
         slots = set(struck)
         for old in list(self.recoveries):
             if choice.reverts is Reverts.ALL and old.stage.blocks:
@@ -825,70 +749,47 @@ class Replication:
                 if not old.slots and not (old.of_all and old.has_a_load):
                     self.recoveries.remove(old)
         for old in list(self.recoveries):
-            if old.at >= 0 and old.stage.grows_h is not None:
+            if old.grows:
                 self.end_recovery(old)
+        rule = self.job.policy.rules[choice.rule]
+        hours, link = self.plan(choice, scope, struck, number, progress_h)
         self.recoveries.append(
             Recovery(
-                choice.reverts is Reverts.ALL,
-                slots,
-                self.plan(choice, scope, struck, number, progress_h),
-                self.job.policy.rules[choice.rule].speed_meanwhile,
-                shards,
-                ends_at_h=self.now_h,
+                choice.reverts is Reverts.ALL, slots, rule.stages, hours, rule.speed_meanwhile,
+                link, shards, ends_at_h=self.now_h,
             )
-        )
+        )  # fmt: skip
         self.end_what_ends()
 
     # ----------------------------------------------------------------- 5. stages
 
     def plan(
         self, choice: Choice, scope: Scope, struck: set[int], number: int, progress_h: float
-    ) -> list[Planned]:
-        """The stages of a recovery with their hours: only those of waits are not known yet."""
-        rule = self.job.policy.rules[choice.rule]
-        source = choice.source
+    ) -> tuple[list[float], Storage | None]:
+        """Hours of each stage, as far as they are known before, and the link of a shared load."""
+        rule, source, found, link = self.job.policy.rules[choice.rule], choice.source, [], None
         nobody_goes_back = (
             choice.reverts is Reverts.STRUCK
             and source is not None
             and struck.isdisjoint(self.role_slots[source.role])
         )
-        planned = []
         for n, stage in enumerate(rule.stages):
             hours = self.cost_h(stage.cost, f"stage/{choice.rule}/{n}", number)
-            link = None
-            if stage.kind is StageKind.WAIT:
-                assert stage.cost is None, "the page does not say what a wait with a cost is"
-            elif stage.kind is StageKind.DETECT and stage.cost is None:
+            if stage.kind is StageKind.DETECT and stage.cost is None:
                 hours = self.cost_h(scope.detect, f"detect/{scope.name}", number)
-            elif stage.kind is StageKind.LOAD:
-                if nobody_goes_back:
-                    hours = 0.0
-                elif source is not None and isinstance(source.load, Storage):
-                    # The page does not say how such a load goes with others before it
-                    assert stage.cost is None
-                    assert choice.tried_h == 0.0
-                    link = source.load
+            elif stage.kind is StageKind.LOAD and nobody_goes_back:
+                hours = 0.0
+            elif stage.kind is StageKind.LOAD and source is not None:
+                if isinstance(source.load, Storage):
+                    link = source.load  # tries and a cost of its own do not go with it
                 else:
-                    loads = [] if source is None else [source]
-                    hours += choice.tried_h + self.loads_h(loads, number)
-            elif stage.kind is StageKind.REPLAY and stage.cost is None:
-                # Reading: nothing to do again where nobody went back
-                lost_h = 0.0 if nobody_goes_back else progress_h - choice.content_h
-                hours = lost_h / rule.replay_speed
-            by_units = stage.kind is StageKind.REGROUP and stage.cost is None
-            planned.append(
-                Planned(
-                    stage.kind,
-                    stage.blocks,
-                    hours,
-                    link,
-                    by_units,
-                    stage.each,
-                    stage.grows_h,
-                    stage.copies_again,
-                )
-            )
-        return planned
+                    hours += choice.tried_h + self.load_h(source, number)
+            elif stage.kind is StageKind.LOAD:
+                hours += choice.tried_h
+            elif stage.kind is StageKind.REPLAY and stage.cost is None and not nobody_goes_back:
+                hours = (progress_h - choice.content_h) / rule.replay_speed
+            found.append(hours)
+        return found, link
 
     def enter_next_stage(self, recovery: Recovery) -> None:
         """Go on to the next stage that takes time, or end."""
@@ -899,6 +800,7 @@ class Replication:
             if recovery.at == len(recovery.stages):
                 self.end_recovery(recovery)
                 return
+            kind, hours = recovery.stage.kind, recovery.hours[recovery.at]
             if recovery.stage.grows_h is not None:
                 recovery.ends_at_h = self.grows_at_h(recovery.stage.grows_h)
                 if recovery.ends_at_h > self.now_h:
@@ -909,23 +811,25 @@ class Replication:
                 if not recovery.slots.isdisjoint(self.vacant):
                     recovery.ends_at_h = inf
                     return
-            elif recovery.stage.kind is StageKind.LOAD and recovery.has_nothing_to_load:
-                continue
-            elif recovery.stage.by_units:
-                elastic = self.job.policy.elastic
-                assert elastic is not None, "the page: what an elastic job's table says"
-                hours = [*elastic.regroup_h, *([elastic.regroup_h[-1]] * 1000)]
-                takes_h = hours[self.n_units_missing(elastic)]
-                if takes_h > 0.0:
-                    recovery.ends_at_h = self.now_h + takes_h
-                    return
-            elif recovery.stage.takes_time:
-                if recovery.stage.link is None:
-                    recovery.ends_at_h = self.now_h + recovery.stage.hours
-                else:
+            elif kind is StageKind.LOAD and recovery.shards is not None and not recovery.shards:
+                continue  # others load all that it takes back
+            elif recovery.shares:
+                if recovery.takes_time(recovery.at):
                     recovery.ends_at_h = inf
-                    recovery.left_bytes = self.bytes_to_load(recovery, recovery.stage.link)
-                return
+                    recovery.left_bytes = self.bytes_to_load(recovery)
+                    return
+            else:
+                if kind is StageKind.REGROUP and recovery.stage.cost is None:
+                    hours = self.regroup_h()
+                if hours > 0.0:
+                    recovery.ends_at_h = self.now_h + hours
+                    return
+
+    def regroup_h(self) -> float:
+        elastic = self.job.policy.elastic
+        assert elastic is not None
+        known_h = elastic.regroup_h
+        return known_h[min(self.n_units_missing(elastic), len(known_h) - 1)]
 
     def grows_at_h(self, every_h: float) -> float:
         """5: when the job takes in the slots that wait for it to grow, if nothing else makes it."""
@@ -937,7 +841,7 @@ class Replication:
 
     def takes_in(self) -> bool:
         """5: as it would stand still at speed 0 without the slots that wait for it to grow."""
-        held = [one for one in self.recoveries if one.stage.grows_h is not None]
+        held = [one for one in self.recoveries if one.grows]
         busy = self.blocking_stages() or self.stalling is not None or self.waits_for_a_commit()
         if busy or self.finished is not None or self.speed() > 0.0:
             return False
@@ -947,7 +851,7 @@ class Replication:
 
     def leave_behind(self, recovery: Recovery) -> None:
         """5: of a wait for each slot, those without a node are a recovery of their own."""
-        if recovery.at < 0 or not recovery.waits or not recovery.stage.each:
+        if not recovery.waits or not recovery.stage.each:
             return
         waiting = recovery.slots & self.vacant
         if waiting and waiting != recovery.slots:
@@ -955,13 +859,6 @@ class Replication:
             self.recoveries.append(replace(recovery, slots=waiting, ends_at_h=inf))
 
     # ----------------------------------------------------------------- 5. loads
-
-    def shards_to_load(self, choice: Choice, struck: set[int]) -> set[int] | None:
-        """5: those that the failure takes back."""
-        if choice.source is None:
-            return None
-        slots = set(self.role_slots[choice.source.role])
-        return slots & struck if choice.reverts is Reverts.STRUCK else slots
 
     def load_no_more(self, shards: set[int]) -> None:
         """5: these are taken back again. What all have gone back to is loaded as a whole."""
@@ -971,9 +868,10 @@ class Replication:
                 for shard in shards:
                     recovery.left_bytes.pop(shard, None)
 
-    def bytes_to_load(self, recovery: Recovery, link: Storage) -> dict[int, float]:
+    def bytes_to_load(self, recovery: Recovery) -> dict[int, float]:
         """Of each shard that a recovery loads."""
-        first = self.job.cluster.shard_slots.start
+        first, link = self.job.cluster.shard_slots.start, recovery.link
+        assert link is not None
         sizes = link.bytes_of_shards
         return {
             shard: sizes[shard - first] if sizes else link.shard_bytes
@@ -981,19 +879,14 @@ class Replication:
         }
 
     def ends_of(self, recovery: Recovery, per_h: float) -> list[float]:
-        """Of its stage, or of each shard that it loads, as far as can be told by now.
-
-        Parameters
-        ----------
-        per_h : bytes per hour of each shard that goes over the link
-        """
-        if recovery.link is None:
+        """Of its stage, or of each shard that it loads over the link at this speed."""
+        if not recovery.shares:
             return [recovery.ends_at_h]
         return [self.now_h + left / per_h for left in recovery.left_bytes.values()] or [self.now_h]
 
     def bytes_per_hour(self) -> float:
         """5: of each shard that goes over the one link, of whatever recovery."""
-        loading = [recovery for recovery in self.recoveries if recovery.link is not None]
+        loading = [recovery for recovery in self.recoveries if recovery.shares]
         n_shards = sum(len(recovery.left_bytes) for recovery in loading)
         if n_shards == 0:
             return 0.0
@@ -1005,7 +898,7 @@ class Replication:
         """5: what goes over the link from now on."""
         per_h = self.bytes_per_hour()
         for recovery in self.recoveries:
-            if recovery.link is None:
+            if not recovery.shares:
                 continue
             for shard, left in list(recovery.left_bytes.items()):
                 if self.now_h + left / per_h <= until_h + self.at_once_h:

@@ -1,24 +1,24 @@
-"""Random recovery systems, jobs and failures, for holding one implementation to another.
+"""Random recovery systems, jobs and failures, for comparing one engine with another.
 
-All that `docs/recovery.md` allows comes up often (`kinds` says what a case contains), and failures
-come in bursts, so that they strike in recoveries, saves and waits. Numbers are random ones, so
-that no two instants coincide that have nothing to do with each other.
+All that `docs/recovery.md` allows comes up often, and failures come in bursts, so that they strike
+in recoveries, saves and waits. Instants coincide in the cases on a grid alone. `CASES` lists the
+kinds of cases, each made from a seed; those of `random_case` are also goldens (`events`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from math import inf
 from typing import Any, TypeVar
-from zlib import crc32
 
 import numpy as np
 
 from cprsim.failures.distributions import Constant, Exponential
 from cprsim.records import STOPPED_BEYOND, Clock, Cluster, Duration, Holds, Role, Storage
 from cprsim.recovery.policy import (
+    CHECK,
+    NO_CONTENT,
     Capture,
     Elastic,
     Groups,
@@ -37,81 +37,29 @@ from cprsim.recovery.policy import (
     Tier,
     To,
     WhenBusy,
-)
+    checked,
+)  # fmt: skip
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.transitions import uniform
 
 STATE, READERS, TRAINERS = "state", "readers", "trainers"
+ALONE = (Reverts.STRUCK, Reverts.SHARDS)  # shards go back while the job goes on
 MOST_FAILURES = 3000
 MOST_WITH_LINK = 300  # recoveries that do not block the job may pile up on a link
 
+Case = tuple[SimulatedJob, list[ScopedFailure]]
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class RandomDraws:
-    """What varies in one replication; the same whoever asks, and in whatever order."""
-
-    seed: int
-    mean_h: float
-    _kept: dict[str, list[float]] = field(default_factory=dict)
-
-    def hours(self, name: str, n: int) -> float:
-        """Exponential, around a mean that belongs to the name."""
-        kept = self._draws("hours/" + name, n)
-        mean_h = self.mean_h * (0.5 + crc32(name.encode()) % 1000 / 1000)
-        return float(mean_h * -np.log1p(-kept[n]))
-
-    def uniform(self, tier: str, n: int) -> float:
-        """In [0, 1): the engines hash the same key."""
-        return uniform(self.key(tier), n)
-
-    def key(self, tier: str) -> int:
-        """The key of a tier's stream."""
-        return crc32(f"{self.seed}/{tier}".encode())
-
-    def _draws(self, name: str, n: int) -> list[float]:
-        kept = self._kept.setdefault(name, [])
-        if n >= len(kept):  # always the first so many of one stream
-            rng = np.random.default_rng([self.seed, crc32(name.encode())])
-            kept[:] = rng.random(2 * n + 64).tolist()
-        return kept
-
-
-def random_case(seed: int) -> tuple[SimulatedJob, list[ScopedFailure], RandomDraws]:
-    """A job under a legal policy, the failures that it meets, and its draws."""
-    dice = Dice(np.random.default_rng([seed, 1]))
-    job = random_job(dice)
-    return job, random_failures(dice, job), RandomDraws(seed, 0.02 * job.useful_h)
-
-
-def random_job(dice: Dice) -> SimulatedJob:
-    useful_h = dice.between(20.0, 60.0)
-    roles = random_roles(dice)
-    scopes = random_scopes(dice, useful_h)
-    n_spares = dice.one_of([0, 0, 1, 1, 2, 3, 4]) if dice.chance(0.5) else None
-    cluster = Cluster(roles, n_spares)
-    policy = random_policy(dice, cluster, useful_h, tuple(scope.name for scope in scopes))
-    job = SimulatedJob(
-        useful_h,
-        cluster,
-        dice.one_of(list(Clock)),
-        scopes,
-        policy,
-        useful_h * dice.between(0.5, 1.8) if dice.chance(0.3) else None,
-    )
-    return with_more(dice.of_its_own(), job)
-
-
-@dataclass(frozen=True, slots=True)
 class Dice:
-    """Random choices, in the words of this file."""
+    """Random choices for one job."""
 
     rng: np.random.Generator
+    useful_h: float = 0.0
+    waits: bool = False  # rules have to wait for nodes
 
-    def of_its_own(self) -> Dice:
-        """Others, that leave what is drawn from these as it is."""
-        return Dice(self.rng.spawn(1)[0])
+    def for_job(self, job: SimulatedJob) -> Dice:
+        return replace(self, useful_h=job.useful_h, waits=job.cluster.n_spares is not None)
 
     def between(self, least: float, most: float) -> float:
         return float(self.rng.uniform(least, most))
@@ -136,11 +84,32 @@ class Dice:
         hours = mean_h * self.between(0.3, 1.7)
         return Exponential(hours) if self.chance(0.2) else Constant(hours)
 
-    def duration_or_none(self, mean_h: float, p_none: float = 0.15) -> Duration | None:
-        return None if self.chance(p_none) else self.duration(mean_h)
+    def duration_or_none(self, mean_h: float) -> Duration | None:
+        return None if self.chance(0.15) else self.duration(mean_h)
 
 
-# --------------------------------------------------------------------------- job and scopes
+def dice_of(*numbers: int) -> Dice:
+    return Dice(np.random.default_rng(numbers))
+
+
+def random_case(seed: int) -> Case:
+    """A job under a legal policy, and the failures that it meets."""
+    dice = dice_of(seed, 1)
+    job = random_job(dice)
+    return job, random_failures(dice, job)
+
+
+def random_job(dice: Dice) -> SimulatedJob:
+    useful_h = dice.between(20.0, 60.0)
+    dice = replace(dice, useful_h=useful_h)
+    roles, scopes = random_roles(dice), random_scopes(dice)
+    n_spares = dice.one_of([0, 0, 1, 1, 2, 3, 4]) if dice.chance(0.5) else None
+    dice = replace(dice, waits=n_spares is not None)
+    policy = random_policy(dice, roles, [scope.name for scope in scopes])
+    clock = dice.one_of(list(Clock))
+    horizon_h = useful_h * dice.between(0.5, 1.8) if dice.chance(0.3) else None
+    job = SimulatedJob(useful_h, Cluster(roles, n_spares), clock, scopes, policy, horizon_h)
+    return with_more(replace(dice, rng=dice.rng.spawn(1)[0]), job)
 
 
 def random_roles(dice: Dice) -> tuple[Role, ...]:
@@ -151,37 +120,33 @@ def random_roles(dice: Dice) -> tuple[Role, ...]:
     return (state, readers) if dice.chance(0.7) else (readers, state)
 
 
-def random_scopes(dice: Dice, useful_h: float) -> tuple[Scope, ...]:
+def random_scopes(dice: Dice) -> tuple[Scope, ...]:
     kinds = [
-        ("process", Reach.PROCESS, False),
-        ("gpu", Reach.GPU, dice.chance(0.4)),
-        ("reboot", Reach.NODE, False),
-        ("node", Reach.NODE, True),
-        ("rack", Reach.RACK, dice.chance(0.6)),
-        ("all", Reach.ALL, dice.chance(0.4)),
-    ]
-    chosen = dice.some_of(kinds)[:4]
+        ("process", Reach.PROCESS, False), ("gpu", Reach.GPU, dice.chance(0.4)),
+        ("reboot", Reach.NODE, False), ("node", Reach.NODE, True),
+        ("rack", Reach.RACK, dice.chance(0.6)), ("all", Reach.ALL, dice.chance(0.4)),
+    ]  # fmt: skip
     return tuple(
-        Scope(name, reach, dice.duration(0.01 * useful_h), needs_node)
-        for name, reach, needs_node in chosen
+        Scope(name, reach, dice.duration(0.01 * dice.useful_h), needs_node)
+        for name, reach, needs_node in dice.some_of(kinds)[:4]
     )
 
 
 # --------------------------------------------------------------------------- policies
 
 
-def random_policy(dice: Dice, cluster: Cluster, useful_h: float, scopes: tuple[str, ...]) -> Policy:
-    n_state = len(cluster.slots(STATE))
-    written = random_written_tiers(dice, n_state, useful_h)
-    live = random_live_tiers(dice, cluster)
+def random_policy(dice: Dice, roles: tuple[Role, ...], scopes: list[str]) -> Policy:
+    state = next(role for role in roles if role.name == STATE)
+    written = random_written_tiers(dice, state.n_nodes)
+    live = random_live_tiers(dice, roles, state)
     return Policy(
         "random",
-        random_rules(dice, cluster, useful_h, scopes, written, live),
+        random_rules(dice, scopes, written, live),
         tuple(dice.some_of([*written, *live], len(written) + len(live))),
-        random_captures(dice, written, useful_h),
-        random_elastic(dice, n_state) if dice.chance(0.45) else None,
+        random_captures(dice, written),
+        random_elastic(dice, state.n_nodes) if dice.chance(0.45) else None,
         Tax(dice.between(0.01, 0.2) if dice.chance(0.4) else 0.0),
-        useful_h / dice.between(15.0, 150.0),
+        dice.useful_h / dice.between(15.0, 150.0),
     )
 
 
@@ -193,41 +158,33 @@ def random_placement(dice: Dice, n_nodes: int) -> Placement:
     return Groups(size, dice.whole(1, size - 1), strided=dice.chance(0.5))
 
 
-def random_written_tiers(dice: Dice, n_state: int, useful_h: float) -> list[Tier]:
+def random_written_tiers(dice: Dice, n_nodes: int) -> list[Tier]:
     tiers = []
     for number in range(dice.one_of([0, 1, 1, 2, 2, 2, 3, 3, 3])):
         medium = dice.one_of([Medium.HOST, Medium.SSD, Medium.REMOTE])
-        outside = medium is Medium.REMOTE
-        tiers.append(
-            Tier(
-                f"{medium.value}-{number}",
-                medium,
-                Outside() if outside else random_placement(dice, n_state),
-                STATE,
-                dice.duration_or_none(0.015 * useful_h),
-                generations=dice.whole(1, 3),
-                p_corrupt=dice.between(0.1, 0.8) if dice.chance(0.4) else 0.0,
-            )
-        )
+        place = Outside() if medium is Medium.REMOTE else random_placement(dice, n_nodes)
+        load = dice.duration_or_none(0.015 * dice.useful_h)
+        generations = dice.whole(1, 3)
+        p_corrupt = dice.between(0.1, 0.8) if dice.chance(0.4) else 0.0
+        name = f"{medium.value}-{number}"
+        tiers.append(Tier(name, medium, place, STATE, load, generations, p_corrupt))
     return tiers
 
 
-def random_live_tiers(dice: Dice, cluster: Cluster) -> list[Tier]:
+def random_live_tiers(dice: Dice, roles: tuple[Role, ...], state: Role) -> list[Tier]:
     tiers = []
-    state = next(role for role in cluster.roles if role.name == STATE)
     for number in range(dice.one_of([0, 0, 1, 1, 2])):
-        any_role = dice.one_of(cluster.roles)
+        any_role = dice.one_of(roles)
         role = any_role if dice.chance(0.2) else state
         medium = dice.one_of([Medium.DEVICE, Medium.DEVICE, Medium.HOST])
-        tiers.append(
-            Tier(f"live-{number}", medium, random_placement(dice, role.n_nodes), role.name)
-        )
+        place = random_placement(dice, role.n_nodes)
+        tiers.append(Tier(f"live-{number}", medium, place, role.name))
     return tiers
 
 
-def random_captures(dice: Dice, written: list[Tier], useful_h: float) -> tuple[Capture, ...]:
+def random_captures(dice: Dice, written: list[Tier]) -> tuple[Capture, ...]:
     n_parts = dice.whole(3, 12) if dice.chance(0.4) else dice.between(2.5, 14.0)
-    base_h = useful_h / n_parts
+    base_h = dice.useful_h / n_parts
     captures: list[Capture] = []
     for tier in written:
         sources = [one.tier for one in captures if one.every_h is not None]
@@ -243,7 +200,7 @@ def random_captures(dice: Dice, written: list[Tier], useful_h: float) -> tuple[C
                 every_h if follows is None else None,
                 follows,
                 every_nth=1 if follows is None else dice.whole(1, 3),
-                stall=None if follows else dice.duration_or_none(0.01 * useful_h),
+                stall=None if follows else dice.duration_or_none(0.01 * dice.useful_h),
                 background=dice.duration(slow_h) if in_background else None,
                 in_flight=dice.one_of([1, 1, 1, 2, 2, 3]),
                 when_busy=dice.one_of(list(WhenBusy)),
@@ -264,79 +221,50 @@ def random_elastic(dice: Dice, n_state: int) -> Elastic:
 
 
 def random_rules(
-    dice: Dice,
-    cluster: Cluster,
-    useful_h: float,
-    scopes: tuple[str, ...],
-    written: list[Tier],
-    live: list[Tier],
+    dice: Dice, scopes: list[str], written: list[Tier], live: list[Tier]
 ) -> tuple[Rule, ...]:
-    needs_wait = cluster.n_spares is not None
     rules = []
+    steps = [To.STEP_BEGUN, To.STEP_BEGUN, To.STEP_BEFORE, To.STEP_BEFORE, To.START]
     for _ in range(dice.one_of([0, 1, 1, 2, 2, 3, 3])):
         reverts = dice.one_of(list(Reverts))
-        if not written and reverts in (Reverts.STRUCK, Reverts.SHARDS):
+        if not written and reverts in ALONE:
             reverts = Reverts.NOBODY
         to = To.NEWEST
         if reverts is Reverts.ALL and (not written or dice.chance(0.6)):
-            to = dice.one_of(
-                [To.STEP_BEGUN, To.STEP_BEGUN, To.STEP_BEFORE, To.STEP_BEFORE, To.START]
-            )
+            to = dice.one_of(steps)
         loads = to is To.NEWEST and reverts is not Reverts.NOBODY
-        needed = [tier.name for tier in live]
-        rules.append(
-            random_rule(
-                dice,
-                useful_h,
-                needs_wait,
-                reverts,
-                to,
-                scopes=tuple(dice.some_of(scopes)) if dice.chance(0.5) else (),
-                needs=tuple(dice.some_of(needed)) if needed and dice.chance(0.55) else (),
-                sources=tuple(dice.some_of([one.name for one in written])) if loads else (),
-            )
-        )
+        of_scopes = dice.some_of(scopes) if dice.chance(0.5) else ()
+        needs = dice.some_of([one.name for one in live]) if live and dice.chance(0.55) else ()
+        sources = dice.some_of([one.name for one in written]) if loads else ()
+        rules.append(random_rule(dice, reverts, to, sources, of_scopes, needs))
     outside = [tier.name for tier in written if isinstance(tier.placement, Outside)]
+    last = [dice.one_of(outside)] if outside else []
     to = To.NEWEST if outside else To.START
-    last = (dice.one_of(outside),) if outside else ()
-    return (
-        *rules,
-        random_rule(dice, useful_h, needs_wait, Reverts.ALL, to, sources=last),
-    )
+    return (*rules, random_rule(dice, Reverts.ALL, to, last))
 
 
 def random_rule(
     dice: Dice,
-    useful_h: float,
-    needs_wait: bool,
     reverts: Reverts,
     to: To,
-    scopes: tuple[str, ...] = (),
-    needs: tuple[str, ...] = (),
-    sources: tuple[str, ...] = (),
+    sources: Sequence[str],
+    scopes: Sequence[str] = (),
+    needs: Sequence[str] = (),
 ) -> Rule:
-    stages = random_stages(dice, useful_h, needs_wait, reverts, bool(sources))
-    waits = any(stage.kind is StageKind.WAIT for stage in stages)
+    stages = random_stages(dice, reverts, bool(sources))
     speed = 1.0 if dice.chance(0.4) else dice.between(0.3, 0.95)
-    return Rule(
-        reverts,
-        stages,
-        to,
-        scopes,
-        needs=needs,
-        sources=sources,
-        replay_speed=dice.between(1.1, 4.0) if dice.chance(0.5) else 1.0,
-        speed_meanwhile=0.01 if waits and dice.chance(0.1) else speed,
-    )
+    replay_speed = dice.between(1.1, 4.0) if dice.chance(0.5) else 1.0
+    if any(stage.kind is StageKind.WAIT for stage in stages) and dice.chance(0.1):
+        speed = 0.01
+    named = tuple(scopes), tuple(needs), tuple(sources)
+    return Rule(reverts, stages, to, *named, replay_speed, speed)
 
 
-def random_stages(
-    dice: Dice, useful_h: float, needs_wait: bool, reverts: Reverts, has_sources: bool
-) -> tuple[Stage, ...]:
+def random_stages(dice: Dice, reverts: Reverts, has_sources: bool) -> tuple[Stage, ...]:
     likely = {
         StageKind.DETECT: 0.85,
         StageKind.SAVE: 0.15,
-        StageKind.WAIT: 1.0 if needs_wait else 0.4,
+        StageKind.WAIT: 1.0 if dice.waits else 0.4,
         StageKind.RESCHEDULE: 0.5,
         StageKind.REGROUP: 0.4,
         StageKind.LOAD: 0.85 if has_sources else 0.2,
@@ -348,7 +276,7 @@ def random_stages(
         kinds = dice.some_of(kinds, len(kinds))
     blocks = random_blocks(dice, len(kinds))
     return tuple(
-        Stage(kind, random_cost(dice, kind, useful_h), block)
+        Stage(kind, random_cost(dice, kind), block)
         for kind, block in zip(kinds, blocks, strict=True)
     )
 
@@ -361,97 +289,80 @@ def random_blocks(dice: Dice, n: int) -> list[bool]:
     return [False] * n_free + [True] * (n - n_free)
 
 
-def random_cost(dice: Dice, kind: StageKind, useful_h: float) -> Duration | None:
+def random_cost(dice: Dice, kind: StageKind) -> Duration | None:
     """The stage's own, where it needs one or may have one."""
     if kind in (StageKind.WAIT, StageKind.REPLAY):
         return None
     if kind in (StageKind.DETECT, StageKind.LOAD) and dice.chance(0.6):
         return None
-    return dice.duration(0.02 * useful_h)
+    return dice.duration(0.02 * dice.useful_h)
 
 
 # --------------------------------------------------------------------------- more of a policy
 
 
 def with_more(dice: Dice, job: SimulatedJob) -> SimulatedJob:
-    """Rules for some roles, saves in parts, loads that share a link; jobs without stay the same."""
+    """Rules for some roles, saves in parts, loads that share a link, and special stages."""
     if dice.chance(0.35):
         job = with_roles(dice, job)
     if dice.chance(0.35):
         job = with_parts(dice, job)
     if dice.chance(0.4):
         job = with_shared_loads(dice, job)
-    if job.policy.elastic is not None and dice.chance(0.5):
-        job = with_regroup_by_units(dice, job)
-    job = with_waits_for_each(dice, job) if dice.chance(0.5) else job
-    job = with_copies_again(dice, job) if dice.chance(0.5) else job
-    return with_waits_to_grow(dice, job) if job.policy.elastic is not None else job
-
-
-def with_copies_again(dice: Dice, job: SimulatedJob) -> SimulatedJob:
-    """Some stages after which the other slots hold all copies again."""
-    rules = tuple(
-        replace(
-            rule,
-            stages=tuple(replace(one, copies_again=dice.chance(0.3)) for one in rule.stages),
-        )
-        for rule in job.policy.rules
-    )
-    return with_policy(job, rules=rules)
-
-
-def with_waits_to_grow(dice: Dice, job: SimulatedJob) -> SimulatedJob:
-    """Slots that have their nodes and wait for the job to take them in, where that is allowed."""
-
-    def waiting(rule: Rule) -> Rule:
-        for_nodes = [n for n, one in enumerate(rule.stages) if one.kind is StageKind.WAIT]
-        alone = rule.reverts in (Reverts.STRUCK, Reverts.SHARDS)
-        if not for_nodes or alone or dice.chance(0.3):
-            return rule
-        every_h = job.useful_h * dice.between(0.01, 0.2)
-        wait = Stage(StageKind.WAIT, blocks=False, grows_h=dice.one_of([0.0, inf, inf, every_h]))
-        n = dice.whole(for_nodes[0] + 1, len(rule.stages))
-        return replace(rule, stages=(*rule.stages[:n], wait, *rule.stages[n:]))
-
-    return with_policy(job, rules=tuple(waiting(rule) for rule in job.policy.rules))
-
-
-def with_waits_for_each(dice: Dice, job: SimulatedJob) -> SimulatedJob:
-    """Slots that go on as they get their nodes, where nothing forbids it."""
-    alone, tiers = (Reverts.STRUCK, Reverts.SHARDS), job.policy.tiers
-    sharing = {tier.name for tier in tiers if isinstance(tier.load, Storage)}
-    rules = tuple(
-        rule
-        if rule.reverts in alone or sharing & set(rule.sources) or dice.chance(0.2)
-        else replace(
-            rule,
-            stages=tuple(replace(one, each=one.kind is StageKind.WAIT) for one in rule.stages),
-        )
-        for rule in job.policy.rules
-    )
-    return with_policy(job, rules=rules)
-
-
-def with_regroup_by_units(dice: Dice, job: SimulatedJob) -> SimulatedJob:
-    """Some regroupings take what hangs on the units that are missing, or no time."""
-    longest_h = 0.01 * job.useful_h
-    hours = [0.0 if dice.chance(0.2) else dice.between(0.1, 1.0) * longest_h for _ in range(3)]
-    regroup_h = tuple(hours[: dice.whole(1, 3)])
-    rules = tuple(
-        replace(
-            rule,
-            stages=tuple(
-                replace(stage, cost=None)
-                if stage.kind is StageKind.REGROUP and dice.chance(0.8)
-                else stage
-                for stage in rule.stages
+    elastic = job.policy.elastic
+    if elastic is not None and dice.chance(0.5):  # regroupings that depend on the units missing
+        hours = [
+            0.0 if dice.chance(0.2) else dice.between(0.1, 1.0) * (0.01 * job.useful_h)
+            for _ in range(3)
+        ]
+        job = with_policy(job, elastic=replace(elastic, regroup_h=tuple(hours[: dice.whole(1, 3)])))
+        job = staged(job, lambda one: replace(one, cost=None) if by_units(dice, one) else one)
+    if dice.chance(0.5):
+        sharing = {tier.name for tier in job.policy.tiers if isinstance(tier.load, Storage)}
+        job = staged(
+            job,
+            lambda one: replace(one, each=one.kind is StageKind.WAIT),
+            lambda rule: (
+                not (rule.reverts in ALONE or sharing & set(rule.sources) or dice.chance(0.2))
             ),
         )
+    if dice.chance(0.5):
+        job = staged(job, lambda one: replace(one, copies_again=dice.chance(0.3)))
+    if elastic is not None:
+        job = with_policy(job, rules=tuple(growing(dice, rule) for rule in job.policy.rules))
+    return job
+
+
+def with_policy(job: SimulatedJob, **changes: Any) -> SimulatedJob:
+    return replace(job, policy=replace(job.policy, **changes))
+
+
+def staged(
+    job: SimulatedJob,
+    changed: Callable[[Stage], Stage],
+    holds: Callable[[Rule], bool] = lambda rule: True,
+) -> SimulatedJob:
+    """Other stages, of the rules for which this holds."""
+    rules = (
+        replace(rule, stages=tuple(map(changed, rule.stages))) if holds(rule) else rule
         for rule in job.policy.rules
     )
-    assert job.policy.elastic is not None
-    elastic = replace(job.policy.elastic, regroup_h=regroup_h)
-    return with_policy(job, rules=rules, elastic=elastic)
+    return with_policy(job, rules=tuple(rules))
+
+
+def by_units(dice: Dice, stage: Stage) -> bool:
+    return stage.kind is StageKind.REGROUP and dice.chance(0.8)
+
+
+def growing(dice: Dice, rule: Rule) -> Rule:
+    """Slots that have their nodes wait for the job to take them in, where that is allowed."""
+    for_nodes = [n for n, one in enumerate(rule.stages) if one.kind is StageKind.WAIT]
+    if not for_nodes or rule.reverts in ALONE or dice.chance(0.3):
+        return rule
+    every_h = dice.useful_h * dice.between(0.01, 0.2)
+    wait = Stage(StageKind.WAIT, blocks=False, grows_h=dice.one_of([0.0, inf, inf, every_h]))
+    n = dice.whole(for_nodes[0] + 1, len(rule.stages))
+    return replace(rule, stages=(*rule.stages[:n], wait, *rule.stages[n:]))
 
 
 def with_roles(dice: Dice, job: SimulatedJob) -> SimulatedJob:
@@ -485,22 +396,14 @@ def with_tier_of(dice: Dice, job: SimulatedJob, role: Role) -> SimulatedJob:
         stall=dice.duration_or_none(0.01 * useful_h),
         background=dice.duration_or_none(0.05 * useful_h),
     )
-    rule = random_rule(
-        dice,
-        useful_h,
-        job.cluster.n_spares is not None,
-        dice.one_of([Reverts.ALL, Reverts.STRUCK, Reverts.STRUCK, Reverts.SHARDS]),
-        To.NEWEST,
-        sources=(tier.name,),
-    )
+    reverts = dice.one_of([Reverts.ALL, Reverts.STRUCK, Reverts.STRUCK, Reverts.SHARDS])
+    rule = random_rule(dice, reverts, To.NEWEST, [tier.name])
     if dice.chance(0.8):
         rule = replace(rule, roles=(role.name,))
     return with_policy(
-        job,
-        rules=(rule, *policy.rules),
-        tiers=(*policy.tiers, tier),
+        job, rules=(rule, *policy.rules), tiers=(*policy.tiers, tier),
         captures=(*policy.captures, capture),
-    )
+    )  # fmt: skip
 
 
 def with_parts(dice: Dice, job: SimulatedJob) -> SimulatedJob:
@@ -533,7 +436,7 @@ def with_shared_loads(dice: Dice, job: SimulatedJob) -> SimulatedJob:
     if not written:
         return job
     links = [tier.load for tier in tiers if isinstance(tier.load, Storage)]
-    link = links[0] if links else random_link(dice, job.useful_h)
+    link = links[0] if links else random_link(dice.for_job(job))
     chosen = dice.some_of(written)
     tiers = tuple(
         replace(tier, load=link if tier.name in chosen else tier.load, p_corrupt=0.0)
@@ -545,10 +448,13 @@ def with_shared_loads(dice: Dice, job: SimulatedJob) -> SimulatedJob:
         reverts = [Reverts.STRUCK, Reverts.STRUCK, Reverts.STRUCK, Reverts.SHARDS]
         job = with_rule_in_front(dice, job, reverts, chosen[0])
     shared = {tier.name for tier in tiers if isinstance(tier.load, Storage)}
-    rules = tuple(
-        loading_together(rule) if shared & set(rule.sources) else rule for rule in job.policy.rules
-    )
-    return with_policy(job, rules=rules)
+
+    def together(stage: Stage) -> Stage:
+        """It takes what the source says, and slots wait for one another."""
+        cost = None if stage.kind is StageKind.LOAD else stage.cost
+        return replace(stage, cost=cost, each=False)
+
+    return staged(job, together, lambda rule: bool(shared & set(rule.sources)))
 
 
 def with_rule_in_front(
@@ -556,41 +462,21 @@ def with_rule_in_front(
 ) -> SimulatedJob:
     """A further rule, for some of the scopes."""
     chosen = dice.one_of(reverts)
-    rule = random_rule(
-        dice,
-        job.useful_h,
-        job.cluster.n_spares is not None,
-        chosen,
-        To.NEWEST,
-        scopes=tuple(scope.name for scope in dice.some_of(job.scopes)),
-        sources=() if chosen is Reverts.NOBODY else (source,),
-    )
+    scopes = [scope.name for scope in dice.some_of(job.scopes)]
+    sources = [] if chosen is Reverts.NOBODY else [source]
+    rule = random_rule(dice.for_job(job), chosen, To.NEWEST, sources, scopes)
     return with_policy(job, rules=(rule, *job.policy.rules))
 
 
-def random_link(dice: Dice, useful_h: float) -> Storage:
+def random_link(dice: Dice) -> Storage:
     """One that one to four servers fill."""
     shard_bytes = dice.between(1.0, 100.0)
-    server_bytes_per_h = shard_bytes / (
-        useful_h * dice.one_of([0.01, 0.03, 0.1]) * dice.between(0.7, 1.3)
-    )
+    alone_h = dice.useful_h * dice.one_of([0.01, 0.03, 0.1]) * dice.between(0.7, 1.3)
+    server_bytes_per_h = shard_bytes / alone_h
     bytes_per_h = server_bytes_per_h * dice.between(1.0, 4.0)
     if dice.chance(0.3):
-        server_bytes_per_h = float("inf")
+        server_bytes_per_h = inf
     return Storage(bytes_per_h, server_bytes_per_h, 0.0 if dice.chance(0.05) else shard_bytes)
-
-
-def loading_together(rule: Rule) -> Rule:
-    """Loads that take what the source says, by slots that wait for one another."""
-    stages = tuple(
-        replace(stage, cost=None if stage.kind is StageKind.LOAD else stage.cost, each=False)
-        for stage in rule.stages
-    )
-    return replace(rule, stages=stages)
-
-
-def with_policy(job: SimulatedJob, **changes: Any) -> SimulatedJob:
-    return replace(job, policy=replace(job.policy, **changes))
 
 
 # --------------------------------------------------------------------------- failures
@@ -638,127 +524,178 @@ def random_slots(dice: Dice, reach: Reach, n_nodes: int) -> tuple[int, ...]:
     return tuple(sorted(dice.rng.permutation(n_nodes)[:n].tolist()))
 
 
-# --------------------------------------------------------------------------- what a case contains
+# --------------------------------------------------------------------------- kinds of cases
 
 
-def kinds(job: SimulatedJob) -> set[str]:
-    """Names of what the job and its policy contain."""
-    policy = job.policy
-    found = {f"{job.clock.value} clock"}
-    found |= {f"{scope.reach.name.lower()} scope" for scope in job.scopes}
-    named = {
-        "two roles": len(job.cluster.roles) > 1,
-        "three roles": len(job.cluster.roles) > 2,
-        "rules for roles": any(rule.roles for rule in policy.rules),
-        "scopes": any(rule.scopes for rule in policy.rules),
-        "scope without a new node": not all(scope.needs_node for scope in job.scopes),
-        "spares": job.cluster.n_spares is not None,
-        "no spare": job.cluster.n_spares == 0,
-        "horizon": job.horizon_h is not None,
-        "tax": policy.tax.compute > 0.0,
-        "several rules": len(policy.rules) > 1,
-        "varying": any(isinstance(cost, Exponential) for cost in costs_of(job)),
-    }
-    found |= {name for name, there in named.items() if there}
-    found |= kinds_of_tiers(policy) | kinds_of_captures(policy) | kinds_of_rules(policy)
-    return found | kinds_of_elastic(policy)
+def often(seed: int) -> Case:
+    """Fixed costs and a twelfth of the interval, for each capture or for the first alone.
+
+    Saves in the background take about as many cycles as may be in flight, or a fixed time.
+    """
+    job, failures = random_case(seed)
+    dice, captures = dice_of(seed, 2), list(job.policy.captures)
+    on_grid = [n for n, capture in enumerate(captures) if capture.every_h is not None]
+    for n in on_grid[: 1 if len(job.scopes) % 2 else None]:
+        old, every_h = captures[n], (captures[n].every_h or 0.0) / 12
+        stall, behind = (
+            cost and Constant(cost.mean_h / 12) for cost in (old.stall, old.background)
+        )
+        if behind and dice.chance(0.5):
+            n_cycles = dice.one_of(
+                [old.in_flight - 0.5, 0.97 * old.in_flight, 1.04 * old.in_flight]
+            )
+            stall_h = stall.mean_h if stall else 0.0
+            behind = Constant(n_cycles * dice.between(0.98, 1.02) * (every_h + stall_h) - stall_h)
+        captures[n] = replace(old, every_h=every_h, stall=stall, background=behind, p_fail=0.0)
+    return with_policy(job, captures=tuple(captures)), failures[:100]
 
 
-def kinds_of_tiers(policy: Policy) -> set[str]:
-    found = set()
-    for tier in policy.tiers:
-        place = tier.placement
-        named = {
-            "live": tier.name not in policy.written,
-            "written": tier.name in policy.written,
-            "own": place == Ring(1),
-            "ring": isinstance(place, Ring) and place.copies > 1,
-            "copies in groups": isinstance(place, Groups) and place.tolerates == place.size - 1,
-            "parity": isinstance(place, Groups) and place.tolerates < place.size - 1,
-            "strided": isinstance(place, Groups) and place.strided,
-            "outside": isinstance(place, Outside),
-            f"written to {tier.medium.value}": tier.name in policy.written,
-            "generations": tier.name in policy.written and tier.generations > 1,
-            "corrupt": tier.p_corrupt > 0.0,
-            "of another role": tier.name in policy.written and tier.role != STATE,
-            "shared load": isinstance(tier.load, Storage),
-        }
-        found |= {name for name, there in named.items() if there}
-    return found
+def with_own_link(tier: Tier) -> Tier:
+    """Its loads share no link, and may find contents corrupt."""
+    if not isinstance(tier.load, Storage):
+        return tier
+    return replace(tier, load=Constant(tier.load.transfer_h(1)))
 
 
-def kinds_of_captures(policy: Policy) -> set[str]:
-    found = set()
-    for capture in policy.captures:
-        on_grid = capture.every_h is not None and capture.background is not None
-        named = {
-            "flush": capture.after is not None,
-            "flush of some": capture.every_nth > 1,
-            "background": capture.background is not None,
-            "no background": capture.background is None,
-            "no stall": on_grid and capture.stall is None,
-            "in flight": on_grid and capture.in_flight > 1,
-            "skip": on_grid and capture.when_busy is WhenBusy.SKIP,
-            "wait for a commit": on_grid and capture.when_busy is WhenBusy.WAIT,
-            "fail": capture.p_fail > 0.0,
-            "in parts": capture.parts > 1,
-            "parts in flight": capture.parts > 1 and on_grid and capture.in_flight > 1,
-        }
-        found |= {name for name, there in named.items() if there}
-    if len([one for one in policy.captures if one.every_h is not None]) > 1:
-        found.add("several captures")
-    return found
+def together(seed: int) -> Case:
+    """Failure upon failure while jobs save in parts and load over one link."""
+    dice = dice_of(seed, 5)
+    job = with_shared_loads(dice, with_parts(dice, random_job(dice)))
+    failures = random_failures(dice, job, bursts=(0.6, 0.9))[:100]
+    return with_uneven_shards(dice, job) if seed % 2 else job, failures
 
 
-def kinds_of_rules(policy: Policy) -> set[str]:
-    found = set()
-    for rule in policy.rules:
-        found.add(rule.reverts.value)
-        if rule.reverts is Reverts.ALL:
-            found.add(rule.to.value)
-        blocks = [stage.blocks for stage in rule.stages]
-        later = [after and not before for before, after in pairwise(blocks)]
-        named = {
-            "needs": bool(rule.needs),
-            "several sources": len(rule.sources) > 1,
-            "non-blocking": not all(blocks),
-            "blocking after non-blocking": any(later),
-            "stops nothing": rule.stops_nothing,
-            "replay speed": rule.replay_speed > 1.0,
-            "wait for each": any(stage.each for stage in rule.stages),
-            "copies again": any(stage.copies_again for stage in rule.stages),
-            "wait to grow": any(stage.grows_h is not None for stage in rule.stages),
-            "grows at the next loss": any(stage.grows_h == inf for stage in rule.stages),
-            "slower meanwhile": rule.speed_meanwhile < 1.0 and not all(blocks),
-        }
-        found |= {name for name, there in named.items() if there}
-        found |= {f"stage {stage.kind.value}" for stage in rule.stages}
-        if any(stage.kind is StageKind.REPLAY for stage in rule.stages):
-            found |= {"replay", f"replay under {rule.reverts.value}"}
-    return found
+def with_uneven_shards(dice: Dice, job: SimulatedJob) -> SimulatedJob:
+    """Shards of three sizes load over the link, and nothing of another role does."""
+    shares = [dice.one_of([0.37, 1.0, 1.81]) for _ in job.cluster.shard_slots]
+
+    def uneven(tier: Tier) -> Tier:
+        if not isinstance(tier.load, Storage):
+            return tier
+        sizes = tuple(share * tier.load.shard_bytes for share in shares)
+        load = replace(tier.load, bytes_of_shards=sizes) if tier.role == STATE else Constant(0.5)
+        return replace(tier, load=load)
+
+    return with_policy(job, tiers=tuple(map(uneven, job.policy.tiers)))
 
 
-def kinds_of_elastic(policy: Policy) -> set[str]:
-    elastic = policy.elastic
-    if elastic is None:
-        return set()
-    found = {"elastic"}
-    if 0.0 in elastic.speed:
-        found.add("elastic with a zero")
-    if elastic.unit_nodes > 1:
-        found.add("units of several nodes")
-    stages = [stage for rule in policy.rules for stage in rule.stages]
-    if any(stage.kind is StageKind.REGROUP and stage.cost is None for stage in stages):
-        found.add("regroup by units")
-    return found
+def crowded(seed: int) -> Case:
+    """Recoveries that take long and block nothing: many are under way together."""
+    dice = dice_of(seed, 9)
+    job = random_job(dice)
+    more = Role("more", 100, Holds.NOTHING)
+    cluster = replace(job.cluster, roles=(*job.cluster.roles, more), n_spares=None)
+    job = staged(
+        replace(job, cluster=cluster),
+        lambda one: replace(one, cost=one.cost and Constant(40 * one.cost.mean_h), blocks=False),
+    )
+    return job, random_failures(dice, job, bursts=(0.9, 0.98))[:200]
 
 
-def costs_of(job: SimulatedJob) -> list[Duration | None]:
-    policy = job.policy
-    return [
-        *(scope.detect for scope in job.scopes),
-        *(tier.load for tier in policy.tiers if not isinstance(tier.load, Storage)),
-        *(capture.stall for capture in policy.captures),
-        *(capture.background for capture in policy.captures),
-        *(stage.cost for rule in policy.rules for stage in rule.stages),
-    ]
+N_PER_H = {
+    "useful_h": 1, "every_h": 2, "horizon_h": 2, "at_h": 4, "repair_h": 4, "background": 4,
+    "grows_h": 4, "stall": 8, "cost": 8, "detect": 8, "step_h": 8, "latency": 8, "load": 16,
+}  # fmt: skip
+
+
+def on_grid(seed: int, unit_h: float = 1.0) -> Case:
+    """All times are multiples of parts of an hour: saves, stages and failures coincide."""
+    job, failures = silent(seed) if seed % 4 == 0 else random_case(seed)
+    job = with_policy(job, tiers=tuple(with_own_link(tier) for tier in job.policy.tiers))
+    at_h, least_h, strikes = 0.0, unit_h / 4, []
+    for one in failures:
+        one = rounded(one, unit_h)
+        at_h = max(one.at_h, at_h + least_h)
+        strikes.append(replace(one, at_h=at_h))
+    tax, elastic = Tax(1.0 if job.policy.tax.compute else 0.0), job.policy.elastic
+    elastic = elastic and replace(elastic, regroup_h=(0.125 * unit_h,))
+    return rounded(with_policy(job, tax=tax, elastic=elastic), unit_h), strikes
+
+
+def rounded(found: Any, unit_h: float, name: str = "") -> Any:
+    """All times in a record are on the grid, a unit for each hour; speeds divide exactly."""
+    if isinstance(found, tuple):
+        return tuple(rounded(one, unit_h, name) for one in found)
+    if name in ("speed", "speed_meanwhile"):
+        return 0.0 if found == 0.0 else 0.25 if found < 0.4 else 0.5 if found < 0.75 else 1.0
+    if name == "replay_speed":
+        return 1.0 if found < 1.5 else 2.0
+    if isinstance(found, Constant | Exponential):
+        return Constant(rounded(found.mean_h, unit_h, name))
+    if name in N_PER_H and found is not None and (name != "grows_h" or 0.0 < found < inf):
+        return unit_h * (max(1.0, round(found * N_PER_H[name])) / N_PER_H[name])
+    if not is_dataclass(found):
+        return found
+    values = {one.name: getattr(found, one.name) for one in fields(found)}
+    return replace(found, **{name: rounded(one, unit_h, name) for name, one in values.items()})
+
+
+REVERTS = (
+    *((Reverts.ALL, to) for to in (To.NEWEST, To.STEP_BEGUN, To.STEP_BEFORE, To.START)),
+    *((reverts, To.NEWEST) for reverts in (Reverts.STRUCK, Reverts.SHARDS, Reverts.NOBODY)),
+)
+
+
+def pairs(seed: int) -> Case:
+    """One kind of rule strikes in another's recovery: a scope for each, all 49 pairs in turn."""
+    dice = dice_of(seed, 8)
+    while True:
+        job = random_job(dice)
+        tiers = tuple(with_own_link(tier) for tier in job.policy.tiers)
+        of_state = [t.name for t in tiers if t.name in job.policy.written and t.role == STATE]
+        if len(job.scopes) > 1 and of_state:
+            break
+    rules, dice = [], dice.for_job(job)
+    for scope, kind in zip(job.scopes, (seed % 7, seed // 7 % 7), strict=False):
+        reverts, to = REVERTS[kind]
+        loads = to is To.NEWEST and reverts is not Reverts.NOBODY
+        sources = dice.some_of(of_state) if loads else ()
+        rule = random_rule(dice, reverts, to, sources, [scope.name])
+        again = Stage(StageKind.DETECT, Constant(0.02 * job.useful_h), dice.chance(0.5))
+        rules.append(replace(rule, stages=(again, *rule.stages)))
+    last = job.policy.rules[-1]
+    if dice.chance(0.3):
+        last = replace(last, to=To.NEWEST, sources=(dice.one_of(of_state),))
+    job = with_policy(job, tiers=tiers, rules=(*rules, last))
+    job = replace(job, scopes=job.scopes[:2])
+    return job, random_failures(dice, job, bursts=(0.6, 0.9))[:150]
+
+
+def silent(seed: int) -> Case:
+    """Silent errors among the failures."""
+    dice = dice_of(seed, 9)
+    job = with_errors(dice, random_job(dice))
+    return job, random_failures(dice, job)[:300]
+
+
+def often_silent(seed: int) -> Case:
+    """Some errors among the failures of jobs that save often."""
+    dice, (job, failures) = dice_of(seed, 10), often(seed)
+    job = with_errors(dice, job)
+    last = len(job.scopes) - 1
+    return job, [replace(one, scope=last) if dice.chance(0.4) else one for one in failures]
+
+
+def with_errors(dice: Dice, job: SimulatedJob) -> SimulatedJob:
+    """Silent errors that are noticed after some time, by checks, or by either."""
+    noticed_by = dice.one_of(["latency", "latency", "check", "both"])
+    latency_h = job.useful_h * dice.one_of([0.002, 0.05, 0.2]) * dice.between(0.7, 1.3)
+    latency = Exponential(latency_h) if dice.chance(0.3) else Constant(latency_h)
+    scope = Scope(
+        "silent", Reach.PROCESS, Constant(0.0), False, silent=True,
+        latency=None if noticed_by == "check" else latency,
+    )  # fmt: skip
+    job = replace(job, scopes=(*job.scopes, scope))
+    if noticed_by == "latency":
+        return job
+    every_h = job.useful_h / dice.between(5.0, 40.0) if dice.chance(0.5) else None
+    takes = Constant(0.002 * job.useful_h * dice.between(0.5, 2.0))
+    check = Capture(CHECK, every_h, stall=takes, parts=NO_CONTENT)
+    return replace(job, policy=checked(job.policy, job.cluster, check))
+
+
+CASES: dict[str, Callable[[int], Case]] = {
+    "random": random_case, "often": often,
+    "together": together, "crowded": crowded, "on a grid": on_grid,
+    "pairs": pairs, "silent": silent, "often silent": often_silent,
+}  # fmt: skip

@@ -9,7 +9,8 @@ from cprsim.kernel.clicks.records import Clicks, split
 from cprsim.kernel.shape import PRESETS, ModelShape
 from cprsim.kernel.shards import ShardBy, Shards
 from cprsim.kernel.training import TrainingPlan
-from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
+from cprsim.records import SubSaves
+from cprsim.recovery.policy import RELOAD
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, fresh_model, image_bytes
 from cprsim.rehearsal.nodes import ForkServer
@@ -18,6 +19,7 @@ from cprsim.rehearsal.prediction import FoldedRun, folded
 from cprsim.rehearsal.supervisor import FinishedRun, Supervisor
 from cprsim.rehearsal.verdict import ReplayCheck, check_replay
 from cprsim.simulate.folding import cost_breakdown
+from tests.making import paper_policy
 
 N_SERVERS = 3
 SPEEDS = Speeds(
@@ -52,9 +54,7 @@ def orders(
 
     Saves behind the job go as often, of each kind; each server's copies lie on the next.
     """
-    policy = RecoveryPolicy(
-        "x", OnFailure.RELOAD, useful_s / SECONDS / saves, "", sub_saves=sub_saves
-    )
+    policy = paper_policy("x", RELOAD, useful_s / SECONDS / saves, "", sub_saves=sub_saves)
     size = image_bytes(what)
     due = saves_due(policy, useful_s / SECONDS, what.n_samples, what.on_grid)
     if behind:

@@ -242,11 +242,17 @@ def test_a_job_without_embedding_servers_is_refused() -> None:
         require_rehearsable(job)
 
 
-@pytest.mark.parametrize("entry", ["transom, options: {snapshot: 0.1 s}", "varuna"])
-def test_systems_that_have_no_processes_here_are_refused(entry: str) -> None:
-    """Copies that are copied on, and work with fewer nodes."""
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("transom, options: {snapshot: 0.1 s}", "can't be rehearsed"),  # copies are copied on
+        ("varuna", "can't be rehearsed"),  # it works with fewer nodes
+        ("full, costs: {load: 1 s}", "`full` has costs of its own"),
+    ],
+)
+def test_entries_that_have_no_processes_here_are_refused(entry: str, said: str) -> None:
     job = experiment("job.step=0.05 s", f"recovery=[{{strategy: {entry}}}]")
-    with pytest.raises(ParameterError, match="can't be rehearsed"):
+    with pytest.raises(ParameterError, match=said):
         policies_to_rehearse(job)
 
 
@@ -254,7 +260,7 @@ def test_copies_in_a_ring_lie_on_the_next_servers() -> None:
     job = experiment(
         "recovery=[{strategy: gemini, options: {copies: 3, placement: ring, every: 3 s}}]"
     )
-    assert holders_of(job.policies[0].system, 4) == ((1, 2), (2, 3), (3, 0), (0, 1))
+    assert holders_of(job.policies[0], 4) == ((1, 2), (2, 3), (3, 0), (0, 1))
 
 
 def test_saves_closer_together_than_steps_are_refused(what: Material) -> None:
@@ -267,7 +273,7 @@ def test_saves_closer_together_than_steps_are_refused(what: Material) -> None:
 def test_a_calibrating_run_has_saves_however_slow_the_pace_is(what: Material, useful: str) -> None:
     job = experiment(f"job.useful={useful}")
     (policy,) = policies_to_rehearse(job, ("partial",))
-    orders = orders_of(job, replace(policy, save_interval_h=1.0), what, speeds_of(job, what), ())
+    orders = orders_of(job, replace(policy, interval_h=1.0), what, speeds_of(job, what), ())
     short = calibrating(orders, what)
     assert [due.kind for due in short.due] == [STALLING, 0, 0, 0, 0] * 3  # the rest behind the job
     assert 0 < short.due[0].position < short.due[-1].position == short.until <= what.n_samples

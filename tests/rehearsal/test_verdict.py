@@ -19,7 +19,8 @@ from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.proxy_model import proxy_model
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, EventKind, RecoveryPolicy
+from cprsim.records import Clock, EventKind
+from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.calibration import RunCalibration
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders
@@ -103,10 +104,11 @@ def wrongly_predicted(job: Experiment, what: Material, name: str, wrong: Wrong) 
 
 
 def load_is_not_shared(model: Experiment) -> Experiment:
-    storage = model.costs.storage
+    (policy,), storage = model.policies, model.costs.storage
     assert storage is not None
     alone = Constant(storage.transfer_h(1))
-    return replace(model, costs=replace(model.costs, load=alone, storage=None))
+    tiers = tuple(replace(tier, load=tier.load and alone) for tier in policy.tiers)
+    return replace(model, policies=(replace(policy, tiers=tiers),))
 
 
 def failures_age_with_progress(model: Experiment) -> Experiment:
@@ -187,7 +189,7 @@ def test_half_an_interval_lost_per_failure_is_told_by_what_was_lost(
     right = predict(job, policy, todo, CALIBRATION, what, 0)
     lost = right.costs.parts.index("lost")
     hours = right.costs.hours.copy()
-    hours[0, lost] = len(todo.kills) * policy.save_interval_h / 2
+    hours[0, lost] = len(todo.kills) * policy.interval_h / 2
     wrong = replace(right, costs=replace(right.costs, hours=hours))
     assert "lost" in judge(wrong, measured(job, "full")).wrong
 
@@ -209,7 +211,7 @@ def bytes_told_once() -> Iterator[None]:
     """Of sub-saves: no failure changes them, and the kernel trains to tell them."""
     told: dict[str, float] = {}
 
-    def once(policy: RecoveryPolicy, todo: Orders, what: Material) -> float:
+    def once(policy: Policy, todo: Orders, what: Material) -> float:
         if policy.name not in told:
             told[policy.name] = bytes_share(policy, todo, what)
         return told[policy.name]
@@ -268,21 +270,11 @@ def test_the_model_passes_on_the_campaign_and_is_what_was_predicted_then(
             assert found[line["name"]] == line["predicted"]
 
 
-def files_are_not_shared(model: Experiment) -> Experiment:
-    """As `load_is_not_shared`, of a recovery system."""
-    (policy,), storage = model.policies, model.costs.storage
-    assert policy.system is not None
-    assert storage is not None
-    alone = Constant(storage.transfer_h(1))
-    tiers = tuple(replace(tier, load=tier.load and alone) for tier in policy.system.tiers)
-    return replace(model, policies=(replace(policy, system=replace(policy.system, tiers=tiers)),))
-
-
 @pytest.mark.parametrize(
     ("name", "wrong", "part"),
     [
         ("full", load_is_not_shared, "load"),
-        ("async", files_are_not_shared, "load"),
+        ("async", load_is_not_shared, "load"),
         ("full", failures_age_with_progress, OVERHEAD),
         ("async", failures_age_with_progress, "lost"),
         ("gemini", failures_age_with_progress, "lost"),
@@ -308,8 +300,8 @@ def test_what_has_nothing_to_share_is_predicted_alike_without_it(
     campaign: Experiment, what: Material, name: str
 ) -> None:
     run = kept_runs(name)[0]
-    wrong = files_are_not_shared if name == "gemini" else load_is_not_shared
-    found, right = (quantities(anew(campaign, what, run, m)) for m in (wrong, lambda m: m))
+    both = (load_is_not_shared, lambda model: model)
+    found, right = (quantities(anew(campaign, what, run, wrong)) for wrong in both)
     assert found["load"] == pytest.approx(right["load"])
 
 

@@ -18,10 +18,12 @@ from cprsim.kernel.replay import replay as replay_log
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.trials import Saving
-from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
+from cprsim.records import SubSaves
+from cprsim.recovery.policy import RELOAD
 from cprsim.scenario import load_scenario
 from cprsim.staleness import Metric, Response, StalenessCurve
 from tests.kernel.scratch import run_trial
+from tests.making import paper_policy
 
 SCENARIO = """
 job: {useful: 50 h}
@@ -45,14 +47,16 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     path: Path = tmp_path_factory.mktemp("promise") / "small.yaml"
     path.write_text(SCENARIO)
     loaded = load_scenario(path)
-    cells = []
+    made, cells = assemble(loaded), []
     for strategy in promise.STRATEGIES:
         subs = SubSaves("mfu") if strategy == "cpr-mfu" else None
-        policy = RecoveryPolicy(strategy, OnFailure.RELOAD, 5.0, "given", sub_saves=subs)
+        policy = paper_policy(
+            strategy, RELOAD, 5.0, sub_saves=subs, costs=made.costs, cluster=made.cluster
+        )
         cells.append(Cell("small", 0.001, strategy, policy))
-    made = Job(loaded, CURVE, assemble(loaded), cells)
-    promise.draw_histories(made, 200)
-    return made
+    job = Job(loaded, CURVE, made, cells)
+    promise.draw_histories(job, 200)
+    return job
 
 
 @pytest.mark.parametrize("strategy", ["partial", "cpr-mfu"])

@@ -18,21 +18,31 @@ from cprsim.records import (
     EventKind,
     EventLog,
     Holds,
-    OnFailure,
-    RecoveryPolicy,
     Role,
     ShardLoss,
 )
-from cprsim.recovery.policy import Policy, Reverts, Rule, Stage, StageKind, Tax, To
+from cprsim.recovery.policy import (
+    RELOAD,
+    RESTART,
+    ROLL_BACK,
+    Policy,
+    Reverts,
+    Rule,
+    Stage,
+    StageKind,
+    Tax,
+    To,
+)
 from cprsim.results import Identity, Logbook, Result, write_result
 from cprsim.results.folder import ResultTarget
+from tests.making import paper_policy
 
 CLUSTER = Cluster((Role("trainer", 2, Holds.REPLICA), Role("emb_ps", 4, Holds.SHARD)))
 USEFUL_H = 10.0
 DECISION = Decision("partial", 8.0, 2.0, 0.02, float("inf"), 0.1)
-FULL = RecoveryPolicy("full", OnFailure.ROLL_BACK, 2.0, "young")
-CPR = RecoveryPolicy("cpr", OnFailure.RELOAD, 8.0, "cpr", DECISION)
-NONE = RecoveryPolicy("none", OnFailure.RESTART, float("inf"), "never saves")
+FULL = paper_policy("full", ROLL_BACK, 2.0, "young")
+CPR = paper_policy("cpr", RELOAD, 8.0, "cpr", DECISION)
+NONE = paper_policy("none", RESTART, float("inf"), "never saves")
 
 
 def strategy(policy, save_h, lost_h, *, losses=(), finished=None):
@@ -81,8 +91,7 @@ def log(failed_at_h=6.0):
 def taxed(nodes=3.0, memory=0.5):
     """A recovery system that takes nodes and memory all the time."""
     rules = (Rule(Reverts.ALL, (Stage(StageKind.DETECT),), To.START),)
-    system = Policy("taxed", rules, tax=Tax(nodes=nodes, memory=memory))
-    return RecoveryPolicy("taxed", OnFailure.BY_RULES, float("inf"), "taxed", system=system)
+    return Policy("taxed", rules, tax=Tax(nodes=nodes, memory=memory), interval_rule="taxed")
 
 
 @pytest.fixture

@@ -224,7 +224,7 @@ def test_a_streamed_difference_shares_the_errors_too(priced):
     moments = Moments(
         strategies=tuple(one.policy for one in priced.strategies[1:]),
         metrics=("auc_loss",), n=3, n_finished=np.array([3, 3]), gave_up=np.zeros(2, bool),
-        engines=("fast", "fast"), mean=values.mean(axis=1)[None], products=(off @ off.T)[None],
+        mean=values.mean(axis=1)[None], products=(off @ off.T)[None],
         curve_error=np.array([errors]), curve_degrees=np.full((1, 2), 4.0),
         responses=("partial", "mfu"), curve=curve,
     )  # fmt: skip

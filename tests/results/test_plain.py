@@ -36,6 +36,6 @@ def test_the_numbers_that_json_lacks(value):
 def test_a_result_keeps_its_sub_saves(write, outcome):
     full, cpr = outcome.strategies
     sub_saves = SubSaves("mfu", 0.25, 0.01, n_large_tables=3)
-    policy = replace(cpr.policy, sub_saves=sub_saves, save_interval_h=inf)
+    policy = replace(cpr.policy, sub_saves=sub_saves, interval_h=inf)
     made = write(outcome=replace(outcome, strategies=(full, replace(cpr, policy=policy))))
     assert load_result(made.path).policies == (full.policy, policy)

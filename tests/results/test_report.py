@@ -14,9 +14,11 @@ from cprsim.present.comparison import differences_table
 from cprsim.present.run import run_as_json, run_blocks
 from cprsim.present.run_sentences import savings, verdicts
 from cprsim.present.terminal import show
-from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
+from cprsim.records import SubSaves
+from cprsim.recovery.policy import RELOAD
 from cprsim.results import Identity, compare
 from cprsim.results.words import hours, saves, significant, with_interval
+from tests.making import paper_policy
 
 
 def printed(blocks, width=200, terminal=False):
@@ -39,7 +41,7 @@ def test_no_line_is_wider_than_the_terminal_and_no_digit_is_cut(write, width):
 def test_verdicts_say_what_the_numbers_do_not(write, made):
     never = made.strategy(made.none, [1, 1], [0, 0], finished=[False, False])
     partly = made.strategy(made.full, [1, 1], [0, 0], finished=[True, False])
-    longer = RecoveryPolicy("lazy", OnFailure.RELOAD, 11.0, "given")
+    longer = paper_policy("lazy", RELOAD, 11.0, "given")
     strategies = (never, partly, made.strategy(longer, [0, 0], [0, 0]))
     said = verdicts(write(outcome=Outcome(made.useful_h, made.cluster, strategies)))
     assert len(said) == 3
@@ -121,17 +123,17 @@ def test_times_have_the_unit_that_suits_them():
 
 
 def test_how_often_a_policy_saves_in_words():
-    whole = RecoveryPolicy("partial", OnFailure.RELOAD, 2.05, "given")
+    whole = paper_policy("partial", RELOAD, 2.05, "given")
     assert saves(whole, 50.0) == "every 2.05 h"
-    assert saves(replace(whole, save_interval_h=inf), 50.0) == "no saves"
-    assert saves(replace(whole, save_interval_h=60.0), 50.0) == "60 h: no saves"
-    assert saves(replace(whole, save_interval_h=50.0), 50.0) == "50 h: no saves"
+    assert saves(replace(whole, interval_h=inf), 50.0) == "no saves"
+    assert saves(replace(whole, interval_h=60.0), 50.0) == "60 h: no saves"
+    assert saves(replace(whole, interval_h=50.0), 50.0) == "50 h: no saves"
     by_priority = replace(whole, sub_saves=SubSaves("mfu"))
     assert saves(by_priority, 50.0) == "every 2.05 h"
-    lazy = replace(by_priority, save_interval_h=60.0)
+    lazy = replace(by_priority, interval_h=60.0)
     assert saves(lazy, 50.0) == "12.5 % of the rows every 7.5 h"
-    assert saves(replace(lazy, save_interval_h=50.0), 50.0).endswith("every 6.25 h")
-    assert saves(replace(lazy, save_interval_h=600.0), 50.0) == "600 h: no saves"
+    assert saves(replace(lazy, interval_h=50.0), 50.0).endswith("every 6.25 h")
+    assert saves(replace(lazy, interval_h=600.0), 50.0) == "600 h: no saves"
 
 
 def test_a_precision_that_was_not_reached_is_said(made, write):

@@ -146,7 +146,7 @@ def policy_of(tmp_path: Path, text: str = SCENARIO) -> Policy:
 
     path = tmp_path / "two-level.yaml"
     path.write_text(text, encoding="utf-8")
-    system = assemble(load_scenario(path)).policies[0].system
+    system = assemble(load_scenario(path)).policies[0]
     assert isinstance(system, Policy)
     return system
 

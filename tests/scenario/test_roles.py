@@ -48,7 +48,7 @@ def test_state_lies_on_all_roles_that_hold_some(tmp_path: Path) -> None:
     assert cluster.slots("state") == range(12)
     assert (cluster.slots("stage"), cluster.slots("expert")) == (range(8), range(8, 12))
     assert cluster.slots("reader") == range(12, 14)
-    systems = [policy.system for policy in experiment.policies[1:]]
+    systems = experiment.policies[1:]
     assert [{tier.role for tier in system.tiers} for system in systems] == [{"state"}] * 2
 
 

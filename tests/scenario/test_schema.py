@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cprsim.kernel.shape import PRESETS
-from cprsim.recovery import INTERVAL_RULES, STRATEGIES
+from cprsim.recovery.paper import INTERVAL_RULES, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import Scenario, json_schema, load_scenario
 from cprsim.scenario.cluster import tables_bytes

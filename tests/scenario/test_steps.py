@@ -33,7 +33,7 @@ recovery:
 
 def test_intervals_are_written_in_steps(tmp_path: Path) -> None:
     experiment = assemble(load_scenario(tmp_path / "steps.yaml", text=TEXT))
-    intervals_h = [policy.save_interval_h for policy in experiment.policies]
+    intervals_h = [policy.interval_h for policy in experiment.policies]
     assert intervals_h == pytest.approx([1.0, 0.015, 0.01])
     document = read_document(TEXT, tmp_path / "steps.yaml")
     jsonschema.validate(document.data, json_schema())
@@ -42,7 +42,7 @@ def test_intervals_are_written_in_steps(tmp_path: Path) -> None:
 def test_a_step_that_changes_changes_them(tmp_path: Path) -> None:
     sets = ["job.step=18 s", "recovery.full.interval=300 steps"]
     experiment = assemble(load_scenario(tmp_path / "steps.yaml", sets, text=TEXT))
-    intervals_h = [policy.save_interval_h for policy in experiment.policies]
+    intervals_h = [policy.interval_h for policy in experiment.policies]
     assert intervals_h == pytest.approx([1.5, 0.0075, 0.005])
 
 

@@ -12,21 +12,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cprsim.codec import decode
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
-from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.policy import RELOAD, ROLL_BACK, Policy
 from cprsim.scenario import load_scenario
+from cprsim.selector.folder import load_selected
 from cprsim.selector.words import entry
 from cprsim.staleness import TRACKERS
 from tests.generated import sub_saves
-from tests.making import call, small_scenario
+from tests.making import call, paper_policy, small_scenario
 
 USEFUL_H = 20.0  # of the small scenario
 
 
-def planned(folder: Path, said: str) -> RecoveryPolicy:
+def planned(folder: Path, said: str) -> Policy:
     """The policy that one entry of `recovery` gives."""
     path = folder / "pasted.yaml"
     path.write_text(small_scenario(said), "utf-8")
@@ -34,21 +34,17 @@ def planned(folder: Path, said: str) -> RecoveryPolicy:
     return policy
 
 
-def same(one: RecoveryPolicy, other: RecoveryPolicy) -> bool:
+def same(one: Policy, other: Policy) -> bool:
     """Whether two policies do the same: not how their intervals came about."""
-    plain = [
-        {**asdict(p), "interval_rule": "", "save_interval_h": 0, "sub_saves": None}
-        for p in (one, other)
-    ]
+    plain = [(p.name, p.on_failure, p.decision) for p in (one, other)]
     parts = [p.sub_saves and asdict(p.sub_saves) | {"extra_h": 0} for p in (one, other)]
     extra = [p.sub_saves.extra_h if p.sub_saves else 0.0 for p in (one, other)]
     return (
         plain[0] == plain[1]
         and parts[0] == parts[1]
         and extra[0] == pytest.approx(extra[1], rel=1e-9)
-        and one.save_interval_h == pytest.approx(other.save_interval_h, rel=1e-9)
-        and n_saves_due(one.save_interval_h, USEFUL_H)
-        == n_saves_due(other.save_interval_h, USEFUL_H)
+        and one.interval_h == pytest.approx(other.interval_h, rel=1e-9)
+        and n_saves_due(one.interval_h, USEFUL_H) == n_saves_due(other.interval_h, USEFUL_H)
     )
 
 
@@ -62,9 +58,9 @@ def test_an_entry_makes_the_policy_that_it_was_made_from(
     tmp_path_factory, strategy, parts, interval_h
 ) -> None:
     tracker = strategy.removeprefix("cpr-")
-    way = OnFailure.ROLL_BACK if strategy == "full" else OnFailure.RELOAD
+    way = ROLL_BACK if strategy == "full" else RELOAD
     parts = replace(parts, tracker=tracker) if tracker != strategy else None
-    policy = RecoveryPolicy(strategy, way, interval_h, "selected", sub_saves=parts)
+    policy = paper_policy(strategy, way, interval_h, "selected", sub_saves=parts)
     again = planned(tmp_path_factory.mktemp("entry"), entry(strategy, policy))
     assert same(again, policy), (again, policy)
 
@@ -99,11 +95,12 @@ def test_everything_that_is_printed_can_be_pasted(told, tmp_path) -> None:
     scenario = re.sub(r"recovery: .*\n", lambda _: block + "\n", small_scenario())
     path.write_text(scenario, "utf-8")
     made = {policy.name: policy for policy in assemble(load_scenario(path)).policies}
-    chosen = {"full": plain["full"]} | {n: one for n, one in plain["best"].items() if one}
+    read = load_selected(Path(plain["results"])).selection
+    chosen = {"full": read.full} | {name: one for name, one in read.best.items() if one}
     assert set(made) == set(chosen)
     assert len(made) == 6
     for name, one in chosen.items():
-        assert same(made[name], decode(RecoveryPolicy, one)), name
+        assert same(made[name], one.policy), name
     assert block.count("# recommended") == 1
     assert f"strategy: {plain['recommended']}," in next(
         line for line in block.splitlines() if "# recommended" in line
@@ -112,7 +109,7 @@ def test_everything_that_is_printed_can_be_pasted(told, tmp_path) -> None:
 
 def test_a_priority_strategy_with_a_time_needs_no_target(tmp_path) -> None:
     policy = planned(tmp_path, "{strategy: cpr-scar, interval: 53.2 min}")
-    assert policy.on_failure is OnFailure.RELOAD
+    assert policy.on_failure == RELOAD
     assert policy.decision is None
     assert policy.sub_saves is not None
     with pytest.raises(ScenarioError, match="target_pls"):

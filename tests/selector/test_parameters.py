@@ -65,7 +65,7 @@ def test_a_decision_says_in_which_share_of_the_draws_it_holds() -> None:
     assert found.kept_fraction == 0.5  # where failures are rarer than was thought
     best = select(job.experiment(), curve_of(partial=0.01), limit, explain=False).best["partial"]
     assert best is not None
-    assert found.low_h < best.policy.save_interval_h < found.high_h
+    assert found.low_h < best.policy.interval_h < found.high_h
 
 
 @pytest.mark.parametrize(

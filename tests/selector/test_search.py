@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pytest
 
-from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
+from cprsim.records import SubSaves
 from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.policy import RELOAD
 from cprsim.selector.limit import Limit, LimitedQuantity, pls_alone
 from cprsim.selector.pricing import Bench, Priced
 from cprsim.selector.search import best_within
+from tests.making import paper_policy
 from tests.selector.conftest import Job
 
 WAYS = {"full": None, "partial": None, "eighths": SubSaves("ssu")}
@@ -34,7 +36,7 @@ class ByFormula(Bench):
         useful_h = self.experiment.useful_h
         n_writes = n_saves_due(interval_h, useful_h)
         lost = np.full(2, self.loses(min(interval_h, useful_h)))
-        policy = RecoveryPolicy(strategy, OnFailure.RELOAD, interval_h, "by formula")
+        policy = paper_policy(strategy, RELOAD, interval_h, "by formula")
         return Priced(strategy, policy, n_writes, n_writes, 1.0, np.zeros(2), lost, pls_alone(lost))
 
 

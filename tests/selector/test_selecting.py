@@ -12,7 +12,9 @@ from scipy import special
 from cprsim.errors import ParameterError
 from cprsim.experiments import pipeline
 from cprsim.failures.injected import Injected
-from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
+from cprsim.records import SubSaves
+from cprsim.recovery.paper import strategy
+from cprsim.recovery.policy import RELOAD
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.pricing import interval_with
@@ -97,9 +99,9 @@ def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
     experiment, limit = job.experiment(n_replications=500), auc(TIGHT, confidence=0.8)
     curve = curve_of(0.0005, partial=0.01)
     best = select(experiment, curve, limit, explain=False).best["partial"]
+    costs, cluster = experiment.costs, experiment.cluster
     policies = tuple(
-        RecoveryPolicy(str(n), OnFailure.RELOAD, interval_with(n, job.useful_h), "all")
-        for n in range(60)
+        strategy(str(n), RELOAD, costs, cluster, interval_with(n, job.useful_h)) for n in range(60)
     )
     outcome = pipeline.simulate(replace(experiment, policies=policies))
     keeping = []
@@ -144,9 +146,7 @@ def test_a_risk_for_single_jobs_is_a_quantile_over_failure_histories(job: Job) -
     assert a is not None
     assert b is not None
     assert b.n_saves > a.n_saves
-    experiment = job.experiment(
-        policies=(RecoveryPolicy("p", OnFailure.RELOAD, b.policy.save_interval_h, ""),)
-    )
+    experiment = job.experiment(policies=(b.policy,))
     one = pipeline.simulate(experiment).strategies[0]
     per_job = np.zeros(job.n_replications)
     np.add.at(
@@ -242,7 +242,7 @@ def test_the_papers_formula_is_always_a_candidate(job: Job) -> None:
     found = select(job.experiment(), curve, auc(TIGHT), explain=False)
     (formula,) = found.formula  # one server at a time: both forms are one
     target = TIGHT / 0.01
-    assert formula.policy.save_interval_h == pytest.approx(2 * target * job.n_emb_ps * job.mtbf_h)
+    assert formula.policy.interval_h == pytest.approx(2 * target * job.n_emb_ps * job.mtbf_h)
     assert not formula.keeps  # it knows nothing of how well the slope is known
 
 
@@ -253,7 +253,7 @@ def test_with_servers_that_fail_together_both_forms_are_there(job: Job) -> None:
     )
     published, divided = found.formula
     assert (published.rule, divided.rule) == ("cpr-undivided", "cpr")
-    ratio = published.policy.save_interval_h / divided.policy.save_interval_h
+    ratio = published.policy.interval_h / divided.policy.interval_h
     assert ratio == pytest.approx(4.0)
     assert not published.keeps
 
@@ -264,7 +264,7 @@ def test_a_target_pls_needs_no_curve(job: Job) -> None:
     assert best is not None
     assert best.pls.mean <= 0.002
     assert best.held <= 0.002
-    assert found.formula[0].policy.save_interval_h == pytest.approx(
+    assert found.formula[0].policy.interval_h == pytest.approx(
         2 * 0.002 * job.n_emb_ps * job.mtbf_h
     )
 

@@ -18,7 +18,6 @@ from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.plots.selection import pareto_figure, saves_figure
 from cprsim.present.selection import document_of_selection, summary
 from cprsim.present.terminal import show
-from cprsim.records import RecoveryPolicy
 from cprsim.recovery.policy import (
     Capture,
     Medium,
@@ -137,7 +136,7 @@ def test_full_recovery_in_disguise_is_best_where_full_recovery_is(known, tmp_pat
     assert one is not None
     assert one.option == "every"
     young_h = sqrt(2 * SAVE_H * MTBF_H)
-    assert one.policy.save_interval_h == pytest.approx(young_h, rel=0.25)
+    assert one.policy.interval_h == pytest.approx(young_h, rel=0.25)
     assert one.overhead.mean == pytest.approx(found.full.overhead.mean, rel=0.005)
     assert found.fell_back  # it does not surely cost less
     bench = bench_of(made, None, NO_LIMIT)
@@ -168,7 +167,7 @@ def test_a_shortest_interval_is_kept(known, tmp_path) -> None:
     assert bench.saves("disguised") == (pytest.approx(1.5), pytest.approx(SAVE_H))
     found = select(bench.experiment, None, NO_LIMIT, explain=False).best["disguised"]
     assert found is not None
-    assert 1.5 <= found.policy.save_interval_h < 1.65
+    assert 1.5 <= found.policy.interval_h < 1.65
 
 
 def test_never_saving_is_an_interval_as_long_as_the_job(known, tmp_path) -> None:
@@ -177,7 +176,7 @@ def test_never_saving_is_an_interval_as_long_as_the_job(known, tmp_path) -> None
     one = select(made, None, NO_LIMIT, explain=False).best["disguised"]
     assert one is not None
     assert one.n_saves == 0
-    assert one.policy.save_interval_h == inf
+    assert one.policy.interval_h == inf
     assert one.entry == "{strategy: disguised, options: {every: 40 h}}"
 
 
@@ -200,7 +199,7 @@ def test_where_free_saves_guard_against_nothing_the_scenario_decides(tmp_path) -
     made = experiment(tmp_path, f"full, {entry}", SCOPES, "failures.mtbf=40 h")
     one = select(made, None, NO_LIMIT, explain=False).best["gemini"]
     assert one is not None
-    assert one.policy.save_interval_h == pytest.approx(7.0)
+    assert one.policy.interval_h == pytest.approx(7.0)
     assert one.n_saves == 5
     assert one.entry == entry
 
@@ -222,7 +221,7 @@ def test_a_system_without_an_interval_is_priced_as_it_is(known, tmp_path) -> Non
     one = found.best["often"]
     assert one is not None
     assert one.option == ""
-    assert one.policy.save_interval_h == pytest.approx(1 / 6)
+    assert one.policy.interval_h == pytest.approx(1 / 6)
     assert one.entry == entry
 
 
@@ -244,7 +243,7 @@ def test_varuna_is_searched_for_its_interval(tmp_path) -> None:
     assert one is not None
     assert one.option == "every"
     # Young's, not the 100 s of 10 steps, at which saves of 2 min more than double the hours
-    assert one.policy.save_interval_h == pytest.approx(sqrt(2 * SAVE_H * MTBF_H), rel=0.4)
+    assert one.policy.interval_h == pytest.approx(sqrt(2 * SAVE_H * MTBF_H), rel=0.4)
     assert one.overhead.mean < 0.5
 
 
@@ -405,16 +404,17 @@ def test_entries_give_the_policies_that_were_selected(program, tmp_path, monkeyp
     result = program(recovery, "--json")
     assert result.exit_code == 0, result.output
     plain = json.loads(result.stdout)
+    read = load_selected(Path(plain["results"])).selection
     assert plain["best"]["peers"]["option"] == "remote_every"
     assert "options: {copies: 4, remote_every: " in plain["entries"]["peers"]
     path = tmp_path / "pasted.yaml"
     path.write_text(WORKERS.replace("RECOVERY", ", ".join(plain["entries"].values())), "utf-8")
     made = {policy.name: policy for policy in assemble(load_scenario(path)).policies}
     assert list(made) == ["full", "peers", "hsdp", "varuna"]
-    for name, one in plain["best"].items():
-        assert name == "full" or _same(made[name].system, decode(RecoveryPolicy, one).system), name
-    full = decode(RecoveryPolicy, plain["full"])
-    assert made["full"].save_interval_h == pytest.approx(full.save_interval_h, rel=1e-9)
+    for name, one in read.best.items():
+        assert name == "full" or _same(made[name], one.policy), name
+    full = read.full.policy
+    assert made["full"].interval_h == pytest.approx(full.interval_h, rel=1e-9)
     assert made["full"].on_failure is full.on_failure
 
 
@@ -422,7 +422,12 @@ def _same(one: Policy, other: Policy) -> bool:
     """Whether two do the same; what is typed has ten digits."""
     every_h = [[capture.every_h for capture in policy.captures] for policy in (one, other)]
     bare = [
-        replace(policy, captures=tuple(replace(c, every_h=None) for c in policy.captures))
+        replace(
+            policy,
+            captures=tuple(replace(c, every_h=None) for c in policy.captures),
+            interval_h=inf,
+            interval_rule="",
+        )
         for policy in (one, other)
     ]
     return bare[0] == bare[1] and every_h[0] == pytest.approx(every_h[1], rel=1e-9)

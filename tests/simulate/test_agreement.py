@@ -1,28 +1,266 @@
-"""The two engines agree to 1e-9 in every row: a designed grid.
-
-Orthogonal rather than complete: each scenario takes the next value of every factor, with periods
-that have no common divisor, so that all pairs of neighbouring factors meet.
-"""
+"""The two engines agree to 1e-9 in every row: drawn failures, any schedule, shipped scenarios."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
-from cprsim.experiments import pipeline
+from cprsim.compiling import always
+from cprsim.errors import CprsimError
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.pipeline import Outcome, simulate
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import with_mean
 from cprsim.failures.injected import Injected
 from cprsim.failures.sources import FailureSource, Start
-from cprsim.records import Clock, Cluster, OnFailure, Storage, Transfer
-from cprsim.simulate.engines import FAST
-from tests.making import maker
-from tests.simulate.agreeing import assert_both_agree
-from tests.simulate.building import FULL, NONE, PARTIAL, JobSetting, policy, setting
+from cprsim.records import (
+    Clock,
+    Cluster,
+    EventKind,
+    EventLog,
+    Storage,
+    SubSaves,
+    Transfer,
+)
+from cprsim.scenario import load_scenario
+from cprsim.simulate.folding import cost_breakdown, shard_loss
+from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from tests.engines import (
+    ENGINES,
+    FULL,
+    NONE,
+    PARTIAL,
+    assert_both_agree,
+    assert_folds,
+    assert_same,
+    assert_same_outcome,
+    draws_of,
+    job_of,
+    logged,
+)  # fmt: skip
+from tests.golden.rows import CHANGES
+from tests.making import SCENARIOS
 
+# --------------------------------------------------------------------------- drawn failures
+
+# Orthogonal rather than complete: each scenario takes the next value of every factor, with periods
+# that have no common divisor, so that all pairs of neighbouring factors meet
+N_SCENARIOS, N_REPLICATIONS, USEFUL_H = 66, 25, 6.0
+HOW = [FULL, PARTIAL, FULL, PARTIAL, NONE]
+CLOCKS = list(Clock)
+LIFETIMES = [
+    ("exponential", None), ("gamma", 0.7), ("gamma", 2.5), ("weibull", 0.7), ("lognormal", 1.0),
+    ("weibull", 3.0), ("exponential", None),
+]  # fmt: skip
+INTERVALS_H = [2.0, 1.7, inf, 6.0, 1.5, 4.5, 0.9, 5.9999, 3.0, 2.3, 7.0]
+NODES = [
+    (3, 2, 0), (1, 0, 0), (8, 0, 0), (4, 1, 2), (38, 20, 0), (2, 3, 1), (1000, 0, 0), (5, 5, 0),
+]  # fmt: skip
+# how many fail together; 0: a clock per node; 99: all at once
+TOGETHER = [1, 1, 2, 1, 3, 1, 0, 1, 1, 2, 1, 1, 99, 0, 1, 4, 0]
+MTBF_H = [4.0, 4.0, 4.0, 7.0, 7.0, 1.0, 7.0, 3.0, 3.0]  # one that strikes recoveries
+VARYING = {
+    "gamma": with_mean("gamma", 0.1, 4.0), "lognormal": with_mean("lognormal", 0.2, 0.8),
+    "exponential": with_mean("exponential", 0.15, None), "transfer": Transfer(),
+}  # fmt: skip
+COSTS_H = [  # of save, load, detect, reschedule, background
+    (0.05, 0.1, 0.02, 0.05, None), (0.5, 0.4, 0.1, 0.3, None), (0.0, 0.0, 0.0, 0.2, None),
+    ("gamma", "lognormal", 0.01, "exponential", None), (0.2, 0.7, 0.0, 0.0, None),
+    ("transfer", "transfer", 0.05, 0.1, None), (0.0, 0.0, 0.0, 0.0, None),
+    ("exponential", 0.2, 0.1, 0.0, None), (0.3, 0.3, 0.2, 0.0, None), (0.05, 0.2, 0.0, 0.1, 0.6),
+    ("gamma", "exponential", 0.1, 0.0, "lognormal"), (0.1, 0.1, 0.02, 0.0, 2.5),
+    (0.0, "transfer", 0.0, 0.3, "transfer"),
+]  # fmt: skip
+
+
+def of_grid(values, number: int):
+    return values[number % len(values)]
+
+
+def grid_job(number: int) -> SimulatedJob:
+    n_emb_ps, n_trainers, n_sync_ps = of_grid(NODES, number)
+    names = ("save_h", "load_h", "detect_h", "reschedule_h", "background_h")
+    costs = [VARYING.get(cost, cost) for cost in of_grid(COSTS_H, number)]
+    how, interval_h = of_grid(HOW, number), of_grid(INTERVALS_H, number)
+    in_parts = how is PARTIAL and interval_h < inf and number % 3 == 0
+    return job_of(
+        how, interval_h, SubSaves("mfu", 1 / (2 + number % 4)) if in_parts else None,
+        useful_h=USEFUL_H, clock=of_grid(CLOCKS, number), n_emb_ps=n_emb_ps,
+        n_trainers=n_trainers, n_sync_ps=n_sync_ps, in_step=n_trainers > 0 and number % 2 == 1,
+        storage=Storage(8e9, 4e9, 1e9), **dict(zip(names, costs, strict=True)),
+    )  # fmt: skip
+
+
+def grid_source(number: int, cluster: Cluster, clock: Clock) -> FailureSource:
+    family, shape = of_grid(LIFETIMES, number)
+    together = min(of_grid(TOGETHER, number), cluster.n_nodes)
+    mtbf_h = max(of_grid(MTBF_H, number), 3.0 if of_grid(HOW, number) is NONE else 0.0)
+    if clock is Clock.PROGRESS and number % 4 == 0:
+        return Injected(USEFUL_H, range(cluster.n_nodes), max(1, together), count=3)
+    if together == 0:
+        lifetime = with_mean(family, mtbf_h * cluster.n_nodes, shape)
+        return NodeClocks({role.name: lifetime for role in cluster.roles}, clock, Start.STATIONARY)
+    lifetime = with_mean(family, mtbf_h, shape)
+    start = (Start.FRESH, Start.STATIONARY)[number % 2]
+    return JobClock(lifetime, range(cluster.n_nodes), together, clock, start)
+
+
+@pytest.mark.parametrize("number", range(N_SCENARIOS))
+def test_rows_agree(number: int) -> None:
+    job = grid_job(number)
+    source = grid_source(number, job.cluster, job.clock)
+    failing = BlockFailures(source, job.cluster, 11 + number, 0, USEFUL_H)
+    assert_both_agree(job, failing, N_REPLICATIONS)
+
+
+@pytest.mark.parametrize("clock", [Clock.UPTIME, Clock.WALL])
+@pytest.mark.parametrize("how", [FULL, PARTIAL])
+def test_rows_agree_at_given_instants_of_a_clock(clock: Clock, how: str) -> None:
+    job = job_of(how, 0.8, useful_h=USEFUL_H, clock=clock, n_trainers=2, save_h=0.2, load_h=0.3)
+    slots_at = ((2,), (0, 3), (5, 4), (1,))
+    at_h = (0.9, 1.05, 6.5, 500.0)  # in a save, in a recovery, beyond the useful hours, after all
+    failing = Injected(USEFUL_H, range(6), at_h=at_h, clock=clock, slots_at=slots_at)
+    rows = assert_both_agree(job, BlockFailures(failing, job.cluster, 1, 0, USEFUL_H), 3)
+    assert rows.costs.n_failures.tolist() == [3, 3, 3]
+
+
+# --------------------------------------------------------------------------- any schedule
+
+N_EMB_PS, N_TRAINERS = 3, 2
+SAVE_ENDS = (EventKind.SAVE_COMMITTED, EventKind.SUB_SAVE_COMMITTED, EventKind.SAVE_ABANDONED)
+
+
+def sixty_fourths(most_h: float, least_h: float = 0.0) -> st.SearchStrategy[float]:
+    """So that all add them without rounding, and ties are ties."""
+    return st.integers(int(least_h * 64), int(most_h * 64)).map(lambda n: n / 64)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[str, SimulatedJob, list[ScopedFailure]]:
+    how = draw(st.sampled_from([FULL, PARTIAL, NONE]))
+    sub_saves = draw(st.sampled_from([None, SubSaves("mfu", 0.5), SubSaves("ssu", 0.125, 1 / 64)]))
+    n_trainers = draw(st.sampled_from([0, N_TRAINERS]))
+    job = job_of(
+        how, draw(st.sampled_from([0.75, 1.0, 2.5, 3.25, 10.0, inf])),
+        sub_saves if how is PARTIAL else None, clock=draw(st.sampled_from(Clock)),
+        n_emb_ps=N_EMB_PS, n_trainers=n_trainers, in_step=n_trainers > 0 and draw(st.booleans()),
+        n_spares=draw(st.sampled_from([None, 0, 1, 3])), save_h=draw(sixty_fourths(1.5)),
+        background_h=draw(st.none() | sixty_fourths(2.0)), load_h=draw(sixty_fourths(2.0)),
+        detect_h=draw(sixty_fourths(1.0)), reschedule_h=draw(sixty_fourths(2.0)),
+    )  # fmt: skip
+    slots = st.sets(st.integers(0, job.cluster.n_nodes - 1), min_size=1)
+    strikes = st.lists(st.tuples(sixty_fourths(30.0, 1 / 64), slots), max_size=8,
+                       unique_by=lambda strike: strike[0])  # fmt: skip
+    repair_h = draw(sixty_fourths(2.0))
+    return how, job, [
+        ScopedFailure(at_h, tuple(slots), 0, (repair_h,) * len(slots))
+        for at_h, slots in sorted(draw(strikes))
+    ]  # fmt: skip
+
+
+@hypothesis_settings(max_examples=300)
+@given(cases())
+def test_any_schedule(case: tuple[str, SimulatedJob, list[ScopedFailure]]) -> None:
+    how, job, failures = case
+    draws = draws_of(job)
+    found = {name: engine(job, failures, draws) for name, engine in ENGINES.items()}
+    assert_same_outcome(found["simpy"], found["naive"])
+    assert_same_outcome(found["loop"], found["simpy"])
+    log = logged(job, failures, draws)
+    assert_folds(log, job, found["simpy"])
+    assert_makes_sense(how, job, log)
+
+
+def assert_makes_sense(how: str, job: SimulatedJob, log: EventLog) -> None:
+    costs, loss = cost_breakdown(log, job.useful_h), shard_loss(log, N_EMB_PS)
+    assert costs.finished[0]
+    assert abs(costs.useful_h[0] - job.useful_h) < 1e-9
+    assert (np.diff(log.at_h) >= 0).all()
+    if how is PARTIAL:
+        assert costs.hours_of("lost")[0] == 0.0
+        assert (np.diff(log.progress_h) >= -1e-12).all()
+    else:
+        assert len(loss.slot) == 0
+    assert how is not NONE or costs.hours_of("load")[0] == 0.0
+    assert (loss.since_reload_h >= -1e-12).all()
+    assert (loss.since_reload_h <= loss.since_save_h + 1e-12).all()
+    assert (loss.since_save_h <= loss.progress_h + 1e-12).all()
+    n_open = 0  # a save is committed or abandoned before the next begins
+    for kind in log.kind:
+        n_open += kind in (EventKind.SAVE_STARTED, EventKind.SUB_SAVE_STARTED)
+        n_open -= kind in SAVE_ENDS
+        assert n_open in (0, 1)
+    assert n_open == 0
+
+
+# --------------------------------------------------------------------------- scenarios
+
+N_BY_SIMPY, N_OF_BITS = 4, 40
+NO_RUN = ("fleet", "rehearsal", "shadowsync")  # of other commands
+SHIPPED = sorted(path.stem for path in SCENARIOS.glob("*.yaml") if path.stem not in NO_RUN)
+
+
+def assert_engines_agree(scenario: str, sets: list[str], n: int = N_BY_SIMPY) -> None:
+    experiment = replace(assemble(load_scenario(scenario, sets)), n_replications=n)
+    for ours, theirs in zip(
+        simulate(experiment).strategies,
+        simulate(replace(experiment, engine="simpy")).strategies,
+        strict=True,
+    ):
+        assert_same(ours.costs, theirs.costs)
+        assert_same(ours.losses, theirs.losses)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_strategies_of_a_changed_scenario(name: str) -> None:
+    changes = {"failures.clock": "wall"} | CHANGES[name]
+    sets = [f"{key}={value}" for key, value in changes.items()]
+    assert_engines_agree("scenarios/quickstart.yaml", sets, n=30)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_scenarios_have_the_same_bits_by_machine_code_and_by_python(name: str) -> None:
+    try:
+        experiment = assemble(load_scenario(SCENARIOS / f"{name}.yaml"))
+    except CprsimError as error:
+        pytest.skip(f"without its files: {error}")
+    experiment, found = replace(experiment, n_replications=N_OF_BITS), []
+    for machine_code in (True, False):
+        with always(machine_code=machine_code):
+            found.append(bytes_of(simulate(experiment)))
+    assert found[0] == found[1]
+
+
+def bytes_of(outcome: Outcome) -> list[bytes]:
+    """All numbers of all replications and losses."""
+    return [
+        np.asarray(getattr(record, name)).tobytes()
+        for one in outcome.strategies
+        for record in (one.costs, one.losses)
+        for name in record.__dataclass_fields__
+    ]
+
+
+NOTICED = """\
+name: noticed
+job: {useful: 48 h, step: 10 s}
+cluster: {workers: 8, state: 3 GB, link: 400 Gbit/s}
+failures: {kind: job, family: exponential, mtbf: 3 h, role: worker, clock: CLOCK}
+scopes:
+  - {name: told, share: 0.5, reach: node, detect: 1 min, notice: 40 min}
+  - {name: untold, share: 0.5, reach: process, detect: 1 min}
+costs: {save: 2 min, load: 4 min, reschedule: 4 min}
+recovery: [{strategy: on-notice, options: {every: 2 h}}]
+simulation: {seed: 1, replications: 60}
+"""
 LONG = """\
 name: long
 job: {useful: 1296 h, step: 10 s}
@@ -31,110 +269,17 @@ failures: {kind: job, family: exponential, mtbf: 3 h, role: worker}
 scopes: [{name: node, share: 1, reach: node, detect: 1 min}]
 costs: {save: 10 s, load: 20 s, reschedule: 4 min}
 recovery: [{strategy: gemini, options: {remote_every: 3 h}}]
-simulation: {seed: 1, replications: 20}
+simulation: {seed: 1, replications: 2}
 """
-N_SCENARIOS, N_REPLICATIONS = 66, 1000
-USEFUL_H = 6.0
-
-HOW = [FULL, PARTIAL, FULL, PARTIAL, NONE]
-CLOCKS = list(Clock)
-LIFETIMES = [
-    ("exponential", None), ("gamma", 0.7), ("gamma", 2.5), ("weibull", 0.7), ("lognormal", 1.0),
-    ("weibull", 3.0), ("exponential", None),
-]  # fmt: skip
-INTERVALS_H = [2.0, 1.7, inf, 6.0, 1.5, 4.5, 0.9, 5.9999, 3.0, 2.3, 7.0]
-NODES = [(3, 2), (1, 0), (8, 0), (4, 1), (38, 20), (2, 3), (1000, 0), (5, 5)]
-# how many fail together; 0: a clock per node; 99: all at once
-TOGETHER = [1, 1, 2, 1, 3, 1, 0, 1, 1, 2, 1, 1, 99, 0, 1, 4, 0]
-COSTS_H = [
-    {"save_h": 0.05, "load_h": 0.1, "detect_h": 0.02, "reschedule_h": 0.05},
-    {"save_h": 0.5, "load_h": 0.4, "detect_h": 0.1, "reschedule_h": 0.3},
-    {"save_h": 0.0, "load_h": 0.0, "detect_h": 0.0, "reschedule_h": 0.2},
-    {"save_h": "gamma", "load_h": "lognormal", "detect_h": 0.01, "reschedule_h": "exponential"},
-    {"save_h": 0.2, "load_h": 0.7, "detect_h": 0.0, "reschedule_h": 0.0},
-    {"save_h": "transfer", "load_h": "transfer", "detect_h": 0.05, "reschedule_h": 0.1},
-    {},
-    {"save_h": "exponential", "load_h": 0.2, "detect_h": 0.1},
-    {"load_h": 0.3, "detect_h": 0.2, "save_h": 0.3},
-    {"save_h": 0.05, "background_h": 0.6, "load_h": 0.2, "reschedule_h": 0.1},
-    {"save_h": "gamma", "background_h": "lognormal", "load_h": "exponential", "detect_h": 0.1},
-    {"save_h": 0.1, "background_h": 2.5, "load_h": 0.1, "detect_h": 0.02},
-    {"save_h": 0.0, "background_h": "transfer", "load_h": "transfer", "reschedule_h": 0.3},
-]
-STORAGE = Storage(8e9, 4e9, 1e9)
-MEANS_H = {"gamma": 0.1, "lognormal": 0.2, "exponential": 0.15}
 
 
-def job(number: int) -> JobSetting:
-    n_emb_ps, n_trainers = NODES[number % len(NODES)]
-    costs = {name: cost(value) for name, value in COSTS_H[number % len(COSTS_H)].items()}
-    clock = CLOCKS[number % len(CLOCKS)]
-    return setting(
-        USEFUL_H, clock=clock, n_emb_ps=n_emb_ps, n_trainers=n_trainers, storage=STORAGE,
-        **costs,  # type: ignore[arg-type]
-    )  # fmt: skip
+@pytest.mark.parametrize("clock", Clock)
+def test_notices_of_drawn_failures_reach_both_engines_alike(clock: Clock, tmp_path: Path) -> None:
+    (tmp_path / "noticed.yaml").write_text(NOTICED.replace("CLOCK", clock), "utf-8")
+    assert_engines_agree(tmp_path / "noticed.yaml", [], n=60)
 
 
-def cost(value: float | str) -> object:
-    if value == "transfer":
-        return Transfer()
-    if isinstance(value, str):
-        shape = {"gamma": 4.0, "lognormal": 0.8}.get(value)
-        return with_mean(value, MEANS_H[value], shape)
-    return value
-
-
-def source(number: int, cluster: Cluster, clock: Clock) -> FailureSource:
-    family, shape = LIFETIMES[number % len(LIFETIMES)]
-    together = min(TOGETHER[number % len(TOGETHER)], cluster.n_nodes)
-    start = (Start.FRESH, Start.STATIONARY)[number % 2]
-    mtbf_h = (4.0, 7.0, 3.0)[number // 3 % 3]
-    if clock is Clock.PROGRESS and number % 4 == 0:
-        return Injected(USEFUL_H, range(cluster.n_nodes), max(1, together), count=3)
-    if together == 0:
-        lifetime = with_mean(family, mtbf_h * cluster.n_nodes, shape)
-        roles = {role.name: lifetime for role in cluster.roles}
-        return NodeClocks(roles, clock, Start.STATIONARY)
-    lifetime = with_mean(family, mtbf_h, shape)
-    return JobClock(lifetime, range(cluster.n_nodes), together, clock, start)
-
-
-@pytest.mark.parametrize("number", range(N_SCENARIOS))
-def test_rows_agree(number: int) -> None:
-    how = policy(HOW[number % len(HOW)], INTERVALS_H[number % len(INTERVALS_H)])
-    setting_ = job(number)
-    failing = source(number, setting_.cluster, setting_.clock)
-    failures = BlockFailures(failing, setting_.cluster, 11 + number, 0, USEFUL_H)
-    rows = assert_both_agree(setting_, how, failures, N_REPLICATIONS)
-    assert rows.costs.n_replications == N_REPLICATIONS
-    overlaps = setting_.clock is Clock.WALL and how.on_failure is PARTIAL
-    if not (overlaps and isinstance(setting_.costs.load, Transfer)):
-        assert rows.engines == {FAST}
-
-
-@pytest.mark.parametrize("clock", [Clock.UPTIME, Clock.WALL])
-@pytest.mark.parametrize("how", [FULL, PARTIAL])
-def test_rows_agree_at_given_instants_of_a_clock(clock: Clock, how: OnFailure) -> None:
-    job = setting(USEFUL_H, clock=clock, n_emb_ps=4, n_trainers=2, save_h=0.2, load_h=0.3)
-    slots_at = ((2,), (0, 3), (5, 4), (1,))
-    at_h = (0.9, 1.05, 6.5, 500.0)  # in a save, in a recovery, beyond the useful hours, after all
-    failing = Injected(USEFUL_H, range(6), at_h=at_h, clock=clock, slots_at=slots_at)
-    failures = BlockFailures(failing, job.cluster, 1, 0, USEFUL_H)
-    rows = assert_both_agree(job, policy(how, 0.8), failures, 3)
-    assert rows.engines == {FAST}
-    assert rows.costs.n_failures.tolist() == [3, 3, 3]
-
-
-def test_a_long_job_that_saves_each_step_is_not_left_to_simpy(tmp_path: Path) -> None:
+def test_a_long_job_that_saves_each_step(tmp_path: Path) -> None:
     """400 failures among 1.4 million instants: within 1e-9 of the job two of three would meet."""
-    make = maker(tmp_path, LONG)
-    experiment = make()
-    (policy,) = experiment.policies
-    engine = pipeline.engine_of(policy, experiment)
-    block = next(pipeline.blocks_of(experiment, range(20)))
-    rows = engine.run(block, range(20))
-    assert rows.engines == {FAST}
-    (slow,) = pipeline.simulate(
-        make("simulation.engine=simpy", "simulation.replications=2")
-    ).strategies
-    assert rows.costs.wall_h[:2] == pytest.approx(slow.costs.wall_h, rel=1e-9)
+    (tmp_path / "long.yaml").write_text(LONG, "utf-8")
+    assert_engines_agree(tmp_path / "long.yaml", [], n=2)

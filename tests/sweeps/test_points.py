@@ -14,7 +14,7 @@ from tests.sweeps.conftest import Points
 
 
 def intervals(point) -> dict[str, float]:
-    return {policy.name: policy.save_interval_h for policy in point.experiment.policies}
+    return {policy.name: policy.interval_h for policy in point.experiment.policies}
 
 
 def test_a_grid_has_every_combination_the_last_axis_fastest(points: Points) -> None:

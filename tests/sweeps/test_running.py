@@ -86,7 +86,6 @@ def test_the_table_says_where_each_number_belongs(scenario, swift) -> None:
     assert (full["save_interval_h"] == full["recovery.full.interval [h]"]).all()
     young = np.sqrt(2 * full["costs.save [min]"] / 60 * full["failures.mtbf [h]"])
     np.testing.assert_allclose(full["young_h"], young)
-    assert set(table["engine"]) == {"fast"}
     written = pd.read_csv(result.path / "sweep.csv")
     assert list(written.columns) == list(table.columns)
     np.testing.assert_allclose(written["mean"], table["mean"], rtol=1e-15)

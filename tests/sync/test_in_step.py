@@ -19,14 +19,13 @@ from cprsim.kernel.clicks.records import split
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.training import TrainingPlan
-from cprsim.records import OnFailure
 from cprsim.sync.trainers import Outage
-from tests.simulate.building import failures, policy, run
-from tests.simulate.test_beside import NEVER, SERVER, TRAINER, in_step
+from tests.engines import failures, logged
+from tests.simulate.test_strategies import in_step
 from tests.sync.settings import setting
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60))
-PARTIAL = policy(OnFailure.RELOAD, 2.0)
+TRAINER, SERVER = 4, 8  # slots of the first ones
 
 
 def stand_in(epochs: int = 1) -> ProxyModel:
@@ -42,9 +41,9 @@ def team() -> Team:
     return Team(what, setting("shadow-easgd", 4, n_threads=2, n_servers=2), warm_start(what, 0.5))
 
 
-def after(team: Team, *strikes, log=None):
-    job = in_step(useful_h=10.0)
-    log = run(job, PARTIAL, failures(*strikes)) if log is None else log
+def after(team: Team, strikes: str = ""):
+    job = in_step(interval_h=2.0)
+    log = logged(job, failures(strikes))
     return train_with_failures(team, log, 10.0, job.cluster, None)
 
 
@@ -66,7 +65,7 @@ def test_a_job_without_failures_trains_as_no_job_at_all(team: Team) -> None:
 
 
 def test_a_lost_shard_goes_back_and_nothing_else(team: Team) -> None:
-    replicas, _ = after(team, (9.9999, [1]))  # so late that nothing is trained on it
+    replicas, _ = after(team, "9.9999 node 1")  # so late that nothing is trained on it
     plain = team.replicas()
     plain.train(team.log())
     same = {
@@ -81,7 +80,7 @@ def test_a_lost_shard_goes_back_and_nothing_else(team: Team) -> None:
 
 
 def test_a_lost_trainer_changes_little_and_is_counted(team: Team) -> None:
-    replicas, _ = after(team, (4.0, [TRAINER]))
+    replicas, _ = after(team, f"4 node {TRAINER}")
     assert len(replicas.lost_iterations) == 1
     assert 0 <= replicas.lost_iterations[0] <= 4  # sync gap of 4 trainers with 2 threads: 1.6
     alone = train_in_step(team).quality
@@ -89,17 +88,16 @@ def test_a_lost_trainer_changes_little_and_is_counted(team: Team) -> None:
 
 
 def test_if_all_are_lost_every_replica_begins_with_what_was_saved(team: Team) -> None:
-    job = in_step(useful_h=10.0)
-    log = run(job, PARTIAL, failures((9.9999, range(job.cluster.n_nodes))))
-    replicas, saver = after(team, log=log)
+    replicas, saver = after(team, "9.9999 node 0 1 2 3 4 5 6 7 8 9")
     # what was saved last, at 8 h, and hardly any training since
     for trainer in range(4):
         np.testing.assert_allclose(replicas.dense(trainer), saver.saved.weights.dense, atol=0.02)
 
 
 def test_outages_last_as_much_progress_as_the_nodes_were_away() -> None:
-    job = in_step(useful_h=10.0)  # a replacement takes 2 h
-    log = run(job, NEVER, failures((2.0, [TRAINER + 1]), (5.0, [SERVER]), (7.5, [0, TRAINER])))
+    job = in_step()  # a replacement takes 2 h
+    words = f"2 node {TRAINER + 1}, 5 node {SERVER}, 7.5 node 0 {TRAINER}"
+    log = logged(job, failures(words))
     found = outages_of(log, 10.0, job.cluster, run_h=1.0)
     assert sorted(found, key=lambda one: one.at_h) == [
         Outage(pytest.approx(0.2), pytest.approx(0.2), 1),

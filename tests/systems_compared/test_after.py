@@ -115,7 +115,7 @@ def test_every_system_says_how_it_is_known_and_what_it_costs_in_accuracy() -> No
     for name, one in SYSTEMS.items():
         assert one.source, name
         assert one.cited, name
-        assert one.assumptions, name
+        assert one.assumed, name
         assert not policy_of(name).leaves_stale, "a curve can price what does"
         assert ("in accuracy is not priced" in one.not_counted) == (name in INEXACT)
         words = ("quantised", "lossy", "threshold", "stale", "approximated")

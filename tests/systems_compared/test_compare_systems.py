@@ -17,7 +17,7 @@ from cprsim.estimate import Estimate
 from cprsim.present.kinds import KINDS, kind_of
 from cprsim.present.systems import _costs, document_of_systems, systems_blocks
 from cprsim.present.terminal import show
-from cprsim.recovery import STRATEGIES
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import load_scenario
 from cprsim.systems_compared.best import at_their_best
@@ -306,7 +306,7 @@ def test_with_a_limit_those_that_keep_it_count(program) -> None:
         (["--replications", 5], "full", "5 replications"),
         (["--set", "accuracy.max_auc_loss=0.001"], "full", "no staleness curve applies"),
         (["--only", "nobody"], "full", "--only: there is no `nobody`; there are: full, gemini,"),
-        (["--only", "moc"], "full", "--only: `moc` can't run this job: moc"),
+        (["--only", "moc"], "full", "--only: `moc` can't run this job: give `experts`"),
     ],
 )
 def test_what_can_not_be_compared_is_one_clear_error(

@@ -1,18 +1,14 @@
 """Failures that are announced: saves on notice, work that moves away, standbys that take over.
 
-On notice: the job saves when a failure is announced (`scopes: notice`), besides at its interval,
-and goes back to the newer of the two saves. A notice shorter than a save is of no use: that save is
-struck.
+On notice: a notice shorter than a save is of no use, as that save is struck.
 
-Parcae: a node that is announced to go hands its part over to others in time, and the job is planned
-anew for those that are left: it stalls for the migration, and loses no work. A node that comes back
-is taken in with another migration. A failure that nobody announced, or too late, takes the job back
-to its last save (Parcae, Duan et al. 2024, NSDI: mechanism recalled).
+Parcae: a node that is announced to go hands its part over in time: the job stalls for a migration
+and loses no work; a node that comes back is taken in with another (Duan et al. 2024, NSDI:
+mechanism recalled).
 
-TrainMover: of a failure that is announced long enough before, a standby has built its groups and
-warmed up beside the job, which then stands still for a change of places, and loses no work. After
-any other failure a standby takes the lost node's place in as long, and all go back to the last save
-(Lao et al., OSDI 2026: standbys, no memory on top, and around 20 s of downtime at 1,024 GPUs
+TrainMover: a standby that was prepared beside the job changes places with a node that is announced
+to go. After any other failure a standby takes the place in as long, and all go back to the last
+save (Lao et al., OSDI 2026: standbys, no memory on top, and around 20 s of downtime at 1,024 GPUs
 published; which state is gone back to is not known here).
 """
 
@@ -26,9 +22,9 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.recovery import pieces
 from cprsim.recovery.intervals import young_h
-from cprsim.recovery.options import EVERY, Option
+from cprsim.recovery.options import EVERY, time
 from cprsim.recovery.pieces import DETECT, LOAD, PUBLISHED, RECALLED, WAIT, row
-from cprsim.recovery.policy import Capture, Policy, Reverts, Rule, Tax, WhenBusy
+from cprsim.recovery.policy import Capture, Policy, Tax, WhenBusy
 from cprsim.recovery.system import Family, JobFacts
 from cprsim.recovery.systems.memory import standbys_of
 from cprsim.units import TIME
@@ -52,10 +48,9 @@ def on_notice(job: JobFacts, o: Any, name: str) -> Policy:
         when_busy=WhenBusy.SKIP, on_notice=True,
     )  # fmt: skip
     besides = Capture(pieces.REMOTE, every_h, stall=job.save_stall, background=job.save_background)
-    back = pieces.restart(job, LOAD)
     return Policy(
         name,
-        rules=(Rule(Reverts.ALL, back, sources=(ON_NOTICE, pieces.REMOTE)),),
+        rules=(pieces.go_back(pieces.restart(job, LOAD), ON_NOTICE, pieces.REMOTE),),
         tiers=(replace(remote, name=ON_NOTICE), remote),
         captures=(saves, besides) if every_h < inf else (saves,),
     )
@@ -71,7 +66,7 @@ def parcae(job: JobFacts, o: Any, name: str) -> Policy:
         )
     moved = pieces.regroup(migrate_h)
     back = (*pieces.meanwhile(job, each=True), *pieces.until_it_grows(o.grows), moved)
-    rule = Rule(Reverts.NOBODY, (moved, *back), scopes=in_time, needs=(OTHERS,))
+    rule = pieces.go_on(OTHERS, (moved, *back), scopes=in_time)
     others = pieces.live_tier(job, OTHERS, job.n_nodes)
     elastic = pieces.elastic_of(job, o, name)
     return pieces.backed(name, job, rule, others, every_h, elastic=elastic)
@@ -80,8 +75,8 @@ def parcae(job: JobFacts, o: Any, name: str) -> Policy:
 def trainmover(job: JobFacts, o: Any, name: str) -> Policy:
     in_time, every_h = _announced(job, o, name, pieces.to_peer_h(job, o.prepare, name))
     moved = pieces.regroup(o.downtime)
-    unforeseen = Rule(Reverts.ALL, (DETECT, WAIT, moved, LOAD), sources=(pieces.REMOTE,))
-    announced = Rule(Reverts.NOBODY, (WAIT, moved), scopes=in_time, needs=(OTHERS,))
+    unforeseen = pieces.go_back((DETECT, WAIT, moved, LOAD), pieces.REMOTE)
+    announced = pieces.go_on(OTHERS, (WAIT, moved), scopes=in_time)
     others = pieces.live_tier(job, OTHERS, job.n_nodes)
     tax = Tax(nodes=standbys_of(job, ENOUGH, at_least=1))
     policy = pieces.backed(name, job, announced, others, every_h, unforeseen, tax=tax)
@@ -96,19 +91,15 @@ def _announced(job: JobFacts, o: Any, name: str, least_h: float) -> tuple[tuple[
     return names, pieces.own_interval_h(unannounced, o.every, name)
 
 
-UNANNOUNCED = Option(None, "time", f"{EVERY}Young's for what is not announced", "positive")
+UNANNOUNCED = time(f"{EVERY}Young's for what is not announced", bound="positive")
 _row = partial(row, interval="every", family=Family.AFTERWARDS)
 SYSTEMS = (
     _row(
         "on-notice", "every", on_notice, {}, "spot nodes", None,
         "saves when a failure is announced, besides at an interval",
         source="spot and preemptible nodes; no figure of a paper",
-        own={
-            "every": Option(
-                None, "time", "progress between saves besides; default: Young's, as if there were "
-                "no notice",
-            )
-        },
+        own={"every": time("progress between saves besides; default: Young's, as if there were no "
+        "notice")},
         runs_as="Lightning, Orbax",
         assumed="a save on notice takes what any other does; work goes on between it and the "
         "failure.",

@@ -1,17 +1,15 @@
 """Saves that are written behind the job, whole or smaller.
 
 A save is first a snapshot in host memory, then it is persisted on a storage that outlives the
-nodes, while the job goes on. After a failure the whole job goes back to the newest save that is
-persisted, which is as old as both took, and half an interval on average. The systems differ in how
-much of a snapshot training hides, in how many saves are on their way at once, over which links they
-are written, and in which share of the state a save writes and a load reads.
+nodes, while the job goes on. After a failure all go back to the newest save that is persisted. The
+systems differ in what training hides of a snapshot, in the saves on their way at once, in links,
+and in the shares of the state that a save writes and a load reads: means over the job, as records
+of policies know no bytes by age.
 
-Check-N-Run saves each 30 min, quantised: whole, then increments of the rows touched since the whole
-one, until the next whole one writes no more than they do (*intermittent*), or never (*one-shot*),
-or of the rows touched since the save before (*consecutive*, of which a restore reads all). IncrCP
-has consecutive increments too, laid out so that a restore reads each row once. SSDC writes the rows
-that changed by more than a threshold. Records of policies know no bytes by age: each save and each
-load takes the mean of its kind over the job or over the period of the rule.
+Check-N-Run's increments are of the rows touched since the whole save, until the next whole one
+writes no more than they do (*intermittent*) or never (*one-shot*), or since the save before
+(*consecutive*, of which a restore reads all). IncrCP's are consecutive too, laid out so that a
+restore reads each row once.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
-from cprsim.recovery.options import Option
+from cprsim.recovery.options import time
 from cprsim.recovery.pieces import PUBLISHED, RECALLED, SECONDARY, row
 from cprsim.recovery.policy import Capture, Policy, Tax
 from cprsim.recovery.system import Family, JobFacts
@@ -247,7 +245,7 @@ SYSTEMS = (
         "rows touched since a whole save, quantised, behind the job",
         source="Eisenman et al. 2022 (NSDI): mechanism and interval published, sizes and bits "
         "secondary",
-        own={"every": Option(0.5, "time", "progress between saves (published)", "positive")},
+        own={"every": time("progress between saves (published)", 0.5, "positive")},
         assumed=INCREMENTS,
         not_counted="what quantised saves cost in accuracy is not priced",
     ),

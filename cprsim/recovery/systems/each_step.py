@@ -1,18 +1,15 @@
 """A step is lost at most: saves after the failure, replicas, shadow servers, undo and replay.
 
-Replicas of the state that each data-parallel group shards over its nodes are current. After a
-failure, once it is noticed, healthy replicas save; lost nodes are replaced; all load that save and
-retry the step in hand, of which half is lost on average (just-in-time; Gupta et al. 2024, EuroSys:
-mechanism recalled). FlashRecovery saves nothing: a lost node is replaced and copies from a replica.
-Where all replicas of a shard are lost the job goes back to its last periodic save, which is assumed
-here. Checkmate and FlowCheck let shadow servers outside the job apply the gradients that travel
-through the network, and all reload from them (mechanisms recalled).
+Replicas of the state that each data-parallel group shards over its nodes are current: healthy ones
+save after the failure (just-in-time; Gupta et al. 2024, EuroSys: mechanism recalled), or a new node
+copies from one (FlashRecovery). Where all replicas of a shard are lost the job goes back to its
+last periodic save, which is assumed here. Shadow servers outside the job apply the gradients that
+travel through the network (Checkmate, FlowCheck; mechanisms recalled).
 
-Swift undoes an update from a replica that holds the state (`swift-undo`): all repeat one step. In a
-pipeline each stage logs what it sends on. A struck stage then goes back to the last save and works
-through the logs of its neighbours, r times as fast as training, while the others wait; they lose
-nothing (`swift`; Zhong et al. 2023, PPoPP: mechanism recalled). A failure between saves of an
-interval w so costs ``(w/2)/r`` on average.
+Swift undoes an update from a replica (`swift-undo`): all repeat one step. In a pipeline each stage
+logs what it sends on; a struck stage goes back to the last save and works through the logs of its
+neighbours, r times as fast as training, while the others wait (`swift`; Zhong et al. 2023, PPoPP:
+mechanism recalled). A failure between saves of an interval w so costs ``(w/2)/r`` on average.
 """
 
 from __future__ import annotations
@@ -71,7 +68,7 @@ def shadowed(job: JobFacts, o: Any, name: str) -> Policy:
     rule = pieces.retry(SHADOW, restart(job, load_in(job.to_peer(name))))
     return Policy(
         name,
-        rules=(rule, Rule(Reverts.ALL, restart(job), To.START)),
+        rules=(rule, pieces.start_again(job)),
         tiers=(Tier(SHADOW, Medium.REMOTE, Outside(), job.role),),
         tax=Tax(nodes=float(o.shadow_nodes)),
         step_h=step_h,

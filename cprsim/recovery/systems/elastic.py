@@ -1,42 +1,29 @@
 """Jobs that go on without lost nodes, and take nodes in as they come back.
 
-Bamboo computes each pipeline stage on its neighbour too, in the pipeline's bubbles: the neighbour
-takes over, and two neighbours lost are fatal. Lazarus keeps several copies of each expert, placed
-so that few sets of nodes hold all of one. ReCycle sends the micro-batches of a lost node to its
-peers of the same stage in other pipelines. Each retries the step in hand, goes on at the speed of
-those that are left, and takes nodes in again as they come back. After the reconfiguration those
-that are left hold all copies again; where copies are lost before that, they go back to the last
-save, and go on likewise (Thorpe et al. 2023, NSDI; Lazarus 2024; Gandhi et al. 2024, SOSP:
-mechanisms recalled; that ReCycle spreads failures over stages is published).
+Bamboo, Lazarus, ReCycle: those that are left retry the step in hand. After the reconfiguration they
+hold all copies again; where copies are lost before that, they go back to the last save, and go on
+likewise (Thorpe et al. 2023, NSDI; Lazarus 2024; Gandhi et al. 2024, SOSP: mechanisms recalled;
+that ReCycle spreads failures over stages is published).
 
-Oobleck: every layer lies on several pipelines. When a node is lost, those that are left take other
-pipeline templates, fetch the layers that they lack from each other, and go on with the same global
-batch; a node that comes back is taken in the same way (Jang et al. 2023; mechanism recalled). So a
-failure costs a reconfiguration and the step in hand, half a step on average, and from then on
-speed. A reconfiguration of 2 s, a lost step in hand and the table of throughput of the study
-`systems` are of the public artifact, which was executed.
+Oobleck: every layer lies on several pipelines; those that are left take other pipeline templates
+and fetch the layers that they lack from each other, with the same global batch (Jang et al. 2023;
+mechanism recalled). A reconfiguration of 2 s, a lost step in hand and the table of throughput of
+the study `systems` are of the public artifact, which was executed.
 
-SPARe: N data-parallel groups hold r stacked shards each, so that every shard lies on r groups. A
-group that is lost is masked, and the step in hand is retried: the others compute what it would
-have, as a second stack. Only when all r groups of a shard are lost, which takes about
-``Gamma(1/r)/r N^(1 - 1/r)`` failures, does the job go back to its last save (Lee et al. 2026, ICML:
-mechanism and formula recalled).
+SPARe: N data-parallel groups hold r stacked shards each; the others compute what a lost one would
+have, as a second stack, until all r groups of a shard are lost, which takes about
+``Gamma(1/r)/r N^(1 - 1/r)`` failures (Lee et al. 2026, ICML: mechanism and formula recalled).
 
-Varuna: every few steps the state goes to the remote storage. When nodes are lost, the job goes back
-to the newest save and starts again on those that are left, with pipelines of another depth and the
-same global batch; when one comes back it saves, and starts again likewise (Athlur et al. 2022;
-mechanism recalled). Saves every 10 steps, as well as the stall, the restarts and the table of
-throughput of the study `systems`, are of the public artifact of Oobleck, which runs Varuna too and
-was executed.
+Varuna: the job goes back to the newest save and starts again on those that are left, with pipelines
+of another depth and the same global batch; when a node comes back it saves, and starts again
+likewise (Athlur et al. 2022; mechanism recalled). Saves every 10 steps, the stall, the restarts and
+the table of throughput of the study are of the artifact of Oobleck, which runs Varuna too.
 
 Fault-tolerant HSDP: each replica group shards the whole state over its nodes. A failure stalls the
-job until the groups that are left have regrouped. While they work, the struck group gets its node,
-copies the state from its peers in the others, and joins again (Salpekar et al. 2026: mechanism, and
-a stall of 3 instead of 10 min at about 100,000 GPUs, published). torchft: replica groups agree in
-each step on who takes part. The groups that are left form a quorum and retry the step in hand; the
-struck group copies the state from a healthy one while they work, and joins at the beginning of a
-step (mechanism recalled from its documents). Where all replicas of a shard are lost, the job goes
-back to its last save, which is assumed here.
+job until the groups that are left have regrouped; while they work, the struck group gets its node,
+copies the state from its peers, and joins again (Salpekar et al. 2026: mechanism, and a stall of 3
+instead of 10 min at about 100,000 GPUs, published). torchft: those that are left form a quorum and
+retry the step in hand (mechanism recalled from its documents).
 """
 
 from __future__ import annotations
@@ -51,21 +38,18 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.legal import MOST_UNITS
-from cprsim.recovery.options import EVERY, GROWS, IN_GROUPS, Option
+from cprsim.recovery.options import EVERY, GROWS, IN_GROUPS, count, growth, share, time
 from cprsim.recovery.pieces import DETECT, LOAD, PUBLISHED, RECALLED, load_in, meanwhile, row
 from cprsim.recovery.policy import (
     Elastic,
     Groups,
     Medium,
     Policy,
-    Reverts,
     Ring,
-    Rule,
     Stage,
     StageKind,
     Tax,
     Tier,
-    To,
 )
 from cprsim.recovery.system import Family, JobFacts
 
@@ -110,7 +94,7 @@ def copied(
     restarted = (detect, taken_in[-1], replace(LOAD, copies_again=True), *taken_in)
     return pieces.backed(
         name, job, pieces.retry(COPIES, stages), Tier(COPIES, Medium.DEVICE, placement, job.role),
-        every_h, Rule(Reverts.ALL, restarted, sources=(pieces.REMOTE,)),
+        every_h, pieces.go_back(restarted, pieces.REMOTE),
         elastic=pieces.elastic_of(job, o, name, speeds), tax=Tax(compute=o.tax, memory=memory),
         step_h=step_h,
     )  # fmt: skip
@@ -155,8 +139,8 @@ def oobleck(job: JobFacts, o: Any, name: str) -> Policy:
     rule = pieces.retry(PIPELINES, pieces.left_out(job, o))
     if o.every is not None:
         return pieces.backed(name, job, rule, pipelines, o.every, elastic=elastic, step_h=step_h)
-    start = Rule(Reverts.ALL, pieces.restart(job), To.START)
-    return Policy(name, (rule, start), (pipelines,), elastic=elastic, step_h=step_h)
+    rules = rule, pieces.start_again(job)
+    return Policy(name, rules, (pipelines,), elastic=elastic, step_h=step_h)
 
 
 def spare(job: JobFacts, o: Any, name: str) -> Policy:
@@ -203,7 +187,7 @@ def varuna(job: JobFacts, o: Any, name: str) -> Policy:
     back = (*meanwhile(job, each=True), *pieces.until_it_grows(o.grows), save, more)
     return Policy(
         name,
-        rules=(Rule(Reverts.ALL, (DETECT, *fewer, *back), sources=(pieces.REMOTE,)),),
+        rules=(pieces.go_back((DETECT, *fewer, *back), pieces.REMOTE),),
         tiers=(replace(pieces.remote_tier(job), load=loaded),),
         captures=(
             pieces.remote_saves(job, 10 * step_h if o.every is None else max(o.every, step_h)),
@@ -222,7 +206,7 @@ def groups(job: JobFacts, o: Any, name: str, *, retries: bool = False) -> Policy
     stall = o.quorum if retries else o.stall
     copy = Constant(pieces.to_peer_h(job, o.copy, f"{name} without `copy`"))
     without = (pieces.regroup(stall), *meanwhile(job), replace(load_in(copy), blocks=False))
-    rule, step_h = Rule(Reverts.NOBODY, without, needs=(REPLICAS,)), 0.0
+    rule, step_h = pieces.go_on(REPLICAS, without), 0.0
     if retries:
         rule, step_h = pieces.retry(REPLICAS, (DETECT, *without)), pieces.step_in_hand_h(job, name)
     size = job.n_nodes // n_groups  # a group is out if any of its nodes is
@@ -237,6 +221,7 @@ def groups(job: JobFacts, o: Any, name: str, *, retries: bool = False) -> Policy
     return pieces.backed(name, job, rule, live, every_h, elastic=elastic, step_h=step_h)
 
 
+SOME = "above 0 and at most 1"
 LEAVING = "reconfigure throughput backstop grows"
 SMALLER_BATCHES = "what smaller batches, while a group is missing, cost in accuracy is not priced"
 _row = partial(row, family=Family.ELASTIC)
@@ -265,9 +250,7 @@ SYSTEMS = (
         source="Lazarus 2024: reconfiguration published, mechanism recalled; copies assumed",
         own={
             "reconfigure": RECONFIGURE_H,
-            "copies": Option(
-                None, "count", "nodes that hold each expert", IN_GROUPS, needed=True
-            ),
+            "copies": count("nodes that hold each expert", bound=IN_GROUPS, needed=True),
         },
         needs=(("copies", 2),),
     ),
@@ -284,10 +267,10 @@ SYSTEMS = (
         "artifact",
         own={
             "reconfigure": OOBLECK_RECONFIGURE_H,
-            "grows": Option("next loss", "growth", f"{GROWS}so the executed artifact does"),
-            "every": Option(
-                None, "time", "progress between saves to the remote storage, for the loss of all "
-                "nodes; default: none", "positive",
+            "grows": growth(f"{GROWS}so the executed artifact does", "next loss"),
+            "every": time(
+                "progress between saves to the remote storage, for the loss of all nodes; default: "
+                "none", bound="positive",
             ),
         },
         interval="every",
@@ -305,12 +288,7 @@ SYSTEMS = (
         "spare", "backstop stacked regroup speed", spare, {}, "ICML'26", RECALLED,
         "each group holds the shards of others too, and computes them when those are lost",
         source="SPARe (Lee et al. 2026, ICML): mechanism and formula recalled; speed derived",
-        own={
-            "speed": Option(
-                0.5, "share", "of the job while groups are missing (derived)",
-                "above 0 and at most 1",
-            )
-        },
+        own={"speed": share("of the job while groups are missing (derived)", 0.5, SOME)},
         interval="backstop",
         assumed="one node stands for a group, and the r groups of a shard are neighbours in a "
         "ring. Any number of missing groups costs one more stack, so half of the speed; a lost "
@@ -325,7 +303,7 @@ SYSTEMS = (
         RECALLED, "saves every few steps; the job starts again in another shape on the nodes left",
         source="Athlur et al. 2022 (EuroSys): mechanism recalled; interval, restart and throughput "
         "of the executed artifact of Oobleck",
-        own={"every": Option(None, "time", f"{EVERY}10 steps; a step at least", "positive")},
+        own={"every": time(f"{EVERY}10 steps; a step at least", bound="positive")},
         interval="every",
         assumed="without `restarts`, a restart takes as long whatever the number of nodes. In the "
         "artifact it takes 33 to 96 s on 29 to 15 of them. Their mean changes little where many "

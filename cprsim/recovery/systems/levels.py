@@ -15,7 +15,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
-from cprsim.recovery.options import Option
+from cprsim.recovery.options import times
 from cprsim.recovery.pieces import RECALLED, row
 from cprsim.recovery.policy import (
     OWN,
@@ -24,9 +24,7 @@ from cprsim.recovery.policy import (
     Medium,
     Placement,
     Policy,
-    Reverts,
     Ring,
-    Rule,
     Tier,
     WhenBusy,
 )
@@ -58,8 +56,7 @@ def levels(
     captures = (_following if copied_on else _stalling)(job, o, name, found)
     written = {capture.tier for capture in captures}
     tiers = tuple(tier for tier, *_ in found if tier.name in written)
-    stages = pieces.restart(job, pieces.LOAD)
-    rule = Rule(Reverts.ALL, stages, sources=tuple(tier.name for tier in tiers))
+    rule = pieces.go_back(pieces.restart(job, pieces.LOAD), *(tier.name for tier in tiers))
     return Policy(name, (rule,), tiers, tuple(captures))
 
 
@@ -124,9 +121,9 @@ def _row(name: str, keys: str, parameters: dict[str, bool], cited: str, summary:
     )  # fmt: skip
 
 
-EVERY = Option(
-    None, "times", "progress between saves of each level, the fastest first; default: each level's "
-    "own Young interval", "positive",
+EVERY = times(
+    "progress between saves of each level, the fastest first; default: each level's own Young "
+    "interval", bound="positive",
 )  # fmt: skip
 SYSTEMS = (
     _row("scr", "disk", {}, "SCR", "saves on local disks, with a partner, and on the file system"),

@@ -1,16 +1,13 @@
 """Copies in the memory or on the disks of the job's own nodes, before the remote storage.
 
-Saves go to a tier near the job first: host memory, disks or persistent memory of the nodes, alone
-or with copies or parity on others. Each is copied on to the remote storage as often as one is
-written there. A failure takes the whole job back to the newest save that survives: from the nodes'
-own copies if they are all there, else from others of the group, else from the remote storage.
+A failure takes the whole job back to the newest save that survives: from the nodes' own copies if
+they are all there, else from others of the group, else from the remote storage, to which each save
+is copied on as often as one is written there.
 
-GEMINI: each machine's shard is copied to the host memory of peers, every step where that fits. The
-state of a machine goes to m - 1 others over its own link, in the hours in which training leaves
-that idle, so that m machines hold each shard; behind that is the remote storage, which is saved to
-in the background each 3 h (Wang et al. 2023; mechanism and 3 h published). AdaCheck copies to peers
-only the part of the state that no other node holds anyway; FFTrainer copies each node's state to
-the next one around a ring (mechanisms recalled).
+GEMINI: the state of a machine goes to m - 1 others over its own link, in the hours in which
+training leaves that idle (Wang et al. 2023; mechanism, and remote saves each 3 h, published).
+AdaCheck copies only the part that no other node holds anyway, FFTrainer to the next node around a
+ring (mechanisms recalled).
 """
 
 from __future__ import annotations
@@ -23,15 +20,14 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
 from cprsim.recovery import pieces
-from cprsim.recovery.options import IN_GROUPS, OPTIONS, UP_TO_ALL, Option
-from cprsim.recovery.pieces import PUBLISHED, RECALLED, SECONDARY, load_in, restart, row
+from cprsim.recovery.options import IN_GROUPS, OPTIONS, UP_TO_ALL, count, time
+from cprsim.recovery.pieces import PUBLISHED, RECALLED, SECONDARY, go_back, load_in, restart, row
 from cprsim.recovery.policy import (
     OWN,
     Capture,
     Groups,
     Medium,
     Policy,
-    Reverts,
     Ring,
     Rule,
     Tax,
@@ -55,9 +51,9 @@ def near(
     steps that a copy fits in. `standby`: warm standbys replace nodes.
     """
     disk_h = 0.0 if medium is Medium.HOST else job.needed("state_bytes", name) / float(o.disk)
-    first_h, then_h = (
-        (disk_h, 0.0) if direct else (pieces.snapshot_h(job, o.snapshot, name), disk_h)
-    )
+    first_h, then_h = disk_h, 0.0
+    if not direct:
+        first_h, then_h = pieces.snapshot_h(job, o.snapshot, name), disk_h
     stall_h = max(0.0, first_h - (job.needed("step_h", name) if hides else 0.0))
     behind_h = first_h - stall_h + then_h
     placement, n_written, n_read, copies = _placed(o, place)
@@ -71,19 +67,16 @@ def near(
     persist_h = pieces.persist_h(job, None)
     reschedule = Constant(o.wake) if standby else None
     own = restart(job, load_in(Constant(disk_h)), reschedule=reschedule)
-    rules = [Rule(Reverts.ALL, own, sources=(NEAR,)), pieces.back_to_remote(job, reschedule)]
-    tiers = [Tier(NEAR, medium, placement, job.role), pieces.remote_tier(job)]
+    rules: tuple[Rule, ...] = (go_back(own, NEAR),)
+    tiers: tuple[Tier, ...] = (Tier(NEAR, medium, placement, job.role),)
     if n_read:
         fetch = restart(job, load_in(job.to_peer(name, n_read)), reschedule=reschedule)
-        rules[:1] = [
-            Rule(Reverts.ALL, own, needs=(OWN_COPY,), sources=(NEAR,)),
-            Rule(Reverts.ALL, fetch, sources=(NEAR,)),
-        ]
-        tiers.insert(0, Tier(OWN_COPY, medium, OWN, job.role))
+        rules = (go_back(own, NEAR, needs=(OWN_COPY,)), go_back(fetch, NEAR))
+        tiers = (Tier(OWN_COPY, medium, OWN, job.role), *tiers)
     return Policy(
         name,
-        rules=tuple(rules),
-        tiers=tuple(tiers),
+        rules=(*rules, pieces.back_to_remote(job, reschedule)),
+        tiers=(*tiers, pieces.remote_tier(job)),
         captures=(  # two in flight: one that ends as the next begins does not delay it
             Capture(
                 NEAR, every_h, stall=Constant(stall_h), in_flight=2,
@@ -154,8 +147,8 @@ def gemini(job: JobFacts, o: Any, name: str, *, part: bool = False) -> Policy:
     return Policy(
         name,
         rules=(
-            Rule(Reverts.ALL, restart(job, pieces.LOAD), needs=(OWN_MEMORY,), sources=(PEERS,)),
-            Rule(Reverts.ALL, fetch, sources=(PEERS,)),
+            go_back(restart(job, pieces.LOAD), PEERS, needs=(OWN_MEMORY,)),
+            go_back(fetch, PEERS),
             pieces.back_to_remote(job),
         ),
         tiers=(
@@ -212,14 +205,13 @@ def _saved_remotely(job: JobFacts, name: str) -> Duration:
 
 
 GEMINI = {
-    "copies": Option(2, "count", "machines that hold each shard, its own included", UP_TO_ALL),
-    "every": Option(
-        None, "time", "progress between copies to peers; default: the fewest steps that one fits "
-        "in", "positive",
+    "copies": count("machines that hold each shard, its own included", 2, UP_TO_ALL),
+    "every": time(
+        "progress between copies to peers; default: the fewest steps that one fits in",
+        bound="positive",
     ),
-    "remote_every": Option(
-        3.0, "time", "progress between saves to the remote storage; at least what one takes",
-        "positive",
+    "remote_every": time(
+        "progress between saves to the remote storage; at least what one takes", 3.0, "positive"
     ),
 }  # fmt: skip
 GEMINI_KEYS = "copies placement every idle remote_every"
@@ -267,7 +259,7 @@ SYSTEMS = (
         "reft", f"{SAVES} group", near, {"place": "parity", "hides": True}, "REFT", RECALLED,
         "snapshots in host memory that training hides, with a parity per group of nodes",
         source="REFT: mechanism recalled, groups assumed",
-        own={"group": Option(8, "count", "nodes that share one parity; assumed", IN_GROUPS)},
+        own={"group": count("nodes that share one parity; assumed", 8, IN_GROUPS)},
     ),
     _near(
         "byterobust", f"{SAVES} copies wake pool_fraction", near,

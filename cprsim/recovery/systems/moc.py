@@ -29,9 +29,9 @@ from cprsim.failures.distributions import Constant
 from cprsim.records import Floats
 from cprsim.recovery import pieces
 from cprsim.recovery.intervals import young_h
-from cprsim.recovery.options import Option
+from cprsim.recovery.options import time
 from cprsim.recovery.pieces import SECONDARY, row
-from cprsim.recovery.policy import OWN, Capture, Medium, Policy, Reverts, Rule, Tax, Tier
+from cprsim.recovery.policy import OWN, Capture, Medium, Policy, Tax, Tier
 from cprsim.recovery.system import Family, JobFacts
 
 SNAPSHOT = "snapshot"
@@ -49,10 +49,9 @@ def moc(job: JobFacts, o: Any, name: str) -> Policy:
         raise ParameterError(
             f"saves of {name} take no time here, so none is too many: give `every`"
         )
-    stages = pieces.restart(job, pieces.LOAD)
     return Policy(
         name,
-        rules=(Rule(Reverts.ALL, stages, sources=(SNAPSHOT, pieces.REMOTE)),),
+        rules=(pieces.go_back(pieces.restart(job, pieces.LOAD), SNAPSHOT, pieces.REMOTE),),
         tiers=(Tier(SNAPSHOT, Medium.HOST, OWN, job.role), pieces.remote_tier(job)),
         captures=(
             Capture(
@@ -114,10 +113,7 @@ SYSTEM = row(
     "host memory first",
     source="MoC-System 2025 (ASPLOS): shares published; mechanism and costs secondary",
     own={
-        "window": Option(
-            None, "time",
-            "of a forward and backward pass, which hides a snapshot; default: a step",
-        )
+        "window": time("of a forward and backward pass, which hides a snapshot; default: a step")
     },
     interval="every", family=Family.EXPERTS, needs=(("experts", 64),),
     not_counted="what experts that go back further than the job cost in accuracy is not priced",

@@ -1,16 +1,13 @@
 """Parity and codes: lost embedding rows, or training data, are rebuilt from what others hold.
 
-ECRec: rows and optimiser state are striped over k servers with m of parity, which is updated in
-every step. As long as no more than m servers of a stripe are down no state is reverted: once the
-failure is detected and the server replaced the job goes on, slower, while the lost rows are
-computed in the background from those of k others. A further loss in the stripe before that is done
-takes the job back to its last save (Liu et al. 2021, ECRM; PVLDB 2023, ECRec: mechanism published
-for m = 1).
+ECRec: rows and optimiser state are striped over k servers with m of parity, up to date in every
+step. While no more than m servers of a stripe are down no state is reverted: once the server is
+replaced the job goes on, slower, until the lost rows are computed from those of k others (Liu et
+al. 2021, ECRM; PVLDB 2023, ECRec: mechanism published for m = 1).
 
-PRM: a reader that fails has its part of the training data rebuilt from the code while the job
-waits, and no model state goes back. PRM reads less for that, since it approximates some of the
-samples (PRM, IWQoS 2022: 64.5 % less network and 55.9 % less time published, the rest of it
-recalled). Where any other node is struck, the model goes back to its last save.
+PRM: a lost reader's part of the training data is rebuilt from the code while the job waits, and no
+model state goes back. PRM reads less for that, since it approximates some of the samples (PRM,
+IWQoS 2022: 64.5 % less network and 55.9 % less time published, the rest of it recalled).
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
-from cprsim.recovery.options import Option
+from cprsim.recovery.options import count, time
 from cprsim.recovery.pieces import LOAD, PUBLISHED, RECALLED, load_in, restart, row
 from cprsim.recovery.policy import (
     Groups,
@@ -48,7 +45,7 @@ def ecrec(job: JobFacts, o: Any, name: str) -> Policy:
     return pieces.backed(
         name,
         job,
-        Rule(Reverts.NOBODY, rebuilt, needs=(PARITY,), speed_meanwhile=o.speed_meanwhile),
+        pieces.go_on(PARITY, rebuilt, speed_meanwhile=o.speed_meanwhile),
         Tier(PARITY, Medium.DEVICE, stripe, job.role),
         every_h,
         tax=Tax(compute=o.tax, memory=o.parity / o.data),
@@ -99,13 +96,10 @@ SYSTEMS = (
         "the job goes on",
         source="Liu et al. 2021 and PVLDB 2023: mechanism and speed published; backstop assumed",
         own={
-            "rebuild": Option(
-                None, "time",
-                "how long a rebuild takes; default: k shards over the link of a server",
+            "rebuild": time(
+                "how long a rebuild takes; default: k shards over the link of a server"
             ),
-            "parity": Option(
-                1, "count", "servers of parity that a stripe has on top, m", "positive"
-            ),
+            "parity": count("servers of parity that a stripe has on top, m", 1, "positive"),
         },
         interval="backstop", family=Family.PARITY,
         assumed="saves against further losses are no part of ECRec and are assumed here, at "

@@ -9,13 +9,13 @@ which it is the nearest that survives, in the order in which tiers are listed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import isnan, nan
-from typing import Any
+from typing import Any, TypeVar
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.records import Duration, OverLink
+from cprsim.records import OverLink
 from cprsim.recovery.pieces import interval_of_level_h, nearest_failures_per_h
 from cprsim.recovery.policy import (
     Capture,
@@ -23,12 +23,14 @@ from cprsim.recovery.policy import (
     Medium,
     Policy,
     Rule,
+    Stage,
     StageKind,
     Tax,
     Tier,
 )
 from cprsim.recovery.system import JobFacts, System, option
 
+Filled = TypeVar("Filled", Tier, Capture, Stage, Elastic)
 YOUNG_H = nan  # an interval that follows from the failures
 
 
@@ -53,62 +55,57 @@ class WrittenOptions:
 def plan(job: JobFacts, o: WrittenOptions, name: str) -> Policy:
     if not o.rules:
         raise ParameterError(f"{name} has no rule: give `rules`, the last of which always holds")
-    saved_to = {capture.tier for capture in o.captures}
-    tiers = tuple(_tier(job, tier, tier.name in saved_to, name) for tier in o.tiers)
-    remote = {tier.name for tier in tiers if tier.medium is Medium.REMOTE}
-    captures = tuple(_capture(job, one, one.tier in remote, name) for one in o.captures)
-    elastic = o.elastic
-    if elastic is not None and not elastic.role:
-        elastic = replace(elastic, role=job.role)
+    remote = {tier.name for tier in o.tiers if tier.medium is Medium.REMOTE}
+    loads = dict.fromkeys(remote & {capture.tier for capture in o.captures}, job.load)
+    tiers = tuple(
+        _filled(job, tier, name, role=job.role, load=loads.get(tier.name)) for tier in o.tiers
+    )
+    captures = [_capture(job, one, one.tier in remote, name) for one in o.captures]
     return Policy(
         name,
         rules=tuple(_rule(job, rule, name) for rule in o.rules),
         tiers=tiers,
         captures=_with_intervals(job, captures, tiers, o.every, name),
-        elastic=elastic,
+        elastic=None if o.elastic is None else _filled(job, o.elastic, name, role=job.role),
         tax=o.tax,
         step_h=job.step_h or 0.0,
     )
 
 
-def _tier(job: JobFacts, tier: Tier, is_saved_to: bool, name: str) -> Tier:
-    load = tier.load
-    if load is None and is_saved_to and tier.medium is Medium.REMOTE:
-        load = job.load
-    return replace(tier, role=tier.role or job.role, load=_duration(job, load, name))
-
-
-def _capture(job: JobFacts, capture: Capture, is_remote: bool, name: str) -> Capture:
-    stall, background = capture.stall, capture.background
-    if stall is None and background is None and is_remote:
-        stall, background = job.save_stall, job.save_background
-        if capture.after is not None:  # the copy that it follows stalled the job already
-            stall, background = None, background or job.save_stall
-    stall, background = _duration(job, stall, name), _duration(job, background, name)
-    return replace(capture, stall=stall, background=background)
+def _capture(job: JobFacts, one: Capture, is_remote: bool, name: str) -> Capture:
+    if not is_remote or one.stall is not None or one.background is not None:
+        return _filled(job, one, name)
+    if one.after is None:
+        return _filled(job, one, name, stall=job.save_stall, background=job.save_background)
+    # the copy that it follows stalled the job already
+    return _filled(job, one, name, background=job.save_background or job.save_stall)
 
 
 def _rule(job: JobFacts, rule: Rule, name: str) -> Rule:
-    stages = []
-    for stage in rule.stages:
-        is_replaced = stage.cost is None and stage.kind is StageKind.RESCHEDULE
-        cost = job.reschedule if is_replaced else _duration(job, stage.cost, name)
-        stages.append(replace(stage, cost=cost))
+    costs = {StageKind.RESCHEDULE: job.reschedule}
+    stages = (_filled(job, stage, name, cost=costs.get(stage.kind)) for stage in rule.stages)
     return replace(rule, stages=tuple(stages))
 
 
-def _duration(job: JobFacts, cost: Any, name: str) -> Duration | None:
-    if not isinstance(cost, OverLink):
-        given: Duration | None = cost
-        return given
-    if cost.link not in job.links:
+def _filled(job: JobFacts, record: Filled, name: str, **defaults: Any) -> Filled:
+    """A record with what it leaves out, and with times over a node's link as hours."""
+    changes = {key: value for key, value in defaults.items() if not getattr(record, key)}
+    for one in fields(record):
+        cost = getattr(record, one.name)
+        if isinstance(cost, OverLink):
+            changes[one.name] = Constant(_link_h(job, cost.link, name))
+    return replace(record, **changes)
+
+
+def _link_h(job: JobFacts, link: str, name: str) -> float:
+    if link not in job.links:
         known = ", ".join(job.links) or "none"
-        raise ParameterError(f"{name} names the link `{cost.link}`; `cluster.links`: {known}")
-    return Constant(job.needed("state_bytes", name) / job.links[cost.link])
+        raise ParameterError(f"{name} names the link `{link}`; `cluster.links`: {known}")
+    return job.needed("state_bytes", name) / job.links[link]
 
 
 def _with_intervals(
-    job: JobFacts, captures: tuple[Capture, ...], tiers: tuple[Tier, ...], given_h: float | None,
+    job: JobFacts, captures: list[Capture], tiers: tuple[Tier, ...], given_h: float | None,
     name: str,
 ) -> tuple[Capture, ...]:  # fmt: skip
     """Intervals `young` as hours of progress: what is given in their place, else each tier's."""

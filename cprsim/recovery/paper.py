@@ -1,0 +1,413 @@
+"""The strategies of the paper (Maeng et al. 2021) as recovery systems.
+
+CPR compares the first-order overhead of partial recovery at its interval with that of full recovery
+at Young's, and takes the cheaper; both prices go into the policy, so that the choice can be shown
+and explained. Where the user names the interval and no target PLS, there is nothing to decide:
+recovery is partial, at that interval.
+
+Priority saving cuts each interval into sub-saves of the most urgent rows, at equal bytes. Which
+rows those are is what its four strategies differ in; the simulator prices them alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
+from cprsim.records import (
+    STATE,
+    Cluster,
+    Costs,
+    Decision,
+    Duration,
+    Floats,
+    Holds,
+    Role,
+    SubSaves,
+    Transfer,
+)
+from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.intervals import (
+    cpr_h,
+    daly_h,
+    expected_pls,
+    full_overhead_fraction,
+    partial_overhead_fraction,
+    young_h,
+)
+from cprsim.recovery.legal import MOST_UNITS
+from cprsim.recovery.options import option
+from cprsim.recovery.policy import (
+    RELOAD,
+    RESTART,
+    ROLL_BACK,
+    Capture,
+    Elastic,
+    Groups,
+    Medium,
+    Outside,
+    Policy,
+    Reverts,
+    Rule,
+    Stage,
+    StageKind,
+    Tier,
+    To,
+)
+from cprsim.recovery.system import Family, JobFacts, Provenance, System
+
+MOST_SAVES = 1_000_000  # in a job
+NEVER = "never"  # the rule of a strategy that saves nothing
+REMOTE, TRAINERS, CENTRAL = "remote", "trainers", "central"  # tiers
+WHOLE = SubSaves("none", fraction=1.0)  # every save is whole
+
+
+# --------------------------------------------------------------------------- the mechanism
+
+
+def strategy(
+    name: str, on_failure: str, costs: Costs, cluster: Cluster, interval_h: float = inf,
+    interval_rule: str = "", *, decision: Decision | None = None, sub_saves: SubSaves | None = None,
+) -> Policy:  # fmt: skip
+    """A strategy at an interval.
+
+    Partial recovery takes the struck shards back, unless the dense model is lost with the last
+    trainer: then all shards go back with it. Trainers that stay in step go on without a lost one,
+    at the speed of those that are left.
+    """
+    roles = [role.name for role in cluster.roles if role.holds is Holds.SHARD]
+    role = STATE if len(roles) > 1 else "".join(roles)
+    stages = (
+        Stage(StageKind.DETECT),
+        Stage(StageKind.WAIT),
+        Stage(StageKind.RESCHEDULE, costs.reschedule),
+        Stage(StageKind.LOAD),
+    )
+    load = costs.storage if isinstance(costs.load, Transfer) else costs.load
+    tiers: tuple[Tier, ...] = (Tier(REMOTE, Medium.REMOTE, Outside(), role, load=load),)
+    captures = _captures(interval_h, sub_saves or WHOLE, costs, len(cluster.slots(role)))
+    elastic = None
+    if on_failure == RESTART:
+        rules: tuple[Rule, ...] = (Rule(Reverts.ALL, stages[:-1], To.START),)
+        tiers = captures = ()
+    elif on_failure == ROLL_BACK:
+        rules = (Rule(Reverts.ALL, stages, sources=(REMOTE,)),)
+    else:
+        rules, live, elastic = _partial(stages, cluster)
+        tiers += live
+    made = Policy(
+        name, rules, tiers, captures, elastic, interval_h=interval_h, interval_rule=interval_rule,
+        decision=decision, sub_saves=sub_saves, is_strategy=True,
+    )  # fmt: skip
+    return made.with_storage(costs.reliability)
+
+
+def at_costs(policy: Policy, costs: Costs, cluster: Cluster) -> Policy:
+    """A strategy that does the same at other costs."""
+    return strategy(
+        policy.name, policy.on_failure, costs, cluster, policy.interval_h, policy.interval_rule,
+        decision=policy.decision, sub_saves=policy.sub_saves,
+    )  # fmt: skip
+
+
+def _partial(
+    stages: tuple[Stage, ...], cluster: Cluster
+) -> tuple[tuple[Rule, ...], tuple[Tier, ...], Elastic | None]:
+    """The rules of partial recovery, the state of trainers and sync servers, and its speed."""
+
+    def struck_go_back(needs: tuple[str, ...] = (), roles: tuple[str, ...] = ()) -> Rule:
+        return Rule(Reverts.STRUCK, stages, needs=needs, sources=(REMOTE,), roles=roles)
+
+    all_go_back = Rule(Reverts.SHARDS, stages, sources=(REMOTE,))
+    replicas = next((one for one in cluster.roles if one.holds is Holds.REPLICA), None)
+    if replicas is None:
+        return (struck_go_back(), all_go_back), (), None
+    live = [_live(TRAINERS, replicas, replicas.n_nodes - 1)]
+    others = tuple(one.name for one in cluster.roles if one is not replicas)
+    held = [struck_go_back(needs=(TRAINERS,))]
+    central = next((one for one in cluster.roles if one.holds is Holds.CENTRAL), None)
+    if central is not None:
+        live.append(_live(CENTRAL, central, 0))
+        held.append(struck_go_back(needs=(CENTRAL,)))
+    go_on, elastic = _in_step(stages, replicas, cluster)
+    return (*go_on, struck_go_back(roles=others), *held, all_go_back), tuple(live), elastic
+
+
+def _in_step(
+    stages: tuple[Stage, ...], replicas: Role, cluster: Cluster
+) -> tuple[tuple[Rule, ...], Elastic | None]:
+    """What is done about nodes that nobody waits for, and the speed without some trainers."""
+    beside = tuple(role.name for role in cluster.roles if role.others_go_on)
+    if not beside:
+        return (), None
+    meanwhile = tuple(Stage(stage.kind, stage.cost, blocks=False) for stage in stages[:-1])
+    speeds = [1.0 - n / replicas.n_nodes for n in range(replicas.n_nodes + 1)]
+    return (
+        (Rule(Reverts.NOBODY, meanwhile, needs=(TRAINERS,), roles=beside),),
+        Elastic(replicas.name, tuple(speeds[:MOST_UNITS])),
+    )
+
+
+def _live(name: str, role: Role, tolerates: int) -> Tier:
+    """State that is always current, and lost with more nodes of a role than these."""
+    return Tier(name, Medium.DEVICE, Groups(role.n_nodes, tolerates), role.name)
+
+
+def _captures(
+    interval_h: float, parts: SubSaves, costs: Costs, n_servers: int
+) -> tuple[Capture, ...]:
+    if interval_h == inf:
+        return ()
+    return (
+        Capture(
+            REMOTE,
+            every_h=parts.fraction * interval_h,
+            stall=_part_of(costs, costs.save_stall, n_servers, parts.cost_share, parts.extra_h),
+            background=_part_of(costs, costs.save_background, n_servers, parts.cost_share),
+            parts=parts.n_per_interval,
+        ),
+    )
+
+
+def _part_of(
+    costs: Costs,
+    cost: Duration | Transfer | None,
+    n_servers: int,
+    fraction: float,
+    extra_h: float = 0.0,
+) -> Duration | None:
+    """What a part of a save takes; a transfer has the storage to itself."""
+    if cost is None:
+        return None
+    if isinstance(cost, Transfer | Constant):
+        return Constant(fraction * costs.mean_h(cost, n_servers) + extra_h)
+    return cost if (fraction, extra_h) == (1.0, 0.0) else PartOf(cost, fraction, extra_h)
+
+
+@dataclass(frozen=True, slots=True)
+class PartOf:
+    """A fraction of a duration, and a time on top of it."""
+
+    whole: Duration
+    fraction: float
+    extra_h: float
+
+    @property
+    def mean_h(self) -> float:
+        return self.fraction * self.whole.mean_h + self.extra_h
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """(size,) draws [h], of the same draws of the whole."""
+        return self.fraction * self.whole.sample(rng, size) + self.extra_h
+
+
+# --------------------------------------------------------------------------- the interval
+
+
+@dataclass(frozen=True, slots=True)
+class PaperOptions:
+    """What an entry says of a strategy."""
+
+    interval: float | str | None = option(None, "time", "progress between saves, or a rule")
+    target_pls: float | None = option(None, "share", "portion of lost samples that is accepted")
+    sub_saves: SubSaves | None = option(None, "records", "how each interval is cut")  # noqa: RUF009
+
+
+INTERVAL_RULES: dict[str, Callable[[JobFacts, PaperOptions], float]] = {
+    "young": lambda job, options: _young_h(job),
+    "daly": lambda job, options: daly_h(_save_h(job), job.mtbf_h),
+    "cpr": lambda job, options: _cpr_h(job, options, job.n_shards_together),
+    "cpr-undivided": lambda job, options: _cpr_h(job, options, 1.0),
+    NEVER: lambda job, options: inf,
+}
+
+
+def _young_h(job: JobFacts) -> float:
+    """What full recovery at its best would use."""
+    return young_h(_save_h(job), job.mtbf_h)
+
+
+def _cpr_h(job: JobFacts, options: PaperOptions, together: float) -> float:
+    """CPR's interval for the target PLS; infinite where no failure can lose a shard."""
+    if job.n_shards_together == 0:
+        return inf if _target_pls(options) > 0 else 0.0
+    return cpr_h(_target_pls(options), job.cluster.n_emb_ps, job.mtbf_shard_h, together)
+
+
+def _target_pls(options: PaperOptions) -> float:
+    if options.target_pls is None:
+        raise ParameterError("needs a `target_pls`, the portion of lost samples you accept")
+    return options.target_pls
+
+
+def _interval(job: JobFacts, options: PaperOptions) -> tuple[float, str]:
+    """Hours between saves, and in words how they came about.
+
+    Raises ParameterError where the rule gives no positive interval (a free save, a target of 0),
+    or one so short that the job would do little else than save.
+    """
+    interval = options.interval
+    if interval is None:
+        raise ParameterError("needs an `interval`")
+    if isinstance(interval, str):
+        interval_h, rule = INTERVAL_RULES[interval](job, options), interval
+    else:
+        interval_h, rule = interval, "given"
+    _require_sense(interval_h, rule, job, options)
+    return interval_h, rule
+
+
+def _require_sense(interval_h: float, rule: str, job: JobFacts, options: PaperOptions) -> None:
+    """Raise ParameterError for an interval at which the job would do little else than save."""
+    parts = options.sub_saves or WHOLE
+    n_saves = parts.n_per_interval * (job.useful_h / interval_h if interval_h > 0 else inf)
+    if n_saves > MOST_SAVES:
+        raise ParameterError(
+            f"the interval rule `{rule}` gives {interval_h:.3g} h between saves, {n_saves:.3g} "
+            f"saves in {job.useful_h:g} h; at most {MOST_SAVES:,} make sense: "
+            "name the interval as a time"
+        )
+
+
+# --------------------------------------------------------------------------- first-order prices
+
+
+def _costs(job: JobFacts) -> Costs:
+    assert job.costs is not None, "a strategy is planned from costs"
+    return job.costs
+
+
+def _save_h(job: JobFacts) -> float:
+    """The stall of one whole save [h]."""
+    costs = _costs(job)
+    return costs.mean_h(costs.save_stall, job.cluster.n_emb_ps)
+
+
+def _restart_h(job: JobFacts) -> float:
+    costs = _costs(job)
+    return costs.detect.mean_h + costs.reschedule.mean_h
+
+
+def _full_fraction(job: JobFacts) -> float:
+    """What full recovery costs at Young's interval."""
+    costs = _costs(job)
+    recovery_h = _restart_h(job) + costs.mean_h(costs.load, job.cluster.n_emb_ps)
+    return full_overhead_fraction(_young_h(job), _save_h(job), recovery_h, job.mtbf_h)
+
+
+def _partial_fraction(job: JobFacts, interval_h: float, parts: SubSaves | None) -> float:
+    """What partial recovery costs at an interval; a failure that strikes no shard loads nothing."""
+    costs, save_h = _costs(job), _save_h(job)
+    recovery_h = _restart_h(job) * (1.0 - job.beside_fraction)
+    if job.mtbf_shard_h != inf:
+        load_h = costs.mean_h(costs.load, max(1, round(job.n_shards_together)))
+        recovery_h += job.mtbf_h / job.mtbf_shard_h * load_h
+    if parts is not None:
+        save_h = parts.bytes_share * save_h + parts.n_per_interval * parts.extra_h
+    if n_saves_due((parts or WHOLE).fraction * interval_h, job.useful_h) == 0:
+        interval_h = inf
+    return partial_overhead_fraction(interval_h, save_h, recovery_h, job.mtbf_h)
+
+
+def decide(job: JobFacts, options: PaperOptions) -> tuple[Decision, str]:
+    """Price both ways to recover and choose the cheaper; partial recovery where they tie.
+
+    A target PLS of 0 allows no stale shard and leaves only full recovery.
+    """
+    full_h, full_fraction = _young_h(job), _full_fraction(job)
+    if _target_pls(options) == 0 and job.n_shards_together > 0:
+        return Decision("full", 0.0, full_h, inf, full_fraction, 0.0), "cpr"
+    partial_h, rule = _interval(job, options)
+    partial_fraction = _partial_fraction(job, partial_h, options.sub_saves)
+    decision = Decision(
+        chosen="partial" if partial_fraction <= full_fraction else "full",
+        partial_interval_h=partial_h,
+        full_interval_h=full_h,
+        partial_overhead_fraction=partial_fraction,
+        full_overhead_fraction=full_fraction,
+        expected_pls=expected_pls(
+            min(partial_h, job.useful_h), job.cluster.n_emb_ps, job.mtbf_shard_h,
+            job.n_shards_together,
+        ),
+    )  # fmt: skip
+    return decision, rule
+
+
+# --------------------------------------------------------------------------- the strategies
+
+
+def _never(job: JobFacts, options: PaperOptions, name: str) -> Policy:
+    return strategy(name, RESTART, _costs(job), job.cluster, interval_rule="never saves")
+
+
+def _saving(on_failure: str, job: JobFacts, options: PaperOptions, name: str) -> Policy:
+    return strategy(name, on_failure, _costs(job), job.cluster, *_interval(job, options))
+
+
+def _cpr(job: JobFacts, options: PaperOptions, name: str) -> Policy:
+    made, parts = partial(strategy, name, costs=_costs(job), cluster=job.cluster), options.sub_saves
+    settled = isinstance(options.interval, float) or options.interval == NEVER
+    if settled and options.target_pls is None:
+        interval_h, rule = _interval(job, options)
+        return made(RELOAD, interval_h=interval_h, interval_rule=rule, sub_saves=parts)
+    decision, rule = decide(job, options)
+    if decision.chosen == "partial":
+        return made(
+            RELOAD, interval_h=decision.partial_interval_h, interval_rule=rule, decision=decision,
+            sub_saves=parts,
+        )  # fmt: skip
+    _require_sense(decision.full_interval_h, "young", job, options)
+    rule = "young (fell back to full)"
+    return made(
+        ROLL_BACK, interval_h=decision.full_interval_h, interval_rule=rule, decision=decision
+    )
+
+
+TRACKERS = {
+    "scar": "the rows that changed most since their last save",
+    "mfu": "the rows used most often since their last save",
+    "ssu": "rows that a sub-sample of the inputs used",
+    "round-robin": "one part of the rows after the other (control)",
+}
+
+
+def _row(
+    name: str, summary: str, plan: Callable[[JobFacts, PaperOptions, str], Policy],
+    default_interval: str | None = "young", **more: Any,
+) -> System:  # fmt: skip
+    return System(
+        name, summary, more.pop("source", ""), PaperOptions, plan, family=Family.ONE_SAVE,
+        interval=None if default_interval is None else "interval",
+        default_interval=default_interval, **more,
+    )  # fmt: skip
+
+
+PAPER: dict[str, Any] = {
+    "source": "Maeng et al. 2021 (MLSys)", "cited": "MLSys'21", "mark": Provenance.PUBLISHED,
+    "takes_target_pls": True,
+}  # fmt: skip
+STRATEGIES = {
+    one.name: one
+    for one in (
+        _row("none", "no checkpoints: after a failure the job starts again from nothing", _never,
+             None, runs_as="any trainer"),
+        _row("full", "full recovery: after a failure everybody goes back to the last checkpoint",
+             partial(_saving, ROLL_BACK), runs_as="torch.save, PyTorch DCP"),
+        _row("partial", "partial recovery: only the failed shards go back, at full recovery's "
+             "interval", partial(_saving, RELOAD), **PAPER),
+        _row("cpr", "CPR: partial recovery at the interval that a target PLS allows, or full "
+             "recovery where that is cheaper", _cpr, "cpr", **PAPER),
+        *(
+            _row(f"cpr-{tracker}", f"CPR that saves first {rows}", _cpr, "cpr", **PAPER,
+                 tracker=tracker)
+            for tracker, rows in TRACKERS.items()
+        ),
+    )
+}  # fmt: skip

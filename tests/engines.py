@@ -1,0 +1,313 @@
+"""Every engine behind one call: all that tests know of the inside of `cprsim.simulate`.
+
+`ENGINES` run one replication of given `failures`, `assert_both_agree` many of drawn ones. `job_of`
+makes a job under one of the paper's strategies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from math import inf, isclose, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprsim.compiling import always
+from cprsim.failures.block import BlockFailures
+from cprsim.failures.distributions import Constant
+from cprsim.records import (
+    Activity,
+    Clock,
+    Cluster,
+    CostBreakdown,
+    Costs,
+    Duration,
+    EventKind,
+    EventLog,
+    Floats,
+    Holds,
+    Role,
+    ShardLoss,
+    Storage,
+    SubSaves,
+    Transfer,
+)  # fmt: skip
+from cprsim.recovery.paper import strategy
+from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK, Reach, Scope
+from cprsim.simulate import blocks
+from cprsim.simulate.blocks import Block, BlockDraws, Engine, Rows, run_block
+from cprsim.simulate.folding import FOLDED, cost_breakdown, shard_loss
+from cprsim.simulate.job import (
+    NOTICE,
+    ReplicationOutcome,
+    ScopedFailure,
+    SimulatedJob,
+    StaleShard,
+)  # fmt: skip
+from cprsim.simulate.strikes import GivenFailures, ScopeShares
+from tests.recovery import naive
+
+FULL, PARTIAL, NONE = ROLL_BACK, RELOAD, RESTART
+SEED = 3
+CLOSE = 1e-9  # relative, or in hours
+
+# --------------------------------------------------------------------------- one replication
+
+
+def draws_of(job: SimulatedJob, seed: int = 0, n: int = 1) -> BlockDraws:
+    """What varies in n replications."""
+    return BlockDraws(job, seed, 0, n, range(n))
+
+
+def by_simpy(
+    job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws
+) -> ReplicationOutcome:
+    return outcomes(job, [failures], draws, "simpy")[0]
+
+
+def by_loop(
+    job: SimulatedJob,
+    failures: Sequence[ScopedFailure],
+    draws: BlockDraws,
+    machine_code: bool = True,
+) -> ReplicationOutcome:
+    return outcomes(job, [failures], draws, "loop", machine_code)[0]
+
+
+def naively(
+    job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws
+) -> ReplicationOutcome:
+    return naive.run(job, failures, draws.of(0))
+
+
+ENGINES: dict[str, Callable[..., ReplicationOutcome]] = {
+    "simpy": by_simpy, "loop": by_loop, "naive": naively
+}  # fmt: skip
+
+
+def outcomes(
+    job: SimulatedJob,
+    failures: Sequence[Sequence[ScopedFailure]],
+    draws: BlockDraws,
+    engine: str,
+    machine_code: bool = True,
+) -> list[ReplicationOutcome]:
+    """Of a block of replications, each with its failures."""
+    given, rows = GivenFailures(tuple(map(tuple, failures))), range(len(failures))
+    with always(machine_code=machine_code):
+        ran = run_block(
+            job, given, draws, rows, simpy_alone=engine == "simpy", keep_losses=True
+        )  # fmt: skip
+    costs, found = ran.costs, []
+    for row in rows:
+        lost = ran.losses[ran.losses["replication"] == row]
+        stale = stale_shards(*(lost[name] for name in STALE))
+        hours = tuple(costs.hours[row].tolist())
+        found.append(
+            ReplicationOutcome(
+                bool(costs.finished[row]), float(costs.wall_h[row]), float(costs.useful_h[row]),
+                hours, int(costs.n_failures[row]), int(costs.n_saves[row]), stale,
+            )
+        )  # fmt: skip
+    return found
+
+
+STALE = ("progress_h", "slot", "since_save_h", "since_reload_h")
+
+
+def stale_shards(*columns: NDArray[Any]) -> tuple[StaleShard, ...]:
+    return tuple(
+        StaleShard(float(at_h), int(slot), float(at_h - old_h), float(at_h - net_h))
+        for at_h, slot, old_h, net_h in zip(*columns, strict=True)
+    )
+
+
+def logged(
+    job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws | None = None
+) -> EventLog:
+    """The whole log of one replication, by SimPy."""
+    given = GivenFailures((tuple(failures),))
+    return blocks.logged(job, given, draws or draws_of(job), 0, 0)
+
+
+def told(log: EventLog) -> list[str]:
+    """The log in words: wall time, event, slot, what the job does from then on, its progress."""
+    lines = []
+    for at_h, kind, activity, progress_h, slot in zip(
+        log.at_h, log.kind, log.activity, log.progress_h, log.slot, strict=True
+    ):
+        what = EventKind(kind).name.lower() + (f" {slot}" if slot >= 0 else "")
+        lines.append(f"{at_h:g} {what} {Activity(activity).name.lower()} @{progress_h:g}")
+    return lines
+
+
+def assert_folds(log: EventLog, job: SimulatedJob, booked: ReplicationOutcome) -> None:
+    """The log of a strategy folds to what its engine booked."""
+    costs, losses = cost_breakdown(log, job.useful_h), shard_loss(log, job.cluster.n_emb_ps)
+    hours = tuple(float(costs.hours_of(part)[0]) for part in job.policy.parts)
+    assert costs.hours.sum() <= sum(hours) + CLOSE  # no other part
+    folded = ReplicationOutcome(
+        bool(costs.finished[0]), float(costs.wall_h[0]), float(costs.useful_h[0]), hours,
+        int(costs.n_failures[0]), int(costs.n_saves[0]),
+        stale_shards(*(getattr(losses, name) for name in STALE)),
+    )  # fmt: skip
+    assert_same_outcome(folded, booked)
+
+
+def assert_same_outcome(
+    ours: ReplicationOutcome, theirs: ReplicationOutcome, note: object = "", times: float = 1.0
+) -> None:
+    """All numbers are equal to rounding, theirs in hours of so many times the length."""
+    assert counts_of(ours) == counts_of(theirs), note
+    pairs = zip(hours_of(ours), [times * hours for hours in hours_of(theirs)], strict=True)
+    assert [one for one in pairs if not isclose(*one, rel_tol=CLOSE, abs_tol=CLOSE)] == [], note
+
+
+def counts_of(outcome: ReplicationOutcome) -> list[int]:
+    slots = [one.slot for one in outcome.stale]
+    return [outcome.finished, outcome.n_failures, outcome.n_saves, *slots]
+
+
+def hours_of(outcome: ReplicationOutcome) -> list[float]:
+    stale = [hours for one in outcome.stale for hours in (one.progress_h, one.content_h)]
+    return [outcome.wall_h, outcome.useful_h, *outcome.hours, *stale]
+
+
+# --------------------------------------------------------------------------- many replications
+
+
+def run_many(job: SimulatedJob, failures: Any, engine: str) -> tuple[CostBreakdown, Floats]:
+    """Costs and summed staleness [h] of as many replications as failures were drawn for."""
+    n, simpy_alone = failures.n_replications, engine == "simpy"
+    with always(machine_code=True):
+        draws = draws_of(job, SEED, n)
+        ran = run_block(job, failures, draws, range(n), simpy_alone=simpy_alone)
+    return ran.costs, ran.stale_h
+
+
+def assert_both_agree(job: SimulatedJob, failing: BlockFailures, n: int, n_logs: int = 5) -> Rows:
+    """The first n rows of a block by both engines, and the first event logs; returns the loop's.
+
+    Each failure kills nodes.
+    """
+    block = Block(0, failing, SEED, ScopeShares((1.0,), (Reach.NODE,), job.cluster.n_nodes))
+    runs = Engine(SEED, job, parts=FOLDED)
+    simpy = replace(runs, simpy_alone=True).run(block, range(n))
+    with always(machine_code=True):
+        fast = runs.run(block, range(n))
+    assert_rows_agree(fast, simpy)
+    for number in range(min(n, n_logs)):
+        log = runs.log(block, number)
+        folded = cost_breakdown(log, job.useful_h), shard_loss(log, job.cluster.n_emb_ps)
+        for ours, theirs in zip(folded, (simpy.costs, simpy.losses), strict=True):
+            mine, theirs_by_name = theirs.replication == number, columns_of(theirs)
+            for name, column in columns_of(ours).items():
+                assert_close(column, theirs_by_name[name][mine], name)
+    return fast
+
+
+def assert_rows_agree(ours: Rows, theirs: Rows) -> None:
+    """All columns of the costs and of the losses, and the sums of these."""
+    assert_same(ours.costs, theirs.costs)
+    assert_same(ours.losses, theirs.losses)
+    for rows in (ours, theirs):
+        row = np.searchsorted(rows.costs.replication, rows.losses.replication)
+        for summed_h, each_h in (
+            (rows.stale_h, rows.losses.since_save_h),
+            (rows.stale_net_h, rows.losses.since_reload_h),
+        ):
+            found = np.bincount(row, each_h * rows.losses.share, rows.costs.n_replications)
+            assert_close(summed_h, found, "stale")
+
+
+def assert_same(ours: CostBreakdown | ShardLoss, theirs: CostBreakdown | ShardLoss) -> None:
+    """All columns are equal to rounding, numbers and flags exactly."""
+    theirs_by_name = columns_of(theirs)
+    for name, column in columns_of(ours).items():
+        assert_close(column, theirs_by_name[name], name)
+
+
+def assert_close(ours: NDArray[Any], theirs: NDArray[Any], name: str) -> None:
+    assert ours.shape == theirs.shape, name
+    same = ours == theirs
+    if ours.dtype.kind == "f" and not same.all():
+        same |= np.isclose(ours, theirs, rtol=CLOSE, atol=CLOSE)
+    off = np.flatnonzero(~same)
+    assert not len(off), (name, off[:3], ours[off[:3]], theirs[off[:3]])
+
+
+def columns_of(record: CostBreakdown | ShardLoss) -> dict[str, NDArray[Any]]:
+    """A record's columns by name."""
+    if isinstance(record, CostBreakdown):
+        return record.columns()
+    return {column.name: getattr(record, column.name) for column in fields(record)}
+
+
+def z_score(values: Floats, theory: float) -> float:
+    """How many standard errors the mean lies from theory; prints all three for a failing test."""
+    standard_error = values.std(ddof=1) / sqrt(len(values))
+    print(f"mean {values.mean():.6g}, theory {theory:.6g}, standard error {standard_error:.2g}")
+    return float((values.mean() - theory) / standard_error)
+
+
+# --------------------------------------------------------------------------- jobs of strategies
+
+
+def job_of(
+    on_failure: str,
+    interval_h: float = inf,
+    sub_saves: SubSaves | None = None,
+    *,
+    useful_h: float = 10.0,
+    clock: Clock = Clock.WALL,
+    n_emb_ps: int = 4,
+    n_trainers: int = 0,
+    n_sync_ps: int = 0,
+    in_step: bool = False,
+    n_spares: int | None = None,
+    save_h: float | Duration | Transfer = 0.0,
+    background_h: float | Duration | Transfer | None = None,
+    load_h: float | Duration | Transfer = 0.0,
+    detect_h: float = 0.0,
+    reschedule_h: float | Duration = 0.0,
+    storage: Storage | None = None,
+) -> SimulatedJob:
+    """A job under a strategy; trainers `in_step` and sync servers go on without each other."""
+    roles = [
+        Role("emb_ps", n_emb_ps, Holds.SHARD),
+        Role("trainer", n_trainers, Holds.REPLICA, others_go_on=in_step),
+        Role("sync_ps", n_sync_ps, Holds.CENTRAL, others_go_on=True),
+    ]
+    costs = Costs(
+        save_stall=_cost(save_h),
+        save_background=None if background_h is None else _cost(background_h),
+        load=_cost(load_h),
+        detect=Constant(detect_h),
+        reschedule=_cost(reschedule_h),
+        storage=storage,
+    )
+    cluster = Cluster(tuple(role for role in roles if role.n_nodes), n_spares)
+    policy = strategy(on_failure, on_failure, costs, cluster, interval_h, sub_saves=sub_saves)
+    scopes = (Scope("node", Reach.NODE, costs.detect),)
+    return SimulatedJob(useful_h, cluster, clock, scopes, policy)
+
+
+def _cost(cost: float | Duration | Transfer) -> Duration | Transfer:
+    return Constant(cost) if isinstance(cost, int | float) else cost
+
+
+def failures(words: str, scopes: Sequence[str] = ("node",)) -> list[ScopedFailure]:
+    """Failures as words: ``3 node 0 1, 3.5 process 2 repair 4``: instant, scope, slots, repair [h].
+
+    ``2.5 notice`` announces the next.
+    """
+    numbers = {"notice": NOTICE} | {name: number for number, name in enumerate(scopes)}
+    found = []
+    for word in filter(str.strip, words.split(",")):
+        struck, _, repair_h = word.partition("repair")
+        at_h, scope, *slots = struck.split()
+        repairs = (float(repair_h or 1.0),) * len(slots)
+        found.append(ScopedFailure(float(at_h), tuple(map(int, slots)), numbers[scope], repairs))
+    return found

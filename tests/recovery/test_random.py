@@ -1,0 +1,110 @@
+"""Random policies: the compiled loop, SimPy and the naive interpreter agree to 1e-9 h."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+
+import pytest
+
+from cprsim.records import Activity
+from cprsim.recovery.legal import problems
+from tests.engines import (
+    assert_same_outcome,
+    by_loop,
+    by_simpy,
+    draws_of,
+    logged,
+    naively,
+    outcomes,
+)
+from tests.recovery.random_policies import CASES, dice_of, on_grid, random_case, random_failures
+
+N_AT_ONCE = 14  # cases of a test
+QUICK, ALL = 3, 48  # tests of each of 6 kinds: 252 and 4,032 cases
+ONCE_WRONG = {
+    "random": (500_382, 703_900),  # two saves due at the end; a shrunk ring without its holders
+    "together": (500_204,),
+    "on a grid": (611_943,),  # two commit at one instant, and one room is wanted by the next
+}
+
+
+def chunks(n_quick: int, n_all: int) -> list[object]:
+    """Numbers of tests; those beyond the first few are long."""
+    marks = [pytest.mark.long]
+    return [pytest.param(n, marks=marks if n >= n_quick else []) for n in range(n_all)]
+
+
+def require_agreement(kind: str, seed: int) -> None:
+    job, failures = CASES[kind](seed)
+    assert list(problems(job.policy, job.cluster, job.scopes)) == [], (kind, seed)
+    draws = draws_of(job, seed)
+    expected = naively(job, failures, draws)
+    assert expected.useful_h + sum(expected.hours) == pytest.approx(expected.wall_h, abs=1e-6)
+    assert min(expected.hours, default=0.0) >= 0.0
+    for engine in (by_simpy, by_loop):
+        found = engine(job, failures, draws)
+        assert_same_outcome(found, expected, (kind, seed, engine.__name__))
+
+
+@pytest.mark.parametrize("chunk", chunks(QUICK, ALL))
+@pytest.mark.parametrize("kind", CASES)
+def test_all_three_agree(kind: str, chunk: int) -> None:
+    for seed in range(N_AT_ONCE * chunk, N_AT_ONCE * (chunk + 1)):
+        require_agreement(kind, seed)
+
+
+@pytest.mark.parametrize("kind", ONCE_WRONG)
+def test_cases_that_were_once_wrong(kind: str) -> None:
+    for seed in ONCE_WRONG[kind]:
+        require_agreement(kind, seed)
+
+
+@pytest.mark.parametrize("chunk", chunks(1, 10))
+def test_rounding_decides_nothing(chunk: int) -> None:
+    """With 1.1 h for each hour, instants that are one differ by rounding."""
+    for seed in range(N_AT_ONCE * chunk, N_AT_ONCE * (chunk + 1)):
+        job, failures = on_grid(seed)
+        expected = naively(job, failures, draws_of(job, seed))
+        job, failures = on_grid(seed, unit_h=1.1)
+        for engine in (naively, by_simpy, by_loop):
+            found = engine(job, failures, draws_of(job, seed))
+            assert_same_outcome(found, expected, (seed, engine.__name__), times=1.1)
+
+
+@pytest.mark.parametrize("chunk", chunks(1, 5))
+def test_a_block_of_replications_is_what_simpy_makes_of_each(chunk: int) -> None:
+    for seed in range(N_AT_ONCE * chunk, N_AT_ONCE * (chunk + 1)):
+        job, failures = random_case(seed)
+        others = [random_failures(dice_of(seed, n), job) for n in (3, 4)]
+        lists = [one[:300] for one in (failures, *others)]
+        draws = draws_of(job, seed, len(lists))
+        loop, simpy = (outcomes(job, lists, draws, engine) for engine in ("loop", "simpy"))
+        for row, (ours, theirs) in enumerate(zip(loop, simpy, strict=True)):
+            assert_same_outcome(ours, theirs, (seed, row))
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_what_python_makes_of_the_loop_is_what_machine_code_does(kind: str) -> None:
+    """To the last bit."""
+    for seed in range(10):
+        job, failures = CASES[kind](seed)
+        draws = draws_of(job, seed)
+        compiled = by_loop(job, failures, draws)
+        assert by_loop(job, failures, draws, machine_code=False) == compiled, seed
+
+
+@pytest.mark.parametrize("first", [0, 25])
+def test_the_log_of_a_random_job_says_in_order_where_its_hours_went(first: int) -> None:
+    for seed in range(first, first + 25):
+        job, failures = random_case(seed)
+        log = logged(job, failures, draws_of(job, seed))
+        assert log.at_h.tolist() == sorted(log.at_h)
+        hours: dict[str, float] = defaultdict(float)
+        for activity, (at_h, after_h) in zip(log.activity, pairwise(log.at_h), strict=False):
+            hours[Activity(activity).name.lower()] += after_h - at_h
+        booked = dict(
+            zip(job.policy.parts, by_simpy(job, failures, draws_of(job, seed)).hours, strict=True)
+        )
+        for part in booked.keys() - {"lost", "degraded", "tax"}:  # all of work
+            assert hours[part] == pytest.approx(booked[part], abs=1e-9), (seed, part)
