@@ -440,7 +440,7 @@ class RunningJob:
         return []
 
     def _is_given_up(self, struck: list[int]) -> bool:
-        """Whether failures leave the job hardly any first-time work (docs/model.md, section 12)."""
+        """Whether failures leave the job hardly any first-time work (docs/model.md, section 9)."""
         if self.n_met > HARDLY_AFTER and self.now_h > HARDLY_TIMES * self.frontier_h:
             return True
         if not struck:
