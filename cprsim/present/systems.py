@@ -208,10 +208,10 @@ def tables_of(found: Sequence[Standing], bills: Bills) -> list[Table]:
 def _table(
     caption: str,
     first: str,
-    cells: Mapping[str, CellOf],
-    found: Sequence[Standing],
+    cells: Mapping[str, Callable[[Any], str]],
+    found: Sequence[Any],
     *,
-    named: Callable[[Standing], str] = lambda one: one.name,
+    named: Callable[[Any], str] = lambda one: one.name,
 ) -> Table:
     """A table with headings in several lines on a terminal; one row for systems that are alike."""
     columns = [
@@ -378,15 +378,14 @@ def _kept(comparison: Comparison) -> list[str]:
 
 def _contents(comparison: Comparison) -> list[Table]:
     """The cheapest system with each number of contents; nothing without silent errors."""
-    rows = [
-        (str(one.n_kept), in_percent(one.overhead), percent_number(one.none_clean))
-        for one in comparison.contents
-    ]
-    headings = ("contents\nkept", "overhead\n%", "no clean one\nleft, %")
-    caption = (
-        f"{comparison.best} by the contents kept: overhead, and silent errors noticed too late"
-    )
-    return [_table(caption, headings, rows)] if rows else []
+    cells: dict[str, Callable[[Any], str]] = {
+        "overhead\n%": lambda one: in_percent(one.overhead),
+        "no clean one\nleft, %": lambda one: percent_number(one.none_clean),
+    }
+    caption = f"{comparison.best} by contents kept, and silent errors that are noticed too late"
+    kept = comparison.contents
+    table = _table(caption, "contents\nkept", cells, kept, named=lambda one: str(one.n_kept))
+    return [table] if kept else []
 
 
 def _as(one: Standing) -> str:

@@ -713,7 +713,9 @@ class Replication:
         under_way = [*self.background, *([self.stalling] if self.stalling is not None else [])]
         self.stalling = None
         self.background = [
-            save for save in self.background if self.outlives(save) and not scope.silent  # 7.4
+            save
+            for save in self.background
+            if self.outlives(save) and not scope.silent  # 7.4
         ]
         for save in under_way:
             if save not in self.background:
