@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.compiling import inlined, part, parts_of, slow_to_compile
+from cprsim.compiling import inlined, part, parts_of
 from cprsim.records import Floats, Ints
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
@@ -26,7 +26,6 @@ from cprsim.simulate.numbers import (
     LOAD,
     NEAR,
     NONE,
-    OF_JOB,
     PROGRESS,
     REGROUP,
     REPLAY,
@@ -37,12 +36,10 @@ from cprsim.simulate.numbers import (
     WAIT,
     WALL,
     WANTS_COSTS,
-    WANTS_FAILURES,
     WANTS_ROOM,
     WANTS_SAVES,
     Numbers,
 )
-from cprsim.simulate.strikes import ScopedStrikes
 from cprsim.simulate.transitions import (
     begin,
     choose,
@@ -1113,86 +1110,3 @@ def lose_for_good(num: Numbers, job: Any) -> None:
     if job.status == FINISHED and job.progress_h < job.frontier_h:
         job.hours[num.lost] += job.frontier_h - job.progress_h
         job.frontier_h = job.progress_h
-
-
-@inlined
-def known_from(strikes: ScopedStrikes, row: int, chunk: int, failure: int) -> tuple[int, int]:
-    """The chunk and number of a replication's next failure; NONE where no more is drawn.
-
-    Parameters
-    ----------
-    chunk, failure : where the next would be, if the chunk has one more
-    """
-    while failure == strikes.first[chunk, row + 1]:
-        chunk += 1
-        if chunk == len(strikes.first):
-            return chunk, NONE
-        failure = strikes.first[chunk, row]
-    return chunk, failure
-
-
-@slow_to_compile
-def run(
-    numbers: Any, drawn: Drawn, strikes: ScopedStrikes, rows: Ints,
-    scratch: Any, slots: Any, recoveries: Any, hours: Floats, counts: Ints,
-    losses: Any, keeps: bool,
-) -> int:  # fmt: skip
-    """Run some replications; how many losses of them there are.
-
-    Parameters
-    ----------
-    rows : (n_rows,) numbers of the replications
-    scratch : (1,) of JOB
-    recoveries : (n_places,) of RECOVERY
-    hours : (4 + n_parts, n_replications) wall hours, useful hours, staleness summed over shards
-        (since the content, and since the later of that and the shard's own last reload); the parts
-    counts : (3, n_replications) status, failures, saves
-    losses : (n_room,) of LOSS, which are kept if `keeps`
-    """
-    num, job = numbers[0], scratch[0]
-    near_h = NEAR * num.useful_h
-    job.n_losses = 0
-    fastest = fastest_of(num)
-    for row in rows:
-        start(num, job, slots)
-        n_losses = job.n_losses
-        chunk, failure = known_from(strikes, row, 0, strikes.first[0, row])
-        while job.status == GOING:
-            fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
-            fails_h, next_h, flight_h, per_h, reaches_h, target_h = plan(
-                num, job, slots, recoveries, drawn, row, fails_at_h, fastest
-            )
-            if job.status != GOING:
-                break
-            if fails_h >= next_h - near_h:  # of one instant a failure comes last
-                pass_to(num, job, next_h, per_h, reaches_h, target_h)
-                settle(num, job, slots, recoveries, drawn, row, flight_h)
-                if job.noticed_at_h <= job.now_h + near_h:
-                    strike(
-                        num, job, slots, recoveries, drawn, row,
-                        num.silent, strikes.slot[:0], strikes.repair_h[:0], losses, keeps,
-                    )  # fmt: skip
-                    refresh(num, job, slots, recoveries)
-            elif failure == NONE:
-                job.status = WANTS_FAILURES
-            else:
-                pass_to(num, job, max(job.now_h, fails_h), per_h, reaches_h, target_h)
-                if job.next_return_h <= job.now_h + near_h:
-                    return_nodes(num, job, slots, recoveries, drawn, row, job.now_h + near_h)
-                of = slice(strikes.first_slot[failure], strikes.first_slot[failure + 1])
-                strike(
-                    num, job, slots, recoveries, drawn, row,
-                    strikes.scope[failure], strikes.slot[of], strikes.repair_h[of],
-                    losses, keeps,
-                )  # fmt: skip
-                refresh(num, job, slots, recoveries)
-                chunk, failure = known_from(strikes, row, chunk, failure + 1)
-        lose_for_good(num, job)
-        hours[0, row], hours[1, row] = job.now_h, job.frontier_h
-        hours[2, row], hours[3, row] = job.stale_h, job.stale_net_h
-        for column in range(num.n_parts):
-            hours[OF_JOB + column, row] = job.hours[column]
-        counts[0, row], counts[1, row], counts[2, row] = job.status, job.n_failures, job.n_saves
-        if job.status > STOPPED:
-            job.n_losses = n_losses
-    return int(job.n_losses)
