@@ -27,7 +27,7 @@ from cprsim.records import (
     ShardLoss,
     stacked,
 )
-from cprsim.simulate import loop
+from cprsim.simulate import replications
 from cprsim.simulate.folding import require_sums
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.loop_state import JOB, RECOVERY, Drawn, interpreted, slots_of
@@ -241,7 +241,7 @@ def _shard_loss(lost: NDArray[Any], first_number: int, cluster: Cluster) -> Shar
 
 def expect(n_replications: float) -> bool:
     """Have replications compiled if so many are to come; whether they are from now on."""
-    run: Any = loop.run
+    run: Any = replications.run
     run.expect(FAILURE_S * n_replications)
     return bool(run.pays(0.0))
 
@@ -251,7 +251,7 @@ def _by_loop(
     rows: Ints, hours: Floats, counts: Ints, keeps: bool,
 ) -> Iterator[NDArray[Any]]:  # fmt: skip
     """Run some replications, and again with more of what they turn out to need; their losses."""
-    run: Any = loop.run
+    run: Any = replications.run
     strikes = failures.strikes(1)
     n_failures = max(len(rows), int(np.diff(strikes.first[0])[rows].sum()))
     by = run if run.pays(FAILURE_S * n_failures) else partial(interpreted, run.py_func)
