@@ -220,7 +220,7 @@ class _Dask:
     most_deaths: int = 1  # each stands for several: dask has tried other workers by then
 
     def n_at_once(self) -> int:
-        return AHEAD * sum(self.client.nthreads().values())
+        return AHEAD * int(sum(self.client.nthreads().values()))
 
     def submit(self, task: Callable[[Any], Any], argument: Any) -> Future[Any]:
         future: Future[Any] = self.client.get_executor(pure=False).submit(task, argument)
