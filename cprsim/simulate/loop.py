@@ -113,22 +113,10 @@ def next_flight(num: Numbers, job: Any) -> float:
     return at_h
 
 
-@part
+@inlined
 def cost_h(fixed_h: float, drawn_h: Floats, table: int, n: int, row: int) -> float:
     """Hours that something takes the nth time in a replication: NaN varies, and is drawn."""
     return float(drawn_h[table, n, row]) if isnan(fixed_h) else fixed_h
-
-
-@part
-def next_number(num: Numbers, job: Any, drawn: Drawn, capture: int) -> int:
-    """The number of a save that begins; NONE where what it takes is not drawn yet."""
-    saves, number = num.captures[capture], job.saves[capture].n_begun
-    varies = isnan(saves.stall_h) or isnan(saves.background_h)
-    if varies and number >= drawn.of_saves.shape[1]:
-        job.status = WANTS_SAVES
-        return NONE
-    job.saves[capture].n_begun += 1
-    return int(number)
 
 
 @part
@@ -145,10 +133,15 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
                 return
             stand_on_grid(num, job, capture, job.progress_h)
             continue
-        number = next_number(num, job, drawn, capture)
-        if number == NONE:
-            return
-        stall_h = cost_h(saves.stall_h, drawn.of_saves, saves.stall_table, number, row)
+        number = own.n_begun
+        stall_h = saves.stall_h
+        if isnan(stall_h) or isnan(saves.background_h):
+            if number >= drawn.of_saves.shape[1]:
+                job.status = WANTS_SAVES
+                return
+            if isnan(stall_h):
+                stall_h = drawn.of_saves[saves.stall_table, number, row]
+        own.n_begun += 1
         completing = saves.parts == 1 or is_due(num, own.completes_h, job.progress_h)
         job.stall_due_h, job.stall_completes_h = own.due_h, own.completes_h if completing else inf
         job.stalled_by, job.stall_number = capture, number
@@ -211,11 +204,13 @@ def begin_flush(
     num: Numbers, job: Any, drawn: Drawn, row: int, capture: int, content_h: float
 ) -> None:
     """A flush begins."""
-    number = next_number(num, job, drawn, capture)
-    if number != NONE:
-        saves = num.captures[capture]
-        behind_h = cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
-        add_flight(job, capture, content_h, job.now_h + behind_h, number, 0.0, 0.0)
+    saves, number = num.captures[capture], job.saves[capture].n_begun
+    if isnan(saves.background_h) and number >= drawn.of_saves.shape[1]:
+        job.status = WANTS_SAVES
+        return
+    job.saves[capture].n_begun += 1
+    behind_h = cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
+    add_flight(job, capture, content_h, job.now_h + behind_h, number, 0.0, 0.0)
 
 
 @part
@@ -956,7 +951,7 @@ def plan(
     when the failure comes, and anything else; when a save in flight commits; progress per hour, and
     when it reaches which progress
     """
-    over = inf, inf, inf, 0.0, inf, inf
+    over, fastest = (inf, inf, inf, 0.0, inf, inf), num.fastest
     while job.status == GOING:
         # where the job stands
         blocked = job.blocked_by != NONE
@@ -1005,12 +1000,12 @@ def plan(
         if per_h > 0.0:
             if behind and job.frontier_h < target_h:
                 target_h = job.frontier_h
-            if num.fastest != NONE and job.error_h == inf:
+            if fastest != NONE and job.error_h == inf:
                 ends_h = fails_h if fails_h < next_h and not ages_by_work else next_h
                 steady_h = min(target_h, fails_at_h) if ages_by_work else target_h
-                n = cycles_ahead(num, job, num.fastest, per_h, steady_h, ends_h)
+                n = cycles_ahead(num, job, fastest, per_h, steady_h, ends_h)
                 if n > 0:
-                    skip(num, job, num.fastest, n, per_h)
+                    skip(num, job, fastest, n, per_h)
                     commit_all_due(num, job, slots, drawn, row, job.now_h)
                     continue
             if due_h < target_h:
