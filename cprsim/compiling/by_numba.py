@@ -70,16 +70,17 @@ _dispatchers: list[Any] = []  # of parts: numba's type of one does not keep it
 def dispatcher_of(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """What compiles a function on its first call, and keeps the machine code."""
     config: Any = numba.config
-    while parts and not config.DISABLE_JIT:
+    if config.DISABLE_JIT:
+        return function
+    while parts:
         of_part, its_options = parts.pop()
         of = numba.njit(**OF_ALL, **OF_PARTS, **its_options)(of_part)
         _dispatchers.append(of)
         cpu_target.typing_context.insert_global(of_part, numba.types.Dispatcher(of))
     dispatcher: Any = numba.njit(cache=True, **OF_ALL, **options)(function)
-    if not config.DISABLE_JIT:
-        sources = sorted(Path(function.__code__.co_filename).parent.glob("*.py"))
-        digest = sha256(b"".join(sha256(one.read_bytes()).digest() for one in sources)).digest()
-        dispatcher._cache._cache_file._source_stamp = digest
+    sources = sorted(Path(function.__code__.co_filename).parent.glob("*.py"))
+    digest = sha256(b"".join(sha256(one.read_bytes()).digest() for one in sources)).digest()
+    dispatcher._cache._cache_file._source_stamp = digest
     return dispatcher
 
 
