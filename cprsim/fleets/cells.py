@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.fleets.course import History, KindOfJob, PreparedFleet
+from cprsim.experiments.assemble import Experiment
+from cprsim.fleets.course import History, PreparedFleet, state_bytes
 from cprsim.prices import (
     GB,
     HOURS_PER_MONTH,
@@ -106,7 +107,7 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
     return FleetCell(
         finished=float(jobs.finished.mean()),
         statistics={name: float(statistics[name]) for name in STATISTICS},
-        n_jobs=tuple(kind.n_jobs for kind in fleet.kinds),
+        n_jobs=tuple(kind.n_jobs for kind in fleet.population.kinds),
         means={str(name): tuple(of) for name, of in each.groupby(jobs.kind).mean().items()},
         usage=tuple(
             _usage(kind, strategy, {part: of[n] for part, of in sums.items()}, *total)
@@ -118,15 +119,15 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
 
 
 def _usage(
-    kind: KindOfJob, strategy: int, hours: Mapping[str, float], wall_h: float, written: float
+    kind: Experiment, strategy: int, hours: Mapping[str, float], wall_h: float, written: float
 ) -> Usage:
     """What the jobs of a kind use: nodes by part and role, and the storage."""
-    policy = kind.experiment.policies[strategy]
-    roles = {role.name: role.n_nodes for role in kind.experiment.cluster.roles}
+    policy = kind.policies[strategy]
+    roles = {role.name: role.n_nodes for role in kind.cluster.roles}
     node_h = {part: {role: n * h for role, n in roles.items()} for part, h in hours.items()}
     if policy.extra_nodes:
         node_h[SYSTEM] = {SYSTEM: policy.extra_nodes * float(wall_h)}
-    keeps_gb = kind.state_bytes / GB if policy.interval_h < kind.experiment.useful_h else 0.0
+    keeps_gb = state_bytes(kind) / GB if policy.interval_h < kind.useful_h else 0.0
     return Usage(node_h, keeps_gb * float(wall_h) / HOURS_PER_MONTH, float(written) / GB)
 
 

@@ -129,13 +129,12 @@ class RunningJob:
         shared_saves: SharedSaves = ALL_ALONE,
         logbook: LogLines | None = None,
         skips: bool = True,
-        on_end: Callable[[RunningJob], object] | None = None,
     ) -> None:
         num = self.num = numbers_as_objects(job)
         self.job, self.draws = job, draws
         self.cluster, self.env = cluster, cluster.env
         self.alarms: dict[Alarm, None] = {}
-        self.shared_saves, self.skips, self.on_end = shared_saves, skips, on_end
+        self.shared_saves, self.skips = shared_saves, skips
         self.logbook = logbook
         self.began_at_h = float(self.env.now)
         self.copies = transitions.copies_as_object()
@@ -194,6 +193,7 @@ class RunningJob:
                 if interrupt.cause is not None:
                     interrupt.cause()
                 hours = 0.0  # decide again when all that ends at this instant has ended
+        return self.outcome
 
     def pass_hours(
         self, whose: RunningJob | Save | Recovery, hours: float, order: EventPriority
@@ -595,8 +595,6 @@ class RunningJob:
         for recovery in list(self.recoveries):
             self._stop_recovery(recovery)
         self.cluster.nodes.leave(self, self.num.n_slots)
-        if self.on_end is not None:
-            self.on_end(self)
 
     def note(self, kind: EventKind, slot: int = -1) -> None:
         """Add a line to the log, if one is kept."""
@@ -632,28 +630,28 @@ def run(
     alone = RunningJob(
         cluster, job, failures, draws, logbook=logbook if logged else None, skips=skips
     )
-    cluster.env.run(until=alone.process)
-    assert alone.outcome is not None
-    return Played(alone.outcome, logbook.log())
+    return Played(cluster.env.run(until=alone.process), logbook.log())
 
 
 def run_fleet(
     cluster: SharedCluster,
     arrive_h: Sequence[float],
     n_nodes: Sequence[int],
-    begins: Sequence[Callable[[Callable[[RunningJob], object]], RunningJob]],
+    begins: Sequence[Callable[[], RunningJob]],
 ) -> list[tuple[float, ReplicationOutcome]]:
-    """When each job starts, and its outcome; `begins` make them, with `on_end`, on their nodes."""
+    """When each job starts, and its outcome; `begins` put them on the cluster."""
     ran: list[Any] = [None for _ in arrive_h]
 
-    def end(number: int, job: RunningJob) -> None:
-        ran[number] = job.began_at_h, job.outcome
-
-    def arrives(number: int) -> Process:
+    def passes(number: int) -> Process:
         yield Alarm(cluster.env, arrive_h[number], JOB, None, {})
-        cluster.nodes.arrive(n_nodes[number], partial(begins[number], partial(end, number)))
+        starts = cluster.env.event()
+        cluster.nodes.arrive(n_nodes[number], starts.succeed)
+        yield starts
+        job = begins[number]()
+        outcome = yield job.process
+        ran[number] = job.began_at_h, outcome
 
     for number in range(len(begins)):
-        cluster.env.process(arrives(number))
+        cluster.env.process(passes(number))
     cluster.env.run()
     return ran

@@ -9,8 +9,8 @@ import pytest
 
 from cprsim.errors import ScenarioError
 from cprsim.fleets.course import prepare
-from cprsim.fleets.population import population_of
-from cprsim.reproduce.fleet import fleet_of, kinds_of
+from cprsim.fleets.population import drawn_kinds, population_of
+from cprsim.reproduce.fleet import fleet_of
 from cprsim.scenario import load_scenario
 from tests.fleet.making import JOB, loaded, prepared
 from tests.making import SCENARIOS
@@ -21,7 +21,7 @@ def test_the_fleet_of_the_study_has_the_jobs_that_the_study_draws() -> None:
     path = SCENARIOS / "fleet.yaml"
     kinds = population_of(load_scenario(path)).kinds
     assert sum(kind.n_jobs for kind in kinds) == 17_000
-    assert tuple(kinds_of(fleet_of(path), len(kinds))) == kinds
+    assert drawn_kinds(fleet_of(path), len(kinds)) == kinds
 
 
 def test_the_mtbf_of_a_job_falls_as_one_over_its_nodes(tmp_path: Path) -> None:
@@ -31,10 +31,10 @@ def test_the_mtbf_of_a_job_falls_as_one_over_its_nodes(tmp_path: Path) -> None:
         "failures.nodes=6",
     )
     for kind in fleet.kinds:
-        mtbf_h = kind.experiment.failures.lifetime.mean_h  # type: ignore[union-attr]
-        assert mtbf_h * kind.n_nodes == pytest.approx(6 * 6, rel=1e-6)
-        share = kind.experiment.cluster.n_emb_ps / kind.n_nodes
-        assert share == pytest.approx(4 / 6, abs=0.5 / kind.n_nodes + 1e-9)
+        mtbf_h = kind.failures.lifetime.mean_h  # type: ignore[union-attr]
+        assert mtbf_h * kind.cluster.n_nodes == pytest.approx(6 * 6, rel=1e-6)
+        share = kind.cluster.n_emb_ps / kind.cluster.n_nodes
+        assert share == pytest.approx(4 / 6, abs=0.5 / kind.cluster.n_nodes + 1e-9)
 
 
 def test_a_table_says_each_job(tmp_path: Path) -> None:
@@ -42,11 +42,11 @@ def test_a_table_says_each_job(tmp_path: Path) -> None:
         "useful_h,arrive_h,nodes,jobs\n10,5,6,1\n20,0,12,2\n10,7,6,1\n", "utf-8"
     )
     fleet = prepared(tmp_path, "{table: jobs.csv}")
-    assert [kind.n_jobs for kind in fleet.kinds] == [2, 2]
+    assert [kind.n_jobs for kind in fleet.population.kinds] == [2, 2]
     arrivals = fleet.arrivals(0)
     assert arrivals.arrive_h.tolist() == [0.0, 0.0, 5.0, 7.0]
     assert arrivals.kind.tolist() == [1, 1, 0, 0]
-    assert [kind.n_nodes for kind in fleet.kinds] == [6, 12]
+    assert [kind.cluster.n_nodes for kind in fleet.kinds] == [6, 12]
 
 
 @pytest.mark.parametrize(
