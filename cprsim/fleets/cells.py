@@ -84,8 +84,10 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
     sums = pd.DataFrame(by_part).groupby(jobs.kind).sum().to_dict("records")
     months = window_h / HOURS_PER_MONTH
     usage = tuple(
-        _usage(kind, strategy, of_parts, *total, months)
-        for kind, of_parts, total in zip(fleet.kinds, sums, totals.tolist(), strict=True)
+        _usage(kind, strategy, of_parts, wall_h, written, months)
+        for kind, of_parts, (wall_h, written) in zip(
+            fleet.kinds, sums, totals.tolist(), strict=True
+        )
     )
     return FleetCell(
         finished=float(jobs.finished.mean()),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Medium, remote_share
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.fleet import Fleet
-from cprsim.simulate.blocks import BlockDraws, Engine, ScopedBlock
+from cprsim.simulate.blocks import Engine
 from cprsim.simulate.cluster import RunningJob, SharedCluster, run_fleet
 from cprsim.simulate.job import StaleShard
 from cprsim.simulate.saves import ALL_ALONE, SharedSaves
@@ -161,17 +161,17 @@ def _begins(
 ) -> list[Callable[[], RunningJob]]:  # fmt: skip
     """What puts each of the jobs on the cluster."""
 
-    def begin(failures: ScopedBlock, draws: BlockDraws, number: int) -> RunningJob:
+    def begin(given: Any, number: int) -> RunningJob:
+        failures, draws = given
         return RunningJob(
             cluster, engine.job, failures.of(number), draws.of(number), shared_saves=saves,
             skips=not saves.captures,
         )  # fmt: skip
 
     return [
-        partial(begin, failures, draws, number)
-        for block in blocks_of(kind, replications)
-        for failures, draws in [engine.given(block)]
-        for number in range(failures.n_replications)
+        partial(begin, given, number)
+        for given in map(engine.given, blocks_of(kind, replications))
+        for number in range(given[0].n_replications)
     ]
 
 

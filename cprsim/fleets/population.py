@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from cprsim.errors import Place, ScenarioError
+from cprsim.errors import Place, ScenarioError, TraceError
+from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.reading import FIRST_ROW, named_columns, no_row_where, read_csv
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.failures import ANY, JobFailures
@@ -98,70 +100,51 @@ def drawn_kinds(loaded: LoadedScenario, n: int) -> tuple[JobKind, ...]:
 
 def _read(path: Path) -> Population:
     """The jobs of a table, lines that are alike as one kind."""
-    alike: dict[tuple[float | None, ...], list[tuple[Place, dict[str, float]]]] = {}
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            for place, line in _lines(path, csv.reader(file)):
-                key = tuple(line.get(name) for name in OF_KIND)
-                alike.setdefault(key, []).append((place, line))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ScenarioError.at(Place(path), f"can't be read as a CSV file: {error}") from None
-    lines = [line for some in alike.values() for _, line in some]
-    n_jobs = [round(line.get("jobs", 1.0)) for line in lines]
+        table = _numbers(path)
+    except TraceError as error:
+        raise ScenarioError(error.problems) from None
+    n_jobs = table["jobs"].astype(int) if "jobs" in table else pd.Series(1, table.index)
+    of_kind = [name for name in OF_KIND if name in table]
+    alike = table.groupby(of_kind, sort=False)
     similar = "round their values, so that similar jobs are alike"
     for wrong, message in (
-        (not alike, "has no job: a line per job below the heading"),
         (len(alike) > MOST_KINDS, f"has {len(alike):,} different jobs; at most {MOST_KINDS:,} are "
                                   f"possible: {similar}"),
-        (sum(n_jobs) > MOST_JOBS, f"has {sum(n_jobs):,} jobs; at most {MOST_JOBS:,}"),
+        (n_jobs.sum() > MOST_JOBS, f"has {n_jobs.sum():,} jobs; at most {MOST_JOBS:,}"),
     ):  # fmt: skip
         if wrong:
             raise ScenarioError.at(Place(path), message)
     kinds = []
-    for (place, first), *others in alike.values():
-        n = sum(round(line.get("jobs", 1.0)) for line in (first, *(line for _, line in others)))
-        values = {name: first[name] for name in OF_KIND if name in first}
+    for _, lines in alike:
+        values = {name: float(lines[name].iloc[0]) for name in of_kind}
         if "shard_gb" in values:
             values["shard_bytes"] = values.pop("shard_gb") * GB
-        kinds.append(JobKind(n, place, values))
-    arrive_h = None
-    if "arrive_h" in lines[0]:
-        arrive_h = np.repeat([line["arrive_h"] for line in lines], n_jobs)
-    return Population(tuple(kinds), arrive_h)
+        place = Place(path, int(lines.index[0]) + FIRST_ROW)
+        kinds.append(JobKind(int(n_jobs[lines.index].sum()), place, values))
+    if "arrive_h" not in table:
+        return Population(tuple(kinds))
+    in_order = alike.ngroup().sort_values(kind="stable").index
+    arrive_h = table.arrive_h[in_order].to_numpy(dtype=float)
+    return Population(tuple(kinds), np.repeat(arrive_h, n_jobs[in_order]))
 
 
-def _lines(path: Path, rows: Iterator[list[str]]) -> Iterator[tuple[Place, dict[str, float]]]:
-    heading = [name.strip() for name in next(rows, [])]
-    for name in heading:
+def _numbers(path: Path) -> pd.DataFrame:
+    """The columns of a table of jobs. Raises TraceError at the first line that is wrong."""
+    table = read_csv(path)
+    for name in map(str, table.columns):
         if name not in COLUMNS:
-            message = f"has a column {name[:40]!r}; there are {', '.join(COLUMNS)}"
-            raise ScenarioError.at(Place(path, 1), message)
-        if heading.count(name) > 1:
-            raise ScenarioError.at(Place(path, 1), f"has the column {name} twice")
-    if "useful_h" not in heading:
-        raise ScenarioError.at(Place(path, 1), "has no column useful_h")
-    for number, row in enumerate(rows, start=2):
-        if not any(cell.strip() for cell in row):
-            continue
-        place = Place(path, number)
-        if len(row) != len(heading):
-            message = f"has {len(row)} values where the heading has {len(heading)}"
-            raise ScenarioError.at(place, message)
-        pairs = zip(heading, row, strict=True)
-        yield place, {name: _number(place, name, text) for name, text in pairs}
-
-
-def _number(place: Place, name: str, text: str) -> float:
-    least, counts = (0.0 if name == "arrive_h" else 1e-6), name in ("nodes", "jobs")
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not least <= value <= 1e12 or (counts and value != round(value)):
-        kind = "a whole number" if counts else "a number"
-        said = f"{text.strip()[:40]!r} in column {name} is not {kind} of at least {least:g}"
-        raise ScenarioError.at(place, said)
-    return value
+            raise trace_error(
+                path, 1, f"is no column of jobs; there are {', '.join(COLUMNS)}", name
+            )
+    table = named_columns(table, {}, path, COLUMNS, COLUMNS[1:])
+    numbers: pd.DataFrame = table.apply(pd.to_numeric, errors="coerce")
+    for name in map(str, numbers):
+        least, counts = (0.0 if name == "arrive_h" else 1e-6), name in ("nodes", "jobs")
+        bad = ~numbers[name].between(least, 1e12) | (counts & (numbers[name] % 1 != 0))
+        what = f"{{value}} is not a {'whole ' * counts}number of at least {least:g}"
+        no_row_where(bad.to_numpy(), table, path, name, what)
+    return numbers
 
 
 # ------------------------------------------------------------------------------ as scenarios

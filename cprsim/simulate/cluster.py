@@ -630,7 +630,8 @@ def run(
     alone = RunningJob(
         cluster, job, failures, draws, logbook=logbook if logged else None, skips=skips
     )
-    return Played(cluster.env.run(until=alone.process), logbook.log())
+    outcome: Any = cluster.env.run(until=alone.process)
+    return Played(outcome, logbook.log())
 
 
 def run_fleet(

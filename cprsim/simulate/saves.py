@@ -17,7 +17,7 @@ from cprsim.simulate.numbers import NONE
 if TYPE_CHECKING:
     from cprsim.simulate.cluster import RunningJob
 
-Process = Generator[simpy.Event, Any, None]
+Process = Generator[simpy.Event, Any, Any]
 
 
 @dataclass(slots=True, eq=False)

@@ -33,28 +33,30 @@ def test_the_mtbf_of_a_job_falls_as_one_over_its_nodes(tmp_path: Path) -> None:
 
 
 def test_a_table_says_each_job(tmp_path: Path) -> None:
-    lines = "useful_h,arrive_h,nodes,jobs\n10,5,6,1\n20,0,12,2\n10,7,6,1\n"
+    lines = "useful_h,arrive_h,nodes,jobs\n10,5,6,1\n20,0.5,12,2\n10,7,6,1\n"
     (tmp_path / "jobs.csv").write_text(lines, "utf-8")
     fleet = prepared(tmp_path, "{table: jobs.csv}")
     assert [kind.n_jobs for kind in fleet.population.kinds] == [2, 2]
     assert [kind.cluster.n_nodes for kind in fleet.kinds] == [6, 12]
     arrivals = fleet.arrivals(0)
-    assert arrivals.arrive_h.tolist() == [0.0, 0.0, 5.0, 7.0]
+    assert arrivals.arrive_h.tolist() == [0.5, 0.5, 5.0, 7.0]
     assert arrivals.kind.tolist() == [1, 1, 0, 0]
 
 
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("useful_h,size\n1,2\n", 1, "has a column 'size'"),
-        ("nodes\n3\n", 1, "no column useful_h"),
-        ("useful_h,nodes\n5,2\n5\n", 3, "has 1 values where the heading has 2"),
-        ("useful_h,nodes\n5,2.5\n", 2, "is not a whole number"),
-        ("useful_h\nnan\n", 2, "'nan' in column useful_h is not a number"),
-        ("useful_h\n5\n1e300\n", 3, "is not a number"),
-        ("useful_h\n", None, "has no job"),
-        ("", 1, "no column useful_h"),
-        ("useful_h,useful_h\n1,1\n", 1, "twice"),
+        ("useful_h,size\n1,2\n", 1, "size: is no column of jobs"),
+        ("nodes\n3\n", 1, "useful_h: there is no column 'useful_h'"),
+        ("useful_h,nodes\n5,2\n5\n", 3, "nodes: '' is not a whole number of at least 1e-06"),
+        ("useful_h,nodes\n5,2,7\n", None, "more cells than the header"),
+        ("useful_h,nodes\n5,2.5\n", 2, "nodes: '2.5' is not a whole number"),
+        ("useful_h\nnan\n", 2, "useful_h: 'nan' is not a number"),
+        ("useful_h\n5\n\n1e300\n", 4, "is not a number"),
+        ("useful_h,arrive_h\n5,-1\n", 2, "arrive_h: '-1' is not a number of at least 0"),
+        ("useful_h\n", None, "holds no row below the header"),
+        ("", None, "is empty"),
+        ("useful_h,useful_h\n1,1\n", 1, "two columns have this name"),
     ],
 )
 def test_a_table_that_can_not_be_is_refused_with_its_line(
