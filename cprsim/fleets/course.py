@@ -164,9 +164,8 @@ def _begins(
     def begin(given: Any, number: int) -> RunningJob:
         failures, draws = given
         return RunningJob(
-            cluster, engine.job, failures.of(number), draws.of(number), shared_saves=saves,
-            skips=not saves.captures,
-        )  # fmt: skip
+            cluster, engine.job, failures.of(number), draws.of(number), shared_saves=saves
+        )
 
     return [
         partial(begin, given, number)

@@ -134,7 +134,8 @@ class RunningJob:
         self.job, self.draws = job, draws
         self.cluster, self.env = cluster, cluster.env
         self.alarms: dict[Alarm, None] = {}
-        self.shared_saves, self.skips = shared_saves, skips
+        self.shared_saves = shared_saves
+        self.skips = skips and not shared_saves.captures
         self.logbook = logbook
         self.began_at_h = float(self.env.now)
         self.copies = transitions.copies_as_object()
