@@ -95,8 +95,6 @@ class Recovery:
     stage: Any = None  # the one that it is in
     order: EventPriority = STAGES  # of its stages, where others end at the same instant
     process: Any = None
-    alarm: Alarm | None = None  # of the end of its stage ...
-    at_h: float = inf  # ... its hour
 
     @property
     def is_held(self) -> bool:
@@ -187,7 +185,7 @@ class RunningJob:
         hours = 0.0
         while self.outcome is None:
             try:
-                yield from self.pass_hours(self, hours, JOB)
+                yield from self.pass_hours(hours, JOB, self)
                 hours = self._step()
             except simpy.Interrupt as interrupt:
                 self.book()
@@ -197,13 +195,14 @@ class RunningJob:
         return self.outcome
 
     def pass_hours(
-        self, whose: RunningJob | Save | Recovery, hours: float, order: EventPriority
+        self, hours: float, order: EventPriority, whose: RunningJob | Save | None = None
     ) -> Process:
         """Wait so many hours; infinite: until somebody interrupts."""
         if hours == inf:
             yield self.env.event()
-        alarm = whose.alarm = self.at(hours, order)
-        whose.at_h = alarm.at_h
+        alarm = self.at(hours, order)
+        if whose is not None:
+            whose.alarm, whose.at_h = alarm, alarm.at_h
         try:
             yield alarm
         except simpy.Interrupt:
@@ -520,7 +519,7 @@ class RunningJob:
         while True:
             if hours > 0.0:
                 try:
-                    yield from self.pass_hours(recovery, hours, recovery.order)
+                    yield from self.pass_hours(hours, recovery.order)
                 except simpy.Interrupt as interrupt:
                     if interrupt.cause is not GO_ON:
                         return  # another recovery has its slots

@@ -145,8 +145,12 @@ def level_of(pairs: list[tuple[int, float]], bandwidth: float) -> float:
 
 
 def flows_of(shared: SharedStorage, env: simpy.Environment, n: int, cap: float) -> Flows:
-    """Equal flows of one byte each: their rate is 1 / `at_h`."""
     return shared.start(alarms_of(env), n, 1.0, cap, SAVES, lambda: None)
+
+
+def rates(shared: SharedStorage, some: list[Flows]) -> list[float]:
+    level = shared.level_bytes_per_h
+    return [one.cap_bytes_per_h if one.is_capped else level for one in some]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +170,7 @@ def test_the_level_is_that_of_max_min_fairness(
     assert level_of(pairs, bandwidth) == pytest.approx(level)
     shared = SharedStorage(env, bandwidth)
     some = [flows_of(shared, env, n, cap) for n, cap in pairs]
-    assert [1.0 / one.at_h for one in some] == pytest.approx([min(cap, level) for _, cap in pairs])
+    assert rates(shared, some) == pytest.approx([min(cap, level) for _, cap in pairs])
 
 
 def test_flows_that_come_change_and_go_at_random_always_have_the_rates_by_definition() -> None:
@@ -183,7 +187,7 @@ def test_flows_that_come_change_and_go_at_random_always_have_the_rates_by_defini
             shared.change({some[0]: int(rng.integers(1, 4))}, float(rng.uniform(0.1, 9.0)))
         level = level_of([(one.n, one.cap_bytes_per_h) for one in some], 20.0)
         expected = [min(one.cap_bytes_per_h, level) for one in some]
-        assert [1.0 / one.at_h for one in some] == pytest.approx(expected, rel=1e-9)
+        assert rates(shared, some) == pytest.approx(expected, rel=1e-9)
 
 
 def test_flows_of_different_begin_and_size_end_as_by_hand() -> None:
