@@ -16,14 +16,14 @@ from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
 from cprsim.records import Cluster, Costs, Duration, Holds, Storage, Transfer
 from cprsim.recovery.legal import require_legal
-from cprsim.recovery.paper import PaperOptions
+from cprsim.recovery.paper import STRATEGIES, PaperOptions
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.failures import EMB_PS, Failures
 from cprsim.scenario.job import EngineName
-from cprsim.scenario.recovery import RecoverySection, known
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.system_options import options_of
 from cprsim.scenario.traces import TraceFailures
 from cprsim.simulate.job import SimulatedJob
@@ -202,7 +202,7 @@ def policy_of(
     ------
     ParameterError : it can't serve this job
     """
-    own, system = entry.costs_from(experiment.costs), known(entry.strategy)
+    own, system = entry.costs_from(experiment.costs), SYSTEMS[entry.strategy]
     facts = facts or facts_of(experiment)
     if entry.costs is not None:
         facts = _at_costs(facts, own, experiment)
@@ -230,7 +230,7 @@ def policy_of(
 
 def _options(entry: RecoverySection, curve: StalenessCurve | None) -> Any:
     """What an entry says, as its system takes it."""
-    if entry.strategy in SYSTEMS:
+    if entry.strategy not in STRATEGIES:
         return options_of(entry.strategy, entry.options)
     sub_saves = entry.priority_saving
     if sub_saves is not None and curve is not None:

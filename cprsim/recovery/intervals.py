@@ -7,9 +7,17 @@ how much the simulator differs where that does not hold.
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import floor, inf, sqrt
 
 from cprsim.errors import ParameterError
+
+ROUNDING = 1e-9  # of an interval: what is longer by no more counts as no longer
+
+
+def n_saves_due(interval_h: float, useful_h: float) -> int:
+    """How many saves a job of `useful_h` hours has, one every `interval_h` hours of progress."""
+    never = interval_h >= useful_h * (1.0 - ROUNDING)
+    return 0 if never else floor(useful_h / interval_h + ROUNDING)
 
 
 def young_h(save_cost_h: float, mtbf_h: float) -> float:

@@ -33,12 +33,12 @@ from cprsim.records import (
     SubSaves,
     Transfer,
 )
-from cprsim.recovery.giving_up import n_saves_due
 from cprsim.recovery.intervals import (
     cpr_h,
     daly_h,
     expected_pls,
     full_overhead_fraction,
+    n_saves_due,
     partial_overhead_fraction,
     young_h,
 )
@@ -393,21 +393,19 @@ PAPER: dict[str, Any] = {
     "source": "Maeng et al. 2021 (MLSys)", "cited": "MLSys'21", "mark": Provenance.PUBLISHED,
     "takes_target_pls": True,
 }  # fmt: skip
-STRATEGIES = {
-    one.name: one
-    for one in (
-        _row("none", "no checkpoints: after a failure the job starts again from nothing", _never,
-             None, runs_as="any trainer"),
-        _row("full", "full recovery: after a failure everybody goes back to the last checkpoint",
-             partial(_saving, ROLL_BACK), runs_as="torch.save, PyTorch DCP"),
-        _row("partial", "partial recovery: only the failed shards go back, at full recovery's "
-             "interval", partial(_saving, RELOAD), **PAPER),
-        _row("cpr", "CPR: partial recovery at the interval that a target PLS allows, or full "
-             "recovery where that is cheaper", _cpr, "cpr", **PAPER),
-        *(
-            _row(f"cpr-{tracker}", f"CPR that saves first {rows}", _cpr, "cpr", **PAPER,
-                 tracker=tracker)
-            for tracker, rows in TRACKERS.items()
-        ),
-    )
-}  # fmt: skip
+SYSTEMS = (
+    _row("none", "no checkpoints: after a failure the job starts again from nothing", _never,
+         None, runs_as="any trainer"),
+    _row("full", "full recovery: after a failure everybody goes back to the last checkpoint",
+         partial(_saving, ROLL_BACK), runs_as="torch.save, PyTorch DCP"),
+    _row("partial", "partial recovery: only the failed shards go back, at full recovery's "
+         "interval", partial(_saving, RELOAD), **PAPER),
+    _row("cpr", "CPR: partial recovery at the interval that a target PLS allows, or full "
+         "recovery where that is cheaper", _cpr, "cpr", **PAPER),
+    *(
+        _row(f"cpr-{tracker}", f"CPR that saves first {rows}", _cpr, "cpr", **PAPER,
+             tracker=tracker)
+        for tracker, rows in TRACKERS.items()
+    ),
+)  # fmt: skip
+STRATEGIES = tuple(one.name for one in SYSTEMS)

@@ -1,4 +1,6 @@
-"""Recovery systems: every module here that defines `SYSTEM`, or several as `SYSTEMS`, is found.
+"""All recovery systems: the strategies of the paper, then those that the modules here define.
+
+A module has a system as `SYSTEM`, or several as `SYSTEMS`.
 
 So is every Python file of the folder that the environment names as CPRSIM_SYSTEMS: a system of your
 own is one file there.
@@ -16,10 +18,11 @@ from pkgutil import iter_modules
 from types import ModuleType
 
 from cprsim.errors import ParameterError
+from cprsim.recovery import paper
 from cprsim.recovery.system import System
 
 FOLDER = "CPRSIM_SYSTEMS"
-SYSTEMS: dict[str, System] = {}
+SYSTEMS: dict[str, System] = {one.name: one for one in paper.SYSTEMS}
 
 
 def register(system: System) -> System:

@@ -11,6 +11,7 @@ import pytest
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster, Holds, Role
 from cprsim.recovery.legal import require_legal
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
@@ -19,6 +20,7 @@ from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
 
+OF_LITERATURE = [name for name in SYSTEMS if name not in STRATEGIES]
 DETECT_H, RESCHEDULE_H, LOAD_H = 0.25, 0.5, 2.0
 SNAPSHOT_H, PERSIST_H, COPY_H, STEP_H = 0.125, 0.5, 0.25, 0.0625
 REPAIR_H = 8.0

@@ -13,7 +13,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery.options import BOUNDS, IN_GROUPS, OF_KIND, UP_TO_ALL, Option
 from cprsim.recovery.systems import SYSTEMS
-from tests.recovery.systems.by_hand import SCOPES, facts, planned
+from tests.recovery.systems.by_hand import OF_LITERATURE, SCOPES, facts, planned
 
 OUTSIDE = {  # of each bound: a value of a job on 8 nodes
     "positive": 0.0, "0 or more": -1.0, "between 0 and 1": 1.5, "above 0 and at most 1": 0.0,
@@ -22,8 +22,8 @@ OUTSIDE = {  # of each bound: a value of a job on 8 nodes
 }  # fmt: skip
 INSIDE = {"bandwidth": 8.0, "count": 2, "share": 0.5, "time": 1.0}  # of options that are needed
 DECLARED: dict[str, dict[str, Option]] = {
-    name: {made.name: made.metadata["option"] for made in fields(system.options)}
-    for name, system in SYSTEMS.items()
+    name: {made.name: made.metadata["option"] for made in fields(SYSTEMS[name].options)}
+    for name in OF_LITERATURE
     if name != "policy"
 }
 NEEDED: dict[str, dict[str, Any]] = {
