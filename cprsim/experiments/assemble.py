@@ -10,11 +10,10 @@ from typing import Any
 
 from cprsim.curves import chosen_curve
 from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
-from cprsim.failures.distributions import Constant
 from cprsim.failures.replay import Replay
 from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
-from cprsim.records import Cluster, Costs, Duration, Holds, Storage, Transfer
+from cprsim.records import Cluster, Costs, Holds, Storage
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.paper import STRATEGIES, PaperOptions
 from cprsim.recovery.policy import Policy, Reach, Scope
@@ -257,6 +256,7 @@ def facts_of(experiment: Experiment) -> JobFacts:
         role=section.state_role,
         scopes=experiment.scopes,
         mtbf_h=expected.mtbf_h,
+        costs=experiment.costs,
         step_h=scenario.job.step_h,
         state_bytes=section.largest_bytes,
         whole_bytes=None if section.shard_bytes is None else n_nodes * section.shard_bytes,
@@ -268,7 +268,6 @@ def facts_of(experiment: Experiment) -> JobFacts:
         mtbf_shard_h=expected.mtbf_shard_h,
         n_shards_together=expected.n_shards_together,
         beside_fraction=_beside_fraction(experiment, expected.mtbf_h),
-        **_costs(experiment.costs, n_nodes),
     )
 
 
@@ -278,25 +277,7 @@ def _at_costs(facts: JobFacts, own: Costs, experiment: Experiment) -> JobFacts:
     assert scenario is not None, "entries are of a scenario"
     if not scenario.scopes:  # then the entry may have a detection of its own
         scopes = tuple(replace(scope, detect=own.detect) for scope in scopes)
-    n_nodes = scenario.cluster.n_nodes_of[facts.role]
-    return replace(facts, scopes=scopes, **_costs(own, n_nodes))
-
-
-def _costs(costs: Costs, n_nodes: int) -> dict[str, Any]:
-    """Costs as durations; a transfer as if nobody else were about."""
-
-    def alone(cost: Duration | Transfer) -> Duration:
-        return Constant(costs.mean_h(cost, n_nodes)) if isinstance(cost, Transfer) else cost
-
-    storage, background = costs.storage, costs.save_background
-    return {
-        "save_stall": alone(costs.save_stall),
-        "save_background": None if background is None else alone(background),
-        "load": alone(costs.load),
-        "reschedule": costs.reschedule,
-        "remote_bytes_per_h": None if storage is None else storage.bandwidth_bytes_per_h,
-        "costs": costs,
-    }
+    return replace(facts, scopes=scopes, costs=own)
 
 
 def _beside_fraction(experiment: Experiment, mtbf_h: float) -> float:

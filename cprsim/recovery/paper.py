@@ -222,7 +222,7 @@ class PaperOptions:
 
 INTERVAL_RULES: dict[str, Callable[[JobFacts, PaperOptions], float]] = {
     "young": lambda job, options: _young_h(job),
-    "daly": lambda job, options: daly_h(_save_h(job), job.mtbf_h),
+    "daly": lambda job, options: daly_h(job.save_stall.mean_h, job.mtbf_h),
     "cpr": lambda job, options: _cpr_h(job, options, job.n_shards_together),
     "cpr-undivided": lambda job, options: _cpr_h(job, options, 1.0),
     NEVER: lambda job, options: inf,
@@ -231,7 +231,7 @@ INTERVAL_RULES: dict[str, Callable[[JobFacts, PaperOptions], float]] = {
 
 def _young_h(job: JobFacts) -> float:
     """What full recovery at its best would use."""
-    return young_h(_save_h(job), job.mtbf_h)
+    return young_h(job.save_stall.mean_h, job.mtbf_h)
 
 
 def _cpr_h(job: JobFacts, options: PaperOptions, together: float) -> float:
@@ -279,32 +279,19 @@ def _require_sense(interval_h: float, rule: str, job: JobFacts, options: PaperOp
 # --------------------------------------------------------------------------- first-order prices
 
 
-def _costs(job: JobFacts) -> Costs:
-    assert job.costs is not None, "a strategy is planned from costs"
-    return job.costs
-
-
-def _save_h(job: JobFacts) -> float:
-    """The stall of one whole save [h]."""
-    costs = _costs(job)
-    return costs.mean_h(costs.save_stall, job.cluster.n_emb_ps)
-
-
 def _restart_h(job: JobFacts) -> float:
-    costs = _costs(job)
-    return costs.detect.mean_h + costs.reschedule.mean_h
+    return job.costs.detect.mean_h + job.costs.reschedule.mean_h
 
 
 def _full_fraction(job: JobFacts) -> float:
     """What full recovery costs at Young's interval."""
-    costs = _costs(job)
-    recovery_h = _restart_h(job) + costs.mean_h(costs.load, job.cluster.n_emb_ps)
-    return full_overhead_fraction(_young_h(job), _save_h(job), recovery_h, job.mtbf_h)
+    recovery_h = _restart_h(job) + job.load.mean_h
+    return full_overhead_fraction(_young_h(job), job.save_stall.mean_h, recovery_h, job.mtbf_h)
 
 
 def _partial_fraction(job: JobFacts, interval_h: float, parts: SubSaves | None) -> float:
     """What partial recovery costs at an interval; a failure that strikes no shard loads nothing."""
-    costs, save_h = _costs(job), _save_h(job)
+    costs, save_h = job.costs, job.save_stall.mean_h
     recovery_h = _restart_h(job) * (1.0 - job.beside_fraction)
     if job.mtbf_shard_h != inf:
         load_h = costs.mean_h(costs.load, max(1, round(job.n_shards_together)))
@@ -344,15 +331,15 @@ def decide(job: JobFacts, options: PaperOptions) -> tuple[Decision, str]:
 
 
 def _never(job: JobFacts, options: PaperOptions, name: str) -> Policy:
-    return strategy(name, RESTART, _costs(job), job.cluster, interval_rule="never saves")
+    return strategy(name, RESTART, job.costs, job.cluster, interval_rule="never saves")
 
 
 def _saving(on_failure: str, job: JobFacts, options: PaperOptions, name: str) -> Policy:
-    return strategy(name, on_failure, _costs(job), job.cluster, *_interval(job, options))
+    return strategy(name, on_failure, job.costs, job.cluster, *_interval(job, options))
 
 
 def _cpr(job: JobFacts, options: PaperOptions, name: str) -> Policy:
-    made, parts = partial(strategy, name, costs=_costs(job), cluster=job.cluster), options.sub_saves
+    made, parts = partial(strategy, name, costs=job.costs, cluster=job.cluster), options.sub_saves
     settled = isinstance(options.interval, float) or options.interval == NEVER
     if settled and options.target_pls is None:
         interval_h, rule = _interval(job, options)

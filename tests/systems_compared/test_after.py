@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, Floats, Holds, Role
+from cprsim.records import Clock, Cluster, Costs, Floats, Holds, Role, Storage
 from cprsim.recovery.policy import (
     PARTS_IN_ORDER,
     Medium,
@@ -78,7 +78,7 @@ def shown(rule: Rule, number: int) -> Rule:
 
 
 # steps are so short that no snapshot is hidden whole
-LONG_SAVES = replace(JOB, step_h=2.0**-9, save_background=Constant(0.1))
+LONG_SAVES = replace(JOB, step_h=2.0**-9, costs=replace(JOB.costs, save_background=Constant(0.1)))
 
 
 def hours_after(name: str) -> tuple[Floats, Tax]:
@@ -181,8 +181,8 @@ CLUSTER = Cluster((Role("workers", N, Holds.SHARD),))
 STEP_H, USEFUL_H = 0.01, 40.0
 SMALL = JobFacts(
     useful_h=USEFUL_H, cluster=CLUSTER, role="workers", scopes=OWN, mtbf_h=10.0,
-    save_stall=NOTHING, load=NOTHING, reschedule=NOTHING, step_h=STEP_H, state_bytes=1e9,
-    node_bytes_per_h=1e12, remote_bytes_per_h=1e13,
+    costs=Costs(NOTHING, NOTHING, NOTHING, NOTHING, storage=Storage(1e13)), step_h=STEP_H,
+    state_bytes=1e9, node_bytes_per_h=1e12,
 )  # fmt: skip
 SAVE = LossKind.SAVE
 BY_HAND: dict[str, tuple[str, dict[str, Any], list[tuple[LossKind, float]]]] = {

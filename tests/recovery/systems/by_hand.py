@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, Holds, Role
+from cprsim.records import Clock, Cluster, Costs, Holds, Role, Storage
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Policy, Reach, Scope
@@ -35,8 +36,19 @@ PROCESS, RESTART, NODE, RACK, ALL = range(5)
 BACK = {"detect": DETECT_H, "reschedule": RESCHEDULE_H}
 
 
-def facts(n_nodes: int = 8, **changes: object) -> JobFacts:
+COSTS = Costs(
+    save_stall=Constant(SNAPSHOT_H),
+    load=Constant(LOAD_H),
+    detect=Constant(DETECT_H),
+    reschedule=Constant(RESCHEDULE_H),
+    save_background=Constant(PERSIST_H),
+    storage=Storage(8.0),
+)
+
+
+def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
     """A job of 16 h; a node's state goes to a peer in `COPY_H`, all of it outside in 1 h."""
+    own = {key: changes.pop(key) for key in COSTS.__slots__ if key in changes}
     return replace(
         JobFacts(
             useful_h=16.0,
@@ -44,14 +56,10 @@ def facts(n_nodes: int = 8, **changes: object) -> JobFacts:
             role="worker",
             scopes=SCOPES,
             mtbf_h=64.0,
-            save_stall=Constant(SNAPSHOT_H),
-            save_background=Constant(PERSIST_H),
-            load=Constant(LOAD_H),
-            reschedule=Constant(RESCHEDULE_H),
+            costs=replace(COSTS, **own),
             step_h=STEP_H,
             state_bytes=1.0,
             node_bytes_per_h=1.0 / COPY_H,
-            remote_bytes_per_h=8.0,
             replicas=n_nodes,
         ),
         **changes,
@@ -74,15 +82,18 @@ def every_system_s_job() -> JobFacts:
         scopes=scopes,
         shares=(0.6, 0.1, 0.27, 0.02, 0.01),
         mtbf_h=8.0,
-        save_stall=Constant(10 / 3600),
-        save_background=Constant(40 / 3600),
-        load=Constant(40 / 3600),
-        reschedule=Constant(4 / 60),
+        costs=Costs(
+            save_stall=Constant(10 / 3600),
+            load=Constant(40 / 3600),
+            detect=Constant(3 / 60),
+            reschedule=Constant(4 / 60),
+            save_background=Constant(40 / 3600),
+            storage=Storage(100e9 * 3600),
+        ),
         replicas=40,
         step_h=10 / 3600,
         state_bytes=100e9,
         node_bytes_per_h=50e9 * 3600,
-        remote_bytes_per_h=100e9 * 3600,
     )
 
 

@@ -49,7 +49,7 @@ from tests.recovery.systems.by_hand import (
 ANNOUNCED = tuple(replace(scope, notice_h=0.5) for scope in SCOPES)
 NODES = tuple(replace(scope, notice_h=0.5 * (scope.name == "node")) for scope in SCOPES)
 FREE = {"persist": 0.0, "snapshot": 0.0}
-NO_BYTES = {"remote_bytes_per_h": None}
+NO_BYTES = {"storage": None}
 Q = (DETECT_H + RESCHEDULE_H) / (64.0 * 8)  # of the time that a node is down
 RATE = 1 / 64.0 / 5  # of each of five scopes [1/h]
 BOTH, THREE = RATE * 2 * Q, RATE * comb(3, 2) * Q**2
