@@ -610,7 +610,7 @@ def bamboo(work: Work) -> Estimates:
     steps, batch = 22_194, 264
     step_s = (1.45, 1.5 * 1.45, *[1.805] * 11, *[2.39] * 12, *[4.31] * 12)  # by nodes missing
     job = _elastic_job(48, steps * step_s[0] / 3600.0, step_s[0] / 3600.0)
-    job = replace(job, save_stall=Constant(0.0))
+    job = replace(job, costs=replace(job.costs, save_stall=Constant(0.0)))
     policy = planned(
         "bamboo", job, throughput=tuple(batch / s for s in step_s), reconfigure=20.0 / 3600.0,
         backstop=0.1,

@@ -1,15 +1,8 @@
 """Saves that are written behind the job, whole or smaller.
 
 A save is first a snapshot in host memory, then it is persisted on a storage that outlives the
-nodes, while the job goes on. After a failure all go back to the newest save that is persisted. The
-systems differ in what training hides of a snapshot, in the saves on their way at once, in links,
-and in the shares of the state that a save writes and a load reads: means over the job, as records
-of policies know no bytes by age.
-
-Check-N-Run's increments are of the rows touched since the whole save, until the next whole one
-writes no more than they do (*intermittent*) or never (*one-shot*), or since the save before
-(*consecutive*, of which a restore reads all). IncrCP's are consecutive too, laid out so that a
-restore reads each row once.
+nodes, while the job goes on. After a failure all go back to the newest save that is persisted.
+Sizes are means over the job, as records of policies know no bytes by age.
 """
 
 from __future__ import annotations

@@ -1,15 +1,6 @@
 """A step is lost at most: saves after the failure, replicas, shadow servers, undo and replay.
 
-Replicas of the state that each data-parallel group shards over its nodes are current: healthy ones
-save after the failure (just-in-time; Gupta et al. 2024, EuroSys: mechanism recalled), or a new node
-copies from one (FlashRecovery). Where all replicas of a shard are lost the job goes back to its
-last periodic save, which is assumed here. Shadow servers outside the job apply the gradients that
-travel through the network (Checkmate, FlowCheck; mechanisms recalled).
-
-Swift undoes an update from a replica (`swift-undo`): all repeat one step. In a pipeline each stage
-logs what it sends on; a struck stage goes back to the last save and works through the logs of its
-neighbours, r times as fast as training, while the others wait (`swift`; Zhong et al. 2023, PPoPP:
-mechanism recalled). A failure between saves of an interval w so costs ``(w/2)/r`` on average.
+Where all replicas of a shard are lost, the job goes back to its last periodic save.
 """
 
 from __future__ import annotations

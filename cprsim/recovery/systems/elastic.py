@@ -1,29 +1,7 @@
 """Jobs that go on without lost nodes, and take nodes in as they come back.
 
-Bamboo, Lazarus, ReCycle: those that are left retry the step in hand. After the reconfiguration they
-hold all copies again; where copies are lost before that, they go back to the last save, and go on
-likewise (Thorpe et al. 2023, NSDI; Lazarus 2024; Gandhi et al. 2024, SOSP: mechanisms recalled;
-that ReCycle spreads failures over stages is published).
-
-Oobleck: every layer lies on several pipelines; those that are left take other pipeline templates
-and fetch the layers that they lack from each other, with the same global batch (Jang et al. 2023;
-mechanism recalled). A reconfiguration of 2 s, a lost step in hand and the table of throughput of
-the study `systems` are of the public artifact, which was executed.
-
-SPARe: N data-parallel groups hold r stacked shards each; the others compute what a lost one would
-have, as a second stack, until all r groups of a shard are lost, which takes about
-``Gamma(1/r)/r N^(1 - 1/r)`` failures (Lee et al. 2026, ICML: mechanism and formula recalled).
-
-Varuna: the job goes back to the newest save and starts again on those that are left, with pipelines
-of another depth and the same global batch; when a node comes back it saves, and starts again
-likewise (Athlur et al. 2022; mechanism recalled). Saves every 10 steps, the stall, the restarts and
-the table of throughput of the study are of the artifact of Oobleck, which runs Varuna too.
-
-Fault-tolerant HSDP: each replica group shards the whole state over its nodes. A failure stalls the
-job until the groups that are left have regrouped; while they work, the struck group gets its node,
-copies the state from its peers, and joins again (Salpekar et al. 2026: mechanism, and a stall of 3
-instead of 10 min at about 100,000 GPUs, published). torchft: those that are left form a quorum and
-retry the step in hand (mechanism recalled from its documents).
+Those that are left retry the step in hand, restart in another shape (Varuna), compute what the lost
+ones would have (SPARe), or go on as fewer replica groups (HSDP, torchft).
 """
 
 from __future__ import annotations

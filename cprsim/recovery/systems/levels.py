@@ -1,10 +1,8 @@
 """Checkpoints on several levels: local disk, a partner's, parity of a group, parallel file system.
 
 Each level has an interval of its own, by default ``sqrt(2 s/lambda)``: s what one of its saves
-stalls the job for, lambda the rate of the failures for which it is the nearest level that survives.
-SCR has local copies, copies with a partner, and the file system; FTI a Reed-Solomon code between
-the last two; VeloC stalls for the local copy alone, and copies it on behind the job. A failure
-takes all back to the newest content that survives (mechanisms recalled, intervals derived here).
+stalls the job for, lambda the rate of the failures for which it is the nearest level that survives
+(derived here). A failure takes all back to the newest content that survives.
 """
 
 from __future__ import annotations

@@ -3,11 +3,6 @@
 A failure takes the whole job back to the newest save that survives: from the nodes' own copies if
 they are all there, else from others of the group, else from the remote storage, to which each save
 is copied on as often as one is written there.
-
-GEMINI: the state of a machine goes to m - 1 others over its own link, in the hours in which
-training leaves that idle (Wang et al. 2023; mechanism, and remote saves each 3 h, published).
-AdaCheck copies only the part that no other node holds anyway, FFTrainer to the next node around a
-ring (mechanisms recalled).
 """
 
 from __future__ import annotations

@@ -1,20 +1,9 @@
 """MoC-System: a save holds a few experts of each layer, in turn, and all that is no expert.
 
-Of the N experts of a layer each save holds the next K, so that it takes
-``1 - e + e K/N`` of the bytes of a whole one, e the share of the experts in the state: .86 by the
-published shares 12 / 2 / 74 / 12 % of the state, of which the last two are the experts'. A save is
-first a snapshot in the node's host memory, in the hours of one forward and backward pass, and then
-goes to the remote storage. After a failure the job goes back to the newest content that is whole
-in what is no expert; experts that were saved earlier are stale (MoC-System, ASPLOS 2025; shares
-published, the rest of the mechanism secondary).
-
-A snapshot of T_snap hours stalls the job for ``max(0, T_snap - T_window)``. With I between saves of
-a job of I_tot and n_f failures of recovery R each that costs ``s I_tot/I + n_f (R + I/2)``, where
-the hidden part of a snapshot is taken as nothing (secondary); here a snapshot is as old as it took.
-
-Records of policies know no parts of the state with times of their own, so that what the hours show
-follows from them, and how stale the experts are from `expert_staleness` and
-`portion_of_lost_tokens`.
+Of the N experts of a layer each save holds the next K, so that it takes ``1 - e + e K/N`` of the
+bytes of a whole one, e the share of the experts in the state: .86 by the published shares 12 / 2 /
+74 / 12 % of the state, of which the last two are the experts'. After a failure the job goes back to
+the newest content that is whole in what is no expert; experts that were saved earlier are stale.
 """
 
 from __future__ import annotations
