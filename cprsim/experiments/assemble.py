@@ -173,7 +173,7 @@ def policies_of(loaded: LoadedScenario, experiment: Experiment) -> list[Policy]:
     problems: list[Problem] = []
     for number, entry in enumerate(loaded.scenario.recovery):
         try:
-            with _blaming(loaded, f"recovery.{number}", entry.strategy == written.SYSTEM.name):
+            with _blaming(loaded, f"recovery.{number}", entry.strategy == written.WRITTEN.name):
                 policies.append(policy_of(entry, experiment, facts))
         except ScenarioError as error:
             problems += error.problems

@@ -14,7 +14,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
-from cprsim.recovery.intervals import young_h
+from cprsim.recovery.intervals import ROUNDING, young_h
 from cprsim.recovery.legal import MOST_UNITS
 from cprsim.recovery.options import checked, options
 from cprsim.recovery.policy import (
@@ -39,7 +39,6 @@ from cprsim.recovery.policy import (
 )
 from cprsim.recovery.system import JobFacts, Provenance, System
 
-ROUNDING = 1e-9  # of an interval: what is longer by no more fits
 REMOTE = "remote"
 DETECT, WAIT, LOAD = (Stage(kind) for kind in (StageKind.DETECT, StageKind.WAIT, StageKind.LOAD))
 PUBLISHED, SECONDARY, RECALLED = Provenance
@@ -75,9 +74,9 @@ def _plan(mechanism: Mechanism, job: JobFacts, given: Any, name: str) -> Policy:
 # --------------------------------------------------------------------------- stages, tiers, rules
 
 
-def load_in(cost: Duration) -> Stage:
+def load_in(hours: float, *, blocks: bool = True) -> Stage:
     """A load that takes this, from wherever."""
-    return Stage(StageKind.LOAD, cost)
+    return Stage(StageKind.LOAD, Constant(hours), blocks)
 
 
 def regroup(hours: float) -> Stage:
@@ -194,7 +193,7 @@ def step_in_hand_h(job: JobFacts, name: str) -> float:
 
 def to_peer_h(job: JobFacts, given_h: float | None, name: str) -> float:
     """The time given, else a node's state over its own link [h]."""
-    return job.to_peer(name).mean_h if given_h is None else given_h
+    return job.to_peer_h(name) if given_h is None else given_h
 
 
 def interval_h(

@@ -16,10 +16,10 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Cluster, Costs, Duration, Transfer
-from cprsim.recovery.options import option, options
+from cprsim.recovery.options import option
 from cprsim.recovery.policy import Policy, Scope, StageKind
 
-__all__ = ["Family", "JobFacts", "Provenance", "System", "noticed_after", "option", "options"]
+__all__ = ["Family", "JobFacts", "Provenance", "System", "noticed_after", "option"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +111,10 @@ class JobFacts:
             raise ParameterError(f"{wanted_by} needs {WORDS[name]}")
         return value
 
-    def to_peer(self, wanted_by: str, copies: int = 1) -> Duration:
+    def to_peer_h(self, wanted_by: str, copies: int = 1) -> float:
         """A node's state over its own link, so many times."""
         state_bytes = self.needed("state_bytes", wanted_by)
-        return Constant(copies * state_bytes / self.needed("node_bytes_per_h", wanted_by))
-
-    def to_remote(self, wanted_by: str) -> Duration:
-        """The state of all nodes of the role over the remote storage's bandwidth."""
-        return Constant(self.all_bytes(wanted_by) / self.needed("remote_bytes_per_h", wanted_by))
+        return copies * state_bytes / self.needed("node_bytes_per_h", wanted_by)
 
     def all_bytes(self, wanted_by: str) -> float:
         """The state of all nodes of the role."""

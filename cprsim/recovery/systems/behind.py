@@ -15,6 +15,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
+from cprsim.recovery.intervals import ROUNDING
 from cprsim.recovery.options import time
 from cprsim.recovery.pieces import PUBLISHED, RECALLED, SECONDARY, row
 from cprsim.recovery.policy import Capture, Policy, Tax
@@ -107,9 +108,9 @@ def checkfreq_steps(
     exceeds the budget: 5 % in the code, 3.5 % in the paper (Mohan et al. 2021; rule and 5 %
     published, 3.5 % recalled).
     """
-    steps = max(1, ceil((save_h - stall_h) / step_h - pieces.ROUNDING))
+    steps = max(1, ceil((save_h - stall_h) / step_h - ROUNDING))
     over = stall_h / (budget_fraction * step_h) - steps
-    return steps + MORE_STEPS * max(0, ceil(over / MORE_STEPS - pieces.ROUNDING))
+    return steps + MORE_STEPS * max(0, ceil(over / MORE_STEPS - ROUNDING))
 
 
 def bits_for(n_restores: float) -> int:

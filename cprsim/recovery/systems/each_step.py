@@ -39,13 +39,13 @@ def replicated(
     n_groups = pieces.n_replicas(job, o.group, name)
     if saves:
         save_h = job.save_stall.mean_h + job.background_h
-        detect, *replaced = restart(job, load_in(job.load))
+        detect, *replaced = restart(job, Stage(StageKind.LOAD, job.load))
         stages = (detect, Stage(StageKind.SAVE, Constant(save_h)), *replaced)
         down_h = save_h + job.reschedule.mean_h + job.load.mean_h + job.detected_h
     else:
-        copy = job.to_peer(name)
-        stages = restart(job, load_in(copy))
-        down_h = job.replaced_h + copy.mean_h
+        copy_h = job.to_peer_h(name)
+        stages = restart(job, load_in(copy_h))
+        down_h = job.replaced_h + copy_h
     live = pieces.live_tier(job, REPLICAS, n_groups, strided=True)
     group = Groups(n_groups, n_groups - 1)
     every_h = pieces.backstop_h(job, o.backstop, group, down_h, neighbours=False)
@@ -56,7 +56,7 @@ def replicated(
 def shadowed(job: JobFacts, o: Any, name: str) -> Policy:
     """The servers outlive every failure, so that no other rule is ever needed."""
     step_h = pieces.step_in_hand_h(job, name)
-    rule = pieces.retry(SHADOW, restart(job, load_in(job.to_peer(name))))
+    rule = pieces.retry(SHADOW, restart(job, load_in(job.to_peer_h(name))))
     return Policy(
         name,
         rules=(rule, pieces.start_again(job)),

@@ -13,7 +13,6 @@ from math import comb
 from typing import Any
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.legal import MOST_UNITS
 from cprsim.recovery.options import EVERY, GROWS, IN_GROUPS, count, growth, share, time
@@ -130,13 +129,12 @@ def spare(job: JobFacts, o: Any, name: str) -> Policy:
             f"replicas lie on {n} nodes"
         )
     r = o.stacked
-    copies = job.to_peer(name, r)
+    copies_h = job.to_peer_h(name, r)
     masked = (
-        DETECT, pieces.regroup(o.regroup), *meanwhile(job),
-        replace(load_in(copies), blocks=False),
+        DETECT, pieces.regroup(o.regroup), *meanwhile(job), load_in(copies_h, blocks=False),
     )  # fmt: skip
     around = Groups(2 * r - 1, r - 1)  # r neighbours, of which the struck one is any
-    down_h = job.reschedule.mean_h + copies.mean_h
+    down_h = job.reschedule.mean_h + copies_h
     every_h = pieces.backstop_h(job, o.backstop, around, down_h, neighbours=True)
     speeds = (1.0, *(o.speed,) * (min(n, MOST_UNITS) - 1))
     return pieces.backed(
@@ -182,13 +180,13 @@ def groups(job: JobFacts, o: Any, name: str, *, retries: bool = False) -> Policy
     """The other replica groups go on without the struck one, or retry the step in hand first."""
     n_groups = pieces.n_replicas(job, o.group, name)
     stall = o.quorum if retries else o.stall
-    copy = Constant(pieces.to_peer_h(job, o.copy, f"{name} without `copy`"))
-    without = (pieces.regroup(stall), *meanwhile(job), replace(load_in(copy), blocks=False))
+    copy_h = pieces.to_peer_h(job, o.copy, f"{name} without `copy`")
+    without = (pieces.regroup(stall), *meanwhile(job), load_in(copy_h, blocks=False))
     rule, step_h = pieces.go_on(REPLICAS, without), 0.0
     if retries:
         rule, step_h = pieces.retry(REPLICAS, (DETECT, *without)), pieces.step_in_hand_h(job, name)
     size = job.n_nodes // n_groups  # a group is out if any of its nodes is
-    absent_h = size * (stall + job.reschedule.mean_h + copy.mean_h)
+    absent_h = size * (stall + job.reschedule.mean_h + copy_h)
     all_lost = Groups(n_groups, n_groups - 1)
     every_h = pieces.backstop_h(job, o.backstop, all_lost, absent_h, neighbours=False)
     speed = (n_groups - 1) / n_groups if o.speed is None else o.speed

@@ -39,7 +39,7 @@ def levels(
 ) -> Policy:
     """Every level stalls the job, or the first alone, and is `copied_on` behind the job."""
     disk_h = job.needed("state_bytes", name) / o.disk
-    both_h = disk_h + job.to_peer(name).mean_h
+    both_h = disk_h + job.to_peer_h(name)
     found: list[Level] = [
         (_on_disks(job, LOCAL, OWN, disk_h), disk_h, 0.0),
         (_on_disks(job, PARTNER, Ring(2), both_h), both_h, 0.0),
@@ -47,7 +47,7 @@ def levels(
     if coded:
         size = pieces.in_groups(job, o.data + o.parity, name, "`data` and `parity` whose sum")
         encoded_h = job.needed("state_bytes", name) / o.encoding if o.encoding else 0.0
-        read_h = disk_h + o.data * job.to_peer(name).mean_h + encoded_h
+        read_h = disk_h + o.data * job.to_peer_h(name) + encoded_h
         place = Groups(size, o.parity, strided=True)
         found.append((_on_disks(job, CODE, place, read_h), both_h + encoded_h, 0.0))
     found.append((pieces.remote_tier(job), job.save_stall.mean_h, job.background_h))

@@ -17,7 +17,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Floats
 from cprsim.recovery import pieces
-from cprsim.recovery.intervals import young_h
+from cprsim.recovery.intervals import ROUNDING, young_h
 from cprsim.recovery.options import time
 from cprsim.recovery.pieces import SECONDARY, row
 from cprsim.recovery.policy import OWN, Capture, Medium, Policy, Tax, Tier
@@ -32,7 +32,7 @@ def moc(job: JobFacts, o: Any, name: str) -> Policy:
     snapshot_h, persist_h = part * whole_h, part * pieces.persist_h(job, o.persist)
     stall_h = max(0.0, snapshot_h - ((job.step_h or 0.0) if o.window is None else o.window))
     best_h = young_h(stall_h, job.mtbf_h) if stall_h > 0.0 else 0.0
-    soonest_h = persist_h * (1.0 + 4.0 * pieces.ROUNDING)  # each is over before the next begins
+    soonest_h = persist_h * (1.0 + 4.0 * ROUNDING)  # each is over before the next begins
     every_h = o.every or max(best_h, snapshot_h, soonest_h)
     if not every_h > 0.0:
         raise ParameterError(
@@ -96,7 +96,7 @@ def portion_of_lost_tokens(
     return float(lost) * interval_h / useful_h
 
 
-SYSTEM = row(
+MOC = row(
     "moc", "every snapshot persist experts saved_each expert_share window", moc, {}, "ASPLOS'25",
     SECONDARY, "for mixtures of experts: each save holds some experts in turn and all else, in "
     "host memory first",
@@ -113,3 +113,4 @@ SYSTEM = row(
     not_modelled="what stale experts cost in accuracy; parts of the state that different ranks "
     "save.",
 )  # fmt: skip
+SYSTEMS = (MOC,)

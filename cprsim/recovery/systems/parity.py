@@ -55,7 +55,7 @@ def _rebuild_h(job: JobFacts, o: Any, name: str) -> float:
             )
         return float(o.rebuild)
     without = f"{name} without `rebuild`"
-    read_h = job.to_peer(without, o.data).mean_h
+    read_h = job.to_peer_h(without, o.data)
     if o.encoding is None:
         return read_h
     return float(max(read_h, o.data * job.needed("state_bytes", without) / o.encoding))
@@ -69,7 +69,7 @@ def prm(job: JobFacts, o: Any, name: str) -> Policy:
             f"`{o.readers}`: give `cluster.others`, as {{{o.readers}: 12}}"
         )
     every_h = pieces.own_interval_h(job, o.every, name)
-    rebuilt = load_in(Constant((1.0 - o.less) * o.rebuild))
+    rebuilt = load_in((1.0 - o.less) * o.rebuild)
     back = Reverts.STRUCK if o.model == "struck" else Reverts.ALL
     return Policy(
         name,

@@ -130,7 +130,7 @@ def _with_intervals(
     return tuple(replace(one, every_h=interval_h(one)) for one in captures)
 
 
-SYSTEM = System(
+WRITTEN = System(
     name="policy",
     runs_as="the scenario's own",
     summary="as the scenario's entry writes it: tiers, captures and rules",
@@ -142,3 +142,4 @@ SYSTEM = System(
     assumed="What the entry writes, and what the job says of the rest.",
     needs=(("rules", [{"reverts": "all", "to": "start", "stages": ["detect", "reschedule"]}]),),
 )
+SYSTEMS = (WRITTEN,)
