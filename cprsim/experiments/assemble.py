@@ -15,7 +15,7 @@ from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
 from cprsim.records import Cluster, Costs, Holds, Storage
 from cprsim.recovery.legal import require_legal
-from cprsim.recovery.paper import STRATEGIES, PaperOptions
+from cprsim.recovery.paper import NEVER, STRATEGIES, PaperOptions
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
@@ -234,7 +234,7 @@ def _options(entry: RecoverySection, curve: StalenessCurve | None) -> Any:
     sub_saves = entry.priority_saving
     if sub_saves is not None and curve is not None:
         sub_saves = curve.with_bytes(sub_saves)
-    return PaperOptions(entry.rule, entry.target_pls, sub_saves)
+    return PaperOptions(entry.rule or NEVER, entry.target_pls, sub_saves)
 
 
 def _at_interval(system: System, options: Any, interval_h: float, useful_h: float) -> Any:

@@ -78,8 +78,8 @@ def full_overhead_fraction(
     ``O_save / T_save + (R + T_save / 2) / T_fail`` with R = load + detection + rescheduling.
     Source: Maeng et al. 2021.
     """
-    saving = save_cost_h / save_interval_h if save_cost_h else 0.0
-    return saving + (recovery_cost_h + save_interval_h / 2.0) / mtbf_h if mtbf_h != inf else saving
+    lost_h = save_interval_h / 2.0 if mtbf_h != inf else 0.0
+    return partial_overhead_fraction(save_interval_h, save_cost_h, recovery_cost_h + lost_h, mtbf_h)
 
 
 def partial_overhead_fraction(

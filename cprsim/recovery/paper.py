@@ -92,7 +92,9 @@ def strategy(
     )
     load = costs.storage if isinstance(costs.load, Transfer) else costs.load
     tiers: tuple[Tier, ...] = (Tier(REMOTE, Medium.REMOTE, Outside(), role, load=load),)
-    captures = _captures(interval_h, sub_saves or WHOLE, costs, len(cluster.slots(role)))
+    captures: tuple[Capture, ...] = ()
+    if interval_h < inf:
+        captures = (_capture(interval_h, sub_saves or WHOLE, costs, len(cluster.slots(role))),)
     elastic = None
     if on_failure == RESTART:
         rules: tuple[Rule, ...] = (Rule(Reverts.ALL, stages[:-1], To.START),)
@@ -160,35 +162,24 @@ def _live(name: str, role: Role, tolerates: int) -> Tier:
     return Tier(name, Medium.DEVICE, Groups(role.n_nodes, tolerates), role.name)
 
 
-def _captures(
-    interval_h: float, parts: SubSaves, costs: Costs, n_servers: int
-) -> tuple[Capture, ...]:
-    if interval_h == inf:
-        return ()
-    return (
-        Capture(
-            REMOTE,
-            every_h=parts.fraction * interval_h,
-            stall=_part_of(costs, costs.save_stall, n_servers, parts.cost_share, parts.extra_h),
-            background=_part_of(costs, costs.save_background, n_servers, parts.cost_share),
-            parts=parts.n_per_interval,
-        ),
+def _capture(interval_h: float, parts: SubSaves, costs: Costs, n_servers: int) -> Capture:
+    """Saves at an interval, in parts; a transfer has the storage to itself."""
+
+    def part_of(cost: Duration | Transfer | None, extra_h: float = 0.0) -> Duration | None:
+        if cost is None:
+            return None
+        if isinstance(cost, Transfer | Constant):
+            return Constant(parts.cost_share * costs.mean_h(cost, n_servers) + extra_h)
+        whole = (parts.cost_share, extra_h) == (1.0, 0.0)
+        return cost if whole else PartOf(cost, parts.cost_share, extra_h)
+
+    return Capture(
+        REMOTE,
+        every_h=parts.fraction * interval_h,
+        stall=part_of(costs.save_stall, parts.extra_h),
+        background=part_of(costs.save_background),
+        parts=parts.n_per_interval,
     )
-
-
-def _part_of(
-    costs: Costs,
-    cost: Duration | Transfer | None,
-    n_servers: int,
-    fraction: float,
-    extra_h: float = 0.0,
-) -> Duration | None:
-    """What a part of a save takes; a transfer has the storage to itself."""
-    if cost is None:
-        return None
-    if isinstance(cost, Transfer | Constant):
-        return Constant(fraction * costs.mean_h(cost, n_servers) + extra_h)
-    return cost if (fraction, extra_h) == (1.0, 0.0) else PartOf(cost, fraction, extra_h)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +206,7 @@ class PartOf:
 class PaperOptions:
     """What an entry says of a strategy."""
 
-    interval: float | str | None = option(None, "time", "progress between saves, or a rule")
+    interval: float | str = option(NEVER, "time", "progress between saves, or a rule")
     target_pls: float | None = option(None, "share", "portion of lost samples that is accepted")
     sub_saves: SubSaves | None = option(None, "records", "how each interval is cut")  # noqa: RUF009
 
@@ -236,15 +227,10 @@ def _young_h(job: JobFacts) -> float:
 
 def _cpr_h(job: JobFacts, options: PaperOptions, together: float) -> float:
     """CPR's interval for the target PLS; infinite where no failure can lose a shard."""
+    assert options.target_pls is not None, "the section `recovery` asks for it"
     if job.n_shards_together == 0:
-        return inf if _target_pls(options) > 0 else 0.0
-    return cpr_h(_target_pls(options), job.cluster.n_emb_ps, job.mtbf_shard_h, together)
-
-
-def _target_pls(options: PaperOptions) -> float:
-    if options.target_pls is None:
-        raise ParameterError("needs a `target_pls`, the portion of lost samples you accept")
-    return options.target_pls
+        return inf if options.target_pls > 0 else 0.0
+    return cpr_h(options.target_pls, job.cluster.n_emb_ps, job.mtbf_shard_h, together)
 
 
 def _interval(job: JobFacts, options: PaperOptions) -> tuple[float, str]:
@@ -253,13 +239,9 @@ def _interval(job: JobFacts, options: PaperOptions) -> tuple[float, str]:
     Raises ParameterError where the rule gives no positive interval (a free save, a target of 0),
     or one so short that the job would do little else than save.
     """
-    interval = options.interval
-    if interval is None:
-        raise ParameterError("needs an `interval`")
-    if isinstance(interval, str):
-        interval_h, rule = INTERVAL_RULES[interval](job, options), interval
-    else:
-        interval_h, rule = interval, "given"
+    interval_h, rule = options.interval, "given"
+    if isinstance(interval_h, str):
+        interval_h, rule = INTERVAL_RULES[interval_h](job, options), interval_h
     _require_sense(interval_h, rule, job, options)
     return interval_h, rule
 
@@ -309,7 +291,7 @@ def decide(job: JobFacts, options: PaperOptions) -> tuple[Decision, str]:
     A target PLS of 0 allows no stale shard and leaves only full recovery.
     """
     full_h, full_fraction = _young_h(job), _full_fraction(job)
-    if _target_pls(options) == 0 and job.n_shards_together > 0:
+    if options.target_pls == 0 and job.n_shards_together > 0:
         return Decision("full", 0.0, full_h, inf, full_fraction, 0.0), "cpr"
     partial_h, rule = _interval(job, options)
     partial_fraction = _partial_fraction(job, partial_h, options.sub_saves)
