@@ -52,6 +52,7 @@ from cprsim.systems_compared.words import (
     columns_of_fates,
     difference,
     fate_in_words,
+    in_percent,
     interval_of,
     intervals_in_words,
     name_of,
@@ -105,6 +106,7 @@ def systems_blocks(
     return [
         Words(answer(comparison)),
         replace(costs, rows=rows),
+        *_contents(comparison),
         *(tables_of(found, bills)[1:] if verbose else []),
         *(money_section(result) if verbose else []),
         Words(remarks),
@@ -164,7 +166,11 @@ def document_of_systems(comparison: Comparison) -> Document:
         sections=[
             Section(
                 "All that can run the job",
-                [_picture(comparison), *tables_of(found, bills_in(result))],
+                [
+                    _picture(comparison),
+                    *tables_of(found, bills_in(result)),
+                    *_contents(comparison),
+                ],
             ),
             Section("What it costs in all", money_section(result)),
             Section("What can't run it", [Words(not_compared(comparison))]),
@@ -202,10 +208,10 @@ def tables_of(found: Sequence[Standing], bills: Bills) -> list[Table]:
 def _table(
     caption: str,
     first: str,
-    cells: Mapping[str, CellOf],
-    found: Sequence[Standing],
+    cells: Mapping[str, Callable[[Any], str]],
+    found: Sequence[Any],
     *,
-    named: Callable[[Standing], str] = lambda one: one.name,
+    named: Callable[[Any], str] = lambda one: one.name,
 ) -> Table:
     """A table with headings in several lines on a terminal; one row for systems that are alike."""
     columns = [
@@ -320,7 +326,12 @@ def _gbit_s(bytes_per_h: float | None) -> str:
 
 def answer(comparison: Comparison) -> list[str]:
     """Which system costs least, in hours and in money, and what it saves against today."""
-    return [*_cheapest(comparison), *_in_money(comparison), *_against_today(comparison)]
+    return [
+        *_cheapest(comparison),
+        *_kept(comparison),
+        *_in_money(comparison),
+        *_against_today(comparison),
+    ]
 
 
 def _cheapest(comparison: Comparison) -> list[str]:
@@ -351,6 +362,30 @@ def _cheapest(comparison: Comparison) -> list[str]:
             "the entry."
         )
     return sentences
+
+
+def _kept(comparison: Comparison) -> list[str]:
+    """The fewest contents that do not surely cost more than a greater number."""
+    enough = next((one for one in comparison.contents if not one.costs_more), None)
+    if enough is None:
+        return []
+    return [
+        f"Keep {count(enough.n_kept, 'content')} (`costs.save.kept`): with more, {comparison.best} "
+        f"does not surely cost less. {percent_number(enough.none_clean)} % of silent errors are "
+        "then noticed with no clean content left (derived)."
+    ]
+
+
+def _contents(comparison: Comparison) -> list[Table]:
+    """The cheapest system with each number of contents; nothing without silent errors."""
+    cells: dict[str, Callable[[Any], str]] = {
+        "overhead\n%": lambda one: in_percent(one.overhead),
+        "no clean one\nleft, %": lambda one: percent_number(one.none_clean),
+    }
+    caption = f"{comparison.best} by contents kept, and silent errors that are noticed too late"
+    kept = comparison.contents
+    table = _table(caption, "contents\nkept", cells, kept, named=lambda one: str(one.n_kept))
+    return [table] if kept else []
 
 
 def _as(one: Standing) -> str:
@@ -485,6 +520,9 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
         ],
         **bills_as_json(bills_in(result)),
         "sensitivity": comparison.sensitivity and encode(comparison.sensitivity),
+        "contents": [
+            encode(one) | {"overhead": interval(one.overhead)} for one in comparison.contents
+        ],
     }
 
 
