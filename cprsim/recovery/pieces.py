@@ -16,7 +16,7 @@ from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
 from cprsim.recovery.intervals import ROUNDING, young_h
 from cprsim.recovery.legal import MOST_UNITS
-from cprsim.recovery.options import checked, options
+from cprsim.recovery.options import filled, options
 from cprsim.recovery.policy import (
     GROWTH_H,
     OWN,
@@ -68,7 +68,7 @@ def row(
 
 
 def _plan(mechanism: Mechanism, job: JobFacts, given: Any, name: str) -> Policy:
-    return mechanism(job, checked(given, name, job.n_nodes), name)
+    return mechanism(job, filled(given, name, job.n_nodes), name)
 
 
 # --------------------------------------------------------------------------- stages, tiers, rules
@@ -255,8 +255,8 @@ def nth_that_fits(behind_h: float, every_h: float) -> int:
     return max(1, ceil(behind_h / every_h - ROUNDING))
 
 
-def nearest_failures_per_h(job: JobFacts, tiers: Sequence[Tier]) -> list[float]:
-    """Rate of the failures for which each tier is the nearest that survives [1/h]."""
+def nearest_failures_per_h(job: JobFacts, tiers: Sequence[Tier]) -> dict[str, float]:
+    """By tier, the rate of the failures for which it is the nearest that survives [1/h]."""
     rates = [0.0] * len(tiers)
     for scope in job.scopes:
         nearest = next((n for n, tier in enumerate(tiers) if _outlives(tier, scope)), None)
@@ -267,7 +267,7 @@ def nearest_failures_per_h(job: JobFacts, tiers: Sequence[Tier]) -> list[float]:
             both = job.failures_per_h(scope) * _p_another_is_down(job, tiers[nearest])
             rates[nearest] -= both
             rates[nearest + 1] += both
-    return rates
+    return {tier.name: rate for tier, rate in zip(tiers, rates, strict=True)}
 
 
 def _outlives(tier: Tier, scope: Scope) -> bool:

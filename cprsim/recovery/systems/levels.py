@@ -69,8 +69,8 @@ def _stalling(job: JobFacts, o: Any, name: str, found: list[Level]) -> list[Capt
     """
     rates = pieces.nearest_failures_per_h(job, [tier for tier, *_ in found])
     every_h = o.every or [
-        pieces.interval_of_level_h(job, rate, stall_h, behind_h, name, tier.name)
-        for (tier, stall_h, behind_h), rate in zip(found, rates, strict=True)
+        pieces.interval_of_level_h(job, rates[tier.name], stall_h, behind_h, name, tier.name)
+        for tier, stall_h, behind_h in found
     ]
     if len(every_h) != len(found):
         raise ParameterError(

@@ -112,9 +112,7 @@ def _with_intervals(
     if given_h is not None and not given_h > 0.0:
         raise ParameterError(f"`every` of {name} is {given_h}; it must be positive")
     written = {capture.tier for capture in captures}
-    levels = [tier for tier in tiers if tier.name in written]
-    rates = nearest_failures_per_h(job, levels)
-    rate_of = {tier.name: rate for tier, rate in zip(levels, rates, strict=True)}
+    rates = nearest_failures_per_h(job, [tier for tier in tiers if tier.name in written])
 
     def interval_h(one: Capture) -> float | None:
         if one.every_h is None or not isnan(one.every_h):
@@ -124,7 +122,7 @@ def _with_intervals(
         stall_h, behind_h = (
             0.0 if cost is None else cost.mean_h for cost in (one.stall, one.background)
         )
-        rate = rate_of.get(one.tier, 0.0)
+        rate = rates.get(one.tier, 0.0)
         return interval_of_level_h(job, rate, stall_h, behind_h, name, one.tier)
 
     return tuple(replace(one, every_h=interval_h(one)) for one in captures)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, Costs, Holds, Role, Storage
+from cprsim.records import Clock, Cluster, CostBreakdown, Costs, Holds, Role, Storage
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Policy, Reach, Scope
@@ -106,6 +106,20 @@ def planned(system: str, job: JobFacts | None = None, **options: object) -> Poli
     return policy
 
 
+def ran(
+    policy: Policy,
+    failures: Any,
+    job: JobFacts,
+    n_replications: int = 1,
+    horizon_h: float | None = None,
+) -> CostBreakdown:
+    simulated = SimulatedJob(
+        horizon_h or job.useful_h, job.cluster, Clock.WALL, job.scopes, policy, horizon_h
+    )
+    n = range(n_replications)
+    return run_block(simulated, failures, BlockDraws(simulated, 0, 0, len(n), n), n).costs
+
+
 def spent(
     policy: Policy,
     *struck: tuple[float, Sequence[int], int],
@@ -113,14 +127,11 @@ def spent(
     scopes: tuple[Scope, ...] = SCOPES,
 ) -> dict[str, float]:
     """Hours of one replication by part, for failures (wall hour, slots, scope); none of 0 h."""
-    job = facts() if job is None else job
-    simulated = SimulatedJob(job.useful_h, job.cluster, Clock.WALL, scopes, policy)
     failures = tuple(
         ScopedFailure(at_h, tuple(slots), scope, (REPAIR_H,) * len(slots))
         for at_h, slots, scope in struck
     )
-    given = GivenFailures((failures,))
-    costs = run_block(simulated, given, BlockDraws(simulated, 0, 0, 1, range(1)), range(1)).costs
+    costs = ran(policy, GivenFailures((failures,)), replace(job or facts(), scopes=scopes))
     assert costs.finished.all()
     np.testing.assert_allclose(costs.useful_h + costs.hours.sum(axis=1), costs.wall_h, rtol=1e-9)
     named = zip(costs.parts, costs.hours[0].tolist(), strict=True)
