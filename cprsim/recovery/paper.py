@@ -239,9 +239,10 @@ def _interval(job: JobFacts, options: PaperOptions) -> tuple[float, str]:
     Raises ParameterError where the rule gives no positive interval (a free save, a target of 0),
     or one so short that the job would do little else than save.
     """
-    interval_h, rule = options.interval, "given"
-    if isinstance(interval_h, str):
-        interval_h, rule = INTERVAL_RULES[interval_h](job, options), interval_h
+    if isinstance(options.interval, str):
+        interval_h, rule = INTERVAL_RULES[options.interval](job, options), options.interval
+    else:
+        interval_h, rule = options.interval, "given"
     _require_sense(interval_h, rule, job, options)
     return interval_h, rule
 
