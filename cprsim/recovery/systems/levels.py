@@ -31,7 +31,9 @@ from cprsim.recovery.system import Family, JobFacts, System
 LOCAL, PARTNER, CODE = "local", "partner", "code"
 
 
-Level = tuple[Tier, float, float]  # what one of its saves stalls the job for, and takes behind it
+SavesOfLevel = tuple[
+    Tier, float, float
+]  # what one of its saves stalls the job for, and takes behind it
 
 
 def levels(
@@ -40,7 +42,7 @@ def levels(
     """Every level stalls the job, or the first alone, and is `copied_on` behind the job."""
     disk_h = job.needed("state_bytes", name) / o.disk
     both_h = disk_h + job.to_peer_h(name)
-    found: list[Level] = [
+    found: list[SavesOfLevel] = [
         (_on_disks(job, LOCAL, OWN, disk_h), disk_h, 0.0),
         (_on_disks(job, PARTNER, Ring(2), both_h), both_h, 0.0),
     ]
@@ -62,7 +64,7 @@ def _on_disks(job: JobFacts, name: str, place: Placement, load_h: float) -> Tier
     return Tier(name, Medium.SSD, place, job.role, Constant(load_h))
 
 
-def _stalling(job: JobFacts, o: Any, name: str, found: list[Level]) -> list[Capture]:
+def _stalling(job: JobFacts, o: Any, name: str, found: list[SavesOfLevel]) -> list[Capture]:
     """Saves of each level at the interval given, else its own; those that no failure needs: none.
 
     An interval as long as the job stands for no saves.
@@ -87,7 +89,7 @@ def _stalling(job: JobFacts, o: Any, name: str, found: list[Level]) -> list[Capt
     ]  # fmt: skip
 
 
-def _following(job: JobFacts, o: Any, name: str, found: list[Level]) -> list[Capture]:
+def _following(job: JobFacts, o: Any, name: str, found: list[SavesOfLevel]) -> list[Capture]:
     """Saves of the first level, which the others follow as often as given, else as they can."""
     (local, local_h, _), *others = found
     every_h, *more_h = o.every or [pieces.interval_h(job, None, local_h, 0.0, name)]
