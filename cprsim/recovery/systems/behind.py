@@ -99,9 +99,7 @@ def _window_h(job: JobFacts, o: Any, hides: float) -> float:
     return hides * job.needed("step_h", "a snapshot that training hides")
 
 
-def checkfreq_steps(
-    step_h: float, save_h: float, stall_h: float, budget_fraction: float = BUDGET
-) -> int:
+def checkfreq_steps(step_h: float, save_h: float, stall_h: float) -> int:
     """Steps between saves as CheckFreq chooses them.
 
     ``k = max(1, ceil((t_f - overhead)/t))``, then two steps more as long as ``overhead/(k t)``
@@ -109,7 +107,7 @@ def checkfreq_steps(
     published, 3.5 % recalled).
     """
     steps = max(1, ceil((save_h - stall_h) / step_h - ROUNDING))
-    over = stall_h / (budget_fraction * step_h) - steps
+    over = stall_h / (BUDGET * step_h) - steps
     return steps + MORE_STEPS * max(0, ceil(over / MORE_STEPS - ROUNDING))
 
 

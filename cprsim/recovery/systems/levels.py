@@ -31,9 +31,7 @@ from cprsim.recovery.system import Family, JobFacts, System
 LOCAL, PARTNER, CODE = "local", "partner", "code"
 
 
-SavesOfLevel = tuple[
-    Tier, float, float
-]  # what one of its saves stalls the job for, and takes behind it
+SavesOfLevel = tuple[Tier, float, float]  # stall of one of its saves, and what it takes behind
 
 
 def levels(

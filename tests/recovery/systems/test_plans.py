@@ -243,21 +243,18 @@ def test_losses_beyond_the_parity_are_as_frequent_as_the_backstop_counts_on() ->
 
 
 @pytest.mark.parametrize(
-    ("step_h", "save_h", "stall_h", "budget", "steps"),
+    ("step_h", "save_h", "stall_h", "steps"),
     [
-        (1.0, 10.0, 0.0, 0.05, 10),
-        (1.0, 10.5, 0.5, 0.05, 10),  # .5 in 10 steps is 5 %, the budget
-        (1.0, 10.5, 0.6, 0.05, 12),  # 10 steps; .6 in 10 is 6 %, in 12 it is 5 %
-        (1.0, 3.0, 1.0, 0.05, 20),  # 2 steps; 1 in 2, 4, ... 18 is more than 5 %
-        (1.0, 0.5, 0.5, 0.05, 11),  # 1 step at least; .5 in 9 is 5.6 %
-        (4.0, 10.0, 0.1, 0.05, 3),
-        (1.0, 10.5, 0.5, 0.035, 16),  # the paper's budget; .5 in 14 is 3.57 %
+        (1.0, 10.0, 0.0, 10),
+        (1.0, 10.5, 0.5, 10),  # .5 in 10 steps is 5 %, the budget
+        (1.0, 10.5, 0.6, 12),  # 10 steps; .6 in 10 is 6 %, in 12 it is 5 %
+        (1.0, 3.0, 1.0, 20),  # 2 steps; 1 in 2, 4, ... 18 is more than 5 %
+        (1.0, 0.5, 0.5, 11),  # 1 step at least; .5 in 9 is 5.6 %
+        (4.0, 10.0, 0.1, 3),
     ],
 )
-def test_checkfreq_s_rule(
-    step_h: float, save_h: float, stall_h: float, budget: float, steps: int
-) -> None:
-    assert checkfreq_steps(step_h, save_h, stall_h, budget) == steps
+def test_checkfreq_s_rule(step_h: float, save_h: float, stall_h: float, steps: int) -> None:
+    assert checkfreq_steps(step_h, save_h, stall_h) == steps
 
 
 SIZES = [0.26 * i**0.28 for i in range(1, 9)]  # the 8 increments between two whole saves
