@@ -29,7 +29,7 @@ from cprsim.records import (
     in_order,
     stacked,
 )
-from cprsim.recovery.giving_up import ROUNDING
+from cprsim.recovery.intervals import ROUNDING
 from cprsim.simulate import replications
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.loop_state import JOB, RECOVERY, Drawn, interpreted, slots_of

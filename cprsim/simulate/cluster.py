@@ -26,12 +26,15 @@ import simpy
 from simpy.events import EventPriority
 
 from cprsim.records import Activity, EventKind, EventLog
-from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
 from cprsim.simulate.alarms import END, FAILURES, JOB, NOTICES, STAGES, Alarm
 from cprsim.simulate.bandwidth import GO_ON, Link, SharedStorage
 from cprsim.simulate.cycles import skip_cycles
 from cprsim.simulate.job import (
+    HARDLY_AFTER,
+    HARDLY_TIMES,
+    HOPELESS_AFTER,
+    NO_WORK_H,
     NOTICE,
     ReplicationDraws,
     ReplicationOutcome,

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from cprsim.records import Ints
-from cprsim.recovery.giving_up import ROUNDING
+from cprsim.recovery.intervals import ROUNDING
 from cprsim.recovery.legal import MOST_GENERATIONS, MOST_TIERS
 from cprsim.recovery.policy import Level
 from cprsim.simulate.numbers import (
