@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from heapq import heapify, heappop, heappush
 from math import ceil, comb, gamma, inf, sqrt
@@ -55,7 +55,7 @@ from cprsim.reproduce.summary import Listing
 from cprsim.reproduce.systems_claims import AVAILABILITY, BAMBOO, ELASTIC, GAPS_MIN, TARGETS
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.strikes import GivenFailures, ScopedStrikes
+from cprsim.simulate.strikes import GivenFailures, ScopedFailures, ScopedStrikes
 from cprsim.streams import stream
 
 GOODPUT = "goodput.yaml"
@@ -110,30 +110,6 @@ def planned(system: str, job: JobFacts, **options: Any) -> Policy:
     return known.plan(job, known.options(**options), system)
 
 
-@dataclass(frozen=True, slots=True)
-class PoissonFailures:
-    """Poisson failures up to an instant of the clock, beyond which there are none."""
-
-    n_replications: int
-    drawn: ScopedStrikes
-
-    def strikes(self, n_chunks: int) -> ScopedStrikes:
-        """All of them, whatever a job asks for."""
-        return self.drawn
-
-    def of(self, replication: int) -> Iterator[ScopedFailure]:
-        """Those of one replication, in their order."""
-        drawn = self.drawn
-        for n in range(*drawn.first[0, replication : replication + 2]):
-            slots = slice(*drawn.first_slot[n : n + 2])
-            yield ScopedFailure(
-                float(drawn.at_h[n]),
-                tuple(drawn.slot[slots].tolist()),
-                int(drawn.scope[n]),
-                tuple(drawn.repair_h[slots].tolist()),
-            )
-
-
 def poisson(
     job: SimulatedJob,
     rates_per_h: Sequence[float],
@@ -141,8 +117,8 @@ def poisson(
     until_h: float,
     name: str,
     together: int = 1,
-) -> PoissonFailures:
-    """Failures of each scope at its rate, of so many slots drawn at random each time."""
+) -> ScopedFailures:
+    """Failures of each scope at its rate up to an instant, each of slots drawn at random."""
     rng = stream(SEED, 0, name)
     counts = rng.poisson(sum(rates_per_h) * until_h, n_replications)
     n = int(counts.sum())
@@ -155,8 +131,7 @@ def poisson(
         slot = rng.integers(0, len(many), n)
     else:
         slot = np.argsort(rng.random((n, len(many))), axis=1)[:, :together].reshape(-1)
-    return PoissonFailures(
-        n_replications,
+    return ScopedFailures(
         ScopedStrikes(
             inf, np.concatenate([[0], np.cumsum(counts)])[None, :], at_h, scope.astype(np.int64),
             together * np.arange(n + 1), slot.astype(np.int64), np.zeros(together * n),
@@ -174,7 +149,7 @@ def job_of(
     return SimulatedJob(facts.useful_h, facts.cluster, clock, scopes, policy, horizon_h)
 
 
-def ran(job: SimulatedJob, failures: PoissonFailures | GivenFailures) -> CostBreakdown:
+def ran(job: SimulatedJob, failures: ScopedFailures) -> CostBreakdown:
     """Where the hours of all replications went."""
     n = failures.n_replications
     return run_block(job, failures, BlockDraws(job, SEED, 0, n, range(n)), range(n)).costs
@@ -334,7 +309,7 @@ def moc(work: Work) -> Estimates:
     recovery_h = DETECT_H + RESCHEDULE_H
     n = costs.n_failures
     closed = stall_h * job.useful_h / every_h + n * (recovery_h + every_h / 2.0)
-    at_h = failures.drawn.at_h
+    at_h = failures.strikes(1).at_h
     went_back = np.floor(at_h / every_h).astype(int)
     picked = stream(SEED, 0, "moc/experts").integers(16, size=len(at_h))
     turns = np.array([expert_staleness(16, 4, m) for m in range(int(went_back.max()) + 1)])

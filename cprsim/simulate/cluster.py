@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, isnan
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import simpy
 from simpy.events import EventPriority
@@ -36,7 +36,6 @@ from cprsim.simulate.job import (
     HOPELESS_AFTER,
     NO_WORK_H,
     NOTICE,
-    ReplicationDraws,
     ReplicationOutcome,
     ScopedFailure,
     SimulatedJob,
@@ -60,6 +59,9 @@ from cprsim.simulate.numbers import (
     numbers_as_objects,
 )
 from cprsim.simulate.saves import ALL_ALONE, Process, Save, Saves, SharedSaves
+
+if TYPE_CHECKING:
+    from cprsim.simulate.blocks import ReplicationDraws
 
 WORKS, BOOKED = -2, -3  # what a job does, besides standing still for one of its parts
 
@@ -258,7 +260,7 @@ class RunningJob:
         """Work up to where a save is due, the frontier is reached, or the job ends."""
         num, behind = self.num, self.progress_h < self.frontier_h
         self.speed = min([one.speed for one in self.recoveries], default=1.0)  # none blocks the job
-        if num.is_elastic:
+        if num.elastic_size:
             self.speed *= transitions.speed_of(num, self.copies, self.slots)
         self.rate = transitions.rate(num, self.speed, self.replay_speed, behind)
         if self.rate == 0.0:
