@@ -174,8 +174,10 @@ def _listed(system: System, asked: ListedJob) -> ListedPolicy:
     except ParameterError as error:
         return ListedPolicy(system, None, str(error))
     struck = cases(asked.cluster, asked.role)
-    outcomes = {name: after(policy, asked.cluster, one)[0] for name, one in struck.items()}
-    return ListedPolicy(system, policy, "", outcomes, needs(policy, asked.cluster, asked.role))
+    found = {name: after(policy, asked.cluster, one) for name, one in struck.items()}
+    outcomes = {name: fate for name, (fate, _) in found.items()}
+    needed = tuple(dict.fromkeys(needs(policy, found["node"][1])))
+    return ListedPolicy(system, policy, "", outcomes, needed)
 
 
 def after_failures(entry: ListedPolicy) -> str:

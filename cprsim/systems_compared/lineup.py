@@ -33,11 +33,12 @@ class Rules:
     only: tuple[str, ...] = ()
     available: bool = False  # without what a job can't run today
 
-    def named(self, kind: str) -> str:
-        """What a folder's name says of them."""
+    @property
+    def folder(self) -> str:
+        """What the name of a results folder says of them."""
         chosen = hashlib.sha256(" ".join(sorted(self.only)).encode()).hexdigest()[:6]
         words = (f"of-{chosen}" * bool(self.only), "available" * self.available)
-        return "-".join(filter(None, (kind, *words, "fixed" * self.fixed)))
+        return "-".join(filter(None, ("systems", *words, "fixed" * self.fixed)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,18 @@ from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential
 from cprsim.records import Clock, Cluster, Costs, Holds, Role
 from cprsim.recovery.policy import Reach, Scope
+from cprsim.scenario import load_scenario
 from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness import Metric, Response, StalenessCurve
 
+# lists no recovery system; the records of a `Job` say all else
+SCENARIO = load_scenario("job", text="""\
+job: {useful: 100 h}
+cluster: {emb_ps: 256}
+failures: {kind: job, family: exponential, mtbf: 25 h}
+costs: {save: 3 min, load: 0 s, detect: 0 s, reschedule: 0 s}
+recovery: [full]
+""").scenario  # fmt: skip
 SLOPES = {"partial": 0.010, "mfu": 0.006, "round-robin": 0.0098}
 
 
@@ -43,6 +52,7 @@ class Job:
             seed=7,
             scopes=(Scope("node", Reach.NODE, nothing),),
             shares=ScopeShares((1.0,), (Reach.NODE,), self.n_emb_ps),
+            scenario=SCENARIO,
             n_replications=self.n_replications,
         )
         return replace(made, **changed)  # type: ignore[arg-type]
