@@ -226,11 +226,14 @@ def _standings(comparison: Comparison) -> list[Standing]:
     more = _more_than(best, finished, result)
     than_today = _more_than(comparison.today, finished, result)
     for at, one in enumerate(found):
-        verdict = UNFINISHED if not one.finishes else BEST if one.name == best else NO_BEST
-        if one.name in more:
-            verdict = verdict_of(more[one.name])
-        further = more.get(one.name), than_today.get(one.name)
-        found[at] = replace(one, verdict=verdict, more=further[0], than_today=further[1])
+        other = more.get(one.name)
+        if not one.finishes:
+            verdict = UNFINISHED
+        elif one.name == best:
+            verdict = BEST
+        else:
+            verdict = NO_BEST if other is None else verdict_of(other)
+        found[at] = replace(one, verdict=verdict, more=other, than_today=than_today.get(one.name))
     return found
 
 
@@ -252,13 +255,10 @@ def _more_than(baseline: str, finished: Sequence[str], result: Result) -> dict[s
     """Overhead of others less that of one system, paired by replication."""
     if baseline not in finished:
         return {}
-    rows = result.replications[result.replications["strategy"].isin(finished)]
-    found = differences(rows, result.n_nodes, baseline)
-    found = found[found["quantity"] == OVERHEAD]
-    return {
-        name: Estimate(*of)
-        for name, *of in found[["strategy", "mean", "low", "high", "n"]].itertuples(index=False)
-    }
+    found = differences(result.replications, result.n_nodes, baseline)
+    overheads = found[found["quantity"] == OVERHEAD].drop(columns="quantity")
+    rows = overheads.itertuples(index=False)
+    return {name: Estimate(*of) for name, *of in rows if name in finished}
 
 
 def verdict_of(more: Estimate) -> str:

@@ -63,11 +63,6 @@ class Entrant:
     def name(self) -> str:
         return self.entry.name
 
-    @property
-    def runs_as(self) -> str:
-        """What a job can run today; empty: a paper only."""
-        return known(self.entry.strategy).runs_as
-
 
 def entrants_of(
     loaded: LoadedScenario,
@@ -113,9 +108,9 @@ def entrants_of(
         wanted = {*rules.only, TODAY} if first.name in rules.only else set(rules.only)
         entrants = [one for one in entrants if one.name in wanted]
     if rules.available:
-        papers = [one for one in entrants if not (one.is_today or one.runs_as)]
-        left_out |= {one.name: PAPER for one in papers}
-        entrants = [one for one in entrants if one not in papers]
+        runs = [one for one in entrants if one.is_today or known(one.entry.strategy).runs_as]
+        left_out |= {one.name: PAPER for one in entrants if one not in runs}
+        entrants = runs
     return sorted(entrants, key=_place), left_out
 
 

@@ -197,10 +197,6 @@ def test_json_has_all_parts(servers) -> None:
     assert (partial["accuracy"], partial["verdict"]) == ("not priced", "less")
     assert partial["after"]["node"]["takes"] == "shards"
     assert of(found, found["best"])["accuracy"] == "kept"
-
-
-def test_who_can_not_run_the_job_is_named_with_the_reason(servers) -> None:
-    _, found = servers
     for name, needed in {"cpr": "target_pls", "oobleck": "job.step", "moc": "`experts`"}.items():
         assert needed in found["left_out"][name]
     named = {one["name"] for one in found["systems"]} | set(found["left_out"])
