@@ -29,7 +29,7 @@ Bools = NDArray[np.bool_]
 
 
 class Clock(StrEnum):
-    """The clock on which failures age (docs/model.md, section 1)."""
+    """The clock on which failures age (docs/model.md, section 2)."""
 
     PROGRESS = "progress"  # only work done for the first time ages
     UPTIME = "uptime"  # everything but recovery ages: no failure strikes while recovering
@@ -383,7 +383,7 @@ class EventKind(IntEnum):
     RESUMED = 11  # recovery is over
     CAUGHT_UP = 12  # re-execution has come to where the job had been
     FINISHED = 13
-    STOPPED = 14  # given up: this job does not finish (docs/model.md, section 12)
+    STOPPED = 14  # given up: this job does not finish (docs/model.md, section 9)
     SUB_SAVE_STARTED = 15  # of a priority strategy, between two saves
     SUB_SAVE_COMMITTED = 16
     REPLACED = 17  # a node that nobody waited for is back: one event per slot

@@ -17,13 +17,14 @@ from cprsim.failures.sources import FailureSource
 from cprsim.records import Cluster, Costs, Duration, Holds, Storage, Transfer
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.paper import PaperOptions
-from cprsim.recovery.policy import Policy, Reach, Scope
+from cprsim.recovery.policy import Capture, Policy, Reach, Scope, checked
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.failures import EMB_PS, Failures
 from cprsim.scenario.job import EngineName
 from cprsim.scenario.recovery import RecoverySection, known
+from cprsim.scenario.silent import SILENT
 from cprsim.scenario.system_options import options_of
 from cprsim.scenario.traces import TraceFailures
 from cprsim.simulate.job import SimulatedJob
@@ -50,9 +51,13 @@ class Experiment:
     engine: EngineName = "auto"
     curve: StalenessCurve | None = None  # prices lost samples; None: none applies
     horizon_h: float | None = None  # wall time at which the job ends, done or not
+    check: Capture | None = None  # for silent errors
 
     def simulated_job(self, policy: Policy) -> SimulatedJob:
         """The job under a policy."""
+        if self.check is not None:
+            policy = checked(policy, self.cluster, self.check)
+            require_legal(policy, self.cluster, self.scopes)
         clock = self.failures.clock
         return SimulatedJob(self.useful_h, self.cluster, clock, self.scopes, policy, self.horizon_h)
 
@@ -96,6 +101,9 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     curve = chosen_curve(loaded)
     scopes = tuple(scope.record(costs.detect) for scope in scenario.scopes)
     scopes = scopes or (Scope("node", Reach.NODE, costs.detect),)  # every failure kills a node
+    silent = scenario.silent
+    if silent is not None:
+        scopes = (*scopes, silent.scope)
     experiment = Experiment(
         useful_h=scenario.job.useful_h,
         cluster=cluster,
@@ -111,6 +119,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         scopes=scopes,
         shares=_shares(scenario, scopes, cluster),
         horizon_h=scenario.job.horizon_h,
+        check=None if silent is None else silent.capture,
         scenario=scenario,
     )
     if not with_policies:
@@ -131,6 +140,9 @@ def _all_failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
         for scope in loaded.scenario.scopes
         if scope.failures is not None
     )
+    silent = loaded.scenario.silent
+    if silent is not None:
+        others += ((SILENT, silent.source(cluster, of_job.clock)),)
     return SeveralSources((("", of_job), *others)) if others else of_job
 
 
@@ -145,6 +157,8 @@ def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> 
     shares = tuple(scope.share or 0.0 for scope in scenario.scopes) or (1.0,)
     reaches = tuple(scope.reach for scope in scopes)
     own = tuple(i for i, scope in enumerate(scenario.scopes) if scope.failures is not None)
+    if scenario.silent is not None:
+        shares, own = (*shares, 0.0), (*own, len(shares))
     return ScopeShares(shares, reaches, cluster.n_nodes, scenario.cluster.rack, own)
 
 
@@ -270,7 +284,7 @@ def _at_costs(facts: JobFacts, own: Costs, experiment: Experiment) -> JobFacts:
     """The same job at the costs of one entry."""
     scenario, scopes = experiment.scenario, facts.scopes
     if not scenario.scopes:  # then the entry may have a detection of its own
-        scopes = tuple(replace(scope, detect=own.detect) for scope in scopes)
+        scopes = (replace(scopes[0], detect=own.detect), *scopes[1:])
     n_nodes = scenario.cluster.n_nodes_of[facts.role]
     return replace(facts, scopes=scopes, **_costs(own, n_nodes))
 

@@ -56,6 +56,9 @@ def proxy_model(loaded: LoadedScenario) -> ProxyModel:
     Raises ScenarioError for a log that is not there, or where the scenario names a trainer of the
     user's own; ClickError for a log that can't be read.
     """
+    if loaded.scenario.silent is not None:
+        message = "is left out of what is trained or rehearsed: leave it out here too"
+        raise ScenarioError.at(loaded.place("silent"), message, "silent")
     section = loaded.scenario.kernel or Kernel.model_validate({})
     if section.trainer is not None:
         message = (

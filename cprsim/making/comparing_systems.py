@@ -29,6 +29,7 @@ from cprsim.systems_compared.comparison import (
     facts_of_system,
     load_comparison,
 )
+from cprsim.systems_compared.contents import contents_kept
 from cprsim.systems_compared.lineup import Entrant, Rules, entrants_of
 
 
@@ -98,6 +99,10 @@ def _compare(
         with watch.counting("values of unknown inputs") as on_priced:
             unsure = _sensitivity(loaded, comparison, on_priced)
         comparison = replace(comparison, sensitivity=unsure)
+        if comparison.cheapest is not None and loaded.scenario.silent is not None:
+            watch.doing("simulating numbers of contents")
+            contents = contents_kept(experiment, comparison.cheapest.policy)
+            comparison = replace(comparison, contents=contents)
         write_record(result.path / ABOUT, comparison)
         if draws:
             from cprsim.plots.save import save_figures

@@ -32,7 +32,7 @@ LIMITS = (
     f"{HARDLY_TIMES:g} times the hours of the work done by then, {HOPELESS_AFTER:,} failures in a "
     "row without any, or at a horizon with none left"
 )
-"""When a replication is given up (docs/model.md, section 12)."""
+"""When a replication is given up (docs/model.md, section 9)."""
 
 ROUNDING = 1e-9  # of useful time: two engines differ by less where a strategy costs the same
 
@@ -266,7 +266,7 @@ def _staler_than_expected(policy: Policy, pls: Estimate) -> list[str]:
         return []
     return [
         f"{policy.name} loses more than its formula expects: PLS {pls.mean:.3g} where "
-        f"{decision.expected_pls:.3g} was expected; see docs/model.md, sections 5 and 7."
+        f"{decision.expected_pls:.3g} was expected; see docs/model.md, sections 7 and 10."
     ]
 
 

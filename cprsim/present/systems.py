@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import isnan
@@ -50,6 +50,7 @@ from cprsim.systems_compared.lineup import FOUND
 from cprsim.systems_compared.words import (
     columns_of_fates,
     difference,
+    in_percent,
     interval_of,
     intervals_in_words,
     lost_at_most,
@@ -72,8 +73,8 @@ MEANS = ("ettr", "ettr_paid", "overhead_h", "overhead_node_h", "wall_h", "failur
 EVERY, ETTR, ETTR_PAID = "saves\nevery", "ETTR", "ETTR\npaid"  # columns of the first
 MEMORY, NODES = "memory\n%", "extra\nnodes"
 OF_A_PAGE = (ETTR, ETTR_PAID, MEMORY, NODES)  # a terminal leaves them out
-Row = Sequence[Standing]  # of a table: systems whose cells are the same
-Cells = dict[str, Callable[[Standing], str]]  # of a row, by the heading of the column
+Cells = Mapping[str, Callable[[Any], str]]  # of a row, by the heading of the column
+Row = Sequence[Any]  # of a table: what has the same cells
 N_CHEAPEST = 5  # rows that a terminal shows, besides today and what runs today
 
 
@@ -108,6 +109,7 @@ def systems_blocks(
     return [
         Words(answer(comparison)),
         _costs(cells, rows),
+        *_contents(comparison),
         *(tables_of(found, bills)[1:] if verbose else []),
         *(money_section(result) if verbose else []),
         Words(remarks),
@@ -157,7 +159,11 @@ def document_of_systems(comparison: Comparison) -> Document:
         sections=[
             Section(
                 "All that can run the job",
-                [_picture(comparison), *tables_of(found, bills_in(result))],
+                [
+                    _picture(comparison),
+                    *tables_of(found, bills_in(result)),
+                    *_contents(comparison),
+                ],
             ),
             Section("What it costs in all", money_section(result)),
             Section("What can't run it", [Words(not_compared(comparison))]),
@@ -193,8 +199,9 @@ def tables_of(found: Sequence[Standing], bills: Bills) -> list[Table]:
     return [table for table in tables if table.columns[1:]]
 
 
-def _alike(found: Sequence[Standing], cells: Cells) -> list[Row]:
-    rows: dict[tuple[str, ...], list[Standing]] = {}
+def _alike(found: Sequence[Any], cells: Cells) -> list[Row]:
+    """What has the same cells, together."""
+    rows: dict[tuple[str, ...], list[Any]] = {}
     for one in found:
         rows.setdefault(tuple(cell(one) for cell in cells.values()), []).append(one)
     return [*rows.values()]
@@ -206,7 +213,7 @@ def _table(
     cells: Cells,
     rows: Sequence[Row],
     *,
-    named: Callable[[Standing], str] = lambda one: one.name,
+    named: Callable[[Any], str] = lambda one: one.name,
 ) -> Table:
     """A table with headings in several lines on a terminal."""
     columns = [
@@ -226,7 +233,7 @@ def _table(
 
 def _cells_of_costs(found: Sequence[Standing], bills: Bills) -> Cells:
     """What each costs; on a page what it takes too, where any takes it."""
-    cells: Cells = {
+    cells: dict[str, Callable[[Standing], str]] = {
         EVERY: interval_of,
         "overhead\n%": overhead,
         "more than\nthe best": difference,
@@ -299,7 +306,7 @@ def _share(parts: Sequence[str], one: Standing) -> str:
 
 def _survived(found: Sequence[Standing]) -> Table:
     """What a failure of each kind takes at most, and the bytes that are moved."""
-    cells: Cells = {
+    cells: dict[str, Callable[[Standing], str]] = {
         _folded(names): partial(lost_at_most, names[0]) for names in columns_of_fates(found)
     }
     if found[0].facts.storage_bytes_per_h is not None:
@@ -323,7 +330,12 @@ def _gbit_s(bytes_per_h: float | None) -> str:
 
 def answer(comparison: Comparison) -> list[str]:
     """Which system costs least, in hours and in money, and what it saves against today."""
-    return [*_cheapest(comparison), *_in_money(comparison), *_against_today(comparison)]
+    return [
+        *_cheapest(comparison),
+        *_kept(comparison),
+        *_in_money(comparison),
+        *_against_today(comparison),
+    ]
 
 
 def _cheapest(comparison: Comparison) -> list[str]:
@@ -354,6 +366,30 @@ def _cheapest(comparison: Comparison) -> list[str]:
             "the entry."
         )
     return sentences
+
+
+def _kept(comparison: Comparison) -> list[str]:
+    """The fewest contents that do not surely cost more than a greater number."""
+    enough = next((one for one in comparison.contents if not one.costs_more), None)
+    if enough is None:
+        return []
+    return [
+        f"Keep {count(enough.n_kept, 'content')} (`costs.save.kept`): with more, {comparison.best} "
+        f"does not surely cost less. {percent_number(enough.none_clean)} % of silent errors are "
+        "then noticed with no clean content left (derived)."
+    ]
+
+
+def _contents(comparison: Comparison) -> list[Table]:
+    """The cheapest system with each number of contents; nothing without silent errors."""
+    cells: Cells = {
+        "overhead\n%": lambda one: in_percent(one.overhead),
+        "no clean one\nleft, %": lambda one: percent_number(one.none_clean),
+    }
+    caption = f"{comparison.best} by contents kept, and silent errors that are noticed too late"
+    rows = _alike(comparison.contents, cells)
+    table = _table(caption, "contents\nkept", cells, rows, named=lambda one: str(one.n_kept))
+    return [table] if rows else []
 
 
 def _as(one: Standing) -> str:
@@ -486,6 +522,9 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
         ],
         **bills_as_json(bills_in(result)),
         "sensitivity": comparison.sensitivity and encode(comparison.sensitivity),
+        "contents": [
+            encode(one) | {"overhead": interval(one.overhead)} for one in comparison.contents
+        ],
     }
 
 

@@ -19,7 +19,7 @@ from math import inf
 from typing import Annotated
 
 from cprsim.codec import Endless, FieldMark
-from cprsim.records import Decision, Duration, Reliability, Storage, SubSaves
+from cprsim.records import Cluster, Decision, Duration, Reliability, Storage, SubSaves
 from cprsim.recovery.giving_up import n_saves_due
 
 
@@ -42,6 +42,8 @@ class Scope:
     detect: Duration
     needs_node: bool = True  # False: the same node goes on, so no spare is asked for
     notice_h: float = 0.0  # of the failures' clock, by which it is announced
+    silent: bool = False  # errors in the state, each a failure when it is noticed:
+    latency: Duration | None = None  # so long after it struck; None: by a check alone
 
     @property
     def wipes(self) -> Level:
@@ -152,6 +154,10 @@ class Capture:
     parts: int = 1  # saves that make one content: the last of them completes it
     p_fail: float = 0.0  # that it comes to nothing, noticed when it would commit
     on_notice: bool = False  # saves when a failure is announced, and then alone
+
+
+CHECK = "check"  # tier of captures that look for silent errors and keep nothing
+NO_CONTENT = 2**40  # parts of a content that is never complete
 
 
 class Reverts(StrEnum):
@@ -385,6 +391,17 @@ class Policy:
             yield from ("degraded", "wait")
         if self.tax.compute:
             yield "tax"
+
+
+def checked(policy: Policy, cluster: Cluster, check: Capture) -> Policy:
+    """The policy with checks for silent errors; without an interval, one before each save."""
+    own_h = next((one.every_h for one in policy.captures if one.every_h is not None), None)
+    every_h = check.every_h or own_h
+    if every_h is None:
+        return policy
+    tier = Tier(CHECK, Medium.REMOTE, Outside(), cluster.roles[0].name)
+    captures = (replace(check, every_h=every_h), *policy.captures)
+    return replace(policy, tiers=(*policy.tiers, tier), captures=captures)
 
 
 PARTS_IN_ORDER = (

@@ -102,6 +102,8 @@ def failures_digest(loaded: LoadedScenario) -> str:
         own = [one.failures.model_dump(mode="json") for one in scenario.scopes if one.failures]
         if own:
             parts["failures of scopes"] = own
+    if scenario.silent is not None:
+        parts["silent"] = scenario.silent.mtbf_h
     return digest_of(parts)
 
 

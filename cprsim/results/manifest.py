@@ -25,8 +25,7 @@ from cprsim.results.identity import Identity, file_digest, source_digest
 from cprsim.whole_file import write_whole
 
 MANIFEST = "manifest.json"
-FORMAT = 2
-WITHOUT_DIGEST = 1  # the format before: without a digest of itself, still read
+FORMAT = 3
 DIGEST = "manifest_sha256"  # of all its other entries
 MOST_BYTES = 5_000_000
 LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "simpy", "matplotlib", "pydantic")
@@ -155,14 +154,13 @@ def _whole(plain: Any, folder: Path) -> dict[str, Any]:
         raise TypeError("a manifest is an object")
     manifest = dict(plain)
     found = manifest.get("format")
-    if found not in (WITHOUT_DIGEST, FORMAT) or isinstance(found, bool):
+    if found != FORMAT:
         shown = "no format" if found is None else f"format {one_line(str(found))}"
         raise ResultError(
-            f"{folder / MANIFEST} has {shown}; this cprsim reads {WITHOUT_DIGEST} and {FORMAT}: it "
-            "is damaged, or comes from another version"
+            f"{folder / MANIFEST} has {shown}; this cprsim reads {FORMAT}: it is damaged, or comes "
+            "from another version"
         )
-    digest = manifest.get(DIGEST)
-    if digest != (_digest(manifest) if found == FORMAT else None):
+    if manifest.get(DIGEST) != _digest(manifest):
         raise ResultError(
             f"{folder / MANIFEST} is damaged or was changed by hand: it differs from its digest"
         )

@@ -33,6 +33,7 @@ from cprsim.scenario.prices import PricesSection
 from cprsim.scenario.quantities import Model
 from cprsim.scenario.recovery import RecoveryEntry, RecoverySection
 from cprsim.scenario.scopes import Scopes
+from cprsim.scenario.silent import SILENT, SilentSection
 from cprsim.scenario.sweep import Sweep
 from cprsim.scenario.sync import Sync
 from cprsim.scenario.traces import TraceFailures
@@ -58,6 +59,9 @@ class Scenario(Model):
     cluster: ClusterSection = Field(description="The nodes of the job.")
     failures: Failures = Field(description="Where failures come from; `kind` says how.")
     scopes: Scopes = ()
+    silent: SilentSection | None = Field(
+        None, description="Silent errors, which corrupt the state and are noticed later."
+    )
     storage: StorageSection | None = Field(
         None, description="Where checkpoints go; needed where a cost is `transfer`."
     )
@@ -168,6 +172,7 @@ def scenario_problems(scenario: Scenario) -> Found:
     yield from _saves_are_bounded(scenario)
     yield from _somebody_synchronises(scenario)
     yield from _scopes_are_whole(scenario)
+    yield from _silent_errors_fit(scenario)
     yield from _servers_for_partial_recovery(scenario)
 
 
@@ -207,6 +212,21 @@ def _scopes_are_whole(scenario: Scenario) -> Found:
             yield "cluster.rack", "is missing: how many neighbouring nodes share a rack"
     if scenario.sync is not None:
         yield "scopes", "do not go with `sync`: there every failure kills a node"
+
+
+def _silent_errors_fit(scenario: Scenario) -> Found:
+    if scenario.silent is None:
+        return
+    yield from _not_too_many(scenario.job.useful_h / scenario.silent.mtbf_h, "silent.mtbf")
+    for key in ("sync", "fleet", "kernel"):
+        if getattr(scenario, key) is not None:
+            yield "silent", f"does not go with `{key}`, which knows no silent errors: leave one out"
+    for i, scope in enumerate(scenario.scopes):
+        if scope.name == SILENT:
+            yield (
+                f"scopes.{i}.name",
+                f"`{SILENT}` is what errors of the section `silent` are called",
+            )
 
 
 def _servers_for_partial_recovery(scenario: Scenario) -> Found:

@@ -104,10 +104,11 @@ def best_system(
 
 
 def _cheapest_system(bench: Bench, strategy: str) -> Priced:
-    save_h = mean_write_h(bench, strategy)
+    save_h, most = mean_write_h(bench, strategy), most_taken(bench, strategy)
+    if save_h == 0 and any(scope.silent for scope in bench.experiment.scopes):
+        return _least(bench, strategy, [min(FREE_WRITES, most)], most)  # with more, all may be bad
     if save_h == 0:
         return _fewest_that_help(bench, strategy)
-    most = most_taken(bench, strategy)
     around = _around_young(bench, save_h, SYSTEM_STEPS)
     return _least(bench, strategy, sorted({min(n, most) for n in around}), most)
 

@@ -30,7 +30,7 @@ from cprsim.records import (
     stacked,
 )
 from cprsim.recovery.giving_up import ROUNDING
-from cprsim.simulate import loop
+from cprsim.simulate import replications
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.loop_state import JOB, RECOVERY, Drawn, interpreted, slots_of
 from cprsim.simulate.numbers import (
@@ -243,7 +243,7 @@ def require_sums(costs: CostBreakdown) -> None:
 
 def expect(n_replications: float) -> bool:
     """Have replications compiled if so many are to come; whether they are from now on."""
-    run: Any = loop.run
+    run: Any = replications.run
     run.expect(FAILURE_S * n_replications)
     return bool(run.pays(0.0))
 
@@ -253,7 +253,7 @@ def _by_loop(
     rows: Ints, hours: Floats, counts: Ints, keeps: bool,
 ) -> Iterator[NDArray[Any]]:  # fmt: skip
     """Run some replications, and again with more of what they turn out to need; their losses."""
-    run: Any = loop.run
+    run: Any = replications.run
     first = failures.strikes(1).first[0]
     n_failures = max(len(rows), int((first[rows + 1] - first[rows]).sum()))
     by = run if run.pays(FAILURE_S * n_failures) else partial(interpreted, run.py_func)

@@ -28,7 +28,7 @@ from simpy.events import EventPriority
 from cprsim.records import Activity, EventKind, EventLog
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
-from cprsim.simulate.alarms import END, FAILURES, JOB, STAGES, Alarm
+from cprsim.simulate.alarms import END, FAILURES, JOB, NOTICES, STAGES, Alarm
 from cprsim.simulate.bandwidth import GO_ON, Link, SharedStorage
 from cprsim.simulate.cycles import skip_cycles
 from cprsim.simulate.job import (
@@ -263,7 +263,8 @@ class RunningJob:
             for one in held:
                 one.process.interrupt(GO_ON)
             return 0.0 if held else self._stand_still(num.wait)
-        if self.skips and (hours := skip_cycles(self, behind)):
+        may_skip = self.skips and self.copies.error_h == inf
+        if may_skip and (hours := skip_cycles(self, behind)):
             return hours
         self.target_h = min(num.useful_h, *self.saves.due_h, self.frontier_h if behind else inf)
         self.doing = WORKS
@@ -330,7 +331,7 @@ class RunningJob:
             self.failure_alarm = self.at(delay_h, FAILURES, partial(self.interrupt, self._fail))
 
     def _fail(self) -> None:
-        """A failure strikes the slots that have nodes, or is announced."""
+        """A failure or a silent error strikes, or a failure is announced."""
         failure, self.failure = self.failure, next(self.failures, None)
         assert failure is not None
         self.failure_alarm = None
@@ -339,7 +340,30 @@ class RunningJob:
             for capture, saves in enumerate(self.num.captures):
                 if saves.on_notice:
                     self.saves.make_due(capture, self.progress_h, self.progress_h)
-            return
+        elif failure.scope == self.num.silent:
+            self._err()
+        else:
+            self._meet(failure)
+
+    def _err(self) -> None:
+        """A silent error strikes the state."""
+        fixed_h = self.num.scopes[self.num.silent].latency_h
+        latency_h = self.cost_h(fixed_h, "latency", self.copies.n_errors)
+        transitions.err(self.copies, self.progress_h, self.now_h + latency_h)
+        if latency_h < inf:
+            self.at(latency_h, NOTICES, self.notice)
+
+    def notice(self) -> None:
+        """An error that the state still has is noticed: its contents are gone, all slots fail."""
+        num, copies = self.num, self.copies
+        if copies.noticed_at_h <= self.now_h + NEAR * num.useful_h:
+            transitions.drop_beyond(num, copies, copies.error_h)
+            slots = tuple(range(num.n_slots))
+            failure = ScopedFailure(self.now_h, slots, num.silent, ())
+            self.interrupt(partial(self._meet, failure))
+
+    def _meet(self, failure: ScopedFailure) -> None:
+        """A failure strikes the slots that have nodes."""
         self.n_met += 1
         struck = [slot for slot in failure.slots if slot not in self.queued]
         if self._is_given_up(struck):
@@ -381,7 +405,7 @@ class RunningJob:
                 self.stale.append(StaleShard(before_h, slot, content_h, fresh_h))
                 self.reloaded_at_h[slot] = before_h
         if reverts == ALL or not rule.stops_nothing:
-            self.saves.abandon(line, before_h)
+            self.saves.abandon(line, before_h, failure.scope == num.silent)
         stages = self._stages(
             number, failure.scope, source, reverts, reverted, before_h - content_h
         )
@@ -416,7 +440,7 @@ class RunningJob:
         return []
 
     def _is_given_up(self, struck: list[int]) -> bool:
-        """Whether failures leave the job hardly any first-time work (docs/model.md, section 12)."""
+        """Whether failures leave the job hardly any first-time work (docs/model.md, section 9)."""
         if self.n_met > HARDLY_AFTER and self.now_h > HARDLY_TIMES * self.frontier_h:
             return True
         if not struck:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.compiling import inlined, part, parts_of, slow_to_compile
+from cprsim.compiling import inlined, part, parts_of
 from cprsim.records import Floats, Ints
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
@@ -26,7 +26,6 @@ from cprsim.simulate.numbers import (
     LOAD,
     NEAR,
     NONE,
-    OF_JOB,
     PROGRESS,
     REGROUP,
     REPLAY,
@@ -37,12 +36,10 @@ from cprsim.simulate.numbers import (
     WAIT,
     WALL,
     WANTS_COSTS,
-    WANTS_FAILURES,
     WANTS_ROOM,
     WANTS_SAVES,
     Numbers,
 )
-from cprsim.simulate.strikes import ScopedStrikes
 from cprsim.simulate.transitions import (
     begin,
     choose,
@@ -51,6 +48,7 @@ from cprsim.simulate.transitions import (
     cycles_to_skip,
     drop_beyond,
     due_after,
+    err,
     flushes_go_along,
     forget_wipes,
     goes_back_to,
@@ -175,6 +173,8 @@ def commit(
     capture: int, content_h: float, number: int, completing: bool,
 ) -> None:  # fmt: skip
     """A save comes to its end; the flushes that follow it begin."""
+    if num.captures[capture].checks and job.error_h < inf:
+        job.noticed_at_h = job.now_h
     if not completing:
         return
     saves = num.captures[capture]
@@ -277,8 +277,8 @@ def wait_for_last(num: Numbers, job: Any) -> None:
 
 
 @part
-def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool) -> None:
-    """A failure takes the saves under way, except flushes of what survives."""
+def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool, silent: bool) -> None:
+    """A failure takes the saves under way, except flushes of what survives without an error."""
     if all_go_back:
         for capture in range(num.n_captures):
             if not is_due(num, job.saves[capture].due_h, job.progress_h):
@@ -294,6 +294,7 @@ def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool) -> None
             flight = job.flights[capture][n]
             if (
                 after != NONE
+                and not silent
                 and flight.content_h <= job.progress_h
                 and survives(num, job, slots, num.captures[after].tier, flight.order, False)
             ):
@@ -709,13 +710,25 @@ def strike(
             if num.captures[capture].on_notice:
                 make_due(job, capture, job.progress_h, job.progress_h)
         return
+    silent = scope == num.silent
+    if silent and len(named):  # an error; as it is noticed, no slot is named
+        latency_h = num.scopes[scope].latency_h
+        if isnan(latency_h):
+            if job.n_errors >= drawn.of_failures.shape[1]:
+                job.status = WANTS_COSTS
+                return
+            latency_h = drawn.of_failures[num.scopes[scope].latency_table, job.n_errors, row]
+        err(job, job.progress_h, job.now_h + latency_h)
+        return
+    if silent:
+        drop_beyond(num, job, job.error_h)
     job.n_met += 1
     if job.n_met > HARDLY_AFTER and job.now_h > HARDLY_TIMES * job.frontier_h:
         job.status = STOPPED
         return
     job.n_struck = 0
-    for n in range(len(named)):
-        slot = named[n]
+    for n in range(num.n_slots if silent else len(named)):
+        slot = n if silent else named[n]
         if slots[slot].asked:
             continue
         slots[job.n_struck].struck = slot
@@ -777,7 +790,7 @@ def strike(
             if is_of(num, source, slot):
                 lose(job, slots, slot, content_h, row, losses, keeps)
     if not num.rules[rule].stops_nothing or reverts == ALL:
-        abandon_saves(num, job, slots, reverts == ALL)
+        abandon_saves(num, job, slots, reverts == ALL, silent)
 
     place = free_place(job, recoveries)
     if place == NONE:
@@ -1002,14 +1015,14 @@ def plan(
             fails_h = inf
 
         # what else comes next
-        next_h = min(num.end_h, job.stage_ends_at_h, job.link_ends_at_h)
+        next_h = min(num.end_h, job.stage_ends_at_h, job.link_ends_at_h, job.noticed_at_h)
         if job.n_queued and job.next_return_h < next_h:
             next_h = job.next_return_h
         reaches_h, target_h = inf, num.useful_h
         if per_h > 0.0:
             if behind and job.frontier_h < target_h:
                 target_h = job.frontier_h
-            if fastest != NONE:
+            if fastest != NONE and job.error_h == inf:
                 ends_h = fails_h if fails_h < next_h and not ages_by_work else next_h
                 steady_h = min(target_h, fails_at_h) if ages_by_work else target_h
                 n = cycles_ahead(num, job, fastest, per_h, steady_h, ends_h)
@@ -1097,80 +1110,3 @@ def lose_for_good(num: Numbers, job: Any) -> None:
     if job.status == FINISHED and job.progress_h < job.frontier_h:
         job.hours[num.lost] += job.frontier_h - job.progress_h
         job.frontier_h = job.progress_h
-
-
-@inlined
-def known_from(strikes: ScopedStrikes, row: int, chunk: int, failure: int) -> tuple[int, int]:
-    """The chunk and number of a replication's next failure; NONE where no more is drawn.
-
-    Parameters
-    ----------
-    chunk, failure : where the next would be, if the chunk has one more
-    """
-    while failure == strikes.first[chunk, row + 1]:
-        chunk += 1
-        if chunk == len(strikes.first):
-            return chunk, NONE
-        failure = strikes.first[chunk, row]
-    return chunk, failure
-
-
-@slow_to_compile
-def run(
-    numbers: Any, drawn: Drawn, strikes: ScopedStrikes, rows: Ints,
-    scratch: Any, slots: Any, recoveries: Any, hours: Floats, counts: Ints,
-    losses: Any, keeps: bool,
-) -> int:  # fmt: skip
-    """Run some replications; how many losses of them there are.
-
-    Parameters
-    ----------
-    rows : (n_rows,) numbers of the replications
-    scratch : (1,) of JOB
-    recoveries : (n_places,) of RECOVERY
-    hours : (4 + n_parts, n_replications) wall hours, useful hours, staleness summed over shards
-        (since the content, and since the later of that and the shard's own last reload); the parts
-    counts : (3, n_replications) status, failures, saves
-    losses : (n_room,) of LOSS, which are kept if `keeps`
-    """
-    num, job = numbers[0], scratch[0]
-    near_h = NEAR * num.useful_h
-    job.n_losses = 0
-    fastest = fastest_of(num)
-    for row in rows:
-        start(num, job, slots)
-        n_losses = job.n_losses
-        chunk, failure = known_from(strikes, row, 0, strikes.first[0, row])
-        while job.status == GOING:
-            fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
-            fails_h, next_h, flight_h, per_h, reaches_h, target_h = plan(
-                num, job, slots, recoveries, drawn, row, fails_at_h, fastest
-            )
-            if job.status != GOING:
-                break
-            if fails_h >= next_h - near_h:  # of one instant a failure comes last
-                pass_to(num, job, next_h, per_h, reaches_h, target_h)
-                settle(num, job, slots, recoveries, drawn, row, flight_h)
-            elif failure == NONE:
-                job.status = WANTS_FAILURES
-            else:
-                pass_to(num, job, max(job.now_h, fails_h), per_h, reaches_h, target_h)
-                if job.next_return_h <= job.now_h + near_h:
-                    return_nodes(num, job, slots, recoveries, drawn, row, job.now_h + near_h)
-                of = slice(strikes.first_slot[failure], strikes.first_slot[failure + 1])
-                strike(
-                    num, job, slots, recoveries, drawn, row,
-                    strikes.scope[failure], strikes.slot[of], strikes.repair_h[of],
-                    losses, keeps,
-                )  # fmt: skip
-                refresh(num, job, slots, recoveries)
-                chunk, failure = known_from(strikes, row, chunk, failure + 1)
-        lose_for_good(num, job)
-        hours[0, row], hours[1, row] = job.now_h, job.frontier_h
-        hours[2, row], hours[3, row] = job.stale_h, job.stale_net_h
-        for column in range(num.n_parts):
-            hours[OF_JOB + column, row] = job.hours[column]
-        counts[0, row], counts[1, row], counts[2, row] = job.status, job.n_failures, job.n_saves
-        if job.status > STOPPED:
-            job.n_losses = n_losses
-    return int(job.n_losses)

@@ -146,7 +146,7 @@ def interpreted(loop: Callable[..., int], *given: Any) -> int:
     """As Python runs the loop: the same rows to the last bit, and no compiler to wait for.
 
     Arrays are handed in as what Python reads quickly one by one: memory views, and objects for
-    records. `loop.run` names what is given; its `scratch` stays as it is.
+    records. `replications.run` names what is given; its `scratch` stays as it is.
     """
     numbers, drawn, strikes, rows, scratch, slots, recoveries, hours, counts, losses, keeps = given
     lost = [as_objects(one) for one in losses]

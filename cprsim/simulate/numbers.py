@@ -21,6 +21,7 @@ from cprsim.recovery.legal import (
     MOST_UNITS,
 )
 from cprsim.recovery.policy import (
+    CHECK,
     STAGE_ORDER,
     Capture,
     Groups,
@@ -86,6 +87,7 @@ CAPTURE = np.dtype(
         ("skips", "?"),
         ("is_followed", "?"),  # by a flush
         ("on_notice", "?"),
+        ("checks", "?"),
         ("p_fail", "f8"),
     ],
     align=True,
@@ -122,7 +124,15 @@ STAGE = np.dtype(
     align=True,
 )
 SCOPE = np.dtype(
-    [("wipes", "i8"), ("detect_h", "f8"), ("table", "i8"), ("needs_node", "?")], align=True
+    [
+        ("wipes", "i8"),
+        ("detect_h", "f8"),
+        ("table", "i8"),
+        ("needs_node", "?"),
+        ("latency_h", "f8"),
+        ("latency_table", "i8"),
+    ],
+    align=True,
 )
 
 
@@ -149,6 +159,7 @@ NUMBERS = np.dtype(
         ("clock", "i8"),
         ("step_h", "f8"),
         ("tax", "f8"),
+        ("silent", "i8"),  # scope of silent errors, or NONE
         ("n_slots", "i8"),
         ("n_spares", "i8"),  # NONE: without limit
         ("role_ends", "i8", (MOST_ROLES,)),  # the slot after each role's last
@@ -244,6 +255,7 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
     number_of_scope = {scope.name: number for number, scope in enumerate(job.scopes)}
     number_of_role = {role.name: number for number, role in enumerate(cluster.roles)}
     followed = {capture.after for capture in policy.captures}
+    silent = [scope for scope in job.scopes if scope.silent]
     of_saves: list[tuple[str, Duration]] = []
     of_failures: list[tuple[str, Duration]] = []
 
@@ -285,12 +297,14 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
             *fixed(of_saves, f"stall/{capture.tier}", capture.stall),
             *fixed(of_saves, f"background/{capture.tier}", capture.background),
             capture.in_flight, capture.when_busy is WhenBusy.SKIP, capture.tier in followed,
-            capture.on_notice,
+            capture.on_notice, capture.tier == CHECK,
             capture.p_fail,
         )  # fmt: skip
 
     def rule_row(rule: Rule, first_stage: int) -> tuple[Any, ...]:
-        named = rule.scopes or tuple(number_of_scope)
+        named = set(rule.scopes or number_of_scope)
+        if rule.needs or not (rule.sources or rule.to is To.START):
+            named -= {scope.name for scope in silent}  # what is current holds the error
         kinds = {stage.kind for stage in rule.stages}
         return (
             sum(1 << number_of_scope[name] for name in named),
@@ -321,9 +335,12 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
     tiers = [tier_row(tier) for tier in policy.tiers]
     captures = [capture_row(capture) for capture in policy.captures]
     scopes = [
-        (s.wipes, *fixed(of_failures, f"detect/{s.name}", s.detect), s.needs_node)
+        (
+            s.wipes, *fixed(of_failures, f"detect/{s.name}", s.detect), s.needs_node,
+            *((inf, NONE) if s.latency is None else fixed(of_failures, "latency", s.latency)),
+        )
         for s in job.scopes
-    ]
+    ]  # fmt: skip
     values = {
         "useful_h": job.useful_h,
         "end_h": deadline_h if job.horizon_h is None or not planned else job.horizon_h,
@@ -331,6 +348,7 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
         "clock": CLOCKS.index(job.clock),
         "step_h": policy.step_h,
         "tax": policy.tax.compute,
+        "silent": job.scopes.index(silent[0]) if silent else NONE,
         "n_slots": cluster.n_nodes,
         "n_spares": NONE if cluster.n_spares is None else cluster.n_spares,
         "shares": any(map(shares, policy.tiers)),

@@ -11,7 +11,7 @@ import simpy
 
 from cprsim.records import EventKind
 from cprsim.simulate import transitions
-from cprsim.simulate.alarms import SAVES, Alarm
+from cprsim.simulate.alarms import NOTICES, SAVES, Alarm
 from cprsim.simulate.numbers import NONE
 
 if TYPE_CHECKING:
@@ -167,6 +167,9 @@ class Saves:
     def _commit(self, save: Save) -> None:
         """A save is valid from here on, or comes to nothing; flushes of it begin."""
         num, saves, corrupt = self._job.num, self._job.num.captures[save.capture], False
+        if saves.checks and self._job.copies.error_h < inf:
+            self._job.copies.noticed_at_h = self._job.now_h
+            self._job.at(0.0, NOTICES, self._job.notice)
         if save.completes_h == inf:
             self._job.note(EventKind.SUB_SAVE_COMMITTED)
             return
@@ -193,13 +196,13 @@ class Saves:
         stalling = [] if self.stalling is None else [self.stalling]
         return [save for in_flight in self.in_flight for save in in_flight] + stalling
 
-    def abandon(self, line: int, before_h: float) -> None:
+    def abandon(self, line: int, before_h: float, silent: bool) -> None:
         """Abandon what is under way; what it stands for is due again, unless that is undone.
 
         The log has it before the failure, at its line and at the progress of then.
         """
         for save in self.under_way():
-            if self._outlives(save):
+            if self._outlives(save) and not silent:
                 continue
             save.process.interrupt()
             if save is self.stalling:

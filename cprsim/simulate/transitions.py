@@ -44,6 +44,9 @@ COPIES = [
     ("latest", "i8"),  # the latest of all orders
     ("n_struck", "i8"),  # slots that the latest failure strikes
     ("n_recent", "i8"),  # how many slots are listed of which something may be missing
+    ("n_errors", "i8"),  # silent ones that have struck
+    ("error_h", "f8"),  # progress at the first of those in the state; infinite without one
+    ("noticed_at_h", "f8"),  # instant at which they are noticed
 ]
 """What is kept on the tiers. Commits, wipes and returns are numbered in one order: a copy is there
 if it was written after its slot was last wiped."""
@@ -94,7 +97,8 @@ def begin(num: Numbers, copies: Copies, slots: Slots) -> None:
         slots[slot].is_recent = slots[slot].left = False
         for level in range(N_LEVELS):
             slots[slot].wiped[level] = 0
-    copies.n_recent = 0
+    copies.n_recent = copies.n_errors = 0
+    copies.error_h = copies.noticed_at_h = inf
     copies.latest += 1
     for tier in range(num.n_tiers):
         copies.n_kept[tier] = 0
@@ -116,8 +120,17 @@ def keep(num: Numbers, copies: Copies, tier: int, content_h: float, corrupt: boo
     copies.n_kept[tier] = last + 1
 
 
+def err(copies: Copies, progress_h: float, noticed_at_h: float) -> None:
+    """A silent error strikes the state: whatever lies beyond this progress holds it."""
+    copies.n_errors += 1
+    copies.error_h = min(copies.error_h, progress_h)
+    copies.noticed_at_h = min(copies.noticed_at_h, noticed_at_h)
+
+
 def drop_beyond(num: Numbers, copies: Copies, progress_h: float) -> None:
-    """Drop the contents that the job has gone back behind."""
+    """Drop the contents that the job has gone back behind, and the errors in them."""
+    if progress_h <= copies.error_h:
+        copies.error_h = copies.noticed_at_h = inf
     for tier in range(num.n_tiers):
         n_kept = 0
         for n in range(copies.n_kept[tier]):

@@ -149,7 +149,7 @@ def strikes_of(
 
     Two nodes are next to each other, `rack` slots apart, or hold copies of one group.
     """
-    n, own = cluster.n_nodes, list(scopes)
+    n, own = cluster.n_nodes, [one for one in scopes if not one.silent]
     each, every = tuple((slot,) for slot in range(n)), (tuple(range(n)),)
     racks = tuple(every[0][at : at + (rack or 1)] for at in range(0, n, rack or 1))
     apart = {1, rack or 1}

@@ -92,6 +92,16 @@ class Standing:
         return isfinite(self.overhead.mean)
 
 
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The cheapest system with so many contents kept outside, against silent errors."""
+
+    n_kept: int
+    overhead: Estimate
+    costs_more: bool  # surely, than a greater number; or not all jobs finish
+    none_clean: float  # share of errors that are in all contents as they are noticed; derived
+
+
 @dataclass(frozen=True)
 class Comparison:
     """A comparison of systems; `systems.json` holds what the run does not."""
@@ -106,6 +116,7 @@ class Comparison:
     today: str = ""  # how the job runs now, at its own interval; empty: it is not compared
     # what would make another system the cheapest; None: no input is said to be unknown
     sensitivity: Annotated[Sensitivity | None, FieldMark.OMIT_NONE] = None
+    contents: tuple[Contents, ...] = ()  # by their number, from 1 on; none without silent errors
 
     @property
     def path(self) -> Path:

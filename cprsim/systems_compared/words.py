@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from cprsim.estimate import NO_NUMBER
+from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.results.metrics import FINISHED
 from cprsim.results.words import every, hours, percent, with_interval
 from cprsim.systems_compared.after import Fate, LossKind
@@ -38,8 +38,13 @@ def overhead(one: Standing) -> str:
     """The overhead in percent; where not all finish, how many do."""
     if not one.finishes:
         return f"{percent(one.summary[FINISHED].mean)} done"
-    of_all = with_interval(100 * one.overhead.mean, 100 * one.overhead.half_width)
+    of_all = in_percent(one.overhead)
     return f"at least {of_all.split(' ±')[0]}" if one.facts.unknown else of_all
+
+
+def in_percent(fraction: Estimate) -> str:
+    """A share with its interval, without the sign."""
+    return with_interval(100 * fraction.mean, 100 * fraction.half_width)
 
 
 def difference(one: Standing) -> str:
@@ -49,7 +54,7 @@ def difference(one: Standing) -> str:
     if one.more is not None and one.more.low == one.more.high == 0:
         return BEST  # the same in each job
     if one.verdict in (MORE, LESS) and one.more is not None:
-        return with_interval(100 * one.more.mean, 100 * one.more.half_width)
+        return in_percent(one.more)
     return one.verdict if one.verdict in (BEST, TIED) else NO_NUMBER
 
 

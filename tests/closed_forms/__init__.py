@@ -1,7 +1,8 @@
 """Closed forms that the simulator is held to; they share no code with it.
 
 `overhead` full and partial recovery from one kind of save, on three clocks; `systems` what single
-mechanisms cost; `nested_levels` saves on nested levels.
+mechanisms cost; `nested_levels` saves on nested levels; `silent_errors`
+errors that are noticed later.
 """
 
 from __future__ import annotations
@@ -17,6 +18,12 @@ from tests.closed_forms.overhead import (
     restart_uptime_h,
     restart_wall_h,
 )
+from tests.closed_forms.silent_errors import (
+    best_checked_interval_h,
+    checked_first_order,
+    checked_progress,
+    p_none_clean,
+)
 from tests.closed_forms.systems import (
     content_age_h,
     corrupt_saves_loss_h,
@@ -29,6 +36,9 @@ from tests.closed_forms.systems import (
 )
 
 __all__ = [
+    "best_checked_interval_h",
+    "checked_first_order",
+    "checked_progress",
     "content_age_h",
     "corrupt_saves_loss_h",
     "elastic_wall_h",
@@ -40,6 +50,7 @@ __all__ = [
     "nested_wall_h",
     "optimal_tier_intervals_h",
     "p_groups_survive",
+    "p_none_clean",
     "p_ring_survives",
     "partial_progress_h",
     "partial_uptime_h",

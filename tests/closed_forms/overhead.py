@@ -2,7 +2,7 @@
 
 All hold for exponential failures, fixed costs, k servers that fail in one event, ample spares and
 a job of ``n`` whole intervals that ends with a save (``n = useful_h / save_interval_h``). Each is
-per job, in hours, and names the clock on which failures age (docs/model.md, section 1).
+per job, in hours, and names the clock on which failures age (docs/model.md, section 2).
 
 Letters of the derivations: M mean time between failures, s save, R recovery, w interval.
 """

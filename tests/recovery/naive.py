@@ -14,6 +14,7 @@ from math import floor, inf
 from cprsim.failures.distributions import Constant
 from cprsim.records import STOPPED_BEYOND, Clock, Duration, Storage
 from cprsim.recovery.policy import (
+    CHECK,
     STAGE_ORDER,
     Capture,
     Elastic,
@@ -173,6 +174,9 @@ class Replication:
     queue: list[int] = field(default_factory=list)  # those of them that asked, in that order
     repaired_at_h: list[float] = field(default_factory=list)
     stale: list[StaleShard] = field(default_factory=list)
+    errors_h: list[float] = field(default_factory=list)  # progress at those in the state, 7.1
+    n_errors: int = 0
+    noticed_at_h: float = inf
     frontier_at_failure_h: float = -1.0
     n_without_work: int = 0
 
@@ -203,6 +207,9 @@ class Replication:
         fails_now = False
         while True:
             self.end_what_ends()
+            if self.is_now(self.noticed_at_h):
+                self.notice()
+                continue
             self.let_the_job_go_on()
             if self.takes_in():
                 continue
@@ -217,7 +224,8 @@ class Replication:
                     continue
             works_to_h, work_ends_at_h = self.stretch_of_work()
             fails_at_h = self.next_failure_at_h()
-            until_h = min(limit_h, work_ends_at_h, fails_at_h, *self.ends_of_what_goes_on())
+            ends_at_h = (self.noticed_at_h, *self.ends_of_what_goes_on())
+            until_h = min(limit_h, work_ends_at_h, fails_at_h, *ends_at_h)
             fails_now = fails_at_h <= until_h + self.at_once_h
             is_there = work_ends_at_h <= until_h + self.at_once_h
             self.pass_hours(until_h, works_to_h if is_there else None)
@@ -500,6 +508,8 @@ class Replication:
             self.commit(save)
 
     def commit(self, save: Save) -> None:
+        if save.capture.tier == CHECK and self.errors_h:  # 7.3
+            self.noticed_at_h = self.now_h
         if not save.completes:
             return
         source, tier = save.capture, self.tiers[save.capture.tier]
@@ -537,6 +547,32 @@ class Replication:
                 if capture.on_notice:
                     self.again[capture.tier].append(Due(self.progress_h, True))
             return
+        if self.job.scopes[failure.scope].silent:
+            self.err(self.job.scopes[failure.scope].latency)
+        else:
+            self.meet(failure)
+
+    def err(self, latency: Duration | None) -> None:
+        """7.1"""
+        latency_h = inf if latency is None else self.cost_h(latency, "latency", self.n_errors)
+        self.n_errors += 1
+        self.errors_h.append(self.progress_h)
+        self.noticed_at_h = min(self.noticed_at_h, self.now_h + latency_h)
+
+    def notice(self) -> None:
+        """7.4"""
+        for name, contents in self.kept.items():
+            self.kept[name] = [one for one in contents if not self.is_bad(one.content_h)]
+        self.errors_h, self.noticed_at_h = [], inf
+        slots = tuple(slot for some in self.role_slots.values() for slot in some)
+        scope = next(n for n, one in enumerate(self.job.scopes) if one.silent)
+        self.meet(ScopedFailure(self.now_h, slots, scope, ()))
+
+    def is_bad(self, content_h: float) -> bool:
+        """7.2"""
+        return any(error_h < content_h for error_h in self.errors_h)
+
+    def meet(self, failure: ScopedFailure) -> None:
         self.n_met += 1
         far_h = max(self.frontier_h, self.progress_h)
         if self.n_met > HARDLY_AFTER and self.now_h > HARDLY_TIMES * far_h:
@@ -561,7 +597,7 @@ class Replication:
         choice = self.choose(scope, struck, number)  # rules 2 and 3
         progress_h = self.progress_h
         self.revert(choice, struck)  # rule 4
-        self.abandon_saves(choice)  # rule 5
+        self.abandon_saves(choice, scope)  # rule 5
         self.recover(choice, scope, struck, number, progress_h)  # rule 6
 
     def lose_nodes(self, failure: ScopedFailure, struck: set[int]) -> None:
@@ -592,6 +628,9 @@ class Replication:
         rules = self.job.policy.rules
         for n, rule in enumerate(rules):
             if rule.scopes and scope.name not in rule.scopes:
+                continue
+            is_current = not rule.sources and rule.to is not To.START
+            if scope.silent and (rule.needs or is_current):  # 7.4
                 continue
             of_roles = {slot for role in rule.roles for slot in self.role_slots[role]}
             if rule.roles and not struck <= of_roles:
@@ -654,6 +693,9 @@ class Replication:
             To.STEP_BEFORE: max(0.0, self.progress_h - step_h),
             To.START: 0.0,
         }[choice.to]
+        self.errors_h = [one for one in self.errors_h if one < self.progress_h]  # 7.2
+        if not self.errors_h:
+            self.noticed_at_h = inf
         for name, contents in self.kept.items():  # 2.5
             beyond_h = self.progress_h * (1.0 + ROUNDING)
             self.kept[name] = [one for one in contents if one.content_h <= beyond_h]
@@ -663,14 +705,18 @@ class Replication:
             if not self.has_reached(self.due_h[capture.tier]):
                 self.due_h[capture.tier] = self.next_due_h(capture)
 
-    def abandon_saves(self, choice: Choice) -> None:
+    def abandon_saves(self, choice: Choice, scope: Scope) -> None:
         """3.7 and 3.8"""
         rule = self.job.policy.rules[choice.rule]
         if choice.reverts is Reverts.NOBODY and rule.stops_nothing:
             return
         under_way = [*self.background, *([self.stalling] if self.stalling is not None else [])]
         self.stalling = None
-        self.background = [save for save in self.background if self.outlives(save)]
+        self.background = [
+            save
+            for save in self.background
+            if self.outlives(save) and not scope.silent  # 7.4
+        ]
         for save in under_way:
             if save not in self.background:
                 again = [one for one in save.stands_for if self.has_reached(one.since_h)]

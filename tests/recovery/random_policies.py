@@ -17,6 +17,8 @@ import numpy as np
 from cprsim.failures.distributions import Constant, Exponential
 from cprsim.records import STOPPED_BEYOND, Clock, Cluster, Duration, Holds, Role, Storage
 from cprsim.recovery.policy import (
+    CHECK,
+    NO_CONTENT,
     Capture,
     Elastic,
     Groups,
@@ -35,6 +37,7 @@ from cprsim.recovery.policy import (
     Tier,
     To,
     WhenBusy,
+    checked,
 )  # fmt: skip
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 
@@ -591,13 +594,13 @@ def crowded(seed: int) -> Case:
 
 N_PER_H = {
     "useful_h": 1, "every_h": 2, "horizon_h": 2, "at_h": 4, "repair_h": 4, "background": 4,
-    "grows_h": 4, "stall": 8, "cost": 8, "detect": 8, "step_h": 8, "load": 16,
+    "grows_h": 4, "stall": 8, "cost": 8, "detect": 8, "step_h": 8, "latency": 8, "load": 16,
 }  # fmt: skip
 
 
 def on_grid(seed: int, unit_h: float = 1.0) -> Case:
     """All times are multiples of parts of an hour: saves, stages and failures coincide."""
-    job, failures = random_case(seed)
+    job, failures = silent(seed) if seed % 4 == 0 else random_case(seed)
     job = with_policy(job, tiers=tuple(with_own_link(tier) for tier in job.policy.tiers))
     at_h, least_h, strikes = 0.0, unit_h / 4, []
     for one in failures:
@@ -658,8 +661,41 @@ def pairs(seed: int) -> Case:
     return job, random_failures(dice, job, bursts=(0.6, 0.9))[:150]
 
 
+def silent(seed: int) -> Case:
+    """Silent errors among the failures."""
+    dice = dice_of(seed, 9)
+    job = with_errors(dice, random_job(dice))
+    return job, random_failures(dice, job)[:300]
+
+
+def often_silent(seed: int) -> Case:
+    """Some errors among the failures of jobs that save often."""
+    dice, (job, failures) = dice_of(seed, 10), often(seed)
+    job = with_errors(dice, job)
+    last = len(job.scopes) - 1
+    return job, [replace(one, scope=last) if dice.chance(0.4) else one for one in failures]
+
+
+def with_errors(dice: Dice, job: SimulatedJob) -> SimulatedJob:
+    """Silent errors that are noticed after some time, by checks, or by either."""
+    noticed_by = dice.one_of(["latency", "latency", "check", "both"])
+    latency_h = job.useful_h * dice.one_of([0.002, 0.05, 0.2]) * dice.between(0.7, 1.3)
+    latency = Exponential(latency_h) if dice.chance(0.3) else Constant(latency_h)
+    scope = Scope(
+        "silent", Reach.PROCESS, Constant(0.0), False, silent=True,
+        latency=None if noticed_by == "check" else latency,
+    )  # fmt: skip
+    job = replace(job, scopes=(*job.scopes, scope))
+    if noticed_by == "latency":
+        return job
+    every_h = job.useful_h / dice.between(5.0, 40.0) if dice.chance(0.5) else None
+    takes = Constant(0.002 * job.useful_h * dice.between(0.5, 2.0))
+    check = Capture(CHECK, every_h, stall=takes, parts=NO_CONTENT)
+    return replace(job, policy=checked(job.policy, job.cluster, check))
+
+
 CASES: dict[str, Callable[[int], Case]] = {
     "random": random_case, "often": often,
     "together": together, "crowded": crowded, "on a grid": on_grid,
-    "pairs": pairs,
+    "pairs": pairs, "silent": silent, "often silent": often_silent,
 }  # fmt: skip
