@@ -14,15 +14,10 @@ from cprsim.recovery.policy import Reach, Scope
 from cprsim.scenario import load_scenario
 from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness import Metric, Response, StalenessCurve
+from tests.making import SCENARIOS
 
 # lists no recovery system; the records of a `Job` say all else
-SCENARIO = load_scenario("job", text="""\
-job: {useful: 100 h}
-cluster: {emb_ps: 256}
-failures: {kind: job, family: exponential, mtbf: 25 h}
-costs: {save: 3 min, load: 0 s, detect: 0 s, reschedule: 0 s}
-recovery: [full]
-""").scenario  # fmt: skip
+SCENARIO = load_scenario(SCENARIOS / "production.yaml").scenario
 SLOPES = {"partial": 0.010, "mfu": 0.006, "round-robin": 0.0098}
 
 
