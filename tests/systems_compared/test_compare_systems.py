@@ -131,9 +131,6 @@ def test_one_failure_costs_each_what_its_rules_say(program) -> None:
     found = program("--fixed", text=halves, recovery="full, gemini")
     saves_min = of(found, "hsdp")["parts"]["save"]["mean"] * 2400
     assert mean(found, "hsdp") == pytest.approx((3 + slower_min / 2 + saves_min) / 2400)
-    short = program("--fixed", text=halves, recovery="{strategy: hsdp, options: {group: 2}}")
-    assert short.exit_code == 2
-    assert "2 replicas on 8 nodes of `worker` take 4 nodes each" in short.stderr
 
 
 def test_what_goes_on_from_replicas_is_not_compared_where_the_state_exists_once(program) -> None:
@@ -286,14 +283,14 @@ def test_with_a_limit_those_that_keep_it_count(program) -> None:
 # --------------------------------------------------------------------------- who is compared
 
 
+HSDP, HALVES = "{strategy: hsdp, options: ", ("--set", "cluster.replicas=2")
+
+
 @pytest.mark.parametrize(
     ("options", "recovery", "problem"),
     [
-        (
-            [],
-            "{strategy: hsdp, options: {group: 3}}",
-            "recovery.0: hsdp: 8 nodes of `worker` make no",
-        ),
+        ([], f"{HSDP}{{group: 3}}}}", "recovery.0: hsdp: 8 nodes of `worker` make no"),
+        (HALVES, f"{HSDP}{{group: 2}}}}", "2 replicas on 8 nodes of `worker` take 4 nodes each"),
         ([], "{strategy: gemini, name: full}, {strategy: full, name: other}", "the name `full`"),
         (["--replications", 5], "full", "5 replications"),
         (["--set", "accuracy.max_auc_loss=0.001"], "full", "no staleness curve applies"),
