@@ -43,6 +43,7 @@ class Experiment:
     seed: int
     scopes: tuple[Scope, ...]  # what failures kill
     shares: ScopeShares  # of the failures
+    scenario: Scenario  # it says what else recovery systems ask of a job
     n_replications: int | None  # None: until the precision is reached
     precision_fraction: float | None = None
     at_most: int = 0  # replications, where the precision decides
@@ -50,12 +51,6 @@ class Experiment:
     curve: StalenessCurve | None = None  # prices lost samples; None: none applies
     horizon_h: float | None = None  # wall time at which the job ends, done or not
     check: Capture | None = None  # for silent errors
-    scenario: Scenario | None = None  # it says what else recovery systems ask of a job
-
-    @property
-    def entries(self) -> tuple[RecoverySection, ...]:
-        """What the scenario lists under `recovery`."""
-        return () if self.scenario is None else self.scenario.recovery
 
     def simulated_job(self, policy: Policy) -> SimulatedJob:
         """The job under a policy."""
@@ -167,13 +162,11 @@ def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> 
 
 
 @contextmanager
-def _blaming(loaded: LoadedScenario, key: str, written_out: bool = False) -> Iterator[None]:
+def _blaming(loaded: LoadedScenario, key: str) -> Iterator[None]:
     """Say where in the scenario stands what a model refuses."""
     try:
         yield
     except ParameterError as error:
-        if isinstance(error, PolicyError) and error.at and written_out:
-            key = ".".join((key, "options", *map(str, error.at)))
         raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
 
 
@@ -187,10 +180,12 @@ def policies_of(loaded: LoadedScenario, experiment: Experiment) -> list[Policy]:
     problems: list[Problem] = []
     for number, entry in enumerate(loaded.scenario.recovery):
         try:
-            with _blaming(loaded, f"recovery.{number}", entry.strategy == written.WRITTEN.name):
-                policies.append(policy_of(entry, experiment, facts))
-        except ScenarioError as error:
-            problems += error.problems
+            policies.append(policy_of(entry, experiment, facts))
+        except ParameterError as error:
+            key, is_written = f"recovery.{number}", entry.strategy == written.WRITTEN.name
+            if is_written and isinstance(error, PolicyError) and error.at:
+                key = ".".join((key, "options", *map(str, error.at)))
+            problems += ScenarioError.at(loaded.place(key), str(error), key=key).problems
     if problems:
         raise ScenarioError(problems)
     return policies
@@ -261,7 +256,6 @@ def _at_interval(system: System, options: Any, interval_h: float, useful_h: floa
 def facts_of(experiment: Experiment) -> JobFacts:
     """What is known of a job before it runs, at the costs of the section."""
     scenario, cluster, useful_h = experiment.scenario, experiment.cluster, experiment.useful_h
-    assert scenario is not None, "it says what the records of the job do not"
     section, expected = scenario.cluster, experiment.failures.expected(cluster, useful_h)
     n_nodes = section.n_nodes_of[section.state_role]
     return JobFacts(
@@ -288,7 +282,6 @@ def facts_of(experiment: Experiment) -> JobFacts:
 def _at_costs(facts: JobFacts, own: Costs, experiment: Experiment) -> JobFacts:
     """The same job at the costs of one entry."""
     scenario, scopes = experiment.scenario, facts.scopes
-    assert scenario is not None, "entries are of a scenario"
     if not scenario.scopes:  # then the entry may have a detection of its own
         scopes = (replace(scopes[0], detect=own.detect), *scopes[1:])
     return replace(facts, scopes=scopes, costs=own)

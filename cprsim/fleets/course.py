@@ -177,7 +177,7 @@ def _begins(
 def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSaves:
     """The saves whose bytes go over the cluster's storage."""
     policy, storage = kind.policies[strategy], kind.costs.storage
-    costs = kind.entries[strategy].costs_from(kind.costs)
+    costs = kind.scenario.recovery[strategy].costs_from(kind.costs)
     if fleet.section.storage_bytes_per_h is None or storage is None:
         return ALL_ALONE
     if Transfer() not in (costs.save_stall, costs.save_background):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from itertools import groupby
 from typing import Any
 
@@ -106,18 +106,9 @@ class ListedPolicy:
         return {name: goes_back_to(self.policy, fate) for name, fate in self.outcomes.items()}
 
     @property
-    def options(self) -> list[dict[str, Any]]:
+    def options(self) -> tuple[Field[Any], ...]:
         """What an entry may say of it; of a strategy, its section has that."""
-        of = () if self.name in STRATEGIES else fields(self.system.options)
-        return [
-            {
-                "name": one.name,
-                "kind": one.metadata["kind"],
-                "default": one.default,
-                "words": one.metadata["words"],
-            }
-            for one in of
-        ]
+        return () if self.name in STRATEGIES else fields(self.system.options)
 
 
 def made_up_job() -> ListedJob:
@@ -178,8 +169,10 @@ def _listed(system: System, asked: ListedJob) -> ListedPolicy:
     except ParameterError as error:
         return ListedPolicy(system, None, str(error))
     struck = cases(asked.cluster, asked.role)
-    outcomes = {name: after(policy, asked.cluster, one)[0] for name, one in struck.items()}
-    return ListedPolicy(system, policy, "", outcomes, needs(policy, asked.cluster, asked.role))
+    found = {name: after(policy, asked.cluster, one) for name, one in struck.items()}
+    outcomes = {name: fate for name, (fate, _) in found.items()}
+    needed = tuple(dict.fromkeys(needs(policy, found["node"][1])))
+    return ListedPolicy(system, policy, "", outcomes, needed)
 
 
 def after_failures(entry: ListedPolicy) -> str:
@@ -196,10 +189,8 @@ OF_TABLES = (
 )  # fmt: skip
 
 
-def plain_policy(policy: Policy | None) -> dict[str, Any] | None:
-    """What a recovery does for scripts: its rules, tiers and captures; None: it can't serve."""
-    if policy is None:
-        return None
+def plain_policy(policy: Policy) -> dict[str, Any]:
+    """What a recovery does for scripts: its rules, tiers and captures."""
     plain = encode(policy, tagged=True)
     return {key: value for key, value in plain.items() if key not in OF_TABLES}
 
@@ -222,6 +213,12 @@ def plain_entry(entry: ListedPolicy) -> dict[str, Any]:
         "not_counted": system.not_counted or None,
         "cannot_serve": entry.refused or None,
         "options": [
-            {**one, "default": encode(one["default"], tagged=True)} for one in entry.options
+            {
+                "name": one.name,
+                "kind": one.metadata["kind"],
+                "default": encode(one.default, tagged=True),
+                "words": one.metadata["words"],
+            }
+            for one in entry.options
         ],
     }

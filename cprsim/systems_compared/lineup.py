@@ -33,11 +33,12 @@ class Rules:
     only: tuple[str, ...] = ()
     available: bool = False  # without what a job can't run today
 
-    def named(self, kind: str) -> str:
-        """What a folder's name says of them."""
+    @property
+    def folder(self) -> str:
+        """What the name of a results folder says of them."""
         chosen = hashlib.sha256(" ".join(sorted(self.only)).encode()).hexdigest()[:6]
         words = (f"of-{chosen}" * bool(self.only), "available" * self.available)
-        return "-".join(filter(None, (kind, *words, "fixed" * self.fixed)))
+        return "-".join(filter(None, ("systems", *words, "fixed" * self.fixed)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +62,6 @@ class Entrant:
     @property
     def name(self) -> str:
         return self.entry.name
-
-    @property
-    def runs_as(self) -> str:
-        """What a job can run today; empty: a paper only."""
-        return SYSTEMS[self.entry.strategy].runs_as
 
 
 def entrants_of(
@@ -112,9 +108,9 @@ def entrants_of(
         wanted = {*rules.only, TODAY} if first.name in rules.only else set(rules.only)
         entrants = [one for one in entrants if one.name in wanted]
     if rules.available:
-        papers = [one for one in entrants if not (one.is_today or one.runs_as)]
-        left_out |= {one.name: PAPER for one in papers}
-        entrants = [one for one in entrants if one not in papers]
+        runs = [one for one in entrants if one.is_today or SYSTEMS[one.entry.strategy].runs_as]
+        left_out |= {one.name: PAPER for one in entrants if one not in runs}
+        entrants = runs
     return sorted(entrants, key=lambda one: _rank(one.entry.strategy)), left_out
 
 

@@ -161,12 +161,15 @@ def test_what_a_job_goes_back_to_and_what_a_system_needs() -> None:
             goes_back_to(policy, after(policy, JOB.cluster, case)[0]) for case in CASES.values()
         ]
         assert found == words.split("|" if "|" in words else " "), name
-    found = {name: needs(policy_of(name), JOB.cluster, JOB.role) for name in NEEDS}
-    assert found == NEEDS
+
+    def needed_by(policy: Policy) -> tuple[str, ...]:
+        return tuple(needs(policy, after(policy, JOB.cluster, CASES["node"])[1]))
+
+    assert {name: needed_by(policy_of(name)) for name in NEEDS} == NEEDS
     for asked, needed in ((("beside",), ("host memory",)), ((), ())):
         rule = Rule(Reverts.NOBODY, (Stage(StageKind.DETECT),), needs=asked)
         policy = Policy("this", (rule,), (Tier("beside", Medium.HOST, Ring(2), JOB.role),))
-        assert needs(policy, JOB.cluster, JOB.role) == needed
+        assert needed_by(policy) == needed
 
 
 # --------------------------------------------------------------------------- the worst place
