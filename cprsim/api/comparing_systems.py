@@ -95,6 +95,6 @@ def compare_systems(
     rules = Rules(fixed, tuple(only), available)
     source = source_of(scenario, overrides).changed(shortcuts(seed, None))
     wanted = asked(source.read, replications, rules)
-    target = place.target(wanted.loaded, started, rules.named("systems"))
+    target = place.target(wanted.loaded, started, rules.folder)
     made, _ = compare_into(target, wanted, WATCH, draws=place.keeps)
     return SystemsComparison(made, place)

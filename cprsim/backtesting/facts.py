@@ -224,7 +224,7 @@ def with_own_costs(
         at_costs(policy, costs, experiment.cluster)
         if policy.is_strategy and entry.costs is None
         else policy
-        for policy, entry in zip(experiment.policies, experiment.entries, strict=True)
+        for policy, entry in zip(experiment.policies, experiment.scenario.recovery, strict=True)
     )
     return replace(experiment, costs=costs, scopes=scopes, policies=policies)
 

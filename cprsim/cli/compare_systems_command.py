@@ -75,7 +75,7 @@ def compare_systems(
     asked = comparing_systems.asked(
         lambda more: load_scenario(scenario, [*all_overrides, *more]), replications, rules
     )
-    target = target_of(out, asked.loaded, started, rules.named("systems"))
+    target = target_of(out, asked.loaded, started, rules.folder)
     comparison, there = comparing_systems.compare_into(target, asked, ON_STDERR)
     show(
         lambda: comparison_as_json(comparison),

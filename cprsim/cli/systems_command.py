@@ -68,7 +68,7 @@ def systems(
         return
     entry = entry_of(name, asked)
     if as_json:
-        policy = plain_policy(entry.policy)
+        policy = entry.policy and plain_policy(entry.policy)
         say_json({"job": asked.words, **plain_entry(entry), "policy": policy})
         return
     _explain(entry, asked)

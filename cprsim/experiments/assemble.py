@@ -10,20 +10,19 @@ from typing import Any
 
 from cprsim.curves import chosen_curve
 from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
-from cprsim.failures.distributions import Constant
 from cprsim.failures.replay import Replay
 from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
-from cprsim.records import Cluster, Costs, Duration, Holds, Storage, Transfer
+from cprsim.records import Cluster, Costs, Holds, Storage
 from cprsim.recovery.legal import require_legal
-from cprsim.recovery.paper import PaperOptions
+from cprsim.recovery.paper import NEVER, STRATEGIES, PaperOptions
 from cprsim.recovery.policy import Capture, Policy, Reach, Scope, checked
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.failures import EMB_PS, Failures
 from cprsim.scenario.job import EngineName
-from cprsim.scenario.recovery import RecoverySection, known
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.silent import SILENT
 from cprsim.scenario.system_options import options_of
 from cprsim.scenario.traces import TraceFailures
@@ -44,6 +43,7 @@ class Experiment:
     seed: int
     scopes: tuple[Scope, ...]  # what failures kill
     shares: ScopeShares  # of the failures
+    scenario: Scenario  # it says what else recovery systems ask of a job
     n_replications: int | None  # None: until the precision is reached
     precision_fraction: float | None = None
     at_most: int = 0  # replications, where the precision decides
@@ -51,12 +51,6 @@ class Experiment:
     curve: StalenessCurve | None = None  # prices lost samples; None: none applies
     horizon_h: float | None = None  # wall time at which the job ends, done or not
     check: Capture | None = None  # for silent errors
-    scenario: Scenario | None = None  # it says what else recovery systems ask of a job
-
-    @property
-    def entries(self) -> tuple[RecoverySection, ...]:
-        """What the scenario lists under `recovery`."""
-        return () if self.scenario is None else self.scenario.recovery
 
     def simulated_job(self, policy: Policy) -> SimulatedJob:
         """The job under a policy."""
@@ -168,13 +162,11 @@ def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> 
 
 
 @contextmanager
-def _blaming(loaded: LoadedScenario, key: str, written_out: bool = False) -> Iterator[None]:
+def _blaming(loaded: LoadedScenario, key: str) -> Iterator[None]:
     """Say where in the scenario stands what a model refuses."""
     try:
         yield
     except ParameterError as error:
-        if isinstance(error, PolicyError) and error.at and written_out:
-            key = ".".join((key, "options", *map(str, error.at)))
         raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
 
 
@@ -188,10 +180,12 @@ def policies_of(loaded: LoadedScenario, experiment: Experiment) -> list[Policy]:
     problems: list[Problem] = []
     for number, entry in enumerate(loaded.scenario.recovery):
         try:
-            with _blaming(loaded, f"recovery.{number}", entry.strategy == written.SYSTEM.name):
-                policies.append(policy_of(entry, experiment, facts))
-        except ScenarioError as error:
-            problems += error.problems
+            policies.append(policy_of(entry, experiment, facts))
+        except ParameterError as error:
+            key, is_written = f"recovery.{number}", entry.strategy == written.WRITTEN.name
+            if is_written and isinstance(error, PolicyError) and error.at:
+                key = ".".join((key, "options", *map(str, error.at)))
+            problems += ScenarioError.at(loaded.place(key), str(error), key=key).problems
     if problems:
         raise ScenarioError(problems)
     return policies
@@ -216,7 +210,7 @@ def policy_of(
     ------
     ParameterError : it can't serve this job
     """
-    own, system = entry.costs_from(experiment.costs), known(entry.strategy)
+    own, system = entry.costs_from(experiment.costs), SYSTEMS[entry.strategy]
     facts = facts or facts_of(experiment)
     if entry.costs is not None:
         facts = _at_costs(facts, own, experiment)
@@ -244,12 +238,12 @@ def policy_of(
 
 def _options(entry: RecoverySection, curve: StalenessCurve | None) -> Any:
     """What an entry says, as its system takes it."""
-    if entry.strategy in SYSTEMS:
+    if entry.strategy not in STRATEGIES:
         return options_of(entry.strategy, entry.options)
     sub_saves = entry.priority_saving
     if sub_saves is not None and curve is not None:
         sub_saves = curve.with_bytes(sub_saves)
-    return PaperOptions(entry.rule, entry.target_pls, sub_saves)
+    return PaperOptions(entry.rule or NEVER, entry.target_pls, sub_saves)
 
 
 def _at_interval(system: System, options: Any, interval_h: float, useful_h: float) -> Any:
@@ -262,7 +256,6 @@ def _at_interval(system: System, options: Any, interval_h: float, useful_h: floa
 def facts_of(experiment: Experiment) -> JobFacts:
     """What is known of a job before it runs, at the costs of the section."""
     scenario, cluster, useful_h = experiment.scenario, experiment.cluster, experiment.useful_h
-    assert scenario is not None, "it says what the records of the job do not"
     section, expected = scenario.cluster, experiment.failures.expected(cluster, useful_h)
     n_nodes = section.n_nodes_of[section.state_role]
     return JobFacts(
@@ -271,6 +264,7 @@ def facts_of(experiment: Experiment) -> JobFacts:
         role=section.state_role,
         scopes=experiment.scopes,
         mtbf_h=expected.mtbf_h,
+        costs=experiment.costs,
         step_h=scenario.job.step_h,
         state_bytes=section.largest_bytes,
         whole_bytes=None if section.shard_bytes is None else n_nodes * section.shard_bytes,
@@ -282,35 +276,15 @@ def facts_of(experiment: Experiment) -> JobFacts:
         mtbf_shard_h=expected.mtbf_shard_h,
         n_shards_together=expected.n_shards_together,
         beside_fraction=_beside_fraction(experiment, expected.mtbf_h),
-        **_costs(experiment.costs, n_nodes),
     )
 
 
 def _at_costs(facts: JobFacts, own: Costs, experiment: Experiment) -> JobFacts:
     """The same job at the costs of one entry."""
     scenario, scopes = experiment.scenario, facts.scopes
-    assert scenario is not None, "entries are of a scenario"
     if not scenario.scopes:  # then the entry may have a detection of its own
         scopes = (replace(scopes[0], detect=own.detect), *scopes[1:])
-    n_nodes = scenario.cluster.n_nodes_of[facts.role]
-    return replace(facts, scopes=scopes, **_costs(own, n_nodes))
-
-
-def _costs(costs: Costs, n_nodes: int) -> dict[str, Any]:
-    """Costs as durations; a transfer as if nobody else were about."""
-
-    def alone(cost: Duration | Transfer) -> Duration:
-        return Constant(costs.mean_h(cost, n_nodes)) if isinstance(cost, Transfer) else cost
-
-    storage, background = costs.storage, costs.save_background
-    return {
-        "save_stall": alone(costs.save_stall),
-        "save_background": None if background is None else alone(background),
-        "load": alone(costs.load),
-        "reschedule": costs.reschedule,
-        "remote_bytes_per_h": None if storage is None else storage.bandwidth_bytes_per_h,
-        "costs": costs,
-    }
+    return replace(facts, scopes=scopes, costs=own)
 
 
 def _beside_fraction(experiment: Experiment, mtbf_h: float) -> float:

@@ -90,7 +90,7 @@ def _compare(
             name=scenario.name,
             fixed=wanted.rules.fixed,
             limit=None if limit is None else {"quantity": limit.quantity.value, "most": limit.most},
-            facts={one.name: facts_of_system(one, experiment, scenario) for one in found},
+            facts={one.name: facts_of_system(one, experiment) for one in found},
             left_out=left_out,
             assumed=tuple(assumptions(scenario)),
             result=result,
@@ -132,7 +132,7 @@ def _sensitivity(
     costs = {name: float(one.month.total_cents) for name, one in counted.items()}
     best = cheapest_of(counted) if counted else None
     if not bills:
-        able = [one for one in comparison.standings if one.may_be_best and one.finishes]
+        able = [one for one in comparison.standings if one.may_be_best]
         costs = {one.name: one.overhead.mean for one in able}
         best = comparison.best
     if best is None:

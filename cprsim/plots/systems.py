@@ -17,9 +17,9 @@ from cprsim.results.words import count, hours, percent_number, significant
 from cprsim.systems_compared.comparison import BEST, ELIGIBLE, TIED, Comparison, Standing
 from cprsim.systems_compared.words import (
     columns_of_fates,
-    fate_in_words,
     interval_of,
     intervals_in_words,
+    lost_at_most,
     name_of,
     overhead,
 )
@@ -102,9 +102,6 @@ def _columns(found: Sequence[Standing]) -> list[Column]:
     def mean(quantity: str) -> Callable[[Standing], str]:
         return lambda one: f"{one.summary[quantity].mean:.3f}" if one.finishes else NO_NUMBER
 
-    def after(name: str) -> Callable[[Standing], str]:
-        return lambda one: fate_in_words(one.facts.fates[name])
-
     columns: list[Column] = [
         ("%", lambda one: overhead(one).split(" ±")[0].replace(" done", "\ndone")),
         ("saves\nevery", interval_of),
@@ -116,7 +113,7 @@ def _columns(found: Sequence[Standing]) -> list[Column]:
     ]
     for names in columns_of_fates(found):
         kinds = ",\n".join(name.replace(" ", "\n") for name in names)
-        columns.append((f"after\n{kinds}", after(names[0])))
+        columns.append((f"after\n{kinds}", partial(lost_at_most, names[0])))
     return columns
 
 

@@ -294,7 +294,7 @@ def selection_as_json(made: Selected) -> dict[str, Any]:
 
 def _plain(one: Candidate) -> dict[str, Any]:
     """A candidate; what it does stands in its own place, and of a recovery system alone."""
-    does = plain_policy(one.policy) or {}
+    does = plain_policy(one.policy)
     elsewhere = does.keys() - {"name"} | {"is_strategy"}
     shown = {key: value for key, value in encode(one).items() if key not in elsewhere}
     system = does if one.is_system else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import isnan
@@ -13,7 +13,6 @@ from cprsim.estimate import NO_NUMBER, interval
 from cprsim.plots.systems import systems_figure
 from cprsim.present.document import (
     Block,
-    Cell,
     Column,
     Document,
     ListingBlock,
@@ -51,10 +50,10 @@ from cprsim.systems_compared.lineup import FOUND
 from cprsim.systems_compared.words import (
     columns_of_fates,
     difference,
-    fate_in_words,
     in_percent,
     interval_of,
     intervals_in_words,
+    lost_at_most,
     name_of,
     overhead,
 )
@@ -74,7 +73,8 @@ MEANS = ("ettr", "ettr_paid", "overhead_h", "overhead_node_h", "wall_h", "failur
 EVERY, ETTR, ETTR_PAID = "saves\nevery", "ETTR", "ETTR\npaid"  # columns of the first
 MEMORY, NODES = "memory\n%", "extra\nnodes"
 OF_A_PAGE = (ETTR, ETTR_PAID, MEMORY, NODES)  # a terminal leaves them out
-CellOf = Callable[[Standing], str]
+Cells = Mapping[str, Callable[[Any], str]]  # of a row, by the heading of the column
+Row = Sequence[Any]  # of a table: what has the same cells
 N_CHEAPEST = 5  # rows that a terminal shows, besides today and what runs today
 
 
@@ -86,13 +86,16 @@ def systems_blocks(
     verbose: bool = False,
 ) -> list[Block]:
     """What a terminal shows: the answer, one table, what it rests on."""
-    result, found = comparison.result, comparison.standings
-    bills, picks = bills_in(result), _picks(comparison)
-    costs = _costs(found, bills)
-    rows = costs.rows if everything or verbose else _cheapest_rows(costs.rows, comparison, picks)
-    names = {name for row in rows for name in _names_in(row)}
-    seen = [one for one in found if name_of(one) in names]
-    run = seen if everything or verbose else [one for one in picks if one.name != comparison.today]
+    result, found, picks = comparison.result, comparison.standings, _picks(comparison)
+    bills, whole = bills_in(result), everything or verbose
+    cells = _cells_of_costs(found, bills)
+    rows = _alike(found, cells)
+    if not whole:
+        always = {comparison.today, *(one.name for one in picks)}
+        rows = _cheapest_rows(rows, comparison.today, always)
+    seen = [one for one in found if any(one in row for row in rows)]
+    run = seen if whole else [one for one in picks if one.name != comparison.today]
+    n_more = len(found) - len(seen)
     remarks = [
         f"{comparison.name}: {hours(result.useful_h)} of useful work on "
         f"{count(result.n_nodes, 'node')}, {count(found[0].summary[FINISHED].n, 'replication')}; "
@@ -101,11 +104,11 @@ def systems_blocks(
         *([f"Assumed: {' '.join(comparison.assumed)}"] if comparison.assumed else []),
         *(careful(comparison) if verbose else _accuracy(comparison, seen)),
         *([] if verbose else result.warnings),
-        *(not_compared(comparison) if verbose else _left_unsaid(comparison, costs, rows)),
+        *(not_compared(comparison) if verbose else _left_unsaid(comparison, n_more)),
     ]
     return [
         Words(answer(comparison)),
-        replace(costs, rows=rows),
+        _costs(cells, rows),
         *_contents(comparison),
         *(tables_of(found, bills)[1:] if verbose else []),
         *(money_section(result) if verbose else []),
@@ -122,27 +125,17 @@ def _picks(comparison: Comparison) -> list[Standing]:
     return [one for one in (best, None if runs is best else runs) if one is not None]
 
 
-def _cheapest_rows(
-    rows: Sequence[Sequence[str | Cell]], comparison: Comparison, picks: Sequence[Standing]
-) -> list[Sequence[str | Cell]]:
+def _cheapest_rows(rows: Sequence[Row], today: str, always: Container[str]) -> list[Row]:
     """The cheapest, and wherever they stand today and what is recommended."""
-    always = {comparison.today, *(name_of(one) for one in picks)}
-    others = [row for row in rows if comparison.today not in _names_in(row)][:N_CHEAPEST]
-    return [row for row in rows if row in others or always & set(_names_in(row))]
+    others = [row for row in rows if all(one.name != today for one in row)][:N_CHEAPEST]
+    return [row for row in rows if row in others or any(one.name in always for one in row)]
 
 
-def _names_in(row: Sequence[str | Cell]) -> list[str]:
-    return str(row[0]).split(", ")
-
-
-def _left_unsaid(
-    comparison: Comparison, costs: Table, rows: Sequence[Sequence[str | Cell]]
-) -> Iterator[str]:
+def _left_unsaid(comparison: Comparison, n_more: int) -> Iterator[str]:
     """What `--all` and `-v` would show."""
     said = []
-    if len(rows) < len(costs.rows):
-        n = sum(len(_names_in(row)) for row in costs.rows if row not in rows)
-        said.append(f"{count(n, 'system')} that cost more: `--all`")
+    if n_more:
+        said.append(f"{count(n_more, 'system')} that cost more: `--all`")
     if n := len(comparison.left_out):
         said.append(f"{count(n, 'system')} not compared: `cprsim -v compare-systems` says why")
     if said:
@@ -201,19 +194,28 @@ def entries_text(found: Sequence[Standing]) -> str:
 
 def tables_of(found: Sequence[Standing], bills: Bills) -> list[Table]:
     """Costs, where the hours go, what is survived: a row per system, or several that are alike."""
-    tables = (_costs(found, bills), _hours(found), _survived(found))
+    cells = _cells_of_costs(found, bills)
+    tables = (_costs(cells, _alike(found, cells)), _hours(found), _survived(found))
     return [table for table in tables if table.columns[1:]]
+
+
+def _alike(found: Sequence[Any], cells: Cells) -> list[Row]:
+    """What has the same cells, together."""
+    rows: dict[tuple[str, ...], list[Any]] = {}
+    for one in found:
+        rows.setdefault(tuple(cell(one) for cell in cells.values()), []).append(one)
+    return [*rows.values()]
 
 
 def _table(
     caption: str,
     first: str,
-    cells: Mapping[str, Callable[[Any], str]],
-    found: Sequence[Any],
+    cells: Cells,
+    rows: Sequence[Row],
     *,
     named: Callable[[Any], str] = lambda one: one.name,
 ) -> Table:
-    """A table with headings in several lines on a terminal; one row for systems that are alike."""
+    """A table with headings in several lines on a terminal."""
     columns = [
         Column(
             heading.replace("\n", " "),
@@ -223,15 +225,15 @@ def _table(
         )
         for heading in (first, *cells)
     ]
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for one in found:
-        alike.setdefault(tuple(cell(one) for cell in cells.values()), []).append(named(one))
-    return Table(caption, columns, [(", ".join(names), *row) for row, names in alike.items()])
+    texts = [
+        (", ".join(map(named, row)), *(cell(row[0]) for cell in cells.values())) for row in rows
+    ]
+    return Table(caption, columns, texts)
 
 
-def _costs(found: Sequence[Standing], bills: Bills) -> Table:
+def _cells_of_costs(found: Sequence[Standing], bills: Bills) -> Cells:
     """What each costs; on a page what it takes too, where any takes it."""
-    cells: dict[str, CellOf] = {
+    cells: dict[str, Callable[[Standing], str]] = {
         EVERY: interval_of,
         "overhead\n%": overhead,
         "more than\nthe best": difference,
@@ -248,18 +250,23 @@ def _costs(found: Sequence[Standing], bills: Bills) -> Table:
     if bills:
         unit = next(iter(bills.values())).job.currency or "cost"
         cells[f"{unit} for\n730.5 h\nof work"] = partial(_month, bills)
+    return cells
+
+
+def _costs(cells: Cells, rows: Sequence[Row]) -> Table:
     caption = (
         "What each costs and takes; ± the half-width of the 95 % interval, of paired differences "
         "where it is more than the best"
     )
-    table = _table(caption, "system", cells, found, named=name_of)
-    runs_as = {name_of(one): one.facts.runs_as for one in found}
-    rows = [
-        (*row, ", ".join(dict.fromkeys(filter(None, map(runs_as.get, _names_in(row))))))
-        for row in table.rows
-    ]
+    table = _table(caption, "system", cells, rows, named=name_of)
     columns = [*table.columns, Column("runs as", is_number=False)]
-    return replace(table, columns=columns, rows=[(*row, last or NO_NUMBER) for *row, last in rows])
+    texts = [(*texts, _runs_as(row)) for texts, row in zip(table.rows, rows, strict=True)]
+    return replace(table, columns=columns, rows=texts)
+
+
+def _runs_as(row: Row) -> str:
+    names = dict.fromkeys(one.facts.runs_as for one in row if one.facts.runs_as)
+    return ", ".join(names) or NO_NUMBER
 
 
 def _month(bills: Bills, one: Standing) -> str:
@@ -284,12 +291,13 @@ def _fixed(one: Standing, quantity: str) -> str:
 def _hours(found: Sequence[Standing]) -> Table:
     """Where the hours go, in % of useful time; columns of nothing are left out."""
     done = [one for one in found if one.finishes]
-    cells: dict[str, CellOf] = {
+    cells: Cells = {
         heading: partial(_share, parts)
         for heading, parts in GROUPS.items()
         if any(one.part(part) > 0 for one in done for part in parts)
     }
-    return _table("Where the hours go, in % of useful time", "of which, %", cells, done)
+    caption = "Where the hours go, in % of useful time"
+    return _table(caption, "of which, %", cells, _alike(done, cells))
 
 
 def _share(parts: Sequence[str], one: Standing) -> str:
@@ -298,18 +306,14 @@ def _share(parts: Sequence[str], one: Standing) -> str:
 
 def _survived(found: Sequence[Standing]) -> Table:
     """What a failure of each kind takes at most, and the bytes that are moved."""
-    cells: dict[str, CellOf] = {
-        _folded(names): partial(_lost_by, names[0]) for names in columns_of_fates(found)
+    cells: dict[str, Callable[[Standing], str]] = {
+        _folded(names): partial(lost_at_most, names[0]) for names in columns_of_fates(found)
     }
     if found[0].facts.storage_bytes_per_h is not None:
         cells["to store\nGbit/s"] = lambda one: _gbit_s(one.facts.storage_bytes_per_h)
         cells["to peers\nGbit/s"] = lambda one: _gbit_s(one.facts.peers_bytes_per_h)
     caption = "Progress lost at most by a failure of each kind, and the bytes that saves move"
-    return _table(caption, "lost at most\nby", cells, found)
-
-
-def _lost_by(kind: str, one: Standing) -> str:
-    return fate_in_words(one.facts.fates[kind])
+    return _table(caption, "lost at most\nby", cells, _alike(found, cells))
 
 
 def _folded(names: Sequence[str]) -> str:
@@ -378,14 +382,14 @@ def _kept(comparison: Comparison) -> list[str]:
 
 def _contents(comparison: Comparison) -> list[Table]:
     """The cheapest system with each number of contents; nothing without silent errors."""
-    cells: dict[str, Callable[[Any], str]] = {
+    cells: Cells = {
         "overhead\n%": lambda one: in_percent(one.overhead),
         "no clean one\nleft, %": lambda one: percent_number(one.none_clean),
     }
     caption = f"{comparison.best} by contents kept, and silent errors that are noticed too late"
-    kept = comparison.contents
-    table = _table(caption, "contents\nkept", cells, kept, named=lambda one: str(one.n_kept))
-    return [table] if kept else []
+    rows = _alike(comparison.contents, cells)
+    table = _table(caption, "contents\nkept", cells, rows, named=lambda one: str(one.n_kept))
+    return [table] if rows else []
 
 
 def _as(one: Standing) -> str:
@@ -481,17 +485,15 @@ def _accuracy(comparison: Comparison, found: Sequence[Standing]) -> Iterator[str
 
 def not_compared(comparison: Comparison) -> list[str]:
     """Who can't run the job, and why; those that lack the same are together."""
-    names: dict[str, list[str]] = {}
+    by_need: dict[str, dict[str, str]] = {}
     for name, why in comparison.left_out.items():
-        names.setdefault(why.rpartition(": give ")[2], []).append(name)
-    return [_left_out(some, what, comparison.left_out) for what, some in names.items()]
-
-
-def _left_out(names: Sequence[str], what: str, why: Mapping[str, str]) -> str:
-    """With the whole reason where there is one alone; else with what all of them lack."""
-    reasons = {why[name] for name in names}
-    reason = reasons.pop() if len(reasons) == 1 else f"give {what}"
-    return f"Not compared: {', '.join(names)}: {reason}."
+        by_need.setdefault(why.rpartition(": give ")[2], {})[name] = why
+    sentences = []
+    for need, reasons in by_need.items():
+        first, *others = dict.fromkeys(reasons.values())  # whole where all have the same
+        reason = f"give {need}" if others else first
+        sentences.append(f"Not compared: {', '.join(reasons)}: {reason}.")
+    return sentences
 
 
 # --------------------------------------------------------------------------- JSON
@@ -570,7 +572,10 @@ def row_of(one: Standing) -> dict[str, Any]:
         **{name: cells[name] for name in back},
         **_ends("auc_loss", cells["auc_loss"]),
         **cells["traffic"],
-        **{name: _lost_at_most(fate) for name, fate in losses.items()},
+        **{
+            name: fate["takes"] + ("" if fate["up_to_h"] is None else f", {fate['up_to_h']:g} h")
+            for name, fate in losses.items()
+        },
     }
 
 
@@ -578,10 +583,6 @@ def _ends(name: str, found: dict[str, Any] | None) -> dict[str, Any]:
     """A mean and the ends of its interval, in columns; without numbers where there are none."""
     found = found or {}
     return {name: found.get("mean")} | {f"{name}_{end}": found.get(end) for end in ("low", "high")}
-
-
-def _lost_at_most(fate: dict[str, Any]) -> str:
-    return fate["takes"] if fate["up_to_h"] is None else f"{fate['takes']}, {fate['up_to_h']:g} h"
 
 
 def _fate(fate: Fate) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from itertools import groupby
 from typing import Any
 
@@ -21,7 +21,7 @@ from cprsim.recovery.system import Family, System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.scenario.quantities import choices
-from cprsim.scenario.recovery import KNOWN, RecoverySection, known
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.systems_compared.after import Fate, after, cases, goes_back_to, needs
 
 MADE_UP = (
@@ -106,18 +106,9 @@ class ListedPolicy:
         return {name: goes_back_to(self.policy, fate) for name, fate in self.outcomes.items()}
 
     @property
-    def options(self) -> list[dict[str, Any]]:
+    def options(self) -> tuple[Field[Any], ...]:
         """What an entry may say of it; of a strategy, its section has that."""
-        of = () if self.name in STRATEGIES else fields(self.system.options)
-        return [
-            {
-                "name": one.name,
-                "kind": one.metadata["kind"],
-                "default": one.default,
-                "words": one.metadata["words"],
-            }
-            for one in of
-        ]
+        return () if self.name in STRATEGIES else fields(self.system.options)
 
 
 def made_up_job() -> ListedJob:
@@ -139,7 +130,7 @@ def scenario_job(loaded: LoadedScenario) -> ListedJob:
     facts = facts_of(experiment)
 
     def planned(name: str) -> Policy:
-        target = TARGET_PLS if known(name).takes_target_pls else None
+        target = TARGET_PLS if SYSTEMS[name].takes_target_pls else None
         unlisted = RecoverySection(strategy=name, name=name, target_pls=target)
         return policy_of(listed.get(name, unlisted), experiment, facts)
 
@@ -150,7 +141,11 @@ def listing(asked: ListedJob) -> list[ListedPolicy]:
     """All systems and the strategies that differ in kind, by family."""
     order = list(Family)
     systems = sorted(SYSTEMS.values(), key=lambda one: order.index(one.family))
-    return [_listed(one, asked) for one in (*map(known, FEW_STRATEGIES), *systems)]
+    return [
+        _listed(one, asked)
+        for one in systems
+        if one.name in FEW_STRATEGIES or one.name not in STRATEGIES
+    ]
 
 
 def elsewhere(name: str) -> str | None:
@@ -163,8 +158,8 @@ def elsewhere(name: str) -> str | None:
 
 def entry_of(name: str, asked: ListedJob) -> ListedPolicy:
     """One of them; raises ParameterError where there is none of that name."""
-    if name in KNOWN:
-        return _listed(known(name), asked)
+    if name in SYSTEMS:
+        return _listed(SYSTEMS[name], asked)
     raise ParameterError(f"`{name}` is no recovery system: {choices(name, tuple(SYSTEMS))}")
 
 
@@ -174,8 +169,10 @@ def _listed(system: System, asked: ListedJob) -> ListedPolicy:
     except ParameterError as error:
         return ListedPolicy(system, None, str(error))
     struck = cases(asked.cluster, asked.role)
-    outcomes = {name: after(policy, asked.cluster, one)[0] for name, one in struck.items()}
-    return ListedPolicy(system, policy, "", outcomes, needs(policy, asked.cluster, asked.role))
+    found = {name: after(policy, asked.cluster, one) for name, one in struck.items()}
+    outcomes = {name: fate for name, (fate, _) in found.items()}
+    needed = tuple(dict.fromkeys(needs(policy, found["node"][1])))
+    return ListedPolicy(system, policy, "", outcomes, needed)
 
 
 def after_failures(entry: ListedPolicy) -> str:
@@ -192,10 +189,8 @@ OF_TABLES = (
 )  # fmt: skip
 
 
-def plain_policy(policy: Policy | None) -> dict[str, Any] | None:
-    """What a recovery does for scripts: its rules, tiers and captures; None: it can't serve."""
-    if policy is None:
-        return None
+def plain_policy(policy: Policy) -> dict[str, Any]:
+    """What a recovery does for scripts: its rules, tiers and captures."""
     plain = encode(policy, tagged=True)
     return {key: value for key, value in plain.items() if key not in OF_TABLES}
 
@@ -218,6 +213,12 @@ def plain_entry(entry: ListedPolicy) -> dict[str, Any]:
         "not_counted": system.not_counted or None,
         "cannot_serve": entry.refused or None,
         "options": [
-            {**one, "default": encode(one["default"], tagged=True)} for one in entry.options
+            {
+                "name": one.name,
+                "kind": one.metadata["kind"],
+                "default": encode(one.default, tagged=True),
+                "words": one.metadata["words"],
+            }
+            for one in entry.options
         ],
     }

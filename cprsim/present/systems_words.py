@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import Field
 from itertools import groupby
 from math import inf
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as RichTable
 
-from cprsim.present.document import Block, Document, Section, word_columns
-from cprsim.present.document import Table as DocumentTable
+from cprsim.present.document import Document, Section, Table, word_columns
 from cprsim.present.systems_listing import ListedJob, ListedPolicy, after_failures
 from cprsim.present.terminal import plain_table
 from cprsim.records import Storage
@@ -41,14 +41,13 @@ CASES = {
     "pair": "two neighbouring nodes are lost",
     "all": "all nodes are lost",
 }
-WIDTHS = {"after": 16, "needs": 14}
 DIMENSIONS = {"time": TIME, "size": SIZE, "bandwidth": BANDWIDTH}
 
 
 def print_listing(console: Console, entries: list[ListedPolicy], asked: ListedJob) -> None:
     """All of them by family, within the width of the terminal."""
-    for family, of_family in groupby(entries, key=lambda entry: entry.system.family):
-        console.print(_table(family.value, list(of_family)))
+    for family in _families(entries):
+        console.print(_narrow(family))
     console.print(
         f"{UP_TO} Needs and outcomes follow from the records of each system for {asked.words}. "
         "More: cprsim systems NAME.",
@@ -58,30 +57,34 @@ def print_listing(console: Console, entries: list[ListedPolicy], asked: ListedJo
 
 def document_of_listing(entries: list[ListedPolicy], asked: ListedJob) -> Document:
     """All of them by family, as a document."""
-    families = groupby(entries, key=lambda entry: entry.system.family)
     return Document(
         title=f"{count(len(entries), 'recovery system')}",
         question="Which recovery systems are there, what do they need and what do they survive?",
         answer=[f"What each is for {asked.words}. {UP_TO}"],
-        sections=[Section("By family", [_block(one.value, list(own)) for one, own in families])],
+        sections=[Section("By family", _families(entries))],
     )
 
 
-def _block(family: str, entries: list[ListedPolicy]) -> Block:
+def _families(entries: list[ListedPolicy]) -> list[Table]:
     columns = word_columns("system", "what it does (source)", "goes back to", "needs")
-    rows = [[entry.name, _mechanism(entry), *_worked_out(entry)] for entry in entries]
-    return DocumentTable(family, columns, rows)
+    found = []
+    for family, own in groupby(entries, key=lambda entry: entry.system.family):
+        rows = [(entry.name, _mechanism(entry), *_worked_out(entry)) for entry in own]
+        found.append(Table(family.value, columns, rows))
+    return found
 
 
-def _table(family: str, entries: list[ListedPolicy]) -> Table:
+def _narrow(family: Table) -> RichTable:
+    """The systems of one family within the width of a terminal."""
+    _, mechanism, after, needs = family.columns
     table = plain_table()
-    table.add_column(family, min_width=14, max_width=14)
-    table.add_column("what it does (source)", ratio=1)
-    table.add_column("goes back to", width=WIDTHS["after"])
-    table.add_column("needs", width=WIDTHS["needs"])
+    table.add_column(family.caption, min_width=14, max_width=14)
+    table.add_column(mechanism.heading, ratio=1)
+    table.add_column(after.heading, width=16)
+    table.add_column(needs.heading, width=14)
     table.expand = True
-    for entry in entries:
-        table.add_row(entry.name, _mechanism(entry), *_worked_out(entry))
+    for row in family.rows:
+        table.add_row(*map(str, row))
     return table
 
 
@@ -255,12 +258,12 @@ def _options(entry: ListedPolicy) -> Iterator[str]:
         return
     yield "Options"
     for one in entry.options:
-        yield f"  {one['name']} = {_default(one)}: {one['words']}"
+        yield f"  {one.name} = {_default(one)}: {one.metadata['words']}"
     yield ""
 
 
-def _default(option: dict[str, Any]) -> str:
-    value, kind = option["default"], option["kind"]
+def _default(option: Field[Any]) -> str:
+    value, kind = option.default, option.metadata["kind"]
     if isinstance(value, str):
         return value
     if not isinstance(value, int | float):  # none, or records that a scenario writes out

@@ -111,7 +111,7 @@ def policies_to_rehearse(experiment: Experiment, names: tuple[str, ...] = ()) ->
             f"--strategies: the scenario has no `{unknown[0]}`; it has {', '.join(listed)}"
         )
     chosen = tuple(listed[name] for name in names or listed)
-    own = {entry.name for entry in experiment.entries if entry.costs is not None}
+    own = {entry.name for entry in experiment.scenario.recovery if entry.costs is not None}
     n_trainers = len(experiment.cluster.replica_slots)
     for policy in chosen:
         if n_trainers > 1 and not policy.is_strategy:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from cprsim.estimate import Z_95
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Ints, Role
+from cprsim.records import Clock, Cluster, CostBreakdown, Costs, Holds, Ints, Role, Storage
 from cprsim.recovery import pieces
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import (
@@ -74,8 +74,19 @@ PROCESS = Scope("process", Reach.PROCESS, Constant(DETECT_H), needs_node=False)
 NODE = Scope("node", Reach.NODE, Constant(DETECT_H))
 
 
+COSTS = Costs(
+    save_stall=Constant(STALL_H),
+    load=Constant(LOAD_H),
+    detect=Constant(DETECT_H),
+    reschedule=Constant(RESCHEDULE_H),
+    save_background=Constant(0.5),
+    storage=Storage(1e3),
+)
+
+
 def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
     """A job of simple numbers: what is compared hangs on none of them."""
+    own = {key: changes.pop(key) for key in COSTS.__slots__ if key in changes}
     return replace(
         JobFacts(
             useful_h=64.0,
@@ -83,14 +94,10 @@ def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
             role="node",
             scopes=(PROCESS,),
             mtbf_h=20.0,
-            save_stall=Constant(STALL_H),
-            save_background=Constant(0.5),
-            load=Constant(LOAD_H),
-            reschedule=Constant(RESCHEDULE_H),
+            costs=replace(COSTS, **own),
             step_h=STEP_H,
             state_bytes=1.0,
             node_bytes_per_h=4.0,
-            remote_bytes_per_h=1e3,
             replicas=n_nodes,
         ),
         **changes,
@@ -215,7 +222,7 @@ def gemini_wasted(work: Work) -> Estimates:
     job = facts(
         16, useful_h=100 * whole_h, step_h=whole_h / 4.0, scopes=(NODE,), load=Constant(whole_h),
         state_bytes=530e9 * 12.0 / 16.0, node_bytes_per_h=400e9 / 8.0 * 3600.0,
-        remote_bytes_per_h=20e9 / 8.0 * 3600.0,
+        storage=Storage(20e9 / 8.0 * 3600.0),
     )  # fmt: skip
     simulated = job_of(job, planned("gemini", job, remote_every=0.01), Clock.PROGRESS)
     n = work.pick(2_000, 10_000, 50_000)
@@ -578,7 +585,7 @@ def bamboo(work: Work) -> Estimates:
     steps, batch = 22_194, 264
     step_s = (1.45, 1.5 * 1.45, *[1.805] * 11, *[2.39] * 12, *[4.31] * 12)  # by nodes missing
     job = _elastic_job(48, steps * step_s[0] / 3600.0, step_s[0] / 3600.0)
-    job = replace(job, save_stall=Constant(0.0))
+    job = replace(job, costs=replace(job.costs, save_stall=Constant(0.0)))
     policy = planned(
         "bamboo", job, throughput=tuple(batch / s for s in step_s), reconfigure=20.0 / 3600.0,
         backstop=0.1,

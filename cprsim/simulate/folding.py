@@ -16,7 +16,7 @@ from cprsim.records import (
     Ints,
     ShardLoss,
 )
-from cprsim.recovery.giving_up import ROUNDING
+from cprsim.recovery.intervals import ROUNDING
 
 FOLDED = (*PARTS, "degraded")  # what a strategy's hours go into
 WORKING = (Activity.USEFUL, Activity.LOST)

@@ -8,6 +8,11 @@ from math import nan
 from cprsim.records import Clock, Cluster
 from cprsim.recovery.policy import Policy, Scope
 
+HOPELESS_AFTER = 1000  # failures in a row without any first-time work between them: given up
+NO_WORK_H = 1e-9  # first-time work up to this is rounding, which differs between engines
+HARDLY_AFTER = 5000  # failures, after which a job that is this slow is given up ...
+HARDLY_TIMES = 10.0  # ... over so many times the work that it has done so far
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedJob:

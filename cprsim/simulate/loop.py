@@ -12,9 +12,8 @@ from typing import Any
 
 from cprsim.compiling import inlined, part, parts_of
 from cprsim.records import Floats, Ints
-from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
-from cprsim.simulate.job import NOTICE
+from cprsim.simulate.job import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H, NOTICE
 from cprsim.simulate.loop_state import Drawn
 from cprsim.simulate.numbers import (
     ALL,

@@ -11,7 +11,7 @@ import numpy as np
 
 from cprsim.failures.distributions import Constant
 from cprsim.records import STOPPED_BEYOND, Activity, Clock, Duration, Ints, Storage
-from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.legal import (
     MOST_ROLES,
     MOST_RULES,

@@ -11,7 +11,7 @@ from typing import Any
 
 from cprsim.compiling import inlined, part, slow_to_compile
 from cprsim.records import Floats, Ints
-from cprsim.recovery.giving_up import HARDLY_AFTER, HOPELESS_AFTER, NO_WORK_H
+from cprsim.simulate.job import HARDLY_AFTER, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate.loop import (
     lose,
     lose_for_good,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprsim.records import Ints
-from cprsim.recovery.giving_up import ROUNDING
+from cprsim.recovery.intervals import ROUNDING
 from cprsim.recovery.legal import MOST_GENERATIONS, MOST_TIERS, MOST_UNITS
 from cprsim.recovery.policy import Level
 from cprsim.simulate.numbers import (

@@ -36,7 +36,6 @@ from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.numbers import NONE, as_objects, numbers_of
 
 TWO_NODES, ALL_NODES = "two nodes", "all nodes"  # kinds that every job is asked about
-AT_ONCE = Constant(0.0)
 
 
 class LossKind(IntEnum):
@@ -153,16 +152,19 @@ def strikes_of(
     n, own = cluster.n_nodes, [one for one in scopes if not one.silent]
     each, every = tuple((slot,) for slot in range(n)), (tuple(range(n)),)
     racks = tuple(every[0][at : at + (rack or 1)] for at in range(0, n, rack or 1))
-    apart = sorted({1, rack} if rack and rack < n else {1})
-    pairs = tuple((slot, slot + d) for d in apart for slot in range(n - d))
+    apart = {1, rack or 1}
+    for tier in policy.tiers:
+        if isinstance(tier.placement, Groups) and tier.placement.strided:
+            apart.add(len(cluster.slots(tier.role)) // tier.placement.size)
+    pairs = tuple((slot, slot + d) for d in sorted(apart) for slot in range(n - d))
     places = {Reach.ALL: every, Reach.RACK: racks}
     yield from (Strike(scope, places.get(scope.reach, each)) for scope in own)
     others = (
-        Strike(Scope("process", Reach.PROCESS, AT_ONCE, needs_node=False), each),
-        Strike(Scope("node", Reach.NODE, AT_ONCE), each),
-        Strike(Scope(TWO_NODES, Reach.NODE, AT_ONCE), (*pairs, *_holders(policy, cluster))),
-        Strike(Scope("rack", Reach.RACK, AT_ONCE), racks if rack else ()),
-        Strike(Scope(ALL_NODES, Reach.ALL, AT_ONCE), every),
+        Strike(_scope("process", Reach.PROCESS, needs_node=False), each),
+        Strike(_scope("node", Reach.NODE), each),
+        Strike(_scope(TWO_NODES, Reach.NODE), pairs),
+        Strike(_scope("rack", Reach.RACK), racks if rack else ()),
+        Strike(_scope(ALL_NODES, Reach.ALL), every),
     )
     named = {one.reach for one in own}
     for one in others:
@@ -170,14 +172,8 @@ def strikes_of(
             yield one
 
 
-def _holders(policy: Policy, cluster: Cluster) -> Iterator[tuple[int, int]]:
-    """Pairs of nodes that lie apart, but in one group of a tier's holders."""
-    for tier in policy.tiers:
-        place = tier.placement
-        if isinstance(place, Groups) and place.strided and place.size > 1:
-            slots = cluster.slots(tier.role)
-            apart = len(slots) // place.size
-            yield from ((slot, slot + apart) for slot in slots[:-apart])
+def _scope(name: str, reach: Reach, *, needs_node: bool = True) -> Scope:
+    return Scope(name, reach, Constant(0.0), needs_node=needs_node)
 
 
 # --------------------------------------------------------------------------- the listing
@@ -186,26 +182,21 @@ def _holders(policy: Policy, cluster: Cluster) -> Iterator[tuple[int, int]]:
 def cases(cluster: Cluster, role: str) -> dict[str, Strike]:
     """The failures that the listing asks about, of the first nodes of a role."""
     slots = tuple(cluster.slots(role))
-    kinds = {
-        "process": (Reach.PROCESS, False, slots[:1]),
-        "restart": (Reach.NODE, False, slots[:1]),
-        "node": (Reach.NODE, True, slots[:1]),
-        "pair": (Reach.RACK, True, slots[:2]),
-        "all": (Reach.ALL, True, slots),
-    }
-    return {
-        name: Strike(Scope(name, reach, AT_ONCE, needs_node=needs_node), (struck,))
-        for name, (reach, needs_node, struck) in kinds.items()
-    }
+    strikes = (
+        Strike(_scope("process", Reach.PROCESS, needs_node=False), (slots[:1],)),
+        Strike(_scope("restart", Reach.NODE, needs_node=False), (slots[:1],)),
+        Strike(_scope("node", Reach.NODE), (slots[:1],)),
+        Strike(_scope("pair", Reach.RACK), (slots[:2],)),
+        Strike(_scope("all", Reach.ALL), (slots,)),
+    )
+    return {one.scope.name: one for one in strikes}
 
 
-def needs(policy: Policy, cluster: Cluster, role: str) -> tuple[str, ...]:
-    """What a system needs besides the job's nodes and its remote storage, in few words each."""
-    _, rule = after(policy, cluster, cases(cluster, role)["node"])
-    return tuple(dict.fromkeys(_needs(policy, rule)))
+def needs(policy: Policy, rule: Rule | None) -> Iterator[str]:
+    """What a system needs besides the job's nodes and its storage, in few words each.
 
-
-def _needs(policy: Policy, rule: Rule | None) -> Iterator[str]:
+    `rule` is taken where a node is lost; None: all start again.
+    """
     live = {name for rule in policy.rules for name in rule.needs}
     written = {tier.medium for tier in policy.tiers if tier.name in policy.written}
     for tier in policy.tiers:

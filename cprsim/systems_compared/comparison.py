@@ -7,7 +7,7 @@ Its results folder is that of the run, so that what reads runs reads comparisons
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isfinite, isnan
 from pathlib import Path
@@ -18,14 +18,14 @@ from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
 from cprsim.prices import ACCURACY
 from cprsim.recovery.policy import Outside, Policy, Ring
-from cprsim.results.compare import ROUNDING
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.results.compare import differences
 from cprsim.results.folder import read_record
 from cprsim.results.metrics import FINISHED
 from cprsim.results.money import Bills
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.scenario import Scenario
-from cprsim.scenario.recovery import known
 from cprsim.systems_compared.after import Fate, content_every_h, fates
 from cprsim.systems_compared.lineup import FOUND, Entrant
 
@@ -63,10 +63,10 @@ class Standing:
     policy: Policy
     facts: SystemFacts
     summary: Mapping[str, Estimate]  # by quantity
-    more: Estimate | None  # overhead less that of the best; None: it is the best, or unfinished
-    verdict: str
-    accuracy: str
-    than_today: Estimate | None  # the same against how the job runs now
+    accuracy: str = UNPRICED
+    more: Estimate | None = None  # overhead less that of the best; None: it is the best, or none is
+    than_today: Estimate | None = None  # the same against how the job runs now
+    verdict: str = UNFINISHED
 
     @property
     def name(self) -> str:
@@ -74,8 +74,8 @@ class Standing:
 
     @property
     def may_be_best(self) -> bool:
-        """Whether accuracy is kept, or the limit, and all of its costs are known."""
-        return self.accuracy in ELIGIBLE and not self.facts.unknown
+        """Whether all jobs finish, accuracy is kept, or the limit, and all costs are known."""
+        return self.finishes and self.accuracy in ELIGIBLE and not self.facts.unknown
 
     @property
     def overhead(self) -> Estimate:
@@ -126,7 +126,7 @@ class Comparison:
     @cached_property
     def standings(self) -> Sequence[Standing]:
         """All systems, the cheapest first; those that do not finish last."""
-        return sorted(_standings(self), key=_place)
+        return _standings(self)
 
     @property
     def cheapest(self) -> Standing | None:
@@ -139,8 +139,8 @@ class Comparison:
     @property
     def cheapest_that_runs(self) -> Standing | None:
         """The cheapest of those that may be the best and that a job can run today."""
-        able = (one for one in self.standings if one.may_be_best and one.finishes)
-        return next((one for one in able if one.facts.runs_as), None)
+        able = (one for one in self.standings if one.may_be_best and one.facts.runs_as)
+        return next(able, None)
 
     @property
     def best(self) -> str | None:
@@ -185,11 +185,11 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
         yield "A spare node is always free (no `cluster.spares`)."
 
 
-def facts_of_system(one: Entrant, experiment: Experiment, scenario: Scenario) -> SystemFacts:
+def facts_of_system(one: Entrant, experiment: Experiment) -> SystemFacts:
     """What is known of one system in a job."""
-    policy, system, section = one.policy, known(one.entry.strategy), scenario.cluster
+    system, section = SYSTEMS[one.entry.strategy], experiment.scenario.cluster
     job = experiment.cluster, experiment.scopes, section.rack, experiment.useful_h
-    storage, peers = _traffic(policy, experiment, section.shard_bytes)
+    storage, peers = _traffic(one.policy, experiment, section.shard_bytes)
     return SystemFacts(
         strategy=one.entry.strategy,
         how=one.how,
@@ -197,7 +197,7 @@ def facts_of_system(one: Entrant, experiment: Experiment, scenario: Scenario) ->
         not_counted=system.not_counted,
         unknown=system.unknown(one.entry.options or {}),
         runs_as=system.runs_as,
-        fates=fates(policy, *job),
+        fates=fates(one.policy, *job),
         storage_bytes_per_h=storage,
         peers_bytes_per_h=peers,
     )
@@ -224,56 +224,52 @@ def _traffic(
 # --------------------------------------------------------------------------- who is cheapest
 
 
-def _standings(comparison: Comparison) -> Iterator[Standing]:
-    result, facts, today = comparison.result, comparison.facts, comparison.today
-    summary, policies = result.spreads(), {one.name: one for one in result.policies}
-    overheads = {name: of[OVERHEAD].mean for name, of in summary.items()}
-    finished = [name for name in facts if isfinite(overheads[name])]
-    accuracy = {
-        name: _accuracy(
-            comparison, one, policies[name], is_priced=isfinite(summary[name]["auc_loss"].mean)
-        )
-        for name, one in facts.items()
-    }
-    able = [name for name in finished if accuracy[name] in ELIGIBLE and not facts[name].unknown]
+def _standings(comparison: Comparison) -> list[Standing]:
+    result, summary, facts = comparison.result, comparison.result.spreads(), comparison.facts
+    found = [Standing(one, facts[one.name], summary[one.name]) for one in result.policies]
+    found = [replace(one, accuracy=_accuracy(one, comparison.limit)) for one in found]
+    found.sort(key=_place)
+    able = [one for one in found if one.may_be_best]
     # of those that cost the same, one that a job can run today
-    able.sort(key=lambda name: (round(overheads[name], DECIMALS), not facts[name].runs_as))
-    best = able[0] if able else ""
-    than_best = _more_than(best, finished, result) if best else {}
-    than_today = _more_than(today, finished, result) if today in finished else {}
-    for name, policy in policies.items():
-        more = than_best.get(name)
-        verdict = BEST if name == best else NO_BEST if more is None else verdict_of(more)
-        yield Standing(
-            policy,
-            facts[name],
-            summary[name],
-            more,
-            verdict if name in finished else UNFINISHED,
-            accuracy[name],
-            than_today.get(name),
-        )
+    able.sort(key=lambda one: (_place(one), not one.facts.runs_as))
+    best = able[0].name if able else ""
+    finished = [one.name for one in found if one.finishes]
+    more = _more_than(best, finished, result)
+    than_today = _more_than(comparison.today, finished, result)
+    for at, one in enumerate(found):
+        other = more.get(one.name)
+        if not one.finishes:
+            verdict = UNFINISHED
+        elif one.name == best:
+            verdict = BEST
+        else:
+            verdict = NO_BEST if other is None else verdict_of(other)
+        found[at] = replace(one, verdict=verdict, more=other, than_today=than_today.get(one.name))
+    return found
 
 
-def _accuracy(comparison: Comparison, one: SystemFacts, policy: Policy, *, is_priced: bool) -> str:
+def _place(one: Standing) -> tuple[float, float]:
+    mean = round(one.overhead.mean, DECIMALS)
+    return (mean, 0.0) if one.finishes else (inf, -one.summary[FINISHED].mean)
+
+
+def _accuracy(one: Standing, limit: Mapping[str, Any] | None) -> str:
     """Whether it loses some; and if so, within the limit, at a price, or nothing says how much."""
-    if not (policy.leaves_stale or one.not_counted):
+    if not (one.policy.leaves_stale or one.facts.not_counted):
         return KEPT
-    if comparison.limit is not None and one.how == FOUND and not one.not_counted:
+    if limit is not None and one.facts.how == FOUND and not one.facts.not_counted:
         return WITHIN
-    return PRICED if is_priced else UNPRICED
+    return PRICED if isfinite(one.summary["auc_loss"].mean) else UNPRICED
 
 
-def _more_than(baseline: str, names: Sequence[str], result: Result) -> dict[str, Estimate]:
+def _more_than(baseline: str, finished: Sequence[str], result: Result) -> dict[str, Estimate]:
     """Overhead of others less that of one system, paired by replication."""
-    rows = result.replications
-    overhead = (rows["wall_h"] - rows["useful_h"]) / rows["useful_h"]
-    table = rows.assign(overhead=overhead).pivot(
-        index="replication", columns="strategy", values="overhead"
-    )
-    more = table.sub(table[baseline], axis="index")
-    more = more.mask(more.abs() <= ROUNDING * table.abs(), 0.0)
-    return {name: Estimate.of_mean(more[name]) for name in names if name != baseline}
+    if baseline not in finished:
+        return {}
+    found = differences(result.replications, result.n_nodes, baseline)
+    overheads = found[found["quantity"] == OVERHEAD].drop(columns="quantity")
+    rows = overheads.itertuples(index=False)
+    return {name: Estimate(*of) for name, *of in rows if name in finished}
 
 
 def verdict_of(more: Estimate) -> str:
@@ -281,8 +277,3 @@ def verdict_of(more: Estimate) -> str:
     if more.low > 0:
         return MORE
     return LESS if more.high < 0 else TIED
-
-
-def _place(one: Standing) -> tuple[float, float]:
-    mean = round(one.overhead.mean, DECIMALS)
-    return (mean, 0.0) if one.finishes else (inf, -one.summary[FINISHED].mean)

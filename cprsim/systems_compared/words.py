@@ -66,8 +66,9 @@ def columns_of_fates(found: Sequence[Standing]) -> list[list[str]]:
     return list(together.values())
 
 
-def fate_in_words(fate: Fate) -> str:
-    """What is lost at most, as in a cell of a table."""
+def lost_at_most(kind: str, one: Standing) -> str:
+    """What a failure of a kind takes at most, as in a cell of a table."""
+    fate = one.facts.fates[kind]
     return LOST.get(fate.kind) or hours(fate.up_to_h)
 
 

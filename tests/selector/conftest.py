@@ -11,9 +11,13 @@ from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential
 from cprsim.records import Clock, Cluster, Costs, Holds, Role
 from cprsim.recovery.policy import Reach, Scope
+from cprsim.scenario import load_scenario
 from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness import Metric, Response, StalenessCurve
+from tests.making import SCENARIOS
 
+# lists no recovery system; the records of a `Job` say all else
+SCENARIO = load_scenario(SCENARIOS / "production.yaml").scenario
 SLOPES = {"partial": 0.010, "mfu": 0.006, "round-robin": 0.0098}
 
 
@@ -43,6 +47,7 @@ class Job:
             seed=7,
             scopes=(Scope("node", Reach.NODE, nothing),),
             shares=ScopeShares((1.0,), (Reach.NODE,), self.n_emb_ps),
+            scenario=SCENARIO,
             n_replications=self.n_replications,
         )
         return replace(made, **changed)  # type: ignore[arg-type]

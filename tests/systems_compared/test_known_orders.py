@@ -12,33 +12,28 @@ from tests.making import call
 
 MINUTE = 1 / 60
 
-WHOLE_JOB = """\
-name: whole-job
-job: {useful: 200 h, step: 10 s}
-cluster: {workers: 8, replicas: 8, state: 10 GB, link: 100 Gbit/s}
-failures: {kind: job, family: exponential, mtbf: 20 h, role: worker}
-scopes: [{name: power, share: 1, reach: all, detect: 0 s}]
-costs: {save: 6 min, load: 6 min, reschedule: 6 min}
+JOB = """\
+name: job
+job: {{useful: 200 h, step: {step}}}
+cluster: {{{cluster}, link: 100 Gbit/s}}
+failures: {{kind: job, family: exponential, mtbf: {mtbf}, role: worker}}
+scopes: [{{name: failure, share: 1, {failure}}}]
+costs: {{{costs}}}
 recovery: [full]
 """
-REPLICAS = """\
-name: replicas
-job: {useful: 200 h, step: 1 s}
-cluster: {workers: 16, replicas: 16, state: 1 GB, link: 100 Gbit/s}
-failures: {kind: job, family: exponential, mtbf: 4 h, role: worker}
-scopes: [{name: node, share: 1, reach: node, detect: 1 min}]
-costs: {save: 1 min, load: 1 min, reschedule: 10 min}
-recovery: [full]
-"""
-PROCESSES = """\
-name: processes
-job: {useful: 200 h, step: 10 s}
-cluster: {workers: 32, state: 100 GB, link: 100 Gbit/s}
-failures: {kind: job, family: exponential, mtbf: 5 h, role: worker}
-scopes: [{name: process, share: 1, reach: process, detect: 1 min}]
-costs: {save: {stall: 10 s, background: 5 min}, load: 5 min, reschedule: 1 min}
-recovery: [full]
-"""
+WHOLE_JOB = JOB.format(
+    step="10 s", cluster="workers: 8, replicas: 8, state: 10 GB", mtbf="20 h",
+    failure="reach: all, detect: 0 s", costs="save: 6 min, load: 6 min, reschedule: 6 min",
+)  # fmt: skip
+REPLICAS = JOB.format(
+    step="1 s", cluster="workers: 16, replicas: 16, state: 1 GB", mtbf="4 h",
+    failure="reach: node, detect: 1 min", costs="save: 1 min, load: 1 min, reschedule: 10 min",
+)  # fmt: skip
+PROCESSES = JOB.format(
+    step="10 s", cluster="workers: 32, state: 100 GB", mtbf="5 h",
+    failure="reach: process, detect: 1 min",
+    costs="save: {stall: 10 s, background: 5 min}, load: 5 min, reschedule: 1 min",
+)  # fmt: skip
 
 
 def young(stall_h: float, mtbf_h: float, back_h: float) -> float:
