@@ -36,7 +36,7 @@ def measure(n_jobs: int, case: str, strategy: int) -> None:
     fleet = prepare(load_scenario(SCENARIO, [f"fleet.jobs={n_jobs}", *sets]))
     overhead = 100 * run_history(fleet, strategy).jobs.overhead.mean()
     mb, took_s = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10, process_time() - began
-    name = fleet.strategies[strategy]
+    name = fleet.kinds[0].policies[strategy].name
     print(f"{case:24} {name:5} {took_s:7.1f} s {mb:7} MB   overhead {overhead:.3f} %", flush=True)
 
 

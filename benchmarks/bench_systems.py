@@ -22,7 +22,7 @@ from cprsim.compiling import always
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential
-from cprsim.records import Clock, Cluster, Costs, Holds, Role
+from cprsim.records import Clock, Cluster, Costs, Holds, Role, Storage
 from cprsim.recovery.paper import strategy
 from cprsim.recovery.policy import RELOAD, ROLL_BACK, Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
@@ -55,14 +55,11 @@ def systems() -> dict[str, Policy]:
         role=ROLE,
         scopes=SCOPES,
         mtbf_h=MTBF_H,
-        save_stall=Constant(0.01),
-        load=COSTS.load,
-        reschedule=COSTS.reschedule,
+        costs=replace(COSTS, save_stall=Constant(0.01), storage=Storage(5 * GB * 3600.0)),
         step_h=STEP_H,
         replicas=len(CLUSTER.slots(ROLE)),
         state_bytes=100 * GB,
         node_bytes_per_h=50 * GB * 3600.0,
-        remote_bytes_per_h=5 * GB * 3600.0,
     )
     options = {
         "gemini": {"every": STEP_H},

@@ -123,8 +123,8 @@ def carbon_kg(prices: Prices, usage: Usage) -> float | None:
     return energy_kwh(prices, usage) * prices.carbon_kg_per_kwh
 
 
-def bill_of(prices: Prices, usage: Usage) -> Bill:
-    """What some usage costs: a line per part of the node-hours, storage, energy."""
+def amounts_of(prices: Prices, usage: Usage) -> dict[str, Decimal]:
+    """What some usage costs, not rounded: a line per part of the node-hours, storage, energy."""
     lines = {part: money_of_nodes(prices, by_role) for part, by_role in usage.node_h.items()}
     if prices.storage_month is not None:
         lines[STORAGE_KEPT] = Decimal(usage.kept_gb_months) * prices.storage_month
@@ -132,6 +132,12 @@ def bill_of(prices: Prices, usage: Usage) -> Bill:
         lines[STORAGE_WRITTEN] = Decimal(usage.written_gb) * prices.storage_written
     if prices.kwh is not None:
         lines[ENERGY] = Decimal(energy_kwh(prices, usage)) * prices.kwh
+    return lines
+
+
+def bill_of(prices: Prices, usage: Usage) -> Bill:
+    """What some usage costs, in whole cents."""
+    lines = amounts_of(prices, usage)
     return Bill(prices.currency, {name: to_cents(amount) for name, amount in lines.items()})
 
 

@@ -218,14 +218,9 @@ class _Dask:
 
     client: Any
     most_deaths: int = 1  # each stands for several: dask has tried other workers by then
-    n_threads: int = 0
-    counted_at: float = -LOOK_EVERY_S
 
     def n_at_once(self) -> int:
-        if monotonic() - self.counted_at >= LOOK_EVERY_S:
-            self.n_threads = sum(self.client.nthreads().values())
-            self.counted_at = monotonic()
-        return AHEAD * self.n_threads
+        return AHEAD * int(sum(self.client.nthreads().values()))
 
     def submit(self, task: Callable[[Any], Any], argument: Any) -> Future[Any]:
         future: Future[Any] = self.client.get_executor(pure=False).submit(task, argument)

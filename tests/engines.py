@@ -102,8 +102,8 @@ def outcomes(
         )  # fmt: skip
     costs, found = ran.costs, []
     for row in rows:
-        lost = ran.losses[ran.losses["replication"] == row]
-        stale = stale_shards(*(lost[name] for name in STALE))
+        of_row = ran.losses.replication == row
+        stale = stale_shards(*(getattr(ran.losses, name)[of_row] for name in STALE))
         hours = tuple(costs.hours[row].tolist())
         found.append(
             ReplicationOutcome(
@@ -184,7 +184,7 @@ def run_many(job: SimulatedJob, failures: Any, engine: str) -> tuple[CostBreakdo
     with always(machine_code=True):
         draws = draws_of(job, SEED, n)
         ran = run_block(job, failures, draws, range(n), simpy_alone=simpy_alone)
-    return ran.costs, ran.stale_h
+    return ran.costs, ran.stale_h * max(job.cluster.n_emb_ps, 1)
 
 
 def assert_both_agree(job: SimulatedJob, failing: BlockFailures, n: int, n_logs: int = 5) -> Rows:

@@ -33,11 +33,13 @@ class Compiled:
 
     answer: ClassVar[bool | None] = None  # of `pays`, within a block of `always`
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any], says: str) -> None:
+    def __init__(
+        self, function: Callable[..., Any], options: dict[str, Any] | None = None, says: str = ""
+    ) -> None:
         update_wrapper(self, function)
         self.py_func = function  # as Python has it
         self.python_s = 0.0  # that it was interpreted
-        self._options, self._says = options, says
+        self._options, self._says = options or {}, says
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         return self.code(*args, **named)
@@ -93,12 +95,12 @@ def always(*, machine_code: bool) -> Iterator[None]:
 
 def compiled(function: F) -> F:
     """Compile on the first call, and keep the machine code for the next process."""
-    return cast(F, Compiled(function, {}, says=""))
+    return cast(F, Compiled(function))
 
 
 def compiled_for_much(function: F) -> F:
     """The same where much is handed to it: its time is about that of reading all arrays once."""
-    return cast(F, CompiledForMuch(function, {}, says=""))
+    return cast(F, CompiledForMuch(function))
 
 
 def slow_to_compile(function: F) -> F:

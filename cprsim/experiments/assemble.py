@@ -10,20 +10,19 @@ from typing import Any
 
 from cprsim.curves import chosen_curve
 from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
-from cprsim.failures.distributions import Constant
 from cprsim.failures.replay import Replay
 from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
-from cprsim.records import Cluster, Costs, Duration, Holds, Storage, Transfer
+from cprsim.records import Cluster, Costs, Holds, Storage
 from cprsim.recovery.legal import require_legal
-from cprsim.recovery.paper import PaperOptions
+from cprsim.recovery.paper import NEVER, STRATEGIES, PaperOptions
 from cprsim.recovery.policy import Capture, Policy, Reach, Scope, checked
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.failures import EMB_PS, Failures
 from cprsim.scenario.job import EngineName
-from cprsim.scenario.recovery import RecoverySection, known
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.silent import SILENT
 from cprsim.scenario.system_options import options_of
 from cprsim.scenario.traces import TraceFailures
@@ -183,7 +182,7 @@ def policies_of(loaded: LoadedScenario, experiment: Experiment) -> list[Policy]:
         try:
             policies.append(policy_of(entry, experiment, facts))
         except ParameterError as error:
-            key, is_written = f"recovery.{number}", entry.strategy == written.SYSTEM.name
+            key, is_written = f"recovery.{number}", entry.strategy == written.WRITTEN.name
             if is_written and isinstance(error, PolicyError) and error.at:
                 key = ".".join((key, "options", *map(str, error.at)))
             problems += ScenarioError.at(loaded.place(key), str(error), key=key).problems
@@ -211,7 +210,7 @@ def policy_of(
     ------
     ParameterError : it can't serve this job
     """
-    own, system = entry.costs_from(experiment.costs), known(entry.strategy)
+    own, system = entry.costs_from(experiment.costs), SYSTEMS[entry.strategy]
     facts = facts or facts_of(experiment)
     if entry.costs is not None:
         facts = _at_costs(facts, own, experiment)
@@ -239,12 +238,12 @@ def policy_of(
 
 def _options(entry: RecoverySection, curve: StalenessCurve | None) -> Any:
     """What an entry says, as its system takes it."""
-    if entry.strategy in SYSTEMS:
+    if entry.strategy not in STRATEGIES:
         return options_of(entry.strategy, entry.options)
     sub_saves = entry.priority_saving
     if sub_saves is not None and curve is not None:
         sub_saves = curve.with_bytes(sub_saves)
-    return PaperOptions(entry.rule, entry.target_pls, sub_saves)
+    return PaperOptions(entry.rule or NEVER, entry.target_pls, sub_saves)
 
 
 def _at_interval(system: System, options: Any, interval_h: float, useful_h: float) -> Any:
@@ -265,6 +264,7 @@ def facts_of(experiment: Experiment) -> JobFacts:
         role=section.state_role,
         scopes=experiment.scopes,
         mtbf_h=expected.mtbf_h,
+        costs=experiment.costs,
         step_h=scenario.job.step_h,
         state_bytes=section.largest_bytes,
         whole_bytes=None if section.shard_bytes is None else n_nodes * section.shard_bytes,
@@ -276,7 +276,6 @@ def facts_of(experiment: Experiment) -> JobFacts:
         mtbf_shard_h=expected.mtbf_shard_h,
         n_shards_together=expected.n_shards_together,
         beside_fraction=_beside_fraction(experiment, expected.mtbf_h),
-        **_costs(experiment.costs, n_nodes),
     )
 
 
@@ -285,25 +284,7 @@ def _at_costs(facts: JobFacts, own: Costs, experiment: Experiment) -> JobFacts:
     scenario, scopes = experiment.scenario, facts.scopes
     if not scenario.scopes:  # then the entry may have a detection of its own
         scopes = (replace(scopes[0], detect=own.detect), *scopes[1:])
-    n_nodes = scenario.cluster.n_nodes_of[facts.role]
-    return replace(facts, scopes=scopes, **_costs(own, n_nodes))
-
-
-def _costs(costs: Costs, n_nodes: int) -> dict[str, Any]:
-    """Costs as durations; a transfer as if nobody else were about."""
-
-    def alone(cost: Duration | Transfer) -> Duration:
-        return Constant(costs.mean_h(cost, n_nodes)) if isinstance(cost, Transfer) else cost
-
-    storage, background = costs.storage, costs.save_background
-    return {
-        "save_stall": alone(costs.save_stall),
-        "save_background": None if background is None else alone(background),
-        "load": alone(costs.load),
-        "reschedule": costs.reschedule,
-        "remote_bytes_per_h": None if storage is None else storage.bandwidth_bytes_per_h,
-        "costs": costs,
-    }
+    return replace(facts, scopes=scopes, costs=own)
 
 
 def _beside_fraction(experiment: Experiment, mtbf_h: float) -> float:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import nan
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from cprsim.fleets.course import History, KindOfJob, PreparedFleet
+from cprsim.experiments.assemble import Experiment
+from cprsim.fleets.course import History, PreparedFleet, state_bytes
 from cprsim.prices import (
     GB,
     HOURS_PER_MONTH,
-    Bill,
     Prices,
     Usage,
+    amounts_of,
     bill_of,
-    energy_kwh,
     node_hour_price,
     watts_of,
 )
@@ -45,43 +46,21 @@ STATISTICS = {
 
 @dataclass(frozen=True, slots=True)
 class FleetCell:
-    """One history of a fleet under one strategy.
+    """One history of a fleet under one strategy; usage is per month.
 
     Parameters
     ----------
     means : those of the statistics that are means over jobs, by kind of job
-    usage : of the jobs of each kind, without the spares
-    spare_h : node-hours of the spares, which stand there all the window
+    used : by all jobs and the spares, which stand there all the window
+    usage : of the jobs of each kind
     """
 
     finished: float  # share of the jobs
     statistics: Mapping[str, float]
     n_jobs: tuple[int, ...]  # of each kind
     means: Mapping[str, tuple[float, ...]]
+    used: Usage
     usage: tuple[Usage, ...]
-    spare_h: float
-    window_h: float
-
-    @property
-    def months(self) -> float:
-        """How many months the fleet's window is."""
-        return self.window_h / HOURS_PER_MONTH
-
-    @property
-    def used_per_month(self) -> Usage:
-        """What all jobs and the spares use."""
-        node_h: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-        for usage in self.usage:
-            for part, by_role in usage.node_h.items():
-                for role, hours in by_role.items():
-                    node_h[part][role] += hours / self.months
-        if self.spare_h:
-            node_h[SPARE][SPARE] = self.spare_h / self.months
-        return Usage(
-            {part: dict(by_role) for part, by_role in node_h.items()},
-            sum(usage.kept_gb_months for usage in self.usage) / self.months,
-            sum(usage.written_gb for usage in self.usage) / self.months,
-        )
 
 
 def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
@@ -100,88 +79,89 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
         "busy_nodes": (jobs.n_nodes * within).sum() / window_h,
         "pls": jobs.pls.mean(),
     }
-    totals = jobs[["wall_h", "written_bytes"]].groupby(jobs.kind).sum()
+    totals = jobs[["wall_h", "written_bytes"]].groupby(jobs.kind).sum().to_numpy()
     by_part = {USEFUL: jobs.useful_h, **{str(part): column for part, column in hours.items()}}
-    sums = {part: column.groupby(jobs.kind).sum().tolist() for part, column in by_part.items()}
+    sums = pd.DataFrame(by_part).groupby(jobs.kind).sum().to_dict("records")
+    months = window_h / HOURS_PER_MONTH
+    usage = tuple(
+        _usage(kind, strategy, of_parts, wall_h, written, months)
+        for kind, of_parts, (wall_h, written) in zip(
+            fleet.kinds, sums, totals.tolist(), strict=True
+        )
+    )
     return FleetCell(
         finished=float(jobs.finished.mean()),
         statistics={name: float(statistics[name]) for name in STATISTICS},
-        n_jobs=tuple(kind.n_jobs for kind in fleet.kinds),
+        n_jobs=tuple(kind.n_jobs for kind in fleet.population.kinds),
         means={str(name): tuple(of) for name, of in each.groupby(jobs.kind).mean().items()},
-        usage=tuple(
-            _usage(kind, strategy, {part: of[n] for part, of in sums.items()}, *total)
-            for n, (kind, total) in enumerate(zip(fleet.kinds, totals.to_numpy(), strict=True))
-        ),
-        spare_h=(section.spares or 0) * window_h,
-        window_h=window_h,
+        used=_together(usage, (section.spares or 0) * HOURS_PER_MONTH),
+        usage=usage,
     )
 
 
 def _usage(
-    kind: KindOfJob, strategy: int, hours: Mapping[str, float], wall_h: float, written: float
-) -> Usage:
-    """What the jobs of a kind use: nodes by part and role, and the storage."""
-    policy = kind.experiment.policies[strategy]
-    roles = {role.name: role.n_nodes for role in kind.experiment.cluster.roles}
-    node_h = {part: {role: n * h for role, n in roles.items()} for part, h in hours.items()}
+    kind: Experiment, strategy: int, hours: Mapping[Any, float], wall_h: float, written: float,
+    months: float,
+) -> Usage:  # fmt: skip
+    """What the jobs of a kind use per month: nodes by part and role, and the storage."""
+    policy = kind.policies[strategy]
+    roles = {role.name: role.n_nodes for role in kind.cluster.roles}
+    node_h = {
+        part: {role: n * h / months for role, n in roles.items()} for part, h in hours.items()
+    }
     if policy.extra_nodes:
-        node_h[SYSTEM] = {SYSTEM: policy.extra_nodes * float(wall_h)}
-    keeps_gb = kind.state_bytes / GB if policy.interval_h < kind.experiment.useful_h else 0.0
-    return Usage(node_h, keeps_gb * float(wall_h) / HOURS_PER_MONTH, float(written) / GB)
+        node_h[SYSTEM] = {SYSTEM: policy.extra_nodes * wall_h / months}
+    keeps_gb = state_bytes(kind) / GB if policy.interval_h < kind.useful_h else 0.0
+    return Usage(node_h, keeps_gb * wall_h / HOURS_PER_MONTH / months, written / GB / months)
+
+
+def _together(some: Sequence[Usage], spare_h: float) -> Usage:
+    """What jobs of several kinds use, and spares."""
+    node_h: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for usage in some:
+        for part, by_role in usage.node_h.items():
+            for role, hours in by_role.items():
+                node_h[part][role] += hours
+    if spare_h:
+        node_h[SPARE][SPARE] = spare_h
+    return Usage(
+        {part: dict(by_role) for part, by_role in node_h.items()},
+        sum(usage.kept_gb_months for usage in some),
+        sum(usage.written_gb for usage in some),
+    )
 
 
 # ------------------------------------------------------------------------------ in money
 
 
-@dataclass(frozen=True, slots=True)
-class PricedCell:
-    """A cell in money per month, or in node-hours where there are no prices."""
-
-    bill: Bill | None  # per month, to the cent
-    cost: float  # per month: cents, or node-hours where nothing has a price
-    cost_by_kind: Floats  # (n_kinds,) likewise, without the spares, which belong to no kind
-    energy_kwh: float = nan  # per month
-    carbon_kg: float = nan  # per month
+def cost_of(cell: FleetCell, prices: Prices | None) -> float:
+    """What a cell costs per month: whole cents, or node-hours where nothing has a price."""
+    if prices is None:
+        return node_hours(cell.used)
+    return float(bill_of(with_spares(prices, cell.used), cell.used).total_cents)
 
 
-def priced(cell: FleetCell, prices: Prices | None) -> PricedCell:
-    """What a cell costs per month. Node-hours of spares have the mean price of the jobs' nodes."""
-    used = cell.used_per_month
-    if prices is None or not prices.has_money:
-        by_kind = np.array([_node_h(usage) for usage in cell.usage]) / cell.months
-        return PricedCell(None, _node_h(used), by_kind)
-    prices = with_spares(prices, used)
-    bill = bill_of(prices, used)
-    by_kind = np.array([_cents(prices, usage) for usage in cell.usage]) / cell.months
-    drawn = energy_kwh(prices, used) if prices.watts else nan
-    carbon = nan if prices.carbon_kg_per_kwh is None else prices.carbon_kg_per_kwh
-    carbon *= energy_kwh(prices, used)
-    return PricedCell(bill, float(bill.total_cents), by_kind, drawn, carbon)
+def cost_by_kind(cell: FleetCell, prices: Prices | None) -> Floats:
+    """The same of the jobs of each kind, not rounded; spares belong to none."""
+    if prices is None:
+        return np.array([node_hours(usage) for usage in cell.usage])
+    prices = with_spares(prices, cell.used)
+    amounts = [sum(amounts_of(prices, usage).values()) for usage in cell.usage]
+    return np.array([100.0 * float(one) for one in amounts])
 
 
-def _node_h(usage: Usage) -> float:
+def node_hours(usage: Usage) -> float:
+    """The sum over parts and roles."""
     return sum(sum(by_role.values()) for by_role in usage.node_h.values())
 
 
-def _cents(prices: Prices, usage: Usage) -> float:
-    """What some usage costs, unrounded."""
-    nodes = sum(
-        hours * float(node_hour_price(prices, role))
-        for by_role in usage.node_h.values()
-        for role, hours in by_role.items()
-    )
-    kept = usage.kept_gb_months * float(prices.storage_month or 0)
-    written = usage.written_gb * float(prices.storage_written or 0)
-    return 100.0 * (nodes + kept + written + energy_kwh(prices, usage) * float(prices.kwh or 0))
-
-
-def with_spares(prices: Prices, usage: Usage) -> Prices:
+def with_spares(prices: Prices, used: Usage) -> Prices:
     """Prices that have one for a spare and a system's nodes: the mean of the jobs' nodes.
 
     A spare whose power draw nobody gives draws none.
     """
-    jobs = {part: of for part, of in usage.node_h.items() if part not in (SPARE, SYSTEM)}
-    pairs = [(role, hours) for of in jobs.values() for role, hours in of.items()]
+    jobs = [by_role for part, by_role in used.node_h.items() if part not in (SPARE, SYSTEM)]
+    pairs = [(role, hours) for by_role in jobs for role, hours in by_role.items()]
     all_h = sum(hours for _, hours in pairs)
     if not all_h:
         return prices

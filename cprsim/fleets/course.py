@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,42 +17,28 @@ from cprsim.experiments.pipeline import blocks_of, engine_of
 from cprsim.fleets.population import Population, fleet_of, population_of, scenario_of
 from cprsim.records import Floats, Ints, Transfer
 from cprsim.recovery.legal import require_legal
-from cprsim.recovery.policy import Medium, Policy, remote_share
+from cprsim.recovery.policy import Medium, remote_share
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.fleet import Fleet
+from cprsim.simulate.blocks import Engine
 from cprsim.simulate.cluster import RunningJob, SharedCluster, run_fleet
 from cprsim.simulate.job import StaleShard
-from cprsim.simulate.saves import SharedSaves
+from cprsim.simulate.saves import ALL_ALONE, SharedSaves
 from cprsim.streams import stream
 
 
 @dataclass(frozen=True, slots=True)
-class KindOfJob:
-    """Jobs that are all alike, ready to be simulated."""
-
-    experiment: Experiment
-    n_jobs: int
-    state_bytes: float  # of all servers that hold state; 0 where the scenario does not say
-    saves_transfer: tuple[bool, ...]  # by strategy: whether bytes say what its saves take
-
-    @property
-    def n_nodes(self) -> int:
-        return self.experiment.cluster.n_nodes
-
-
-@dataclass(frozen=True, slots=True)
 class PreparedFleet:
-    """A fleet as records: its kinds of jobs, when they arrive, and what they share."""
+    """A fleet as records: its jobs and when they arrive, and what they share."""
 
     section: Fleet
     seed: int
     population: Population
-    kinds: tuple[KindOfJob, ...]
-    strategies: tuple[str, ...]
+    kinds: tuple[Experiment, ...]  # of the population, ready to be simulated
 
     def arrivals(self, history: int) -> pd.DataFrame:
         """The jobs of a history in order of arrival: `arrive_h`, `kind`, and its `nth` of those."""
-        n_jobs = [one.n_jobs for one in self.kinds]
+        n_jobs = [kind.n_jobs for kind in self.population.kinds]
         n, rng = sum(n_jobs), stream(self.seed, history, "fleet/arrivals")
         arrive_h: Floats = np.zeros(n)
         if self.population.arrive_h is not None:
@@ -76,62 +62,41 @@ def prepare(loaded: LoadedScenario) -> PreparedFleet:
     if section.spares is not None and not knows_repair:
         message = "is missing: with `fleet.spares`, say when a failed node comes back"
         raise ScenarioError.at(loaded.place("fleet.spares"), message, key="cluster.repair")
-    kinds = tuple(_with_spares(kind, section.spares) for kind in _kinds(loaded, population))
-    _require_waits(loaded, kinds[0].experiment)
-    for kind, of in zip(kinds, population.kinds, strict=True):
-        if section.nodes is not None and kind.n_nodes > section.nodes:
-            needs = f"a job takes {kind.n_nodes:,} nodes: it can't start"
-            raise ScenarioError.at(
-                of.place, f"is {section.nodes:,}, and {needs}", key="fleet.nodes"
-            )
-    strategies = tuple(entry.name for entry in loaded.scenario.recovery)
-    return PreparedFleet(section, loaded.scenario.simulation.seed, population, kinds, strategies)
+    kinds = _kinds(loaded, population)
+    for kind, experiment in zip(population.kinds, kinds, strict=True):
+        n_nodes = experiment.cluster.n_nodes
+        if section.nodes is not None and n_nodes > section.nodes:
+            message = f"is {section.nodes:,}, and a job takes {n_nodes:,} nodes: it can't start"
+            raise ScenarioError.at(kind.place, message, key="fleet.nodes")
+    for number, policy in enumerate(kinds[0].policies):
+        try:
+            require_legal(policy, kinds[0].cluster, kinds[0].scopes)  # where spares can run out
+        except ParameterError as error:
+            key = f"recovery.{number}"
+            raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
+    return PreparedFleet(section, loaded.scenario.simulation.seed, population, kinds)
 
 
-_last: tuple[object, tuple[KindOfJob, ...]] | None = None  # key, and kinds of jobs
+_last: tuple[object, list[Experiment]] | None = None  # key, and kinds of jobs
 
 
-def _kinds(loaded: LoadedScenario, population: Population) -> tuple[KindOfJob, ...]:
+def _kinds(loaded: LoadedScenario, population: Population) -> tuple[Experiment, ...]:
     """The kinds of jobs; those of the fleet before, where only what they share is another."""
     global _last
     alone = loaded.varied({"fleet": None, "prices": None}, loaded.place).scenario
     key = (dump_scenario(alone), population.kinds, loaded.path)
     if _last is None or _last[0] != key:
-        kinds = [
-            _kind(scenario_of(loaded, kind, number), kind.n_jobs)
-            for number, kind in enumerate(population.kinds)
-        ]
-        _last = key, tuple(kinds)
-    return _last[1]
+        numbered = enumerate(population.kinds)
+        _last = key, [assemble(scenario_of(loaded, kind, number)) for number, kind in numbered]
+    spares = fleet_of(loaded).spares  # None: no job ever waits for one
+    return tuple(replace(kind, cluster=replace(kind.cluster, n_spares=spares)) for kind in _last[1])
 
 
-def _kind(loaded: LoadedScenario, n_jobs: int) -> KindOfJob:
-    experiment, section = assemble(loaded), loaded.scenario.cluster
-    n_holding = section.n_nodes_of[section.state_role]
-    costs = [entry.costs_from(experiment.costs) for entry in loaded.scenario.recovery]
-    return KindOfJob(
-        experiment,
-        n_jobs,
-        (section.shard_bytes or 0.0) * n_holding,
-        tuple(Transfer() in (one.save_stall, one.save_background) for one in costs),
-    )
-
-
-def _with_spares(kind: KindOfJob, n_spares: int | None) -> KindOfJob:
-    """The kind in a fleet with so many spares: its jobs wait for them, or none ever does."""
-    experiment = kind.experiment
-    cluster = replace(experiment.cluster, n_spares=n_spares)
-    return replace(kind, experiment=replace(experiment, cluster=cluster))
-
-
-def _require_waits(loaded: LoadedScenario, experiment: Experiment) -> None:
-    """Raise ScenarioError where a recovery system can't live with spares that run out."""
-    for number, policy in enumerate(experiment.policies):
-        try:
-            require_legal(policy, experiment.cluster, experiment.scopes)
-        except ParameterError as error:
-            key = f"recovery.{number}"
-            raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
+def state_bytes(kind: Experiment) -> float:
+    """Of all nodes of a job that hold state; 0 where the scenario does not say."""
+    assert kind.scenario is not None
+    section = kind.scenario.cluster
+    return (section.shard_bytes or 0.0) * section.n_nodes_of[section.state_role]
 
 
 # ------------------------------------------------------------------------------ one history
@@ -143,10 +108,10 @@ OUTCOME = ("wall_h", "finished", "useful_h", "n_failures", "n_saves")
 class History(NamedTuple):
     """What became of the jobs of a fleet, a row per job in order of arrival.
 
-    `jobs` has kind, n_nodes, arrive_h, start_h, wall_h, finished, useful_h, n_failures, n_saves,
-    queued_h (from arrival to start), overhead (share of the useful time), pls (of lost samples, as
-    a share of the job's) and written_bytes (to the remote storage); `hours` has a column per part
-    of the overhead.
+    `jobs` has kind, nth, n_nodes, arrive_h, start_h, wall_h, finished, useful_h, n_failures,
+    n_saves, queued_h (from arrival to start), overhead (share of the useful time), pls (of lost
+    samples, as a share of the job's) and written_bytes (to the remote storage); `hours` has a
+    column per part of the overhead.
     """
 
     jobs: pd.DataFrame
@@ -158,72 +123,80 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
 
     A job meets the failures of its kind's replication ``history * n_jobs + nth``.
     """
-    arrivals, section = fleet.arrivals(history), fleet.section
-    all_kinds = [_Kind(kind, strategy, history, section) for kind in fleet.kinds]
-    kinds = [all_kinds[number] for number in arrivals.kind]
+    section, kinds, jobs = fleet.section, fleet.kinds, fleet.arrivals(history)
     cluster = SharedCluster(section.nodes, section.spares, section.storage_bytes_per_h or inf)
-    begins = [
-        partial(kind.begin, cluster, nth) for kind, nth in zip(kinds, arrivals.nth, strict=True)
+    engines = [engine_of(kind.policies[strategy], kind, keep_losses=False) for kind in kinds]
+    begins = []  # by kind, of each of its jobs
+    for kind, engine, alike in zip(kinds, engines, fleet.population.kinds, strict=True):
+        first = history * alike.n_jobs
+        replications = range(first, first + alike.n_jobs)
+        begins.append(_begins(cluster, kind, engine, replications, _shared(fleet, kind, strategy)))
+    jobs["n_nodes"] = np.array([kind.cluster.n_nodes for kind in kinds])[jobs.kind]
+    ran = run_fleet(
+        cluster,
+        jobs.arrive_h.tolist(),
+        jobs.n_nodes.tolist(),
+        [begins[kind][nth] for kind, nth in zip(jobs.kind, jobs.nth, strict=True)],
+    )
+    jobs["start_h"] = [start_h for start_h, _ in ran]
+    for name in OUTCOME:
+        jobs[name] = [getattr(one, name) for _, one in ran]
+    of_kinds = [(kind, one) for kind, (_, one) in zip(jobs.kind, ran, strict=True)]
+    jobs["pls"] = [_pls(kinds[kind], one.stale) for kind, one in of_kinds]
+    save_bytes = [_save_bytes(kind, strategy) for kind in kinds]
+    jobs["written_bytes"] = jobs.n_saves * np.array(save_bytes)[jobs.kind]
+    jobs["queued_h"] = jobs.start_h - jobs.arrive_h
+    jobs["overhead"] = (jobs.wall_h - jobs.useful_h) / jobs.useful_h
+    parts = dict.fromkeys(part for one in engines for part in one.parts or one.job.policy.parts)
+    hours = [
+        dict(zip(kinds[kind].policies[strategy].parts, one.hours, strict=True))
+        for kind, one in of_kinds
     ]
-    n_nodes = [kind.n_nodes for kind in kinds]
-    ran = run_fleet(cluster, arrivals.arrive_h.tolist(), n_nodes, begins)
-    rows, hours = [], []
-    for kind, (start_h, one) in zip(kinds, ran, strict=True):
-        row = {"n_nodes": kind.n_nodes, "start_h": start_h}
-        row |= {name: getattr(one, name) for name in OUTCOME}
-        row |= {"pls": kind.pls(one.stale), "written_bytes": one.n_saves * kind.bytes_per_save}
-        rows.append(row)
-        hours.append(dict(zip(kind.job.policy.parts, one.hours, strict=True)))
-    found = arrivals[["kind", "arrive_h"]].join(pd.DataFrame(rows))
-    found["queued_h"] = found.start_h - found.arrive_h
-    found["overhead"] = (found.wall_h - found.useful_h) / found.useful_h
-    parts = list(dict.fromkeys(part for kind in all_kinds for part in kind.parts))
-    return History(found, pd.DataFrame(hours, columns=parts, dtype=float).fillna(0.0))
+    return History(jobs, pd.DataFrame(hours, columns=list(parts), dtype=float).fillna(0.0))
 
 
-class _Kind:
-    """Jobs of one kind under one strategy in one history, with what they meet."""
+def _begins(
+    cluster: SharedCluster, kind: Experiment, engine: Engine, replications: range,
+    saves: SharedSaves,
+) -> list[Callable[[], RunningJob]]:  # fmt: skip
+    """What puts each of the jobs on the cluster."""
 
-    def __init__(self, kind: KindOfJob, strategy: int, history: int, section: Fleet) -> None:
-        policy: Policy = kind.experiment.policies[strategy]
-        engine = engine_of(policy, kind.experiment, keep_losses=False)
-        first = history * kind.n_jobs
-        self._cluster, costs = kind.experiment.cluster, kind.experiment.costs
-        self.job, self.n_nodes = engine.job, kind.n_nodes
-        self.parts = engine.parts or engine.job.policy.parts
-        self._met = [
-            (failures, draws, number)
-            for block in blocks_of(kind.experiment, range(first, first + kind.n_jobs))
-            for failures, draws in [engine.given(block)]
-            for number in range(failures.n_replications)
-        ]
-        medium = {tier.name: tier.medium for tier in self.job.policy.tiers}
-        over_storage = section.storage_bytes_per_h is not None and kind.saves_transfer[strategy]
-        remote = frozenset(
-            number
-            for number, capture in enumerate(self.job.policy.captures if over_storage else ())
-            if medium[capture.tier] is Medium.REMOTE
-        )
-        n_flows, storage = max(1, self._cluster.n_emb_ps), costs.storage
-        rate = storage.mean_rate_bytes_per_h(n_flows) if storage is not None else 1.0
-        self._shared_saves = SharedSaves(remote, n_flows, rate)
-        of_interval = 1.0 if policy.sub_saves is None else policy.sub_saves.bytes_share
-        self.bytes_per_save = (
-            kind.state_bytes * of_interval * remote_share(self.job.policy, self.job.useful_h)
-        )
-
-    def begin(
-        self, cluster: SharedCluster, nth: int, on_end: Callable[[RunningJob], object]
-    ) -> RunningJob:
-        """One of the jobs starts on the cluster."""
-        failures, draws, number = self._met[nth]
+    def begin(given: Any, number: int) -> RunningJob:
+        failures, draws = given
         return RunningJob(
-            cluster, self.job, failures.of(number), draws.of(number),
-            shared_saves=self._shared_saves, skips=not self._shared_saves.captures, on_end=on_end,
-        )  # fmt: skip
+            cluster, engine.job, failures.of(number), draws.of(number), shared_saves=saves
+        )
 
-    def pls(self, stale: tuple[StaleShard, ...]) -> float:
-        """The samples that a job lost, as a share of all."""
-        slots: Ints = np.array([one.slot for one in stale], dtype=np.int64)
-        lost_h = np.array([one.progress_h - one.content_h for one in stale])
-        return float((self._cluster.shares(slots) * lost_h).sum()) / self.job.useful_h
+    return [
+        partial(begin, given, number)
+        for given in map(engine.given, blocks_of(kind, replications))
+        for number in range(given[0].n_replications)
+    ]
+
+
+def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSaves:
+    """The saves whose bytes go over the cluster's storage."""
+    policy, storage = kind.policies[strategy], kind.costs.storage
+    costs = kind.scenario.recovery[strategy].costs_from(kind.costs)
+    if fleet.section.storage_bytes_per_h is None or storage is None:
+        return ALL_ALONE
+    if Transfer() not in (costs.save_stall, costs.save_background):
+        return ALL_ALONE
+    remote = {tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE}
+    captures = [n for n, capture in enumerate(policy.captures) if capture.tier in remote]
+    n_flows = max(1, kind.cluster.n_emb_ps)
+    return SharedSaves(frozenset(captures), n_flows, storage.mean_rate_bytes_per_h(n_flows))
+
+
+def _save_bytes(kind: Experiment, strategy: int) -> float:
+    """What a save writes to the remote storage, on average."""
+    policy = kind.policies[strategy]
+    share = 1.0 if policy.sub_saves is None else policy.sub_saves.bytes_share
+    return state_bytes(kind) * share * remote_share(policy, kind.useful_h)
+
+
+def _pls(kind: Experiment, stale: tuple[StaleShard, ...]) -> float:
+    """The samples that a job lost, as a share of all."""
+    slots: Ints = np.array([one.slot for one in stale], dtype=np.int64)
+    lost_h = np.array([one.progress_h - one.content_h for one in stale])
+    return float((kind.cluster.shares(slots) * lost_h).sum()) / kind.useful_h

@@ -11,7 +11,7 @@ import numpy as np
 from cprsim.codec import FieldMark
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.estimate import Estimate
-from cprsim.fleets.cells import priced
+from cprsim.fleets.cells import cost_of
 from cprsim.fleets.options import Axes, FleetOption, prices_of, run_options, saving, varied
 from cprsim.records import Floats
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
@@ -62,7 +62,7 @@ def decide(
             prices = [prices_of(scenario) for scenario in scenarios]
             return {
                 one.name: np.array(
-                    [np.mean([priced(cell, p).cost for cell in one.cells]) for p in prices]
+                    [np.mean([cost_of(cell, p) for cell in one.cells]) for p in prices]
                 )
                 for one in counted
             }

@@ -66,7 +66,7 @@ def write_fleet(
     Raises ResultError: it can't be written; nothing is left behind.
     """
     fleet = fleet_of(loaded)
-    n_jobs, bill = options[0].cells[0].n_jobs, options[0].priced[0].bill
+    n_jobs, prices = options[0].cells[0].n_jobs, options[0].prices
     said = fleet.model_dump(mode="json", by_alias=True, exclude_none=True)
     with new_folder(target) as folder:
         result = FleetResult(
@@ -77,7 +77,7 @@ def write_fleet(
             window_h=fleet.window_h,
             histories=fleet.histories,
             shared={key: str(said[key]) for key in SHARED if key in said},
-            currency=None if bill is None else bill.currency,
+            currency=None if prices is None else prices.currency,
             axes={key: values.written for key, values in axes.items()},
             options=tuple(options),
             decision=decision,

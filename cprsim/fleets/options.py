@@ -14,11 +14,19 @@ import cprsim
 from cprsim.codec import FieldMark, Finite, decode, digest_of, encode
 from cprsim.errors import Place
 from cprsim.estimate import HIGH, LOW, Estimate
-from cprsim.fleets.cells import STATISTICS, FleetCell, PricedCell, cell_of, priced
+from cprsim.fleets.cells import (
+    STATISTICS,
+    FleetCell,
+    cell_of,
+    cost_by_kind,
+    cost_of,
+    node_hours,
+    with_spares,
+)
 from cprsim.fleets.course import prepare, run_history
 from cprsim.fleets.population import fleet_of, table_of
 from cprsim.foreign import one_line
-from cprsim.prices import Prices
+from cprsim.prices import Prices, bill_of, energy_kwh
 from cprsim.records import Floats
 from cprsim.results.identity import input_digests, source_digest
 from cprsim.results.store import Body, PointsTask, PointStore, finish_points
@@ -50,11 +58,6 @@ class Task:
     history: int
     digest: str
 
-    def points(self) -> PointsTask:
-        """The same as a worker gets it."""
-        name = f"history {self.history} of strategy {self.strategy}"
-        return PointsTask(name, (self.digest,), _bodies, self)
-
 
 @dataclass(frozen=True, slots=True)
 class FleetOption:
@@ -71,34 +74,45 @@ class FleetOption:
     energy_kwh: Finite = nan
     carbon_kg: Finite = nan
     cells: Annotated[tuple[FleetCell, ...], FieldMark.NOT_STORED] = ()  # by history
-    priced: Annotated[tuple[PricedCell, ...], FieldMark.NOT_STORED] = ()
+    prices: Annotated[Prices | None, FieldMark.NOT_STORED] = None
+
+    @property
+    def costs(self) -> list[float]:
+        """The cost by history."""
+        return [cost_of(cell, self.prices) for cell in self.cells]
 
 
 def option_of(
     where: Mapping[str, Plain], strategy: str, cells: tuple[FleetCell, ...], prices: Prices | None
 ) -> FleetOption:
     """What the histories of a strategy at some values come to."""
-    costs = tuple(priced(cell, prices) for cell in cells)
-    bills = [one.bill.cents for one in costs if one.bill is not None]
+    cents: dict[str, int] = {}
+    energy = carbon = nan
+    if prices is not None:
+        both = [(with_spares(prices, cell.used), cell.used) for cell in cells]
+        bills = [bill_of(at, used).cents for at, used in both]
+        cents = {part: round(value) for part, value in _mean_by_part(bills).items()}
+        kwh = float(np.mean([energy_kwh(at, used) for at, used in both]))
+        energy = kwh if prices.watts else nan
+        carbon = nan if prices.carbon_kg_per_kwh is None else prices.carbon_kg_per_kwh * kwh
     node_h = [
-        {part: sum(by_role.values()) for part, by_role in cell.used_per_month.node_h.items()}
+        {part: sum(by_role.values()) for part, by_role in cell.used.node_h.items()}
         for cell in cells
     ]
-    cents = {part: round(value) for part, value in _mean_by_part(bills).items()}
-    at = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in where.items())
+    values = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in where.items())
     return FleetOption(
-        name=f"{strategy} at {at}" if at else strategy,
+        name=f"{strategy} at {values}" if values else strategy,
         strategy=strategy,
         where=where,
         finished=all(cell.finished == 1.0 for cell in cells),
         statistics={name: _statistic(cells, name) for name in STATISTICS},
-        cost=float(sum(cents.values())) if cents else float(np.mean([one.cost for one in costs])),
+        cost=float(sum(cents.values()) if cents else np.mean([node_hours(c.used) for c in cells])),
         node_h=_mean_by_part(node_h),
         cents=cents,
-        energy_kwh=float(np.mean([one.energy_kwh for one in costs])),
-        carbon_kg=float(np.mean([one.carbon_kg for one in costs])),
+        energy_kwh=energy,
+        carbon_kg=carbon,
         cells=cells,
-        priced=costs,
+        prices=prices,
     )
 
 
@@ -122,10 +136,11 @@ def _statistic(cells: Sequence[FleetCell], name: str) -> Estimate:
 
 def saving(base: FleetOption, other: FleetOption) -> Estimate:
     """What the other option costs less per month, paired: both meet the same failures."""
-    each = np.array([a.cost - b.cost for a, b in zip(base.priced, other.priced, strict=True)])
+    each = np.array(base.costs) - np.array(other.costs)
     if len(each) > 1:
         return Estimate.of_mean(each)
-    mean, by_kind = float(each[0]), base.priced[0].cost_by_kind - other.priced[0].cost_by_kind
+    mean, of_kinds = float(each[0]), [cost_by_kind(o.cells[0], o.prices) for o in (base, other)]
+    by_kind = of_kinds[0] - of_kinds[1]
     if len(by_kind) < FEWEST_KINDS:
         return Estimate(mean)
     spares = mean - by_kind.sum()
@@ -157,9 +172,10 @@ def varied(loaded: LoadedScenario, where: Mapping[str, Plain], option: str) -> L
 
 
 def prices_of(loaded: LoadedScenario) -> Prices | None:
-    """The scenario's prices."""
+    """The scenario's prices; None where nothing has one."""
     section = loaded.scenario.prices
-    return None if section is None else section.record()
+    prices = None if section is None else section.record()
+    return prices if prices is not None and prices.has_money else None
 
 
 def run_options(
@@ -184,15 +200,21 @@ def run_options(
     flat = [task for _, _, some in tasks for task in some]
     n_jobs = sum(fleet_of(task.loaded).jobs or 10**6 for task in flat)
     by = workers if workers.backend == "dask" or n_jobs > MOST_HERE else Workers(1)
-    bodies, _ = finish_points(
-        flat, store, by, lambda some: [one.points() for one in some], on_progress
-    )
+    bodies, _ = finish_points(flat, store, by, _for_workers, on_progress)
     rest, found = iter(bodies), []
     for number, strategy, some in tasks:
         scenario, cells = scenarios[number], tuple(decode(FleetCell, next(rest)) for _ in some)
         name = scenario.scenario.recovery[strategy].name
         found.append(option_of(points[number], name, cells, prices_of(scenario)))
     return found
+
+
+def _for_workers(tasks: Sequence[Task]) -> list[PointsTask]:
+    name = "history {} of strategy {}"
+    return [
+        PointsTask(name.format(one.history, one.strategy), (one.digest,), _bodies, one)
+        for one in tasks
+    ]
 
 
 def _bodies(task: Task) -> list[Body]:

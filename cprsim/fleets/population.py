@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from cprsim.errors import Place, ScenarioError
+from cprsim.errors import Place, ScenarioError, TraceError
+from cprsim.failures.traces.files import trace_error
+from cprsim.failures.traces.reading import FIRST_ROW, named_columns, no_row_where, read_csv
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.failures import ANY, JobFailures
@@ -21,25 +23,23 @@ SOURCE = "a CSV file of yours with the jobs of the fleet"
 GB = 1e9
 COLUMNS = ("useful_h", "arrive_h", "nodes", "shard_gb", "mtbf_h", "jobs")
 OF_KIND = ("useful_h", "shard_gb", "mtbf_h", "nodes")  # the others say when, and how many
+VARIED = {"useful": "useful_h", "shard_size": "shard_bytes", "mtbf": "mtbf_h", "nodes": "nodes"}
 
 
 @dataclass(frozen=True, slots=True)
-class JobsAlike:
-    """Jobs that are all alike, and how many there are; None: as the scenario says."""
+class JobKind:
+    """Jobs that are all alike: how many, and what differs from the scenario's (`VARIED`)."""
 
     n_jobs: int
     place: Place
-    useful_h: float | None = None
-    shard_bytes: float | None = None
-    mtbf_h: float | None = None
-    n_nodes: int | None = None
+    values: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Population:
     """All jobs of a fleet."""
 
-    kinds: tuple[JobsAlike, ...]
+    kinds: tuple[JobKind, ...]
     arrive_h: Floats | None = None  # of each job, kind after kind; None: as `Fleet.arrivals` says
 
 
@@ -56,7 +56,7 @@ def population_of(loaded: LoadedScenario) -> Population:
     """The jobs of a scenario's fleet. Raises ScenarioError where they can't be had."""
     fleet = fleet_of(loaded)
     if fleet.table is None:
-        return Population(drawn_kinds(loaded, fleet, fleet.n_kinds))
+        return Population(drawn_kinds(loaded, fleet.n_kinds))
     return _read(table_of(loaded, fleet.table))
 
 
@@ -65,40 +65,34 @@ def table_of(loaded: LoadedScenario, table: str) -> Path:
     return loaded.input_file(table, "fleet.table", SOURCE)
 
 
-def drawn_kinds(loaded: LoadedScenario, fleet: Fleet, n: int) -> tuple[JobsAlike, ...]:
+def drawn_kinds(loaded: LoadedScenario, n: int) -> tuple[JobKind, ...]:
     """So many kinds of jobs, each with its own length, size and failure rate."""
-    place, seed = loaded.place("fleet.vary"), loaded.scenario.simulation.seed
+    fleet, scenario, place = fleet_of(loaded), loaded.scenario, loaded.place("fleet.vary")
     assert fleet.jobs is not None, "the schema sees to it"
     drawn = {
-        key: vary.draw(stream(seed, 0, f"fleet/{key}"), n).tolist()
-        for key in ("useful", "shard_size", "mtbf", "nodes")
+        name: vary.draw(stream(scenario.simulation.seed, 0, f"fleet/{key}"), n)
+        for key, name in VARIED.items()
         if (vary := getattr(fleet.vary, key)) is not None
     }
-    kinds = []
-    for number in range(n):
-        value = {key: values[number] for key, values in drawn.items()}
-        n_nodes, mtbf_h = _nodes_and_mtbf(loaded, value.get("nodes"), value.get("mtbf"))
-        n_jobs = fleet.jobs // n + (number < fleet.jobs % n)
-        useful_h, shard_bytes = value.get("useful"), value.get("shard_size")
-        kinds.append(JobsAlike(n_jobs, place, useful_h, shard_bytes, mtbf_h, n_nodes))
-    return tuple(kinds)
-
-
-def _nodes_and_mtbf(
-    loaded: LoadedScenario, drawn_nodes: float | None, mtbf_h: float | None
-) -> tuple[int | None, float | None]:
-    """Both, where one of them follows from the other: the MTBF falls as one over the nodes."""
-    failures, typical = loaded.scenario.failures, loaded.scenario.n_nodes_of[ANY]
-    n_nodes = None if drawn_nodes is None else round(drawn_nodes)
+    failures, n_nodes = scenario.failures, scenario.n_nodes_of[ANY]
+    if "nodes" in drawn:
+        drawn["nodes"] = drawn["nodes"].round()
     if not isinstance(failures, JobFailures):
-        if mtbf_h is not None:
+        if "mtbf_h" in drawn:
             message = "goes with failures of kind `job`, whose MTBF is that of a whole job"
-            raise ScenarioError.at(loaded.place("fleet.vary"), message, key="fleet.vary.mtbf")
-    elif n_nodes is None and mtbf_h is not None:
-        n_nodes = round(typical * failures.mtbf_h / mtbf_h)
-    elif mtbf_h is None and n_nodes is not None:
-        mtbf_h = failures.mtbf_h * typical / n_nodes
-    return n_nodes, mtbf_h
+            raise ScenarioError.at(place, message, key="fleet.vary.mtbf")
+    elif "mtbf_h" in drawn:  # which falls as one over the nodes
+        drawn.setdefault("nodes", (n_nodes * failures.mtbf_h / drawn["mtbf_h"]).round())
+    elif "nodes" in drawn:
+        drawn["mtbf_h"] = failures.mtbf_h * n_nodes / drawn["nodes"]
+    return tuple(
+        JobKind(
+            fleet.jobs // n + (number < fleet.jobs % n),
+            place,
+            {name: float(values[number]) for name, values in drawn.items()},
+        )
+        for number in range(n)
+    )
 
 
 # ------------------------------------------------------------------------------ the table
@@ -106,99 +100,72 @@ def _nodes_and_mtbf(
 
 def _read(path: Path) -> Population:
     """The jobs of a table, lines that are alike as one kind."""
-    kinds: dict[tuple[float | None, ...], list[dict[str, float]]] = {}
-    places: list[Place] = []
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            for place, line in _lines(path, csv.reader(file)):
-                alike = kinds.setdefault(tuple(line.get(name) for name in OF_KIND), [])
-                places += [] if alike else [place]
-                alike.append(line)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ScenarioError.at(Place(path), f"can't be read as a CSV file: {error}") from None
-    lines = [line for alike in kinds.values() for line in alike]
-    n_jobs = [round(line.get("jobs", 1.0)) for line in lines]
+        table = _numbers(path)
+    except TraceError as error:
+        raise ScenarioError(error.problems) from None
+    n_jobs = table["jobs"].astype(int) if "jobs" in table else pd.Series(1, table.index)
+    of_kind = [name for name in OF_KIND if name in table]
+    alike = table.groupby(of_kind, sort=False)
     similar = "round their values, so that similar jobs are alike"
     for wrong, message in (
-        (not kinds, "has no job: a line per job below the heading"),
-        (len(kinds) > MOST_KINDS, f"has {len(kinds):,} different jobs; at most {MOST_KINDS:,} are "
+        (len(alike) > MOST_KINDS, f"has {len(alike):,} different jobs; at most {MOST_KINDS:,} are "
                                   f"possible: {similar}"),
-        (sum(n_jobs) > MOST_JOBS, f"has {sum(n_jobs):,} jobs; at most {MOST_JOBS:,}"),
+        (n_jobs.sum() > MOST_JOBS, f"has {n_jobs.sum():,} jobs; at most {MOST_JOBS:,}"),
     ):  # fmt: skip
         if wrong:
             raise ScenarioError.at(Place(path), message)
-    arrive_h = None
-    if "arrive_h" in lines[0]:
-        arrive_h = np.repeat([line["arrive_h"] for line in lines], n_jobs)
-    return Population(tuple(map(_kind, places, kinds.values())), arrive_h)
+    kinds = []
+    for _, lines in alike:
+        values = {name: float(lines[name].iloc[0]) for name in of_kind}
+        if "shard_gb" in values:
+            values["shard_bytes"] = values.pop("shard_gb") * GB
+        place = Place(path, int(lines.index[0]) + FIRST_ROW)
+        kinds.append(JobKind(int(n_jobs[lines.index].sum()), place, values))
+    if "arrive_h" not in table:
+        return Population(tuple(kinds))
+    in_order = alike.ngroup().sort_values(kind="stable").index
+    arrive_h = table.arrive_h[in_order].to_numpy(dtype=float)
+    return Population(tuple(kinds), np.repeat(arrive_h, n_jobs[in_order]))
 
 
-def _kind(place: Place, lines: list[dict[str, float]]) -> JobsAlike:
-    first = lines[0]
-    return JobsAlike(
-        sum(round(line.get("jobs", 1.0)) for line in lines),
-        place,
-        first["useful_h"],
-        first["shard_gb"] * GB if "shard_gb" in first else None,
-        first.get("mtbf_h"),
-        round(first["nodes"]) if "nodes" in first else None,
-    )
-
-
-def _lines(path: Path, rows: Iterator[list[str]]) -> Iterator[tuple[Place, dict[str, float]]]:
-    heading = [name.strip() for name in next(rows, [])]
-    for name in heading:
+def _numbers(path: Path) -> pd.DataFrame:
+    """The columns of a table of jobs. Raises TraceError at the first line that is wrong."""
+    table = read_csv(path)
+    for name in map(str, table.columns):
         if name not in COLUMNS:
-            message = f"has a column {name[:40]!r}; there are {', '.join(COLUMNS)}"
-            raise ScenarioError.at(Place(path, 1), message)
-        if heading.count(name) > 1:
-            raise ScenarioError.at(Place(path, 1), f"has the column {name} twice")
-    if "useful_h" not in heading:
-        raise ScenarioError.at(Place(path, 1), "has no column useful_h")
-    for number, row in enumerate(rows, start=2):
-        if not any(cell.strip() for cell in row):
-            continue
-        place = Place(path, number)
-        if len(row) != len(heading):
-            message = f"has {len(row)} values where the heading has {len(heading)}"
-            raise ScenarioError.at(place, message)
-        pairs = zip(heading, row, strict=True)
-        yield place, {name: _number(place, name, text) for name, text in pairs}
-
-
-def _number(place: Place, name: str, text: str) -> float:
-    least, counts = (0.0 if name == "arrive_h" else 1e-6), name in ("nodes", "jobs")
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not least <= value <= 1e12 or (counts and value != round(value)):
-        kind = "a whole number" if counts else "a number"
-        said = f"{text.strip()[:40]!r} in column {name} is not {kind} of at least {least:g}"
-        raise ScenarioError.at(place, said)
-    return value
+            raise trace_error(
+                path, 1, f"is no column of jobs; there are {', '.join(COLUMNS)}", name
+            )
+    table = named_columns(table, {}, path, COLUMNS, COLUMNS[1:])
+    numbers: pd.DataFrame = table.apply(pd.to_numeric, errors="coerce")
+    for name in map(str, numbers):
+        least, counts = (0.0 if name == "arrive_h" else 1e-6), name in ("nodes", "jobs")
+        bad = ~numbers[name].between(least, 1e12) | (counts & (numbers[name] % 1 != 0))
+        what = f"{{value}} is not a {'whole ' * counts}number of at least {least:g}"
+        no_row_where(bad.to_numpy(), table, path, name, what)
+    return numbers
 
 
 # ------------------------------------------------------------------------------ as scenarios
 
 
-def scenario_of(loaded: LoadedScenario, kind: JobsAlike, number: int) -> LoadedScenario:
+def scenario_of(loaded: LoadedScenario, kind: JobKind, number: int) -> LoadedScenario:
     """The scenario of one kind of job: what `cprsim run` would simulate.
 
     Raises ScenarioError, at the kind's place, where its values make no scenario.
     """
-    scenario = loaded.scenario
-    assert scenario.fleet is not None
+    scenario, values = loaded.scenario, kind.values
     changes: dict[str, Plain] = {"simulation.seed": scenario.simulation.seed + number}
-    if kind.useful_h is not None:
-        changes["job.useful"] = f"{kind.useful_h!r} h"
-    if kind.shard_bytes is not None:
+    if "useful_h" in values:
+        changes["job.useful"] = f"{values['useful_h']!r} h"
+    if "shard_bytes" in values:
         key = "cluster.state" if scenario.cluster.workers else "cluster.shard_size"
-        changes[key] = f"{kind.shard_bytes!r} B"
-    if kind.mtbf_h is not None:
-        changes |= {"failures.mtbf": f"{kind.mtbf_h!r} h", "failures.nodes": None}
-    if kind.n_nodes is not None:
-        changes |= dict(_roles(loaded, kind.n_nodes))
+        changes[key] = f"{values['shard_bytes']!r} B"
+    if "mtbf_h" in values:
+        changes |= {"failures.mtbf": f"{values['mtbf_h']!r} h", "failures.nodes": None}
+    if "nodes" in values:
+        changes |= dict(_roles(loaded, round(values["nodes"])))
     changes["fleet"] = None
     return loaded.varied(changes, lambda _: kind.place)
 

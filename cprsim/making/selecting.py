@@ -15,7 +15,7 @@ from cprsim.making.deciding import sensitivity_of
 from cprsim.making.options import shortcuts
 from cprsim.making.watch import Watch
 from cprsim.records import SubSaves
-from cprsim.recovery.systems import SYSTEMS
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.money import cheapest_of, prices_of
 from cprsim.results.sensitivity import Sensitivity
@@ -126,7 +126,7 @@ def _ways(loaded: LoadedScenario, experiment: Experiment) -> dict[str, Way]:
 def _require_selectable(loaded: LoadedScenario) -> None:
     """Raise ScenarioError for what no selection can take into account."""
     for number, entry in enumerate(loaded.scenario.recovery):
-        if entry.costs is not None and entry.strategy not in SYSTEMS:
+        if entry.costs is not None and entry.strategy in STRATEGIES:
             key = f"recovery.{number}.costs"
             message = (
                 f"a selection prices `{entry.strategy}` at the section `costs`: put these there; "

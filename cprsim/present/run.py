@@ -39,7 +39,7 @@ from cprsim.present.run_sentences import (
     verdicts,
 )
 from cprsim.present.run_timeline import timeline_section
-from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import RESTART, Policy
 from cprsim.results import FINISHED, Result
 from cprsim.results.accuracy_rows import BEYOND, QUANTITIES, further_losses

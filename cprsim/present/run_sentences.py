@@ -9,7 +9,7 @@ from math import inf, isnan
 from cprsim.curves import fit_curves
 from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.records import STOPPED_BEYOND
-from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, n_saves_due
+from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import BY_RULES, RELOAD, RESTART, ROLL_BACK, Policy
 from cprsim.results import FINISHED, Result, differences, records_of
 from cprsim.results.inputs import stored_scenario
@@ -24,6 +24,7 @@ from cprsim.results.words import (
     with_ends,
     writes_parts_only,
 )
+from cprsim.simulate.job import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER
 from cprsim.staleness import WHOLE, Metric, strategy_key
 
 FORMULAS = "By the first-order formulas"

@@ -21,7 +21,7 @@ from cprsim.recovery.system import Family, System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.scenario.quantities import choices
-from cprsim.scenario.recovery import KNOWN, RecoverySection, known
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.systems_compared.after import Fate, after, cases, goes_back_to, needs
 
 MADE_UP = (
@@ -130,7 +130,7 @@ def scenario_job(loaded: LoadedScenario) -> ListedJob:
     facts = facts_of(experiment)
 
     def planned(name: str) -> Policy:
-        target = TARGET_PLS if known(name).takes_target_pls else None
+        target = TARGET_PLS if SYSTEMS[name].takes_target_pls else None
         unlisted = RecoverySection(strategy=name, name=name, target_pls=target)
         return policy_of(listed.get(name, unlisted), experiment, facts)
 
@@ -141,7 +141,11 @@ def listing(asked: ListedJob) -> list[ListedPolicy]:
     """All systems and the strategies that differ in kind, by family."""
     order = list(Family)
     systems = sorted(SYSTEMS.values(), key=lambda one: order.index(one.family))
-    return [_listed(one, asked) for one in (*map(known, FEW_STRATEGIES), *systems)]
+    return [
+        _listed(one, asked)
+        for one in systems
+        if one.name in FEW_STRATEGIES or one.name not in STRATEGIES
+    ]
 
 
 def elsewhere(name: str) -> str | None:
@@ -154,8 +158,8 @@ def elsewhere(name: str) -> str | None:
 
 def entry_of(name: str, asked: ListedJob) -> ListedPolicy:
     """One of them; raises ParameterError where there is none of that name."""
-    if name in KNOWN:
-        return _listed(known(name), asked)
+    if name in SYSTEMS:
+        return _listed(SYSTEMS[name], asked)
     raise ParameterError(f"`{name}` is no recovery system: {choices(name, tuple(SYSTEMS))}")
 
 

@@ -7,9 +7,17 @@ how much the simulator differs where that does not hold.
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import floor, inf, sqrt
 
 from cprsim.errors import ParameterError
+
+ROUNDING = 1e-9  # of an interval: what is longer by no more counts as no longer
+
+
+def n_saves_due(interval_h: float, useful_h: float) -> int:
+    """How many saves a job of `useful_h` hours has, one every `interval_h` hours of progress."""
+    never = interval_h >= useful_h * (1.0 - ROUNDING)
+    return 0 if never else floor(useful_h / interval_h + ROUNDING)
 
 
 def young_h(save_cost_h: float, mtbf_h: float) -> float:
@@ -70,8 +78,8 @@ def full_overhead_fraction(
     ``O_save / T_save + (R + T_save / 2) / T_fail`` with R = load + detection + rescheduling.
     Source: Maeng et al. 2021.
     """
-    saving = save_cost_h / save_interval_h if save_cost_h else 0.0
-    return saving + (recovery_cost_h + save_interval_h / 2.0) / mtbf_h if mtbf_h != inf else saving
+    lost_h = save_interval_h / 2.0 if mtbf_h != inf else 0.0
+    return partial_overhead_fraction(save_interval_h, save_cost_h, recovery_cost_h + lost_h, mtbf_h)
 
 
 def partial_overhead_fraction(

@@ -175,7 +175,7 @@ def options(keys: str, own: Mapping[str, Any]) -> type[Any]:
     return make_dataclass("Options", made, frozen=True, slots=True)
 
 
-def checked(given: Any, name: str, n_nodes: int) -> SimpleNamespace:
+def filled(given: Any, name: str, n_nodes: int) -> SimpleNamespace:
     """The options that are given, and the defaults of all others; refuses what is out of bounds."""
     values = {key: one.default for key, one in OPTIONS.items()}
     for made in fields(given):

@@ -33,12 +33,12 @@ from cprsim.records import (
     SubSaves,
     Transfer,
 )
-from cprsim.recovery.giving_up import n_saves_due
 from cprsim.recovery.intervals import (
     cpr_h,
     daly_h,
     expected_pls,
     full_overhead_fraction,
+    n_saves_due,
     partial_overhead_fraction,
     young_h,
 )
@@ -92,7 +92,9 @@ def strategy(
     )
     load = costs.storage if isinstance(costs.load, Transfer) else costs.load
     tiers: tuple[Tier, ...] = (Tier(REMOTE, Medium.REMOTE, Outside(), role, load=load),)
-    captures = _captures(interval_h, sub_saves or WHOLE, costs, len(cluster.slots(role)))
+    captures: tuple[Capture, ...] = ()
+    if interval_h < inf:
+        captures = (_capture(interval_h, sub_saves or WHOLE, costs, len(cluster.slots(role))),)
     elastic = None
     if on_failure == RESTART:
         rules: tuple[Rule, ...] = (Rule(Reverts.ALL, stages[:-1], To.START),)
@@ -160,35 +162,24 @@ def _live(name: str, role: Role, tolerates: int) -> Tier:
     return Tier(name, Medium.DEVICE, Groups(role.n_nodes, tolerates), role.name)
 
 
-def _captures(
-    interval_h: float, parts: SubSaves, costs: Costs, n_servers: int
-) -> tuple[Capture, ...]:
-    if interval_h == inf:
-        return ()
-    return (
-        Capture(
-            REMOTE,
-            every_h=parts.fraction * interval_h,
-            stall=_part_of(costs, costs.save_stall, n_servers, parts.cost_share, parts.extra_h),
-            background=_part_of(costs, costs.save_background, n_servers, parts.cost_share),
-            parts=parts.n_per_interval,
-        ),
+def _capture(interval_h: float, parts: SubSaves, costs: Costs, n_servers: int) -> Capture:
+    """Saves at an interval, in parts; a transfer has the storage to itself."""
+
+    def part_of(cost: Duration | Transfer | None, extra_h: float = 0.0) -> Duration | None:
+        if cost is None:
+            return None
+        if isinstance(cost, Transfer | Constant):
+            return Constant(parts.cost_share * costs.mean_h(cost, n_servers) + extra_h)
+        whole = (parts.cost_share, extra_h) == (1.0, 0.0)
+        return cost if whole else PartOf(cost, parts.cost_share, extra_h)
+
+    return Capture(
+        REMOTE,
+        every_h=parts.fraction * interval_h,
+        stall=part_of(costs.save_stall, parts.extra_h),
+        background=part_of(costs.save_background),
+        parts=parts.n_per_interval,
     )
-
-
-def _part_of(
-    costs: Costs,
-    cost: Duration | Transfer | None,
-    n_servers: int,
-    fraction: float,
-    extra_h: float = 0.0,
-) -> Duration | None:
-    """What a part of a save takes; a transfer has the storage to itself."""
-    if cost is None:
-        return None
-    if isinstance(cost, Transfer | Constant):
-        return Constant(fraction * costs.mean_h(cost, n_servers) + extra_h)
-    return cost if (fraction, extra_h) == (1.0, 0.0) else PartOf(cost, fraction, extra_h)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,14 +206,14 @@ class PartOf:
 class PaperOptions:
     """What an entry says of a strategy."""
 
-    interval: float | str | None = option(None, "time", "progress between saves, or a rule")
+    interval: float | str = option(NEVER, "time", "progress between saves, or a rule")
     target_pls: float | None = option(None, "share", "portion of lost samples that is accepted")
     sub_saves: SubSaves | None = option(None, "records", "how each interval is cut")  # noqa: RUF009
 
 
 INTERVAL_RULES: dict[str, Callable[[JobFacts, PaperOptions], float]] = {
     "young": lambda job, options: _young_h(job),
-    "daly": lambda job, options: daly_h(_save_h(job), job.mtbf_h),
+    "daly": lambda job, options: daly_h(job.save_stall.mean_h, job.mtbf_h),
     "cpr": lambda job, options: _cpr_h(job, options, job.n_shards_together),
     "cpr-undivided": lambda job, options: _cpr_h(job, options, 1.0),
     NEVER: lambda job, options: inf,
@@ -231,20 +222,15 @@ INTERVAL_RULES: dict[str, Callable[[JobFacts, PaperOptions], float]] = {
 
 def _young_h(job: JobFacts) -> float:
     """What full recovery at its best would use."""
-    return young_h(_save_h(job), job.mtbf_h)
+    return young_h(job.save_stall.mean_h, job.mtbf_h)
 
 
 def _cpr_h(job: JobFacts, options: PaperOptions, together: float) -> float:
     """CPR's interval for the target PLS; infinite where no failure can lose a shard."""
+    assert options.target_pls is not None, "the section `recovery` asks for it"
     if job.n_shards_together == 0:
-        return inf if _target_pls(options) > 0 else 0.0
-    return cpr_h(_target_pls(options), job.cluster.n_emb_ps, job.mtbf_shard_h, together)
-
-
-def _target_pls(options: PaperOptions) -> float:
-    if options.target_pls is None:
-        raise ParameterError("needs a `target_pls`, the portion of lost samples you accept")
-    return options.target_pls
+        return inf if options.target_pls > 0 else 0.0
+    return cpr_h(options.target_pls, job.cluster.n_emb_ps, job.mtbf_shard_h, together)
 
 
 def _interval(job: JobFacts, options: PaperOptions) -> tuple[float, str]:
@@ -253,13 +239,10 @@ def _interval(job: JobFacts, options: PaperOptions) -> tuple[float, str]:
     Raises ParameterError where the rule gives no positive interval (a free save, a target of 0),
     or one so short that the job would do little else than save.
     """
-    interval = options.interval
-    if interval is None:
-        raise ParameterError("needs an `interval`")
-    if isinstance(interval, str):
-        interval_h, rule = INTERVAL_RULES[interval](job, options), interval
+    if isinstance(options.interval, str):
+        interval_h, rule = INTERVAL_RULES[options.interval](job, options), options.interval
     else:
-        interval_h, rule = interval, "given"
+        interval_h, rule = options.interval, "given"
     _require_sense(interval_h, rule, job, options)
     return interval_h, rule
 
@@ -279,32 +262,19 @@ def _require_sense(interval_h: float, rule: str, job: JobFacts, options: PaperOp
 # --------------------------------------------------------------------------- first-order prices
 
 
-def _costs(job: JobFacts) -> Costs:
-    assert job.costs is not None, "a strategy is planned from costs"
-    return job.costs
-
-
-def _save_h(job: JobFacts) -> float:
-    """The stall of one whole save [h]."""
-    costs = _costs(job)
-    return costs.mean_h(costs.save_stall, job.cluster.n_emb_ps)
-
-
 def _restart_h(job: JobFacts) -> float:
-    costs = _costs(job)
-    return costs.detect.mean_h + costs.reschedule.mean_h
+    return job.costs.detect.mean_h + job.costs.reschedule.mean_h
 
 
 def _full_fraction(job: JobFacts) -> float:
     """What full recovery costs at Young's interval."""
-    costs = _costs(job)
-    recovery_h = _restart_h(job) + costs.mean_h(costs.load, job.cluster.n_emb_ps)
-    return full_overhead_fraction(_young_h(job), _save_h(job), recovery_h, job.mtbf_h)
+    recovery_h = _restart_h(job) + job.load.mean_h
+    return full_overhead_fraction(_young_h(job), job.save_stall.mean_h, recovery_h, job.mtbf_h)
 
 
 def _partial_fraction(job: JobFacts, interval_h: float, parts: SubSaves | None) -> float:
     """What partial recovery costs at an interval; a failure that strikes no shard loads nothing."""
-    costs, save_h = _costs(job), _save_h(job)
+    costs, save_h = job.costs, job.save_stall.mean_h
     recovery_h = _restart_h(job) * (1.0 - job.beside_fraction)
     if job.mtbf_shard_h != inf:
         load_h = costs.mean_h(costs.load, max(1, round(job.n_shards_together)))
@@ -322,7 +292,7 @@ def decide(job: JobFacts, options: PaperOptions) -> tuple[Decision, str]:
     A target PLS of 0 allows no stale shard and leaves only full recovery.
     """
     full_h, full_fraction = _young_h(job), _full_fraction(job)
-    if _target_pls(options) == 0 and job.n_shards_together > 0:
+    if options.target_pls == 0 and job.n_shards_together > 0:
         return Decision("full", 0.0, full_h, inf, full_fraction, 0.0), "cpr"
     partial_h, rule = _interval(job, options)
     partial_fraction = _partial_fraction(job, partial_h, options.sub_saves)
@@ -344,15 +314,15 @@ def decide(job: JobFacts, options: PaperOptions) -> tuple[Decision, str]:
 
 
 def _never(job: JobFacts, options: PaperOptions, name: str) -> Policy:
-    return strategy(name, RESTART, _costs(job), job.cluster, interval_rule="never saves")
+    return strategy(name, RESTART, job.costs, job.cluster, interval_rule="never saves")
 
 
 def _saving(on_failure: str, job: JobFacts, options: PaperOptions, name: str) -> Policy:
-    return strategy(name, on_failure, _costs(job), job.cluster, *_interval(job, options))
+    return strategy(name, on_failure, job.costs, job.cluster, *_interval(job, options))
 
 
 def _cpr(job: JobFacts, options: PaperOptions, name: str) -> Policy:
-    made, parts = partial(strategy, name, costs=_costs(job), cluster=job.cluster), options.sub_saves
+    made, parts = partial(strategy, name, costs=job.costs, cluster=job.cluster), options.sub_saves
     settled = isinstance(options.interval, float) or options.interval == NEVER
     if settled and options.target_pls is None:
         interval_h, rule = _interval(job, options)
@@ -393,21 +363,19 @@ PAPER: dict[str, Any] = {
     "source": "Maeng et al. 2021 (MLSys)", "cited": "MLSys'21", "mark": Provenance.PUBLISHED,
     "takes_target_pls": True,
 }  # fmt: skip
-STRATEGIES = {
-    one.name: one
-    for one in (
-        _row("none", "no checkpoints: after a failure the job starts again from nothing", _never,
-             None, runs_as="any trainer"),
-        _row("full", "full recovery: after a failure everybody goes back to the last checkpoint",
-             partial(_saving, ROLL_BACK), runs_as="torch.save, PyTorch DCP"),
-        _row("partial", "partial recovery: only the failed shards go back, at full recovery's "
-             "interval", partial(_saving, RELOAD), **PAPER),
-        _row("cpr", "CPR: partial recovery at the interval that a target PLS allows, or full "
-             "recovery where that is cheaper", _cpr, "cpr", **PAPER),
-        *(
-            _row(f"cpr-{tracker}", f"CPR that saves first {rows}", _cpr, "cpr", **PAPER,
-                 tracker=tracker)
-            for tracker, rows in TRACKERS.items()
-        ),
-    )
-}  # fmt: skip
+SYSTEMS = (
+    _row("none", "no checkpoints: after a failure the job starts again from nothing", _never,
+         None, runs_as="any trainer"),
+    _row("full", "full recovery: after a failure everybody goes back to the last checkpoint",
+         partial(_saving, ROLL_BACK), runs_as="torch.save, PyTorch DCP"),
+    _row("partial", "partial recovery: only the failed shards go back, at full recovery's "
+         "interval", partial(_saving, RELOAD), **PAPER),
+    _row("cpr", "CPR: partial recovery at the interval that a target PLS allows, or full "
+         "recovery where that is cheaper", _cpr, "cpr", **PAPER),
+    *(
+        _row(f"cpr-{tracker}", f"CPR that saves first {rows}", _cpr, "cpr", **PAPER,
+             tracker=tracker)
+        for tracker, rows in TRACKERS.items()
+    ),
+)  # fmt: skip
+STRATEGIES = tuple(one.name for one in SYSTEMS)

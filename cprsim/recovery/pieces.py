@@ -14,9 +14,9 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
-from cprsim.recovery.intervals import young_h
+from cprsim.recovery.intervals import ROUNDING, young_h
 from cprsim.recovery.legal import MOST_UNITS
-from cprsim.recovery.options import checked, options
+from cprsim.recovery.options import filled, options
 from cprsim.recovery.policy import (
     GROWTH_H,
     OWN,
@@ -39,7 +39,6 @@ from cprsim.recovery.policy import (
 )
 from cprsim.recovery.system import JobFacts, Provenance, System
 
-ROUNDING = 1e-9  # of an interval: what is longer by no more fits
 REMOTE = "remote"
 DETECT, WAIT, LOAD = (Stage(kind) for kind in (StageKind.DETECT, StageKind.WAIT, StageKind.LOAD))
 PUBLISHED, SECONDARY, RECALLED = Provenance
@@ -69,15 +68,15 @@ def row(
 
 
 def _plan(mechanism: Mechanism, job: JobFacts, given: Any, name: str) -> Policy:
-    return mechanism(job, checked(given, name, job.n_nodes), name)
+    return mechanism(job, filled(given, name, job.n_nodes), name)
 
 
 # --------------------------------------------------------------------------- stages, tiers, rules
 
 
-def load_in(cost: Duration) -> Stage:
+def load_in(hours: float, *, blocks: bool = True) -> Stage:
     """A load that takes this, from wherever."""
-    return Stage(StageKind.LOAD, cost)
+    return Stage(StageKind.LOAD, Constant(hours), blocks)
 
 
 def regroup(hours: float) -> Stage:
@@ -194,7 +193,7 @@ def step_in_hand_h(job: JobFacts, name: str) -> float:
 
 def to_peer_h(job: JobFacts, given_h: float | None, name: str) -> float:
     """The time given, else a node's state over its own link [h]."""
-    return job.to_peer(name).mean_h if given_h is None else given_h
+    return job.to_peer_h(name) if given_h is None else given_h
 
 
 def interval_h(
@@ -256,8 +255,8 @@ def nth_that_fits(behind_h: float, every_h: float) -> int:
     return max(1, ceil(behind_h / every_h - ROUNDING))
 
 
-def nearest_failures_per_h(job: JobFacts, tiers: Sequence[Tier]) -> list[float]:
-    """Rate of the failures for which each tier is the nearest that survives [1/h]."""
+def nearest_failures_per_h(job: JobFacts, tiers: Sequence[Tier]) -> dict[str, float]:
+    """By tier, the rate of the failures for which it is the nearest that survives [1/h]."""
     rates = [0.0] * len(tiers)
     for scope in job.scopes:
         nearest = next((n for n, tier in enumerate(tiers) if _outlives(tier, scope)), None)
@@ -268,7 +267,7 @@ def nearest_failures_per_h(job: JobFacts, tiers: Sequence[Tier]) -> list[float]:
             both = job.failures_per_h(scope) * _p_another_is_down(job, tiers[nearest])
             rates[nearest] -= both
             rates[nearest + 1] += both
-    return rates
+    return {tier.name: rate for tier, rate in zip(tiers, rates, strict=True)}
 
 
 def _outlives(tier: Tier, scope: Scope) -> bool:

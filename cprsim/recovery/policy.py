@@ -20,7 +20,7 @@ from typing import Annotated
 
 from cprsim.codec import Endless, FieldMark
 from cprsim.records import Cluster, Decision, Duration, Reliability, Storage, SubSaves
-from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.intervals import n_saves_due
 
 
 class Reach(IntEnum):

@@ -15,11 +15,11 @@ from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.records import Cluster, Costs, Duration
-from cprsim.recovery.options import option, options
+from cprsim.records import Cluster, Costs, Duration, Transfer
+from cprsim.recovery.options import option
 from cprsim.recovery.policy import Policy, Scope, StageKind
 
-__all__ = ["Family", "JobFacts", "Provenance", "System", "noticed_after", "option", "options"]
+__all__ = ["Family", "JobFacts", "Provenance", "System", "noticed_after", "option"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +31,16 @@ class JobFacts:
     role: str  # whose state is saved
     scopes: tuple[Scope, ...]
     mtbf_h: float  # job hours over expected failures; infinite where nothing fails
-    save_stall: Duration
-    load: Duration
-    reschedule: Duration
-    save_background: Duration | None = None
+    costs: Costs
     step_h: float | None = None
     state_bytes: float | None = None  # of the node of the role that holds most
     whole_bytes: float | None = None  # of all nodes of the role; None: as many of each
     links: Mapping[str, float] = field(default_factory=dict)  # of a node, by name
     node_bytes_per_h: float | None = None  # of one node's link to the others
-    remote_bytes_per_h: float | None = None  # of the remote storage, shared by all
     shares: tuple[float, ...] = ()  # of failures, one for each scope; none: as many of each
     replicas: int = 1  # of the state, each sharded over as many nodes of the role
     is_emb_ps: bool = False  # the role holds embedding shards, which exist once
     # of the paper's strategies alone, from here on
-    costs: Costs | None = None  # of which a save or a load may be a transfer
     mtbf_shard_h: float = inf  # of failures that strike a shard; infinite where none does
     n_shards_together: float = 0.0  # that such a failure strikes, on average
     beside_fraction: float = 0.0  # of detection and rescheduling, that the others work on
@@ -54,6 +49,35 @@ class JobFacts:
     def n_nodes(self) -> int:
         """Nodes of the role whose state is saved."""
         return len(self.cluster.slots(self.role))
+
+    @property
+    def save_stall(self) -> Duration:
+        return self._alone(self.costs.save_stall)
+
+    @property
+    def save_background(self) -> Duration | None:
+        background = self.costs.save_background
+        return None if background is None else self._alone(background)
+
+    @property
+    def load(self) -> Duration:
+        return self._alone(self.costs.load)
+
+    @property
+    def reschedule(self) -> Duration:
+        return self.costs.reschedule
+
+    @property
+    def remote_bytes_per_h(self) -> float | None:
+        """Of the remote storage, shared by all."""
+        storage = self.costs.storage
+        return None if storage is None else storage.bandwidth_bytes_per_h
+
+    def _alone(self, cost: Duration | Transfer) -> Duration:
+        """A cost as a duration; a transfer as if nobody else used the storage."""
+        if isinstance(cost, Transfer):
+            return Constant(self.costs.mean_h(cost, self.n_nodes))
+        return cost
 
     @property
     def background_h(self) -> float:
@@ -87,14 +111,10 @@ class JobFacts:
             raise ParameterError(f"{wanted_by} needs {WORDS[name]}")
         return value
 
-    def to_peer(self, wanted_by: str, copies: int = 1) -> Duration:
+    def to_peer_h(self, wanted_by: str, copies: int = 1) -> float:
         """A node's state over its own link, so many times."""
         state_bytes = self.needed("state_bytes", wanted_by)
-        return Constant(copies * state_bytes / self.needed("node_bytes_per_h", wanted_by))
-
-    def to_remote(self, wanted_by: str) -> Duration:
-        """The state of all nodes of the role over the remote storage's bandwidth."""
-        return Constant(self.all_bytes(wanted_by) / self.needed("remote_bytes_per_h", wanted_by))
+        return copies * state_bytes / self.needed("node_bytes_per_h", wanted_by)
 
     def all_bytes(self, wanted_by: str) -> float:
         """The state of all nodes of the role."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.records import SubSaves
-from cprsim.recovery.giving_up import ROUNDING
+from cprsim.recovery.intervals import ROUNDING
 from cprsim.recovery.policy import Policy
 
 SECONDS = 3600.0  # an hour

@@ -18,7 +18,7 @@ import pandas as pd
 
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
-from cprsim.fleets.population import JobsAlike, drawn_kinds, scenario_of
+from cprsim.fleets.population import drawn_kinds, scenario_of
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats
 from cprsim.reproduce.estimates import StudyEstimate
@@ -86,11 +86,6 @@ def section_of(fleet: LoadedScenario) -> Fleet:
     """What the scenario says of the fleet."""
     assert fleet.scenario.fleet is not None, "the population is a fleet"
     return fleet.scenario.fleet
-
-
-def kinds_of(fleet: LoadedScenario, n: int) -> Sequence[JobsAlike]:
-    """Draw so many kinds of jobs."""
-    return drawn_kinds(fleet, section_of(fleet), n)
 
 
 def assumed_in(path: Path) -> tuple[str, ...]:
@@ -244,7 +239,7 @@ def _some(
     fleet = fleet_of(work.input(SCENARIO), title)
     each = min((section_of(fleet).jobs or 0) // n_kinds, MOST_OF_A_KIND)
     fleet = fleet.varied({"simulation.replications": each}, fleet.place)
-    kinds = kinds_of(fleet, n_kinds)[first : first + N_TOGETHER]
+    kinds = drawn_kinds(fleet, n_kinds)[first : first + N_TOGETHER]
     costs: dict[str, dict[str, list[list[float]]]] = {strategy: {} for strategy in STRATEGIES}
     for number, kind in enumerate(kinds, start=first):
         experiment = assemble(scenario_of(fleet, kind, number))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from heapq import heapify, heappop, heappush
 from math import ceil, comb, gamma, inf, sqrt
@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from cprsim.estimate import Z_95
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Ints, Role
+from cprsim.records import Clock, Cluster, CostBreakdown, Costs, Holds, Ints, Role, Storage
 from cprsim.recovery import pieces
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import (
@@ -55,7 +55,7 @@ from cprsim.reproduce.summary import Listing
 from cprsim.reproduce.systems_claims import AVAILABILITY, BAMBOO, ELASTIC, GAPS_MIN, TARGETS
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.strikes import GivenFailures, ScopedStrikes
+from cprsim.simulate.strikes import GivenFailures, ScopedFailures, ScopedStrikes
 from cprsim.streams import stream
 
 GOODPUT = "goodput.yaml"
@@ -74,8 +74,19 @@ PROCESS = Scope("process", Reach.PROCESS, Constant(DETECT_H), needs_node=False)
 NODE = Scope("node", Reach.NODE, Constant(DETECT_H))
 
 
+COSTS = Costs(
+    save_stall=Constant(STALL_H),
+    load=Constant(LOAD_H),
+    detect=Constant(DETECT_H),
+    reschedule=Constant(RESCHEDULE_H),
+    save_background=Constant(0.5),
+    storage=Storage(1e3),
+)
+
+
 def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
     """A job of simple numbers: what is compared hangs on none of them."""
+    own = {key: changes.pop(key) for key in COSTS.__slots__ if key in changes}
     return replace(
         JobFacts(
             useful_h=64.0,
@@ -83,14 +94,10 @@ def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
             role="node",
             scopes=(PROCESS,),
             mtbf_h=20.0,
-            save_stall=Constant(STALL_H),
-            save_background=Constant(0.5),
-            load=Constant(LOAD_H),
-            reschedule=Constant(RESCHEDULE_H),
+            costs=replace(COSTS, **own),
             step_h=STEP_H,
             state_bytes=1.0,
             node_bytes_per_h=4.0,
-            remote_bytes_per_h=1e3,
             replicas=n_nodes,
         ),
         **changes,
@@ -103,30 +110,6 @@ def planned(system: str, job: JobFacts, **options: Any) -> Policy:
     return known.plan(job, known.options(**options), system)
 
 
-@dataclass(frozen=True, slots=True)
-class PoissonFailures:
-    """Poisson failures up to an instant of the clock, beyond which there are none."""
-
-    n_replications: int
-    drawn: ScopedStrikes
-
-    def strikes(self, n_chunks: int) -> ScopedStrikes:
-        """All of them, whatever a job asks for."""
-        return self.drawn
-
-    def of(self, replication: int) -> Iterator[ScopedFailure]:
-        """Those of one replication, in their order."""
-        drawn = self.drawn
-        for n in range(*drawn.first[0, replication : replication + 2]):
-            slots = slice(*drawn.first_slot[n : n + 2])
-            yield ScopedFailure(
-                float(drawn.at_h[n]),
-                tuple(drawn.slot[slots].tolist()),
-                int(drawn.scope[n]),
-                tuple(drawn.repair_h[slots].tolist()),
-            )
-
-
 def poisson(
     job: SimulatedJob,
     rates_per_h: Sequence[float],
@@ -134,8 +117,8 @@ def poisson(
     until_h: float,
     name: str,
     together: int = 1,
-) -> PoissonFailures:
-    """Failures of each scope at its rate, of so many slots drawn at random each time."""
+) -> ScopedFailures:
+    """Failures of each scope at its rate up to an instant, each of slots drawn at random."""
     rng = stream(SEED, 0, name)
     counts = rng.poisson(sum(rates_per_h) * until_h, n_replications)
     n = int(counts.sum())
@@ -148,8 +131,7 @@ def poisson(
         slot = rng.integers(0, len(many), n)
     else:
         slot = np.argsort(rng.random((n, len(many))), axis=1)[:, :together].reshape(-1)
-    return PoissonFailures(
-        n_replications,
+    return ScopedFailures(
         ScopedStrikes(
             inf, np.concatenate([[0], np.cumsum(counts)])[None, :], at_h, scope.astype(np.int64),
             together * np.arange(n + 1), slot.astype(np.int64), np.zeros(together * n),
@@ -167,7 +149,7 @@ def job_of(
     return SimulatedJob(facts.useful_h, facts.cluster, clock, scopes, policy, horizon_h)
 
 
-def ran(job: SimulatedJob, failures: PoissonFailures | GivenFailures) -> CostBreakdown:
+def ran(job: SimulatedJob, failures: ScopedFailures) -> CostBreakdown:
     """Where the hours of all replications went."""
     n = failures.n_replications
     return run_block(job, failures, BlockDraws(job, SEED, 0, n, range(n)), range(n)).costs
@@ -240,7 +222,7 @@ def gemini_wasted(work: Work) -> Estimates:
     job = facts(
         16, useful_h=100 * whole_h, step_h=whole_h / 4.0, scopes=(NODE,), load=Constant(whole_h),
         state_bytes=530e9 * 12.0 / 16.0, node_bytes_per_h=400e9 / 8.0 * 3600.0,
-        remote_bytes_per_h=20e9 / 8.0 * 3600.0,
+        storage=Storage(20e9 / 8.0 * 3600.0),
     )  # fmt: skip
     simulated = job_of(job, planned("gemini", job, remote_every=0.01), Clock.PROGRESS)
     n = work.pick(2_000, 10_000, 50_000)
@@ -327,7 +309,7 @@ def moc(work: Work) -> Estimates:
     recovery_h = DETECT_H + RESCHEDULE_H
     n = costs.n_failures
     closed = stall_h * job.useful_h / every_h + n * (recovery_h + every_h / 2.0)
-    at_h = failures.drawn.at_h
+    at_h = failures.strikes(1).at_h
     went_back = np.floor(at_h / every_h).astype(int)
     picked = stream(SEED, 0, "moc/experts").integers(16, size=len(at_h))
     turns = np.array([expert_staleness(16, 4, m) for m in range(int(went_back.max()) + 1)])
@@ -603,7 +585,7 @@ def bamboo(work: Work) -> Estimates:
     steps, batch = 22_194, 264
     step_s = (1.45, 1.5 * 1.45, *[1.805] * 11, *[2.39] * 12, *[4.31] * 12)  # by nodes missing
     job = _elastic_job(48, steps * step_s[0] / 3600.0, step_s[0] / 3600.0)
-    job = replace(job, save_stall=Constant(0.0))
+    job = replace(job, costs=replace(job.costs, save_stall=Constant(0.0)))
     policy = planned(
         "bamboo", job, throughput=tuple(batch / s for s in step_s), reconfigure=20.0 / 3600.0,
         backstop=0.1,

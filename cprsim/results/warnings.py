@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cprsim.experiments.assemble import Experiment
-from cprsim.recovery.giving_up import ROUNDING, n_saves_due
+from cprsim.recovery.intervals import ROUNDING, n_saves_due
 from cprsim.recovery.policy import Policy, WhenBusy
 from cprsim.results.words import hours
 from cprsim.scenario.cluster import ClusterSection

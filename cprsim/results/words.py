@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import floor, inf, isnan, log10
 
 from cprsim.estimate import NO_NUMBER
-from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import Policy
 
 PART_LABELS = {"lost": "lost work, done again", "wait": "wait for a spare"}

@@ -19,28 +19,21 @@ from cprsim import records
 from cprsim.errors import ParameterError
 from cprsim.records import SmallTables
 from cprsim.recovery.paper import INTERVAL_RULES, NEVER, STRATEGIES
-from cprsim.recovery.system import System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.costs import OwnCosts
 from cprsim.scenario.quantities import Model, choices
 from cprsim.scenario.system_options import option_problems, options_json_schema
 from cprsim.units import TIME, Quantity
 
-KNOWN = (*STRATEGIES, *SYSTEMS)
 NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+=-]{0,59}$"
 NEEDS_TARGET = ("cpr", "cpr-undivided")  # the interval rules that start from a target PLS
 IntervalTime = Annotated[float, Quantity(TIME, "1 ms", "100000 h", "2.5 h", in_steps=True)]
 SubSaveTime = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 s")]
 
 
-def known(name: str) -> System:
-    """A strategy of the paper or a recovery system of the literature."""
-    return STRATEGIES.get(name) or SYSTEMS[name]
-
-
 def _known_strategy(name: str) -> str:
-    if name not in KNOWN:
-        raise ParameterError(f"is no strategy: {choices(name, KNOWN)}")
+    if name not in SYSTEMS:
+        raise ParameterError(f"is no strategy: {choices(name, tuple(SYSTEMS))}")
     return name
 
 
@@ -59,7 +52,7 @@ def _interval_written_as(value: Any) -> str:
 StrategyName = Annotated[
     str,
     AfterValidator(_known_strategy),
-    WithJsonSchema({"type": "string", "enum": list(KNOWN)}),
+    WithJsonSchema({"type": "string", "enum": list(SYSTEMS)}),
 ]
 Rule = Annotated[
     str,
@@ -70,7 +63,7 @@ Interval = Annotated[
     Annotated[IntervalTime, Tag("as:time")] | Annotated[Rule, Tag("as:rule")],
     Discriminator(_interval_written_as),
 ]
-_SUMMARIES = "; ".join(f"{name}: {one.summary}" for name, one in (STRATEGIES | SYSTEMS).items())
+_SUMMARIES = "; ".join(f"{name}: {one.summary}" for name, one in SYSTEMS.items())
 
 
 class SubSavesSection(Model):
@@ -167,13 +160,13 @@ class RecoverySection(Model):
     @property
     def rule(self) -> str | float | None:
         """The interval that counts: the one given, else the strategy's own."""
-        default = known(self.strategy).default_interval
+        default = SYSTEMS[self.strategy].default_interval
         return default if self.interval is None else self.interval
 
     @property
     def priority_saving(self) -> records.SubSaves | None:
         """How the strategy cuts its intervals, as the paper does by default; None: not at all."""
-        tracker = known(self.strategy).tracker
+        tracker = SYSTEMS[self.strategy].tracker
         if not tracker:
             return None
         return (self.sub_saves or SubSavesSection()).record(tracker)
@@ -188,11 +181,11 @@ class RecoverySection(Model):
         if not isinstance(entry, dict) or entry.get("name") is not None:
             return entry
         strategy = entry.get("strategy")
-        return {**entry, "name": strategy if strategy in KNOWN else "unnamed"}
+        return {**entry, "name": strategy if strategy in SYSTEMS else "unnamed"}
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """What is given is what the strategy takes."""
-        if self.strategy in SYSTEMS:
+        if self.strategy not in STRATEGIES:
             for key in ("interval", "target_pls", "assumed", "sub_saves"):
                 if getattr(self, key) is not None:
                     yield key, f"system `{self.strategy}` does not take it: see its `options`"
@@ -201,7 +194,7 @@ class RecoverySection(Model):
             return
         if self.options is not None:
             yield "options", f"strategy `{self.strategy}` has none: leave them out"
-        strategy = STRATEGIES[self.strategy]
+        strategy = SYSTEMS[self.strategy]
         if strategy.default_interval is None and self.interval is not None:
             yield "interval", f"strategy `{self.strategy}` never saves: leave the interval out"
         if self.sub_saves is not None and not strategy.tracker:

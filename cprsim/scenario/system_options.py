@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field as SchemaField
 from pydantic import ValidationError, create_model
 
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.policy import Growth, field_type, record_of
 from cprsim.scenario.problems import written_path
@@ -72,7 +73,7 @@ def options_json_schema() -> dict[str, Any]:
     """For editors: the options of all systems, each with the systems that have it."""
     found: dict[str, dict[str, Any]] = {}
     meant: dict[str, dict[str, list[str]]] = {}  # by option and by what it means: the systems
-    for name in SYSTEMS:
+    for name in (name for name in SYSTEMS if name not in STRATEGIES):
         schema = _inlined(options_model(name).model_json_schema())
         for key, value in schema["properties"].items():
             meant.setdefault(key, {}).setdefault(value.get("description", ""), []).append(name)

@@ -16,8 +16,8 @@ from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import StrategyOutcome
 from cprsim.records import SubSaves
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Policy
-from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.selector.limit import Limit, pls_alone
@@ -59,7 +59,8 @@ def ways_of(
     """The strategies that make sense for a job; reloading servers takes embedding servers."""
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
     ways: dict[str, Way] = {**sub_saves} if has_servers else {}
-    for one in (entry for entry in experiment.scenario.recovery if entry.strategy in SYSTEMS):
+    systems = (one for one in experiment.scenario.recovery if one.strategy not in STRATEGIES)
+    for one in systems:
         if one.name == FULL or one.name in ways:
             raise ParameterError(
                 f"`{one.name}` is compared as the strategy of that name: give the recovery system "

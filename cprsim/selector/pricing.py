@@ -17,11 +17,12 @@ from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import SELECTED, Experiment, facts_of, policy_of
 from cprsim.experiments.pipeline import StrategyOutcome
 from cprsim.records import Floats, SubSaves
-from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.paper import strategy as paper_policy
 from cprsim.recovery.policy import RELOAD, ROLL_BACK, Capture, Policy
 from cprsim.recovery.system import JobFacts
-from cprsim.scenario.recovery import RecoverySection, known
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.staleness import Prediction, lost_portion
 
 FULL = "full"
@@ -202,7 +203,7 @@ def policy_at(strategy: str, way: Way, experiment: Experiment, interval_h: float
 
 def option_of(way: RecoverySection) -> str | None:
     """The option that is a recovery system's interval; None where it has none to choose."""
-    return known(way.strategy).interval
+    return SYSTEMS[way.strategy].interval
 
 
 def part_of(way: Way) -> float:

@@ -13,8 +13,7 @@ from itertools import count
 from math import ceil, copysign, exp, inf, isfinite, log
 
 from cprsim.records import SubSaves
-from cprsim.recovery.giving_up import n_saves_due
-from cprsim.recovery.intervals import young_h
+from cprsim.recovery.intervals import n_saves_due, young_h
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.selector.limit import Limit
 from cprsim.selector.pricing import FULL, Bench, Priced, Way, option_of

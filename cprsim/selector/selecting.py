@@ -12,8 +12,9 @@ from scipy import optimize
 from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
 from cprsim.recovery.intervals import cpr_h
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.words import hours
-from cprsim.scenario.recovery import RecoverySection, known
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.deciding import (
     Decided,
@@ -102,7 +103,7 @@ def _careful(bench: Bench, decided: Decided) -> Iterator[str]:
             "work that is done by then."
         )
     for way in bench.ways.values():
-        if isinstance(way, RecoverySection) and (lost := known(way.strategy).not_counted):
+        if isinstance(way, RecoverySection) and (lost := SYSTEMS[way.strategy].not_counted):
             yield (
                 f"{way.name}: {lost}; that is in no number here, and it is not "
                 "recommended, whatever its hours."

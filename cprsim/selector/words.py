@@ -8,8 +8,9 @@ from math import floor, inf, log10
 from cprsim.records import SubSaves
 from cprsim.recovery.paper import NEVER
 from cprsim.recovery.policy import Policy
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import dump_entry
-from cprsim.scenario.recovery import RecoverySection, known
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.limit import Limit, LimitedQuantity
 
@@ -60,7 +61,7 @@ def entry(strategy: str, policy: Policy) -> str:
 
 def system_entry(way: RecoverySection, policy: Policy, useful_h: float) -> str:
     """The same of a recovery system, at the interval of a policy."""
-    options, option = dict(way.options or {}), known(way.strategy).interval
+    options, option = dict(way.options or {}), SYSTEMS[way.strategy].interval
     if option is not None:
         options[option] = typed(min(policy.interval_h, useful_h))
     return dump_entry(way, options)

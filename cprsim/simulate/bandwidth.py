@@ -46,11 +46,6 @@ class Flows:
     def key(self) -> tuple[float, int, Flows]:
         return self.cap_bytes_per_h, self.number, self
 
-    @property
-    def at_h(self) -> float:
-        """When they end, if no other flows begin or end before."""
-        return self.bandwidth.at_h(self.ends_at_bytes) if self.alarm is None else self.alarm.at_h
-
     def cancel(self) -> None:
         """Stop them."""
         self.bandwidth.change({self: 0}, self.cap_bytes_per_h)
@@ -70,7 +65,7 @@ class SharedStorage:
         self._by_end: list[tuple[float, int, Flows]] = []  # the slowed
         self._capped_bytes_per_h = 0.0
         self._n_slowed = 0  # flows
-        self._level = inf
+        self.level_bytes_per_h = inf  # of each that has less than its cap
         self._odometer_bytes = self._read_at_h = 0.0
         self._alarms: dict[Alarm, None] = {}
         self._alarm: Alarm | None = None  # of the first of the slowed that ends
@@ -92,7 +87,7 @@ class SharedStorage:
             return
         now_h = float(self._env.now)
         if self._slowed:
-            self._odometer_bytes += (now_h - self._read_at_h) * self._level
+            self._odometer_bytes += (now_h - self._read_at_h) * self.level_bytes_per_h
         self._read_at_h = now_h
         for flows, n in changed.items():
             if flows.n:
@@ -102,10 +97,6 @@ class SharedStorage:
             if n:
                 self._put(flows, capped=False)
         self._balance(dict.fromkeys(flows for flows, n in changed.items() if n))
-
-    def at_h(self, odometer_bytes: float) -> float:
-        """When the odometer comes to this, if the level stays."""
-        return self._read_at_h + (odometer_bytes - self._odometer_bytes) / self._level
 
     def _put(self, flows: Flows, *, capped: bool) -> None:
         flows.is_capped = capped
@@ -132,9 +123,9 @@ class SharedStorage:
             self._put(high, capped=False)
             moved[high] = None
         while self._slowed:
-            self._level = (self._bytes_per_h - self._capped_bytes_per_h) / self._n_slowed
+            self.level_bytes_per_h = (self._bytes_per_h - self._capped_bytes_per_h) / self._n_slowed
             low = self._slowed[0][2]
-            if low.cap_bytes_per_h > self._level * (1.0 + ROUNDING):
+            if low.cap_bytes_per_h > self.level_bytes_per_h * (1.0 + ROUNDING):
                 break
             self._take(low)
             self._put(low, capped=True)
@@ -146,7 +137,7 @@ class SharedStorage:
             self._alarm = None
         if self._by_end:
             ends_at_bytes, _, first = self._by_end[0]
-            left_h = max(0.0, ends_at_bytes - self._odometer_bytes) / self._level
+            left_h = max(0.0, ends_at_bytes - self._odometer_bytes) / self.level_bytes_per_h
             over = partial(self._over, first)
             self._alarm = Alarm(self._env, left_h, first.order, over, self._alarms)
         else:

@@ -7,16 +7,15 @@ writes the event log of one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprsim.budget import require_room
-from cprsim.errors import AccountingError
 from cprsim.failures.block import BlockFailures
 from cprsim.records import (
     Cluster,
@@ -26,12 +25,11 @@ from cprsim.records import (
     Floats,
     Ints,
     ShardLoss,
-    in_order,
     stacked,
 )
-from cprsim.recovery.giving_up import ROUNDING
 from cprsim.simulate import replications
-from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
+from cprsim.simulate.folding import require_sums
+from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.loop_state import JOB, RECOVERY, Drawn, interpreted, slots_of
 from cprsim.simulate.numbers import (
     FINISHED,
@@ -44,14 +42,13 @@ from cprsim.simulate.numbers import (
     WANTS_SAVES,
     numbers_of,
 )
-from cprsim.simulate.strikes import ScopedBlock, ScopedStrikes, ScopeShares
+from cprsim.simulate.strikes import ScopedBlock, ScopedFailures, ScopeShares
 from cprsim.simulate.transitions import stream_keys, uniform
 from cprsim.staleness import lost_portion
 from cprsim.streams import stream
 
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
 FAILURE_S = 1.5e-4  # of Python, for each failure of a replication, of which there is one at least
-TOLERANCE_H = 1e-6  # of the sums over one replication
 FIRST_DRAWS = 16  # of each cost that varies, in each replication
 FIRST_RECOVERIES = 16  # that there is room for at first
 
@@ -68,16 +65,11 @@ class Draws:
     """
 
     duration: Duration
-    seed: int
-    block: int
     name: str
+    rng: np.random.Generator
     n_of_block: int
     kept: range
-    table: Floats = field(init=False, repr=False)  # (n_drawn, n_kept) [h]
-    _rng: np.random.Generator | None = field(init=False, repr=False, default=None)
-
-    def __post_init__(self) -> None:
-        self.table = np.zeros((0, len(self.kept)))
+    table: Floats  # (n_drawn, n_kept) [h]
 
     def hours(self, replication: int, n: int) -> float:
         """The nth draw of one replication [h]; both count from 0."""
@@ -96,11 +88,10 @@ class Draws:
             "{} times fewer failures or saves would fit",
             fewer_fit=True,
         )
-        rng = self._rng = self._rng or stream(self.seed, self.block, self.name)
         table = np.empty((n_now, n_kept))
         table[:n_before] = self.table
         for number in range(n_before, n_now):
-            drawn = self.duration.sample(rng, self.n_of_block)
+            drawn = self.duration.sample(self.rng, self.n_of_block)
             table[number] = drawn[self.kept.start : self.kept.stop]
         self.table = table
 
@@ -120,12 +111,12 @@ class BlockDraws:
         _, tables = numbers_of(job)
 
         def draws(costs: tuple[tuple[str, Duration], ...]) -> dict[str, Draws]:
-            return {
-                name: Draws(
-                    duration, seed, block, f"costs/{job.policy.draw_name(name)}", n_of_block, kept
-                )
-                for name, duration in costs
-            }
+            found = {}
+            for name, duration in costs:
+                drawn = f"costs/{job.policy.draw_name(name)}"
+                rng, none = stream(seed, block, drawn), np.zeros((0, len(kept)))
+                found[name] = Draws(duration, drawn, rng, n_of_block, kept, none)
+            return found
 
         self.n_kept = len(kept)
         self.of_saves = draws(tables.of_saves)
@@ -146,13 +137,18 @@ class BlockDraws:
             return np.zeros((0, 0, self.n_kept))
         return np.stack([draws.table[:n] for draws in of.values()])
 
-    def of(self, replication: int) -> ReplicationOf:
-        return ReplicationOf(self, replication)
+    def of(self, replication: int) -> ReplicationDraws:
+        return ReplicationDraws(self, replication)
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicationOf:
-    """The draws of one replication of a block (`job.ReplicationDraws`)."""
+class ReplicationDraws:
+    """What varies in one replication of a block.
+
+    Names are ``stall/TIER`` and ``background/TIER`` (n: how many saves of it began before),
+    ``detect/SCOPE``, ``load/TIER`` and ``stage/RULE/STAGE``, by number (n: how many failures were
+    counted before).
+    """
 
     block: BlockDraws
     replication: int
@@ -165,28 +161,17 @@ class ReplicationOf:
         return float(uniform(int(self.block.key_of[tier][self.replication]), n))
 
 
-class ScopedFailures(Protocol):
-    """The failures of a block of replications, with what each of them kills."""
-
-    @property
-    def n_replications(self) -> int: ...
-
-    def strikes(self, n_chunks: int) -> ScopedStrikes: ...
-
-    def of(self, replication: int) -> Iterator[ScopedFailure]: ...
-
-
 # --------------------------------------------------------------------------- a block
 
 
 @dataclass(frozen=True, slots=True)
-class SystemRan:
-    """What the replications of a block cost under a policy."""
+class Rows:
+    """What some replications cost, in order of replication."""
 
     costs: CostBreakdown
-    stale_h: Floats  # (n_replications,) staleness summed over the shards that went back ...
-    stale_net_h: Floats  # (n_replications,) ... since the later of that and their own last reload
-    losses: NDArray[Any]  # (n_losses,) of LOSS, in order of replication; none where not kept
+    losses: ShardLoss  # none where they are not kept
+    stale_h: Floats  # (n_replications,) share x work since the last save, summed over the losses
+    stale_net_h: Floats  # (n_replications,) the same since the later of save and own reload
 
 
 def run_block(
@@ -198,7 +183,7 @@ def run_block(
     *,
     simpy_alone: bool = False,
     keep_losses: bool = False,
-) -> SystemRan:
+) -> Rows:
     """Run some replications of a block.
 
     Parameters
@@ -206,39 +191,52 @@ def run_block(
     replications : numbers among those that are kept of the block
     first_number : number of the block's first kept replication among all
     """
-    n = failures.n_replications
+    n, cluster, parts = failures.n_replications, job.cluster, job.policy.parts
     if replications.stop > n:  # compiled loops check no bounds
         raise ValueError(f"a block of {n} replications has no {replications}")
     rows = np.arange(replications.start, replications.stop)
-    hours: Floats = np.zeros((OF_JOB + len(job.policy.parts), n))
+    hours: Floats = np.zeros((OF_JOB + len(parts), n))
     counts: Ints = np.zeros((3, n), dtype=np.int64)
     run = _by_simpy if simpy_alone else _by_loop
-    losses = np.concatenate(
-        [np.zeros(0, LOSS), *run(job, failures, draws, rows, hours, counts, keep_losses)]
+    keeps = keep_losses or bool(cluster.accesses)
+    lost = np.concatenate(
+        [np.zeros(0, LOSS), *run(job, failures, draws, rows, hours, counts, keeps)]
     )
+    lost = lost[np.argsort(lost["replication"], kind="stable")]
     within = slice(replications.start, replications.stop)
+    hours, counts = hours[:, within], counts[:, within]
+    wall_h, useful_h, stale_h, net_h = hours[:OF_JOB]
     costs = CostBreakdown(
         replication=rows + first_number,
-        finished=counts[0, within] == FINISHED,
-        wall_h=hours[0, within],
-        useful_h=hours[1, within],
-        parts=job.policy.parts,
-        hours=hours[OF_JOB:, within].T,
-        n_failures=counts[1, within],
-        n_saves=counts[2, within],
+        finished=counts[0] == FINISHED,
+        wall_h=wall_h,
+        useful_h=useful_h,
+        parts=parts,
+        hours=hours[OF_JOB:].T,
+        n_failures=counts[1],
+        n_saves=counts[2],
     )
     require_sums(costs)
-    losses = losses[np.argsort(losses["replication"], kind="stable")]
-    return SystemRan(costs, hours[2, within], hours[3, within], losses)
+    losses = _shard_loss(lost, first_number, cluster)
+    if cluster.accesses:
+        stale_h, net_h = (
+            lost_portion(since_h, losses, costs.replication, 1.0)
+            for since_h in (losses.since_save_h, losses.since_reload_h)
+        )
+    else:
+        stale_h, net_h = (one / max(cluster.n_emb_ps, 1) for one in (stale_h, net_h))
+    kept = losses if keep_losses else _shard_loss(lost[:0], first_number, cluster)
+    return Rows(costs, kept, stale_h, net_h)
 
 
-def require_sums(costs: CostBreakdown) -> None:
-    """Raise AccountingError where the parts of a replication do not add up to its wall time."""
-    off_h = np.abs(costs.useful_h + costs.hours.sum(axis=1) - costs.wall_h)
-    (off,) = np.nonzero(off_h > TOLERANCE_H + ROUNDING * costs.wall_h)
-    if len(off):
-        number, hours = costs.replication[off[0]], off_h[off[0]]
-        raise AccountingError(f"replication {number} does not add up: {hours:.3g} h are missing")
+def _shard_loss(lost: NDArray[Any], first_number: int, cluster: Cluster) -> ShardLoss:
+    """Losses as a record; their replications are numbered among all."""
+    columns = ("progress_h", "slot", "since_save_h", "since_reload_h")
+    return ShardLoss(
+        replication=lost["replication"] + first_number,
+        **{name: np.ascontiguousarray(lost[name]) for name in columns},
+        share=cluster.shares(lost["slot"]),
+    )
 
 
 def expect(n_replications: float) -> bool:
@@ -254,12 +252,12 @@ def _by_loop(
 ) -> Iterator[NDArray[Any]]:  # fmt: skip
     """Run some replications, and again with more of what they turn out to need; their losses."""
     run: Any = replications.run
-    first = failures.strikes(1).first[0]
-    n_failures = max(len(rows), int((first[rows + 1] - first[rows]).sum()))
+    strikes = failures.strikes(1)
+    n_failures = max(len(rows), int(np.diff(strikes.first[0])[rows].sum()))
     by = run if run.pays(FAILURE_S * n_failures) else partial(interpreted, run.py_func)
     numbers, _ = numbers_of(job)
     scratch, slots = np.zeros(1, JOB), slots_of(job)
-    n_chunks, n_of_saves, n_of_failures = 1, FIRST_DRAWS, FIRST_DRAWS
+    n_of_saves, n_of_failures = FIRST_DRAWS, FIRST_DRAWS
     n_losses, n_recoveries = len(rows) if keeps else 0, FIRST_RECOVERIES
     while len(rows):
         drawn = Drawn(
@@ -269,12 +267,13 @@ def _by_loop(
         )
         losses = np.zeros(n_losses, LOSS)
         n_lost = by(
-            numbers, drawn, failures.strikes(n_chunks), rows, scratch, slots,
+            numbers, drawn, strikes, rows, scratch, slots,
             np.zeros(n_recoveries, RECOVERY), hours, counts, losses, keeps,
         )  # fmt: skip
         yield losses[:n_lost]
         status = counts[0, rows]
-        n_chunks += bool((status == WANTS_FAILURES).any())
+        if (status == WANTS_FAILURES).any():
+            strikes = failures.strikes(len(strikes.first) + 1)
         n_of_saves *= 1 + bool((status == WANTS_SAVES).any())
         n_of_failures *= 1 + bool((status == WANTS_COSTS).any())
         more_room = 1 + 3 * bool((status == WANTS_ROOM).any())
@@ -287,36 +286,24 @@ def _by_simpy(
     rows: Ints, hours: Floats, counts: Ints, keeps: bool,
 ) -> Iterator[NDArray[Any]]:  # fmt: skip
     """Run some replications event by event; their losses."""
+    from cprsim.simulate.cluster import run
+
     for row in rows.tolist():
-        outcome = by_events(job, failures, draws, row)
+        outcome = run(job, failures.of(row), draws.of(row), logged=False).outcome
         status = FINISHED if outcome.finished else STOPPED
         counts[:, row] = status, outcome.n_failures, outcome.n_saves
-        lost = losses_of(outcome, row)
+        lost = np.array(
+            [
+                (row, one.progress_h, one.slot, one.progress_h - one.content_h,
+                 one.progress_h - one.fresh_h)
+                for one in outcome.stale
+            ],
+            LOSS,
+        )  # fmt: skip
         stale_h, net_h = lost["since_save_h"].sum(), lost["since_reload_h"].sum()
         hours[:, row] = (outcome.wall_h, outcome.useful_h, stale_h, net_h, *outcome.hours)
         if keeps:
             yield lost
-
-
-def losses_of(outcome: ReplicationOutcome, row: int) -> NDArray[Any]:
-    """The shards that went back in one replication, (n_losses,) of LOSS."""
-    return np.array(
-        [
-            (row, one.progress_h, one.slot, one.progress_h - one.content_h,
-             one.progress_h - one.fresh_h)
-            for one in outcome.stale
-        ],
-        LOSS,
-    )  # fmt: skip
-
-
-def by_events(
-    job: SimulatedJob, failures: ScopedFailures, draws: BlockDraws, replication: int
-) -> ReplicationOutcome:
-    """One replication by SimPy."""
-    from cprsim.simulate.cluster import run
-
-    return run(job, failures.of(replication), draws.of(replication), logged=False).outcome
 
 
 def logged(
@@ -345,16 +332,6 @@ def logged(
 
 
 # --------------------------------------------------------------------------- rows of an experiment
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """What some replications cost, in order of replication."""
-
-    costs: CostBreakdown
-    losses: ShardLoss  # none where they are not kept
-    stale_h: Floats  # (n_replications,) share x work since the last save, summed over the losses
-    stale_net_h: Floats  # (n_replications,) the same since the later of save and own reload
 
 
 class Block:
@@ -389,22 +366,14 @@ class Engine:
 
     def run(self, block: Block, replications: range) -> Rows:
         """Costs and losses of some replications, numbered within the block."""
-        first, cluster = block.failures.replications.start, self.job.cluster
-        ran = run_block(
+        first = block.failures.replications.start
+        rows = run_block(
             self.job, *self.given(block), replications, first,
-            simpy_alone=self.simpy_alone,
-            keep_losses=self.keep_losses or bool(cluster.accesses),
+            simpy_alone=self.simpy_alone, keep_losses=self.keep_losses,
         )  # fmt: skip
-        losses = _shard_loss(ran.losses, first, cluster)
-        costs = ran.costs if self.parts is None else with_parts(ran.costs, self.parts)
-        stale_h, net_h = (one / max(cluster.n_emb_ps, 1) for one in (ran.stale_h, ran.stale_net_h))
-        if cluster.accesses:
-            stale_h, net_h = (
-                lost_portion(since_h, losses, costs.replication, 1.0)
-                for since_h in (losses.since_save_h, losses.since_reload_h)
-            )
-        kept = losses if self.keep_losses else in_order(losses, np.zeros(0, dtype=np.int64))
-        return Rows(costs, kept, stale_h, net_h)
+        if self.parts is None:
+            return rows
+        return replace(rows, costs=with_parts(rows.costs, self.parts))
 
     def given(self, block: Block) -> tuple[ScopedBlock, BlockDraws]:
         """What the replications of a block meet: failures, and costs that vary."""
@@ -427,16 +396,6 @@ def with_parts(costs: CostBreakdown, parts: tuple[str, ...]) -> CostBreakdown:
     none = np.zeros(costs.n_replications)
     hours = [costs.hours_of(part) if part in costs.parts else none for part in parts]
     return replace(costs, parts=parts, hours=np.stack(hours, axis=1))
-
-
-def _shard_loss(lost: NDArray[Any], first_number: int, cluster: Cluster) -> ShardLoss:
-    """Losses as a record; their replications are numbered among all."""
-    columns = ("progress_h", "slot", "since_save_h", "since_reload_h")
-    return ShardLoss(
-        replication=lost["replication"] + first_number,
-        **{name: np.ascontiguousarray(lost[name]) for name in columns},
-        share=cluster.shares(lost["slot"]),
-    )
 
 
 def joined(some: Sequence[Rows]) -> Rows:

@@ -20,20 +20,22 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, isnan
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import simpy
 from simpy.events import EventPriority
 
 from cprsim.records import Activity, EventKind, EventLog
-from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
 from cprsim.simulate.alarms import END, FAILURES, JOB, NOTICES, STAGES, Alarm
 from cprsim.simulate.bandwidth import GO_ON, Link, SharedStorage
 from cprsim.simulate.cycles import skip_cycles
 from cprsim.simulate.job import (
+    HARDLY_AFTER,
+    HARDLY_TIMES,
+    HOPELESS_AFTER,
+    NO_WORK_H,
     NOTICE,
-    ReplicationDraws,
     ReplicationOutcome,
     ScopedFailure,
     SimulatedJob,
@@ -57,6 +59,9 @@ from cprsim.simulate.numbers import (
     numbers_as_objects,
 )
 from cprsim.simulate.saves import ALL_ALONE, Process, Save, Saves, SharedSaves
+
+if TYPE_CHECKING:
+    from cprsim.simulate.blocks import ReplicationDraws
 
 WORKS, BOOKED = -2, -3  # what a job does, besides standing still for one of its parts
 
@@ -95,8 +100,6 @@ class Recovery:
     stage: Any = None  # the one that it is in
     order: EventPriority = STAGES  # of its stages, where others end at the same instant
     process: Any = None
-    alarm: Alarm | None = None  # of the end of its stage ...
-    at_h: float = inf  # ... its hour
 
     @property
     def is_held(self) -> bool:
@@ -129,13 +132,13 @@ class RunningJob:
         shared_saves: SharedSaves = ALL_ALONE,
         logbook: LogLines | None = None,
         skips: bool = True,
-        on_end: Callable[[RunningJob], object] | None = None,
     ) -> None:
         num = self.num = numbers_as_objects(job)
         self.job, self.draws = job, draws
         self.cluster, self.env = cluster, cluster.env
         self.alarms: dict[Alarm, None] = {}
-        self.shared_saves, self.skips, self.on_end = shared_saves, skips, on_end
+        self.shared_saves = shared_saves
+        self.skips = skips and not shared_saves.captures
         self.logbook = logbook
         self.began_at_h = float(self.env.now)
         self.copies = transitions.copies_as_object()
@@ -187,22 +190,24 @@ class RunningJob:
         hours = 0.0
         while self.outcome is None:
             try:
-                yield from self.pass_hours(self, hours, JOB)
+                yield from self.pass_hours(hours, JOB, self)
                 hours = self._step()
             except simpy.Interrupt as interrupt:
                 self.book()
                 if interrupt.cause is not None:
                     interrupt.cause()
                 hours = 0.0  # decide again when all that ends at this instant has ended
+        return self.outcome
 
     def pass_hours(
-        self, whose: RunningJob | Save | Recovery, hours: float, order: EventPriority
+        self, hours: float, order: EventPriority, whose: RunningJob | Save | None = None
     ) -> Process:
         """Wait so many hours; infinite: until somebody interrupts."""
         if hours == inf:
             yield self.env.event()
-        alarm = whose.alarm = self.at(hours, order)
-        whose.at_h = alarm.at_h
+        alarm = self.at(hours, order)
+        if whose is not None:
+            whose.alarm, whose.at_h = alarm, alarm.at_h
         try:
             yield alarm
         except simpy.Interrupt:
@@ -255,7 +260,7 @@ class RunningJob:
         """Work up to where a save is due, the frontier is reached, or the job ends."""
         num, behind = self.num, self.progress_h < self.frontier_h
         self.speed = min([one.speed for one in self.recoveries], default=1.0)  # none blocks the job
-        if num.is_elastic:
+        if num.elastic_size:
             self.speed *= transitions.speed_of(num, self.copies, self.slots)
         self.rate = transitions.rate(num, self.speed, self.replay_speed, behind)
         if self.rate == 0.0:
@@ -519,7 +524,7 @@ class RunningJob:
         while True:
             if hours > 0.0:
                 try:
-                    yield from self.pass_hours(recovery, hours, recovery.order)
+                    yield from self.pass_hours(hours, recovery.order)
                 except simpy.Interrupt as interrupt:
                     if interrupt.cause is not GO_ON:
                         return  # another recovery has its slots
@@ -619,8 +624,6 @@ class RunningJob:
         for recovery in list(self.recoveries):
             self._stop_recovery(recovery)
         self.cluster.nodes.leave(self, self.num.n_slots)
-        if self.on_end is not None:
-            self.on_end(self)
 
     def note(self, kind: EventKind, slot: int = -1) -> None:
         """Add a line to the log, if one is kept."""
@@ -656,28 +659,29 @@ def run(
     alone = RunningJob(
         cluster, job, failures, draws, logbook=logbook if logged else None, skips=skips
     )
-    cluster.env.run(until=alone.process)
-    assert alone.outcome is not None
-    return Played(alone.outcome, logbook.log())
+    outcome: Any = cluster.env.run(until=alone.process)
+    return Played(outcome, logbook.log())
 
 
 def run_fleet(
     cluster: SharedCluster,
     arrive_h: Sequence[float],
     n_nodes: Sequence[int],
-    begins: Sequence[Callable[[Callable[[RunningJob], object]], RunningJob]],
+    begins: Sequence[Callable[[], RunningJob]],
 ) -> list[tuple[float, ReplicationOutcome]]:
-    """When each job starts, and its outcome; `begins` make them, with `on_end`, on their nodes."""
+    """When each job starts, and its outcome; `begins` put them on the cluster."""
     ran: list[Any] = [None for _ in arrive_h]
 
-    def end(number: int, job: RunningJob) -> None:
-        ran[number] = job.began_at_h, job.outcome
-
-    def arrives(number: int) -> Process:
+    def passes(number: int) -> Process:
         yield Alarm(cluster.env, arrive_h[number], JOB, None, {})
-        cluster.nodes.arrive(n_nodes[number], partial(begins[number], partial(end, number)))
+        starts = cluster.env.event()
+        cluster.nodes.arrive(n_nodes[number], starts.succeed)
+        yield starts
+        job = begins[number]()
+        outcome = yield job.process
+        ran[number] = job.began_at_h, outcome
 
     for number in range(len(begins)):
-        cluster.env.process(arrives(number))
+        cluster.env.process(passes(number))
     cluster.env.run()
     return ran

@@ -16,6 +16,7 @@ from cprsim.records import (
     Ints,
     ShardLoss,
 )
+from cprsim.recovery.intervals import ROUNDING
 
 FOLDED = (*PARTS, "degraded")  # what a strategy's hours go into
 WORKING = (Activity.USEFUL, Activity.LOST)
@@ -50,8 +51,12 @@ def cost_breakdown(log: EventLog, useful_h: float) -> CostBreakdown:
         n_failures=_count_failures(log, row, len(numbers)),
         n_saves=np.bincount(row[log.kind == EventKind.SAVE_COMMITTED], minlength=len(numbers)),
     )
-    _require_sums(breakdown, useful_h)
-    _require_work_redone(breakdown, _undone_h(log, row, len(numbers)))
+    require_sums(breakdown)
+    off = finished & (np.abs(breakdown.useful_h - useful_h) > TOLERANCE_H)
+    _refuse(breakdown, off, "has finished without its useful work")
+    undone_h = _undone_h(log, row, len(numbers))
+    off = finished & (np.abs(breakdown.hours_of("lost") - undone_h) > TOLERANCE_H)
+    _refuse(breakdown, off, "did not do again exactly the work that its failures undid")
     return breakdown
 
 
@@ -150,17 +155,13 @@ def _sum_by(cell: Ints, values: Floats, n: int) -> Floats:
     return np.bincount(cell, weights=values, minlength=n).astype(np.float64)
 
 
-def _require_sums(breakdown: CostBreakdown, useful_h: float) -> None:
-    off = np.abs(breakdown.useful_h + breakdown.hours.sum(axis=1) - breakdown.wall_h) > TOLERANCE_H
-    off |= breakdown.finished & (np.abs(breakdown.useful_h - useful_h) > TOLERANCE_H)
-    _refuse(breakdown, off, "does not add up to its wall time and useful work")
+def require_sums(costs: CostBreakdown) -> None:
+    """Raise AccountingError where the parts of a replication do not add up to its wall time."""
+    off_h = np.abs(costs.useful_h + costs.hours.sum(axis=1) - costs.wall_h)
+    off = off_h > TOLERANCE_H + ROUNDING * costs.wall_h
+    _refuse(costs, off, "does not add up to its wall time")
 
 
-def _require_work_redone(breakdown: CostBreakdown, undone_h: Floats) -> None:
-    off = breakdown.finished & (np.abs(breakdown.hours_of("lost") - undone_h) > TOLERANCE_H)
-    _refuse(breakdown, off, "did not do again exactly the work that its failures undid")
-
-
-def _refuse(breakdown: CostBreakdown, off: Bools, what: str) -> None:
+def _refuse(costs: CostBreakdown, off: Bools, what: str) -> None:
     if off.any():
-        raise AccountingError(f"replication {breakdown.replication[off][0]} {what}")
+        raise AccountingError(f"replication {costs.replication[off][0]} {what}")

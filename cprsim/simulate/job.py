@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import nan
-from typing import Protocol
 
 from cprsim.records import Clock, Cluster
 from cprsim.recovery.policy import Policy, Scope
+
+HOPELESS_AFTER = 1000  # failures in a row without any first-time work between them: given up
+NO_WORK_H = 1e-9  # first-time work up to this is rounding, which differs between engines
+HARDLY_AFTER = 5000  # failures, after which a job that is this slow is given up ...
+HARDLY_TIMES = 10.0  # ... over so many times the work that it has done so far
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,19 +43,6 @@ class ScopedFailure:
     slots: tuple[int, ...]
     scope: int  # number among the job's
     repair_h: tuple[float, ...]  # of each slot's node; not asked for where no node is needed
-
-
-class ReplicationDraws(Protocol):
-    """What varies in one replication besides its failures.
-
-    `hours` is asked for costs that vary alone. Names are ``stall/TIER`` and ``background/TIER`` (n:
-    how many saves of it began before), ``detect/SCOPE``, ``load/TIER`` and ``stage/RULE/STAGE``, by
-    number (n: how many failures were counted before). `uniform` is in [0, 1), by tier and save.
-    """
-
-    def hours(self, name: str, n: int) -> float: ...
-
-    def uniform(self, tier: str, n: int) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,10 @@ from __future__ import annotations
 from math import inf, isnan
 from typing import Any
 
-import numpy as np
-
 from cprsim.compiling import inlined, part, parts_of
 from cprsim.records import Floats, Ints
-from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
-from cprsim.simulate.job import NOTICE
+from cprsim.simulate.job import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H, NOTICE
 from cprsim.simulate.loop_state import Drawn
 from cprsim.simulate.numbers import (
     ALL,
@@ -115,6 +112,12 @@ def next_flight(num: Numbers, job: Any) -> float:
     return at_h
 
 
+@inlined
+def cost_h(fixed_h: float, drawn_h: Floats, table: int, n: int, row: int) -> float:
+    """Hours that something takes the nth time in a replication: NaN varies, and is drawn."""
+    return float(drawn_h[table, n, row]) if isnan(fixed_h) else fixed_h
+
+
 @part
 def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
     """Begin the saves that are due, until one stalls the job or has to wait."""
@@ -154,14 +157,11 @@ def end_stall(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> Non
     """A save has stalled the job long enough: it goes on in the background, or commits."""
     capture, number, content_h = job.stalled_by, job.stall_number, job.stall_content_h
     job.stalled_by = NONE
-    background_h = num.captures[capture].background_h
-    if isnan(background_h):
-        background_h = drawn.of_saves[num.captures[capture].background_table, number, row]
-    if background_h > 0.0:
-        add_flight(
-            job, capture, content_h, job.now_h + background_h, number,
-            job.stall_due_h, job.stall_completes_h,
-        )  # fmt: skip
+    saves = num.captures[capture]
+    behind_h = cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
+    if behind_h > 0.0:
+        at_h, due_h, completes_h = job.now_h + behind_h, job.stall_due_h, job.stall_completes_h
+        add_flight(job, capture, content_h, at_h, number, due_h, completes_h)
     else:
         completing = job.stall_completes_h < inf
         commit(num, job, slots, drawn, row, capture, content_h, number, completing)
@@ -203,16 +203,13 @@ def begin_flush(
     num: Numbers, job: Any, drawn: Drawn, row: int, capture: int, content_h: float
 ) -> None:
     """A flush begins."""
-    number = job.saves[capture].n_begun
+    saves, number = num.captures[capture], job.saves[capture].n_begun
+    if isnan(saves.background_h) and number >= drawn.of_saves.shape[1]:
+        job.status = WANTS_SAVES
+        return
     job.saves[capture].n_begun += 1
-    background_h = num.captures[capture].background_h
-    if isnan(background_h):
-        table = num.captures[capture].background_table
-        if number >= drawn.of_saves.shape[1]:
-            job.status = WANTS_SAVES
-            return
-        background_h = drawn.of_saves[table, number, row]
-    add_flight(job, capture, content_h, job.now_h + background_h, number, 0.0, 0.0)
+    behind_h = cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
+    add_flight(job, capture, content_h, job.now_h + behind_h, number, 0.0, 0.0)
 
 
 @part
@@ -487,7 +484,7 @@ def refresh(num: Numbers, job: Any, slots: Any, recoveries: Any) -> None:
         elif job.blocked_by == NONE or recovery.kind < job.blocked_by:
             job.blocked_by, job.blocked_part = recovery.kind, recovery.part
     job.n_recoveries, job.stage_ends_at_h = n_used, ends_at_h
-    if num.is_elastic and n_used:
+    if num.elastic_size and n_used:
         speed *= speed_of(num, job, slots)
     job.speed = speed
     if num.shares:
@@ -511,9 +508,7 @@ def next_stage(
             end_recovery(job, slots, recoveries, place)
             return
         stage = num.stages[rule.first_stage + recovery.stage]
-        hours = stage.cost_h
-        if isnan(hours):
-            hours = drawn.of_failures[stage.table, recovery.number, row]
+        hours = cost_h(stage.cost_h, drawn.of_failures, stage.table, recovery.number, row)
         if stage.kind == DETECT and not stage.has_cost:
             hours = recovery.detect_h
         elif stage.kind == LOAD:
@@ -710,14 +705,12 @@ def strike(
             if num.captures[capture].on_notice:
                 make_due(job, capture, job.progress_h, job.progress_h)
         return
-    silent = scope == num.silent
+    silent, of = scope == num.silent, num.scopes[scope]
     if silent and len(named):  # an error; as it is noticed, no slot is named
-        latency_h = num.scopes[scope].latency_h
-        if isnan(latency_h):
-            if job.n_errors >= drawn.of_failures.shape[1]:
-                job.status = WANTS_COSTS
-                return
-            latency_h = drawn.of_failures[num.scopes[scope].latency_table, job.n_errors, row]
+        if isnan(of.latency_h) and job.n_errors >= drawn.of_failures.shape[1]:
+            job.status = WANTS_COSTS
+            return
+        latency_h = cost_h(of.latency_h, drawn.of_failures, of.latency_table, job.n_errors, row)
         err(job, job.progress_h, job.now_h + latency_h)
         return
     if silent:
@@ -733,8 +726,8 @@ def strike(
             continue
         slots[job.n_struck].struck = slot
         job.n_struck += 1
-        wipe(job, slots, slot, num.scopes[scope].wipes)
-        if num.n_spares != NONE and num.scopes[scope].needs_node and not slots[slot].vacant:
+        wipe(job, slots, slot, of.wipes)
+        if num.n_spares != NONE and of.needs_node and not slots[slot].vacant:
             slots[slot].vacant = True
             returns_at_h = job.now_h + repair_h[n]
             slots[job.n_repairs].returns_at_h = returns_at_h
@@ -759,13 +752,13 @@ def strike(
     rule = chosen if chosen != NONE else num.n_rules - 1
     reverts = reverts_of(num, chosen)
     tried_h = 0.0
-    for tier in range(num.n_tiers):
-        n_loads = job.tries[tier] + (tier == source)
+    for n in range(num.n_tiers):
+        n_loads = job.tries[n] + (n == source)
         if n_loads:
-            load_h = num.tiers[tier].load_h
-            if isnan(load_h):
-                load_h = drawn.of_failures[num.tiers[tier].load_table, number, row]
-            tried_h += n_loads * load_h
+            tier = num.tiers[n]
+            tried_h += n_loads * cost_h(
+                tier.load_h, drawn.of_failures, tier.load_table, number, row
+            )
     n_lost = 0
     if reverts == STRUCK:
         for n in range(job.n_struck):
@@ -812,10 +805,7 @@ def strike(
     recovery.shares = source != NONE and num.tiers[source].shares
     recovery.speed = num.rules[rule].speed
     recovery.load_h, recovery.replay_h = tried_h, replay_h
-    detect_h = num.scopes[scope].detect_h
-    if isnan(detect_h):
-        detect_h = drawn.of_failures[num.scopes[scope].table, number, row]
-    recovery.detect_h = detect_h
+    recovery.detect_h = cost_h(of.detect_h, drawn.of_failures, of.table, number, row)
     takes_time = tried_h > 0.0 or recovery.shares or not num.rules[rule].load_h <= 0.0
     recovery.loads = num.rules[rule].loads and (reverts != STRUCK or n_lost > 0) and takes_time
     for n in range(job.n_recoveries):
@@ -944,36 +934,23 @@ def start(num: Numbers, job: Any, slots: Any) -> None:
         job.hours[column] = 0.0
 
 
-@part
-def fastest_of(num: Numbers) -> int:
-    """The capture whose cycles are worth to be taken at once; NONE where there is none."""
-    fastest: Any = np.int64(NONE)
-    for capture in range(num.n_captures):
-        if num.captures[capture].n_due > 1 and (
-            fastest == NONE or num.captures[capture].every_h < num.captures[fastest].every_h
-        ):
-            fastest = capture
-    return int(fastest)
-
-
 @inlined
 def plan(
     num: Numbers, job: Any, slots: Any, recoveries: Any, drawn: Drawn, row: int,
-    fails_at_h: float, fastest: int,
+    fails_at_h: float,
 ) -> tuple[float, float, float, float, float, float]:  # fmt: skip
     """What the job does from here on, and until when; of no meaning once it is over.
 
     Parameters
     ----------
     fails_at_h : on the failures' clock
-    fastest : as `fastest_of`; NONE: no cycles are taken at once
 
     Returns
     -------
     when the failure comes, and anything else; when a save in flight commits; progress per hour, and
     when it reaches which progress
     """
-    over = inf, inf, inf, 0.0, inf, inf
+    over, fastest = (inf, inf, inf, 0.0, inf, inf), num.fastest
     while job.status == GOING:
         # where the job stands
         blocked = job.blocked_by != NONE

@@ -13,7 +13,7 @@ from cprsim.recovery.legal import MOST_IN_FLIGHT
 from cprsim.recovery.policy import PARTS_IN_ORDER
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.numbers import MOST_CAPTURES, NONE, as_objects, link_of
-from cprsim.simulate.transitions import COPIES, SLOT
+from cprsim.simulate.transitions import COPIES, SLOT, SlotsAsObjects
 
 SAVES = np.dtype(
     [("due_h", "f8"), ("completes_h", "f8"), ("n_begun", "i8"), ("n_in_flight", "i8")], align=True
@@ -154,7 +154,7 @@ def interpreted(loop: Callable[..., int], *given: Any) -> int:
         n_losses = loop(
             [as_objects(numbers[0])], type(drawn)(*(memoryview(one) for one in drawn)),
             type(strikes)(strikes.until_h, *(memoryview(one) for one in strikes[1:])),
-            memoryview(rows), [as_objects(scratch[0])], _Slots(slots),
+            memoryview(rows), [as_objects(scratch[0])], SlotsAsObjects(slots),
             _Recoveries(as_objects(one) for one in recoveries),
             memoryview(hours), memoryview(counts), lost, keeps,
         )  # fmt: skip
@@ -169,14 +169,3 @@ class _Recoveries(list[Any]):
     def __setitem__(self, place: Any, record: Any) -> None:
         for name in RECOVERY.names or ():
             setattr(self[place], name, getattr(record, name))
-
-
-class _Slots(dict[int, Any]):
-    """The slots of a job as objects, made as they are asked for."""
-
-    def __init__(self, slots: NDArray[Any]) -> None:
-        self._slots = slots
-
-    def __missing__(self, slot: int) -> Any:
-        found = self[slot] = as_objects(self._slots[slot])
-        return found

@@ -11,7 +11,7 @@ import numpy as np
 
 from cprsim.failures.distributions import Constant
 from cprsim.records import STOPPED_BEYOND, Activity, Clock, Duration, Ints, Storage
-from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.legal import (
     MOST_ROLES,
     MOST_RULES,
@@ -175,18 +175,16 @@ NUMBERS = np.dtype(
         ("wait", "i8"),
         ("degraded", "i8"),
         ("taxed", "i8"),
-        # elastic: the role's slots, in units
-        ("is_elastic", "?"),
+        # elastic: the role's slots, in units; none where the job is not
         ("elastic_first", "i8"),
         ("elastic_size", "i8"),
         ("unit", "i8"),
-        ("n_speeds", "i8"),
-        ("elastic_speed", "f8", (MOST_UNITS,)),
-        ("n_regroups", "i8"),
-        ("elastic_regroup_h", "f8", (MOST_UNITS,)),
+        ("elastic_speed", "f8", (MOST_UNITS + 1,)),  # by units lost
+        ("elastic_regroup_h", "f8", (MOST_UNITS + 1,)),
         ("n_tiers", "i8"),
         ("tiers", TIER, (MOST_TIERS,)),
         ("n_captures", "i8"),
+        ("fastest", "i8"),  # that with the most saves, if it has several, or NONE
         ("captures", CAPTURE, (MOST_CAPTURES,)),
         ("n_rules", "i8"),
         ("rules", RULE, (MOST_RULES,)),
@@ -334,6 +332,7 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
     rules = [rule_row(*pair) for pair in zip(policy.rules, first_stage, strict=False)]
     tiers = [tier_row(tier) for tier in policy.tiers]
     captures = [capture_row(capture) for capture in policy.captures]
+    often = [n for n, (_, _, n_due, *_) in enumerate(captures) if n_due > 1]
     scopes = [
         (
             s.wipes, *fixed(of_failures, f"detect/{s.name}", s.detect), s.needs_node,
@@ -362,12 +361,12 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
         "wait": column("wait"),
         "degraded": column("degraded"),
         "taxed": column("tax"),
-        "is_elastic": elastic is not None,
         "elastic_first": units.start,
         "elastic_size": len(units),
         "unit": 1 if elastic is None else elastic.unit_nodes,
         "n_tiers": len(tiers),
         "n_captures": len(captures),
+        "fastest": min(often, key=lambda n: policy.captures[n].every_h or inf, default=NONE),
         "n_rules": len(rules),
         "sources": padded([rule.sources for rule in policy.rules]),
         "needs": padded([rule.needs for rule in policy.rules]),
@@ -379,11 +378,10 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
     numbers["role_ends"][0] = cluster.n_nodes
     numbers["role_ends"][0, : len(ends)] = ends
     speeds = (1.0,) if elastic is None else elastic.speed
-    numbers["n_speeds"] = len(speeds)
     numbers["elastic_speed"][0, : len(speeds)] = speeds
-    regroup_h = () if elastic is None else elastic.regroup_h
-    numbers["n_regroups"] = len(regroup_h)
-    numbers["elastic_regroup_h"][0, : len(regroup_h)] = regroup_h
+    if elastic is not None and elastic.regroup_h:
+        numbers["elastic_regroup_h"][0] = elastic.regroup_h[-1]
+        numbers["elastic_regroup_h"][0, : len(elastic.regroup_h)] = elastic.regroup_h
     nested = {
         "tiers": tiers, "captures": captures, "rules": rules, "stages": stages, "scopes": scopes
     }  # fmt: skip
@@ -400,8 +398,6 @@ def numbers_as_objects(job: SimulatedJob) -> Numbers:
     num.activities = [Activity.__members__.get(part.upper()) for part in policy.parts]
     for capture, of_policy in zip(num.captures, policy.captures, strict=False):
         capture.name = of_policy.tier
-    on_grid = [n for n in range(num.n_captures) if num.captures[n].n_due]
-    num.fastest = min(on_grid, key=lambda n: float(num.captures[n].every_h), default=NONE)
     # A fleet has thousands of jobs: no room for what they do not have
     del num.tiers[num.n_tiers :], num.captures[num.n_captures :], num.rules[num.n_rules :]
     del num.stages[sum(rule.n_stages for rule in num.rules) :], num.scopes[len(job.scopes) :]

@@ -11,9 +11,8 @@ from typing import Any
 
 from cprsim.compiling import inlined, part, slow_to_compile
 from cprsim.records import Floats, Ints
-from cprsim.recovery.giving_up import HARDLY_AFTER, HOPELESS_AFTER, NO_WORK_H
+from cprsim.simulate.job import HARDLY_AFTER, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate.loop import (
-    fastest_of,
     lose,
     lose_for_good,
     pass_to,
@@ -72,9 +71,9 @@ def known_from(strikes: ScopedStrikes, row: int, chunk: int, failure: int) -> tu
 @part
 def is_plain(num: Numbers) -> bool:
     """Whether nothing of a job varies, saves only stall it, and nothing goes on beside it."""
-    if num.n_captures > 1 or num.is_elastic or num.is_uneven or num.tax or num.n_spares != NONE:
+    if num.n_captures > 1 or num.elastic_size or num.is_uneven or num.tax:
         return False
-    if num.silent != NONE:
+    if num.n_spares != NONE or num.silent != NONE:
         return False
     tier = NONE
     if num.n_captures == 1:
@@ -311,7 +310,6 @@ def run(
     plain = drawn.of_saves.shape[0] == drawn.of_failures.shape[0] == 0 and is_plain(num)
     near_h = NEAR * num.useful_h
     job.n_losses = 0
-    fastest = fastest_of(num)
     for row in rows:
         start(num, job, slots)
         n_losses = job.n_losses
@@ -325,7 +323,7 @@ def run(
             if not struck:
                 fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
                 fails_h, next_h, flight_h, per_h, reaches_h, target_h = plan(
-                    num, job, slots, recoveries, drawn, row, fails_at_h, fastest
+                    num, job, slots, recoveries, drawn, row, fails_at_h
                 )
                 if job.status != GOING:
                     break

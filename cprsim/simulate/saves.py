@@ -17,7 +17,7 @@ from cprsim.simulate.numbers import NONE
 if TYPE_CHECKING:
     from cprsim.simulate.cluster import RunningJob
 
-Process = Generator[simpy.Event, Any, None]
+Process = Generator[simpy.Event, Any, Any]
 
 
 @dataclass(slots=True, eq=False)
@@ -150,7 +150,7 @@ class Saves:
                 raise
         while save.capture not in captures:
             try:
-                yield from self._job.pass_hours(save, hours, SAVES)
+                yield from self._job.pass_hours(hours, SAVES, save)
                 break
             except simpy.Interrupt as interrupt:
                 if interrupt.cause is None:

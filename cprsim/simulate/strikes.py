@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from math import inf
 from typing import NamedTuple
 from zlib import crc32
@@ -33,46 +34,62 @@ class ScopedStrikes(NamedTuple):
     repair_h: Floats  # (n_failed_nodes,)
 
 
+class ScopedFailures:
+    """The failures of a block of replications, with what each of them kills."""
+
+    def __init__(self, drawn: ScopedStrikes) -> None:
+        self._drawn = drawn
+        self.n_replications = drawn.first.shape[1] - 1
+
+    def strikes(self, n_chunks: int) -> ScopedStrikes:
+        """The failures of the first chunks at least, or of all that there are."""
+        return self._drawn
+
+    def of(self, replication: int) -> Iterator[ScopedFailure]:
+        """The failures of one replication, in order, for as long as anybody asks."""
+        for chunk in count():
+            drawn = self.strikes(chunk + 1)
+            if chunk == len(drawn.first):
+                return
+            for n in range(*drawn.first[chunk, replication : replication + 2].tolist()):
+                of = slice(*drawn.first_slot[n : n + 2].tolist())
+                yield ScopedFailure(
+                    float(drawn.at_h[n]), tuple(drawn.slot[of].tolist()), int(drawn.scope[n]),
+                    tuple(drawn.repair_h[of].tolist()),
+                )  # fmt: skip
+
+
+class GivenFailures(ScopedFailures):
+    """Failures that are all there is, one list a replication."""
+
+    def __init__(self, lists: Sequence[Sequence[ScopedFailure]]) -> None:
+        flat = list(chain.from_iterable(lists))
+        super().__init__(
+            ScopedStrikes(
+                inf,
+                np.cumsum([0, *map(len, lists)])[None, :],
+                np.array([failure.at_h for failure in flat], dtype=np.float64),
+                np.array([failure.scope for failure in flat], dtype=np.int64),
+                np.cumsum([0, *(len(failure.slots) for failure in flat)]),
+                np.array([slot for failure in flat for slot in failure.slots], dtype=np.int64),
+                np.array([hours for one in flat for hours in one.repair_h], dtype=np.float64),
+            )
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class ScopeShares:
     """Which of the job's scopes a failure is of: the first whose share it falls into."""
 
-    shares: tuple[
-        float, ...
-    ]  # add up to 1; 0 of scopes whose failures are of a source of their own
+    shares: tuple[float, ...]  # add up to 1; 0 of scopes with a source of their own
     reaches: tuple[Reach, ...]
     n_slots: int
     rack: int | None = None  # slots that share a rack: neighbours, from slot 0 on
     of_source: tuple[int, ...] = ()  # the scope of each further source's failures
 
-    def of(self, key: Ints, number: Ints, source: Ints | None = None) -> Ints:
-        """Scopes of the nth failures of some replications, by number.
 
-        Parameters
-        ----------
-        source : of each; None: all are of the first
-        """
-        u: Floats = uniform(key, number)
-        borders: Floats = np.cumsum(self.shares)[:-1]
-        scopes: Ints = np.searchsorted(borders, u, side="right").astype(np.int64)
-        if source is None:
-            return scopes
-        own: Ints = np.array((0, *self.of_source))[source]
-        return np.where(source > 0, own, scopes)
-
-    def widened(self, scope: int, slots: Ints) -> Ints:
-        """The slots that a failure strikes, given those of the nodes that fail."""
-        if self.reaches[scope] is Reach.ALL:
-            return np.arange(self.n_slots)
-        if self.reaches[scope] is Reach.RACK and self.rack is not None:
-            racks = np.unique(slots // self.rack)
-            wide = (racks[:, None] * self.rack + np.arange(self.rack)).reshape(-1)
-            return wide[wide < self.n_slots]
-        return slots
-
-
-class ScopedBlock:
-    """The failures of a block of replications, each with its scope.
+class ScopedBlock(ScopedFailures):
+    """The failures of a block of replications, each with its scope, drawn as they are asked for.
 
     The scope of a failure depends on the seed, the block, its replication and its number alone, so
     that all systems meet the same.
@@ -91,24 +108,19 @@ class ScopedBlock:
         block: int,
         notice_h: tuple[float, ...] = (),
     ) -> None:
-        self._notice_h = np.array(notice_h) if any(notice_h) else np.zeros(0)
+        self._notice_h = np.array(notice_h)
         self.n_replications = failures.n_replications
-        self._failures = failures
-        self._shares = shares
-        kept = failures.kept
+        self._failures, self._shares = failures, shares
         first = crc32(f"scopes/{seed}/{block}".encode())
-        self._keys = stream_keys(first, np.arange(kept.start, kept.stop))
-        self._widens = any(reach >= Reach.RACK for reach in shares.reaches)
-        self._found: dict[int, ScopedStrikes] = {}  # by failures: the same for the same chunks
+        self._keys = stream_keys(first, np.arange(failures.kept.start, failures.kept.stop))
+        self._n_chunks = 0
 
     def strikes(self, n_chunks: int) -> ScopedStrikes:
-        """The failures of the first chunks, or of all that there are."""
-        drawn = self._failures.strikes(n_chunks)
-        n = len(drawn.at_h)
-        if n not in self._found:
-            self._found = {n: self._scoped(drawn)}
-        found = self._found[n]._replace(until_h=drawn.until_h, first=drawn.first)
-        return self._announced(found) if len(self._notice_h) else found
+        if n_chunks > self._n_chunks:
+            scoped = self._scoped(self._failures.strikes(n_chunks))
+            self._drawn = self._announced(scoped) if self._notice_h.any() else scoped
+            self._n_chunks = n_chunks
+        return self._drawn
 
     def _scoped(self, drawn: Strikes) -> ScopedStrikes:
         scope = self._scopes(drawn)
@@ -116,27 +128,31 @@ class ScopedBlock:
         if are_no_hours(repair_h):
             repair_h = np.zeros(len(repair_h))  # compiled loops take one kind of array
         first_slot, slot = drawn.first_slot, drawn.slot
-        if self._widens:
+        if any(reach >= Reach.RACK for reach in self._shares.reaches):
             first_slot, slot, repair_h = self._widened(scope, first_slot, slot, repair_h)
         return ScopedStrikes(
             drawn.until_h, drawn.first, drawn.at_h, scope, first_slot, slot, repair_h
         )
 
     def _scopes(self, drawn: Strikes) -> Ints:
-        if len(self._shares.shares) == 1:
+        shares = self._shares
+        if len(shares.shares) == 1:
             return np.zeros(len(drawn.at_h), dtype=np.int64)
-        n_chunks, n_rows = drawn.first.shape[0], drawn.first.shape[1] - 1
         n = np.diff(drawn.first, axis=1)  # (n_chunks, n_replications)
         before = np.cumsum(n, axis=0) - n  # failures of the same replication in earlier chunks
-        row = np.repeat(np.tile(np.arange(n_rows), n_chunks), n.reshape(-1))
-        begin = np.repeat(drawn.first[:, :-1].reshape(-1), n.reshape(-1))
+        row, begin = _rows(drawn.first), np.repeat(drawn.first[:, :-1].reshape(-1), n.reshape(-1))
         number = np.arange(len(row)) - begin + np.repeat(before.reshape(-1), n.reshape(-1))
-        return self._shares.of(self._keys[row], number, drawn.source)
+        borders: Floats = np.cumsum(shares.shares)[:-1]
+        u: Floats = uniform(self._keys[row], number)
+        scopes: Ints = np.searchsorted(borders, u, side="right").astype(np.int64)
+        if drawn.source is not None:
+            own: Ints = np.array((0, *shares.of_source))[drawn.source]
+            return np.where(drawn.source > 0, own, scopes)
+        return scopes
 
     def _announced(self, drawn: ScopedStrikes) -> ScopedStrikes:
         """The same with the notices of failures among them."""
-        n = np.diff(drawn.first, axis=1)
-        row = np.repeat(np.tile(np.arange(n.shape[1]), len(n)), n.reshape(-1))
+        row = _rows(drawn.first)
         in_order = np.lexsort((np.arange(len(row)), row))  # of each replication one after another
         before_h = np.zeros(len(row))
         follows = row[in_order][1:] == row[in_order][:-1]
@@ -165,7 +181,10 @@ class ScopedBlock:
         wide = in_rack | (reach == Reach.ALL)
         n_wide = np.where(in_rack, np.minimum(rack, shares.n_slots - begin), shares.n_slots)
         (of_racks,) = np.nonzero(in_rack & (n_named > 1))  # perhaps in several racks: one by one
-        several = [shares.widened(int(scope[n]), _part(slot, first_slot, int(n))) for n in of_racks]
+        several = [
+            _of_racks(slot[first_slot[n] : first_slot[n + 1]], rack, shares.n_slots)
+            for n in of_racks
+        ]
         n_wide[of_racks] = [len(slots) for slots in several]
         n_struck = np.where(wide, n_wide, n_named)
         first = np.concatenate([[0], np.cumsum(n_struck)])
@@ -177,47 +196,15 @@ class ScopedBlock:
             slots[first[n] : first[n + 1]] = found
         return first, slots, repair_h[named]
 
-    def of(self, replication: int) -> Iterator[ScopedFailure]:
-        """The failures of one replication, in order, for as long as anybody asks."""
-        key, before_h = self._keys[replication : replication + 1], 0.0
-        for number, failure in enumerate(self._failures.of(replication)):
-            several = len(self._shares.shares) > 1
-            source = np.array([failure.source])
-            scope = int(self._shares.of(key, np.array([number]), source)[0]) if several else 0
-            named = np.array(failure.slots)
-            wide = self._shares.widened(scope, named)
-            hours = failure.repair_h if wide is named else failure.repair_h[:1] * len(wide)
-            if len(self._notice_h) and (notice_h := float(self._notice_h[scope])) > 0.0:
-                yield ScopedFailure(max(before_h, failure.at_h - notice_h), (), NOTICE, ())
-            before_h = failure.at_h
-            yield ScopedFailure(failure.at_h, tuple(wide.tolist()), scope, hours)
+
+def _rows(first: Ints) -> Ints:
+    """The replication of each failure."""
+    n = np.diff(first, axis=1)
+    return np.repeat(np.tile(np.arange(n.shape[1]), len(n)), n.reshape(-1))
 
 
-def _part(flat: Ints, first: Ints, n: int) -> Ints:
-    return flat[first[n] : first[n + 1]]
-
-
-@dataclass(frozen=True, slots=True)
-class GivenFailures:
-    """Failures that are all there is, one list a replication."""
-
-    lists: tuple[tuple[ScopedFailure, ...], ...]
-
-    @property
-    def n_replications(self) -> int:
-        return len(self.lists)
-
-    def strikes(self, n_chunks: int) -> ScopedStrikes:
-        flat = [failure for failures in self.lists for failure in failures]
-        return ScopedStrikes(
-            inf,
-            np.cumsum([0, *(len(failures) for failures in self.lists)])[None, :],
-            np.array([failure.at_h for failure in flat], dtype=np.float64),
-            np.array([failure.scope for failure in flat], dtype=np.int64),
-            np.cumsum([0, *(len(failure.slots) for failure in flat)]),
-            np.array([slot for failure in flat for slot in failure.slots], dtype=np.int64),
-            np.array([hours for failure in flat for hours in failure.repair_h], dtype=np.float64),
-        )
-
-    def of(self, replication: int) -> Iterator[ScopedFailure]:
-        return iter(self.lists[replication])
+def _of_racks(slots: Ints, rack: int, n_slots: int) -> Ints:
+    """All slots of the racks in which some slots are."""
+    racks = np.unique(slots // rack)
+    wide = (racks[:, None] * rack + np.arange(rack)).reshape(-1)
+    return wide[wide < n_slots]

@@ -7,12 +7,14 @@ They take the job's `Numbers` and what is known of its copies, and decide; engin
 from __future__ import annotations
 
 from math import ceil, floor, inf
-from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cprsim.records import Ints
-from cprsim.recovery.giving_up import ROUNDING
-from cprsim.recovery.legal import MOST_GENERATIONS, MOST_TIERS
+from cprsim.recovery.intervals import ROUNDING
+from cprsim.recovery.legal import MOST_GENERATIONS, MOST_TIERS, MOST_UNITS
 from cprsim.recovery.policy import Level
 from cprsim.simulate.numbers import (
     ALL,
@@ -26,6 +28,7 @@ from cprsim.simulate.numbers import (
     STRUCK,
     WALL,
     Numbers,
+    as_objects,
 )
 
 N_LEVELS = int(Level.OUTSIDE)
@@ -65,25 +68,23 @@ Copies = Any  # a record with the fields of COPIES, or an object with such attri
 Slots = Any  # (n_slots,) of records with the fields of SLOT, or a list of such objects
 
 
-def copies_as_object() -> SimpleNamespace:
+NO_SLOT = np.zeros(1, SLOT)[0]
+NO_SLOT["recovery"] = NONE
+
+
+def copies_as_object() -> Copies:
     """Copies for a Python engine; `begin` sets them up."""
-    found: dict[str, Any] = {}
-    for name, _, *of in COPIES:
-        found[str(name)] = _zeros(*of[0]) if of else 0
-    return SimpleNamespace(**found)
+    return as_objects(np.zeros(1, COPIES)[0])
 
 
-def _zeros(n: int, *of: int) -> list[Any]:
-    return [_zeros(*of) if of else 0 for _ in range(n)]
+class SlotsAsObjects(dict[int, Any]):
+    """Slots for a Python engine, made as they are asked for: of an array, or in no recovery."""
 
+    def __init__(self, slots: NDArray[Any] | None = None) -> None:
+        self._slots = slots
 
-class SlotsAsObjects(dict[int, SimpleNamespace]):
-    """Slots for a Python engine, none of them in a recovery; made as they are asked for."""
-
-    def __missing__(self, slot: int) -> SimpleNamespace:
-        found = self[slot] = SimpleNamespace(
-            wiped=[0] * N_LEVELS, recovery=NONE, is_recent=False, struck=0, recent=0, left=False
-        )
+    def __missing__(self, slot: int) -> Any:
+        found = self[slot] = as_objects(NO_SLOT if self._slots is None else self._slots[slot])
         return found
 
 
@@ -373,15 +374,12 @@ def hours_of(work_h: float, per_h: float) -> float:
 
 def speed_of(num: Numbers, copies: Copies, slots: Slots) -> float:
     """Speed of an elastic job by which of its units have a slot in a recovery."""
-    n_lost = n_units_lost(num, copies, slots)
-    return float(num.elastic_speed[n_lost]) if n_lost < num.n_speeds else 0.0
+    return float(num.elastic_speed[min(n_units_lost(num, copies, slots), MOST_UNITS)])
 
 
 def regroup_h_of(num: Numbers, copies: Copies, slots: Slots) -> float:
     """Hours of a regrouping of an elastic job that begins now."""
-    if num.n_regroups == 0:
-        return 0.0
-    return float(num.elastic_regroup_h[min(n_units_lost(num, copies, slots), num.n_regroups - 1)])
+    return float(num.elastic_regroup_h[min(n_units_lost(num, copies, slots), MOST_UNITS)])
 
 
 def grows_in_h(every_h: float, now_h: float) -> float:

@@ -15,11 +15,12 @@ from cprsim.curves import curve_path
 from cprsim.errors import Place, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.recovery.system import System
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.identity import file_digest, source_digest
 from cprsim.results.money import JobPrices, prices_of
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.loading import nearest
-from cprsim.scenario.recovery import RecoverySection, known
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.sweep import Axis, Sweep
 
 BESIDE_THE_NUMBERS = {  # sections that decide none of them
@@ -122,7 +123,9 @@ def _changes(
         yield key, value
         return
     taking = [
-        f"recovery.{n}.{option}" for n, entry in enumerate(entries) if takes(known(entry.strategy))
+        f"recovery.{n}.{option}"
+        for n, entry in enumerate(entries)
+        if takes(SYSTEMS[entry.strategy])
     ]
     if not taking:
         raise ScenarioError.at(place, f"no strategy of the scenario takes `{option}`")

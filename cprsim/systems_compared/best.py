@@ -8,8 +8,7 @@ from math import inf
 
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment, policy_of
-from cprsim.recovery.paper import NEVER
-from cprsim.recovery.systems import SYSTEMS
+from cprsim.recovery.paper import NEVER, STRATEGIES
 from cprsim.scenario import dump_entry
 from cprsim.selector.deciding import WAYS, bench_of, decide, fit_tails
 from cprsim.selector.limit import NO_LIMIT, Limit
@@ -35,7 +34,7 @@ def at_their_best(
     """
     ways = {
         one.name: one.entry
-        if one.entry.strategy in SYSTEMS
+        if one.entry.strategy not in STRATEGIES
         else one.policy.sub_saves or WAYS[one.entry.strategy]
         for one in entrants
         if _is_searched(one, limit)
@@ -66,7 +65,7 @@ def _is_searched(one: Entrant, limit: Limit | None) -> bool:
     """Whether the selector looks for an interval."""
     if one.is_today:
         return False
-    if one.entry.strategy in SYSTEMS:
+    if one.entry.strategy not in STRATEGIES:
         return limit is not None or not one.policy.leaves_stale
     return one.entry.strategy in WAYS and limit is not None and one.entry.costs is None
 
@@ -89,7 +88,7 @@ def _at(priced: Priced, one: Entrant, experiment: Experiment) -> Entrant:
         return one
     interval_h = priced.policy.interval_h
     policy = policy_of(one.entry, experiment, interval_h=interval_h)
-    if one.entry.strategy in SYSTEMS:
+    if one.entry.strategy not in STRATEGIES:
         text = system_entry(one.entry, policy, experiment.useful_h)
     else:
         unsaid = dict.fromkeys(("interval", "target_pls", "assumed", "options"))

@@ -18,6 +18,7 @@ from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
 from cprsim.prices import ACCURACY
 from cprsim.recovery.policy import Outside, Policy, Ring
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.compare import differences
 from cprsim.results.folder import read_record
 from cprsim.results.metrics import FINISHED
@@ -25,7 +26,6 @@ from cprsim.results.money import Bills
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.scenario import Scenario
-from cprsim.scenario.recovery import known
 from cprsim.systems_compared.after import Fate, content_every_h, fates
 from cprsim.systems_compared.lineup import FOUND, Entrant
 
@@ -187,7 +187,7 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
 
 def facts_of_system(one: Entrant, experiment: Experiment) -> SystemFacts:
     """What is known of one system in a job."""
-    system, section = known(one.entry.strategy), experiment.scenario.cluster
+    system, section = SYSTEMS[one.entry.strategy], experiment.scenario.cluster
     job = experiment.cluster, experiment.scopes, section.rack, experiment.useful_h
     storage, peers = _traffic(one.policy, experiment, section.shard_bytes)
     return SystemFacts(

@@ -13,7 +13,7 @@ from cprsim.recovery.policy import Policy
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, dump_entry
 from cprsim.scenario.failures import EMB_PS
-from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection, known
+from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
 from cprsim.selector.deciding import WAYS
 from cprsim.selector.limit import Limit
 
@@ -93,8 +93,8 @@ def entrants_of(
             entrants.insert(1, entrant(at_best, LISTED))
     names, left_out = {one.name for one in entrants}, dict[str, str]()
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
-    others = {*STRATEGIES, *SYSTEMS} - {one.strategy for one in listed}
-    for name in (name for name in (*STRATEGIES, *sorted(SYSTEMS)) if name in others):
+    others = SYSTEMS.keys() - {one.strategy for one in listed}
+    for name in sorted(others, key=lambda one: (_rank(one), one)):
         searched = name in WAYS and has_servers and limit is not None and not rules.fixed
         fields = {"strategy": name} | ({"interval": NEVER} if searched else {})
         try:
@@ -108,21 +108,21 @@ def entrants_of(
         wanted = {*rules.only, TODAY} if first.name in rules.only else set(rules.only)
         entrants = [one for one in entrants if one.name in wanted]
     if rules.available:
-        runs = [one for one in entrants if one.is_today or known(one.entry.strategy).runs_as]
+        runs = [one for one in entrants if one.is_today or SYSTEMS[one.entry.strategy].runs_as]
         left_out |= {one.name: PAPER for one in entrants if one not in runs}
         entrants = runs
-    return sorted(entrants, key=_place), left_out
+    return sorted(entrants, key=lambda one: _rank(one.entry.strategy)), left_out
 
 
 def _require_able(name: str, names: set[str], *, has_servers: bool, searched: bool) -> None:
     """Raise ParameterError for a strategy that, without options, can't run the job."""
     if name in names:
         raise ParameterError("another entry of the scenario has its name")
-    if name in SYSTEMS or name in WITHOUT_SHARDS:
+    if name not in STRATEGIES or name in WITHOUT_SHARDS:
         return
     if not has_servers:
         raise ParameterError(NO_SERVERS)
-    if not searched and STRATEGIES[name].default_interval in NEEDS_TARGET:
+    if not searched and SYSTEMS[name].default_interval in NEEDS_TARGET:
         raise ParameterError(NO_TARGET)
 
 
@@ -135,7 +135,6 @@ def _require_known(only: Sequence[str], there: set[str], left_out: Mapping[str, 
             raise ParameterError(f"--only: there is no `{name}`; there are: {names}")
 
 
-def _place(one: Entrant) -> int:
-    """The paper's strategies first, then the systems; each as it comes."""
-    order = (*STRATEGIES, one.entry.strategy)
-    return order.index(one.entry.strategy)
+def _rank(name: str) -> int:
+    """The paper's strategies first, then the systems alike."""
+    return (*STRATEGIES, name).index(name)

@@ -12,7 +12,6 @@ import pytest
 
 from cprsim.cli import completing
 from cprsim.curves import shipped_names
-from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.shipping import shipped_scenarios
 
@@ -26,7 +25,7 @@ def offered(offer, incomplete="", scenario=None) -> list[str]:
 
 def test_all_names_are_offered() -> None:
     assert offered(completing.shipped) == list(shipped_scenarios())
-    assert set(offered(completing.systems)) == {*STRATEGIES, *SYSTEMS}
+    assert set(offered(completing.systems)) == {*SYSTEMS}
     assert set(shipped_names()) <= set(offered(completing.curves))
 
 

@@ -12,8 +12,6 @@ from math import comb, expm1, inf
 
 import numpy as np
 
-from cprsim.records import Floats
-
 
 def content_age_h(
     useful_h: float, interval_h: float, background_h: float, n_in_flight: int = 1
@@ -53,12 +51,6 @@ def erasure_coded_overhead_fraction(
     (published).
     """
     return tax + failures_per_h * (stalled_h + rebuild_h * (1.0 - speed))
-
-
-def optimal_tier_intervals_h(saves_h: Sequence[float], failures_per_h: Sequence[float]) -> Floats:
-    """Intervals at which saves on several tiers cost least: ``sqrt(2 s_i/lambda_i)`` [h]."""
-    intervals_h: Floats = np.sqrt(2.0 * np.asarray(saves_h) / np.asarray(failures_per_h))
-    return intervals_h
 
 
 def tier_overhead_fraction(

@@ -13,80 +13,29 @@ from cprsim.fleets.folder import load_fleet
 from tests.fleet.making import JOB
 from tests.making import call
 
-PRICES = """\
+REST = """\
 prices:
   node_hour: {trainer: 2.50 USD, any: 0.80 USD}
   watts: 700
   kwh: 0.12
   carbon_kg_per_kwh: 0.4
+fleet: {jobs: 24, kinds: 12, nodes: 60, spares: 2, window: 200 h}
 """
-FLEET = "fleet: {jobs: 24, kinds: 12, nodes: 60, spares: 2, window: 200 h}\n"
 
 
 @pytest.fixture
 def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "small.yaml"
-    path.write_text(JOB + PRICES + FLEET, "utf-8")
+    path.write_text(JOB + REST, "utf-8")
     return path
 
 
 @pytest.mark.long
-def test_it_says_what_to_do_and_keeps_it(scenario: Path) -> None:
-    shown = call("fleet", scenario, "--over", "spares=0,2,16")
-    assert shown.exit_code == 0, shown.output
-    assert "Recommendation: " in shown.output
-    assert "per month of 730.5 h" in shown.output
-    assert "are cheapest in all" in shown.output
-    (folder,) = Path("results").glob("small-fleet-*")
-    result = load_fleet(folder)
-    assert [one.where["fleet.spares"] for one in result.options] == [2, 2, 0, 0, 16, 16]
-    assert all(sum(one.cents.values()) == one.cost for one in result.options)
-    assert sorted(path.name for path in folder.glob("*.png")) == ["curve.png", "fleet.png"]
-    again = call("fleet", scenario, "--over", "spares=0,2,16", "--json")
-    read = json.loads(again.stdout)
-    assert read["results"] == str(folder)
-    assert read["decision"]["present"] == "full at spares 2"
-    page = call("report", folder)
-    assert page.exit_code == 0, page.output
-    assert result.decision.best in Path("report.html").read_text("utf-8")
-    (folder / "fleet.json").write_text("{}", "utf-8")
-    with pytest.raises(ResultError):
-        load_fleet(folder)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ("fleet=null", "fleet: is missing"),
-        ("fleet.table=no.csv", "give either"),
-        ("prices.kwh=1 EUR", "EUR and USD"),
-        ("prices.kwh=cheap", "is not a price"),
-        ("prices.watts=-3", "watts"),
-        ("prices.currency=EUR", "EUR and USD"),
-        ("cluster.repair=null", "when a failed node comes back"),
-    ],
-)
-def test_what_is_wrong_is_said_and_nothing_is_written(
-    scenario: Path, change: str, message: str
-) -> None:
-    shown = call("fleet", scenario, "--set", change)
-    assert shown.exit_code == 2, shown.output
-    assert message in shown.output
-    assert not Path("results").exists()
-
-
-def test_an_option_that_makes_no_scenario_is_refused(scenario: Path) -> None:
-    shown = call("fleet", scenario, "--over", "nodes=60,3")
-    assert shown.exit_code == 2
-    assert "it can't start" in shown.output
-
-
-@pytest.mark.long
-def test_finished_histories_are_not_run_again(
+def test_it_says_what_to_do_and_keeps_what_it_simulated(
     scenario: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A longer axis simulates its new options only, and comes to what it would from nothing."""
+    """A longer axis simulates its new options only, with the same results as all of them anew."""
     ran = []
 
     def counted(fleet, strategy, history):
@@ -96,10 +45,44 @@ def test_finished_histories_are_not_run_again(
     monkeypatch.setattr("cprsim.fleets.options.run_history", counted)
     call("fleet", scenario, "--over", "spares=0,2")
     assert ran == [(2, 0, 0), (2, 1, 0), (0, 0, 0), (0, 1, 0)]
-    longer = call("fleet", scenario, "--over", "spares=0,2,16", "--json")
+    shown = call("fleet", scenario, "--over", "spares=0,2,16")
+    assert shown.exit_code == 0, shown.output
+    for words in ("Recommendation: ", "per month of 730.5 h", "are cheapest in all"):
+        assert words in shown.output
     assert ran[4:] == [(16, 0, 0), (16, 1, 0)]
+    longer = json.loads(call("fleet", scenario, "--over", "spares=0,2,16", "--json").stdout)
     anew = call("fleet", scenario, "--over", "spares=0,2,16", "--out", "anew", "--json")
     assert len(ran) == 12
-    mine, theirs = (json.loads(one.stdout) for one in (longer, anew))
-    assert mine["options"] == theirs["options"]
-    assert mine["decision"] == theirs["decision"]
+    assert longer["decision"]["present"] == "full at spares 2"
+    for key in ("options", "decision"):
+        assert longer[key] == json.loads(anew.stdout)[key]
+    folder = Path(longer["results"])
+    result = load_fleet(folder)
+    assert [one.where["fleet.spares"] for one in result.options] == [2, 2, 0, 0, 16, 16]
+    assert all(sum(one.cents.values()) == one.cost for one in result.options)
+    assert sorted(path.name for path in folder.glob("*.png")) == ["curve.png", "fleet.png"]
+    page = call("report", folder)
+    assert page.exit_code == 0, page.output
+    assert result.decision.best in Path("report.html").read_text("utf-8")
+    (folder / "fleet.json").write_text("{}", "utf-8")
+    with pytest.raises(ResultError):
+        load_fleet(folder)
+
+
+@pytest.mark.parametrize(
+    ("option", "said", "message"),
+    [
+        ("--set", "prices.kwh=1 EUR", "EUR and USD"),
+        ("--set", "prices.kwh=cheap", "is not a price"),
+        ("--set", "prices.watts=-3", "watts"),
+        ("--set", "prices.currency=EUR", "EUR and USD"),
+        ("--over", "nodes=60,3", "it can't start"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_written(
+    scenario: Path, option: str, said: str, message: str
+) -> None:
+    shown = call("fleet", scenario, option, said)
+    assert shown.exit_code == 2, shown.output
+    assert message in shown.output
+    assert not Path("results").exists()

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError, ScenarioError
-from cprsim.fleets.deciding import decide, knees
-from cprsim.fleets.options import points_of, run_options, saving
+from cprsim.fleets.cells import cost_by_kind
+from cprsim.fleets.deciding import FleetDecision, decide, knees
+from cprsim.fleets.options import FleetOption, points_of, run_options, saving
 from cprsim.making.fleeting import said_axes
 from cprsim.results.sensitivity import crossing
 from cprsim.results.store import PointStore
+from cprsim.scenario import LoadedScenario
 from cprsim.workers import Workers
 from tests.fleet.making import JOB, loaded
 
-HERE = Workers(1)
 PRICED = (
     JOB
     + """\
@@ -24,6 +25,15 @@ prices: {node_hour: 1.00 USD, storage_written: 0.02 USD, watts: 1000, kwh: 0.10 
 """
 )
 KINDS = "{jobs: 24, kinds: 12, vary: {useful: {family: uniform, low: 5 h, high: 60 h}}%s}"
+
+
+def options_of(scenario: LoadedScenario, *over: str) -> list[FleetOption]:
+    store = PointStore(scenario.path.parent)
+    return run_options(scenario, points_of(said_axes(over)), Workers(1), store)
+
+
+def decided(scenario: LoadedScenario, options: list[FleetOption]) -> FleetDecision:
+    return decide(scenario, options, {}, Workers(1), PointStore(scenario.path.parent))
 
 
 @pytest.mark.parametrize(
@@ -50,93 +60,71 @@ def test_the_break_even_of_a_price_is_where_both_cost_the_same(tmp_path: Path) -
         "recovery=[{strategy: full, interval: 1 h}, {strategy: full, name: rare, interval: 9 h}]"
     )
     scenario = loaded(tmp_path, KINDS % "", recovery, job=PRICED + unknown)
-    often, rare = options = run_options(scenario, [{}], HERE, PointStore(tmp_path))
+    often, rare = options = options_of(scenario)
     assert often.cost < rare.cost
-
-    def without_bytes(option) -> float:
-        cents = option.priced[0].bill.cents
-        return sum(n for part, n in cents.items() if part != "storage written")
-
-    gb = [one.cells[0].used_per_month.written_gb for one in options]
-    price = (without_bytes(rare) - without_bytes(often)) / 100 / (gb[0] - gb[1])
-    decision = decide(scenario, options, {}, HERE, PointStore(tmp_path))
+    cents = [one.cost - one.cents["storage written"] for one in options]
+    gb = [one.cells[0].used.written_gb for one in options]
+    price = (cents[1] - cents[0]) / 100 / (gb[0] - gb[1])
+    decision = decided(scenario, options)
     (flip,) = decision.sensitivity.flips
-    assert decision.best == "full"
-    assert flip.becomes == "rare"
+    assert (decision.best, flip.becomes) == ("full", "rare")
     assert flip.at == pytest.approx(price, rel=1e-3)
     assert decision.sensitivity.share == pytest.approx(price / 5, abs=0.002)  # uniform from 0 to 5
     assert decision.sensitivity.others == {"rare": round(1000 * (1 - decision.sensitivity.share))}
 
 
-def test_what_is_saved_is_the_paired_difference(tmp_path: Path) -> None:
-    scenario = loaded(tmp_path, KINDS % ", histories: 4", job=PRICED)
-    full, cpr = run_options(scenario, [{}], HERE, PointStore(tmp_path))
-    each = [
-        a.bill.total_cents - b.bill.total_cents
-        for a, b in zip(full.priced, cpr.priced, strict=True)
-    ]
-    found = saving(full, cpr)
-    assert found.mean == pytest.approx(np.mean(each))
+def test_a_month_follows_from_the_hours_and_what_is_saved_is_paired(tmp_path: Path) -> None:
+    scenario = loaded(tmp_path, KINDS % ", spares: 5, histories: 4", job=PRICED)
+    full, cpr = options = options_of(scenario)
+    for one in options:
+        assert one.cost == sum(one.cents.values()) == pytest.approx(np.mean(one.costs), abs=9)
+        for part, hours in one.node_h.items():
+            assert one.cents[part] == pytest.approx(100 * hours, abs=1)
+        assert one.cents["spare"] == 5 * 73050  # 730.5 h of each at 1 USD
+        node_h = sum(hours for part, hours in one.node_h.items() if part != "spare")
+        assert one.cents["energy"] == pytest.approx(10 * node_h, abs=1)
+        for cell, cost in zip(one.cells, one.costs, strict=True):
+            assert cost == pytest.approx(cost_by_kind(cell, one.prices).sum() + 365250, abs=10)
+    each, found = np.subtract(full.costs, cpr.costs), saving(full, cpr)
     half = 3.182 * np.std(each, ddof=1) / 2  # Student's t of 3 degrees of freedom
+    assert found.mean == pytest.approx(np.mean(each))
     assert (found.low, found.high) == pytest.approx(
         (found.mean - half, found.mean + half), rel=1e-3
     )
 
 
-def test_the_parts_of_a_month_are_its_total_and_follow_from_the_hours(tmp_path: Path) -> None:
-    scenario = loaded(tmp_path, KINDS % ", spares: 5", job=PRICED)
-    for one in run_options(scenario, [{}], HERE, PointStore(tmp_path)):
-        bill, cell = one.priced[0].bill, one.cells[0]
-        assert bill is not None
-        assert one.cost == bill.total_cents == sum(bill.cents.values())
-        used = cell.used_per_month.node_h
-        for part, by_role in used.items():
-            assert bill.cents[part] == round(100 * sum(by_role.values()))
-        node_h = sum(h for p, of in used.items() for h in of.values() if p != "spare")
-        assert bill.cents["spare"] == 5 * 73050  # 730.5 h of each at 1 USD
-        assert bill.cents["energy"] == pytest.approx(10 * node_h, abs=1)
-        assert one.cost == pytest.approx(one.priced[0].cost_by_kind.sum() + 5 * 73050, abs=10)
-
-
 def test_spares_pay_until_one_more_costs_more_than_it_saves(tmp_path: Path) -> None:
     scenario = loaded(tmp_path, KINDS % ", nodes: 60, window: 200 h", job=PRICED)
-    axes = said_axes(["spares=0,2,6,64"])
-    options = run_options(scenario, points_of(axes), HERE, PointStore(tmp_path))
-    for knee in knees(options, axes):
+    over = "spares=0,2,6,64"
+    options = options_of(scenario, over)
+    for knee in knees(options, said_axes([over])):
         mine = {o.where["fleet.spares"]: o for o in options if o.strategy == knee.strategy}
         assert knee.cheapest == min(mine, key=lambda n: mine[n].cost)
-        assert mine[64].statistics["wait_h"].mean == 0 < mine[0].statistics["wait_h"].mean
-        waits = [mine[n].statistics["wait_h"].mean for n in (0, 2, 6, 64)]
+        waits = [one.statistics["wait_h"].mean for one in mine.values()]
         assert waits == sorted(waits, reverse=True)
+        assert waits[-1] == 0 < waits[0]
         assert knee.nobody_waits == min(n for n in mine if mine[n].statistics["wait_h"].mean == 0)
 
 
 def test_without_prices_node_hours_decide(tmp_path: Path) -> None:
     scenario = loaded(tmp_path, KINDS % "")
-    full, cpr = run_options(scenario, [{}], HERE, PointStore(tmp_path))
-    decision = decide(scenario, [full, cpr], {}, HERE, PointStore(tmp_path))
-    lost = [
-        one.cells[0].statistics["machine_years"] * 8766 / one.cells[0].months for one in (full, cpr)
-    ]
-    assert decision.saves.mean == pytest.approx(abs(lost[0] - lost[1]))
-    assert decision.saves.low < decision.saves.mean < decision.saves.high
+    options = options_of(scenario)
+    decision = decided(scenario, options)
+    years = [one.statistics["machine_years"].mean for one in options]  # in a window of 720 h
+    saves = decision.saves
+    assert saves.mean == pytest.approx(abs(years[0] - years[1]) * 8766 * 730.5 / 720)
+    assert saves.low < saves.mean < saves.high
     assert decision.sensitivity.n_draws == 0
 
 
 def test_an_unknown_mtbf_is_simulated(tmp_path: Path) -> None:
     unknown = "unknown: {failures.mtbf: {low: 5 h, high: 50 h}}\n"
     scenario = loaded(tmp_path, "{jobs: 6, kinds: 1}", job=JOB + unknown)
-    decision = decide(
-        scenario,
-        run_options(scenario, [{}], HERE, PointStore(tmp_path)),
-        {},
-        HERE,
-        PointStore(tmp_path),
-    )
-    (flip,) = decision.sensitivity.flips
+    found = decided(scenario, options_of(scenario)).sensitivity
+    (flip,) = found.flips
     assert (flip.simulated, flip.unit, flip.low, flip.high) == (True, "h", 5.0, 50.0)
-    assert decision.sensitivity.n_draws == 16
-    assert decision.sensitivity.share + sum(decision.sensitivity.others.values()) / 16 == 1.0
+    assert found.n_draws == 16
+    assert found.share + sum(found.others.values()) / 16 == 1.0
 
 
 @pytest.mark.parametrize(
@@ -174,8 +162,7 @@ def test_stale_shards_are_recommended_where_the_scenario_says_what_it_accepts(
     accepted, guessed = (f"{{strategy: cpr, target_pls: 0.1{s}}}" for s in ("", ", assumed: true"))
     for entry, best in ((accepted, "cpr"), (guessed, "full"), ("partial", "full")):
         scenario = loaded(tmp_path, KINDS % "", f"recovery=[full, {entry}]")
-        options = run_options(scenario, [{}], HERE, PointStore(tmp_path))
-        stale = options[1]
-        assert stale.cost < options[0].cost
+        full, stale = options_of(scenario)
+        assert stale.cost < full.cost
         assert stale.statistics["pls"].mean > 0.0
-        assert decide(scenario, options, {}, HERE, PointStore(tmp_path)).best == best
+        assert decided(scenario, [full, stale]).best == best

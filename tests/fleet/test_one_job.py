@@ -69,11 +69,10 @@ def test_jobs_that_come_late_on_a_fleets_clock_are_the_same(tmp_path: Path) -> N
             alone = scenario_of(scenario, kind, number)
             alone = alone.varied({"simulation.replications": kind.n_jobs}, alone.place)
             costs = simulate(assemble(alone)).strategies[strategy].costs
-            mine = jobs[jobs.kind == number].sort_index()
-            order = np.argsort(fleet.arrivals(0)[jobs.kind == number].nth)
+            mine = jobs[jobs.kind == number].sort_values("nth")
             for name in ("wall_h", "n_failures", "n_saves"):
-                np.testing.assert_allclose(mine[name].iloc[order], getattr(costs, name), rtol=1e-9)
-            found = hours.loc[mine.index, list(costs.parts)].iloc[order]
+                np.testing.assert_allclose(mine[name], getattr(costs, name), rtol=1e-9)
+            found = hours.loc[mine.index, list(costs.parts)]
             np.testing.assert_allclose(found, costs.hours, rtol=1e-9, atol=1e-9)
 
 

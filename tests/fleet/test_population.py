@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ScenarioError
-from cprsim.fleets.course import prepare
-from cprsim.fleets.population import population_of
-from cprsim.reproduce.fleet import fleet_of, kinds_of
+from cprsim.fleets.population import drawn_kinds, population_of
+from cprsim.reproduce.fleet import fleet_of
 from cprsim.scenario import load_scenario
-from tests.fleet.making import JOB, loaded, prepared
+from tests.fleet.making import loaded, prepared
 from tests.making import SCENARIOS
 
 
@@ -21,46 +20,43 @@ def test_the_fleet_of_the_study_has_the_jobs_that_the_study_draws() -> None:
     path = SCENARIOS / "fleet.yaml"
     kinds = population_of(load_scenario(path)).kinds
     assert sum(kind.n_jobs for kind in kinds) == 17_000
-    assert tuple(kinds_of(fleet_of(path), len(kinds))) == kinds
+    assert drawn_kinds(fleet_of(path), len(kinds)) == kinds
 
 
 def test_the_mtbf_of_a_job_falls_as_one_over_its_nodes(tmp_path: Path) -> None:
-    fleet = prepared(
-        tmp_path,
-        "{jobs: 40, kinds: 20, vary: {nodes: {family: uniform, low: 3, high: 60}}}",
-        "failures.nodes=6",
-    )
+    vary = "{nodes: {family: uniform, low: 3, high: 60}}"
+    fleet = prepared(tmp_path, f"{{jobs: 40, kinds: 20, vary: {vary}}}", "failures.nodes=6")
     for kind in fleet.kinds:
-        mtbf_h = kind.experiment.failures.lifetime.mean_h  # type: ignore[union-attr]
-        assert mtbf_h * kind.n_nodes == pytest.approx(6 * 6, rel=1e-6)
-        share = kind.experiment.cluster.n_emb_ps / kind.n_nodes
-        assert share == pytest.approx(4 / 6, abs=0.5 / kind.n_nodes + 1e-9)
+        n_nodes, mtbf_h = kind.cluster.n_nodes, kind.failures.lifetime.mean_h  # type: ignore[union-attr]
+        assert mtbf_h * n_nodes == pytest.approx(6 * 6, rel=1e-6)
+        assert kind.cluster.n_emb_ps / n_nodes == pytest.approx(4 / 6, abs=0.5 / n_nodes + 1e-9)
 
 
 def test_a_table_says_each_job(tmp_path: Path) -> None:
-    (tmp_path / "jobs.csv").write_text(
-        "useful_h,arrive_h,nodes,jobs\n10,5,6,1\n20,0,12,2\n10,7,6,1\n", "utf-8"
-    )
+    lines = "useful_h,arrive_h,nodes,jobs\n10,5,6,1\n20,0.5,12,2\n10,7,6,1\n"
+    (tmp_path / "jobs.csv").write_text(lines, "utf-8")
     fleet = prepared(tmp_path, "{table: jobs.csv}")
-    assert [kind.n_jobs for kind in fleet.kinds] == [2, 2]
+    assert [kind.n_jobs for kind in fleet.population.kinds] == [2, 2]
+    assert [kind.cluster.n_nodes for kind in fleet.kinds] == [6, 12]
     arrivals = fleet.arrivals(0)
-    assert arrivals.arrive_h.tolist() == [0.0, 0.0, 5.0, 7.0]
+    assert arrivals.arrive_h.tolist() == [0.5, 0.5, 5.0, 7.0]
     assert arrivals.kind.tolist() == [1, 1, 0, 0]
-    assert [kind.n_nodes for kind in fleet.kinds] == [6, 12]
 
 
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("useful_h,size\n1,2\n", 1, "has a column 'size'"),
-        ("nodes\n3\n", 1, "no column useful_h"),
-        ("useful_h,nodes\n5,2\n5\n", 3, "has 1 values where the heading has 2"),
-        ("useful_h,nodes\n5,2.5\n", 2, "is not a whole number"),
-        ("useful_h\nnan\n", 2, "'nan' in column useful_h is not a number"),
-        ("useful_h\n5\n1e300\n", 3, "is not a number"),
-        ("useful_h\n", None, "has no job"),
-        ("", 1, "no column useful_h"),
-        ("useful_h,useful_h\n1,1\n", 1, "twice"),
+        ("useful_h,size\n1,2\n", 1, "size: is no column of jobs"),
+        ("nodes\n3\n", 1, "useful_h: there is no column 'useful_h'"),
+        ("useful_h,nodes\n5,2\n5\n", 3, "nodes: '' is not a whole number of at least 1e-06"),
+        ("useful_h,nodes\n5,2,7\n", None, "more cells than the header"),
+        ("useful_h,nodes\n5,2.5\n", 2, "nodes: '2.5' is not a whole number"),
+        ("useful_h\nnan\n", 2, "useful_h: 'nan' is not a number"),
+        ("useful_h\n5\n\n1e300\n", 4, "is not a number"),
+        ("useful_h,arrive_h\n5,-1\n", 2, "arrive_h: '-1' is not a number of at least 0"),
+        ("useful_h\n", None, "holds no row below the header"),
+        ("", None, "is empty"),
+        ("useful_h,useful_h\n1,1\n", 1, "two columns have this name"),
     ],
 )
 def test_a_table_that_can_not_be_is_refused_with_its_line(
@@ -72,37 +68,37 @@ def test_a_table_that_can_not_be_is_refused_with_its_line(
     assert error.value.problems[0].place.line == line
 
 
+VARY = "{{jobs: 5, vary: {{{}}}}}".format
+
+
 @pytest.mark.parametrize(
-    ("fleet", "message"),
+    ("fleet", "change", "message"),
     [
-        ("{}", "give either `jobs`"),
-        ("{jobs: 5, table: x.csv}", "give either `jobs`"),
-        (
-            "{jobs: 5, vary: {useful: {family: lognormal, low: 1 h, high: 2 h}}}",
-            "median: is missing",
-        ),
-        ("{jobs: 5, vary: {useful: {family: uniform, low: 3 h, high: 2 h}}}", "must lie above low"),
-        ("{jobs: 5, vary: {nodes: {family: uniform, sigma: 1, low: 3, high: 9}}}", "no parameter"),
-        ("{jobs: 5, nodes: 4}", "it can't start"),
-        ("{jobs: 5, spare: 4}", "spare"),
+        ("{}", "", "give either `jobs`"),
+        ("{jobs: 5, table: x.csv}", "", "give either `jobs`"),
+        (VARY("useful: {family: lognormal, low: 1 h, high: 2 h}"), "", "median: is missing"),
+        (VARY("useful: {family: uniform, low: 3 h, high: 2 h}"), "", "must lie above low"),
+        (VARY("nodes: {family: uniform, sigma: 1, low: 3, high: 9}"), "", "no parameter"),
+        (VARY("mtbf: {family: uniform, low: 3 h, high: 9 h}"),
+         "failures={kind: node, roles: {emb_ps: {family: exponential, mtbf: 60 h}}}",
+         "goes with failures of kind"),
+        ("{jobs: 5, nodes: 4}", "", "it can't start"),
+        ("{jobs: 5, spare: 4}", "", "spare"),
+        ("{jobs: 5, spares: 3}", "cluster.repair=null", "when a failed node comes back"),
+        ("{jobs: 5}", "fleet=null", "fleet: is missing"),
     ],
-)
-def test_a_fleet_that_can_not_be_is_refused(tmp_path: Path, fleet: str, message: str) -> None:
+)  # fmt: skip
+def test_a_fleet_that_can_not_be_is_refused(
+    tmp_path: Path, fleet: str, change: str, message: str
+) -> None:
     with pytest.raises(ScenarioError, match=message):
-        prepared(tmp_path, fleet)
-
-
-def test_spares_need_a_repair(tmp_path: Path) -> None:
-    job = JOB.replace(", repair: {family: exponential, mean: 9 h}", "")
-    with pytest.raises(ScenarioError, match="when a failed node comes back"):
-        prepared(tmp_path, "{jobs: 5, spares: 3}", job=job)
+        prepared(tmp_path, fleet, *[change] * bool(change))
 
 
 def test_arrivals_are_as_asked_for(tmp_path: Path) -> None:
     for said, at_h in {"together": [0.0] * 4, "even": [0.0, 25.0, 50.0, 75.0]}.items():
         fleet = prepared(tmp_path, f"{{jobs: 4, kinds: 2, arrivals: {said}, window: 100 h}}")
         assert fleet.arrivals(0).arrive_h.tolist() == at_h
-    random = prepare(loaded(tmp_path, "{jobs: 400, kinds: 2, window: 100 h}"))
-    at = random.arrivals(0).arrive_h.to_numpy()
-    assert (np.diff(at) >= 0).all()
-    assert abs(at.mean() - 50) <= 4 * 100 / np.sqrt(12 * 400)
+    at_h = prepared(tmp_path, "{jobs: 400, kinds: 2, window: 100 h}").arrivals(0).arrive_h
+    assert at_h.is_monotonic_increasing
+    assert abs(at_h.mean() - 50) <= 4 * 100 / np.sqrt(12 * 400)

@@ -145,28 +145,27 @@ def level_of(pairs: list[tuple[int, float]], bandwidth: float) -> float:
 
 
 def flows_of(shared: SharedStorage, env: simpy.Environment, n: int, cap: float) -> Flows:
-    """Equal flows of one byte each: their rate is 1 / `at_h`."""
     return shared.start(alarms_of(env), n, 1.0, cap, SAVES, lambda: None)
 
 
-@pytest.mark.parametrize(
-    ("pairs", "bandwidth", "level"),
-    [
+def rates(shared: SharedStorage, some: list[Flows]) -> list[float]:
+    level = shared.level_bytes_per_h
+    return [one.cap_bytes_per_h if one.is_capped else level for one in some]
+
+
+def test_the_level_is_that_of_max_min_fairness() -> None:
+    for pairs, bandwidth, level in (
         ([(2, 3.0)], 10.0, inf),  # both have what they can take
         ([(2, 3.0)], 4.0, 2.0),
         ([(1, 1.0), (2, 8.0)], 9.0, 4.0),  # one takes 1, two share 8
         ([(1, 1.0), (1, 3.0), (1, 9.0)], 6.0, 2.5),  # 1 + 2.5 + 2.5
         ([(3, 2.0), (1, 2.0)], 8.0, inf),
-    ],
-)
-def test_the_level_is_that_of_max_min_fairness(
-    pairs: list[tuple[int, float]], bandwidth: float, level: float
-) -> None:
-    env = simpy.Environment()
-    assert level_of(pairs, bandwidth) == pytest.approx(level)
-    shared = SharedStorage(env, bandwidth)
-    some = [flows_of(shared, env, n, cap) for n, cap in pairs]
-    assert [1.0 / one.at_h for one in some] == pytest.approx([min(cap, level) for _, cap in pairs])
+    ):
+        env = simpy.Environment()
+        shared = SharedStorage(env, bandwidth)
+        some = [flows_of(shared, env, n, cap) for n, cap in pairs]
+        assert level_of(pairs, bandwidth) == pytest.approx(level)
+        assert rates(shared, some) == pytest.approx([min(cap, level) for _, cap in pairs])
 
 
 def test_flows_that_come_change_and_go_at_random_always_have_the_rates_by_definition() -> None:
@@ -183,7 +182,7 @@ def test_flows_that_come_change_and_go_at_random_always_have_the_rates_by_defini
             shared.change({some[0]: int(rng.integers(1, 4))}, float(rng.uniform(0.1, 9.0)))
         level = level_of([(one.n, one.cap_bytes_per_h) for one in some], 20.0)
         expected = [min(one.cap_bytes_per_h, level) for one in some]
-        assert [1.0 / one.at_h for one in some] == pytest.approx(expected, rel=1e-9)
+        assert rates(shared, some) == pytest.approx(expected, rel=1e-9)
 
 
 def test_flows_of_different_begin_and_size_end_as_by_hand() -> None:
@@ -200,17 +199,13 @@ def test_flows_of_different_begin_and_size_end_as_by_hand() -> None:
     assert ends == pytest.approx({"b": 5.0, "a": 6.0})
 
 
-def test_two_jobs_that_save_at_once_save_twice_as_long(tmp_path: Path) -> None:
-    for bandwidth, times in (("25 Gbit/s", 2), ("50 Gbit/s", 1)):
-        fleet = f"{{jobs: 2, kinds: 1, arrivals: together, storage: {bandwidth}}}"
-        jobs = run_history(prepared(tmp_path, fleet, *NO_FAILURES), 0).jobs
+def test_jobs_that_save_or_load_at_once_take_twice_as_long(tmp_path: Path) -> None:
+    """Of the loads: both jobs fail at 5 h, and load what they saved at 4 h."""
+    fleet = "{{jobs: 2, kinds: 1, arrivals: together, storage: {} Gbit/s}}".format
+    for bandwidth, times in ((25, 2), (50, 1)):
+        jobs = run_history(prepared(tmp_path, fleet(bandwidth), *NO_FAILURES), 0).jobs
         np.testing.assert_allclose(jobs.wall_h, 12 + 6 * times * SAVE_H, rtol=1e-9)
-
-
-def test_two_loads_at_once_take_twice_as_long(tmp_path: Path) -> None:
-    """Both jobs fail at 5 h: they load what they saved at 4 h, over one storage."""
-    fleet = "{jobs: 2, kinds: 1, arrivals: together, storage: 25 Gbit/s}"
     saves = ("costs.save=0 s", "recovery=[{strategy: full, interval: 2 h}]")
-    hours = run_history(prepared(tmp_path, fleet, *FAILS, *saves), 0).hours
+    hours = run_history(prepared(tmp_path, fleet(25), *FAILS, *saves), 0).hours
     np.testing.assert_allclose(hours["load"], 2 * SAVE_H, rtol=1e-9)
     np.testing.assert_allclose(hours["lost"], 1.0, rtol=1e-9)

@@ -74,7 +74,7 @@ OTHER: dict[str, Sequence[Any]] = {
 
 def names() -> tuple[list[str], list[str]]:
     """Of the paper's strategies and of the systems that need no records."""
-    return list(STRATEGIES), [name for name in SYSTEMS if name != "policy"]
+    return list(STRATEGIES), [name for name in SYSTEMS if name not in (*STRATEGIES, "policy")]
 
 
 def options_of(name: str) -> list[str]:

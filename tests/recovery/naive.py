@@ -32,9 +32,9 @@ from cprsim.recovery.policy import (
     To,
     WhenBusy,
 )  # fmt: skip
+from cprsim.simulate.blocks import ReplicationDraws
 from cprsim.simulate.job import (
     NOTICE,
-    ReplicationDraws,
     ReplicationOutcome,
     ScopedFailure,
     SimulatedJob,

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from math import inf
 
 import numpy as np
 
-from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.strikes import ScopedStrikes
+from cprsim.simulate.job import SimulatedJob
+from cprsim.simulate.strikes import ScopedFailures, ScopedStrikes
 
 
-@dataclass(frozen=True, slots=True)
-class PoissonFailures:
+class PoissonFailures(ScopedFailures):
     """Failures up to an instant of the clock, after which there are none.
 
     `rates_per_h` by scope of the job; `together` slots drawn at random each time, of `slots`.
     """
-
-    n_replications: int
-    drawn: ScopedStrikes
 
     @classmethod
     def draw(
@@ -57,18 +52,4 @@ class PoissonFailures:
             slot.reshape(-1).astype(np.int64),
             np.full(together * n, repair_h),
         )
-        return cls(n_replications, drawn)
-
-    def strikes(self, n_chunks: int) -> ScopedStrikes:
-        return self.drawn
-
-    def of(self, replication: int) -> Iterator[ScopedFailure]:
-        drawn = self.drawn
-        for n in range(*drawn.first[0, replication : replication + 2]):
-            slots = slice(*drawn.first_slot[n : n + 2])
-            yield ScopedFailure(
-                float(drawn.at_h[n]),
-                tuple(drawn.slot[slots].tolist()),
-                int(drawn.scope[n]),
-                tuple(drawn.repair_h[slots].tolist()),
-            )
+        return cls(drawn)

@@ -110,6 +110,6 @@ def test_an_error_costs_its_latency_at_any_interval(every_h: float, latency_h: f
     job = job_of(60.0, every_h, Constant(latency_h), save_h=0.1, load_h=0.3, n_kept=8)
     failures = one_error(50, 30.0, 34.0)
     costs, _ = run_many(job, failures, "loop")
-    since_save_h = np.array([one[0].at_h % every_h for one in failures.lists])
+    since_save_h = failures.strikes(1).at_h % every_h
     saved_h = 0.1 * 60.0 / every_h
     assert costs.wall_h == pytest.approx(60.0 + saved_h + since_save_h + latency_h + 0.3)

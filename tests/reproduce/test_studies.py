@@ -10,7 +10,7 @@ import pytest
 
 from cprsim.failures.distributions import Exponential
 from cprsim.fitting.lifetimes import lifetimes_of
-from cprsim.fleets.population import scenario_of
+from cprsim.fleets.population import drawn_kinds, scenario_of
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
@@ -22,7 +22,6 @@ from cprsim.reproduce.fleet import (
     FleetCosts,
     assumed_in,
     fleet_of,
-    kinds_of,
     mean,
     percentile,
     worst,
@@ -41,10 +40,9 @@ def as_assumed(title: str = AS_FIXED) -> LoadedScenario:
 
 def test_the_population_is_drawn_as_its_file_says() -> None:
     drawn = as_assumed()
-    kinds = kinds_of(drawn, 4000)
+    kinds = drawn_kinds(drawn, 4000)
     useful, mtbf, nodes = (
-        np.array([getattr(kind, key) for kind in kinds])
-        for key in ("useful_h", "mtbf_h", "n_nodes")
+        np.array([kind.values[key] for kind in kinds]) for key in ("useful_h", "mtbf_h", "nodes")
     )
     assert 5.0 <= useful.min() < useful.max() <= 720.0
     assert np.median(useful) == pytest.approx(50.0, rel=4 * 0.8 * 1.25 / 4000**0.5)
@@ -52,16 +50,16 @@ def test_the_population_is_drawn_as_its_file_says() -> None:
     assert np.log(mtbf).mean() == pytest.approx(log(14 * 30) / 2, abs=4 * log(30 / 14) / 48000**0.5)
     assert abs(nodes - 38 * 20.49 / mtbf).max() <= 0.5
     assert sum(kind.n_jobs for kind in kinds) == 17_000
-    assert kinds_of(drawn, 100) == kinds_of(drawn, 100)
+    assert drawn_kinds(drawn, 100) == drawn_kinds(drawn, 100)
 
 
 def test_a_job_of_the_population_is_a_scenario() -> None:
     drawn = as_assumed()
-    kind = kinds_of(drawn, 1)[0]
+    kind = drawn_kinds(drawn, 1)[0]
     scenario = scenario_of(drawn, kind, 0).scenario
-    assert scenario.job.useful_h == kind.useful_h
-    assert scenario.cluster.emb_ps + scenario.cluster.trainers == kind.n_nodes
-    assert scenario.cluster.emb_ps == round(18 / 38 * kind.n_nodes)
+    assert scenario.job.useful_h == kind.values["useful_h"]
+    assert scenario.cluster.emb_ps + scenario.cluster.trainers == kind.values["nodes"]
+    assert scenario.cluster.emb_ps == round(18 / 38 * kind.values["nodes"])
 
 
 def test_every_line_marked_as_assumed_is_a_free_input() -> None:

@@ -1,11 +1,97 @@
-"""Bills of several jobs together."""
+"""The bill of one job, which follows from hours and bytes, and of several jobs together."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
 import pytest
 
-from cprsim.prices import Bill
-from cprsim.results.money import Billed, summed
+from cprsim.errors import ResultError
+from cprsim.present.money import cheapest, money_table
+from cprsim.prices import Bill, Prices
+from cprsim.recovery.policy import RELOAD, ROLL_BACK
+from cprsim.results.money import Billed, JobPrices, JobUse, bills_of, cheapest_of, prices_in, summed
+from tests.making import paper_policy
+
+PRICES = Prices(
+    "USD",
+    {"trainer": Decimal("2.50"), "any": Decimal("0.81")},
+    storage_month=Decimal("0.02"),
+    storage_written=Decimal("0.005"),
+    watts={"any": 700.0},
+    kwh=Decimal("0.12"),
+    auc_loss=Decimal(30),
+)
+JOB = JobPrices(PRICES, {"trainer": 20, "emb_ps": 18}, 900e9)
+OFTEN = paper_policy("full", ROLL_BACK, 2.0, "given")
+STALE = paper_policy("cpr", RELOAD, 9.0, "given")
+FULL = JobUse(40.0, {"lost": 1.234, "save": 0.777}, 20.0, 0.0)
+CPR = JobUse(40.0, {"lost": 0.0, "save": 0.3}, 4.0, 0.0002)
+
+
+def test_the_bill_of_a_job_follows_from_its_hours_and_bytes() -> None:
+    cents = JOB.billed(OFTEN, FULL).job.cents
+    per_h = 20 * 2.50 + 18 * 0.81
+    assert cents["useful"] == round(100 * 40 * per_h)
+    assert cents["lost"] == round(100 * 1.234 * per_h)
+    assert cents["storage written"] == round(100 * 20 * 900 * 0.005)
+    assert cents["storage kept"] == round(100 * 900 * 42.011 / 730.5 * 0.02)
+    assert cents["energy"] == round(100 * 38 * 42.011 * 0.7 * 0.12)
+    assert cents["accuracy"] == 0
+    assert JOB.billed(STALE, CPR).job.cents["accuracy"] == 6000  # 0.0002 at 30 USD per 0.0001
+
+
+@pytest.mark.parametrize(("price", "first"), [(0, "cpr"), (1000, "full")])
+def test_the_price_of_accuracy_decides(price: int, first: str) -> None:
+    prices = JobPrices(Prices("USD", PRICES.node_hour, auc_loss=Decimal(price)), JOB.nodes, 0.0)
+    said = cheapest(bills_of(prices, {"full": (OFTEN, FULL), "cpr": (STALE, CPR)}))
+    assert said.startswith(f"Cheapest in all, accuracy counted: {first}, ")
+
+
+def test_a_loss_that_nobody_knows_is_not_free() -> None:
+    unknown = JobUse(40.0, {"save": 0.3}, 4.0, None)
+    assert "accuracy" not in JOB.billed(STALE, unknown).job.cents
+    bills = bills_of(JOB, {"full": (OFTEN, FULL), "cpr": (STALE, unknown)})
+    assert bills["cpr"].job.total_cents < bills["full"].job.total_cents
+    assert cheapest_of(bills) == "full"
+    said = cheapest(bills)
+    assert said.startswith("Cheapest in all, accuracy counted: full, ")
+    assert said.endswith("Not compared in money: cpr, whose loss of accuracy is not priced.")
+    (accuracy,) = (row for row in money_table(bills).rows if row[0] == "accuracy")
+    assert accuracy[1:] == ("0.00", "not priced")
+    free = JobPrices(replace(PRICES, auc_loss=None), JOB.nodes, 0.0)
+    by_rules = replace(STALE, loses_as="hsdp")  # nobody has accepted what a system loses
+    for policy, first in ((STALE, "cpr"), (by_rules, "full")):
+        said = cheapest(bills_of(free, {"full": (OFTEN, FULL), "cpr": (policy, unknown)}))
+        assert said.startswith(f"Cheapest in all, accuracy not counted: {first}, ")
+    nobody = bills_of(JOB, {"full": (OFTEN, unknown), "cpr": (STALE, unknown)})
+    assert "accuracy not counted" in cheapest(nobody)
+
+
+def test_many_strategies_have_a_row_each_the_cheapest_first() -> None:
+    uses = {f"x{n}": (OFTEN, JobUse(40.0, {"lost": 7.0 - n}, 20.0, 0.0)) for n in range(7)}
+    bills = bills_of(JOB, {**uses, "stale": (STALE, JobUse(40.0, {}, 0.0, None))})
+    table = money_table(bills)
+    assert [row[0] for row in table.rows] == ["x6", "x5", "x4", "x3", "x2", "x1", "x0", "stale"]
+    names = [column.heading for column in table.columns[1:]]
+    assert names == ["total", "per 730.5 h of work", "of it storage kept", "of it storage written",
+                     "of it energy"]  # fmt: skip
+    total = Decimal(str(table.rows[0][1]).replace(",", ""))
+    assert int(100 * total) == bills["x6"].job.total_cents
+
+
+def test_prices_are_those_of_the_folder(tmp_path: Path) -> None:
+    assert prices_in(tmp_path) is None
+    text = "name: x\ncluster: {trainers: 3, emb_ps: 2, shard_size: 10 GB}\n"
+    (tmp_path / "scenario.yaml").write_text(text + "prices: {node_hour: 2 USD}\n", "utf-8")
+    found = prices_in(tmp_path)
+    assert found is not None
+    assert (dict(found.nodes), found.state_bytes) == ({"emb_ps": 2, "trainer": 3}, 2e10)
+    (tmp_path / "scenario.yaml").write_text(text + "prices: {node_hour: cheap}\n", "utf-8")
+    with pytest.raises(ResultError, match="prices can't be read"):
+        prices_in(tmp_path)
 
 
 def bill(node_cents: int, kwh: float | None) -> Billed:
@@ -20,8 +106,5 @@ def test_bills_of_several_jobs_are_added_and_a_month_is_one_of_their_useful_hour
     assert together.month == Bill("USD", {"useful": round(6000 * 730.5 / 400), "lost": 365})
     assert together.energy_kwh == pytest.approx((60 * 100 + 120 * 300) / 400)
     assert together.carbon_kg == pytest.approx(10.5)
-
-
-def test_energy_is_known_where_that_of_each_job_is() -> None:
-    together = summed([bill(1000, 60.0), bill(5000, None)], [100.0, 300.0])
-    assert (together.energy_kwh, together.carbon_kg) == (None, None)
+    unknown = summed([bill(1000, 60.0), bill(5000, None)], [100.0, 300.0])
+    assert (unknown.energy_kwh, unknown.carbon_kg) == (None, None)

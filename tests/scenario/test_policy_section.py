@@ -20,7 +20,7 @@ from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario import load_scenario
 from cprsim.scenario.system_options import options_of
-from tests.recovery.systems.by_hand import every_system_s_job
+from tests.recovery.systems.by_hand import OF_LITERATURE, every_system_s_job
 
 SECONDS = 3600.0
 
@@ -62,8 +62,8 @@ def section(record: Any) -> dict[str, Any]:
 
 def policies() -> list[tuple[str, JobFacts, Policy]]:
     found = []
-    for name, system in SYSTEMS.items():
-        facts = every_system_s_job()
+    for name in OF_LITERATURE:
+        system, facts = SYSTEMS[name], every_system_s_job()
         try:
             options = options_of(name, dict(system.needs))
             found.append((name, facts, system.plan(facts, options, name)))

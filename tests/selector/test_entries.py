@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
-from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import RELOAD, ROLL_BACK, Policy
 from cprsim.scenario import load_scenario
 from cprsim.selector.folder import load_selected

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cprsim.records import SubSaves
-from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import RELOAD
 from cprsim.selector.limit import Limit, LimitedQuantity, pls_alone
 from cprsim.selector.pricing import Bench, Priced

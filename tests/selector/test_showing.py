@@ -12,7 +12,7 @@ from rich.console import Console
 
 from cprsim.present.selection import summary
 from cprsim.present.terminal import show
-from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.intervals import n_saves_due
 from cprsim.selector.choice import Flip, Selection
 from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.pricing import interval_with

@@ -32,7 +32,6 @@ from cprsim.recovery.policy import (
 from cprsim.recovery.system import JobFacts, System, option
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import load_scenario
-from cprsim.scenario.recovery import KNOWN
 from cprsim.selector.choice import DrawnDecisions, Selection
 from cprsim.selector.deciding import WAYS, bench_of, ways_of
 from cprsim.selector.folder import candidate_rows, load_selected
@@ -107,7 +106,6 @@ def known(monkeypatch):
 
     def register(system: System) -> None:
         monkeypatch.setitem(SYSTEMS, system.name, system)
-        monkeypatch.setattr("cprsim.scenario.recovery.KNOWN", (*KNOWN, system.name))
 
     return register
 

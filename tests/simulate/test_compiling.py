@@ -51,7 +51,7 @@ def imported_anew(name: str, *others: str) -> Any:
 def test_a_loop_is_interpreted_as_long_as_all_it_is_given_takes_less_than_three_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    loop = Compiled(lambda: None, {}, says="")
+    loop = Compiled(lambda: None)
     assert not loop.pays(0.9 * INTERPRETED_S)
     assert loop.pays(0.2 * INTERPRETED_S)
     with always(machine_code=False):

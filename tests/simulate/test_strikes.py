@@ -1,4 +1,4 @@
-"""What failures of racks and of all strike: flat arrays say the same as one by one."""
+"""What failures of nodes, of racks and of all strike."""
 
 from __future__ import annotations
 
@@ -19,28 +19,37 @@ N_NODES, USEFUL_H = 14, 60.0
 REACHES = (Reach.NODE, Reach.RACK, Reach.ALL)
 
 
-def block_of(together: int, rack: int | None) -> ScopedBlock:
+def failures_of(together: int) -> BlockFailures:
     cluster = Cluster((Role("worker", N_NODES, Holds.SHARD),), 3, Constant(2.0))
     source = JobClock(Exponential.from_mean(5.0), range(N_NODES), together=together)
+    return BlockFailures(source, cluster, 1, 0, USEFUL_H).of_these(range(40))
+
+
+def block_of(together: int, rack: int | None) -> ScopedBlock:
     shares = ScopeShares((0.4, 0.4, 0.2), REACHES, N_NODES, rack)
-    failures = BlockFailures(source, cluster, 1, 0, USEFUL_H).of_these(range(40))
-    return ScopedBlock(failures, shares, 1, 0)
+    return ScopedBlock(failures_of(together), shares, 1, 0)
 
 
 @pytest.mark.parametrize("rack", [None, 1, 4, 5, 20])
 @pytest.mark.parametrize("together", [1, 3])
-def test_flat_arrays_hold_the_failures_of_each_replication(together: int, rack: int | None) -> None:
-    block = block_of(together, rack)
-    flat = block.strikes(1)
-    assert len(flat.at_h) > 400
+def test_a_failure_strikes_what_its_scope_reaches(together: int, rack: int | None) -> None:
+    block, drawn = block_of(together, rack), failures_of(together)
+    assert len(block.strikes(1).at_h) > 400
     for replication in range(40):
-        span = range(flat.first[0, replication], flat.first[0, replication + 1])
-        for n, expected in zip(span, block.of(replication), strict=False):
-            of = slice(flat.first_slot[n], flat.first_slot[n + 1])
-            assert flat.at_h[n] == expected.at_h
-            assert flat.scope[n] == expected.scope
-            assert tuple(flat.slot[of].tolist()) == expected.slots
-            assert tuple(flat.repair_h[of].tolist()) == tuple(expected.repair_h)
+        n = int(np.diff(block.strikes(2).first)[:, replication].sum())
+        struck = islice(block.of(replication), n + 1)  # one of a further chunk, too
+        for found, failed in zip(struck, drawn.of(replication), strict=False):
+            reach = REACHES[found.scope]
+            slots, repair_h = set(failed.slots), tuple(failed.repair_h)
+            if reach is Reach.ALL:
+                slots = set(range(N_NODES))
+            elif reach is Reach.RACK and rack is not None:
+                racks = {slot // rack for slot in slots}
+                slots = {slot for slot in range(N_NODES) if slot // rack in racks}
+            widens = reach is Reach.ALL or (reach is Reach.RACK and rack is not None)
+            assert found.at_h == failed.at_h
+            assert set(found.slots) == slots
+            assert found.repair_h == (repair_h[:1] * len(slots) if widens else repair_h)
 
 
 def test_a_rack_is_struck_whole_and_all_are_all() -> None:
@@ -68,7 +77,3 @@ def test_failures_of_a_source_of_their_own_are_of_its_scope() -> None:
     assert set(sizes[flat.scope == 0]) == {1}
     assert set(sizes[flat.scope == 1]) == {7}
     assert 0.1 < np.mean(flat.scope) < 0.3
-    for replication in range(40):
-        span = range(flat.first[0, replication], flat.first[0, replication + 1])
-        scopes = [failure.scope for failure in islice(block.of(replication), len(span))]
-        assert scopes == flat.scope[span.start : span.stop].tolist()

@@ -52,7 +52,7 @@ FEW = ("ecrec", "gemini", "hsdp", "moc", "oobleck", "torchft")  # however many s
 @pytest.fixture(scope="module", autouse=True)
 def few_systems() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        few = {name: SYSTEMS[name] for name in FEW}
+        few = {name: SYSTEMS[name] for name in (*STRATEGIES, *FEW)}
         patch.setattr("cprsim.systems_compared.lineup.SYSTEMS", few)
         yield
 

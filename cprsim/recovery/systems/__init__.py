@@ -1,7 +1,7 @@
-"""Recovery systems: every module here that defines `SYSTEM`, or several as `SYSTEMS`, is found.
+"""All recovery systems by name: the strategies of the paper, then those of the literature.
 
-So is every Python file of the folder that the environment names as CPRSIM_SYSTEMS: a system of your
-own is one file there.
+Then those of every Python file of the folder that the environment names as CPRSIM_SYSTEMS: a
+system of your own is one file there, which has it as `SYSTEM`, or several as the tuple `SYSTEMS`.
 """
 
 from __future__ import annotations
@@ -9,36 +9,34 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from pkgutil import iter_modules
-from types import ModuleType
 
 from cprsim.errors import ParameterError
+from cprsim.recovery import paper
 from cprsim.recovery.system import System
+from cprsim.recovery.systems import (
+    announced,
+    behind,
+    each_step,
+    elastic,
+    levels,
+    memory,
+    moc,
+    parity,
+    written,
+)
 
 FOLDER = "CPRSIM_SYSTEMS"
-SYSTEMS: dict[str, System] = {}
+ROOMS = (announced, behind, each_step, elastic, levels, memory, moc, parity, written)
+SYSTEMS: dict[str, System] = {one.name: one for room in (paper, *ROOMS) for one in room.SYSTEMS}
 
 
-def register(system: System) -> System:
-    """Make a system known under its name. Raises ParameterError where the name is taken."""
-    if system.name in SYSTEMS:
-        raise ParameterError(f"there is a recovery system `{system.name}` already")
-    SYSTEMS[system.name] = system
-    return system
-
-
-def _modules() -> Iterator[ModuleType]:
-    for found in iter_modules(__path__, f"{__name__}."):
-        yield import_module(found.name)
-    folder = os.environ.get(FOLDER)
-    if not folder:
-        return
-    if not Path(folder).is_dir():
+def _own(folder: Path) -> Iterator[System]:
+    """Those of a user's folder."""
+    if not folder.is_dir():
         raise ParameterError(f"{FOLDER} names {folder}, which is no folder")
-    for file in sorted(Path(folder).glob("*.py")):
+    for file in sorted(folder.glob("*.py")):
         name = f"{__name__}.{file.stem}"
         spec = spec_from_file_location(name, file)
         assert spec is not None
@@ -48,12 +46,12 @@ def _modules() -> Iterator[ModuleType]:
             spec.loader.exec_module(module)
         except Exception as error:  # whatever a user's file does
             raise ParameterError(f"{file}: {type(error).__name__}: {error}") from error
-        yield module
+        if hasattr(module, "SYSTEM"):
+            yield module.SYSTEM
+        yield from getattr(module, "SYSTEMS", ())
 
 
-for _module in _modules():
-    if hasattr(_module, "SYSTEM"):
-        register(_module.SYSTEM)
-    if isinstance(_several := getattr(_module, "SYSTEMS", None), tuple):
-        for _system in _several:
-            register(_system)
+for _system in _own(Path(os.environ[FOLDER])) if os.environ.get(FOLDER) else ():
+    if _system.name in SYSTEMS:
+        raise ParameterError(f"there is a recovery system `{_system.name}` already")
+    SYSTEMS[_system.name] = _system

@@ -1,16 +1,4 @@
-"""Failures that are announced: saves on notice, work that moves away, standbys that take over.
-
-On notice: a notice shorter than a save is of no use, as that save is struck.
-
-Parcae: a node that is announced to go hands its part over in time: the job stalls for a migration
-and loses no work; a node that comes back is taken in with another (Duan et al. 2024, NSDI:
-mechanism recalled).
-
-TrainMover: a standby that was prepared beside the job changes places with a node that is announced
-to go. After any other failure a standby takes the place in as long, and all go back to the last
-save (Lao et al., OSDI 2026: standbys, no memory on top, and around 20 s of downtime at 1,024 GPUs
-published; which state is gone back to is not known here).
-"""
+"""Failures that are announced: saves on notice, work that moves away, standbys that take over."""
 
 from __future__ import annotations
 

@@ -1,15 +1,8 @@
 """Saves that are written behind the job, whole or smaller.
 
 A save is first a snapshot in host memory, then it is persisted on a storage that outlives the
-nodes, while the job goes on. After a failure all go back to the newest save that is persisted. The
-systems differ in what training hides of a snapshot, in the saves on their way at once, in links,
-and in the shares of the state that a save writes and a load reads: means over the job, as records
-of policies know no bytes by age.
-
-Check-N-Run's increments are of the rows touched since the whole save, until the next whole one
-writes no more than they do (*intermittent*) or never (*one-shot*), or since the save before
-(*consecutive*, of which a restore reads all). IncrCP's are consecutive too, laid out so that a
-restore reads each row once.
+nodes, while the job goes on. After a failure all go back to the newest save that is persisted.
+Sizes are means over the job, as records of policies know no bytes by age.
 """
 
 from __future__ import annotations
@@ -22,6 +15,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
+from cprsim.recovery.intervals import ROUNDING
 from cprsim.recovery.options import time
 from cprsim.recovery.pieces import PUBLISHED, RECALLED, SECONDARY, row
 from cprsim.recovery.policy import Capture, Policy, Tax
@@ -105,18 +99,16 @@ def _window_h(job: JobFacts, o: Any, hides: float) -> float:
     return hides * job.needed("step_h", "a snapshot that training hides")
 
 
-def checkfreq_steps(
-    step_h: float, save_h: float, stall_h: float, budget_fraction: float = BUDGET
-) -> int:
+def checkfreq_steps(step_h: float, save_h: float, stall_h: float) -> int:
     """Steps between saves as CheckFreq chooses them.
 
     ``k = max(1, ceil((t_f - overhead)/t))``, then two steps more as long as ``overhead/(k t)``
     exceeds the budget: 5 % in the code, 3.5 % in the paper (Mohan et al. 2021; rule and 5 %
     published, 3.5 % recalled).
     """
-    steps = max(1, ceil((save_h - stall_h) / step_h - pieces.ROUNDING))
-    over = stall_h / (budget_fraction * step_h) - steps
-    return steps + MORE_STEPS * max(0, ceil(over / MORE_STEPS - pieces.ROUNDING))
+    steps = max(1, ceil((save_h - stall_h) / step_h - ROUNDING))
+    over = stall_h / (BUDGET * step_h) - steps
+    return steps + MORE_STEPS * max(0, ceil(over / MORE_STEPS - ROUNDING))
 
 
 def bits_for(n_restores: float) -> int:

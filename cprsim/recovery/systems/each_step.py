@@ -1,15 +1,6 @@
 """A step is lost at most: saves after the failure, replicas, shadow servers, undo and replay.
 
-Replicas of the state that each data-parallel group shards over its nodes are current: healthy ones
-save after the failure (just-in-time; Gupta et al. 2024, EuroSys: mechanism recalled), or a new node
-copies from one (FlashRecovery). Where all replicas of a shard are lost the job goes back to its
-last periodic save, which is assumed here. Shadow servers outside the job apply the gradients that
-travel through the network (Checkmate, FlowCheck; mechanisms recalled).
-
-Swift undoes an update from a replica (`swift-undo`): all repeat one step. In a pipeline each stage
-logs what it sends on; a struck stage goes back to the last save and works through the logs of its
-neighbours, r times as fast as training, while the others wait (`swift`; Zhong et al. 2023, PPoPP:
-mechanism recalled). A failure between saves of an interval w so costs ``(w/2)/r`` on average.
+Where all replicas of a shard are lost, the job goes back to its last periodic save.
 """
 
 from __future__ import annotations
@@ -48,13 +39,13 @@ def replicated(
     n_groups = pieces.n_replicas(job, o.group, name)
     if saves:
         save_h = job.save_stall.mean_h + job.background_h
-        detect, *replaced = restart(job, load_in(job.load))
+        detect, *replaced = restart(job, Stage(StageKind.LOAD, job.load))
         stages = (detect, Stage(StageKind.SAVE, Constant(save_h)), *replaced)
         down_h = save_h + job.reschedule.mean_h + job.load.mean_h + job.detected_h
     else:
-        copy = job.to_peer(name)
-        stages = restart(job, load_in(copy))
-        down_h = job.replaced_h + copy.mean_h
+        copy_h = job.to_peer_h(name)
+        stages = restart(job, load_in(copy_h))
+        down_h = job.replaced_h + copy_h
     live = pieces.live_tier(job, REPLICAS, n_groups, strided=True)
     group = Groups(n_groups, n_groups - 1)
     every_h = pieces.backstop_h(job, o.backstop, group, down_h, neighbours=False)
@@ -65,7 +56,7 @@ def replicated(
 def shadowed(job: JobFacts, o: Any, name: str) -> Policy:
     """The servers outlive every failure, so that no other rule is ever needed."""
     step_h = pieces.step_in_hand_h(job, name)
-    rule = pieces.retry(SHADOW, restart(job, load_in(job.to_peer(name))))
+    rule = pieces.retry(SHADOW, restart(job, load_in(job.to_peer_h(name))))
     return Policy(
         name,
         rules=(rule, pieces.start_again(job)),

@@ -1,29 +1,7 @@
 """Jobs that go on without lost nodes, and take nodes in as they come back.
 
-Bamboo, Lazarus, ReCycle: those that are left retry the step in hand. After the reconfiguration they
-hold all copies again; where copies are lost before that, they go back to the last save, and go on
-likewise (Thorpe et al. 2023, NSDI; Lazarus 2024; Gandhi et al. 2024, SOSP: mechanisms recalled;
-that ReCycle spreads failures over stages is published).
-
-Oobleck: every layer lies on several pipelines; those that are left take other pipeline templates
-and fetch the layers that they lack from each other, with the same global batch (Jang et al. 2023;
-mechanism recalled). A reconfiguration of 2 s, a lost step in hand and the table of throughput of
-the study `systems` are of the public artifact, which was executed.
-
-SPARe: N data-parallel groups hold r stacked shards each; the others compute what a lost one would
-have, as a second stack, until all r groups of a shard are lost, which takes about
-``Gamma(1/r)/r N^(1 - 1/r)`` failures (Lee et al. 2026, ICML: mechanism and formula recalled).
-
-Varuna: the job goes back to the newest save and starts again on those that are left, with pipelines
-of another depth and the same global batch; when a node comes back it saves, and starts again
-likewise (Athlur et al. 2022; mechanism recalled). Saves every 10 steps, the stall, the restarts and
-the table of throughput of the study are of the artifact of Oobleck, which runs Varuna too.
-
-Fault-tolerant HSDP: each replica group shards the whole state over its nodes. A failure stalls the
-job until the groups that are left have regrouped; while they work, the struck group gets its node,
-copies the state from its peers, and joins again (Salpekar et al. 2026: mechanism, and a stall of 3
-instead of 10 min at about 100,000 GPUs, published). torchft: those that are left form a quorum and
-retry the step in hand (mechanism recalled from its documents).
+Those that are left retry the step in hand, restart in another shape (Varuna), compute what the lost
+ones would have (SPARe), or go on as fewer replica groups (HSDP, torchft).
 """
 
 from __future__ import annotations
@@ -35,7 +13,6 @@ from math import comb
 from typing import Any
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.legal import MOST_UNITS
 from cprsim.recovery.options import EVERY, GROWS, IN_GROUPS, count, growth, share, time
@@ -152,13 +129,12 @@ def spare(job: JobFacts, o: Any, name: str) -> Policy:
             f"replicas lie on {n} nodes"
         )
     r = o.stacked
-    copies = job.to_peer(name, r)
+    copies_h = job.to_peer_h(name, r)
     masked = (
-        DETECT, pieces.regroup(o.regroup), *meanwhile(job),
-        replace(load_in(copies), blocks=False),
+        DETECT, pieces.regroup(o.regroup), *meanwhile(job), load_in(copies_h, blocks=False),
     )  # fmt: skip
     around = Groups(2 * r - 1, r - 1)  # r neighbours, of which the struck one is any
-    down_h = job.reschedule.mean_h + copies.mean_h
+    down_h = job.reschedule.mean_h + copies_h
     every_h = pieces.backstop_h(job, o.backstop, around, down_h, neighbours=True)
     speeds = (1.0, *(o.speed,) * (min(n, MOST_UNITS) - 1))
     return pieces.backed(
@@ -204,13 +180,13 @@ def groups(job: JobFacts, o: Any, name: str, *, retries: bool = False) -> Policy
     """The other replica groups go on without the struck one, or retry the step in hand first."""
     n_groups = pieces.n_replicas(job, o.group, name)
     stall = o.quorum if retries else o.stall
-    copy = Constant(pieces.to_peer_h(job, o.copy, f"{name} without `copy`"))
-    without = (pieces.regroup(stall), *meanwhile(job), replace(load_in(copy), blocks=False))
+    copy_h = pieces.to_peer_h(job, o.copy, f"{name} without `copy`")
+    without = (pieces.regroup(stall), *meanwhile(job), load_in(copy_h, blocks=False))
     rule, step_h = pieces.go_on(REPLICAS, without), 0.0
     if retries:
         rule, step_h = pieces.retry(REPLICAS, (DETECT, *without)), pieces.step_in_hand_h(job, name)
     size = job.n_nodes // n_groups  # a group is out if any of its nodes is
-    absent_h = size * (stall + job.reschedule.mean_h + copy.mean_h)
+    absent_h = size * (stall + job.reschedule.mean_h + copy_h)
     all_lost = Groups(n_groups, n_groups - 1)
     every_h = pieces.backstop_h(job, o.backstop, all_lost, absent_h, neighbours=False)
     speed = (n_groups - 1) / n_groups if o.speed is None else o.speed

@@ -1,10 +1,8 @@
 """Checkpoints on several levels: local disk, a partner's, parity of a group, parallel file system.
 
 Each level has an interval of its own, by default ``sqrt(2 s/lambda)``: s what one of its saves
-stalls the job for, lambda the rate of the failures for which it is the nearest level that survives.
-SCR has local copies, copies with a partner, and the file system; FTI a Reed-Solomon code between
-the last two; VeloC stalls for the local copy alone, and copies it on behind the job. A failure
-takes all back to the newest content that survives (mechanisms recalled, intervals derived here).
+stalls the job for, lambda the rate of the failures for which it is the nearest level that survives
+(derived here). A failure takes all back to the newest content that survives.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from cprsim.recovery.system import Family, JobFacts, System
 LOCAL, PARTNER, CODE = "local", "partner", "code"
 
 
-Level = tuple[Tier, float, float]  # what one of its saves stalls the job for, and takes behind it
+SavesOfLevel = tuple[Tier, float, float]  # stall of one of its saves, and what it takes behind
 
 
 def levels(
@@ -41,15 +39,15 @@ def levels(
 ) -> Policy:
     """Every level stalls the job, or the first alone, and is `copied_on` behind the job."""
     disk_h = job.needed("state_bytes", name) / o.disk
-    both_h = disk_h + job.to_peer(name).mean_h
-    found: list[Level] = [
+    both_h = disk_h + job.to_peer_h(name)
+    found: list[SavesOfLevel] = [
         (_on_disks(job, LOCAL, OWN, disk_h), disk_h, 0.0),
         (_on_disks(job, PARTNER, Ring(2), both_h), both_h, 0.0),
     ]
     if coded:
         size = pieces.in_groups(job, o.data + o.parity, name, "`data` and `parity` whose sum")
         encoded_h = job.needed("state_bytes", name) / o.encoding if o.encoding else 0.0
-        read_h = disk_h + o.data * job.to_peer(name).mean_h + encoded_h
+        read_h = disk_h + o.data * job.to_peer_h(name) + encoded_h
         place = Groups(size, o.parity, strided=True)
         found.append((_on_disks(job, CODE, place, read_h), both_h + encoded_h, 0.0))
     found.append((pieces.remote_tier(job), job.save_stall.mean_h, job.background_h))
@@ -64,15 +62,15 @@ def _on_disks(job: JobFacts, name: str, place: Placement, load_h: float) -> Tier
     return Tier(name, Medium.SSD, place, job.role, Constant(load_h))
 
 
-def _stalling(job: JobFacts, o: Any, name: str, found: list[Level]) -> list[Capture]:
+def _stalling(job: JobFacts, o: Any, name: str, found: list[SavesOfLevel]) -> list[Capture]:
     """Saves of each level at the interval given, else its own; those that no failure needs: none.
 
     An interval as long as the job stands for no saves.
     """
     rates = pieces.nearest_failures_per_h(job, [tier for tier, *_ in found])
     every_h = o.every or [
-        pieces.interval_of_level_h(job, rate, stall_h, behind_h, name, tier.name)
-        for (tier, stall_h, behind_h), rate in zip(found, rates, strict=True)
+        pieces.interval_of_level_h(job, rates[tier.name], stall_h, behind_h, name, tier.name)
+        for tier, stall_h, behind_h in found
     ]
     if len(every_h) != len(found):
         raise ParameterError(
@@ -89,7 +87,7 @@ def _stalling(job: JobFacts, o: Any, name: str, found: list[Level]) -> list[Capt
     ]  # fmt: skip
 
 
-def _following(job: JobFacts, o: Any, name: str, found: list[Level]) -> list[Capture]:
+def _following(job: JobFacts, o: Any, name: str, found: list[SavesOfLevel]) -> list[Capture]:
     """Saves of the first level, which the others follow as often as given, else as they can."""
     (local, local_h, _), *others = found
     every_h, *more_h = o.every or [pieces.interval_h(job, None, local_h, 0.0, name)]

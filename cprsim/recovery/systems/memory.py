@@ -3,11 +3,6 @@
 A failure takes the whole job back to the newest save that survives: from the nodes' own copies if
 they are all there, else from others of the group, else from the remote storage, to which each save
 is copied on as often as one is written there.
-
-GEMINI: the state of a machine goes to m - 1 others over its own link, in the hours in which
-training leaves that idle (Wang et al. 2023; mechanism, and remote saves each 3 h, published).
-AdaCheck copies only the part that no other node holds anyway, FFTrainer to the next node around a
-ring (mechanisms recalled).
 """
 
 from __future__ import annotations
@@ -58,7 +53,7 @@ def near(
     behind_h = first_h - stall_h + then_h
     placement, n_written, n_read, copies = _placed(o, place)
     if n_written:
-        behind_h += job.to_peer(name, n_written).mean_h
+        behind_h += job.to_peer_h(name, n_written)
     if each_step and o.every is None:
         step_h = job.needed("step_h", f"{name} without `every`")
         every_h = step_h * pieces.nth_that_fits(behind_h, step_h)
@@ -66,11 +61,11 @@ def near(
         every_h = pieces.interval_h(job, o.every, stall_h, behind_h, name)
     persist_h = pieces.persist_h(job, None)
     reschedule = Constant(o.wake) if standby else None
-    own = restart(job, load_in(Constant(disk_h)), reschedule=reschedule)
+    own = restart(job, load_in(disk_h), reschedule=reschedule)
     rules: tuple[Rule, ...] = (go_back(own, NEAR),)
     tiers: tuple[Tier, ...] = (Tier(NEAR, medium, placement, job.role),)
     if n_read:
-        fetch = restart(job, load_in(job.to_peer(name, n_read)), reschedule=reschedule)
+        fetch = restart(job, load_in(job.to_peer_h(name, n_read)), reschedule=reschedule)
         rules = (go_back(own, NEAR, needs=(OWN_COPY,)), go_back(fetch, NEAR))
         tiers = (Tier(OWN_COPY, medium, OWN, job.role), *tiers)
     return Policy(
@@ -141,9 +136,14 @@ def gemini(job: JobFacts, o: Any, name: str, *, part: bool = False) -> Policy:
         give = "`placement: ring`, or a number of `copies` that"
         placement = Groups(pieces.in_groups(job, m, name, give), m - 1)
     every_h, stall_h, background_h = _copying(job, o, name, share)
-    to_remote = _saved_remotely(job, name)
+    if job.remote_bytes_per_h is not None:
+        to_remote: Duration = Constant(job.all_bytes(name) / job.remote_bytes_per_h)
+    elif job.save_background is not None:
+        to_remote = Constant(job.save_stall.mean_h + job.background_h)
+    else:
+        to_remote = job.save_stall
     # what a lost node needs is all of its state, from whoever holds it
-    fetch = restart(job, load_in(job.to_peer(name)))
+    fetch = restart(job, load_in(job.to_peer_h(name)))
     return Policy(
         name,
         rules=(
@@ -193,15 +193,6 @@ def _copying(job: JobFacts, o: Any, name: str, share: float) -> tuple[float, flo
         every_h = step_h * pieces.nth_that_fits(copy_h, free * step_h)
     stall_h = max(0.0, copy_h - free * every_h)
     return every_h, stall_h, min(every_h, (copy_h - stall_h) / free)
-
-
-def _saved_remotely(job: JobFacts, name: str) -> Duration:
-    """What a save to the remote storage takes: by bytes, else all of what one of this job takes."""
-    if job.remote_bytes_per_h is not None:
-        return job.to_remote(name)
-    if job.save_background is None:
-        return job.save_stall
-    return Constant(job.save_stall.mean_h + job.background_h)
 
 
 GEMINI = {

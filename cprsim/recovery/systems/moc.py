@@ -1,20 +1,9 @@
 """MoC-System: a save holds a few experts of each layer, in turn, and all that is no expert.
 
-Of the N experts of a layer each save holds the next K, so that it takes
-``1 - e + e K/N`` of the bytes of a whole one, e the share of the experts in the state: .86 by the
-published shares 12 / 2 / 74 / 12 % of the state, of which the last two are the experts'. A save is
-first a snapshot in the node's host memory, in the hours of one forward and backward pass, and then
-goes to the remote storage. After a failure the job goes back to the newest content that is whole
-in what is no expert; experts that were saved earlier are stale (MoC-System, ASPLOS 2025; shares
-published, the rest of the mechanism secondary).
-
-A snapshot of T_snap hours stalls the job for ``max(0, T_snap - T_window)``. With I between saves of
-a job of I_tot and n_f failures of recovery R each that costs ``s I_tot/I + n_f (R + I/2)``, where
-the hidden part of a snapshot is taken as nothing (secondary); here a snapshot is as old as it took.
-
-Records of policies know no parts of the state with times of their own, so that what the hours show
-follows from them, and how stale the experts are from `expert_staleness` and
-`portion_of_lost_tokens`.
+Of the N experts of a layer each save holds the next K, so that it takes ``1 - e + e K/N`` of the
+bytes of a whole one, e the share of the experts in the state: .86 by the published shares 12 / 2 /
+74 / 12 % of the state, of which the last two are the experts'. After a failure the job goes back to
+the newest content that is whole in what is no expert; experts that were saved earlier are stale.
 """
 
 from __future__ import annotations
@@ -28,7 +17,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Floats
 from cprsim.recovery import pieces
-from cprsim.recovery.intervals import young_h
+from cprsim.recovery.intervals import ROUNDING, young_h
 from cprsim.recovery.options import time
 from cprsim.recovery.pieces import SECONDARY, row
 from cprsim.recovery.policy import OWN, Capture, Medium, Policy, Tax, Tier
@@ -43,7 +32,7 @@ def moc(job: JobFacts, o: Any, name: str) -> Policy:
     snapshot_h, persist_h = part * whole_h, part * pieces.persist_h(job, o.persist)
     stall_h = max(0.0, snapshot_h - ((job.step_h or 0.0) if o.window is None else o.window))
     best_h = young_h(stall_h, job.mtbf_h) if stall_h > 0.0 else 0.0
-    soonest_h = persist_h * (1.0 + 4.0 * pieces.ROUNDING)  # each is over before the next begins
+    soonest_h = persist_h * (1.0 + 4.0 * ROUNDING)  # each is over before the next begins
     every_h = o.every or max(best_h, snapshot_h, soonest_h)
     if not every_h > 0.0:
         raise ParameterError(
@@ -107,7 +96,7 @@ def portion_of_lost_tokens(
     return float(lost) * interval_h / useful_h
 
 
-SYSTEM = row(
+MOC = row(
     "moc", "every snapshot persist experts saved_each expert_share window", moc, {}, "ASPLOS'25",
     SECONDARY, "for mixtures of experts: each save holds some experts in turn and all else, in "
     "host memory first",
@@ -124,3 +113,4 @@ SYSTEM = row(
     not_modelled="what stale experts cost in accuracy; parts of the state that different ranks "
     "save.",
 )  # fmt: skip
+SYSTEMS = (MOC,)

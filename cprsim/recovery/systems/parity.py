@@ -1,13 +1,7 @@
 """Parity and codes: lost embedding rows, or training data, are rebuilt from what others hold.
 
-ECRec: rows and optimiser state are striped over k servers with m of parity, up to date in every
-step. While no more than m servers of a stripe are down no state is reverted: once the server is
-replaced the job goes on, slower, until the lost rows are computed from those of k others (Liu et
-al. 2021, ECRM; PVLDB 2023, ECRec: mechanism published for m = 1).
-
-PRM: a lost reader's part of the training data is rebuilt from the code while the job waits, and no
-model state goes back. PRM reads less for that, since it approximates some of the samples (PRM,
-IWQoS 2022: 64.5 % less network and 55.9 % less time published, the rest of it recalled).
+ECRec stripes rows and optimiser state over k servers with m of parity, up to date in every step.
+With PRM a reader's part of the data is rebuilt while the job waits; some samples are approximated.
 """
 
 from __future__ import annotations
@@ -61,7 +55,7 @@ def _rebuild_h(job: JobFacts, o: Any, name: str) -> float:
             )
         return float(o.rebuild)
     without = f"{name} without `rebuild`"
-    read_h = job.to_peer(without, o.data).mean_h
+    read_h = job.to_peer_h(without, o.data)
     if o.encoding is None:
         return read_h
     return float(max(read_h, o.data * job.needed("state_bytes", without) / o.encoding))
@@ -75,7 +69,7 @@ def prm(job: JobFacts, o: Any, name: str) -> Policy:
             f"`{o.readers}`: give `cluster.others`, as {{{o.readers}: 12}}"
         )
     every_h = pieces.own_interval_h(job, o.every, name)
-    rebuilt = load_in(Constant((1.0 - o.less) * o.rebuild))
+    rebuilt = load_in((1.0 - o.less) * o.rebuild)
     back = Reverts.STRUCK if o.model == "struck" else Reverts.ALL
     return Policy(
         name,

@@ -112,9 +112,7 @@ def _with_intervals(
     if given_h is not None and not given_h > 0.0:
         raise ParameterError(f"`every` of {name} is {given_h}; it must be positive")
     written = {capture.tier for capture in captures}
-    levels = [tier for tier in tiers if tier.name in written]
-    rates = nearest_failures_per_h(job, levels)
-    rate_of = {tier.name: rate for tier, rate in zip(levels, rates, strict=True)}
+    rates = nearest_failures_per_h(job, [tier for tier in tiers if tier.name in written])
 
     def interval_h(one: Capture) -> float | None:
         if one.every_h is None or not isnan(one.every_h):
@@ -124,13 +122,13 @@ def _with_intervals(
         stall_h, behind_h = (
             0.0 if cost is None else cost.mean_h for cost in (one.stall, one.background)
         )
-        rate = rate_of.get(one.tier, 0.0)
+        rate = rates.get(one.tier, 0.0)
         return interval_of_level_h(job, rate, stall_h, behind_h, name, one.tier)
 
     return tuple(replace(one, every_h=interval_h(one)) for one in captures)
 
 
-SYSTEM = System(
+WRITTEN = System(
     name="policy",
     runs_as="the scenario's own",
     summary="as the scenario's entry writes it: tiers, captures and rules",
@@ -142,3 +140,4 @@ SYSTEM = System(
     assumed="What the entry writes, and what the job says of the rest.",
     needs=(("rules", [{"reverts": "all", "to": "start", "stages": ["detect", "reschedule"]}]),),
 )
+SYSTEMS = (WRITTEN,)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, Holds, Role
+from cprsim.records import Clock, Cluster, CostBreakdown, Costs, Holds, Role, Storage
 from cprsim.recovery.legal import require_legal
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
@@ -19,6 +21,7 @@ from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
 
+OF_LITERATURE = [name for name in SYSTEMS if name not in STRATEGIES]
 DETECT_H, RESCHEDULE_H, LOAD_H = 0.25, 0.5, 2.0
 SNAPSHOT_H, PERSIST_H, COPY_H, STEP_H = 0.125, 0.5, 0.25, 0.0625
 REPAIR_H = 8.0
@@ -33,8 +36,19 @@ PROCESS, RESTART, NODE, RACK, ALL = range(5)
 BACK = {"detect": DETECT_H, "reschedule": RESCHEDULE_H}
 
 
-def facts(n_nodes: int = 8, **changes: object) -> JobFacts:
+COSTS = Costs(
+    save_stall=Constant(SNAPSHOT_H),
+    load=Constant(LOAD_H),
+    detect=Constant(DETECT_H),
+    reschedule=Constant(RESCHEDULE_H),
+    save_background=Constant(PERSIST_H),
+    storage=Storage(8.0),
+)
+
+
+def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
     """A job of 16 h; a node's state goes to a peer in `COPY_H`, all of it outside in 1 h."""
+    own = {key: changes.pop(key) for key in COSTS.__slots__ if key in changes}
     return replace(
         JobFacts(
             useful_h=16.0,
@@ -42,14 +56,10 @@ def facts(n_nodes: int = 8, **changes: object) -> JobFacts:
             role="worker",
             scopes=SCOPES,
             mtbf_h=64.0,
-            save_stall=Constant(SNAPSHOT_H),
-            save_background=Constant(PERSIST_H),
-            load=Constant(LOAD_H),
-            reschedule=Constant(RESCHEDULE_H),
+            costs=replace(COSTS, **own),
             step_h=STEP_H,
             state_bytes=1.0,
             node_bytes_per_h=1.0 / COPY_H,
-            remote_bytes_per_h=8.0,
             replicas=n_nodes,
         ),
         **changes,
@@ -72,15 +82,18 @@ def every_system_s_job() -> JobFacts:
         scopes=scopes,
         shares=(0.6, 0.1, 0.27, 0.02, 0.01),
         mtbf_h=8.0,
-        save_stall=Constant(10 / 3600),
-        save_background=Constant(40 / 3600),
-        load=Constant(40 / 3600),
-        reschedule=Constant(4 / 60),
+        costs=Costs(
+            save_stall=Constant(10 / 3600),
+            load=Constant(40 / 3600),
+            detect=Constant(3 / 60),
+            reschedule=Constant(4 / 60),
+            save_background=Constant(40 / 3600),
+            storage=Storage(100e9 * 3600),
+        ),
         replicas=40,
         step_h=10 / 3600,
         state_bytes=100e9,
         node_bytes_per_h=50e9 * 3600,
-        remote_bytes_per_h=100e9 * 3600,
     )
 
 
@@ -93,6 +106,20 @@ def planned(system: str, job: JobFacts | None = None, **options: object) -> Poli
     return policy
 
 
+def ran(
+    policy: Policy,
+    failures: Any,
+    job: JobFacts,
+    n_replications: int = 1,
+    horizon_h: float | None = None,
+) -> CostBreakdown:
+    simulated = SimulatedJob(
+        horizon_h or job.useful_h, job.cluster, Clock.WALL, job.scopes, policy, horizon_h
+    )
+    n = range(n_replications)
+    return run_block(simulated, failures, BlockDraws(simulated, 0, 0, len(n), n), n).costs
+
+
 def spent(
     policy: Policy,
     *struck: tuple[float, Sequence[int], int],
@@ -100,14 +127,11 @@ def spent(
     scopes: tuple[Scope, ...] = SCOPES,
 ) -> dict[str, float]:
     """Hours of one replication by part, for failures (wall hour, slots, scope); none of 0 h."""
-    job = facts() if job is None else job
-    simulated = SimulatedJob(job.useful_h, job.cluster, Clock.WALL, scopes, policy)
     failures = tuple(
         ScopedFailure(at_h, tuple(slots), scope, (REPAIR_H,) * len(slots))
         for at_h, slots, scope in struck
     )
-    given = GivenFailures((failures,))
-    costs = run_block(simulated, given, BlockDraws(simulated, 0, 0, 1, range(1)), range(1)).costs
+    costs = ran(policy, GivenFailures((failures,)), replace(job or facts(), scopes=scopes))
     assert costs.finished.all()
     np.testing.assert_allclose(costs.useful_h + costs.hours.sum(axis=1), costs.wall_h, rtol=1e-9)
     named = zip(costs.parts, costs.hours[0].tolist(), strict=True)

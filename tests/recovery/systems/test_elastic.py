@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, Holds, Role
+from cprsim.records import Cluster, Holds, Role
 from cprsim.recovery.policy import Reach, Scope
-from cprsim.simulate.blocks import BlockDraws, run_block
-from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from cprsim.simulate.job import ScopedFailure
 from cprsim.simulate.strikes import GivenFailures
-from tests.recovery.systems.by_hand import facts, planned
+from tests.recovery.systems.by_hand import facts, planned, ran
 
 NODE = Scope("node", Reach.NODE, Constant(0.0))
 PROCESS = Scope("process", Reach.PROCESS, Constant(0.0), needs_node=False)
@@ -103,10 +102,8 @@ def test_hours_up_to_a_horizon(case: str) -> None:
     }  # fmt: skip
     job = facts(**known | {"n_nodes": n_nodes} | changes)
     policy = planned(system, job, **options)
-    simulated = SimulatedJob(horizon_h, job.cluster, Clock.WALL, job.scopes, policy, horizon_h)
     given = tuple(ScopedFailure(at_h, slots, 0, repaired) for at_h, slots, repaired in losses)
-    draws = BlockDraws(simulated, 1, 0, 1, range(1))
-    costs = run_block(simulated, GivenFailures((given,)), draws, range(1)).costs
+    costs = ran(policy, GivenFailures((given,)), job, horizon_h=horizon_h)
     found = dict(zip(costs.parts, costs.hours[0].tolist(), strict=True))
     found["useful"] = float(costs.useful_h[0])
     assert {part: found[part] for part in expected} == pytest.approx(expected)

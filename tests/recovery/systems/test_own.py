@@ -1,4 +1,4 @@
-"""A recovery system of one's own: ten lines in one file, and everything knows it.
+"""A recovery system of one's own, that of the documents: everything knows it.
 
 Systems are found when the package is imported, so what is asked for runs in another process: one
 for all that a system is asked for, as its start takes longer than what it does.
@@ -14,26 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.plots.overhead import overhead_figure
-from cprsim.plots.run import run_figures
-from cprsim.plots.save import save_figures
-from cprsim.results import load_result
-
-FILE = """
-from dataclasses import dataclass
-from cprsim.recovery.policy import *
-from cprsim.recovery.system import System, option
-@dataclass(frozen=True)
-class Options:
-    every: float = option(1.0, "time", "progress between copies to a neighbour's disk")
-def plan(facts, options, name):
-    stages = (Stage(StageKind.DETECT), Stage(StageKind.WAIT), Stage(StageKind.REBUILD, facts.load))
-    tier = Tier("neighbour", Medium.SSD, Ring(2), facts.role)
-    rule = Rule(Reverts.ALL, stages, sources=("neighbour",))
-    saves = Capture("neighbour", options.every, stall=facts.save_stall)
-    return Policy(name, (rule,), (tier,), (saves,))
-SYSTEM = System("neighbour", "copies on the next node's disk", "made up", Options, plan)
-"""
 SCENARIO = """
 name: own
 job: {useful: 20 h}
@@ -43,8 +23,6 @@ costs: {save: 1 min, load: 4 min, detect: 1 min}
 recovery: [full, {strategy: neighbour, options: {every: 30 min}}]
 simulation: {replications: 40, seed: 1}
 """
-
-
 WRONG = {
     "{evry: 30 min}": "unknown key; did you mean `every`?",
     "{every: 30}": "is a bare number: write its unit",
@@ -69,15 +47,13 @@ for name, words in json.load(sys.stdin).items():
 json.dump(said, sys.stdout)
 """
 ROOT = Path(__file__).parents[3]
-
-
 Said = tuple[int, str, str]  # exit code, standard output and error
 
 
-def python(folder: Path, *words: str, given: str = "") -> Said:
-    """Run Python where the systems of this folder are known."""
+def python(folder: Path, systems: Path, *words: str, given: str = "") -> Said:
+    """Run Python where the systems of a folder are known."""
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
-    known = {"CPRSIM_SYSTEMS": str(folder / "systems"), "COLUMNS": "200", "PYTHONPATH": path}
+    known = {"CPRSIM_SYSTEMS": str(systems), "COLUMNS": "200", "PYTHONPATH": path}
     ran = subprocess.run(
         [sys.executable, *words],
         env={**os.environ, **known}, cwd=folder, input=given, capture_output=True, text=True,
@@ -86,21 +62,15 @@ def python(folder: Path, *words: str, given: str = "") -> Said:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Said]:
+    """What each of the commands said."""
     folder = tmp_path_factory.mktemp("own")
-    (folder / "systems").mkdir()
-    (folder / "systems" / "neighbour.py").write_text(FILE)
     (folder / "own.yaml").write_text(SCENARIO)
     for number, option in enumerate(WRONG):
         text = SCENARIO.replace("{every: 30 min}", option)
         (folder / f"wrong-{number}.yaml").write_text(text)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def said(folder: Path) -> dict[str, Said]:
-    """What each of the commands said."""
-    code, out, err = python(folder, "-c", CHILD, given=json.dumps(COMMANDS))
+    systems = ROOT / "examples" / "systems"
+    code, out, err = python(folder, systems, "-c", CHILD, given=json.dumps(COMMANDS))
     assert code == 0, err
     return {name: tuple(one) for name, one in json.loads(out).items()}
 
@@ -113,27 +83,15 @@ def test_it_runs_in_both_engines_with_the_same_numbers(said: dict[str, Said]) ->
         assert line["interval_h"] == 0.5
         found.append({k: v["mean"] for k, v in line.items() if isinstance(v, dict) and "mean" in v})
     fast, simpy = found
-    assert fast["rebuild"] > 0.0
+    assert fast["load"] > 0.0
     for name, mean in fast.items():
         assert simpy[name] == (mean if mean is None else pytest.approx(mean, rel=1e-9, abs=1e-12))
 
 
-def test_its_parts_stand_in_the_table_and_in_the_figures(
-    folder: Path, said: dict[str, Said]
-) -> None:
+def test_the_table_and_the_schema_know_it_and_its_option(said: dict[str, Said]) -> None:
     code, out, err = said["shown"]
     assert code == 0, err
-    assert "rebuild" in out
     assert "neighbour" in out
-    (place,) = (folder / "shown").iterdir()
-    result = load_result(place)
-    legend = overhead_figure(result).axes[0].get_legend()
-    assert legend is not None
-    assert "rebuild" in [text.get_text() for text in legend.get_texts()]
-    assert save_figures(run_figures(result), folder, formats=["png"])
-
-
-def test_the_schema_knows_it_and_its_option(said: dict[str, Said]) -> None:
     recovery = json.loads(said["schema"][1])["$defs"]["RecoverySection"]["properties"]
     assert "neighbour" in json.dumps(recovery["strategy"])
     assert "neighbour: progress between copies" in json.dumps(recovery["options"])
@@ -148,11 +106,18 @@ def test_a_wrong_option_is_one_clear_error(said: dict[str, Said], option: str) -
     assert "Traceback" not in err
 
 
-def test_a_file_that_is_no_python_is_one_clear_error(tmp_path: Path) -> None:
-    (tmp_path / "systems").mkdir()
-    (tmp_path / "systems" / "broken.py").write_text("this is no Python\n")
-    (tmp_path / "own.yaml").write_text(SCENARIO)
-    code, _, err = python(tmp_path, "-m", "cprsim", "run", "own.yaml")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("this is no Python\n", "mine.py: SyntaxError"),
+        ("from cprsim.recovery.systems.moc import SYSTEMS\n", "a recovery system `moc` already"),
+    ],
+)
+def test_a_file_that_gives_no_system_is_one_clear_error(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    code, _, err = python(tmp_path, tmp_path, "-m", "cprsim", "run", str(ROOT / "README.md"))
     assert code == 2
-    assert "broken.py" in err
+    assert message in err
     assert "Traceback" not in err
