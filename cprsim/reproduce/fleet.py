@@ -8,7 +8,7 @@ changed afterwards: what does not agree is shown, and so is what each other assu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path

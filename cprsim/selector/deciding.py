@@ -59,8 +59,7 @@ def ways_of(
     """The strategies that make sense for a job; reloading servers takes embedding servers."""
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
     ways: dict[str, Way] = {**sub_saves} if has_servers else {}
-    systems = (one for one in experiment.scenario.recovery if one.strategy not in STRATEGIES)
-    for one in systems:
+    for one in (one for one in experiment.scenario.recovery if one.strategy not in STRATEGIES):
         if one.name == FULL or one.name in ways:
             raise ParameterError(
                 f"`{one.name}` is compared as the strategy of that name: give the recovery system "
