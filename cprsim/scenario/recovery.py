@@ -181,7 +181,8 @@ class RecoverySection(Model):
         if not isinstance(entry, dict) or entry.get("name") is not None:
             return entry
         strategy = entry.get("strategy")
-        return {**entry, "name": strategy if strategy in SYSTEMS else "unnamed"}
+        known = isinstance(strategy, str) and strategy in SYSTEMS
+        return {**entry, "name": strategy if known else "unnamed"}
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """What is given is what the strategy takes."""
