@@ -14,8 +14,8 @@ from pathlib import Path
 from time import perf_counter
 
 SCENARIOS = (
-    "quickstart", "production", "production-gamma", "criteo-kaggle", "gpu-cluster", "goodput",
-    "failure-analysis", "shadowsync", "llm", "moe",
+    "quickstart", "production", "production-gamma", "criteo-kaggle", "goodput", "failure-analysis",
+    "shadowsync", "llm", "moe",
 )  # fmt: skip
 POINTS = ",".join(f"{seconds} s" for seconds in range(60, 460, 20))
 COMMANDS = {f"run {name}": ["run", name] for name in SCENARIOS} | {

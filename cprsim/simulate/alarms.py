@@ -11,6 +11,7 @@ from simpy.events import EventPriority
 # Of events at one instant: commits first, a failure last; of stages that of the recovery that began
 # first, whose number is added
 SAVES, NODES, STAGES, NOTICES, JOB, END, FAILURES = (EventPriority(n << 32) for n in range(1, 8))
+GO_ON = "go on"  # interrupts the wait of a recovery: it is over
 
 
 class Alarm(simpy.Event):

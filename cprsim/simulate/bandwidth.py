@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 import simpy
 from simpy.events import EventPriority
 
-from cprsim.simulate.alarms import Alarm, SetAlarm
+from cprsim.simulate.alarms import GO_ON, Alarm, SetAlarm
 from cprsim.simulate.numbers import link_of
 from cprsim.simulate.transitions import rate_of_each
 
 if TYPE_CHECKING:
     from cprsim.simulate.cluster import Recovery, RunningJob
 
-GO_ON = "go on"  # to a recovery that waits: it does not have to any more
 
 ROUNDING = 1e-12  # of a rate
 

@@ -27,8 +27,8 @@ from simpy.events import EventPriority
 
 from cprsim.records import Activity, EventKind, EventLog
 from cprsim.simulate import transitions
-from cprsim.simulate.alarms import END, FAILURES, JOB, NOTICES, STAGES, Alarm
-from cprsim.simulate.bandwidth import GO_ON, Link, SharedStorage
+from cprsim.simulate.alarms import END, FAILURES, GO_ON, JOB, NOTICES, STAGES, Alarm
+from cprsim.simulate.bandwidth import Link, SharedStorage
 from cprsim.simulate.cycles import skip_cycles
 from cprsim.simulate.job import (
     HARDLY_AFTER,
