@@ -14,7 +14,7 @@ from typing import Any, cast
 import numba
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.registry import cpu_target
+from numba.core.registry import CPUDispatcher, cpu_target
 
 from cprsim.compiling import parts
 
@@ -59,8 +59,16 @@ class _PartCompiler(CompilerBase):
         return [passes.define_nopython_pipeline(self.state)]
 
 
+class _Part(CPUDispatcher):
+    """A part, compiled once for all numbers of a type: numba would do so for each constant."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """What a call of the part is, for types."""
+        return super().get_call_template([*map(numba.types.unliteral, args)], kws)
+
+
 OF_PARTS: dict[str, Any] = {
-    "pipeline_class": _PartCompiler,
+    "nopython": True,
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
 }
@@ -74,7 +82,9 @@ def dispatcher_of(function: Callable[..., Any], options: dict[str, Any]) -> Any:
         return function
     while parts:
         of_part, its_options = parts.pop()
-        of = numba.njit(**OF_ALL, **OF_PARTS, **its_options)(of_part)
+        of = _Part(
+            of_part, targetoptions=OF_ALL | OF_PARTS | its_options, pipeline_class=_PartCompiler
+        )
         _dispatchers.append(of)
         cpu_target.typing_context.insert_global(of_part, numba.types.Dispatcher(of))
     dispatcher: Any = numba.njit(cache=True, **OF_ALL, **options)(function)
