@@ -829,10 +829,10 @@ def lose(
     job.stale_h += job.progress_h - content_h
     job.stale_net_h += job.progress_h - fresh_h
     if keeps:
-        loss = losses[job.n_losses]
-        loss.replication, loss.slot, loss.progress_h = row, slot, job.progress_h
-        loss.since_save_h = job.progress_h - content_h
-        loss.since_reload_h = job.progress_h - fresh_h
+        losses[job.n_losses, 0], losses[job.n_losses, 1] = row, slot
+        losses[job.n_losses, 2] = job.progress_h
+        losses[job.n_losses, 3] = job.progress_h - content_h
+        losses[job.n_losses, 4] = job.progress_h - fresh_h
         job.n_losses += 1
 
 

@@ -149,18 +149,14 @@ def interpreted(loop: Callable[..., int], *given: Any) -> int:
     records. `replications.run` names what is given; its `scratch` stays as it is.
     """
     numbers, drawn, strikes, rows, scratch, slots, recoveries, hours, counts, losses, keeps = given
-    lost = [as_objects(one) for one in losses]
     with np.errstate(all="ignore"):
-        n_losses = loop(
+        return loop(
             [as_objects(numbers[0])], type(drawn)(*(memoryview(one) for one in drawn)),
             type(strikes)(strikes.until_h, *(memoryview(one) for one in strikes[1:])),
             memoryview(rows), [as_objects(scratch[0])], SlotsAsObjects(slots),
             _Recoveries(as_objects(one) for one in recoveries),
-            memoryview(hours), memoryview(counts), lost, keeps,
+            memoryview(hours), memoryview(counts), memoryview(losses), keeps,
         )  # fmt: skip
-    for name in losses.dtype.names or ():
-        losses[name] = [getattr(one, name) for one in lost]
-    return n_losses
 
 
 class _Recoveries(list[Any]):
