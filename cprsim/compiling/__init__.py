@@ -21,11 +21,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 INTERPRETED_S = 3.0  # of Python, from which on to compile is worth its time
 ELEMENT_S = 3e-7  # of Python, to read or write one element of an array
-NO_COUNTS = {"_nrt": False}  # of references: to count those of twenty arrays takes longer than most
-# steps of a simulation
 COMPILING = "cprsim: compiling the simulation, once on this machine; this takes some ten seconds"
 
-parts: list[tuple[Callable[..., Any], dict[str, Any]]] = []  # of which numba does not know yet
+parts: list[tuple[Callable[..., Any], bool]] = []  # numba does not know them yet; which are inlined
 
 
 class Compiled:
@@ -33,13 +31,11 @@ class Compiled:
 
     answer: ClassVar[bool | None] = None  # of `pays`, within a block of `always`
 
-    def __init__(
-        self, function: Callable[..., Any], options: dict[str, Any] | None = None, says: str = ""
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], *, is_slow: bool = False) -> None:
         update_wrapper(self, function)
         self.py_func = function  # as Python has it
         self.python_s = 0.0  # that it was interpreted
-        self._options, self._says = options or {}, says
+        self._is_slow = is_slow
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         return self.code(*args, **named)
@@ -49,9 +45,9 @@ class Compiled:
         """What numba makes of it; stderr says so where that takes long."""
         from cprsim.compiling.by_numba import dispatcher_of, is_kept
 
-        dispatcher = dispatcher_of(self.py_func, self._options)
-        if self._says and not is_kept(dispatcher):
-            getLogger("cprsim").warning(self._says)
+        dispatcher = dispatcher_of(self.py_func, counts=not self._is_slow)
+        if self._is_slow and not is_kept(dispatcher):
+            getLogger("cprsim").warning(COMPILING)
         return dispatcher
 
     def pays(self, python_s: float) -> bool:
@@ -105,7 +101,7 @@ def compiled_for_much(function: F) -> F:
 
 def slow_to_compile(function: F) -> F:
     """The same for what takes the compiler long. It makes no arrays (`part`)."""
-    return cast(F, Compiled(function, NO_COUNTS, says=COMPILING))
+    return cast(F, Compiled(function, is_slow=True))
 
 
 def part(function: F) -> F:
@@ -113,13 +109,13 @@ def part(function: F) -> F:
 
     It makes no arrays, and counts no references to those it is given.
     """
-    parts.append((function, NO_COUNTS))
+    parts.append((function, False))
     return function
 
 
 def inlined(function: F) -> F:
     """The same, into the very place of each call: for what is called in few places."""
-    parts.append((function, {**NO_COUNTS, "forceinline": True}))
+    parts.append((function, True))
     return function
 
 

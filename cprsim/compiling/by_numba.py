@@ -67,27 +67,30 @@ class _Part(CPUDispatcher):
         return super().get_call_template([*map(numba.types.unliteral, args)], kws)
 
 
-OF_PARTS: dict[str, Any] = {
-    "nopython": True,
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-}
 _dispatchers: list[Any] = []  # of parts: numba's type of one does not keep it
 
 
-def dispatcher_of(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """What compiles a function on its first call, and keeps the machine code."""
+def dispatcher_of(function: Callable[..., Any], *, counts: bool) -> Any:
+    """What compiles a function on its first call, and keeps the machine code.
+
+    Parameters
+    ----------
+    counts : references to arrays. To count those of twenty takes longer than most steps of a
+        simulation.
+    """
     config: Any = numba.config
     if config.DISABLE_JIT:
         return function
     while parts:
-        of_part, its_options = parts.pop()
-        of = _Part(
-            of_part, targetoptions=OF_ALL | OF_PARTS | its_options, pipeline_class=_PartCompiler
-        )
+        of_part, is_inlined = parts.pop()
+        options = OF_ALL | {
+            "nopython": True, "_nrt": False, "forceinline": is_inlined,
+            "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
+        }  # fmt: skip
+        of = _Part(of_part, targetoptions=options, pipeline_class=_PartCompiler)
         _dispatchers.append(of)
         cpu_target.typing_context.insert_global(of_part, numba.types.Dispatcher(of))
-    dispatcher: Any = numba.njit(cache=True, **OF_ALL, **options)(function)
+    dispatcher: Any = numba.njit(cache=True, _nrt=counts, **OF_ALL)(function)
     sources = sorted(Path(function.__code__.co_filename).parent.glob("*.py"))
     digest = sha256(b"".join(sha256(one.read_bytes()).digest() for one in sources)).digest()
     dispatcher._cache._cache_file._source_stamp = digest

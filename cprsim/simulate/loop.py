@@ -12,6 +12,7 @@ from typing import Any
 
 from cprsim.compiling import inlined, part, parts_of
 from cprsim.records import Floats, Ints
+from cprsim.recovery.legal import MOST_IN_FLIGHT
 from cprsim.simulate import transitions
 from cprsim.simulate.job import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H, NOTICE
 from cprsim.simulate.loop_state import Drawn
@@ -142,11 +143,11 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
                 stall_h = drawn.of_saves[saves.stall_table, number, row]
         own.n_begun += 1
         completing = saves.parts == 1 or is_due(num, own.completes_h, job.progress_h)
-        job.stall_due_h, job.stall_completes_h = own.due_h, own.completes_h if completing else inf
-        job.stalled_by, job.stall_number = capture, number
+        save = job.flights[capture][own.n_in_flight]
+        save.number, save.content_h, save.due_h = number, job.progress_h, own.due_h
+        save.completes_h = own.completes_h if completing else inf
+        job.stalled_by, job.stall_ends_at_h = capture, job.now_h + stall_h
         stand_on_grid(num, job, capture, job.progress_h)
-        job.stall_content_h = job.progress_h
-        job.stall_ends_at_h = job.now_h + stall_h
         if stall_h > 0.0:
             return
         end_stall(num, job, slots, drawn, row)
@@ -155,16 +156,16 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
 @part
 def end_stall(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
     """A save has stalled the job long enough: it goes on in the background, or commits."""
-    capture, number, content_h = job.stalled_by, job.stall_number, job.stall_content_h
+    capture = job.stalled_by
     job.stalled_by = NONE
-    saves = num.captures[capture]
+    saves, save = num.captures[capture], job.flights[capture][job.saves[capture].n_in_flight]
+    number = save.number
     behind_h = cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
     if behind_h > 0.0:
-        at_h, due_h, completes_h = job.now_h + behind_h, job.stall_due_h, job.stall_completes_h
-        add_flight(job, capture, content_h, at_h, number, due_h, completes_h)
+        go_behind(job, capture, behind_h)
     else:
-        completing = job.stall_completes_h < inf
-        commit(num, job, slots, drawn, row, capture, content_h, number, completing)
+        completing = save.completes_h < inf
+        commit(num, job, slots, drawn, row, capture, save.content_h, number, completing)
 
 
 @part
@@ -208,34 +209,29 @@ def begin_flush(
         job.status = WANTS_SAVES
         return
     job.saves[capture].n_begun += 1
+    flight = job.flights[capture][job.saves[capture].n_in_flight]
+    flight.content_h, flight.number, flight.due_h, flight.completes_h = content_h, number, 0.0, 0.0
     behind_h = cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
-    add_flight(job, capture, content_h, job.now_h + behind_h, number, 0.0, 0.0)
+    go_behind(job, capture, behind_h)
 
 
 @part
-def add_flight(
-    job: Any, capture: int, content_h: float, at_h: float, number: int,
-    due_h: float, completes_h: float,
-) -> None:  # fmt: skip
-    """A save goes on in the background, and commits at an instant."""
-    saves = job.saves[capture]
-    flight = job.flights[capture][saves.n_in_flight]
-    flight.content_h, flight.at_h, flight.number = content_h, at_h, number
-    flight.due_h, flight.completes_h, flight.begun_h = due_h, completes_h, job.now_h
-    flight.order = job.latest
-    saves.n_in_flight += 1
+def go_behind(job: Any, capture: int, behind_h: float) -> None:
+    """The save at the first free place goes on in the background for so long."""
+    flight = job.flights[capture][job.saves[capture].n_in_flight]
+    flight.begun_h, flight.at_h, flight.order = job.now_h, job.now_h + behind_h, job.latest
+    job.saves[capture].n_in_flight += 1
 
 
 @part
 def remove_flight(job: Any, capture: int, place: int) -> None:
-    """A save is no longer in flight."""
-    last = job.saves[capture].n_in_flight - 1
-    for n in range(place, last):
+    """A save is no longer in flight; those behind it move up, and one that stalls the job."""
+    job.saves[capture].n_in_flight -= 1
+    for n in range(place, min(job.saves[capture].n_in_flight + 1, MOST_IN_FLIGHT - 1)):
         here, after = job.flights[capture][n], job.flights[capture][n + 1]
         here.content_h, here.begun_h, here.at_h = after.content_h, after.begun_h, after.at_h
         here.number, here.order = after.number, after.order
         here.due_h, here.completes_h = after.due_h, after.completes_h
-    job.saves[capture].n_in_flight = last
 
 
 @part
@@ -281,8 +277,9 @@ def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool, silent:
             if not is_due(num, job.saves[capture].due_h, job.progress_h):
                 stand_on_grid(num, job, capture, job.progress_h)
     if job.stalled_by != NONE:
-        if is_due(num, job.stall_due_h, job.progress_h):
-            make_due(job, job.stalled_by, job.stall_due_h, job.stall_completes_h)
+        save = job.flights[job.stalled_by][job.saves[job.stalled_by].n_in_flight]
+        if is_due(num, save.due_h, job.progress_h):
+            make_due(job, job.stalled_by, save.due_h, save.completes_h)
         job.stalled_by = NONE
     job.waits_for = NONE
     for capture in range(num.n_captures):

@@ -205,20 +205,22 @@ One record, so that compiled functions hand on one pointer."""
 Numbers = Any  # a record of NUMBERS, or an object with the same attributes
 
 
-def as_objects(record: Any) -> Any:
-    """The same as an object, with lists for arrays: quick to read one by one in Python."""
-    made = class_of(record.dtype)()
-    for name in record.dtype.names:
-        setattr(made, name, _plain(record[name]))
-    return made
-
-
-def _plain(value: Any) -> Any:
+def as_objects(value: Any) -> Any:
+    """A record as an object, an array as a list: quick to read one by one in Python."""
     if isinstance(value, np.void):
-        return as_objects(value)
-    if value.dtype.names:
-        return [_plain(one) for one in value]
-    return value.tolist()
+        made = class_of(value.dtype)()
+        for name in value.dtype.names or ():
+            setattr(made, name, as_objects(value[name]))
+        return made
+    return Objects(map(as_objects, value)) if value.dtype.names else value.tolist()
+
+
+class Objects(list[Any]):
+    """Objects for an array of records: what is assigned is copied."""
+
+    def __setitem__(self, place: Any, record: Any) -> None:
+        for name in record.__slots__[:-1]:
+            setattr(self[place], name, getattr(record, name))
 
 
 @lru_cache(maxsize=64)
