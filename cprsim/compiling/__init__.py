@@ -31,13 +31,19 @@ class Compiled:
 
     answer: ClassVar[bool | None] = None  # of `pays`, within a block of `always`
 
-    def __init__(self, function: Callable[..., Any], *, is_slow: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], *, is_slow: bool = False, for_much: bool = False
+    ) -> None:
         update_wrapper(self, function)
         self.py_func = function  # as Python has it
         self.python_s = 0.0  # that it was interpreted
-        self._is_slow = is_slow
+        self._is_slow, self._for_much = is_slow, for_much
 
     def __call__(self, *args: Any, **named: Any) -> Any:
+        sizes = (one.size for one in args if isinstance(one, np.ndarray))
+        if self._for_much and not self.pays(ELEMENT_S * sum(sizes)):
+            with np.errstate(all="ignore"):
+                return self.py_func(*args)
         return self.code(*args, **named)
 
     @cached_property
@@ -68,16 +74,6 @@ class Compiled:
         return self.code._numba_type_
 
 
-class CompiledForMuch(Compiled):
-    """A function of arrays that is interpreted until it has been given many elements."""
-
-    def __call__(self, *args: Any) -> Any:
-        if self.pays(ELEMENT_S * sum(one.size for one in args if isinstance(one, np.ndarray))):
-            return self.code(*args)
-        with np.errstate(all="ignore"):
-            return self.py_func(*args)
-
-
 @contextmanager
 def always(*, machine_code: bool) -> Iterator[None]:
     """Within the block nothing is interpreted, or all: for measurements and comparisons."""
@@ -96,7 +92,7 @@ def compiled(function: F) -> F:
 
 def compiled_for_much(function: F) -> F:
     """The same where much is handed to it: its time is about that of reading all arrays once."""
-    return cast(F, CompiledForMuch(function))
+    return cast(F, Compiled(function, for_much=True))
 
 
 def slow_to_compile(function: F) -> F:

@@ -67,26 +67,28 @@ class _Part(CPUDispatcher):
         return super().get_call_template([*map(numba.types.unliteral, args)], kws)
 
 
+OF_PARTS: dict[str, Any] = {
+    "nopython": True,
+    "_nrt": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
 _dispatchers: list[Any] = []  # of parts: numba's type of one does not keep it
 
 
 def dispatcher_of(function: Callable[..., Any], *, counts: bool) -> Any:
     """What compiles a function on its first call, and keeps the machine code.
 
-    Parameters
-    ----------
-    counts : references to arrays. To count those of twenty takes longer than most steps of a
-        simulation.
+    `counts`: references to arrays, which takes longer than most steps of a simulation.
     """
     config: Any = numba.config
     if config.DISABLE_JIT:
         return function
     while parts:
         of_part, is_inlined = parts.pop()
-        options = OF_ALL | {
-            "nopython": True, "_nrt": False, "forceinline": is_inlined,
-            "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
-        }  # fmt: skip
+        options = OF_ALL | OF_PARTS
+        if is_inlined:  # else as the function that calls it first
+            options = options | {"forceinline": True}
         of = _Part(of_part, targetoptions=options, pipeline_class=_PartCompiler)
         _dispatchers.append(of)
         cpu_target.typing_context.insert_global(of_part, numba.types.Dispatcher(of))

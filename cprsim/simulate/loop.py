@@ -102,15 +102,15 @@ def next_due(num: Numbers, job: Any) -> float:
 
 
 @part
-def next_flight(num: Numbers, job: Any) -> float:
-    """Instant at which the next save in flight commits."""
-    at_h = inf
+def next_flight(num: Numbers, job: Any) -> tuple[float, int, int]:
+    """When the next save in flight commits, its capture and place; of one instant the first."""
+    at_h, begun_h, found, place = inf, inf, NONE, NONE
     for capture in range(num.n_captures):
         for n in range(job.saves[capture].n_in_flight):
-            other_h = job.flights[capture][n].at_h
-            if other_h < at_h:
-                at_h = other_h
-    return at_h
+            other = job.flights[capture][n]
+            if other.at_h < at_h or (other.at_h == at_h and other.begun_h < begun_h):
+                at_h, begun_h, found, place = other.at_h, other.begun_h, capture, n
+    return at_h, found, place
 
 
 @inlined
@@ -238,17 +238,9 @@ def remove_flight(job: Any, capture: int, place: int) -> None:
 def commit_all_due(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, until_h: float
 ) -> None:
-    """Commit whatever is in flight and due by an instant, in the order of the instants.
-
-    Of those that are due at one instant, those that began first commit first.
-    """
+    """Commit whatever is in flight and due by an instant, in the order of the instants."""
     while True:
-        found, place, at_h, begun_h = NONE, NONE, inf, inf
-        for capture in range(num.n_captures):
-            for n in range(job.saves[capture].n_in_flight):
-                other = job.flights[capture][n]
-                if other.at_h < at_h or (other.at_h == at_h and other.begun_h < begun_h):
-                    found, place, at_h, begun_h = capture, n, other.at_h, other.begun_h
+        at_h, found, place = next_flight(num, job)
         if at_h > until_h:
             return
         flight = job.flights[found][place]
@@ -770,15 +762,9 @@ def strike(
         job.course += 1
     elif num.rules[rule].replays and n_lost:
         replay_h = (job.progress_h - content_h) / num.rules[rule].replay_speed
-    elif n_lost:
-        if keeps and job.n_losses + n_lost > len(losses):
-            job.status = WANTS_ROOM
-            return
-        first = num.tiers[source].first
-        for n in range(num.tiers[source].size if reverts == SHARDS else job.n_struck):
-            slot = first + n if reverts == SHARDS else slots[n].struck
-            if is_of(num, source, slot):
-                lose(job, slots, slot, content_h, row, losses, keeps)
+    elif keeps and job.n_losses + n_lost > len(losses):
+        job.status = WANTS_ROOM
+        return
     if not num.rules[rule].stops_nothing or reverts == ALL:
         abandon_saves(num, job, slots, reverts == ALL, silent)
 
@@ -788,8 +774,13 @@ def strike(
     job.serial += 1
     if num.shares:
         read_link(num, job)
-    if n_lost:
-        take_loads(num, job, slots, recoveries, source, reverts)
+    first, loses = num.tiers[source].first, not num.rules[rule].replays
+    for n in range(n_lost if reverts == SHARDS else job.n_struck if n_lost else 0):
+        slot = first + n if reverts == SHARDS else slots[n].struck
+        if is_of(num, source, slot):
+            take_load(job, slots, recoveries, slot)
+            if loses:
+                lose(job, slots, slot, content_h, row, losses, keeps)
     take_over(num, job, slots, recoveries, place, reverts == ALL)
     recovery = recoveries[place]
     recovery.rule, recovery.stage, recovery.number = rule, -1, number
@@ -834,20 +825,13 @@ def lose(
 
 
 @part
-def take_loads(
-    num: Numbers, job: Any, slots: Any, recoveries: Any, tier: int, reverts: int
-) -> None:
-    """Shards that go back are loaded by a new recovery, not by one that is under way."""
-    first = num.tiers[tier].first
-    for n in range(num.tiers[tier].size if reverts == SHARDS else job.n_struck):
-        slot = first + n if reverts == SHARDS else slots[n].struck
-        if not is_of(num, tier, slot):
-            continue
-        for place in range(job.n_recoveries):
-            other = recoveries[place]
-            if other.rule != NONE and other.serial == slots[slot].loaded_by:
-                other.n_loads -= 1
-        slots[slot].loaded_by = job.serial
+def take_load(job: Any, slots: Any, recoveries: Any, slot: int) -> None:
+    """A shard that goes back is loaded by a new recovery, not by one that is under way."""
+    for place in range(job.n_recoveries):
+        other = recoveries[place]
+        if other.rule != NONE and other.serial == slots[slot].loaded_by:
+            other.n_loads -= 1
+    slots[slot].loaded_by = job.serial
 
 
 @part
@@ -1011,7 +995,7 @@ def plan(
                 next_h = reaches_h
         elif job.stalled_by != NONE and job.stall_ends_at_h < next_h:
             next_h = job.stall_ends_at_h
-        flight_h = next_flight(num, job)
+        flight_h, _, _ = next_flight(num, job)
         if flight_h < next_h:
             next_h = flight_h
         return fails_h, next_h, flight_h, per_h, reaches_h, target_h
@@ -1076,11 +1060,3 @@ def settle(
         changed = True
     if changed:
         refresh(num, job, slots, recoveries)
-
-
-@part
-def lose_for_good(num: Numbers, job: Any) -> None:
-    """First-time work that a job has not done again by its horizon is lost."""
-    if job.status == FINISHED and job.progress_h < job.frontier_h:
-        job.hours[num.lost] += job.frontier_h - job.progress_h
-        job.frontier_h = job.progress_h

@@ -14,7 +14,6 @@ from cprsim.records import Floats, Ints
 from cprsim.simulate.job import HARDLY_AFTER, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate.loop import (
     lose,
-    lose_for_good,
     pass_to,
     plan,
     refresh,
@@ -301,7 +300,9 @@ def run(
                 )  # fmt: skip
                 refresh(num, job, slots, recoveries)
                 chunk, failure = known_from(strikes, row, chunk, failure + 1)
-        lose_for_good(num, job)
+        if job.status == FINISHED and job.progress_h < job.frontier_h:  # lost for good
+            job.hours[num.lost] += job.frontier_h - job.progress_h
+            job.frontier_h = job.progress_h
         hours[0, row], hours[1, row] = job.now_h, job.frontier_h
         hours[2, row], hours[3, row] = job.stale_h, job.stale_net_h
         for column in range(num.n_parts):
