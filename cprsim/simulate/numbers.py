@@ -363,23 +363,19 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, dict[str, Duration], dict[st
         "sources": padded([rule.sources for rule in policy.rules]),
         "needs": padded([rule.needs for rule in policy.rules]),
     }
+    ends = [*accumulate(role.n_nodes for role in cluster.roles)]
+    regroup_h = (elastic and elastic.regroup_h) or (0.0,)
+    nested = {
+        "tiers": tiers, "captures": captures, "rules": rules, "stages": stages, "scopes": scopes,
+        "role_ends": [*ends, *MOST_ROLES * [cluster.n_nodes]][:MOST_ROLES],
+        "elastic_speed": (1.0,) if elastic is None else elastic.speed,
+        "elastic_regroup_h": [*regroup_h, *MOST_UNITS * regroup_h[-1:]][: MOST_UNITS + 1],
+    }  # fmt: skip
     numbers = np.zeros(1, NUMBERS)
     for name, value in values.items():
         numbers[name] = value
-    ends = [*accumulate(role.n_nodes for role in cluster.roles)][:MOST_ROLES]
-    numbers["role_ends"][0] = cluster.n_nodes
-    numbers["role_ends"][0, : len(ends)] = ends
-    speeds = (1.0,) if elastic is None else elastic.speed
-    numbers["elastic_speed"][0, : len(speeds)] = speeds
-    if elastic is not None and elastic.regroup_h:
-        numbers["elastic_regroup_h"][0] = elastic.regroup_h[-1]
-        numbers["elastic_regroup_h"][0, : len(elastic.regroup_h)] = elastic.regroup_h
-    nested = {
-        "tiers": tiers, "captures": captures, "rules": rules, "stages": stages, "scopes": scopes
-    }  # fmt: skip
     for name, rows in nested.items():
-        for place, row in enumerate(rows):
-            numbers[name][0, place] = row
+        numbers[name][0, : len(rows)] = np.array(rows, numbers[name].dtype)
     if not of_saves and not of_failures:
         numbers["is_plain"] = is_plain(as_objects(numbers[0]))
     return numbers, of_saves, of_failures
