@@ -63,10 +63,11 @@ class Compiled:
         self.python_s += python_s
         return self.python_s >= INTERPRETED_S and environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 
-    def expect(self, python_s: float) -> None:
-        """Compile what is to come, if all of it is too much to interpret."""
+    def expect(self, python_s: float) -> bool:
+        """Compile what is to come, if all of it is too much to interpret; whether it is."""
         if self.python_s + python_s >= INTERPRETED_S:
             self.python_s = INTERPRETED_S
+        return self.pays(0.0)
 
     @property
     def _numba_type_(self) -> Any:

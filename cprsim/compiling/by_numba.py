@@ -92,7 +92,8 @@ def dispatcher_of(function: Callable[..., Any], *, counts: bool) -> Any:
         of = _Part(of_part, targetoptions=options, pipeline_class=_PartCompiler)
         _dispatchers.append(of)
         cpu_target.typing_context.insert_global(of_part, numba.types.Dispatcher(of))
-    dispatcher: Any = numba.njit(cache=True, _nrt=counts, **OF_ALL)(function)
+    options = OF_ALL | {"_nrt": counts}
+    dispatcher: Any = numba.njit(cache=True, **options)(function)
     sources = sorted(Path(function.__code__.co_filename).parent.glob("*.py"))
     digest = sha256(b"".join(sha256(one.read_bytes()).digest() for one in sources)).digest()
     dispatcher._cache._cache_file._source_stamp = digest

@@ -70,11 +70,6 @@ class Draws:
     kept: range
     table: Floats  # (n_drawn, n_kept) [h]
 
-    def hours(self, replication: int, n: int) -> float:
-        """The nth draw of one replication [h]; both count from 0."""
-        self.reach(n)
-        return float(self.table[n, replication])
-
     def reach(self, n: int) -> None:
         """Have the nth draw in the table, and for a while those after it."""
         n_before, n_kept = self.table.shape
@@ -154,7 +149,8 @@ class ReplicationDraws:
 
     def hours(self, name: str, n: int) -> float:
         draws = self.block.of_saves.get(name) or self.block.of_failures[name]
-        return draws.hours(self.replication, n)
+        draws.reach(n)
+        return float(draws.table[n, self.replication])
 
     def uniform(self, tier: str, n: int) -> float:
         return float(uniform(int(self.block.key_of[tier][self.replication]), n))
@@ -237,8 +233,7 @@ def _shard_loss(lost: Floats, first_number: int, cluster: Cluster) -> ShardLoss:
 def expect(n_replications: float) -> bool:
     """Have replications compiled if so many are to come; whether they are from now on."""
     run: Any = replications.run
-    run.expect(FAILURE_S * n_replications)
-    return bool(run.pays(0.0))
+    return bool(run.expect(FAILURE_S * n_replications))
 
 
 def _by_loop(

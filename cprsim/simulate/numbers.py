@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 from math import inf, isnan, nan
@@ -365,7 +366,7 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, dict[str, Duration], dict[st
     }
     ends = [*accumulate(role.n_nodes for role in cluster.roles)]
     regroup_h = (elastic and elastic.regroup_h) or (0.0,)
-    nested = {
+    nested: dict[str, Sequence[Any]] = {
         "tiers": tiers, "captures": captures, "rules": rules, "stages": stages, "scopes": scopes,
         "role_ends": [*ends, *MOST_ROLES * [cluster.n_nodes]][:MOST_ROLES],
         "elastic_speed": (1.0,) if elastic is None else elastic.speed,
