@@ -12,7 +12,6 @@ from typing import Any
 
 from cprsim.compiling import inlined, part, parts_of
 from cprsim.records import Floats, Ints
-from cprsim.recovery.legal import MOST_IN_FLIGHT
 from cprsim.simulate import transitions
 from cprsim.simulate.job import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H, NOTICE
 from cprsim.simulate.loop_state import Drawn
@@ -227,7 +226,7 @@ def go_behind(job: Any, capture: int, behind_h: float) -> None:
 def remove_flight(job: Any, capture: int, place: int) -> None:
     """A save is no longer in flight; those behind it move up, and one that stalls the job."""
     job.saves[capture].n_in_flight -= 1
-    for n in range(place, min(job.saves[capture].n_in_flight + 1, MOST_IN_FLIGHT - 1)):
+    for n in range(place, job.saves[capture].n_in_flight + (job.stalled_by == capture)):
         here, after = job.flights[capture][n], job.flights[capture][n + 1]
         here.content_h, here.begun_h, here.at_h = after.content_h, after.begun_h, after.at_h
         here.number, here.order = after.number, after.order
