@@ -130,7 +130,7 @@ def scenario_job(loaded: LoadedScenario) -> ListedJob:
     facts = facts_of(experiment)
 
     def planned(name: str) -> Policy:
-        target = TARGET_PLS if SYSTEMS[name].takes_target_pls else None
+        target = TARGET_PLS if name in STRATEGIES and SYSTEMS[name].takes("target_pls") else None
         unlisted = RecoverySection(strategy=name, name=name, target_pls=target)
         return policy_of(listed.get(name, unlisted), experiment, facts)
 

@@ -12,7 +12,7 @@ from cprsim.errors import ParameterError
 
 Kind = Literal[
     "time", "size", "bandwidth", "count", "share", "number", "table", "times", "growth",
-    "word", "records",
+    "word", "rule", "records",
 ]  # fmt: skip
 UP_TO_ALL, IN_GROUPS = "between 2 and all nodes", "2 or more and a divisor of the nodes"
 BOUNDS: dict[str, Callable[[float, int], bool]] = {  # of values in a role of so many nodes
@@ -33,7 +33,8 @@ class Option(NamedTuple):
     """Its kind, meaning, default (None: follows from the job) and bound.
 
     `needed`: it has no default. `unknown`: no source has a figure; the default is the cheapest
-    that it can be. The bound of a word is the words that it can be.
+    that it can be. `fact`: what of `JobFacts` is the default. The bound of a word is the words
+    that it can be.
     """
 
     kind: Kind
@@ -42,6 +43,7 @@ class Option(NamedTuple):
     bound: str | tuple[str, ...] = ""
     needed: bool = False
     unknown: bool = False
+    fact: str = ""
 
 
 EVERY = "progress between saves; default: "
@@ -53,6 +55,9 @@ time, bandwidth, count, share, number, table, times, growth, word = (
     )
 )  # fmt: skip
 OPTIONS = {
+    "interval": Option("rule", "progress between saves, or a rule", "never"),
+    "target_pls": share("portion of lost samples that is accepted"),
+    "sub_saves": Option("records", "how each interval is cut"),
     "every": time(f"{EVERY}Young's, no shorter than one is written", bound="positive"),
     "remote_every": time(
         "progress between copies to the remote storage; default: as one is written",
@@ -61,10 +66,16 @@ OPTIONS = {
     "backstop": time(
         f"{EVERY}Young's for the losses that copies or parity do not outlive", bound="positive",
     ),
-    "snapshot": time("of a copy to host memory; default: the stall of the job's saves"),
-    "persist": time("of writing a whole save; default: the background of the job's saves"),
+    "snapshot": time(
+        "of a copy to host memory; default: the stall of the job's saves", fact="snapshot_h",
+    ),
+    "persist": time(
+        "of writing a whole save; default: the background of the job's saves", fact="persist_h",
+    ),
     "window": time("of training that hides a snapshot; default: a step, if any"),
-    "transfer": time("of a node's state to the server; default: by the node's own link"),
+    "transfer": time(
+        "of a node's state to the server; default: by the node's own link", fact="to_peer_h",
+    ),
     "other_paths": bandwidth("of all paths together besides the remote storage's", needed=True),
     "size": share("bytes of a save, as a share of the state's", 1.0, "positive"),
     "in_flight": count("saves on their way at once; 2 to 4 (published)", 1, "positive"),
@@ -147,10 +158,17 @@ OPTIONS = {
     ),
     "quorum": time("until those that are left agree; no figure known", 0.0, unknown=True),
     "speed": share("speed of the job without one of its n groups; default: (n - 1)/n"),
-    "copy": time("how long a group copies from its peers; default: a node's state by its link"),
-    "migrate": time("stall of a migration; default: a node's state by its link"),
+    "copy": time(
+        "how long a group copies from its peers; default: a node's state by its link",
+        fact="to_peer_h",
+    ),
+    "migrate": time(
+        "stall of a migration; default: a node's state by its link", fact="to_peer_h",
+    ),
     "downtime": time("of a change of places; around 20 s are published", 20 / 3600),
-    "prepare": time("of a standby beside the job; default: a node's state by its link"),
+    "prepare": time(
+        "of a standby beside the job; default: a node's state by its link", fact="to_peer_h",
+    ),
 }  # fmt: skip
 
 
@@ -161,8 +179,7 @@ def option(default: Any, kind: Kind, words: str, *, unknown: bool = False) -> An
 
 def _field(one: Option) -> Any:
     words = one.words + ("; needed" if one.needed else "")
-    metadata = {"kind": one.kind, "words": words, "unknown": one.unknown, "option": one}
-    return field(default=one.default, metadata=metadata)
+    return field(default=one.default, metadata=one._asdict() | {"words": words})
 
 
 def options(keys: str, own: Mapping[str, Any]) -> type[Any]:
@@ -175,26 +192,43 @@ def options(keys: str, own: Mapping[str, Any]) -> type[Any]:
     return make_dataclass("Options", made, frozen=True, slots=True)
 
 
-def filled(given: Any, name: str, n_nodes: int) -> SimpleNamespace:
-    """The options that are given, and the defaults of all others; refuses what is out of bounds."""
-    values = {key: one.default for key, one in OPTIONS.items()}
-    for made in fields(given):
-        value = values[made.name] = getattr(given, made.name)
-        _require(name, made.name, made.metadata["option"], value, n_nodes)
-    return SimpleNamespace(**values)
+class Filled(SimpleNamespace):
+    """The options that are given and the defaults of all others, with the name of the entry.
+
+    A default that is a fact of the job is asked for when it is needed, as the job may lack it.
+    """
+
+    def __init__(self, given: Any, job: Any, name: str) -> None:
+        """Refuses what is out of bounds."""
+        values = {key: one.default for key, one in OPTIONS.items()}
+        facts = {}
+        for one in fields(given):
+            values[one.name] = getattr(given, one.name)
+            _require(one.name, one.metadata, values[one.name], job.n_nodes)
+            if values[one.name] is None and one.metadata["fact"]:
+                facts[one.name] = one.metadata["fact"]
+        values = {key: value for key, value in values.items() if key not in facts}
+        super().__init__(**values, name=name, job=job, facts=facts)
+
+    def __getattr__(self, key: str) -> Any:
+        try:
+            return getattr(self.job, self.facts[key])
+        except ParameterError as error:
+            raise ParameterError(f"without `{key}` {error}") from error
 
 
-def _require(name: str, key: str, one: Option, value: Any, n_nodes: int) -> None:
-    bound = one.bound or OF_KIND.get(one.kind)
+def _require(key: str, one: Mapping[str, Any], value: Any, n_nodes: int) -> None:
+    bound = one["bound"] or OF_KIND.get(one["kind"])
     if value is None:
-        if one.needed:
-            raise ParameterError(f"{name}: give `{key}`, a {one.kind} ({one.words})")
+        if one["needed"]:
+            words = one["words"].removesuffix("; needed")
+            raise ParameterError(f"give `{key}`, a {one['kind']} ({words})")
     elif isinstance(bound, tuple):
         if value not in bound:
             known = ", ".join(f"`{word}`" for word in bound)
-            raise ParameterError(f"`{key}` of {name} is `{value}`; it must be one of {known}")
+            raise ParameterError(f"`{key}` is `{value}`; it must be one of {known}")
     elif bound is not None:
         several = value if isinstance(value, tuple) else (value,)
         if not all(BOUNDS[bound](each, n_nodes) for each in several):
             of_how_many = f", of which there are {n_nodes}" if "nodes" in bound else ""
-            raise ParameterError(f"`{key}` of {name} is {value}; it must be {bound}{of_how_many}")
+            raise ParameterError(f"`{key}` is {value}; it must be {bound}{of_how_many}")

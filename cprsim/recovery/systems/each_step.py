@@ -31,34 +31,31 @@ from cprsim.recovery.system import Family, JobFacts
 LOGS, REPLICAS, SHADOW = "logs", "replicas", "shadow servers"
 
 
-def replicated(
-    job: JobFacts, o: Any, name: str, *, saves: bool = False, to: To = To.STEP_BEGUN
-) -> Policy:
+def replicated(job: JobFacts, o: Any, *, saves: bool = False, to: To = To.STEP_BEGUN) -> Policy:
     """While a replica of each shard is left, lost nodes copy from one, or all load its save."""
-    step_h = pieces.step_in_hand_h(job, name)
-    n_groups = pieces.n_replicas(job, o.group, name)
+    step_h = pieces.step_in_hand_h(job)
+    n_groups = pieces.n_replicas(job, o.group)
     if saves:
-        save_h = job.save_stall.mean_h + job.background_h
+        save_h = job.stall_h + job.background_h
         detect, *replaced = restart(job, Stage(StageKind.LOAD, job.load))
         stages = (detect, Stage(StageKind.SAVE, Constant(save_h)), *replaced)
         down_h = save_h + job.reschedule.mean_h + job.load.mean_h + job.detected_h
     else:
-        copy_h = job.to_peer_h(name)
-        stages = restart(job, load_in(copy_h))
-        down_h = job.replaced_h + copy_h
+        stages = restart(job, load_in(job.to_peer_h))
+        down_h = job.replaced_h + job.to_peer_h
     live = pieces.live_tier(job, REPLICAS, n_groups, strided=True)
     group = Groups(n_groups, n_groups - 1)
-    every_h = pieces.backstop_h(job, o.backstop, group, down_h, neighbours=False)
+    every_h = o.backstop or pieces.backstop_h(job, group, down_h, neighbours=False)
     rule = pieces.retry(REPLICAS, stages, to)
-    return pieces.backed(name, job, rule, live, every_h, step_h=step_h)
+    return pieces.backed(o, job, rule, live, every_h, step_h=step_h)
 
 
-def shadowed(job: JobFacts, o: Any, name: str) -> Policy:
+def shadowed(job: JobFacts, o: Any) -> Policy:
     """The servers outlive every failure, so that no other rule is ever needed."""
-    step_h = pieces.step_in_hand_h(job, name)
-    rule = pieces.retry(SHADOW, restart(job, load_in(job.to_peer_h(name))))
+    step_h = pieces.step_in_hand_h(job)
+    rule = pieces.retry(SHADOW, restart(job, load_in(job.to_peer_h)))
     return Policy(
-        name,
+        o.name,
         rules=(rule, pieces.start_again(job)),
         tiers=(Tier(SHADOW, Medium.REMOTE, Outside(), job.role),),
         tax=Tax(nodes=float(o.shadow_nodes)),
@@ -66,16 +63,16 @@ def shadowed(job: JobFacts, o: Any, name: str) -> Policy:
     )
 
 
-def replayed(job: JobFacts, o: Any, name: str) -> Policy:
+def replayed(job: JobFacts, o: Any) -> Policy:
     """The struck work through the logs while the others wait."""
     slower = replace(job, mtbf_h=o.replay_speed * job.mtbf_h)
-    every_h = pieces.own_interval_h(slower, o.every, name)
+    every_h = o.every or pieces.own_interval_h(slower)
     rule = Rule(
         Reverts.STRUCK, restart(job, LOAD, Stage(StageKind.REPLAY)), needs=(LOGS,),
         sources=(pieces.REMOTE,), replay_speed=o.replay_speed,
     )  # fmt: skip
     logs = Tier(LOGS, Medium.HOST, Ring(2), job.role)
-    return pieces.backed(name, job, rule, logs, every_h, tax=Tax(compute=o.tax))
+    return pieces.backed(o, job, rule, logs, every_h, tax=Tax(compute=o.tax))
 
 
 _replicas = partial(row, interval="backstop")

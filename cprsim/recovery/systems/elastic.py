@@ -39,40 +39,38 @@ Copies = tuple[Groups | Ring, float, tuple[float, ...]]  # where, memory on top,
 # --------------------------------------------------------------------------- lost nodes left out
 
 
-def on_neighbour(job: JobFacts, o: Any, name: str) -> Copies:
+def on_neighbour(job: JobFacts, o: Any) -> Copies:
     """Each node holds its neighbour's layers too."""
-    pieces.require_layers(job, name)
+    pieces.require_layers(job)
     return Ring(2), 1.0, ()
 
 
-def on_group(job: JobFacts, o: Any, name: str) -> Copies:
+def on_group(job: JobFacts, o: Any) -> Copies:
     """All nodes of a group hold the same experts."""
-    pieces.require_layers(job, name)
+    pieces.require_layers(job)
     return Groups(o.copies, o.copies - 1), o.copies - 1.0, ()
 
 
-def on_pipelines(job: JobFacts, o: Any, name: str) -> Copies:
+def on_pipelines(job: JobFacts, o: Any) -> Copies:
     """The nodes of one stage in all pipelines hold the same layers."""
-    n = pieces.n_pipelines(job, o.pipelines, name)
+    n = o.pipelines or pieces.replicas_of_job(job, "`pipelines`")
     return Groups(n, n - 1, strided=True), 0.0, recycled_speeds(n, job.n_nodes // n)
 
 
-def copied(
-    job: JobFacts, o: Any, name: str, *, place: Callable[[JobFacts, Any, str], Copies]
-) -> Policy:
+def copied(job: JobFacts, o: Any, *, place: Callable[[JobFacts, Any], Copies]) -> Policy:
     """Those that are left retry the step; without the copies all go back to the last save."""
-    placement, memory, speeds = place(job, o, name)
-    step_h = pieces.step_in_hand_h(job, name)
+    placement, memory, speeds = place(job, o)
+    step_h = pieces.step_in_hand_h(job)
     stages = pieces.left_out(job, o)
-    group = placement if isinstance(placement, Groups) else Groups(3, 1)  # of a ring, 2 neighbours
+    group = placement if isinstance(placement, Groups) else pieces.NEIGHBOURS
     down_h = job.detected_h + o.reconfigure  # until copies are made again
-    every_h = pieces.backstop_h(job, o.backstop, group, down_h, neighbours=not group.strided)
+    every_h = o.backstop or pieces.backstop_h(job, group, down_h, neighbours=not group.strided)
     detect, _, *taken_in = stages
     restarted = (detect, taken_in[-1], replace(LOAD, copies_again=True), *taken_in)
     return pieces.backed(
-        name, job, pieces.retry(COPIES, stages), Tier(COPIES, Medium.DEVICE, placement, job.role),
+        o, job, pieces.retry(COPIES, stages), Tier(COPIES, Medium.DEVICE, placement, job.role),
         every_h, pieces.go_back(restarted, pieces.REMOTE),
-        elastic=pieces.elastic_of(job, o, name, speeds), tax=Tax(compute=o.tax, memory=memory),
+        elastic=pieces.elastic_of(job, o, speeds), tax=Tax(compute=o.tax, memory=memory),
         step_h=step_h,
     )  # fmt: skip
 
@@ -108,49 +106,49 @@ def _ways(per_stage: int, n_stages: int, n_known: int, most: int) -> list[int]:
     return ways
 
 
-def oobleck(job: JobFacts, o: Any, name: str) -> Policy:
-    step_h = pieces.step_in_hand_h(job, name)
-    elastic = pieces.elastic_of(job, o, name)
-    n = pieces.n_pipelines(job, o.pipelines, name)
+def oobleck(job: JobFacts, o: Any) -> Policy:
+    step_h = pieces.step_in_hand_h(job)
+    elastic = pieces.elastic_of(job, o)
+    n = o.pipelines or pieces.replicas_of_job(job, "`pipelines`")
     pipelines = pieces.live_tier(job, PIPELINES, n, strided=True)
     rule = pieces.retry(PIPELINES, pieces.left_out(job, o))
     if o.every is not None:
-        return pieces.backed(name, job, rule, pipelines, o.every, elastic=elastic, step_h=step_h)
+        return pieces.backed(o, job, rule, pipelines, o.every, elastic=elastic, step_h=step_h)
     rules = rule, pieces.start_again(job)
-    return Policy(name, rules, (pipelines,), elastic=elastic, step_h=step_h)
+    return Policy(o.name, rules, (pipelines,), elastic=elastic, step_h=step_h)
 
 
-def spare(job: JobFacts, o: Any, name: str) -> Policy:
-    step_h = pieces.step_in_hand_h(job, name)
+def spare(job: JobFacts, o: Any) -> Policy:
+    step_h = pieces.step_in_hand_h(job)
     n = job.n_nodes
-    if pieces.replicas_of_job(job, name) != n:
+    if pieces.replicas_of_job(job) != n:
         raise ParameterError(
-            f"{name} needs a replica on each node, which stands for a group: {job.replicas} "
-            f"replicas lie on {n} nodes"
+            f"it needs a replica on each node, which stands for a group: {job.replicas} replicas "
+            f"lie on {n} nodes"
         )
     r = o.stacked
-    copies_h = job.to_peer_h(name, r)
+    copies_h = job.to_peers_h(r)
     masked = (
         DETECT, pieces.regroup(o.regroup), *meanwhile(job), load_in(copies_h, blocks=False),
     )  # fmt: skip
     around = Groups(2 * r - 1, r - 1)  # r neighbours, of which the struck one is any
     down_h = job.reschedule.mean_h + copies_h
-    every_h = pieces.backstop_h(job, o.backstop, around, down_h, neighbours=True)
+    every_h = o.backstop or pieces.backstop_h(job, around, down_h, neighbours=True)
     speeds = (1.0, *(o.speed,) * (min(n, MOST_UNITS) - 1))
     return pieces.backed(
-        name, job, pieces.retry(STACKS, masked), Tier(STACKS, Medium.DEVICE, Ring(r), job.role),
+        o, job, pieces.retry(STACKS, masked), Tier(STACKS, Medium.DEVICE, Ring(r), job.role),
         every_h, elastic=Elastic(job.role, speeds), tax=Tax(memory=r - 1.0), step_h=step_h,
     )  # fmt: skip
 
 
-def varuna(job: JobFacts, o: Any, name: str) -> Policy:
-    step_h = job.needed("step_h", f"{name}, which saves after whole steps,")
-    elastic = pieces.elastic_of(job, o, name)
+def varuna(job: JobFacts, o: Any) -> Policy:
+    step_h = job.needed("step_h", "it saves after whole steps, which")
+    elastic = pieces.elastic_of(job, o)
     save = Stage(StageKind.SAVE, job.save_stall)  # made for a node that has come back
     loaded = None  # a restart that is given includes the load
     if o.restarts is not None:
         if o.restart is not None:
-            raise ParameterError(f"`restart` and `restarts` of {name} both say what one takes")
+            raise ParameterError("`restart` and `restarts` both say what one takes")
         elastic = replace(elastic, regroup_h=(o.restarts[0], *o.restarts))
         fewer: tuple[Stage, ...] = (Stage(StageKind.REGROUP),)
         more = Stage(StageKind.REGROUP)
@@ -162,7 +160,7 @@ def varuna(job: JobFacts, o: Any, name: str) -> Policy:
         more, loaded = Stage(StageKind.REGROUP, job.load), job.load
     back = (*meanwhile(job, each=True), *pieces.until_it_grows(o.grows), save, more)
     return Policy(
-        name,
+        o.name,
         rules=(pieces.go_back((DETECT, *fewer, *back), pieces.REMOTE),),
         tiers=(replace(pieces.remote_tier(job), load=loaded),),
         captures=(
@@ -176,25 +174,24 @@ def varuna(job: JobFacts, o: Any, name: str) -> Policy:
 # --------------------------------------------------------------------------- replica groups
 
 
-def groups(job: JobFacts, o: Any, name: str, *, retries: bool = False) -> Policy:
+def groups(job: JobFacts, o: Any, *, retries: bool = False) -> Policy:
     """The other replica groups go on without the struck one, or retry the step in hand first."""
-    n_groups = pieces.n_replicas(job, o.group, name)
+    n_groups = pieces.n_replicas(job, o.group)
     stall = o.quorum if retries else o.stall
-    copy_h = pieces.to_peer_h(job, o.copy, f"{name} without `copy`")
-    without = (pieces.regroup(stall), *meanwhile(job), load_in(copy_h, blocks=False))
+    without = (pieces.regroup(stall), *meanwhile(job), load_in(o.copy, blocks=False))
     rule, step_h = pieces.go_on(REPLICAS, without), 0.0
     if retries:
-        rule, step_h = pieces.retry(REPLICAS, (DETECT, *without)), pieces.step_in_hand_h(job, name)
+        rule, step_h = pieces.retry(REPLICAS, (DETECT, *without)), pieces.step_in_hand_h(job)
     size = job.n_nodes // n_groups  # a group is out if any of its nodes is
-    absent_h = size * (stall + job.reschedule.mean_h + copy_h)
+    absent_h = size * (stall + job.reschedule.mean_h + o.copy)
     all_lost = Groups(n_groups, n_groups - 1)
-    every_h = pieces.backstop_h(job, o.backstop, all_lost, absent_h, neighbours=False)
+    every_h = o.backstop or pieces.backstop_h(job, all_lost, absent_h, neighbours=False)
     speed = (n_groups - 1) / n_groups if o.speed is None else o.speed
     lost = 1.0 - speed  # by each group alike: with (n - 1)/n it is (n - d)/n without d groups
     speeds = tuple(max(0.0, 1.0 - d * lost) for d in range(min(n_groups, MOST_UNITS)))
     live = pieces.live_tier(job, REPLICAS, n_groups, strided=True)
     elastic = Elastic(job.role, speeds, size)
-    return pieces.backed(name, job, rule, live, every_h, elastic=elastic, step_h=step_h)
+    return pieces.backed(o, job, rule, live, every_h, elastic=elastic, step_h=step_h)
 
 
 SOME = "above 0 and at most 1"

@@ -34,47 +34,45 @@ LOCAL, PARTNER, CODE = "local", "partner", "code"
 SavesOfLevel = tuple[Tier, float, float]  # stall of one of its saves, and what it takes behind
 
 
-def levels(
-    job: JobFacts, o: Any, name: str, *, coded: bool = False, copied_on: bool = False
-) -> Policy:
+def levels(job: JobFacts, o: Any, *, coded: bool = False, copied_on: bool = False) -> Policy:
     """Every level stalls the job, or the first alone, and is `copied_on` behind the job."""
-    disk_h = job.needed("state_bytes", name) / o.disk
-    both_h = disk_h + job.to_peer_h(name)
+    disk_h = job.needed("state_bytes") / o.disk
+    both_h = disk_h + job.to_peer_h
     found: list[SavesOfLevel] = [
         (_on_disks(job, LOCAL, OWN, disk_h), disk_h, 0.0),
         (_on_disks(job, PARTNER, Ring(2), both_h), both_h, 0.0),
     ]
     if coded:
-        size = pieces.in_groups(job, o.data + o.parity, name, "`data` and `parity` whose sum")
-        encoded_h = job.needed("state_bytes", name) / o.encoding if o.encoding else 0.0
-        read_h = disk_h + o.data * job.to_peer_h(name) + encoded_h
+        size = pieces.in_groups(job, o.data + o.parity, "`data` and `parity` whose sum")
+        encoded_h = job.needed("state_bytes") / o.encoding if o.encoding else 0.0
+        read_h = disk_h + o.data * job.to_peer_h + encoded_h
         place = Groups(size, o.parity, strided=True)
         found.append((_on_disks(job, CODE, place, read_h), both_h + encoded_h, 0.0))
-    found.append((pieces.remote_tier(job), job.save_stall.mean_h, job.background_h))
-    captures = (_following if copied_on else _stalling)(job, o, name, found)
+    found.append((pieces.remote_tier(job), job.stall_h, job.background_h))
+    captures = (_following if copied_on else _stalling)(job, o, found)
     written = {capture.tier for capture in captures}
     tiers = tuple(tier for tier, *_ in found if tier.name in written)
     rule = pieces.go_back(pieces.restart(job, pieces.LOAD), *(tier.name for tier in tiers))
-    return Policy(name, (rule,), tiers, tuple(captures))
+    return Policy(o.name, (rule,), tiers, tuple(captures))
 
 
 def _on_disks(job: JobFacts, name: str, place: Placement, load_h: float) -> Tier:
     return Tier(name, Medium.SSD, place, job.role, Constant(load_h))
 
 
-def _stalling(job: JobFacts, o: Any, name: str, found: list[SavesOfLevel]) -> list[Capture]:
+def _stalling(job: JobFacts, o: Any, found: list[SavesOfLevel]) -> list[Capture]:
     """Saves of each level at the interval given, else its own; those that no failure needs: none.
 
     An interval as long as the job stands for no saves.
     """
     rates = pieces.nearest_failures_per_h(job, [tier for tier, *_ in found])
     every_h = o.every or [
-        pieces.interval_of_level_h(job, rates[tier.name], stall_h, behind_h, name, tier.name)
+        pieces.interval_of_level_h(job, rates[tier.name], stall_h, behind_h, tier.name)
         for tier, stall_h, behind_h in found
     ]
     if len(every_h) != len(found):
         raise ParameterError(
-            f"`every` of {name} has {len(every_h)} intervals; give a positive one for each of its "
+            f"`every` has {len(every_h)} intervals; give a positive one for each of its "
             f"{len(found)} levels"
         )
     return [
@@ -87,10 +85,10 @@ def _stalling(job: JobFacts, o: Any, name: str, found: list[SavesOfLevel]) -> li
     ]  # fmt: skip
 
 
-def _following(job: JobFacts, o: Any, name: str, found: list[SavesOfLevel]) -> list[Capture]:
+def _following(job: JobFacts, o: Any, found: list[SavesOfLevel]) -> list[Capture]:
     """Saves of the first level, which the others follow as often as given, else as they can."""
     (local, local_h, _), *others = found
-    every_h, *more_h = o.every or [pieces.interval_h(job, None, local_h, 0.0, name)]
+    every_h, *more_h = o.every or [pieces.interval_h(job, local_h, 0.0)]
     captures = [Capture(local.name, every_h, stall=Constant(local_h))]
     for (tier, stall_h, behind_h), wanted_h in zip_longest(others, more_h[: len(others)]):
         copy_h = stall_h + behind_h - (0.0 if tier.name == pieces.REMOTE else local_h)

@@ -36,7 +36,7 @@ LEAST_UNIQUE = 1 / 6  # of a node's state (secondary)
 
 
 def near(
-    job: JobFacts, o: Any, name: str, *, medium: Medium = Medium.HOST, place: str = "own",
+    job: JobFacts, o: Any, *, medium: Medium = Medium.HOST, place: str = "own",
     direct: bool = False, hides: bool = False, each_step: bool = False, standby: bool = False,
 ) -> Policy:  # fmt: skip
     """Saves go to a tier on the job's nodes, and on from there to the remote storage.
@@ -45,31 +45,29 @@ def near(
     disks. `hides`: training hides a snapshot for a step. `each_step`: the interval is the fewest
     steps that a copy fits in. `standby`: warm standbys replace nodes.
     """
-    disk_h = 0.0 if medium is Medium.HOST else job.needed("state_bytes", name) / float(o.disk)
-    first_h, then_h = disk_h, 0.0
-    if not direct:
-        first_h, then_h = pieces.snapshot_h(job, o.snapshot, name), disk_h
-    stall_h = max(0.0, first_h - (job.needed("step_h", name) if hides else 0.0))
+    disk_h = 0.0 if medium is Medium.HOST else job.needed("state_bytes") / float(o.disk)
+    first_h, then_h = (disk_h, 0.0) if direct else (o.snapshot, disk_h)
+    stall_h = max(0.0, first_h - (job.needed("step_h") if hides else 0.0))
     behind_h = first_h - stall_h + then_h
     placement, n_written, n_read, copies = _placed(o, place)
     if n_written:
-        behind_h += job.to_peer_h(name, n_written)
+        behind_h += job.to_peers_h(n_written)
     if each_step and o.every is None:
-        step_h = job.needed("step_h", f"{name} without `every`")
+        step_h = job.needed("step_h", "without `every` it")
         every_h = step_h * pieces.nth_that_fits(behind_h, step_h)
     else:
-        every_h = pieces.interval_h(job, o.every, stall_h, behind_h, name)
-    persist_h = pieces.persist_h(job, None)
+        every_h = o.every or pieces.interval_h(job, stall_h, behind_h)
+    persist_h = job.persist_h
     reschedule = Constant(o.wake) if standby else None
     own = restart(job, load_in(disk_h), reschedule=reschedule)
     rules: tuple[Rule, ...] = (go_back(own, NEAR),)
     tiers: tuple[Tier, ...] = (Tier(NEAR, medium, placement, job.role),)
     if n_read:
-        fetch = restart(job, load_in(job.to_peer_h(name, n_read)), reschedule=reschedule)
+        fetch = restart(job, load_in(job.to_peers_h(n_read)), reschedule=reschedule)
         rules = (go_back(own, NEAR, needs=(OWN_COPY,)), go_back(fetch, NEAR))
         tiers = (Tier(OWN_COPY, medium, OWN, job.role), *tiers)
     return Policy(
-        name,
+        o.name,
         rules=(*rules, pieces.back_to_remote(job, reschedule)),
         tiers=(*tiers, pieces.remote_tier(job)),
         captures=(  # two in flight: one that ends as the next begins does not delay it
@@ -123,29 +121,29 @@ def standbys(n_lost: float, p_enough: float) -> int:
     return n
 
 
-def gemini(job: JobFacts, o: Any, name: str, *, part: bool = False) -> Policy:
+def gemini(job: JobFacts, o: Any, *, part: bool = False) -> Policy:
     """Copies to peers' memory; with `part` of what no other node holds anyway."""
     share = 1.0
     if part:
         if o.unique is None:
-            pieces.replicas_of_job(job, name, "`unique`")
+            pieces.replicas_of_job(job, "`unique`")
         share = LEAST_UNIQUE if o.unique is None else o.unique
     m = o.copies
     placement: Groups | Ring = Ring(m)
     if o.placement == "group":
         give = "`placement: ring`, or a number of `copies` that"
-        placement = Groups(pieces.in_groups(job, m, name, give), m - 1)
-    every_h, stall_h, background_h = _copying(job, o, name, share)
+        placement = Groups(pieces.in_groups(job, m, give), m - 1)
+    every_h, stall_h, background_h = _copying(job, o, share)
     if job.remote_bytes_per_h is not None:
-        to_remote: Duration = Constant(job.all_bytes(name) / job.remote_bytes_per_h)
+        to_remote: Duration = Constant(job.all_bytes / job.remote_bytes_per_h)
     elif job.save_background is not None:
-        to_remote = Constant(job.save_stall.mean_h + job.background_h)
+        to_remote = Constant(job.stall_h + job.background_h)
     else:
         to_remote = job.save_stall
     # what a lost node needs is all of its state, from whoever holds it
-    fetch = restart(job, load_in(job.to_peer_h(name)))
+    fetch = restart(job, load_in(job.to_peer_h))
     return Policy(
-        name,
+        o.name,
         rules=(
             go_back(restart(job, pieces.LOAD), PEERS, needs=(OWN_MEMORY,)),
             go_back(fetch, PEERS),
@@ -170,26 +168,24 @@ def gemini(job: JobFacts, o: Any, name: str, *, part: bool = False) -> Policy:
     )  # fmt: skip
 
 
-def _copying(job: JobFacts, o: Any, name: str, share: float) -> tuple[float, float, float]:
+def _copying(job: JobFacts, o: Any, share: float) -> tuple[float, float, float]:
     """Progress between copies to peers, and what one stalls and takes in the background [h].
 
     B bytes over a link r stall the job for ``max(0, B/r - h)``, h the hours of an interval in which
     the link is free (published, and so in three systems). The rest is spread over the interval: it
     takes longer by as much as training has the link.
     """
-    part_bytes = share * job.needed("state_bytes", name)
-    copy_h = (o.copies - 1) * part_bytes / job.needed("node_bytes_per_h", name)
+    part_bytes = share * job.needed("state_bytes")
+    copy_h = (o.copies - 1) * part_bytes / job.needed("node_bytes_per_h")
     free = 1.0
     if o.idle is not None:
-        step_h = job.needed("step_h", f"`idle` of {name}")
+        step_h = job.needed("step_h", "`idle`")
         free = o.idle / step_h
         if free > 1.0:
-            raise ParameterError(
-                f"`idle` of {name} is {o.idle} h; it must be at most a step, {step_h} h"
-            )
+            raise ParameterError(f"`idle` is {o.idle} h; it must be at most a step, {step_h} h")
     every_h = o.every
     if every_h is None:
-        step_h = job.needed("step_h", f"{name} without `every`")
+        step_h = job.needed("step_h", "without `every` it")
         every_h = step_h * pieces.nth_that_fits(copy_h, free * step_h)
     stall_h = max(0.0, copy_h - free * every_h)
     return every_h, stall_h, min(every_h, (copy_h - stall_h) / free)

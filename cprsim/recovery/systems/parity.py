@@ -29,15 +29,15 @@ from cprsim.recovery.system import Family, JobFacts
 PARITY = "parity"
 
 
-def ecrec(job: JobFacts, o: Any, name: str) -> Policy:
-    size = pieces.in_groups(job, o.data + o.parity, name, "`data` and `parity` whose sum")
+def ecrec(job: JobFacts, o: Any) -> Policy:
+    size = pieces.in_groups(job, o.data + o.parity, "`data` and `parity` whose sum")
     stripe = Groups(size, o.parity)
-    rebuild_h = _rebuild_h(job, o, name)
+    rebuild_h = _rebuild_h(job, o)
     down_h = job.replaced_h + rebuild_h
-    every_h = pieces.backstop_h(job, o.backstop, stripe, down_h, neighbours=True)
+    every_h = o.backstop or pieces.backstop_h(job, stripe, down_h, neighbours=True)
     rebuilt = restart(job, Stage(StageKind.REBUILD, Constant(rebuild_h), blocks=False))
     return pieces.backed(
-        name,
+        o,
         job,
         pieces.go_on(PARITY, rebuilt, speed_meanwhile=o.speed_meanwhile),
         Tier(PARITY, Medium.DEVICE, stripe, job.role),
@@ -46,33 +46,30 @@ def ecrec(job: JobFacts, o: Any, name: str) -> Policy:
     )
 
 
-def _rebuild_h(job: JobFacts, o: Any, name: str) -> float:
+def _rebuild_h(job: JobFacts, o: Any) -> float:
     """How long lost rows take: k shards over the link, or to be computed where that is slower."""
     if o.rebuild is not None:
         if o.encoding is not None:
-            raise ParameterError(
-                f"`rebuild` and `encoding` of {name} both say how long a rebuild takes"
-            )
+            raise ParameterError("`rebuild` and `encoding` both say how long a rebuild takes")
         return float(o.rebuild)
-    without = f"{name} without `rebuild`"
-    read_h = job.to_peer_h(without, o.data)
+    state_bytes, read_h = job.needed("state_bytes", "without `rebuild` it"), job.to_peers_h(o.data)
     if o.encoding is None:
         return read_h
-    return float(max(read_h, o.data * job.needed("state_bytes", without) / o.encoding))
+    return float(max(read_h, o.data * state_bytes / o.encoding))
 
 
-def prm(job: JobFacts, o: Any, name: str) -> Policy:
+def prm(job: JobFacts, o: Any) -> Policy:
     roles = [role.name for role in job.cluster.roles]
     if o.readers not in roles or o.readers == job.role:
         raise ParameterError(
-            f"{name} rebuilds the data of readers, and no other role of the job is called "
+            f"it rebuilds the data of readers, and no other role of the job is called "
             f"`{o.readers}`: give `cluster.others`, as {{{o.readers}: 12}}"
         )
-    every_h = pieces.own_interval_h(job, o.every, name)
+    every_h = o.every or pieces.own_interval_h(job)
     rebuilt = load_in((1.0 - o.less) * o.rebuild)
     back = Reverts.STRUCK if o.model == "struck" else Reverts.ALL
     return Policy(
-        name,
+        o.name,
         rules=(
             Rule(Reverts.NOBODY, restart(job, rebuilt), roles=(o.readers,)),
             Rule(back, restart(job, LOAD), sources=(pieces.REMOTE,)),
