@@ -82,8 +82,7 @@ SYSTEMS = (
         own={"every": time("progress between saves besides; default: Young's, as if there were no "
         "notice")},
         runs_as="Lightning, Orbax",
-        assumed="a save on notice takes what any other does; work goes on between it and the "
-        "failure.",
+        assumed="a save on notice takes what any other does; then work goes on until the failure.",
         not_modelled="moving the work to another node before the failure.",
     ),
     _row(
@@ -91,11 +90,9 @@ SYSTEMS = (
         "work is moved away from nodes that are announced to go, before they do",
         source="Parcae (Duan et al. 2024, NSDI): mechanism recalled", own={"every": UNANNOUNCED},
         assumed="the migration is charged as the node goes, not as it is announced, which changes "
-        "no hours. One migration is a node's state over its own link unless `migrate` says "
-        "otherwise. Speed is in proportion to the nodes left without a table of throughput. Saves "
-        "are the job's own, at Young's interval for the failures that are not announced in time.",
-        not_modelled="the forecast of how many instances will be there, by which Parcae chooses a "
-        "shape that lasts; here each change is followed at once.",
+        "no hours. Without a table of throughput speed is in proportion to the nodes left. Saves "
+        "are the job's own.",
+        not_modelled="the forecast of instances, by which Parcae chooses a shape that lasts.",
     ),
     _row(
         "trainmover", "downtime prepare every", trainmover, {}, "OSDI'26", PUBLISHED,
@@ -103,12 +100,10 @@ SYSTEMS = (
         source="TrainMover (Lao et al., OSDI 2026): mechanism and downtime published, saves "
         "assumed",
         own={"every": UNANNOUNCED},
-        assumed="failures that are not announced take the job back to the job's own saves, at "
-        "Young's interval for them. Standbys are the job's spares; where it does not say how many "
-        "there are, as many as are enough in 99 % of the time until a lost node is replaced. The "
-        "node that leaves copies its state over its own link before it goes: a notice shorter than "
-        "that is none.",
-        not_modelled="machines that are elastic, lent by jobs of less importance; what preparing a "
-        "standby takes of the network beside the job.",
+        assumed="other failures take the job back to its own saves. Standbys are the job's spares, "
+        "by default enough for 99 % of the time until a lost node is replaced. The node that "
+        "leaves first copies its state: a notice shorter than that is none.",
+        not_modelled="machines lent by jobs of less importance; what preparing a standby takes of "
+        "the network.",
     ),
 )  # fmt: skip

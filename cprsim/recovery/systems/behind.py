@@ -155,31 +155,26 @@ def increments_before_whole(first: float, growth: float) -> int:
     )
 
 
-ASSUMED = (
-    "a disk that a system writes to is attached to the node that replaces a lost one. Several "
-    "saves on their way at once are persisted as fast as one alone. A snapshot that training hides "
-    "ends within a step. Writing behind the job slows it by nothing."
-)
-NOT_MODELLED = (
-    "what writing behind the job takes of its speed and of its network; ByteCheckpoint's loads "
-    "that read each part once and share it; saves that adapt to the storage's load."
-)
 WHOLE = "every window snapshot persist"
 _row = partial(
-    row, family=Family.BEHIND, interval="every", assumed=ASSUMED, not_modelled=NOT_MODELLED
-)
+    row, family=Family.BEHIND, interval="every",
+    assumed="a disk that is written to outlives its node. Several saves at once are persisted as "
+    "fast as one. A snapshot that training hides ends within a step.",
+    not_modelled="what writing behind the job takes of its speed and network; loads that read each "
+    "part once and share it; saves that adapt to the storage's load.",
+)  # fmt: skip
 TABLES = (
-    "values of 32 bits before they are quantised. All of the state is embedding tables. A snapshot "
-    "of the whole model stalls the job, as tracking rows costs nothing."
+    "all of the state is embedding tables, of 32 bits a value. A snapshot of the whole model "
+    "stalls the job."
 )
 INCREMENTS = (
-    f"{TABLES} Increments are 0.26 i^0.28 of the model by default, a fit of others to the paper's "
-    "workload (secondary): give your own as `first` and `growth`."
+    f"{TABLES} Increments are 0.26 i^0.28 of the model, a fit of others to the paper's workload "
+    "(secondary): give your own as `first` and `growth`."
 )
 _rows = partial(
     row, family=Family.DELTAS, interval="every",
-    not_modelled="bytes that grow from save to save, of which the mean is taken; what tracking "
-    "rows costs; what quantised values and stale rows cost in accuracy.",
+    not_modelled="bytes that grow from save to save (their mean is taken); what tracking rows "
+    "costs; the accuracy of quantised values and stale rows.",
 )  # fmt: skip
 SYSTEMS = (
     _row(

@@ -78,10 +78,9 @@ def replayed(job: JobFacts, o: Any) -> Policy:
 _replicas = partial(row, interval="backstop")
 _swift = partial(
     row, family=Family.REPLAY, source="Swift (Zhong et al. 2023, PPoPP): mechanism recalled",
-    assumed="a stage's log lies on the next node, in host memory, and is lost with it: if two "
-    "neighbours are down, all go back to the last save. Logging slows the job by `tax`. Saves of "
-    "swift are at Young's interval for ``r MTBF``, at which they and the replays cost alike "
-    "(derived here).",
+    assumed="a stage's log lies on the next node, in host memory: if two neighbours are down, all "
+    "go back to the last save. Saves of swift are at Young's interval for ``r MTBF``, at which "
+    "they and the replays cost alike (derived here).",
     not_modelled="which stage waits for which; selective logging; the memory that logs take.",
 )  # fmt: skip
 SYSTEMS = (
@@ -90,19 +89,16 @@ SYSTEMS = (
         "healthy replicas save once a failure is noticed; only the step in hand is lost",
         source="Gupta et al. 2024 (EuroSys): mechanism recalled; backstop assumed",
         family=Family.AFTERWARDS,
-        assumed="saving after a failure takes what any save does, writing included. The replicas "
-        "that are needed are there already for data parallelism, and cost nothing on top.",
-        not_modelled="failures of the processes alone, which the transparent variant repairs in "
-        "place without a save; hangs that only a collective operation's timeout shows, but for "
-        "their detection.",
+        assumed="saving after a failure takes what any save does. Replicas are there for data "
+        "parallelism, and cost nothing on top.",
+        not_modelled="failures of processes that are repaired in place without a save.",
     ),
     row(
         "checkmate", "shadow_nodes", shadowed, {}, "Checkmate", RECALLED,
         "shadow servers outside the job apply the gradients too; all reload from them",
         source="Checkmate: mechanism recalled", family=Family.EACH_STEP,
         needs=(("shadow_nodes", 4),),
-        assumed="shadow servers keep up with training, none fails, and each node reloads over its "
-        "own link.",
+        assumed="each node reloads over its own link.",
         not_modelled="shadow servers that fall behind or fail.",
     ),
     _replicas(
@@ -111,8 +107,7 @@ SYSTEMS = (
         source="FlashRecovery: 150 s at 4,800 devices published, mechanism recalled",
         family=Family.EACH_STEP, runs_as="HyperPod checkpointless",
         assumed="each node reloads over its own link.",
-        not_modelled="the detection and the restart of processes with which FlashRecovery saves "
-        "its time: give them as `costs` of the entry.",
+        not_modelled="its faster detection and restart: give them as `costs` of the entry.",
     ),
     _swift(
         "swift", "every tax replay_speed", replayed, {}, "PPoPP'23", RECALLED,

@@ -200,13 +200,12 @@ SMALLER_BATCHES = "what smaller batches, while a group is missing, cost in accur
 _row = partial(row, family=Family.ELASTIC)
 _left_out = partial(
     _row, interval="backstop",
-    assumed="saves are the job's own, at Young's interval for the losses that copies do not "
-    "outlive unless `backstop` says otherwise. Copies are made again in the reconfiguration, at no "
-    "further cost. Taking nodes in again takes what leaving them out does. Without a table of "
-    "throughput speed is in proportion to the nodes left; ReCycle's is that of its slowest stage, "
-    "a bound that fills no bubbles, averaged over where nodes are missing.",
-    not_modelled="pipeline bubbles; placement of experts by load; migration of layers between "
-    "nodes; nodes that are added beyond those that the job began with.",
+    assumed="saves are the job's own. Copies are made again in the reconfiguration, at no further "
+    "cost. Taking nodes in takes what leaving them out does. Without a table of throughput speed "
+    "is in proportion to the nodes left; ReCycle's is that of its slowest stage, a bound that "
+    "fills no bubbles, averaged over where nodes are missing.",
+    not_modelled="pipeline bubbles; placement of experts by load; migration of layers; more nodes "
+    "than the job began with.",
 )  # fmt: skip
 _groups = partial(
     row, interval="backstop", family=Family.REPLICAS, not_counted=SMALLER_BATCHES,
@@ -247,14 +246,11 @@ SYSTEMS = (
             ),
         },
         interval="every",
-        assumed="the state is lost where all pipelines lose the same part of it at once. With "
-        "fewer units than the table of throughput knows the job stands still until one is back, "
-        "and loses nothing. Where all are lost, the job goes back to the remote storage, if it is "
-        "saved to it, else to its start. A node takes its time to be replaced while the others "
-        "work. One that comes back stands by until the next loss, whose reconfiguration takes it "
-        "in, as in the artifact; a job that stands still takes it in at once. With another `grows` "
-        "it stalls the others for a reconfiguration of its own; if another is lost in the middle "
-        "of it, it waits for that one too.",
+        assumed="where all pipelines lose the same part of the state at once, the job goes back to "
+        "the remote storage, if it is saved to it, else to its start. With fewer units than the "
+        "table of throughput knows the job stands still until one is back, and loses nothing. A "
+        "node that comes back stands by until the next loss, as in the artifact, unless the job "
+        "stands still; with another `grows` it stalls the others for a reconfiguration.",
         not_modelled="the planning of pipeline templates, whose result is the table of throughput.",
     ),
     _row(
@@ -264,12 +260,9 @@ SYSTEMS = (
         own={"speed": share("of the job while groups are missing (derived)", 0.5, SOME)},
         interval="backstop",
         assumed="one node stands for a group, and the r groups of a shard are neighbours in a "
-        "ring. Any number of missing groups costs one more stack, so half of the speed; a lost "
-        "group is replaced while the others work, and joins at the beginning of a step. Stacks are "
-        "held, not computed, while no group is missing. Saves are the job's own, at Young's "
-        "interval for the losses of all groups of a shard.",
-        not_modelled="the order of the stacks, which lets the reduction begin early; masks kept "
-        "until the next restart.",
+        "ring. Any number of missing groups costs one more stack, so half of the speed. A lost "
+        "group is replaced while the others work. Saves are the job's own.",
+        not_modelled="the order of the stacks; masks kept until the next restart.",
     ),
     _row(
         "varuna", "throughput unit_nodes grows every restart restarts", varuna, {}, "EuroSys'22",
@@ -279,14 +272,10 @@ SYSTEMS = (
         own={"every": time(f"{EVERY}10 steps; a step at least", bound="positive")},
         interval="every",
         assumed="without `restarts`, a restart takes as long whatever the number of nodes. In the "
-        "artifact it takes 33 to 96 s on 29 to 15 of them. Their mean changes little where many "
-        "saves are made between failures; where hardly one is, each restart decides whether "
-        "another fits in: with a failure each 10 min 4 % fewer samples are trained than in the "
-        "artifact, but 1 % more with restarts by nodes (derived). With fewer units than the table "
-        "of throughput knows the job stands still until one is back. A node that comes back in the "
-        "very restart that another one's loss strikes waits for that one too.",
-        not_modelled="the profiling and the search for a shape, whose result is the table of "
-        "throughput.",
+        "artifact it takes 33 to 96 s on 29 to 15 of them: with a failure each 10 min the mean "
+        "trains 4 % fewer samples than the artifact, restarts by nodes 1 % more (derived). With "
+        "fewer units than the table of throughput knows the job stands still until one is back.",
+        not_modelled="the search for a shape, whose result is the table of throughput.",
     ),
     _groups(
         "hsdp", "group copy backstop stall speed", groups, {}, "FT-HSDP", PUBLISHED,
@@ -295,20 +284,17 @@ SYSTEMS = (
         source="Salpekar et al. 2026: mechanism and stall published; backstop assumed",
         runs_as="torchft, TorchTitan",
         assumed="the stall covers detection, and there is none when a group joins again. Saves are "
-        "assumed, at Young's interval for overlapping failures of single nodes and for those that "
-        "strike all nodes at once. The speed of a group is lost as long as one of its nodes is "
-        "missing, but the memory of its other nodes counts as current although it falls behind, "
-        "since a live tier knows slots and no groups: where failures of different groups overlap, "
-        "losses of all replicas are understated.",
+        "the job's own. The speed of a group is lost as long as one of its nodes is missing, but "
+        "the memory of its other nodes counts as current: where failures of several groups "
+        "overlap, losses of all replicas are understated.",
         not_modelled="the accuracy of steps on fewer samples.",
     ),
     _groups(
         "torchft", "group copy backstop quorum", groups, {"retries": True}, "torchft", RECALLED,
         "replica groups agree on who takes part; the step in hand is retried by those left",
         source="torchft: mechanism recalled; backstop assumed", runs_as="torchft",
-        assumed="fewer groups train on fewer samples in each step; the hours that the missing "
-        "samples would take are charged, so that jobs of equal samples are compared. No stall when "
-        "a group joins.",
+        assumed="fewer groups train on fewer samples in each step; the hours of the missing "
+        "samples are charged. No stall when a group joins.",
         not_modelled="the accuracy of steps on fewer samples; several quorums after one failure.",
     ),
 )  # fmt: skip

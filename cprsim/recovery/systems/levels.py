@@ -107,13 +107,10 @@ def _row(name: str, keys: str, parameters: dict[str, bool], cited: str, summary:
         name, keys, levels, parameters, cited, RECALLED, summary,
         source=f"{cited}: mechanism recalled, intervals derived", own={"every": EVERY},
         family=Family.LEVELS, needs=(("disk", "10 GB/s"),), runs_as=cited,
-        assumed="a partner's copy is a node's state over its own link, and so is its share of a "
-        "code; encoding takes no time beside that unless `encoding` says so. Failures of several "
-        "nodes at once are those of racks and of all; besides, a node may be struck while its "
-        "partner is down. Racks are no larger than the nodes between two members of a group of the "
-        "code.",
-        not_modelled="a partner that is not the next node; several files per node that share a "
-        "disk; verification of what is read back.",
+        assumed="a partner's copy, and a share of a code, is a node's state over its own link. "
+        "Nodes are lost together in racks, all at once, or while the partner is down. Racks are no "
+        "larger than the distance of two members of a group of the code.",
+        not_modelled="other partners than the next node; files that share a disk; verification.",
     )  # fmt: skip
 
 

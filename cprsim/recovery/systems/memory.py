@@ -206,16 +206,14 @@ SAVES = "every remote_every snapshot"
 DISK = (("disk", "10 GB/s"),)
 _peers = partial(
     row, interval="remote_every",
-    not_modelled="copies cut into pieces so that they fit the gaps between collectives; a wrong "
-    "profile of those gaps.",
+    not_modelled="copies in pieces that fit the gaps between collectives.",
 )  # fmt: skip
 _near = partial(
     row, interval="every", family=Family.MEMORY,
-    assumed="a copy to another node, and parity, is a node's state over its own link, behind the "
-    "job. Host memory is read in no time beside transfers. Copies slow the job by nothing.",
-    not_modelled="saves that an agent makes of memory that outlived its processes; copies that are "
-    "made again after a loss before the next save is due; eviction of nodes under suspicion and "
-    "diagnosis.",
+    assumed="a copy to another node, and parity, is a node's state over its own link, and slows "
+    "the job by nothing. Host memory is read in no time.",
+    not_modelled="saves of memory that outlived its processes; copies made again before the next "
+    "save; eviction of suspicious nodes.",
 )  # fmt: skip
 SYSTEMS = (
     _peers(
@@ -224,7 +222,7 @@ SYSTEMS = (
         "saves", source="Wang et al. 2023: mechanism and the interval of remote saves published",
         own=GEMINI, family=Family.MEMORY, runs_as="HyperPod tiered checkpoints",
         assumed="a machine copies to its own memory, and reads it, in no time beside the "
-        "transfers; saves to the remote storage slow neither the training nor the copies to peers.",
+        "transfers; saves to the remote storage slow nothing.",
     ),
     _near(
         "dlrover-flash", SAVES, near, {}, "DLRover", RECALLED,
@@ -279,15 +277,13 @@ SYSTEMS = (
         "copies to peers what no other node holds anyway",
         source="AdaCheck: 6 to 896 x smaller copies secondary", own=GEMINI,
         family=Family.EACH_STEP,
-        assumed="as gemini; the share of the state is the least of its paper's (6 to 896 times "
-        "smaller, secondary).",
+        assumed="as gemini; the copies are the largest of its paper's.",
     ),
     _peers(
         "fftrainer", GEMINI_KEYS, gemini, {}, "FFTrainer", RECALLED,
         "each node's state is copied to the next one around a ring",
         source="FFTrainer: mechanism recalled", own=GEMINI | {"placement": "ring"},
         family=Family.EACH_STEP,
-        assumed="as gemini, from which the ring tells it: neighbours share more groups of two. Its "
-        "ring has remote saves behind it, as GEMINI's.",
+        assumed="as gemini, but for the ring, in which neighbours share more groups of two.",
     ),
 )  # fmt: skip

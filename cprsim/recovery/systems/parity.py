@@ -93,11 +93,9 @@ SYSTEMS = (
             "parity": count("servers of parity that a stripe has on top, m", 1, "positive"),
         },
         interval="backstop", family=Family.PARITY,
-        assumed="saves against further losses are no part of ECRec and are assumed here, at "
-        "Young's interval for losses of more than the parity: of single nodes, which strike all "
-        "roles alike, and of racks and of all, since the servers of a stripe are neighbours. A "
-        "failure of another role's node is charged a rebuild too: which rule holds does not depend "
-        "on the role that is struck.",
+        assumed="saves against losses of more than the parity, which are no part of ECRec. The "
+        "servers of a stripe are neighbours. A failure of another role's node is charged a rebuild "
+        "too.",
         not_modelled="rows that are asked for before they are rebuilt; what encoding takes of the "
         "servers.",
     ),
@@ -107,10 +105,9 @@ SYSTEMS = (
         source="PRM (IWQoS 2022): savings published in its abstract, mechanism recalled",
         interval="every", family=Family.PARITY, needs=(("rebuild", "9 min"),),
         not_counted="what approximated samples cost in accuracy is not priced",
-        assumed="the readers are a role of the job, in `cluster.others`. Data that is rebuilt "
-        "takes as long for one reader as for several. Saves are the job's own, at Young's interval "
+        assumed="a rebuild takes as long for one reader as for several. Saves are the job's own, "
         "for all failures, those of readers too.",
-        not_modelled="what a rebuild takes of the network beside the job; saves of the readers' "
-        "positions; samples that were read and are read again.",
+        not_modelled="what a rebuild takes of the network; saves of the readers' positions; "
+        "samples that are read again.",
     ),
 )  # fmt: skip
