@@ -21,6 +21,8 @@ BOUNDS: dict[str, Callable[[float, int], bool]] = {  # of values in a role of so
     "between 0 and 1": lambda value, n: 0.0 <= value <= 1.0,
     "above 0 and at most 1": lambda value, n: 0.0 < value <= 1.0,
     "above 0 and below 1": lambda value, n: 0.0 < value < 1.0,
+    "at least 0 and below 1": lambda value, n: 0.0 <= value < 1.0,
+    "between 1 and 8": lambda value, n: 1 <= value <= 8,
     "between 1 and 32": lambda value, n: 1 <= value <= 32,
     UP_TO_ALL: lambda value, n: 2 <= value <= n,
     IN_GROUPS: lambda value, n: value >= 2 and n % value == 0,
@@ -227,8 +229,14 @@ def _require(key: str, one: Mapping[str, Any], value: Any, n_nodes: int) -> None
         if value not in bound:
             known = ", ".join(f"`{word}`" for word in bound)
             raise ParameterError(f"`{key}` is `{value}`; it must be one of {known}")
-    elif bound is not None:
-        several = value if isinstance(value, tuple) else (value,)
-        if not all(BOUNDS[bound](each, n_nodes) for each in several):
-            of_how_many = f", of which there are {n_nodes}" if "nodes" in bound else ""
-            raise ParameterError(f"`{key}` is {value}; it must be {bound}{of_how_many}")
+    elif bound is not None and (wrong := beyond(key, value, bound, n_nodes)):
+        raise ParameterError(wrong)
+
+
+def beyond(key: str, value: Any, bound: str, n_nodes: int) -> str:
+    """What is wrong about a number, or about one of several; empty: nothing."""
+    several = value if isinstance(value, tuple) else (value,)
+    if all(BOUNDS[bound](each, n_nodes) for each in several):
+        return ""
+    of_how_many = f", of which there are {n_nodes}" if "nodes" in bound else ""
+    return f"`{key}` is {value}; it must be {bound}{of_how_many}"

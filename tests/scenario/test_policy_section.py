@@ -110,7 +110,7 @@ recovery:
 WRONG = {
     "medium: hots,": "tiers.0.medium: `hots` should be 'device', 'host'",
     "aftr: host,": "captures.1.aftr: unknown key; did you mean `after`?",
-    "sources: [hst,": "rule 1 names the tier `hst`, which there is not",
+    "sources: [hst,": "rule 1: names the tier `hst`, which the policy does not have",
     "stall: {link: pcie, lnk: nic}": "captures.0.stall.lnk: unknown key",
     "stall: {link: nic}": "mine: there is no link `nic`; `cluster.links`: pcie",
     "background: {link: pcie}": "mine: saves to `host` stall nobody: give `every` as a time",
@@ -190,8 +190,8 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, wrong: str) -> Non
 @pytest.mark.parametrize(
     ("found", "wrong", "place", "words"),
     [
-        ("generations: 2", "p_corrupt: 1.2", "16: recovery.1.options.tiers.1", "1.2"),
-        ("in_flight: 2", "in_flight: 0", "18: recovery.1.options.captures.0", "not 0"),
+        ("generations: 2", "p_corrupt: 1.2", "16: recovery.1.options.tiers.1.p_corrupt", "1.2"),
+        ("in_flight: 2", "in_flight: 0", "18: recovery.1.options.captures.0.in_flight", "is 0"),
         ("[near, far]", "[near, fare]", "20: recovery.1.options.rules.0", "`fare`"),
     ],
 )
