@@ -114,7 +114,7 @@ class ListedPolicy:
 def made_up_job() -> ListedJob:
     """The job of the listing where no scenario is given; systems have the options they need."""
     entries = [
-        {"strategy": name, "options": dict(system.needs)}
+        {"strategy": name, "options": system.needs}
         for name, system in SYSTEMS.items()
         if system.needs
     ]

@@ -34,16 +34,16 @@ OF_KIND = {"time": "0 or more", "times": "0 or more", "share": "between 0 and 1"
 class Option(NamedTuple):
     """Its kind, meaning, default (None: follows from the job) and bound.
 
-    `needed`: it has no default. `unknown`: no source has a figure; the default is the cheapest
-    that it can be. `fact`: what of `JobFacts` is the default. The bound of a word is the words
-    that it can be.
+    `needed`: an example of an option without a default, as a scenario writes it. `unknown`: no
+    source has a figure; the default is the cheapest that it can be. `fact`: what of `JobFacts` is
+    the default. The bound of a word is the words that it can be.
     """
 
     kind: Kind
     words: str
     default: Any = None
     bound: str | tuple[str, ...] = ""
-    needed: bool = False
+    needed: Any = None
     unknown: bool = False
     fact: str = ""
 
@@ -78,7 +78,9 @@ OPTIONS = {
     "transfer": time(
         "of a node's state to the server; default: by the node's own link", fact="to_peer_h",
     ),
-    "other_paths": bandwidth("of all paths together besides the remote storage's", needed=True),
+    "other_paths": bandwidth(
+        "of all paths together besides the remote storage's", needed="100 Gbit/s",
+    ),
     "size": share("bytes of a save, as a share of the state's", 1.0, "positive"),
     "in_flight": count("saves on their way at once; 2 to 4 (published)", 1, "positive"),
     "chain": word(
@@ -93,7 +95,7 @@ OPTIONS = {
         "of each value; default: by the failures expected, 2 to 8 (secondary)",
         bound="between 1 and 32",
     ),
-    "fraction": share("of the model, above the threshold", needed=True),
+    "fraction": share("of the model, above the threshold", needed=0.3),
     "copies": count("nodes that hold each shard, its own included", 2, IN_GROUPS),
     "placement": word(
         "`group`: all of a group hold its shards; `ring`: the next machines do",
@@ -113,23 +115,23 @@ OPTIONS = {
         "of the hours of rescheduling in which the standbys are enough (secondary)",
         0.99, "above 0 and below 1",
     ),
-    "disk": bandwidth("of a node's own disks or persistent memory", needed=True),
+    "disk": bandwidth("of a node's own disks or persistent memory", needed="10 GB/s"),
     "data": count("nodes of data in a group of the code, k (assumed)", 4, "positive"),
     "parity": count("nodes that a group of the code can lose, m (assumed)", 4, "positive"),
     "encoding": bandwidth("at which a node computes its share; default: no time beside the link"),
-    "experts": count("experts of each layer", bound="positive", needed=True),
+    "experts": count("experts of each layer", bound="positive", needed=64),
     "saved_each": count("experts of each layer that a save holds", 1, "positive"),
     "expert_share": share("of the state's bytes, the experts'", 0.74 + 0.12),
     "group": count("nodes of a replica group; default: by the job's `cluster.replicas`"),
     "pipelines": count(
         "data-parallel pipelines; default: the job's `cluster.replicas`", bound=IN_GROUPS,
     ),
-    "shadow_nodes": count("servers that shadow the job", needed=True),
+    "shadow_nodes": count("servers that shadow the job", needed=4),
     "tax": number(
         "hours added to each hour of work; no figure known", 0.0, "0 or more", unknown=True,
     ),
     "replay_speed": number("of a replay, relative to training; no figure known", 1.0, "positive"),
-    "rebuild": time("until what was lost is rebuilt", needed=True),
+    "rebuild": time("until what was lost is rebuilt", needed="9 min"),
     "speed_meanwhile": share(
         "speed of the job during a rebuild; 0.87 to 0.93 in the paper (published)",
         0.9, "above 0 and at most 1",
@@ -174,13 +176,14 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def option(default: Any, kind: Kind, words: str, *, unknown: bool = False) -> Any:
+def option(default: Any, kind: Kind, words: str, **more: Any) -> Any:
     """A field of a system's options; see `Option`."""
-    return _field(Option(kind, words, default, unknown=unknown))
+    return _field(Option(kind, words, default, **more))
 
 
 def _field(one: Option) -> Any:
-    words = one.words + ("; needed" if one.needed else "")
+    is_needed = one.needed is not None and one.default is None
+    words = one.words + ("; needed" if is_needed else "")
     return field(default=one.default, metadata=one._asdict() | {"words": words})
 
 
@@ -222,7 +225,7 @@ class Filled(SimpleNamespace):
 def _require(key: str, one: Mapping[str, Any], value: Any, n_nodes: int) -> None:
     bound = one["bound"] or OF_KIND.get(one["kind"])
     if value is None:
-        if one["needed"]:
+        if one["needed"] is not None:
             words = one["words"].removesuffix("; needed")
             raise ParameterError(f"give `{key}`, a {one['kind']} ({words})")
     elif isinstance(bound, tuple):

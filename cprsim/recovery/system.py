@@ -212,7 +212,6 @@ class System:
     cited : the paper or code, in few words
     mark : how its mechanism is known
     assumed, not_modelled : in sentences
-    needs : options that have no default, as a scenario writes them, for the listing's own job
     runs_as : a maintained implementation that a job can run today; empty: a paper only
     """
 
@@ -228,8 +227,13 @@ class System:
     mark: Provenance | None = None
     assumed: str = ""
     not_modelled: str = ""
-    needs: tuple[tuple[str, Any], ...] = ()
     runs_as: str = ""
+
+    @property
+    def needs(self) -> dict[str, Any]:
+        """Options without a default, as a scenario may write them."""
+        made = {one.name: one.metadata["needed"] for one in fields(self.options)}
+        return {name: value for name, value in made.items() if value is not None}
 
     def default(self, option: str) -> Any:
         """The default of an option; None where there is no such option."""

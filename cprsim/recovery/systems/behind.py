@@ -209,7 +209,6 @@ SYSTEMS = (
         "paracckpt", "every window snapshot other_paths", behind, {"route": by_all_paths},
         "ParaCkpt", SECONDARY, "saves are written over several paths at once",
         source="ParaCkpt: time S over the sum of the bandwidths secondary",
-        needs=(("other_paths", "100 Gbit/s"),),
     ),
     _row(
         "checkbullet", f"{WHOLE} size", behind, {}, "CheckBullet", SECONDARY, "quantised saves",
@@ -243,7 +242,6 @@ SYSTEMS = (
         {"shares": lambda job, o: (o.fraction, 1.0)}, "ISCAS'24", SECONDARY,
         "rows that changed by more than a threshold",
         source="SSDC (ISCAS 2024): mechanism secondary", assumed=TABLES,
-        needs=(("fraction", 0.3),),
         not_counted="what rows below the threshold, which stay stale, cost in accuracy is not "
         "priced",
     ),

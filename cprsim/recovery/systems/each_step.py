@@ -97,7 +97,6 @@ SYSTEMS = (
         "checkmate", "shadow_nodes", shadowed, {}, "Checkmate", RECALLED,
         "shadow servers outside the job apply the gradients too; all reload from them",
         source="Checkmate: mechanism recalled", family=Family.EACH_STEP,
-        needs=(("shadow_nodes", 4),),
         assumed="each node reloads over its own link.",
         not_modelled="shadow servers that fall behind or fail.",
     ),

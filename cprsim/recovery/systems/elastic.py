@@ -222,9 +222,8 @@ SYSTEMS = (
         source="Lazarus 2024: reconfiguration published, mechanism recalled; copies assumed",
         own={
             "reconfigure": RECONFIGURE_H,
-            "copies": count("nodes that hold each expert", bound=IN_GROUPS, needed=True),
+            "copies": count("nodes that hold each expert", bound=IN_GROUPS, needed=2),
         },
-        needs=(("copies", 2),),
     ),
     _left_out(
         "recycle", f"{LEAVING} pipelines", copied, {"place": on_pipelines}, "SOSP'24", RECALLED,

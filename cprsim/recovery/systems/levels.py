@@ -106,7 +106,7 @@ def _row(name: str, keys: str, parameters: dict[str, bool], cited: str, summary:
     return row(
         name, keys, levels, parameters, cited, RECALLED, summary,
         source=f"{cited}: mechanism recalled, intervals derived", own={"every": EVERY},
-        family=Family.LEVELS, needs=(("disk", "10 GB/s"),), runs_as=cited,
+        family=Family.LEVELS, runs_as=cited,
         assumed="a partner's copy, and a share of a code, is a node's state over its own link. "
         "Nodes are lost together in racks, all at once, or while the partner is down. Racks are no "
         "larger than the distance of two members of a group of the code.",

@@ -203,7 +203,6 @@ GEMINI = {
 }  # fmt: skip
 GEMINI_KEYS = "copies placement every idle remote_every"
 SAVES = "every remote_every snapshot"
-DISK = (("disk", "10 GB/s"),)
 _peers = partial(
     row, interval="remote_every",
     not_modelled="copies in pieces that fit the gaps between collectives.",
@@ -256,13 +255,13 @@ SYSTEMS = (
         "nvrx-local", f"{SAVES} disk copies", near, {"medium": Medium.SSD, "place": "across"},
         "NVRx", PUBLISHED, "saves on nodes' disks, each on a clique of nodes that fail apart",
         source="NVIDIA Resiliency Extension, documentation of local checkpoints: published",
-        needs=DISK, runs_as="NVRx local checkpoints",
+        runs_as="NVRx local checkpoints",
     ),
     _near(
         "fastpersist", "every remote_every disk", near,
         {"medium": Medium.SSD, "direct": True, "hides": True}, "FastPersist", RECALLED,
         "written from the device to the node's disks; training hides it for a step",
-        source="FastPersist: up to 116 x faster writes recalled, mechanism recalled", needs=DISK,
+        source="FastPersist: up to 116 x faster writes recalled, mechanism recalled",
         runs_as="DeepSpeed (FastPersist)",
     ),
     _near(
@@ -270,7 +269,6 @@ SYSTEMS = (
         "hybrid memory", RECALLED,
         "written from the device to persistent memory, which outlives a node's restart",
         source="checkpoints in hybrid memory (near CXL, DRAM and PMem): as fields, recalled",
-        needs=DISK,
     ),
     _peers(
         "adacheck", f"{GEMINI_KEYS} unique", gemini, {"part": True}, "AdaCheck", SECONDARY,

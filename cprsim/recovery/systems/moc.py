@@ -73,7 +73,7 @@ SYSTEMS = (
             ),
             "snapshot": OPTIONS["snapshot"]._replace(fact="stall_h"),
         },
-        interval="every", family=Family.EXPERTS, needs=(("experts", 64),),
+        interval="every", family=Family.EXPERTS,
         not_counted="what experts that go back further than the job cost in accuracy is not "
         "priced",
         assumed="the stall of a snapshot comes before the part that training hides, which changes "

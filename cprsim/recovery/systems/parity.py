@@ -103,7 +103,7 @@ SYSTEMS = (
         "prm", "rebuild every less readers model load", prm, {}, "IWQoS'22", RECALLED,
         "readers rebuild the training data that a lost one held, some of it approximated",
         source="PRM (IWQoS 2022): savings published in its abstract, mechanism recalled",
-        interval="every", family=Family.PARITY, needs=(("rebuild", "9 min"),),
+        interval="every", family=Family.PARITY,
         not_counted="what approximated samples cost in accuracy is not priced",
         assumed="a rebuild takes as long for one reader as for several. Saves are the job's own, "
         "for all failures, those of readers too.",

@@ -42,8 +42,9 @@ class WrittenOptions:
     tiers: tuple[Tier, ...] = option((), "records", "where copies lie")
     captures: tuple[Capture, ...] = option((), "records", "what is saved where, and when")
     rules: tuple[Rule, ...] = option(
-        (), "records", "what a failure does: the first rule that holds is taken"
-    )
+        (), "records", "what a failure does: the first rule that holds is taken",
+        needed=({"reverts": "all", "to": "start", "stages": ("detect", "reschedule")},),
+    )  # fmt: skip
     elastic: Elastic | None = option(  # noqa: RUF009
         None, "records", "the speed without some units of the role"
     )
@@ -131,6 +132,5 @@ WRITTEN = row(
     "as the scenario's entry writes it: tiers, captures and rules",
     source="the scenario", own=WrittenOptions, interval="every", runs_as="the scenario's own",
     assumed="What the entry writes, and what the job says of the rest.",
-    needs=(("rules", [{"reverts": "all", "to": "start", "stages": ["detect", "reschedule"]}]),),
 )  # fmt: skip
 SYSTEMS = (WRITTEN,)
