@@ -46,7 +46,7 @@ from cprsim.recovery.systems.behind import (
     increments_before_whole,
     mean_fractions,
 )
-from cprsim.recovery.systems.moc import save_fraction
+from cprsim.recovery.systems.memory import save_fraction
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.logs import DATA
 from cprsim.reproduce.simulated import simulate_cases

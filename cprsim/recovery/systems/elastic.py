@@ -1,7 +1,8 @@
-"""Jobs that go on without lost nodes, and take nodes in as they come back.
+"""Jobs that lose a step at most, or go on without lost nodes and take them in as they come back.
 
-Those that are left retry the step in hand, restart in another shape (Varuna), compute what the lost
-ones would have (SPARe), or go on as fewer replica groups (HSDP, torchft).
+Replicas, shadow servers, undo and replay; those that are left retry the step in hand, restart in
+another shape (Varuna), compute what the lost ones would have (SPARe), or go on as fewer replica
+groups (HSDP, torchft). Where all copies of a shard are lost, the job goes back to its last save.
 """
 
 from __future__ import annotations
@@ -13,28 +14,90 @@ from math import comb
 from typing import Any
 
 from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.legal import MOST_UNITS
 from cprsim.recovery.options import EVERY, GROWS, IN_GROUPS, count, growth, share, time
-from cprsim.recovery.pieces import DETECT, LOAD, PUBLISHED, RECALLED, load_in, meanwhile, row
+from cprsim.recovery.pieces import (
+    DETECT,
+    LOAD,
+    PUBLISHED,
+    RECALLED,
+    load_in,
+    meanwhile,
+    restart,
+    row,
+)
 from cprsim.recovery.policy import (
     Elastic,
     Groups,
     Medium,
+    Outside,
     Policy,
+    Reverts,
     Ring,
+    Rule,
     Stage,
     StageKind,
     Tax,
     Tier,
+    To,
 )
 from cprsim.recovery.system import Family, JobFacts
 
 COPIES, PIPELINES, REPLICAS, STACKS = "copies", "pipelines", "replicas", "stacks"
+LOGS, SHADOW = "logs", "shadow servers"
 RECONFIGURE_H = 30.0 / 3600.0  # of Lazarus, 20 to 40 s (published)
 OOBLECK_RECONFIGURE_H = 2.0 / 3600.0  # by its public artifact, executed
 MOST_MISSING = 32  # nodes, that ReCycle's own table of speeds knows
 Copies = tuple[Groups | Ring, float, tuple[float, ...]]  # where, memory on top, speeds by losses
+
+# --------------------------------------------------------------------------- a step is lost at most
+
+
+def replicated(job: JobFacts, o: Any, *, saves: bool = False, to: To = To.STEP_BEGUN) -> Policy:
+    """While a replica of each shard is left, lost nodes copy from one, or all load its save."""
+    step_h = pieces.step_in_hand_h(job)
+    n_groups = pieces.n_replicas(job, o.group)
+    if saves:
+        save_h = job.stall_h + job.background_h
+        detect, *replaced = restart(job, Stage(StageKind.LOAD, job.load))
+        stages = (detect, Stage(StageKind.SAVE, Constant(save_h)), *replaced)
+        down_h = save_h + job.reschedule.mean_h + job.load.mean_h + job.detected_h
+    else:
+        stages = restart(job, load_in(job.to_peer_h))
+        down_h = job.replaced_h + job.to_peer_h
+    live = pieces.live_tier(job, REPLICAS, n_groups, strided=True)
+    group = Groups(n_groups, n_groups - 1)
+    every_h = o.backstop or pieces.backstop_h(job, group, down_h, neighbours=False)
+    rule = pieces.retry(REPLICAS, stages, to)
+    return pieces.backed(o, job, rule, live, every_h, step_h=step_h)
+
+
+def shadowed(job: JobFacts, o: Any) -> Policy:
+    """The servers outlive every failure, so that no other rule is ever needed."""
+    step_h = pieces.step_in_hand_h(job)
+    rule = pieces.retry(SHADOW, restart(job, load_in(job.to_peer_h)))
+    return Policy(
+        o.name,
+        rules=(rule, pieces.start_again(job)),
+        tiers=(Tier(SHADOW, Medium.REMOTE, Outside(), job.role),),
+        tax=Tax(nodes=float(o.shadow_nodes)),
+        step_h=step_h,
+    )
+
+
+def replayed(job: JobFacts, o: Any) -> Policy:
+    """The struck work through the logs while the others wait."""
+    slower = replace(job, mtbf_h=o.replay_speed * job.mtbf_h)
+    every_h = o.every or pieces.own_interval_h(slower)
+    rule = Rule(
+        Reverts.STRUCK, restart(job, LOAD, Stage(StageKind.REPLAY)), needs=(LOGS,),
+        sources=(pieces.REMOTE,), replay_speed=o.replay_speed,
+    )  # fmt: skip
+    logs = Tier(LOGS, Medium.HOST, Ring(2), job.role)
+    return pieces.backed(o, job, rule, logs, every_h, tax=Tax(compute=o.tax))
+
 
 # --------------------------------------------------------------------------- lost nodes left out
 
@@ -194,6 +257,16 @@ def groups(job: JobFacts, o: Any, *, retries: bool = False) -> Policy:
     return pieces.backed(o, job, rule, live, every_h, elastic=elastic, step_h=step_h)
 
 
+# --------------------------------------------------------------------------- the systems
+
+_replicas = partial(row, interval="backstop")
+_swift = partial(
+    row, family=Family.REPLAY, source="Swift (Zhong et al. 2023, PPoPP): mechanism recalled",
+    assumed="a stage's log lies on the next node, in host memory: if two neighbours are down, all "
+    "go back to the last save. Saves of swift are at Young's interval for ``r MTBF``, at which "
+    "they and the replays cost alike (derived here).",
+    not_modelled="which stage waits for which; selective logging; the memory that logs take.",
+)  # fmt: skip
 SOME = "above 0 and at most 1"
 LEAVING = "reconfigure throughput backstop grows"
 SMALLER_BATCHES = "what smaller batches, while a group is missing, cost in accuracy is not priced"
@@ -211,6 +284,40 @@ _groups = partial(
     row, interval="backstop", family=Family.REPLICAS, not_counted=SMALLER_BATCHES,
 )  # fmt: skip
 SYSTEMS = (
+    _replicas(
+        "just-in-time", "group backstop", replicated, {"saves": True}, "EuroSys'24", RECALLED,
+        "healthy replicas save once a failure is noticed; only the step in hand is lost",
+        source="Gupta et al. 2024 (EuroSys): mechanism recalled; backstop assumed",
+        family=Family.AFTERWARDS,
+        assumed="saving after a failure takes what any save does. Replicas are there for data "
+        "parallelism, and cost nothing on top.",
+        not_modelled="failures of processes that are repaired in place without a save.",
+    ),
+    row(
+        "checkmate", "shadow_nodes", shadowed, {}, "Checkmate", RECALLED,
+        "shadow servers outside the job apply the gradients too; all reload from them",
+        source="Checkmate: mechanism recalled", family=Family.EACH_STEP,
+        assumed="each node reloads over its own link.",
+        not_modelled="shadow servers that fall behind or fail.",
+    ),
+    _replicas(
+        "flashrecovery", "group backstop", replicated, {}, "FlashRecovery", RECALLED,
+        "saves nothing: a lost node is replaced and copies from a replica",
+        source="FlashRecovery: 150 s at 4,800 devices published, mechanism recalled",
+        family=Family.EACH_STEP, runs_as="HyperPod checkpointless",
+        assumed="each node reloads over its own link.",
+        not_modelled="its faster detection and restart: give them as `costs` of the entry.",
+    ),
+    _swift(
+        "swift", "every tax replay_speed", replayed, {}, "PPoPP'23", RECALLED,
+        "a struck stage replays its neighbours' logs from the last save; the others wait",
+        interval="every",
+    ),
+    _swift(
+        "swift-undo", "group backstop", replicated, {"to": To.STEP_BEFORE}, "PPoPP'23", RECALLED,
+        "the half-applied update is undone; the lost node copies from a replica",
+        interval="backstop",
+    ),
     _left_out(
         "bamboo", f"{LEAVING} tax", copied, {"place": on_neighbour}, "NSDI'23", RECALLED,
         "each pipeline stage is computed on its neighbour too, which takes over",
