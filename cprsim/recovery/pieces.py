@@ -136,11 +136,6 @@ def go_back(stages: tuple[Stage, ...], *sources: str, needs: tuple[str, ...] = (
     return Rule(Reverts.ALL, stages, sources=sources, needs=needs)
 
 
-def start_again(job: JobFacts) -> Rule:
-    """All go back to the start."""
-    return Rule(Reverts.ALL, restart(job), To.START)
-
-
 def go_on(live: str, stages: tuple[Stage, ...], **more: Any) -> Rule:
     """As long as a live tier is there nobody goes back."""
     return Rule(Reverts.NOBODY, stages, needs=(live,), **more)
@@ -157,10 +152,18 @@ def retry(live: str, stages: tuple[Stage, ...], to: To = To.STEP_BEGUN) -> Rule:
 
 
 def backed(
-    o: Any, job: JobFacts, rule: Rule, live: Tier, every_h: float, beyond: Rule | None = None,
-    **more: Any,
+    o: Any, job: JobFacts, rule: Rule, live: Tier, every_h: float | None,
+    beyond: Rule | None = None, **more: Any,
 ) -> Policy:  # fmt: skip
-    """A rule that needs a live tier, and beyond it the job's own saves at this interval."""
+    """A rule that needs a live tier; beyond it the job's own saves at this interval, or its start.
+
+    With a rule that goes back by steps, the policy says how long one is.
+    """
+    if rule.to in (To.STEP_BEGUN, To.STEP_BEFORE):
+        more["step_h"] = job.needed("step_h", "it retries the step in hand, which")
+    if every_h is None:
+        rules = rule, Rule(Reverts.ALL, restart(job), To.START)
+        return Policy(o.name, rules, (live,), **more)
     return Policy(
         o.name,
         rules=(rule, beyond or back_to_remote(job)),
@@ -171,11 +174,6 @@ def backed(
 
 
 # --------------------------------------------------------------------------- times and intervals
-
-
-def step_in_hand_h(job: JobFacts) -> float:
-    """A step of training, for a system that retries it [h]."""
-    return job.needed("step_h", "it retries the step in hand, which")
 
 
 def interval_h(job: JobFacts, stall_h: float, behind_h: float) -> float:

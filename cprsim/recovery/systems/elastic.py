@@ -7,7 +7,6 @@ groups (HSDP, torchft). Where all copies of a shard are lost, the job goes back 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from math import comb
@@ -50,14 +49,12 @@ LOGS, SHADOW = "logs", "shadow servers"
 RECONFIGURE_H = 30.0 / 3600.0  # of Lazarus, 20 to 40 s (published)
 OOBLECK_RECONFIGURE_H = 2.0 / 3600.0  # by its public artifact, executed
 MOST_MISSING = 32  # nodes, that ReCycle's own table of speeds knows
-Copies = tuple[Groups | Ring, float, tuple[float, ...]]  # where, memory on top, speeds by losses
 
 # --------------------------------------------------------------------------- a step is lost at most
 
 
 def replicated(job: JobFacts, o: Any, *, saves: bool = False, to: To = To.STEP_BEGUN) -> Policy:
     """While a replica of each shard is left, lost nodes copy from one, or all load its save."""
-    step_h = pieces.step_in_hand_h(job)
     n_groups = pieces.n_replicas(job, o.group)
     if saves:
         save_h = job.stall_h + job.background_h
@@ -70,21 +67,14 @@ def replicated(job: JobFacts, o: Any, *, saves: bool = False, to: To = To.STEP_B
     live = pieces.live_tier(job, REPLICAS, n_groups, strided=True)
     group = Groups(n_groups, n_groups - 1)
     every_h = o.backstop or pieces.backstop_h(job, group, down_h, neighbours=False)
-    rule = pieces.retry(REPLICAS, stages, to)
-    return pieces.backed(o, job, rule, live, every_h, step_h=step_h)
+    return pieces.backed(o, job, pieces.retry(REPLICAS, stages, to), live, every_h)
 
 
 def shadowed(job: JobFacts, o: Any) -> Policy:
     """The servers outlive every failure, so that no other rule is ever needed."""
-    step_h = pieces.step_in_hand_h(job)
     rule = pieces.retry(SHADOW, restart(job, load_in(job.to_peer_h)))
-    return Policy(
-        o.name,
-        rules=(rule, pieces.start_again(job)),
-        tiers=(Tier(SHADOW, Medium.REMOTE, Outside(), job.role),),
-        tax=Tax(nodes=float(o.shadow_nodes)),
-        step_h=step_h,
-    )
+    servers = Tier(SHADOW, Medium.REMOTE, Outside(), job.role)
+    return pieces.backed(o, job, rule, servers, None, tax=Tax(nodes=float(o.shadow_nodes)))
 
 
 def replayed(job: JobFacts, o: Any) -> Policy:
@@ -102,28 +92,22 @@ def replayed(job: JobFacts, o: Any) -> Policy:
 # --------------------------------------------------------------------------- lost nodes left out
 
 
-def on_neighbour(job: JobFacts, o: Any) -> Copies:
-    """Each node holds its neighbour's layers too."""
-    pieces.require_layers(job)
-    return Ring(2), 1.0, ()
+def copied(job: JobFacts, o: Any, *, place: str) -> Policy:
+    """Those that are left retry the step; without the copies all go back to the last save.
 
-
-def on_group(job: JobFacts, o: Any) -> Copies:
-    """All nodes of a group hold the same experts."""
-    pieces.require_layers(job)
-    return Groups(o.copies, o.copies - 1), o.copies - 1.0, ()
-
-
-def on_pipelines(job: JobFacts, o: Any) -> Copies:
-    """The nodes of one stage in all pipelines hold the same layers."""
-    n = o.pipelines or pieces.replicas_of_job(job, "`pipelines`")
-    return Groups(n, n - 1, strided=True), 0.0, recycled_speeds(n, job.n_nodes // n)
-
-
-def copied(job: JobFacts, o: Any, *, place: Callable[[JobFacts, Any], Copies]) -> Policy:
-    """Those that are left retry the step; without the copies all go back to the last save."""
-    placement, memory, speeds = place(job, o)
-    step_h = pieces.step_in_hand_h(job)
+    `place`: a node holds the layers of its neighbour too, all nodes of a group the same experts,
+    or those of one stage in all pipelines the same layers.
+    """
+    placement: Groups | Ring = Ring(2)
+    memory, speeds = 1.0, tuple[float, ...]()
+    if place == "pipelines":
+        n = o.pipelines or pieces.replicas_of_job(job, "`pipelines`")
+        placement, memory = Groups(n, n - 1, strided=True), 0.0
+        speeds = recycled_speeds(n, job.n_nodes // n)
+    else:
+        pieces.require_layers(job)
+        if place == "group":
+            placement, memory = Groups(o.copies, o.copies - 1), o.copies - 1.0
     stages = pieces.left_out(job, o)
     group = placement if isinstance(placement, Groups) else pieces.NEIGHBOURS
     down_h = job.detected_h + o.reconfigure  # until copies are made again
@@ -134,7 +118,6 @@ def copied(job: JobFacts, o: Any, *, place: Callable[[JobFacts, Any], Copies]) -
         o, job, pieces.retry(COPIES, stages), Tier(COPIES, Medium.DEVICE, placement, job.role),
         every_h, pieces.go_back(restarted, pieces.REMOTE),
         elastic=pieces.elastic_of(job, o, speeds), tax=Tax(compute=o.tax, memory=memory),
-        step_h=step_h,
     )  # fmt: skip
 
 
@@ -170,19 +153,14 @@ def _ways(per_stage: int, n_stages: int, n_known: int, most: int) -> list[int]:
 
 
 def oobleck(job: JobFacts, o: Any) -> Policy:
-    step_h = pieces.step_in_hand_h(job)
     elastic = pieces.elastic_of(job, o)
     n = o.pipelines or pieces.replicas_of_job(job, "`pipelines`")
     pipelines = pieces.live_tier(job, PIPELINES, n, strided=True)
     rule = pieces.retry(PIPELINES, pieces.left_out(job, o))
-    if o.every is not None:
-        return pieces.backed(o, job, rule, pipelines, o.every, elastic=elastic, step_h=step_h)
-    rules = rule, pieces.start_again(job)
-    return Policy(o.name, rules, (pipelines,), elastic=elastic, step_h=step_h)
+    return pieces.backed(o, job, rule, pipelines, o.every, elastic=elastic)
 
 
 def spare(job: JobFacts, o: Any) -> Policy:
-    step_h = pieces.step_in_hand_h(job)
     n = job.n_nodes
     if pieces.replicas_of_job(job) != n:
         raise ParameterError(
@@ -200,7 +178,7 @@ def spare(job: JobFacts, o: Any) -> Policy:
     speeds = (1.0, *(o.speed,) * (min(n, MOST_UNITS) - 1))
     return pieces.backed(
         o, job, pieces.retry(STACKS, masked), Tier(STACKS, Medium.DEVICE, Ring(r), job.role),
-        every_h, elastic=Elastic(job.role, speeds), tax=Tax(memory=r - 1.0), step_h=step_h,
+        every_h, elastic=Elastic(job.role, speeds), tax=Tax(memory=r - 1.0),
     )  # fmt: skip
 
 
@@ -242,9 +220,9 @@ def groups(job: JobFacts, o: Any, *, retries: bool = False) -> Policy:
     n_groups = pieces.n_replicas(job, o.group)
     stall = o.quorum if retries else o.stall
     without = (pieces.regroup(stall), *meanwhile(job), load_in(o.copy, blocks=False))
-    rule, step_h = pieces.go_on(REPLICAS, without), 0.0
+    rule = pieces.go_on(REPLICAS, without)
     if retries:
-        rule, step_h = pieces.retry(REPLICAS, (DETECT, *without)), pieces.step_in_hand_h(job)
+        rule = pieces.retry(REPLICAS, (DETECT, *without))
     size = job.n_nodes // n_groups  # a group is out if any of its nodes is
     absent_h = size * (stall + job.reschedule.mean_h + o.copy)
     all_lost = Groups(n_groups, n_groups - 1)
@@ -254,7 +232,7 @@ def groups(job: JobFacts, o: Any, *, retries: bool = False) -> Policy:
     speeds = tuple(max(0.0, 1.0 - d * lost) for d in range(min(n_groups, MOST_UNITS)))
     live = pieces.live_tier(job, REPLICAS, n_groups, strided=True)
     elastic = Elastic(job.role, speeds, size)
-    return pieces.backed(o, job, rule, live, every_h, elastic=elastic, step_h=step_h)
+    return pieces.backed(o, job, rule, live, every_h, elastic=elastic)
 
 
 # --------------------------------------------------------------------------- the systems
@@ -319,12 +297,12 @@ SYSTEMS = (
         interval="backstop",
     ),
     _left_out(
-        "bamboo", f"{LEAVING} tax", copied, {"place": on_neighbour}, "NSDI'23", RECALLED,
+        "bamboo", f"{LEAVING} tax", copied, {"place": "neighbour"}, "NSDI'23", RECALLED,
         "each pipeline stage is computed on its neighbour too, which takes over",
         source="Thorpe et al. 2023 (NSDI): mechanism recalled; no table of throughput known",
     ),
     _left_out(
-        "lazarus", f"{LEAVING} copies", copied, {"place": on_group}, "Lazarus", RECALLED,
+        "lazarus", f"{LEAVING} copies", copied, {"place": "group"}, "Lazarus", RECALLED,
         "several copies of each expert; lost nodes are left out while one copy remains",
         source="Lazarus 2024: reconfiguration published, mechanism recalled; copies assumed",
         own={
@@ -333,7 +311,7 @@ SYSTEMS = (
         },
     ),
     _left_out(
-        "recycle", f"{LEAVING} pipelines", copied, {"place": on_pipelines}, "SOSP'24", RECALLED,
+        "recycle", f"{LEAVING} pipelines", copied, {"place": "pipelines"}, "SOSP'24", RECALLED,
         "micro-batches of lost nodes go to their peers in other pipelines",
         source="Gandhi et al. 2024 (SOSP): mechanism recalled; speed bound derived",
     ),
