@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from cprsim.errors import PolicyError
 from cprsim.records import STATE, Cluster, Storage
@@ -49,28 +49,21 @@ Checks = Iterable[tuple[bool, str]]  # whether something makes no sense, and wha
 Place = tuple[str | int, ...]  # field of the policy, number of its entry, field of that
 
 
-class Nonsense(NamedTuple):
-    """What makes no sense about a policy."""
-
-    sentence: str
-    at: Place = ()
-
-
 def require_legal(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> None:
     """Raise PolicyError for the first thing about a policy that makes no sense for a job."""
-    for sentence, at in problems(policy, cluster, scopes):
-        raise PolicyError(f"recovery system `{policy.name}`: {sentence}", at)
+    for problem in problems(policy, cluster, scopes):
+        raise PolicyError(f"recovery system `{policy.name}`: {problem}", problem.at)
 
 
-def problems(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> Iterator[Nonsense]:
+def problems(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> Iterator[PolicyError]:
     """All that makes no sense about a policy for a job."""
     for at, what, record, checks in _places(policy, cluster, scopes):
         for name, bound in NUMBERS.get(type(record), {}).items():
             key, value = name.removesuffix("_h"), getattr(record, name)
             if value is not None and (wrong := beyond(key, value, bound, 0)):
-                yield Nonsense(f"{what}: {wrong}", (*at, key))
+                yield PolicyError(f"{what}: {wrong}", (*at, key))
         where = what and f"{what}: "
-        yield from (Nonsense(where + said, at) for wrong, said in checks if wrong)
+        yield from (PolicyError(where + said, at) for wrong, said in checks if wrong)
 
 
 def _places(

@@ -46,7 +46,7 @@ UNEVEN = Storage(8.0, 4.0, 1.0, (0.5, 1.5) * (NODES // 2))
 
 
 def said(policy: Policy) -> list[str]:
-    return [one.sentence for one in problems(policy, CLUSTER, SCOPES)]
+    return [str(one) for one in problems(policy, CLUSTER, SCOPES)]
 
 
 def near_is(**changes: Any) -> Policy:
@@ -183,7 +183,7 @@ def test_what_makes_no_sense_is_said(policy: Policy, sentence: str) -> None:
 def test_saves_on_notice_need_a_scope_that_gives_one() -> None:
     untold = (replace(SCOPES[0], notice_h=0.0),)
     (problem,) = problems(ALLOWED["on notice"], CLUSTER, untold)
-    assert problem.sentence == (
+    assert str(problem) == (
         "capture to `far`: saves on notice, and no scope has any: give one `notice`"
     )
     assert problem.at == ("captures", 1)
