@@ -7,7 +7,8 @@ where it is kept is called persisting it. Costs that vary are taken at their mea
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import ceil, comb, inf, sqrt
+from dataclasses import replace
+from math import ceil, comb, inf, isnan, nan, sqrt
 from types import MappingProxyType
 from typing import Any
 
@@ -40,6 +41,7 @@ from cprsim.recovery.policy import (
 from cprsim.recovery.system import JobFacts, Provenance, System
 
 REMOTE = "remote"
+YOUNG_H = nan  # an interval that follows from the failures
 DETECT, WAIT, LOAD = (Stage(kind) for kind in (StageKind.DETECT, StageKind.WAIT, StageKind.LOAD))
 NEIGHBOURS = Groups(3, 1)  # of a ring, as many copies as are lost with one more of two
 PUBLISHED, SECONDARY, RECALLED = Provenance
@@ -118,6 +120,12 @@ def left_out(job: JobFacts, o: Any) -> tuple[Stage, ...]:
 def remote_tier(job: JobFacts, load: Duration | None = None) -> Tier:
     """The remote storage; without a `load` of its own it takes what the job's do."""
     return Tier(REMOTE, Medium.REMOTE, Outside(), job.role, job.load if load is None else load)
+
+
+def saves(tier: str, every_h: float, stall_h: float, behind_h: float, **more: Any) -> Capture:
+    """Saves to a tier, at an interval."""
+    behind = Constant(behind_h) if behind_h else None
+    return Capture(tier, every_h, stall=Constant(stall_h), background=behind, **more)
 
 
 def remote_saves(job: JobFacts, every_h: float) -> Capture:
@@ -260,17 +268,28 @@ def _outlives(tier: Tier, scope: Scope) -> bool:
     return scope.reach < Reach.RACK or isinstance(tier.placement, Groups)
 
 
-def interval_of_level_h(
-    job: JobFacts, rate: float, stall_h: float, behind_h: float, tier: str
-) -> float:
-    """``sqrt(2 s/lambda)``, no shorter than a save is written; as long as the job for no save [h].
+def at_own_intervals(
+    job: JobFacts, captures: Sequence[Capture], tiers: Sequence[Tier]
+) -> tuple[Capture, ...]:
+    """Intervals `YOUNG_H` as hours: ``sqrt(2 s/lambda)``, no shorter than a save is written.
 
-    `rate` is of the failures for which the level is the nearest that survives.
+    s is the stall of a save of the tier, lambda the rate of the failures for which it is the
+    nearest of those written that survives. As long as the job where none is. Source: derived here.
     """
-    every_h = sqrt(2.0 * stall_h / rate) if rate > 0.0 else inf
-    if every_h == 0.0:
-        raise ParameterError(f"saves to `{tier}` stall nobody: give `every` as a time")
-    return min(job.useful_h, max(every_h, behind_h))
+    written, found = {one.tier for one in captures}, []
+    rates = nearest_failures_per_h(job, [tier for tier in tiers if tier.name in written])
+    for one in captures:
+        every_h = one.every_h
+        if every_h is not None and isnan(every_h):
+            costs = (one.stall, one.background)
+            stall_h, behind_h = (0.0 if cost is None else cost.mean_h for cost in costs)
+            rate = rates.get(one.tier, 0.0)
+            least_h = sqrt(2.0 * stall_h / rate) if rate > 0.0 else inf
+            if least_h == 0.0:
+                raise ParameterError(f"saves to `{one.tier}` stall nobody: give `every` as a time")
+            every_h = min(job.useful_h, max(least_h, behind_h))
+        found.append(replace(one, every_h=every_h))
+    return tuple(found)
 
 
 # --------------------------------------------------------------------------- groups and speeds

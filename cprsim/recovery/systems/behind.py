@@ -18,7 +18,7 @@ from cprsim.recovery import pieces
 from cprsim.recovery.intervals import ROUNDING
 from cprsim.recovery.options import time
 from cprsim.recovery.pieces import PUBLISHED, RECALLED, SECONDARY, row
-from cprsim.recovery.policy import Capture, Policy, Tax
+from cprsim.recovery.policy import Policy, Tax
 from cprsim.recovery.system import Family, JobFacts
 
 BUDGET = 0.05  # of the time, that CheckFreq's saves may stall: its code (published); .035 the paper
@@ -82,15 +82,11 @@ def behind(
     else:
         every_h = o.every or pieces.interval_h(job, stall_h, behind_h / o.in_flight)
     load = Constant(copy_h) if direct else job.load
-    saves = Capture(
-        pieces.REMOTE, every_h, stall=Constant(stall_h), background=Constant(behind_h),
-        in_flight=o.in_flight,
-    )  # fmt: skip
     return Policy(
         o.name,
         rules=(pieces.back_to_remote(job),),
         tiers=(pieces.remote_tier(job, load if read == 1.0 else Constant(read * load.mean_h)),),
-        captures=(saves,),
+        captures=(pieces.saves(pieces.REMOTE, every_h, stall_h, behind_h, in_flight=o.in_flight),),
         tax=Tax(memory=0.0 if direct else float(o.in_flight)),
     )
 

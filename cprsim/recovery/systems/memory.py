@@ -83,10 +83,7 @@ def near(
         rules=(*rules, pieces.back_to_remote(job, reschedule)),
         tiers=(*tiers, pieces.remote_tier(job)),
         captures=(  # two in flight: one that ends as the next begins does not delay it
-            Capture(
-                NEAR, every_h, stall=Constant(stall_h), in_flight=2,
-                background=Constant(behind_h) if behind_h else None,
-            ),
+            pieces.saves(NEAR, every_h, stall_h, behind_h, in_flight=2),
             passed_on(pieces.REMOTE, NEAR, job.persist_h, every_h, o.remote_every),
         ),
         tax=Tax(
@@ -174,10 +171,7 @@ def gemini(job: JobFacts, o: Any, *, part: bool = False) -> Policy:
             pieces.remote_tier(job),
         ),
         captures=(  # two in flight: one that ends as the next begins does not delay it
-            Capture(
-                PEERS, every_h, stall=Constant(stall_h), background=Constant(background_h),
-                in_flight=2,
-            ),
+            pieces.saves(PEERS, every_h, stall_h, background_h, in_flight=2),
             Capture(
                 pieces.REMOTE, max(o.remote_every, to_remote.mean_h), background=to_remote,
                 in_flight=2, when_busy=WhenBusy.SKIP,
@@ -249,31 +243,25 @@ def _stalling(job: JobFacts, o: Any, found: list[SavesOfLevel]) -> list[Capture]
 
     An interval as long as the job stands for no saves.
     """
-    rates = pieces.nearest_failures_per_h(job, [tier for tier, *_ in found])
-    every_h = o.every or [
-        pieces.interval_of_level_h(job, rates[tier.name], stall_h, behind_h, tier.name)
-        for tier, stall_h, behind_h in found
-    ]
+    every_h = o.every or [pieces.YOUNG_H] * len(found)
     if len(every_h) != len(found):
         raise ParameterError(
             f"`every` has {len(every_h)} intervals; give a positive one for each of its "
             f"{len(found)} levels"
         )
-    return [
-        Capture(
-            tier.name, each_h, stall=Constant(stall_h),
-            background=Constant(behind_h) if behind_h else None,
-        )
+    captures = [
+        pieces.saves(tier.name, each_h, stall_h, behind_h)
         for (tier, stall_h, behind_h), each_h in zip(found, every_h, strict=True)
-        if each_h < job.useful_h or tier.name == pieces.REMOTE
-    ]  # fmt: skip
+    ]
+    made = pieces.at_own_intervals(job, captures, [tier for tier, *_ in found])
+    return [one for one in made if (one.every_h or 0) < job.useful_h or one.tier == pieces.REMOTE]
 
 
 def _following(job: JobFacts, o: Any, found: list[SavesOfLevel]) -> list[Capture]:
     """Saves of the first level, which the others follow as often as given, else as they can."""
     (local, local_h, _), *others = found
     every_h, *more_h = o.every or [pieces.interval_h(job, local_h, 0.0)]
-    captures = [Capture(local.name, every_h, stall=Constant(local_h))]
+    captures = [pieces.saves(local.name, every_h, local_h, 0.0)]
     for (tier, stall_h, behind_h), wanted_h in zip_longest(others, more_h[: len(others)]):
         copy_h = stall_h + behind_h - (0.0 if tier.name == pieces.REMOTE else local_h)
         captures.append(passed_on(tier.name, LOCAL, copy_h, every_h, wanted_h))
@@ -302,10 +290,7 @@ def moc(job: JobFacts, o: Any) -> Policy:
         rules=(go_back(restart(job, LOAD), SNAPSHOT, pieces.REMOTE),),
         tiers=(Tier(SNAPSHOT, Medium.HOST, OWN, job.role), pieces.remote_tier(job)),
         captures=(
-            Capture(
-                SNAPSHOT, every_h, stall=Constant(stall_h),
-                background=Constant(snapshot_h - stall_h),
-            ),
+            pieces.saves(SNAPSHOT, every_h, stall_h, snapshot_h - stall_h),
             Capture(
                 pieces.REMOTE, after=SNAPSHOT, background=Constant(persist_h),
                 in_flight=2 if persist_h <= every_h else 1,  # rounding leaves none out
@@ -443,8 +428,7 @@ SYSTEMS = (
         "adacheck", f"{GEMINI_KEYS} unique", gemini, {"part": True}, "AdaCheck", SECONDARY,
         "copies to peers what no other node holds anyway",
         source="AdaCheck: 6 to 896 x smaller copies secondary", own=GEMINI,
-        family=Family.EACH_STEP,
-        assumed="as gemini; the copies are the largest of its paper's.",
+        family=Family.EACH_STEP, assumed="as gemini; the copies are the largest of its paper's.",
     ),
     _peers(
         "fftrainer", GEMINI_KEYS, gemini, {}, "FFTrainer", RECALLED,

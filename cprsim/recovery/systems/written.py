@@ -10,14 +10,14 @@ which it is the nearest that survives, in the order in which tiers are listed.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from math import isnan, nan
+from math import isnan
 from typing import Any, TypeVar
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import OverLink
 from cprsim.recovery.options import option
-from cprsim.recovery.pieces import interval_of_level_h, nearest_failures_per_h, row
+from cprsim.recovery.pieces import at_own_intervals, row
 from cprsim.recovery.policy import (
     Capture,
     Elastic,
@@ -32,7 +32,6 @@ from cprsim.recovery.policy import (
 from cprsim.recovery.system import JobFacts
 
 Filled = TypeVar("Filled", Tier, Capture, Stage, Elastic)
-YOUNG_H = nan  # an interval that follows from the failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +56,26 @@ class WrittenOptions:
 def plan(job: JobFacts, o: Any) -> Policy:
     if not o.rules:
         raise ParameterError("it has no rule: give `rules`, the last of which always holds")
+    if o.every is not None and not o.every > 0.0:
+        raise ParameterError(f"`every` is {o.every}; it must be positive")
     remote = {tier.name for tier in o.tiers if tier.medium is Medium.REMOTE}
     loads = dict.fromkeys(remote & {capture.tier for capture in o.captures}, job.load)
     tiers = tuple(_filled(job, tier, role=job.role, load=loads.get(tier.name)) for tier in o.tiers)
-    captures = [_capture(job, one, one.tier in remote) for one in o.captures]
+    captures = [_capture(job, one, one.tier in remote, o.every) for one in o.captures]
     return Policy(
         o.name,
         rules=tuple(_rule(job, rule) for rule in o.rules),
         tiers=tiers,
-        captures=_with_intervals(job, captures, tiers, o.every),
+        captures=at_own_intervals(job, captures, tiers),
         elastic=None if o.elastic is None else _filled(job, o.elastic, role=job.role),
         tax=o.tax,
         step_h=job.step_h or 0.0,
     )
 
 
-def _capture(job: JobFacts, one: Capture, is_remote: bool) -> Capture:
+def _capture(job: JobFacts, one: Capture, is_remote: bool, every_h: float | None) -> Capture:
+    if every_h is not None and one.every_h is not None and isnan(one.every_h):
+        one = replace(one, every_h=every_h)
     if not is_remote or one.stall is not None or one.background is not None:
         return _filled(job, one)
     if one.after is None:
@@ -102,29 +105,6 @@ def _link_h(job: JobFacts, link: str) -> float:
         known = ", ".join(job.links) or "none"
         raise ParameterError(f"there is no link `{link}`; `cluster.links`: {known}")
     return job.needed("state_bytes") / job.links[link]
-
-
-def _with_intervals(
-    job: JobFacts, captures: list[Capture], tiers: tuple[Tier, ...], given_h: float | None
-) -> tuple[Capture, ...]:
-    """Intervals `young` as hours of progress: what is given in their place, else each tier's."""
-    if given_h is not None and not given_h > 0.0:
-        raise ParameterError(f"`every` is {given_h}; it must be positive")
-    written = {capture.tier for capture in captures}
-    rates = nearest_failures_per_h(job, [tier for tier in tiers if tier.name in written])
-
-    def interval_h(one: Capture) -> float | None:
-        if one.every_h is None or not isnan(one.every_h):
-            return one.every_h
-        if given_h is not None:
-            return given_h
-        stall_h, behind_h = (
-            0.0 if cost is None else cost.mean_h for cost in (one.stall, one.background)
-        )
-        rate = rates.get(one.tier, 0.0)
-        return interval_of_level_h(job, rate, stall_h, behind_h, one.tier)
-
-    return tuple(replace(one, every_h=interval_h(one)) for one in captures)
 
 
 WRITTEN = row(
