@@ -29,7 +29,6 @@ from cprsim.records import (
     Duration,
     Floats,
     Holds,
-    Role,
     SubSaves,
     Transfer,
 )
@@ -124,43 +123,26 @@ def _partial(
     stages: tuple[Stage, ...], cluster: Cluster
 ) -> tuple[tuple[Rule, ...], tuple[Tier, ...], Elastic | None]:
     """The rules of partial recovery, the state of trainers and sync servers, and its speed."""
-
-    def struck_go_back(needs: tuple[str, ...] = (), roles: tuple[str, ...] = ()) -> Rule:
-        return Rule(Reverts.STRUCK, stages, needs=needs, sources=(REMOTE,), roles=roles)
-
+    struck_go_back = partial(Rule, Reverts.STRUCK, stages, sources=(REMOTE,))
     all_go_back = Rule(Reverts.SHARDS, stages, sources=(REMOTE,))
-    replicas = next((one for one in cluster.roles if one.holds is Holds.REPLICA), None)
-    if replicas is None:
+    first = {role.holds: role for role in reversed(cluster.roles)}
+    trainers, central = first.get(Holds.REPLICA), first.get(Holds.CENTRAL)
+    if trainers is None:
         return (struck_go_back(), all_go_back), (), None
-    live = [_live(TRAINERS, replicas, replicas.n_nodes - 1)]
-    others = tuple(one.name for one in cluster.roles if one is not replicas)
-    held = [struck_go_back(needs=(TRAINERS,))]
-    central = next((one for one in cluster.roles if one.holds is Holds.CENTRAL), None)
+    n = trainers.n_nodes
+    live = [Tier(TRAINERS, Medium.DEVICE, Groups(n, n - 1), trainers.name)]
     if central is not None:
-        live.append(_live(CENTRAL, central, 0))
-        held.append(struck_go_back(needs=(CENTRAL,)))
-    go_on, elastic = _in_step(stages, replicas, cluster)
-    return (*go_on, struck_go_back(roles=others), *held, all_go_back), tuple(live), elastic
-
-
-def _in_step(
-    stages: tuple[Stage, ...], replicas: Role, cluster: Cluster
-) -> tuple[tuple[Rule, ...], Elastic | None]:
-    """What is done about nodes that nobody waits for, and the speed without some trainers."""
+        live.append(Tier(CENTRAL, Medium.DEVICE, Groups(central.n_nodes, 0), central.name))
+    others = tuple(role.name for role in cluster.roles if role is not trainers)
+    held = (struck_go_back(needs=(tier.name,)) for tier in live)
+    rules = (struck_go_back(roles=others), *held, all_go_back)
     beside = tuple(role.name for role in cluster.roles if role.others_go_on)
     if not beside:
-        return (), None
+        return rules, tuple(live), None
     meanwhile = tuple(Stage(stage.kind, stage.cost, blocks=False) for stage in stages[:-1])
-    speeds = [1.0 - n / replicas.n_nodes for n in range(replicas.n_nodes + 1)]
-    return (
-        (Rule(Reverts.NOBODY, meanwhile, needs=(TRAINERS,), roles=beside),),
-        Elastic(replicas.name, tuple(speeds[:MOST_UNITS])),
-    )
-
-
-def _live(name: str, role: Role, tolerates: int) -> Tier:
-    """State that is always current, and lost with more nodes of a role than these."""
-    return Tier(name, Medium.DEVICE, Groups(role.n_nodes, tolerates), role.name)
+    go_on = Rule(Reverts.NOBODY, meanwhile, needs=(TRAINERS,), roles=beside)
+    speeds = tuple(1.0 - d / n for d in range(min(n + 1, MOST_UNITS)))
+    return (go_on, *rules), tuple(live), Elastic(trainers.name, speeds)
 
 
 def _capture(interval_h: float, parts: SubSaves, costs: Costs, n_servers: int) -> Capture:
