@@ -13,7 +13,7 @@ from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
 from cprsim.failures.replay import Replay
 from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
-from cprsim.records import Cluster, Costs, Holds, Storage
+from cprsim.records import Cluster, Costs, Holds
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Capture, Policy, Reach, Scope, checked
@@ -92,7 +92,9 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     with _blaming(loaded, "cluster"):
         cluster = scenario.cluster.record(scenario.sync)
     with _blaming(loaded, "costs"):
-        costs = scenario.costs.record(_storage(scenario), scenario.cluster.links_h)
+        section, state = scenario.storage, scenario.cluster
+        storage = section and section.record(state.shard_bytes, state.uneven_bytes)
+        costs = scenario.costs.record(storage, state.links_h)
     with _blaming(loaded, "failures"):
         failures = _all_failures(loaded, cluster)
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
@@ -124,11 +126,6 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     if not with_policies:
         return experiment
     return replace(experiment, policies=tuple(policies_of(loaded, experiment)))
-
-
-def _storage(scenario: Scenario) -> Storage | None:
-    section, cluster = scenario.storage, scenario.cluster
-    return None if section is None else section.record(cluster.shard_bytes, cluster.uneven_bytes)
 
 
 def _all_failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:

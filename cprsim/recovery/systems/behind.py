@@ -27,22 +27,7 @@ BITS = 32
 BITS_BY_RESTORES = ((1.0, 2), (3.0, 3), (20.0, 4))  # at most so many restores: bits (secondary)
 MOST_BITS = 8
 MOST_INCREMENTS = 100_000
-Pair = Callable[[JobFacts, Any], tuple[float, float]]
-
-
-def by_storage(job: JobFacts, o: Any) -> tuple[float, float]:
-    """A snapshot, and persisting it behind the job [h]."""
-    return o.snapshot, o.persist
-
-
-def by_all_paths(job: JobFacts, o: Any) -> tuple[float, float]:
-    """The same over several paths at once."""
-    return o.snapshot, job.all_bytes / (o.other_paths + job.needed("remote_bytes_per_h"))
-
-
-def by_own_link(job: JobFacts, o: Any) -> tuple[float, float]:
-    """From the device to a server, by each node's own link."""
-    return o.transfer, 0.0
+Shares = Callable[[JobFacts, Any], tuple[float, float]]
 
 
 def of_size(job: JobFacts, o: Any) -> tuple[float, float]:
@@ -59,16 +44,17 @@ def chained(job: JobFacts, o: Any) -> tuple[float, float]:
 
 
 def behind(
-    job: JobFacts, o: Any, *, hides: float = 0.0, tuned: bool = False, route: Pair = by_storage,
-    shares: Pair = of_size,
+    job: JobFacts, o: Any, *, hides: float = 0.0, tuned: bool = False, direct: bool = False,
+    shares: Shares = of_size,
 ) -> Policy:  # fmt: skip
     """A snapshot stalls the job unless `hides` steps of training hide it, and is written behind it.
 
-    `tuned`: the interval is CheckFreq's.
+    `tuned`: the interval is CheckFreq's. `direct`: it goes to a server by each node's own link.
     """
     written, read = shares(job, o)
-    copy_h, write_h = route(job, o)
-    direct = route is by_own_link
+    copy_h, write_h = (o.transfer, 0.0) if direct else (o.snapshot, o.persist)
+    if o.other_paths is not None:  # over several paths at once
+        write_h = job.all_bytes / (o.other_paths + job.needed("remote_bytes_per_h"))
     hidden_h = o.window
     if hidden_h is None:
         hidden_h = hides
@@ -196,13 +182,13 @@ SYSTEMS = (
         own={"in_flight": 2},
     ),
     _row(
-        "portus", "every window transfer", behind, {"hides": 1, "route": by_own_link}, "Portus",
+        "portus", "every window transfer", behind, {"hides": 1, "direct": True}, "Portus",
         RECALLED,
         "each node writes from the device to a server's persistent memory, by its own link",
         source="Portus: mechanism recalled",
     ),
     _row(
-        "paracckpt", "every window snapshot other_paths", behind, {"route": by_all_paths},
+        "paracckpt", "every window snapshot other_paths", behind, {},
         "ParaCkpt", SECONDARY, "saves are written over several paths at once",
         source="ParaCkpt: time S over the sum of the bandwidths secondary",
     ),
