@@ -93,7 +93,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         cluster = scenario.cluster.record(scenario.sync)
     with _blaming(loaded, "costs"):
         section, state = scenario.storage, scenario.cluster
-        storage = section and section.record(state.shard_bytes, state.uneven_bytes)
+        storage = section.record(state.shard_bytes, state.uneven_bytes) if section else None
         costs = scenario.costs.record(storage, state.links_h)
     with _blaming(loaded, "failures"):
         failures = _all_failures(loaded, cluster)
