@@ -154,8 +154,9 @@ def back_to_remote(job: JobFacts, reschedule: Duration | None = None) -> Rule:
     return go_back(restart(job, LOAD, reschedule=reschedule), REMOTE)
 
 
-def retry(live: str, stages: tuple[Stage, ...], to: To = To.STEP_BEGUN) -> Rule:
+def retry(job: JobFacts, live: str, stages: tuple[Stage, ...], to: To = To.STEP_BEGUN) -> Rule:
     """As long as a live tier is there all retry the step in hand."""
+    job.needed("step_h", "it retries the step in hand, which")
     return Rule(Reverts.ALL, stages, to, needs=(live,))
 
 
@@ -168,7 +169,7 @@ def backed(
     With a rule that goes back by steps, the policy says how long one is.
     """
     if rule.to in (To.STEP_BEGUN, To.STEP_BEFORE):
-        more["step_h"] = job.needed("step_h", "it retries the step in hand, which")
+        more["step_h"] = job.step_h
     if every_h is None:
         rules = rule, Rule(Reverts.ALL, restart(job), To.START)
         return Policy(o.name, rules, (live,), **more)

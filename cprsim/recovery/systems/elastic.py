@@ -55,7 +55,6 @@ MOST_MISSING = 32  # nodes, that ReCycle's own table of speeds knows
 
 def replicated(job: JobFacts, o: Any, *, saves: bool = False, to: To = To.STEP_BEGUN) -> Policy:
     """While a replica of each shard is left, lost nodes copy from one, or all load its save."""
-    n_groups = pieces.n_replicas(job, o.group)
     if saves:
         save_h = job.stall_h + job.background_h
         detect, *replaced = restart(job, Stage(StageKind.LOAD, job.load))
@@ -64,15 +63,17 @@ def replicated(job: JobFacts, o: Any, *, saves: bool = False, to: To = To.STEP_B
     else:
         stages = restart(job, load_in(job.to_peer_h))
         down_h = job.replaced_h + job.to_peer_h
+    rule = pieces.retry(job, REPLICAS, stages, to)
+    n_groups = pieces.n_replicas(job, o.group)
     live = pieces.live_tier(job, REPLICAS, n_groups, strided=True)
     group = Groups(n_groups, n_groups - 1)
     every_h = o.backstop or pieces.backstop_h(job, group, down_h, neighbours=False)
-    return pieces.backed(o, job, pieces.retry(REPLICAS, stages, to), live, every_h)
+    return pieces.backed(o, job, rule, live, every_h)
 
 
 def shadowed(job: JobFacts, o: Any) -> Policy:
     """The servers outlive every failure, so that no other rule is ever needed."""
-    rule = pieces.retry(SHADOW, restart(job, load_in(job.to_peer_h)))
+    rule = pieces.retry(job, SHADOW, restart(job, load_in(job.to_peer_h)))
     servers = Tier(SHADOW, Medium.REMOTE, Outside(), job.role)
     return pieces.backed(o, job, rule, servers, None, tax=Tax(nodes=float(o.shadow_nodes)))
 
@@ -115,7 +116,7 @@ def copied(job: JobFacts, o: Any, *, place: str) -> Policy:
     detect, _, *taken_in = stages
     restarted = (detect, taken_in[-1], replace(LOAD, copies_again=True), *taken_in)
     return pieces.backed(
-        o, job, pieces.retry(COPIES, stages), Tier(COPIES, Medium.DEVICE, placement, job.role),
+        o, job, pieces.retry(job, COPIES, stages), Tier(COPIES, Medium.DEVICE, placement, job.role),
         every_h, pieces.go_back(restarted, pieces.REMOTE),
         elastic=pieces.elastic_of(job, o, speeds), tax=Tax(compute=o.tax, memory=memory),
     )  # fmt: skip
@@ -153,10 +154,10 @@ def _ways(per_stage: int, n_stages: int, n_known: int, most: int) -> list[int]:
 
 
 def oobleck(job: JobFacts, o: Any) -> Policy:
+    rule = pieces.retry(job, PIPELINES, pieces.left_out(job, o))
     elastic = pieces.elastic_of(job, o)
     n = o.pipelines or pieces.replicas_of_job(job, "`pipelines`")
     pipelines = pieces.live_tier(job, PIPELINES, n, strided=True)
-    rule = pieces.retry(PIPELINES, pieces.left_out(job, o))
     return pieces.backed(o, job, rule, pipelines, o.every, elastic=elastic)
 
 
@@ -177,7 +178,7 @@ def spare(job: JobFacts, o: Any) -> Policy:
     every_h = o.backstop or pieces.backstop_h(job, around, down_h, neighbours=True)
     speeds = (1.0, *(o.speed,) * (min(n, MOST_UNITS) - 1))
     return pieces.backed(
-        o, job, pieces.retry(STACKS, masked), Tier(STACKS, Medium.DEVICE, Ring(r), job.role),
+        o, job, pieces.retry(job, STACKS, masked), Tier(STACKS, Medium.DEVICE, Ring(r), job.role),
         every_h, elastic=Elastic(job.role, speeds), tax=Tax(memory=r - 1.0),
     )  # fmt: skip
 
@@ -222,7 +223,7 @@ def groups(job: JobFacts, o: Any, *, retries: bool = False) -> Policy:
     without = (pieces.regroup(stall), *meanwhile(job), load_in(o.copy, blocks=False))
     rule = pieces.go_on(REPLICAS, without)
     if retries:
-        rule = pieces.retry(REPLICAS, (DETECT, *without))
+        rule = pieces.retry(job, REPLICAS, (DETECT, *without))
     size = job.n_nodes // n_groups  # a group is out if any of its nodes is
     absent_h = size * (stall + job.reschedule.mean_h + o.copy)
     all_lost = Groups(n_groups, n_groups - 1)
