@@ -11,9 +11,9 @@ from cprsim.recovery.options import beyond
 from cprsim.recovery.policy import (
     Capture,
     Elastic,
+    Groups,
     Medium,
     Outside,
-    Placement,
     Policy,
     Reverts,
     Ring,
@@ -111,23 +111,15 @@ def _of_tier(tier: Tier, cluster: Cluster) -> Checks:
         return ((True, f"holds shards of role `{tier.role}`, which the cluster does not have"),)
     n_nodes = len(cluster.slots(tier.role))
     uneven = isinstance(tier.load, Storage) and bool(tier.load.bytes_of_shards)
+    place = tier.placement
+    copies = place.copies if isinstance(place, Ring) else 1
+    size, tolerates = (place.size, place.tolerates) if isinstance(place, Groups) else (1, 0)
     return (
         ((tier.medium is Medium.REMOTE) != isinstance(tier.placement, Outside),
          "remote copies lie outside, and no others do"),
         (uneven and cluster.slots(tier.role) != cluster.shard_slots,
          f"loads shards of several sizes, which role `{tier.role}` does not hold"),
-        *_of_placement(tier.placement, n_nodes),
-    )  # fmt: skip
-
-
-def _of_placement(place: Placement, n_nodes: int) -> Checks:
-    if isinstance(place, Ring):
-        has = f"has {place.copies} copies in a ring of {n_nodes} nodes"
-        return ((not 1 <= place.copies <= n_nodes, has),)
-    if isinstance(place, Outside):
-        return ()
-    size, tolerates = place.size, place.tolerates
-    return (
+        (not 1 <= copies <= n_nodes, f"has {copies} copies in a ring of {n_nodes} nodes"),
         (size < 1 or n_nodes % size != 0,
          f"groups of {size} do not divide the {n_nodes} nodes of the role"),
         (not 0 <= tolerates < max(size, 1),
