@@ -36,7 +36,6 @@ from cprsim.results.words import (
     significant,
     with_interval,
 )
-from cprsim.systems_compared.after import Fate
 from cprsim.systems_compared.comparison import (
     BEST,
     KEPT,
@@ -554,7 +553,7 @@ def _system(one: Standing) -> dict[str, Any]:
             "storage_bytes_per_h": facts.storage_bytes_per_h,
             "peers_bytes_per_h": facts.peers_bytes_per_h,
         },
-        "after": {name: _fate(fate) for name, fate in facts.fates.items()},
+        "after": {name: encode(fate) for name, fate in facts.fates.items()},
     }
 
 
@@ -583,11 +582,3 @@ def _ends(name: str, found: dict[str, Any] | None) -> dict[str, Any]:
     """A mean and the ends of its interval, in columns; without numbers where there are none."""
     found = found or {}
     return {name: found.get("mean")} | {f"{name}_{end}": found.get(end) for end in ("low", "high")}
-
-
-def _fate(fate: Fate) -> dict[str, Any]:
-    return {
-        "takes": fate.kind.name.lower(),
-        "up_to_h": finite_or_none(fate.up_to_h),
-        "from": fate.tier,
-    }

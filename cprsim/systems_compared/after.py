@@ -14,7 +14,7 @@ from math import inf
 from operator import itemgetter
 from typing import Annotated, NamedTuple
 
-from cprsim.codec import Endless, FieldMark, Key, Null
+from cprsim.codec import Endless, FieldMark, Key
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster
 from cprsim.recovery.policy import (
@@ -60,7 +60,7 @@ class Fate:
     kind: Annotated[LossKind, Key("takes"), FieldMark.BY_NAME]
     up_to_h: Endless = 0.0
     # where the content lies that is gone back to
-    tier: Annotated[str, Key("from"), Null("")] = ""
+    tier: Annotated[str, Key("from")] = ""
 
 
 class Strike(NamedTuple):
@@ -68,6 +68,10 @@ class Strike(NamedTuple):
 
     scope: Scope
     places: tuple[tuple[int, ...], ...]
+
+
+def _kind(name: str, reach: Reach, *places: tuple[int, ...], needs_node: bool = True) -> Strike:
+    return Strike(Scope(name, reach, Constant(0.0), needs_node), places)
 
 
 def after(
@@ -149,31 +153,27 @@ def strikes_of(
 
     Two nodes are next to each other, `rack` slots apart, or hold copies of one group.
     """
-    n, own = cluster.n_nodes, [one for one in scopes if not one.silent]
-    each, every = tuple((slot,) for slot in range(n)), (tuple(range(n)),)
-    racks = tuple(every[0][at : at + (rack or 1)] for at in range(0, n, rack or 1))
+    n = cluster.n_nodes
+    each, every = [(slot,) for slot in range(n)], tuple(range(n))
+    racks = [every[at : at + (rack or 1)] for at in range(0, n, rack or 1)]
     apart = {1, rack or 1}
     for tier in policy.tiers:
         if isinstance(tier.placement, Groups) and tier.placement.strided:
             apart.add(len(cluster.slots(tier.role)) // tier.placement.size)
-    pairs = tuple((slot, slot + d) for d in sorted(apart) for slot in range(n - d))
-    places = {Reach.ALL: every, Reach.RACK: racks}
-    yield from (Strike(scope, places.get(scope.reach, each)) for scope in own)
-    others = (
-        Strike(_scope("process", Reach.PROCESS, needs_node=False), each),
-        Strike(_scope("node", Reach.NODE), each),
-        Strike(_scope(TWO_NODES, Reach.NODE), pairs),
-        Strike(_scope("rack", Reach.RACK), racks if rack else ()),
-        Strike(_scope(ALL_NODES, Reach.ALL), every),
-    )
-    named = {one.reach for one in own}
+    places = {Reach.ALL: [every], Reach.RACK: racks}
+    own = [Strike(one, tuple(places.get(one.reach, each))) for one in scopes if not one.silent]
+    others = [
+        _kind("process", Reach.PROCESS, *each, needs_node=False),
+        _kind("node", Reach.NODE, *each),
+        _kind(TWO_NODES, Reach.NODE, *((a, a + d) for d in sorted(apart) for a in range(n - d))),
+        *([_kind("rack", Reach.RACK, *racks)] if rack else []),
+        _kind(ALL_NODES, Reach.ALL, every),
+    ]
+    named = {one.scope.reach for one in own}
+    yield from own
     for one in others:
         if one.places and (one.scope.name == TWO_NODES or one.scope.reach not in named):
             yield one
-
-
-def _scope(name: str, reach: Reach, *, needs_node: bool = True) -> Scope:
-    return Scope(name, reach, Constant(0.0), needs_node=needs_node)
 
 
 # --------------------------------------------------------------------------- the listing
@@ -183,11 +183,11 @@ def cases(cluster: Cluster, role: str) -> dict[str, Strike]:
     """The failures that the listing asks about, of the first nodes of a role."""
     slots = tuple(cluster.slots(role))
     strikes = (
-        Strike(_scope("process", Reach.PROCESS, needs_node=False), (slots[:1],)),
-        Strike(_scope("restart", Reach.NODE, needs_node=False), (slots[:1],)),
-        Strike(_scope("node", Reach.NODE), (slots[:1],)),
-        Strike(_scope("pair", Reach.RACK), (slots[:2],)),
-        Strike(_scope("all", Reach.ALL), (slots,)),
+        _kind("process", Reach.PROCESS, slots[:1], needs_node=False),
+        _kind("restart", Reach.NODE, slots[:1], needs_node=False),
+        _kind("node", Reach.NODE, slots[:1]),
+        _kind(TWO_NODES, Reach.NODE, slots[:2]),
+        _kind(ALL_NODES, Reach.ALL, slots),
     )
     return {one.scope.name: one for one in strikes}
 
