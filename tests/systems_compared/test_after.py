@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from cprsim.failures.distributions import Constant
+from cprsim.present.systems_listing import ListedJob, cases, entry_of, needs
 from cprsim.records import Clock, Cluster, Costs, Floats, Holds, Role, Storage
 from cprsim.recovery.policy import (
     PARTS_IN_ORDER,
@@ -38,16 +39,13 @@ from cprsim.systems_compared.after import (
     Fate,
     LossKind,
     after,
-    cases,
     fates,
-    goes_back_to,
-    needs,
     strikes_of,
 )
 from tests.recovery.systems.by_hand import OF_LITERATURE, every_system_s_job, planned, spent
 
 JOB = replace(every_system_s_job(), useful_h=5.0, step_h=0.0625)
-CASES = cases(JOB.cluster, JOB.role)
+CASES = {one.scope.name: one for one in cases(JOB.cluster, JOB.role)}
 SCOPES = tuple(one.scope for one in CASES.values())
 STRUCK = [one.places[0] for one in CASES.values()]
 NODE = list(CASES).index("node")
@@ -64,7 +62,7 @@ def test_the_listed_rule_is_the_one_that_the_engine_takes(name: str) -> None:
     policy = policy_of(name)
     rules = tuple(shown(rule, n) for n, rule in enumerate(policy.rules, 1))
     for scope, case in enumerate(CASES.values()):
-        _, rule = after(policy, JOB.cluster, case)
+        _, rule = after(policy, JOB.cluster, case, dict.fromkeys(policy.written, 1.0))
         number = len(rules) if rule is None else 1 + policy.rules.index(rule)
         failure = (AT_H, STRUCK[scope], scope)
         hours = spent(replace(policy, rules=rules), failure, job=JOB, scopes=SCOPES)
@@ -155,21 +153,15 @@ NEEDS = {
 
 
 def test_what_a_job_goes_back_to_and_what_a_system_needs() -> None:
+    asked = ListedJob("this job", JOB.cluster, JOB.role, policy_of)
     for name, words in BACK.items():
-        policy = policy_of(name)
-        found = [
-            goes_back_to(policy, after(policy, JOB.cluster, case)[0]) for case in CASES.values()
-        ]
+        found = [*entry_of(name, asked).goes_back_to.values()]
         assert found == words.split("|" if "|" in words else " "), name
-
-    def needed_by(policy: Policy) -> tuple[str, ...]:
-        return tuple(needs(policy, after(policy, JOB.cluster, CASES["node"])[1]))
-
-    assert {name: needed_by(policy_of(name)) for name in NEEDS} == NEEDS
-    for asked, needed in ((("beside",), ("host memory",)), ((), ())):
-        rule = Rule(Reverts.NOBODY, (Stage(StageKind.DETECT),), needs=asked)
+    assert {name: entry_of(name, asked).needs for name in NEEDS} == NEEDS
+    for live, needed in ((("beside",), ["host memory"]), ((), [])):
+        rule = Rule(Reverts.NOBODY, (Stage(StageKind.DETECT),), needs=live)
         policy = Policy("this", (rule,), (Tier("beside", Medium.HOST, Ring(2), JOB.role),))
-        assert needed_by(policy) == needed
+        assert [*needs(policy, rule)] == needed
 
 
 # --------------------------------------------------------------------------- the worst place
