@@ -23,12 +23,9 @@ from cprsim.failures.injected import Injected
 from cprsim.failures.sources import FailureSource, Start
 from cprsim.records import (
     Clock,
-    Cluster,
     EventKind,
     EventLog,
-    Storage,
     SubSaves,
-    Transfer,
 )
 from cprsim.scenario import load_scenario
 from cprsim.simulate.folding import cost_breakdown, shard_loss
@@ -48,63 +45,34 @@ from tests.engines import (
 )  # fmt: skip
 from tests.golden.rows import CHANGES
 from tests.making import SCENARIOS
+from tests.recovery.random_policies import dice_of, random_job
 
 # --------------------------------------------------------------------------- drawn failures
 
 # Orthogonal rather than complete: each scenario takes the next value of every factor, with periods
 # that have no common divisor, so that all pairs of neighbouring factors meet
 N_SCENARIOS, N_REPLICATIONS, USEFUL_H = 66, 25, 6.0
-HOW = [FULL, PARTIAL, FULL, PARTIAL, NONE]
-CLOCKS = list(Clock)
+CLOCKS = [*Clock, Clock.WALL]
 LIFETIMES = [
     ("exponential", None), ("gamma", 0.7), ("gamma", 2.5), ("weibull", 0.7), ("lognormal", 1.0),
     ("weibull", 3.0), ("exponential", None),
 ]  # fmt: skip
-INTERVALS_H = [2.0, 1.7, inf, 6.0, 1.5, 4.5, 0.9, 5.9999, 3.0, 2.3, 7.0]
-NODES = [
-    (3, 2, 0), (1, 0, 0), (8, 0, 0), (4, 1, 2), (38, 20, 0), (2, 3, 1), (1000, 0, 0), (5, 5, 0),
-]  # fmt: skip
 # how many fail together; 0: a clock per node; 99: all at once
 TOGETHER = [1, 1, 2, 1, 3, 1, 0, 1, 1, 2, 1, 1, 99, 0, 1, 4, 0]
-MTBF_H = [4.0, 4.0, 4.0, 7.0, 7.0, 1.0, 7.0, 3.0, 3.0]  # one that strikes recoveries
-VARYING = {
-    "gamma": with_mean("gamma", 0.1, 4.0), "lognormal": with_mean("lognormal", 0.2, 0.8),
-    "exponential": with_mean("exponential", 0.15, None), "transfer": Transfer(),
-}  # fmt: skip
-COSTS_H = [  # of save, load, detect, reschedule, background
-    (0.05, 0.1, 0.02, 0.05, None), (0.5, 0.4, 0.1, 0.3, None), (0.0, 0.0, 0.0, 0.2, None),
-    ("gamma", "lognormal", 0.01, "exponential", None), (0.2, 0.7, 0.0, 0.0, None),
-    ("transfer", "transfer", 0.05, 0.1, None), (0.0, 0.0, 0.0, 0.0, None),
-    ("exponential", 0.2, 0.1, 0.0, None), (0.3, 0.3, 0.2, 0.0, None), (0.05, 0.2, 0.0, 0.1, 0.6),
-    ("gamma", "exponential", 0.1, 0.0, "lognormal"), (0.1, 0.1, 0.02, 0.0, 2.5),
-    (0.0, "transfer", 0.0, 0.3, "transfer"),
-]  # fmt: skip
+N_FAILURES = [1.5, 1.5, 1.5, 1.0, 1.0, 6.0, 1.0, 2.0, 2.0]  # in the useful hours
 
 
 def of_grid(values, number: int):
     return values[number % len(values)]
 
 
-def grid_job(number: int) -> SimulatedJob:
-    n_emb_ps, n_trainers, n_sync_ps = of_grid(NODES, number)
-    names = ("save_h", "load_h", "detect_h", "reschedule_h", "background_h")
-    costs = [VARYING.get(cost, cost) for cost in of_grid(COSTS_H, number)]
-    how, interval_h = of_grid(HOW, number), of_grid(INTERVALS_H, number)
-    in_parts = how is PARTIAL and interval_h < inf and number % 3 == 0
-    return job_of(
-        how, interval_h, SubSaves("mfu", 1 / (2 + number % 4)) if in_parts else None,
-        useful_h=USEFUL_H, clock=of_grid(CLOCKS, number), n_emb_ps=n_emb_ps,
-        n_trainers=n_trainers, n_sync_ps=n_sync_ps, in_step=n_trainers > 0 and number % 2 == 1,
-        storage=Storage(8e9, 4e9, 1e9), **dict(zip(names, costs, strict=True)),
-    )  # fmt: skip
-
-
-def grid_source(number: int, cluster: Cluster, clock: Clock) -> FailureSource:
+def grid_source(number: int, job: SimulatedJob) -> FailureSource:
+    cluster, clock = job.cluster, job.clock
     family, shape = of_grid(LIFETIMES, number)
     together = min(of_grid(TOGETHER, number), cluster.n_nodes)
-    mtbf_h = max(of_grid(MTBF_H, number), 3.0 if of_grid(HOW, number) is NONE else 0.0)
-    if clock is Clock.PROGRESS and number % 4 == 0:
-        return Injected(USEFUL_H, range(cluster.n_nodes), max(1, together), count=3)
+    mtbf_h = job.useful_h / of_grid(N_FAILURES, number)
+    if clock is Clock.PROGRESS and number % 3 == 0:
+        return Injected(job.useful_h, range(cluster.n_nodes), max(1, together), count=3)
     if together == 0:
         lifetime = with_mean(family, mtbf_h * cluster.n_nodes, shape)
         return NodeClocks({role.name: lifetime for role in cluster.roles}, clock, Start.STATIONARY)
@@ -115,9 +83,8 @@ def grid_source(number: int, cluster: Cluster, clock: Clock) -> FailureSource:
 
 @pytest.mark.parametrize("number", range(N_SCENARIOS))
 def test_rows_agree(number: int) -> None:
-    job = grid_job(number)
-    source = grid_source(number, job.cluster, job.clock)
-    failing = BlockFailures(source, job.cluster, 11 + number, 0, USEFUL_H)
+    job = replace(random_job(dice_of(number, 11)), clock=of_grid(CLOCKS, number))
+    failing = BlockFailures(grid_source(number, job), job.cluster, 11 + number, 0, job.useful_h)
     assert_both_agree(job, failing, N_REPLICATIONS)
 
 

@@ -96,8 +96,6 @@ BACKGROUND = [
     life("after the commit only what came since the start of the save is lost",
          job_of(PARTIAL, 2, **BEHIND), "3.5 node 0", save=1.75, stale=[(3.25, 0, 2)],
          log="3.25 save_committed useful @3"),
-    life("a struck save is tried again and the grid is kept",
-         job_of(PARTIAL, 2, **BEHIND), "3 node 0", save=2, stale=[(2.75, 0, 0)]),
     life("a save waits for the one before", job_of(FULL, 1, useful_h=3, background_h=1.5),
          save=2.5, saves=3,
          log="1 save_started useful @1; 1 save_resumed useful @1; 2 save_due save @2; "
@@ -152,21 +150,12 @@ SLOW = {"useful_h": 6, "save_h": 1, "reschedule_h": 1}
 TRAINED = {"useful_h": 6, "n_trainers": 2, "load_h": 5}
 
 
-def sharing(how: str, interval_h: float, link: Storage, **more):
-    return job_of(how, interval_h, useful_h=4, storage=link, **{"load_h": Transfer(), **more})
-
-
 def spared(how: str, n_spares: int, reschedule_h: float = 0.5):
     return job_of(how, 9, useful_h=4, n_spares=n_spares, reschedule_h=reschedule_h)
 
 
-BYTE_AN_HOUR = Storage(1.0, shard_bytes=1.0)
 ALL_BACK = {"failed": 2, "stale": [(3, slot, 2) for slot in range(4)]}
 OTHERS = [
-    # fails at the hours 4 and 6.5, at 3 h and 3.5 h of progress
-    life("on the progress clock only first-time work ages",
-         job_of(FULL, 2, clock=Clock.PROGRESS, **SLOW), "3 node 0, 3.5 node 0",
-         lost=2.5, save=3, reschedule=2),
     # at the hours 2.5, in the save, and 5, at 1.5 h of progress
     life("on the uptime clock saves and rework age but recovery does not",
          job_of(FULL, 2, clock=Clock.UPTIME, **SLOW), "2.5 node 0, 4 node 0",
@@ -184,13 +173,8 @@ OTHERS = [
     life("so they do with both", job_of(PARTIAL, 2, reschedule_h=1, **TRAINED), "3 node 4 5",
          reschedule=1, load=5, stale=ALL_BACK["stale"]),
     life("all who save or load together share the bandwidth",
-         sharing(FULL, 2, Storage(8.0, shard_bytes=1.0), save_h=Transfer()), "3 node 0",
+         job_of(FULL, 2, useful_h=4, storage=Storage(8.0, shard_bytes=1.0), **TRANSFER), "3 node 0",
          lost=0.5, save=1, load=0.5),
-    life("a server is no faster than its own link", sharing(PARTIAL, 2, Storage(8.0, 2.0, 1.0)),
-         "3 node 0", load=0.5, stale=[(3, 0, 2)]),
-    # the first has half a shard left at half the rate (until 4.5), the second goes on alone
-    life("two loads that overlap slow each other down", sharing(PARTIAL, 9, BYTE_AN_HOUR),
-         "3 node 0, 3.5 node 1", load=2, stale=[(3, 0, 0), (3, 1, 0)]),
     life("without a free spare the slot waits for a repair", spared(PARTIAL, 1),
          "1 node 0 repair 3, 2 node 1 repair 3", wait=2, reschedule=1,
          stale=[(1, 0, 0), (1.5, 1, 0)],
