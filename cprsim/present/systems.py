@@ -144,42 +144,29 @@ def _left_unsaid(comparison: Comparison, n_more: int) -> Iterator[str]:
 def document_of_systems(comparison: Comparison) -> Document:
     """Everything about one comparison. Raises ResultError for an unreadable file."""
     found, result = comparison.standings, comparison.result
-    return Document(
-        title=f"Which recovery system: {comparison.name}",
-        question=(
-            f"Which recovery system costs a job of {hours(result.useful_h)} of useful work on "
-            f"{result.n_nodes} nodes least, {intervals_in_words(comparison)}?"
-        ),
-        answer=[
-            *answer(comparison),
-            *comparison.assumed,
-            *careful(comparison),
-        ],
-        sections=[
-            Section(
-                "All that can run the job",
-                [
-                    _picture(comparison),
-                    *tables_of(found, bills_in(result)),
-                    *_contents(comparison),
-                ],
-            ),
-            Section("What it costs in all", money_section(result)),
-            Section("What can't run it", [Words(not_compared(comparison))]),
-            Section("How to run them", [ListingBlock("For the scenario", entries_text(found))]),
-            *origin(result.manifest, result.path),
-        ],
-    )
-
-
-def _picture(comparison: Comparison) -> Picture:
-    return Picture(
+    tables = tables_of(found, bills_in(result))
+    picture = Picture(
         caption="Overhead by system and cause",
         alternative=(
             "A bar per system, the cheapest on top: mean overhead in percent of useful time, by "
             "cause, with the 95 % interval of the total. The tables below have the numbers."
         ),
         draw=lambda: systems_figure(comparison),
+    )
+    return Document(
+        title=f"Which recovery system: {comparison.name}",
+        question=(
+            f"Which recovery system costs a job of {hours(result.useful_h)} of useful work on "
+            f"{result.n_nodes} nodes least, {intervals_in_words(comparison)}?"
+        ),
+        answer=[*answer(comparison), *comparison.assumed, *careful(comparison)],
+        sections=[
+            Section("All that can run the job", [picture, *tables, *_contents(comparison)]),
+            Section("What it costs in all", money_section(result)),
+            Section("What can't run it", [Words(not_compared(comparison))]),
+            Section("How to run them", [ListingBlock("For the scenario", entries_text(found))]),
+            *origin(result.manifest, result.path),
+        ],
     )
 
 
@@ -290,8 +277,12 @@ def _fixed(one: Standing, quantity: str) -> str:
 def _hours(found: Sequence[Standing]) -> Table:
     """Where the hours go, in % of useful time; columns of nothing are left out."""
     done = [one for one in found if one.finishes]
+
+    def share(parts: Sequence[str], one: Standing) -> str:
+        return percent_number(sum(map(one.part, parts)))
+
     cells: Cells = {
-        heading: partial(_share, parts)
+        heading: partial(share, parts)
         for heading, parts in GROUPS.items()
         if any(one.part(part) > 0 for one in done for part in parts)
     }
@@ -299,25 +290,17 @@ def _hours(found: Sequence[Standing]) -> Table:
     return _table(caption, "of which, %", cells, _alike(done, cells))
 
 
-def _share(parts: Sequence[str], one: Standing) -> str:
-    return percent_number(sum(one.part(part) for part in parts))
-
-
 def _survived(found: Sequence[Standing]) -> Table:
     """What a failure of each kind takes at most, and the bytes that are moved."""
     cells: dict[str, Callable[[Standing], str]] = {
-        _folded(names): partial(lost_at_most, names[0]) for names in columns_of_fates(found)
+        "\n".join([names[0].replace(" ", "\n"), *names[1:]]): partial(lost_at_most, names[0])
+        for names in columns_of_fates(found)
     }
     if found[0].facts.storage_bytes_per_h is not None:
         cells["to store\nGbit/s"] = lambda one: _gbit_s(one.facts.storage_bytes_per_h)
         cells["to peers\nGbit/s"] = lambda one: _gbit_s(one.facts.peers_bytes_per_h)
     caption = "Progress lost at most by a failure of each kind, and the bytes that saves move"
     return _table(caption, "lost at most\nby", cells, _alike(found, cells))
-
-
-def _folded(names: Sequence[str]) -> str:
-    first, *others = names
-    return "\n".join([first.replace(" ", "\n"), *others])
 
 
 def _gbit_s(bytes_per_h: float | None) -> str:
@@ -329,12 +312,8 @@ def _gbit_s(bytes_per_h: float | None) -> str:
 
 def answer(comparison: Comparison) -> list[str]:
     """Which system costs least, in hours and in money, and what it saves against today."""
-    return [
-        *_cheapest(comparison),
-        *_kept(comparison),
-        *_in_money(comparison),
-        *_against_today(comparison),
-    ]
+    sections = (_cheapest, _kept, _in_money, _against_today)
+    return [sentence for section in sections for sentence in section(comparison)]
 
 
 def _cheapest(comparison: Comparison) -> list[str]:
@@ -515,10 +494,7 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
         "systems": [_system(one) for one in comparison.standings],
         "left_out": dict(comparison.left_out),
         "assumed": list(comparison.assumed),
-        "said": [
-            *answer(comparison),
-            *careful(comparison),
-        ],
+        "said": [*answer(comparison), *careful(comparison)],
         **bills_as_json(bills_in(result)),
         "sensitivity": comparison.sensitivity and encode(comparison.sensitivity),
         "contents": [
