@@ -39,8 +39,10 @@ from cprsim.results.words import (
 from cprsim.systems_compared.comparison import (
     BEST,
     KEPT,
+    PRICED,
     TIED,
     UNPRICED,
+    WITHIN,
     Comparison,
     Standing,
     verdict_of,
@@ -69,6 +71,7 @@ GROUPS = {  # columns of the second table: the parts that each adds up
     "slower": ("degraded", "tax"),
 }
 MEANS = ("ettr", "ettr_paid", "overhead_h", "overhead_node_h", "wall_h", "failures", "saves", "pls")
+NO_COLUMNS = ("entry", "interval", "replications", "more_than_today", "unknown", "runs_as")
 EVERY, ETTR, ETTR_PAID = "saves\nevery", "ETTR", "ETTR\npaid"  # columns of the first
 MEMORY, NODES = "memory\n%", "extra\nnodes"
 OF_A_PAGE = (ETTR, ETTR_PAID, MEMORY, NODES)  # a terminal leaves them out
@@ -449,13 +452,13 @@ def _accuracy(comparison: Comparison, found: Sequence[Standing]) -> Iterator[str
     for words, names in by_words.items():
         yield f"* {', '.join(names)}: {words}; not taken as the cheapest."
     for one in found:
-        if one.accuracy == "priced":
+        if one.accuracy == PRICED:
             loss = one.summary["auc_loss"]
             yield (
                 f"{one.name} loses {with_interval(loss.mean, loss.half_width)} of AUC; without a "
                 "limit in the section `accuracy` it is not taken for the best."
             )
-    within = [one.name for one in found if one.accuracy == "within the limit"]
+    within = [one.name for one in found if one.accuracy == WITHIN]
     if within and comparison.limit is not None:
         limit = comparison.limit
         yield f"{', '.join(within)} keep the limit: {limit['quantity']} at most {limit['most']:g}."
@@ -522,9 +525,9 @@ def _system(one: Standing) -> dict[str, Any]:
         "unknown": list(facts.unknown),
         "runs_as": facts.runs_as or None,
         "accuracy": one.accuracy,
-        "auc_loss": None if one.accuracy == UNPRICED else interval(one.summary["auc_loss"]),
         "extra_nodes": policy.extra_nodes,
         "extra_memory_fraction": policy.extra_memory_fraction,
+        "auc_loss": None if one.accuracy == UNPRICED else interval(one.summary["auc_loss"]),
         "traffic": {
             "storage_bytes_per_h": facts.storage_bytes_per_h,
             "peers_bytes_per_h": facts.peers_bytes_per_h,
@@ -535,26 +538,20 @@ def _system(one: Standing) -> dict[str, Any]:
 
 def row_of(one: Standing) -> dict[str, Any]:
     """One system as a flat row: what tables of a program take."""
-    cells = _system(one)
-    taken = ("name", "strategy", "interval_h", FINISHED)
-    back = ("verdict", *MEANS, "accuracy", "extra_nodes", "extra_memory_fraction")
-    losses = {f"after_{kind.replace(' ', '_')}": fate for kind, fate in cells["after"].items()}
-    return {
-        **{name: cells[name] for name in taken},
-        **_ends("overhead_fraction", cells["overhead_fraction"]),
-        **{name: part["mean"] for name, part in cells["parts"].items()},
-        **_ends("more_than_best", cells["more_than_best"]),
-        **{name: cells[name] for name in back},
-        **_ends("auc_loss", cells["auc_loss"]),
-        **cells["traffic"],
-        **{
-            name: fate["takes"] + ("" if fate["up_to_h"] is None else f", {fate['up_to_h']:g} h")
-            for name, fate in losses.items()
-        },
-    }
-
-
-def _ends(name: str, found: dict[str, Any] | None) -> dict[str, Any]:
-    """A mean and the ends of its interval, in columns; without numbers where there are none."""
-    found = found or {}
-    return {name: found.get("mean")} | {f"{name}_{end}": found.get(end) for end in ("low", "high")}
+    row: dict[str, Any] = {}
+    for name, cell in _system(one).items():
+        if name in ("overhead_fraction", "more_than_best", "auc_loss"):
+            ends = cell or {}
+            row[name] = ends.get("mean")
+            row |= {f"{name}_{end}": ends.get(end) for end in ("low", "high")}
+        elif name == "parts":
+            row |= {part: share["mean"] for part, share in cell.items()}
+        elif name == "traffic":
+            row |= cell
+        elif name == "after":
+            for kind, fate in cell.items():
+                up_to = "" if fate["up_to_h"] is None else f", {fate['up_to_h']:g} h"
+                row[f"after_{kind.replace(' ', '_')}"] = fate["takes"] + up_to
+        elif name not in NO_COLUMNS:
+            row[name] = cell
+    return row
