@@ -57,6 +57,7 @@ from cprsim.systems_compared.words import (
     lost_at_most,
     name_of,
     overhead,
+    ratio,
 )
 
 GBIT_S_OF_BYTES_PER_H = 8 / 3600 / 1e9
@@ -226,10 +227,10 @@ def _cells_of_costs(found: Sequence[Standing], bills: Bills) -> Cells:
         EVERY: interval_of,
         "overhead\n%": overhead,
         "more than\nthe best": difference,
-        ETTR: partial(_fixed, quantity="ettr"),
+        ETTR: partial(ratio, "ettr"),
     }
-    if any(_fixed(one, "ettr_paid") != _fixed(one, "ettr") for one in found):
-        cells[ETTR_PAID] = partial(_fixed, quantity="ettr_paid")
+    if any(ratio("ettr_paid", one) != ratio("ettr", one) for one in found):
+        cells[ETTR_PAID] = partial(ratio, "ettr_paid")
     if any(one.accuracy not in (KEPT, UNPRICED) for one in found):
         cells["AUC lost\n×10⁻⁴"] = _accuracy_lost
     if any(one.policy.extra_memory_fraction for one in found):
@@ -271,10 +272,6 @@ def _accuracy_lost(one: Standing) -> str:
     if one.accuracy in (KEPT, UNPRICED):
         return "0" if one.accuracy == KEPT else UNPRICED
     return NO_NUMBER if isnan(loss.mean) else with_interval(1e4 * loss.mean, 1e4 * loss.half_width)
-
-
-def _fixed(one: Standing, quantity: str) -> str:
-    return f"{one.summary[quantity].mean:.3f}" if one.finishes else NO_NUMBER
 
 
 def _hours(found: Sequence[Standing]) -> Table:

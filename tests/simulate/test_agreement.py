@@ -28,7 +28,6 @@ from cprsim.records import (
     SubSaves,
 )
 from cprsim.scenario import load_scenario
-from cprsim.simulate.folding import cost_breakdown, shard_loss
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from tests.engines import (
     ENGINES,
@@ -143,23 +142,14 @@ def test_any_schedule(case: tuple[str, SimulatedJob, list[ScopedFailure]]) -> No
     assert_same_outcome(found["loop"], found["simpy"])
     log = logged(job, failures, draws)
     assert_folds(log, job, found["simpy"])
-    assert_makes_sense(how, job, log)
+    assert found["simpy"].finished
+    assert_makes_sense(how, log)
 
 
-def assert_makes_sense(how: str, job: SimulatedJob, log: EventLog) -> None:
-    costs, loss = cost_breakdown(log, job.useful_h), shard_loss(log, N_EMB_PS)
-    assert costs.finished[0]
-    assert abs(costs.useful_h[0] - job.useful_h) < 1e-9
+def assert_makes_sense(how: str, log: EventLog) -> None:
+    """Time goes on, progress too where shards alone go back, and one save after the other."""
     assert (np.diff(log.at_h) >= 0).all()
-    if how is PARTIAL:
-        assert costs.hours_of("lost")[0] == 0.0
-        assert (np.diff(log.progress_h) >= -1e-12).all()
-    else:
-        assert len(loss.slot) == 0
-    assert how is not NONE or costs.hours_of("load")[0] == 0.0
-    assert (loss.since_reload_h >= -1e-12).all()
-    assert (loss.since_reload_h <= loss.since_save_h + 1e-12).all()
-    assert (loss.since_save_h <= loss.progress_h + 1e-12).all()
+    assert how is not PARTIAL or (np.diff(log.progress_h) >= -1e-12).all()
     n_open = 0  # a save is committed or abandoned before the next begins
     for kind in log.kind:
         n_open += kind in (EventKind.SAVE_STARTED, EventKind.SUB_SAVE_STARTED)
