@@ -86,11 +86,10 @@ def test_a_server_that_fails_twice_loses_nothing_twice_in_the_net_count(engine: 
 
 # --------------------------------------------------------------------------- saves
 
-BEHIND = {"useful_h": 6, "save_h": 0.25, "background_h": 1}
 BACKGROUND = [
     # the struck save is tried again at once, and the grid is kept
     life("the job goes on and the save holds what there was at its start",
-         job_of(PARTIAL, 2, **BEHIND), "3 node 0, 3.75 node 0",
+         job_of(PARTIAL, 2, useful_h=6, save_h=0.25, background_h=1), "3 node 0, 3.75 node 0",
          save=0.25 * 6 + 1, stale=[(2.75, 0, 0), (3.25, 0, 0)], saves=3,
          log="2 save_started save @2; 2.25 save_resumed useful @2; 3 save_abandoned save @2.75"),
     life("a save waits for the one before", job_of(FULL, 1, useful_h=3, background_h=1.5),
@@ -110,8 +109,8 @@ HALVES = SubSaves("mfu", fraction=0.5)
 TRANSFER = {"save_h": Transfer(), "load_h": Transfer()}
 
 
-def in_parts(useful_h: float = 4, sub_saves: SubSaves = HALVES, interval_h: float = 2, **how):
-    return job_of(PARTIAL, interval_h, sub_saves, useful_h=useful_h, **how)
+def in_parts(useful_h: float = 4, sub_saves: SubSaves = HALVES, **how):
+    return job_of(PARTIAL, 2, sub_saves, useful_h=useful_h, **how)
 
 
 SUB_SAVES = [
@@ -121,8 +120,6 @@ SUB_SAVES = [
              "2.25 save_started save @2; 2.5 save_committed useful @2; "
              "3.5 sub_save_started save @3; 3.75 sub_save_committed useful @3; "
              "4.75 save_started save @4; 5 save_committed over @4"),
-    life("an interval costs the same as one whole save", in_parts(8, SubSaves("mfu"), save_h=0.5),
-         save=2, saves=4),
     life("choosing rows costs extra each time",
          in_parts(8, SubSaves("mfu", 0.25, 0.125), save_h=0.5), save=16 * (0.125 + 0.125)),
     life("staleness counts from whole saves", in_parts(), "1.5 node 0, 3.75 node 0",
@@ -136,8 +133,6 @@ SUB_SAVES = [
              "1.75 sub_save_committed useful @1; 2.75 save_started save @2; "
              "3 save_abandoned save @2; 3 failed 1 save @2; 3 reverted 1 save @2; "
              "3 save_started save @2"),
-    life("the job may be shorter than an interval", in_parts(3, interval_h=4, save_h=0.5),
-         save=0.25, saves=0),
 ]  # fmt: skip
 test_sub_saves = lived(SUB_SAVES, folds=True)
 
