@@ -29,13 +29,7 @@ from cprsim.prices import shown
 from cprsim.results import FINISHED
 from cprsim.results.metrics import parts_among
 from cprsim.results.money import Bills, bills_in, cheapest_of
-from cprsim.results.words import (
-    count,
-    hours,
-    percent_number,
-    significant,
-    with_interval,
-)
+from cprsim.results.words import count, hours, percent_number, significant, with_interval
 from cprsim.systems_compared.comparison import (
     BEST,
     KEPT,

@@ -17,16 +17,7 @@ from typing import Annotated, NamedTuple
 from cprsim.codec import Endless, FieldMark, Key
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster
-from cprsim.recovery.policy import (
-    Capture,
-    Groups,
-    Policy,
-    Reach,
-    Reverts,
-    Rule,
-    Scope,
-    To,
-)
+from cprsim.recovery.policy import Capture, Groups, Policy, Reach, Reverts, Rule, Scope, To
 from cprsim.simulate import transitions
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.numbers import NONE, as_objects, numbers_of

@@ -8,17 +8,7 @@ import pytest
 
 from cprsim.failures.distributions import Exponential
 from cprsim.records import Clock, Storage
-from cprsim.recovery.policy import (
-    Elastic,
-    Medium,
-    Outside,
-    Reach,
-    Rule,
-    Scope,
-    Tax,
-    Tier,
-    To,
-)
+from cprsim.recovery.policy import Elastic, Medium, Outside, Reach, Rule, Scope, Tax, Tier, To
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from tests.engines import ENGINES, draws_of, failures
 from tests.recovery.lives import (

@@ -9,14 +9,7 @@ import pytest
 
 from cprsim.records import Activity
 from cprsim.recovery.legal import problems
-from tests.engines import (
-    assert_same_outcome,
-    by_loop,
-    by_simpy,
-    draws_of,
-    logged,
-    naively,
-)
+from tests.engines import assert_same_outcome, by_loop, by_simpy, draws_of, logged, naively
 from tests.recovery.random_policies import CASES, on_grid, random_case
 
 N_AT_ONCE = 14  # cases of a test
