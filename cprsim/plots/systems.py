@@ -103,8 +103,8 @@ def _columns(found: Sequence[Standing]) -> list[Column]:
         ("saves\nevery", interval_of),
         ("ETTR", partial(ratio, "ettr")),
         ("ETTR\npaid", partial(ratio, "ettr_paid")),
-        ("memory\n+%", lambda one: percent_number(one.policy.extra_memory_fraction)),
-        ("extra\nnodes", lambda one: significant(one.policy.extra_nodes)),
+        ("memory\n+%", lambda one: percent_number(one.policy.tax.memory)),
+        ("extra\nnodes", lambda one: significant(one.policy.tax.nodes)),
         ("accu-\nracy", lambda one: "kept" if one.accuracy == "kept" else "lost"),
     ]
     for names in columns_of_fates(found):

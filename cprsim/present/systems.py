@@ -227,10 +227,10 @@ def _cells_of_costs(found: Sequence[Standing], bills: Bills) -> Cells:
         cells[ETTR_PAID] = partial(ratio, "ettr_paid")
     if any(one.accuracy not in (KEPT, UNPRICED) for one in found):
         cells["AUC lost\n×10⁻⁴"] = _accuracy_lost
-    if any(one.policy.extra_memory_fraction for one in found):
-        cells[MEMORY] = lambda one: percent_number(one.policy.extra_memory_fraction)
-    if any(one.policy.extra_nodes for one in found):
-        cells[NODES] = lambda one: significant(one.policy.extra_nodes)
+    if any(one.policy.tax.memory for one in found):
+        cells[MEMORY] = lambda one: percent_number(one.policy.tax.memory)
+    if any(one.policy.tax.nodes for one in found):
+        cells[NODES] = lambda one: significant(one.policy.tax.nodes)
     if bills:
         unit = next(iter(bills.values())).job.currency or "cost"
         cells[f"{unit} for\n730.5 h\nof work"] = partial(_month, bills)
@@ -516,8 +516,8 @@ def _system(one: Standing) -> dict[str, Any]:
         "unknown": list(facts.unknown),
         "runs_as": facts.runs_as or None,
         "accuracy": one.accuracy,
-        "extra_nodes": policy.extra_nodes,
-        "extra_memory_fraction": policy.extra_memory_fraction,
+        "extra_nodes": policy.tax.nodes,
+        "extra_memory_fraction": policy.tax.memory,
         "auc_loss": None if one.accuracy == UNPRICED else interval(one.summary["auc_loss"]),
         "traffic": {
             "storage_bytes_per_h": facts.storage_bytes_per_h,
