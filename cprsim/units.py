@@ -21,7 +21,7 @@ LARGEST = 1e250  # number; in any unit it is a finite float
 NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 POSITIVE = NUMBER.removeprefix("[+-]?")
 IN_STEPS = rf"^\s*({POSITIVE})\s*steps?\s*$"  # of training, an interval
-_UNIT = r"[A-Za-zµμ%]{1,20}(?:\s*/\s*[A-Za-zµμ]{1,20})?"
+_UNIT = r"[A-Za-zµμ%$€£¥]{1,20}(?:\s*/\s*[A-Za-zµμ]{1,20})?"
 _QUANTITY = re.compile(rf"\s*(?P<number>{NUMBER})(?:\s*(?P<unit>{_UNIT}))?\s*")
 
 
@@ -213,11 +213,11 @@ def split_quantity(
 
 
 def unit_factor(unit: str, other: str) -> Fraction:
-    """What one `unit` is in the `other` one; empty units are those of bare numbers.
+    """What one `unit` is in the `other` one; any label, and none, is its own unit.
 
     Raises ParameterError where they do not measure the same.
     """
-    if unit == other == "":
+    if unit == other:
         return Fraction(1)
     for factors in (dimension.factors for dimension in DIMENSIONS):
         if unit in factors and other in factors:

@@ -30,9 +30,8 @@ from cprsim.prices import Prices, bill_of, energy_kwh
 from cprsim.records import Floats
 from cprsim.results.identity import input_digests, source_digest
 from cprsim.results.store import Body, PointsTask, PointStore, finish_points
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario import LoadedScenario, Plain
 from cprsim.scenario.sweep import Values
-from cprsim.scenario.yaml_text import Plain
 from cprsim.streams import stream
 from cprsim.workers import Workers
 

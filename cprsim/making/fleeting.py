@@ -18,9 +18,8 @@ from cprsim.results import Identity, input_digests
 from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.identity import identity_of
 from cprsim.results.store import FOLDER, PointStore
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario import LoadedScenario, Plain
 from cprsim.scenario.sweep import Values, values_along
-from cprsim.scenario.yaml_text import Plain
 from cprsim.workers import Workers
 
 MOST_POINTS = 1_000

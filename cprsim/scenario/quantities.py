@@ -1,8 +1,4 @@
-"""What the fields of the schema are made of: quantities with units, bounded numbers, sections.
-
-A section explains what is wrong with it: the value found, then pydantic's message or a predicate
-of ours ("has no unit: write ...").
-"""
+"""What the fields of the schema are made of: quantities with units, bounded numbers, sections."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from cprsim.foreign import one_line
 from cprsim.records import MAX_NODES
-from cprsim.scenario.yaml_text import as_written
+from cprsim.scenario.yaml_text import within
 from cprsim.units import BANDWIDTH, SIZE, TIME, Quantity
 
 EXPLAINED = "explained"  # type of errors whose message is complete
@@ -31,7 +27,10 @@ TAG = "as:"  # begins the names of a union's members in pydantic's locations
 
 
 class Model(BaseModel):
-    """A section of the scenario: unknown keys are errors, values never change."""
+    """A section of the scenario: unknown keys are errors, values never change.
+
+    Its errors are explained: the value found, then pydantic's message or one of ours.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -45,63 +44,71 @@ class Model(BaseModel):
         try:
             section = handler(data)
         except ValidationError as error:
-            errors = error.errors(include_url=False)
-            told = [one for one in errors if not _follows_from_another(one, errors)]
-            raise _error(cls.__name__, [_told(cls, one) for one in told]) from None
-        problems = [
-            (tuple(as_written(part) for part in key.split(".") if part), message, data)
+            raise _error(cls, [_explained(cls, one) for one in _causes(error)]) from None
+        found = [
+            (tuple(filter(None, key.split("."))), message, data)
             for key, message in section.problems()
         ]
-        if problems:
-            raise _error(cls.__name__, problems)
+        if found:
+            raise _error(cls, found)
         return section
 
 
-def _error(title: str, found: Iterable[tuple[tuple[int | str, ...], str, Any]]) -> ValidationError:
+def _error(section: type[Model], found: Iterable[tuple[Any, str, Any]]) -> ValidationError:
     lines = [
         InitErrorDetails(type=PydanticCustomError(EXPLAINED, message), loc=loc, input=value)
         for loc, message, value in found
     ]
-    return ValidationError.from_exception_data(title, lines)
+    return ValidationError.from_exception_data(section.__name__, lines)
 
 
-def _follows_from_another(one: ErrorDetails, errors: list[ErrorDetails]) -> bool:
-    """A list counts as too short when its entries are wrong: then these alone are worth saying."""
-    loc = one["loc"]
-    return one["type"] == "too_short" and any(
-        other["loc"][: len(loc)] == loc for other in errors if other is not one
-    )
+def _causes(error: ValidationError) -> list[ErrorDetails]:
+    """All that is wrong; a list whose entries are wrong is not said to be too short besides."""
+    errors = error.errors(include_url=False)
+    within = {one["loc"][:n] for one in errors for n in range(len(one["loc"]))}
+    return [one for one in errors if one["type"] != "too_short" or one["loc"] not in within]
 
 
-def _told(section: type[Model], error: ErrorDetails) -> tuple[tuple[int | str, ...], str, Any]:
+def _explained(section: type[Model], error: ErrorDetails) -> tuple[Any, str, Any]:
     """Where it is, what is wrong, and the value found."""
-    loc, found = error["loc"], error["input"]
-    if error["type"] == NO_KIND and isinstance(found, dict):
-        loc, found = (*loc, "kind"), found.get("kind")
-    return loc, _message(section, error, found), found
-
-
-def _message(section: type[Model], error: ErrorDetails, found: Any) -> str:
-    kind, message, loc = error["type"], error["msg"], error["loc"]
+    kind, message, loc, found = error["type"], error["msg"], error["loc"], error["input"]
     if kind == EXPLAINED:
-        return message
-    fields = {field.alias or name: field for name, field in section.model_fields.items()}
+        return loc, message, found
+    keys = {field.alias or name: field for name, field in section.model_fields.items()}
     if kind == "extra_forbidden":
-        return f"unknown key; {choices(loc[-1], tuple(fields))}"
+        return loc, f"unknown key; {choices(loc[-1], tuple(keys))}", found
     if kind == "unexpected_keyword_argument":  # of a record
-        return "unknown key"
+        return loc, "unknown key", found
     if kind in ("missing", "missing_argument"):
-        field = fields.get(str(loc[0])) if len(loc) == 1 else None
+        field = keys.get(str(loc[0]))
         meaning = ((field and field.description) or "").split(". ")[0].rstrip(".")
-        return "is missing" + (f" ({meaning[:1].lower()}{meaning[1:]})" if meaning else "")
-    if kind in ("model_type", "dataclass_type", "dict_type"):
+        return loc, f"is missing ({meaning[:1].lower()}{meaning[1:]})", found
+    if kind == NO_KIND and isinstance(found, dict):
+        loc, found = (*loc, "kind"), found.get("kind")
+    elif kind in ("model_type", "dataclass_type", "dict_type"):
         message = "is not a section with keys of its own ({key: value})"
     elif kind == "value_error":
         message = str(error["ctx"]["error"])
     elif kind != NO_KIND:
         message = f"{message[:1].lower()}{message[1:]}".removeprefix("input ")
         message = message.replace("tuple", "list")
-    return f"{shown(found)} {message}"
+    return loc, f"{shown(found)} {message}", found
+
+
+def written_key(loc: tuple[int | str, ...], data: Any) -> str:
+    """Pydantic's location as the dotted key of what is written.
+
+    Without the tags of unions, and without the keys that a short form left out.
+    """
+    key, here = "", data
+    for i, part in enumerate(map(str, loc)):
+        entries = dict(enumerate(here)) if isinstance(here, list) else here
+        entries = {str(n): one for n, one in entries.items()} if isinstance(entries, dict) else {}
+        is_missing = part not in entries and isinstance(here, dict) and i == len(loc) - 1
+        if part == "[key]" or part.startswith(TAG) or not (part in entries or is_missing):
+            continue
+        key, here = within(key, part), entries.get(part)
+    return key
 
 
 def shown(value: object) -> str:

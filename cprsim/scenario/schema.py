@@ -37,7 +37,6 @@ from cprsim.scenario.silent import SILENT, SilentSection
 from cprsim.scenario.sweep import Sweep
 from cprsim.scenario.sync import Sync
 from cprsim.scenario.traces import TraceFailures
-from cprsim.scenario.unknown import Unknown
 from cprsim.scenario.yaml_text import dump_plain
 
 SCENARIO_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
@@ -45,6 +44,13 @@ MAX_SAVES = 1_000_000
 NEEDS_SERVERS = tuple(name for name in STRATEGIES if name not in ("none", "full"))
 
 Found = Iterator[tuple[str, str]]
+
+
+class Unknown(Model):
+    """An input that is not known exactly: between which values it lies."""
+
+    low: str | float = Field(description="The least, as the scenario would say it.")
+    high: str | float = Field(description="The most, as the scenario would say it.")
 
 
 class Scenario(Model):

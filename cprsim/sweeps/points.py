@@ -19,7 +19,6 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.identity import file_digest, source_digest
 from cprsim.results.money import JobPrices, prices_of
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.loading import nearest
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.sweep import Axis, Sweep
 
@@ -95,7 +94,7 @@ def _varied(
     for axis, i in zip(axes, where, strict=True):
         if i is None:
             continue
-        place = nearest(loaded.places, ("sweep", "over", axis.key))
+        place = loaded.place(f"sweep.over.{axis.key}")
         for key, value in _changes(loaded, axis.key, axis.values.written[i], place):
             changes[key], stands[key] = value, place
     return loaded.varied(changes, stands.__getitem__)

@@ -15,7 +15,7 @@ ONE_WRONG = {
     "missing unit in text": (('3 min', '"3"'), 11, "costs.load", "has no unit"),
     "wrong unit": (("load: 3 min", "load: 3 GB"), 11, "costs.load", "no unit of a time"),
     "negative": (("useful: 50 h", "useful: -50 h"), 2, "job.useful", "between 1 s and 100000 h"),
-    "NaN": (("useful: 50 h", "useful: .nan"), 2, "job.useful", "not a finite number"),
+    "NaN": (("useful: 50 h", "useful: .nan"), 2, "job.useful", "is a bare number"),
     "no servers": (("emb_ps: 18", "emb_ps: 0"), 5, "cluster.emb_ps", "at least 1"),
     "negative count": (("trainers: 20", "trainers: -1"), 4, "cluster.trainers", "or equal to 0"),
     "more failing than there are": (
