@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from cprsim.errors import ParameterError, Place, Problem, ScenarioError
 from cprsim.foreign import one_line
+from cprsim.scenario.checks import checks
 from cprsim.scenario.quantities import shown, written_key
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.sweep import Values, values_along
@@ -29,9 +30,8 @@ PRICES = "prices."
 UNKNOWN = "unknown"  # the section
 EXAMPLE = 'write KEY=VALUE, for example --set costs.save="90 s" or recovery.cpr.target_pls=0.05'
 EXAMPLE_AXIS = "write KEY=LOW:HIGH:logN or KEY=A,B,C, for example --over costs.save=30s:10min:log12"
-INSTEAD_OF: dict[
-    str, tuple[str, ...]
-] = {  # setting one of these takes the other ways to say the same out of the file
+# Setting one of these takes the other ways to say the same out of the file.
+INSTEAD_OF: dict[str, tuple[str, ...]] = {
     "job.useful": ("samples", "throughput"),
     "cluster.tables": ("shard_size",),
     "cluster.shard_size": ("tables",),
@@ -207,10 +207,13 @@ def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:
 def _checked(data: dict[str, Plain], path: Path, places: Mapping[str, Place]) -> LoadedScenario:
     try:
         scenario = Scenario.model_validate(_without_steps(data))
+        found = [(tuple(key.split(".")), message) for key, message in checks(scenario)]
     except ValidationError as error:
-        found = [(written_key(one["loc"], data), one["msg"]) for one in error.errors()]
-        problems = [Problem(_nearest(places, key), one_line(key), said) for key, said in found]
-        raise ScenarioError(_in_order(dict.fromkeys(problems))) from None
+        found = [(one["loc"], one["msg"]) for one in error.errors()]
+    if found:
+        keys = [(written_key(loc, data), message) for loc, message in found]
+        problems = [Problem(_nearest(places, key), one_line(key), said) for key, said in keys]
+        raise ScenarioError(_in_order(dict.fromkeys(problems)))
     loaded, failures = LoadedScenario(scenario, path, data, places), scenario.failures
     if not isinstance(failures, TraceFailures):
         return loaded
