@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cprsim.api import public
 from cprsim.api.answer import Shown
-from cprsim.errors import ParameterError
-from cprsim.foreign import one_line
+from cprsim.errors import ParameterError, one_line
 from cprsim.present.document import Document, ListingBlock, Section
 from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
 from cprsim.shipping import file_or_shipped

@@ -37,8 +37,7 @@ from cprsim.cli import (
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say
 from cprsim.cli.unforeseen import REFUSED, TRACEBACK, refused, show_tracebacks
-from cprsim.errors import CprsimError, InputError
-from cprsim.foreign import printable
+from cprsim.errors import CprsimError, InputError, printable
 
 OUT_OF_MEMORY = (
     "cprsim: the memory that this process may have is used up: ask for less (half as many "

@@ -10,7 +10,7 @@ import typer
 
 from cprsim.cli.options import AsJson, Force
 from cprsim.cli.saying import complain, say, say_json
-from cprsim.foreign import one_line
+from cprsim.errors import one_line
 
 if TYPE_CHECKING:
     from cprsim.scenario.first import Known

@@ -14,7 +14,7 @@ from typing import Any
 import typer
 
 from cprsim.cli.pulse import pulse
-from cprsim.foreign import json_printable, printable
+from cprsim.errors import printable
 
 WIDTH = 80  # of a terminal as narrow as most
 
@@ -35,10 +35,10 @@ def say_list(entries: Mapping[str, str]) -> None:
 
 
 def say_json(plain: Any, indent: int = 2) -> None:
-    """One JSON object on stdout; raises ValueError for NaN and infinity, which JSON lacks."""
-    text = json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=indent)
+    """One JSON object on stdout, in ASCII; raises ValueError for NaN and infinity."""
+    text = json.dumps(plain, allow_nan=False, indent=indent)
     pulse.clear()
-    typer.echo(json_printable(text))
+    typer.echo(text)
 
 
 def complain(what: object) -> None:

@@ -14,8 +14,7 @@ from cprsim.codec import canonical_digest
 from cprsim.curves.curve_file import CurveFile, read_curve
 from cprsim.curves.identity import different_keys, kernel_block
 from cprsim.curves.trained_on import other_files, other_version
-from cprsim.errors import ScenarioError
-from cprsim.foreign import one_line
+from cprsim.errors import ScenarioError, one_line
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.quantities import choices
 from cprsim.staleness import StalenessCurve

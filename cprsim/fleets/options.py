@@ -12,7 +12,7 @@ import numpy as np
 
 import cprsim
 from cprsim.codec import FieldMark, Finite, decode, digest_of, encode
-from cprsim.errors import Place
+from cprsim.errors import Place, one_line
 from cprsim.estimate import HIGH, LOW, Estimate
 from cprsim.fleets.cells import (
     STATISTICS,
@@ -25,7 +25,6 @@ from cprsim.fleets.cells import (
 )
 from cprsim.fleets.course import prepare, run_history
 from cprsim.fleets.population import fleet_of, table_of
-from cprsim.foreign import one_line
 from cprsim.prices import Prices, bill_of, energy_kwh
 from cprsim.records import Floats
 from cprsim.results.identity import input_digests, source_digest

@@ -18,9 +18,8 @@ from typing import Any
 
 import cprsim
 from cprsim.curves import kernel_block
-from cprsim.errors import ParameterError, ResultError
+from cprsim.errors import ParameterError, ResultError, one_line
 from cprsim.experiments.proxy_model import SOURCE
-from cprsim.foreign import one_line, read_json
 from cprsim.kernel.blas import one_thread
 from cprsim.kernel.trials import Saving
 from cprsim.measuring.array_pool import SHARE, memory_bytes
@@ -265,7 +264,7 @@ def _require_ours(path: Path, ours: dict[str, Any]) -> None:
     try:
         if not path.exists():
             write_whole(path, json.dumps(ours, indent=2) + "\n")
-        theirs = dict(read_json(path))
+        theirs = dict(json.loads(path.read_bytes()))
     except OSError as error:
         raise ResultError(f"{path} can't be written: {error.strerror}") from error
     except (TypeError, ValueError) as error:

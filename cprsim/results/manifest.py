@@ -6,6 +6,7 @@ Digests are no signatures: whoever changes a folder on purpose can renew them.
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -19,15 +20,13 @@ from typing import Any
 
 import cprsim
 from cprsim.codec import CodecError, canonical_digest, decode, json_text
-from cprsim.errors import ResultError
-from cprsim.foreign import UNUSABLE, one_line, read_json
+from cprsim.errors import UNUSABLE, ResultError, one_line
 from cprsim.results.identity import Identity, file_digest, source_digest
 from cprsim.whole_file import write_whole
 
 MANIFEST = "manifest.json"
 FORMAT = 3
 DIGEST = "manifest_sha256"  # of all its other entries
-MOST_BYTES = 5_000_000
 LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "simpy", "matplotlib", "pydantic")
 
 
@@ -124,7 +123,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise ResultError(f"{folder} is no folder")
     try:
-        manifest = _whole(read_json(folder / MANIFEST, MOST_BYTES), folder)
+        manifest = _whole(json.loads((folder / MANIFEST).read_bytes()), folder)
         decode(_Entries, manifest)
     except FileNotFoundError:
         inside = ", ".join(str(one) for one in results_in(folder)[:3])

@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from cprsim.foreign import one_line
+from cprsim.errors import one_line
 from cprsim.records import MAX_NODES
 from cprsim.scenario.yaml_text import within
 from cprsim.units import BANDWIDTH, SIZE, TIME, Quantity

@@ -12,8 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from cprsim.errors import ParameterError, Place, Problem, ScenarioError
-from cprsim.foreign import one_line
+from cprsim.errors import ParameterError, Place, Problem, ScenarioError, one_line
 from cprsim.scenario.checks import checks
 from cprsim.scenario.quantities import shown, written_key
 from cprsim.scenario.schema import Scenario

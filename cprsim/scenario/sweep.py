@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from cprsim.errors import ParameterError
-from cprsim.foreign import one_line
+from cprsim.errors import ParameterError, one_line
 from cprsim.scenario.quantities import Model
 from cprsim.scenario.yaml_text import Plain, scalar
 from cprsim.units import plain_number, split_quantity, unit_factor

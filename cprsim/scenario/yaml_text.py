@@ -12,8 +12,7 @@ from typing import Any
 
 import yaml
 
-from cprsim.errors import Place, Problem, ScenarioError
-from cprsim.foreign import one_line
+from cprsim.errors import Place, Problem, ScenarioError, one_line
 
 MOST_OF_A_COMPLAINT = 80  # characters of what PyYAML says, which may hold a name from the text
 Scalar = None | bool | int | float | str
