@@ -49,7 +49,7 @@ class Compiled:
         """What numba makes of it; stderr says so where that takes long."""
         from cprsim.compiling.by_numba import dispatcher_of, is_kept
 
-        dispatcher = dispatcher_of(self.py_func, self._options)
+        dispatcher = dispatcher_of(self.py_func, self._options, parts)
         if self._says and not is_kept(dispatcher):
             getLogger("cprsim").warning(self._says)
         return dispatcher

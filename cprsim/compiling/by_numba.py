@@ -16,8 +16,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.registry import cpu_target
 
-from cprsim.compiling import parts
-
+Part = tuple[Callable[..., Any], dict[str, Any]]  # a function and its options
 OF_ALL: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
@@ -67,8 +66,11 @@ OF_PARTS: dict[str, Any] = {
 _dispatchers: list[Any] = []  # of parts: numba's type of one does not keep it
 
 
-def dispatcher_of(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """What compiles a function on its first call, and keeps the machine code."""
+def dispatcher_of(function: Callable[..., Any], options: dict[str, Any], parts: list[Part]) -> Any:
+    """What compiles a function on its first call, and keeps the machine code.
+
+    `parts` are those that numba does not know yet; it is empty afterwards.
+    """
     config: Any = numba.config
     if config.DISABLE_JIT:
         return function

@@ -16,7 +16,6 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-import cprsim
 from cprsim.curves import kernel_block
 from cprsim.errors import ParameterError, ResultError, one_line
 from cprsim.experiments.proxy_model import SOURCE
@@ -43,6 +42,7 @@ from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.staleness import ALWAYS, FEWEST_SEEDS_TO_USE, STRATEGIES, WHOLE, Metric
+from cprsim.version import __version__
 from cprsim.whole_file import write_whole
 from cprsim.workers import Workers, run_each
 
@@ -236,7 +236,7 @@ def identity(request: MeasureRequest) -> dict[str, Any]:
         "first_seed": request.kernel.seed,
         "n_emb_ps": request.n_servers,
         "design": asdict(request.design),
-        "cprsim": cprsim.__version__,
+        "cprsim": __version__,
     }
 
 

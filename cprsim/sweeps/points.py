@@ -9,7 +9,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import cprsim
 from cprsim.codec import digest_of
 from cprsim.curves import curve_path
 from cprsim.errors import Place, ScenarioError
@@ -21,6 +20,7 @@ from cprsim.results.money import JobPrices, prices_of
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.sweep import Axis, Sweep
+from cprsim.version import __version__
 
 BESIDE_THE_NUMBERS = {  # sections that decide none of them
     "name", "kernel", "accuracy", "sweep", "prices", "unknown",
@@ -144,7 +144,7 @@ def digests_of(loaded: LoadedScenario) -> tuple[str, str]:
     path = loaded.trace_path
     common = {
         "input": None if path is None else _file_digest(path),
-        "version": cprsim.__version__,
+        "version": __version__,
         "source": source_digest(),
     }
     curve = curve_path(loaded)
