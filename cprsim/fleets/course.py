@@ -14,6 +14,7 @@ import pandas as pd
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import blocks_of, engine_of
+from cprsim.failures.streams import stream
 from cprsim.fleets.population import Population, fleet_of, population_of, scenario_of
 from cprsim.records import Floats, Ints, Transfer
 from cprsim.recovery.legal import require_legal
@@ -24,7 +25,6 @@ from cprsim.simulate.blocks import Engine
 from cprsim.simulate.cluster import RunningJob, SharedCluster, run_fleet
 from cprsim.simulate.job import StaleShard
 from cprsim.simulate.saves import ALL_ALONE, SharedSaves
-from cprsim.streams import stream
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import numpy as np
 from cprsim.codec import FieldMark, Finite, decode, digest_of, encode
 from cprsim.errors import Place, one_line
 from cprsim.estimate import HIGH, LOW, Estimate
+from cprsim.failures.streams import stream
 from cprsim.fleets.cells import (
     STATISTICS,
     FleetCell,
@@ -30,7 +31,6 @@ from cprsim.results.identity import input_digests, source_digest
 from cprsim.results.store import Body, PointsTask, PointStore, finish_points
 from cprsim.scenario import LoadedScenario, Plain
 from cprsim.scenario.sweep import Values
-from cprsim.streams import stream
 from cprsim.version import __version__
 from cprsim.workers import Workers
 

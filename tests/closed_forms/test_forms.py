@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cprsim.streams import stream
+from cprsim.failures.streams import stream
 from tests import closed_forms
 
 SEED = 11
