@@ -23,10 +23,10 @@ from cprsim.rehearsal.material import fresh_model, read_material
 from cprsim.rehearsal.server import Server
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.trainer import TrainerProcess
-from cprsim.rehearsal.worker import Inherited, die_with_parent
+from cprsim.rehearsal.worker import Inherited, Roles, die_with_parent
 from cprsim.rehearsal.worker import main as work
 
-ROLES = {"server": Server, "trainer": TrainerProcess}
+ROLES: Roles = {"server": Server, "trainer": TrainerProcess}
 TO_SUPERVISOR = 1  # the supervisor reads a pipe there
 
 

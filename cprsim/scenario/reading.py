@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,6 @@ from cprsim.scenario.yaml_text import Plain, read_yaml, within
 from cprsim.units import IN_STEPS, TIME
 
 MAX_BYTES = 500_000
-MAX_PROBLEMS = 50  # lines; more than that nobody reads
 OURS = "CPRSIM_"  # begins the names of the environment variables that a scenario may ask for
 N_TRIED, N_PRICED = 5, 101  # values of an unknown input: each needs a simulation, or none
 PRICES = "prices."
@@ -81,14 +80,9 @@ class LoadedScenario:
         for variable in _VARIABLE.findall(file):
             if variable.startswith(OURS) and os.environ.get(variable):
                 continue
-            message = (
-                f"the environment variable {one_line(variable)} is not set: let it name the folder "
-                f"with the data ({shown(file)} is {source})"
-                if variable.startswith(OURS)
-                else f"{shown(f'${{{variable}}}')} is not replaced: a scenario may ask for "
-                f"environment variables whose names begin with {OURS} only"
-            )
-            raise ScenarioError.at(self.place(key), message, key)
+            message = f"the environment variable {one_line(variable)} is not set, or its name does "
+            message += f"not begin with {OURS}: let one that does name the folder with the data "
+            raise ScenarioError.at(self.place(key), f"{message}({shown(file)} is {source})", key)
         named = self.path.parent / _VARIABLE.sub(lambda match: os.environ[match[1]], file)
         path = Path(os.path.normpath(named))  # as people write it, without `..` in its middle
         if not os.path.isfile(path):
@@ -137,10 +131,10 @@ def load_scenario(
     """
     path = Path(path)
     data, places = read_yaml(read_text(path) if text is None else text, path)
-    if data is None:
-        raise ScenarioError.at(Place(path), "is empty: a scenario is a mapping of keys to values")
     if not isinstance(data, dict):
-        raise ScenarioError.at(places[""], "is not a mapping: a scenario has keys such as `job:`")
+        what = "is empty" if data is None else "is not a mapping"
+        place = places.get("", Place(path))
+        raise ScenarioError.at(place, f"{what}: a scenario has keys such as `job:`")
     if not has_lines:
         places = dict.fromkeys(places, Place(path))
     _override(data, overrides, places, option)
@@ -204,6 +198,7 @@ def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:
 
 
 def _checked(data: dict[str, Plain], path: Path, places: Mapping[str, Place]) -> LoadedScenario:
+    found: list[tuple[tuple[int | str, ...], str]]
     try:
         scenario = Scenario.model_validate(_without_steps(data))
         found = [(tuple(key.split(".")), message) for key, message in checks(scenario)]
@@ -212,7 +207,8 @@ def _checked(data: dict[str, Plain], path: Path, places: Mapping[str, Place]) ->
     if found:
         keys = [(written_key(loc, data), message) for loc, message in found]
         problems = [Problem(_nearest(places, key), one_line(key), said) for key, said in keys]
-        raise ScenarioError(_in_order(dict.fromkeys(problems)))
+        in_file = sorted(dict.fromkeys(problems), key=lambda one: (one.place.line or 0, one.key))
+        raise ScenarioError(in_file)
     loaded, failures = LoadedScenario(scenario, path, data, places), scenario.failures
     if not isinstance(failures, TraceFailures):
         return loaded
@@ -237,14 +233,6 @@ def _without_steps(data: dict[str, Plain]) -> dict[str, Plain]:
         return f"{float(match[1]) * step_h!r} h" if match else value
 
     return {key: hours(value) if key == "recovery" else value for key, value in data.items()}
-
-
-def _in_order(problems: Iterable[Problem]) -> list[Problem]:
-    """Problems in the order of the file; what the command line says comes first."""
-    found = sorted(problems, key=lambda p: (p.place.line or 0, str(p.place.file), p.key))
-    if (n_more := len(found) - MAX_PROBLEMS) > 0:
-        found[MAX_PROBLEMS:] = [Problem(found[-1].place, "", f"the last of {n_more} more problems")]
-    return found
 
 
 def _nearest(places: Mapping[str, Place], key: str) -> Place:
