@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from cprsim.errors import one_line
 from cprsim.records import MAX_NODES
-from cprsim.scenario.yaml_text import within
+from cprsim.scenario.yaml_text import dotted
 from cprsim.units import BANDWIDTH, SIZE, TIME, Quantity
 
 EXPLAINED = "explained"  # type of errors whose message is complete
@@ -107,7 +107,7 @@ def written_key(loc: tuple[int | str, ...], data: Any) -> str:
         is_missing = part not in entries and isinstance(here, dict) and i == len(loc) - 1
         if part == "[key]" or part.startswith(TAG) or not (part in entries or is_missing):
             continue
-        key, here = within(key, part), entries.get(part)
+        key, here = dotted(key, part), entries.get(part)
     return key
 
 

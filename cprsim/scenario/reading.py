@@ -18,7 +18,7 @@ from cprsim.scenario.quantities import shown, written_key
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.sweep import Values, values_along
 from cprsim.scenario.traces import SOURCES, TraceFailures
-from cprsim.scenario.yaml_text import Plain, read_yaml, within
+from cprsim.scenario.yaml_text import Plain, dotted, read_yaml
 from cprsim.units import IN_STEPS, TIME
 
 MAX_BYTES = 500_000
@@ -293,7 +293,7 @@ def put(
         raise ScenarioError.at(place, EXAMPLE)
     while True:
         step, n_used = _step(here, rest, place)
-        path, rest = within(path, step), rest[n_used:]
+        path, rest = dotted(path, step), rest[n_used:]
         if not rest:
             break
         if isinstance(here, dict) and here.get(step) is None:

@@ -46,12 +46,12 @@ def read_yaml(text: str, file: Path | str) -> tuple[Plain, dict[str, Place]]:
             message = f"tag {one_line(node.tag)} is not allowed: write it plainly"
             problems.append(Problem(place, "", message))
         if isinstance(node, yaml.SequenceNode):
-            return [plain(one, within(key, i)) for i, one in enumerate(node.value)]
+            return [plain(one, dotted(key, i)) for i, one in enumerate(node.value)]
         if isinstance(node, yaml.ScalarNode):
             return scalar(node.value) if node.style is None else str(node.value)
         found: dict[str, Plain] = {}
         for name, value in node.value:
-            below, place = within(key, name.value), _place(file, name)
+            below, place = dotted(key, name.value), _place(file, name)
             if not isinstance(name, yaml.ScalarNode):
                 message = "a key must be plain text (is a ${...} or a {...} unquoted?)"
                 raise ScenarioError.at(place, message)
@@ -85,7 +85,7 @@ def _place(file: Path | str, node: yaml.Node) -> Place:
     return Place(file, node.start_mark.line + 1)
 
 
-def within(section: str, key: str | int) -> str:
+def dotted(section: str, key: str | int) -> str:
     """The dotted key of what stands in a section."""
     return f"{section}.{key}" if section else str(key)
 
