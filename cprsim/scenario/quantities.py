@@ -65,8 +65,8 @@ def _error(section: type[Model], found: Iterable[tuple[Any, str, Any]]) -> Valid
 def _causes(error: ValidationError) -> list[ErrorDetails]:
     """All that is wrong; a list whose entries are wrong is not said to be too short besides."""
     errors = error.errors(include_url=False)
-    within = {one["loc"][:n] for one in errors for n in range(len(one["loc"]))}
-    return [one for one in errors if one["type"] != "too_short" or one["loc"] not in within]
+    around = {one["loc"][:n] for one in errors for n in range(len(one["loc"]))}
+    return [one for one in errors if one["type"] != "too_short" or one["loc"] not in around]
 
 
 def _explained(section: type[Model], error: ErrorDetails) -> tuple[Any, str, Any]:
