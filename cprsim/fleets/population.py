@@ -15,7 +15,7 @@ from cprsim.failures.traces.reading import FIRST_ROW, named_columns, no_row_wher
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.failures import ANY, JobFailures
-from cprsim.scenario.fleet import MOST_JOBS, MOST_KINDS, Fleet
+from cprsim.scenario.job import MOST_JOBS, MOST_KINDS, Fleet
 from cprsim.scenario.yaml_text import Plain
 from cprsim.streams import stream
 

@@ -13,12 +13,12 @@ from pydantic import ValidationError
 
 from cprsim.errors import Place, Problem, ScenarioError
 from cprsim.foreign import one_line
+from cprsim.scenario.failures import SOURCES, TraceFailures
 from cprsim.scenario.overrides import apply_axes, apply_overrides, put
 from cprsim.scenario.problems import in_order, problems_of
 from cprsim.scenario.quantities import shown
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.steps import with_times
-from cprsim.scenario.traces import SOURCES, TraceFailures
 from cprsim.scenario.unknown import unknown_values
 from cprsim.scenario.yaml_text import KeyPath, Plain, YamlDocument, as_written, read_document
 

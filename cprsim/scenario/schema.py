@@ -12,9 +12,8 @@ from pydantic import Field
 
 from cprsim.records import STOPPED_BEYOND, Clock, OverLink, SubSaves
 from cprsim.recovery.paper import STRATEGIES
-from cprsim.scenario.accuracy import Accuracy
 from cprsim.scenario.cluster import ClusterSection
-from cprsim.scenario.costs import CostsSection, StorageSection, by_bytes
+from cprsim.scenario.costs import CostsSection, PricesSection, StorageSection, by_bytes
 from cprsim.scenario.failures import (
     ANY,
     MAX_FAILURES,
@@ -24,19 +23,16 @@ from cprsim.scenario.failures import (
     InjectedFailures,
     JobFailures,
     NodeFailures,
+    TraceFailures,
     too_many,
 )
-from cprsim.scenario.fleet import Fleet
-from cprsim.scenario.job import Job, Simulation
-from cprsim.scenario.kernel import Kernel
-from cprsim.scenario.prices import PricesSection
+from cprsim.scenario.job import Fleet, Job, Simulation
+from cprsim.scenario.kernel import Accuracy, Kernel
 from cprsim.scenario.quantities import Model
 from cprsim.scenario.recovery import RecoveryEntry, RecoverySection
-from cprsim.scenario.scopes import Scopes
-from cprsim.scenario.silent import SILENT, SilentSection
+from cprsim.scenario.scopes import SILENT, Scopes, SilentSection
 from cprsim.scenario.sweep import Sweep
 from cprsim.scenario.sync import Sync
-from cprsim.scenario.traces import TraceFailures
 from cprsim.scenario.unknown import Unknown
 from cprsim.scenario.yaml_text import dump_plain
 
@@ -84,7 +80,7 @@ class Scenario(Model):
         None, description="Which staleness curve prices lost samples, and what may be lost."
     )
     simulation: Simulation = Field(
-        default_factory=lambda: Simulation.model_validate({}),
+        default_factory=Simulation,
         description="Replications and seed.",
     )
     fleet: Fleet | None = Field(
@@ -312,7 +308,8 @@ def _group_fits(scenario: Scenario, failures: JobFailures | InjectedFailures) ->
             f"{failures.together} nodes of role `{failures.role}` cannot fail together: the "
             f"cluster has {n_nodes}",
         )
-    for key, servers in failures.named_servers if isinstance(failures, InjectedFailures) else ():
+    named = failures.named_servers if isinstance(failures, InjectedFailures) else {}
+    for key, servers in named.items():
         for server in servers:
             if server >= n_nodes:
                 yield (
