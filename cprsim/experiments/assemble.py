@@ -63,7 +63,11 @@ class Experiment:
     engine: EngineName = "auto"
     curve: StalenessCurve | None = None  # prices lost samples; None: none applies
     horizon_h: float | None = None  # wall time at which the job ends, done or not
-    check: Capture | None = None  # for silent errors
+
+    @property
+    def check(self) -> Capture | None:
+        """For silent errors."""
+        return self.scenario.silent and self.scenario.silent.capture
 
     def simulated_job(self, policy: Policy) -> SimulatedJob:
         """The job under a policy."""
@@ -142,15 +146,9 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     with _blaming(loaded, "costs"):
         costs = costs_of(scenario.costs, _free(scenario))
     with _blaming(loaded, "failures"):
-        failures = _all_failures(loaded, cluster)
+        failures, scopes, shares = _failures(loaded, cluster, costs.detect)
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
     simulation = scenario.simulation
-    curve = chosen_curve(loaded)
-    scopes = tuple(scope.record(costs.detect) for scope in scenario.scopes)
-    scopes = scopes or (Scope("node", Reach.NODE, costs.detect),)  # every failure kills a node
-    silent = scenario.silent
-    if silent is not None:
-        scopes = (*scopes, silent.scope)
     experiment = Experiment(
         useful_h=scenario.job.useful_h,
         cluster=cluster,
@@ -162,11 +160,10 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         precision_fraction=simulation.precision_fraction,
         at_most=simulation.at_most or 0,
         engine=simulation.engine,
-        curve=curve,
+        curve=chosen_curve(loaded),
         scopes=scopes,
-        shares=_shares(scenario, scopes, cluster),
+        shares=shares,
         horizon_h=scenario.job.horizon_h,
-        check=None if silent is None else silent.capture,
         scenario=scenario,
     )
     if not with_policies:
@@ -222,34 +219,36 @@ def costs_of(section: CostsSection | OwnCosts, costs: Costs) -> Costs:
     return replace(costs, **given)
 
 
-def _all_failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
-    """Those of the section `failures`, and of each scope that has some of its own."""
-    of_job = _failures(loaded, loaded.scenario.failures, cluster)
-    others = tuple(
-        (scope.name, _failures(loaded, scope.failures, cluster))
-        for scope in loaded.scenario.scopes
-        if scope.failures is not None
-    )
-    silent = loaded.scenario.silent
+def _failures(
+    loaded: LoadedScenario, cluster: Cluster, detect: Duration
+) -> tuple[FailureSource, tuple[Scope, ...], ScopeShares]:
+    """Where failures come from, what they kill, and how many are of each scope."""
+    scenario, silent = loaded.scenario, loaded.scenario.silent
+    of_job = _source(loaded, scenario.failures, cluster)
+    own = {
+        one.name: _source(loaded, one.failures, cluster) for one in scenario.scopes if one.failures
+    }
+    scopes = [one.record(detect) for one in scenario.scopes]
+    shares = [one.share or 0.0 for one in scenario.scopes]
+    if not scopes:  # every failure kills a node
+        scopes, shares = [Scope("node", Reach.NODE, detect)], [1.0]
     if silent is not None:
-        others += ((SILENT, silent.source(cluster, of_job.clock)),)
-    return SeveralSources((("", of_job), *others)) if others else of_job
+        scopes, shares = [*scopes, silent.scope], [*shares, 0.0]
+        own[SILENT] = silent.source(cluster, of_job.clock)
+    of_source = tuple(i for i, scope in enumerate(scopes) if scope.name in own)
+    reaches, rack = tuple(scope.reach for scope in scopes), scenario.cluster.rack
+    return (
+        SeveralSources((("", of_job), *own.items())) if own else of_job,
+        tuple(scopes),
+        ScopeShares(tuple(shares), reaches, cluster.n_nodes, rack, of_source),
+    )
 
 
-def _failures(loaded: LoadedScenario, section: Failures, cluster: Cluster) -> FailureSource:
+def _source(loaded: LoadedScenario, section: Failures, cluster: Cluster) -> FailureSource:
     if not isinstance(section, TraceFailures):
         return section.source(cluster, loaded.scenario.job.useful_h)
     assert loaded.trace_path is not None, "loading sees to it that a trace has a file"
     return section.source(loaded.trace_path)
-
-
-def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> ScopeShares:
-    shares = tuple(scope.share or 0.0 for scope in scenario.scopes) or (1.0,)
-    reaches = tuple(scope.reach for scope in scopes)
-    own = tuple(i for i, scope in enumerate(scenario.scopes) if scope.failures is not None)
-    if scenario.silent is not None:
-        shares, own = (*shares, 0.0), (*own, len(shares))
-    return ScopeShares(shares, reaches, cluster.n_nodes, scenario.cluster.rack, own)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from cprsim.prices import ANY_ROLE, Money, Prices
 from cprsim.records import OverLink
 from cprsim.recovery.legal import MOST_GENERATIONS
 from cprsim.scenario.distributions import OR_DISTRIBUTION, Duration, DurationSpec
-from cprsim.scenario.quantities import TAG, Bandwidth, Model
+from cprsim.scenario.quantities import TAG, Bandwidth, Model, within
 from cprsim.units import SHARE, TIME, Quantity
 
 TRANSFER = "transfer"
@@ -73,11 +73,8 @@ class SaveCost(Model):
     corrupt_fraction: Chance = Field(
         0.0, description="Share of saves found useless when they are loaded [per cent]; default 0."
     )
-    kept: int = Field(
+    kept: Annotated[int, within(1, MOST_GENERATIONS)] = Field(
         1,
-        strict=True,
-        ge=1,
-        le=MOST_GENERATIONS,
         description="Saves that the storage keeps; an older one is loaded if a newer is corrupt.",
         examples=[2],
     )
@@ -114,21 +111,16 @@ class CostsSection(Model):
     )
 
 
+AS_THERE = "As in the section `costs`; absent: what is said there."
+
+
 class OwnCosts(Model):
     """What differs under one strategy from the section `costs`."""
 
-    save: Save | None = Field(None, description="One save, as in `costs`; absent: as there.")
-    load: Cost | None = Field(
-        None, description="Loading state after a failure, as in `costs`; absent: as there."
-    )
-    detect: Duration | None = Field(
-        None, description="Until a failure is noticed: a time or a distribution; absent: as there."
-    )
-    reschedule: Duration | None = Field(
-        None,
-        description="Until the replacement runs: a time or a distribution; absent: as there.",
-        examples=["2 min"],
-    )
+    save: Save | None = Field(None, description=AS_THERE)
+    load: Cost | None = Field(None, description=AS_THERE)
+    detect: Duration | None = Field(None, description=AS_THERE)
+    reschedule: Duration | None = Field(None, description=AS_THERE)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Something differs."""
@@ -178,7 +170,7 @@ Price = Annotated[
     PlainSerializer(str, return_type=str),
     WithJsonSchema({**ONE_PRICE, "examples": ["2.50 USD"]}),
 ]
-PlainNumber = Annotated[float, Field(strict=True, ge=0, le=1e9)]
+PlainNumber = Annotated[float, within(0, 1e9)]
 PriceByRole = Annotated[dict[str, Price], BeforeValidator(_by_role), _one_or_by_role(ONE_PRICE)]
 WattsByRole = Annotated[
     dict[str, PlainNumber], BeforeValidator(_by_role), _one_or_by_role(ONE_NUMBER)

@@ -19,6 +19,7 @@ from cprsim.scenario.quantities import (
     Mtbf,
     PositiveTime,
     parameters,
+    within,
 )
 from cprsim.units import HAZARD, TIME, Quantity
 
@@ -36,7 +37,7 @@ Age = Annotated[float, Quantity(TIME, "0 h", "100000000 h", "12 h")]
 Hazard = Annotated[
     float, Quantity(HAZARD, "0.00000001 failures/h", "3600 failures/h", "0.02 failures/h")
 ]
-Shape = Annotated[float, Field(strict=True, ge=limits.SHAPE[0], le=limits.SHAPE[1])]
+Shape = Annotated[float, within(*limits.SHAPE)]
 
 
 def _ascending(ends: tuple[float, float]) -> tuple[float, float]:
@@ -77,11 +78,8 @@ class DurationSpec(Model):
     """A time that varies: its family, its mean and one more parameter."""
 
     family: Family = Field(description="Distribution: exponential, gamma, weibull or lognormal.")
-    shape: float | None = Field(
+    shape: Annotated[float, within(limits.SHAPE[0], 1e9)] | None = Field(
         None,
-        strict=True,
-        ge=limits.SHAPE[0],
-        le=1e9,  # what is measured often hardly varies
         description="Shape of gamma or weibull, no unit; the larger, the less it varies.",
         examples=[2],
     )

@@ -21,7 +21,7 @@ from cprsim.failures.replay import Replay
 from cprsim.failures.sources import Start
 from cprsim.records import MAX_NODES, Clock, Cluster
 from cprsim.scenario.distributions import Lifetime, Mtbf95, Shape, Spread95
-from cprsim.scenario.quantities import NO_KIND, TAG, Model, Mtbf, NodeCount, PositiveCount
+from cprsim.scenario.quantities import NO_KIND, TAG, Model, Mtbf, NodeCount, PositiveCount, within
 from cprsim.units import SHARE, TIME, Quantity
 
 EMB_PS, TRAINER, SYNC_PS, ANY = "emb_ps", "trainer", "sync_ps", "any"
@@ -123,12 +123,8 @@ class LemonsSection(Model):
     """A share of the nodes fails more often."""
 
     share_fraction: LemonShare = Field(description="Share of such nodes [per cent].")
-    factor: float = Field(
-        strict=True,
-        ge=limits.LEMON_FACTOR[0],
-        le=limits.LEMON_FACTOR[1],
-        description="Their hazard over that of the others, no unit.",
-        examples=[5.6],
+    factor: Annotated[float, within(*limits.LEMON_FACTOR)] = Field(
+        description="Their hazard over that of the others, no unit.", examples=[5.6]
     )
 
 
@@ -245,11 +241,8 @@ class InjectedFailures(Model):
         description="Clock of the instants: progress (every strategy meets all of them), uptime "
         "(stands still in recovery) or wall (a job meets those before its end).",
     )
-    count: int | None = Field(
+    count: Annotated[int, within(1, MAX_INJECTED)] | None = Field(
         None,
-        strict=True,
-        ge=1,
-        le=MAX_INJECTED,
         description="Failures per job, uniform over its progress, of uptime and wall over the first"
         " so many hours as it has useful ones; or give `at`.",
     )

@@ -19,6 +19,7 @@ from cprsim.scenario.quantities import (
     ShardSize,
     UsefulTime,
     parameters,
+    within,
 )
 from cprsim.units import SHARE, THROUGHPUT, TIME, Quantity
 
@@ -37,12 +38,8 @@ class Job(Model):
     useful_time_h: UsefulTime | None = Field(
         None, alias="useful", description="Useful work at full speed [time]."
     )
-    samples: float | None = Field(
-        None,
-        strict=True,
-        ge=1,
-        le=1e18,
-        description="Samples to train on, a count; needs `throughput`.",
+    samples: Annotated[float, within(1, 1e18)] | None = Field(
+        None, description="Samples to train on, a count; needs `throughput`."
     )
     throughput_per_h: Throughput | None = Field(None, description="Samples per time at full speed.")
     step_h: StepTime | None = Field(
@@ -80,11 +77,8 @@ class Simulation(Model):
     """How many replications, from which seed."""
 
     seed: Seed = Field(1, description="Seed of all random numbers, an integer.")
-    replications: int | None = Field(
+    replications: Annotated[int, within(1, MOST_REPLICATIONS)] | None = Field(
         None,
-        strict=True,
-        ge=1,
-        le=MOST_REPLICATIONS,
         description=f"Replications of the job, a count; default {REPLICATIONS}; or give "
         "`precision`.",
     )
@@ -93,11 +87,8 @@ class Simulation(Model):
         description="Half-width of the 95 % interval of the overhead, in per cent of its mean; "
         "decides the number of replications.",
     )
-    at_most: int | None = Field(
+    at_most: Annotated[int, within(100, MOST_REPLICATIONS)] | None = Field(
         None,
-        strict=True,
-        ge=100,
-        le=MOST_REPLICATIONS,
         description="With `precision`: replications at which to stop in any case; default 100000.",
     )
     engine: EngineName = Field(
@@ -130,9 +121,9 @@ MOST_JOBS = 1_000_000
 MOST_KINDS = 2_000
 MOST_NODES = 10_000_000
 KINDS = 340  # of jobs, where a fleet does not say how many
-Count = Annotated[int, Field(strict=True, ge=1, le=MOST_NODES)]
-Nodes = Annotated[int, Field(strict=True, ge=0, le=MOST_NODES)]
-Number = Annotated[float, Field(strict=True, ge=1, le=100_000)]
+Count = Annotated[int, within(1, MOST_NODES)]
+Nodes = Annotated[int, within(0, MOST_NODES)]
+Number = Annotated[float, within(1, 100_000)]
 VaryFamily = Literal["lognormal", "log-uniform", "uniform"]
 Sigma = Annotated[float, Field(strict=True, gt=0, le=5)]
 
@@ -214,10 +205,10 @@ class Fleet(Model):
     window_h: Window = Field(
         720.0, description="Time in which the jobs arrive [time]; default 720 h."
     )
-    jobs: Annotated[int, Field(strict=True, ge=1, le=MOST_JOBS)] | None = Field(
+    jobs: Annotated[int, within(1, MOST_JOBS)] | None = Field(
         None, description="Jobs that arrive in the window, a count; or give `table`."
     )
-    kinds: Annotated[int, Field(strict=True, ge=1, le=MOST_KINDS)] | None = Field(
+    kinds: Annotated[int, within(1, MOST_KINDS)] | None = Field(
         None,
         description=f"Different jobs among them, a count; default {KINDS}. Each is there equally "
         "often, with failures of its own each time.",
@@ -254,7 +245,7 @@ class Fleet(Model):
         description="Bandwidth that the saves and loads of all jobs share [bandwidth]; absent: "
         "each job has `storage.bandwidth` to itself.",
     )
-    histories: Annotated[int, Field(strict=True, ge=1, le=10_000)] = Field(
+    histories: Annotated[int, within(1, 10_000)] = Field(
         1,
         description="Histories of the whole fleet, a count; from 2 on they make the intervals, "
         "else the kinds of jobs do.",

@@ -21,11 +21,12 @@ from cprsim.scenario.quantities import (
     Model,
     Seed,
     Share,
+    within,
 )
 
 MOST_SAMPLES = 50_000_000  # a run keeps them in memory, 160 bytes each
 OF_ANY_TRAINER = ("trainer", "options", "shard_by", "seed")
-Width = Annotated[int, Field(strict=True, ge=1, le=4096)]
+Width = Annotated[int, within(1, 4096)]
 Widths = Annotated[tuple[Width, ...], Field(max_length=10)]
 
 
@@ -39,12 +40,8 @@ class ClickFile(Model):
         "${CPRSIM_NAME} stands for an environment variable; no others are replaced.",
         examples=["${CPRSIM_DATA}/train.tsv.gz"],
     )
-    least_count: int = Field(
-        3,
-        strict=True,
-        ge=1,
-        le=10**9,
-        description="Times that a value has to occur in training for a row of its own, a count.",
+    least_count: Annotated[int, within(1, 10**9)] = Field(
+        3, description="Times that a value has to occur in training for a row of its own, a count."
     )
     encoding: Literal["vocabulary", "hashing"] = Field(
         "vocabulary",
@@ -84,11 +81,8 @@ class Kernel(Model):
     most_rows: int = Field(
         5000, strict=True, ge=1, le=50_000_000, description="Rows that a table is capped at."
     )
-    samples: int = Field(
+    samples: Annotated[int, within(1000, MOST_SAMPLES)] = Field(
         500_000,
-        strict=True,
-        ge=1000,
-        le=MOST_SAMPLES,
         description="Clicks to generate, or to read at most, a count; the last seventh is for "
         "the test.",
     )
@@ -167,12 +161,8 @@ class Accuracy(Model):
         examples=[{"ne": 0.0005}],
     )
     target_pls: Share | None = Field(None, description="Portion of samples that may be lost.")
-    confidence: float = Field(
-        0.95,
-        strict=True,
-        ge=0.5,
-        le=0.9999,
-        description="Probability with which a limit holds, of all that is not known for sure.",
+    confidence: Annotated[float, within(0.5, 0.9999)] = Field(
+        0.95, description="Probability with which a limit holds, of all that is not known for sure."
     )
     risk: Risk = Field(
         "mean",

@@ -136,15 +136,20 @@ def choices(found: object, known: tuple[str, ...]) -> str:
     return (f"did you mean `{near[0]}`? " if near else "") + f"Known: {', '.join(known)}"
 
 
+def within(least: float, most: float) -> Any:
+    """The bounds of a plain number, which is no text."""
+    return Field(strict=True, ge=least, le=most)
+
+
 PositiveTime = Annotated[float, Quantity(TIME, "1 us", "10000 h", "5.9 h")]
 Mtbf = Annotated[float, Quantity(TIME, "1 s", "100000000 h", "28 h")]
 UsefulTime = Annotated[float, Quantity(TIME, "1 s", "100000 h", "50 h")]
 ShardSize = Annotated[float, Quantity(SIZE, "1 B", "1000 PB", "50 GB")]
 Bandwidth = Annotated[float, Quantity(BANDWIDTH, "1 kbit/s", "1 EB/s", "25 Gbit/s")]
-NodeCount = Annotated[int, Field(strict=True, ge=0, le=MAX_NODES)]
-PositiveCount = Annotated[int, Field(strict=True, ge=1, le=MAX_NODES)]
-Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-Seed = Annotated[int, Field(strict=True, ge=0, le=2**63 - 1)]
+NodeCount = Annotated[int, within(0, MAX_NODES)]
+PositiveCount = Annotated[int, within(1, MAX_NODES)]
+Share = Annotated[float, within(0, 1)]
+Seed = Annotated[int, within(0, 2**63 - 1)]
 
 
 # ---------------------------------------------------------------------- one of two

@@ -13,21 +13,21 @@ from typing import Annotated
 from pydantic import Discriminator, Field, Tag
 
 from cprsim.scenario.distributions import Duration, DurationSpec, duration_of
-from cprsim.scenario.quantities import TAG, Bandwidth, Model
+from cprsim.scenario.quantities import TAG, Bandwidth, Model, within
 from cprsim.sync.setting import Algorithm, Method, Stragglers, SyncSetting
 from cprsim.units import SHARE, SIZE, TIME, Quantity
 
 DenseSize = Annotated[float, Quantity(SIZE, "1 B", "1000 GB", "8 MB")]
 Period = Annotated[float, Quantity(TIME, "1 us", "1000 h", "15 s")]
 Cost = Annotated[float, Quantity(SHARE, "0 %", "90 %", "3 %")]
-Iterations = Annotated[int, Field(strict=True, ge=1, le=10**9)]
+Iterations = Annotated[int, within(1, 10**9)]
 
 OF_MEAN = (Algorithm.SHADOW_MA, Algorithm.SHADOW_BMUF)
 ELASTIC = 0.5
 ELASTIC_OF_MEAN = 0.1  # what workers learn during an AllReduce counts by 1 - elastic
 
 
-Threads = Annotated[int, Field(strict=True, ge=1, le=1024)]
+Threads = Annotated[int, within(1, 1024)]
 Every = Annotated[
     Annotated[Iterations, Tag(f"{TAG}iterations")] | Annotated[Period, Tag(f"{TAG}time")],
     Discriminator(
@@ -62,7 +62,7 @@ class Sync(Model):
     threads: Threads = Field(
         24, description="Worker threads of each trainer, which share its replica; a count."
     )
-    batch: Annotated[int, Field(strict=True, ge=1, le=10**7)] = Field(
+    batch: Annotated[int, within(1, 10**7)] = Field(
         200, description="Samples of one iteration of one thread, a count."
     )
     iteration: Duration = Field(
@@ -71,7 +71,7 @@ class Sync(Model):
     dense_size_bytes: DenseSize = Field(
         description="Bytes of the dense weights, which every trainer holds [size].",
     )
-    servers: Annotated[int, Field(strict=True, ge=1, le=10_000)] | None = Field(
+    servers: Annotated[int, within(1, 10_000)] | None = Field(
         None,
         description="Sync servers, over which the central copy of EASGD is spread; a count. With "
         "other algorithms they stand idle.",
