@@ -16,7 +16,7 @@ from cprsim.failures.traces.reading import FIRST_ROW, named_columns, no_row_wher
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario, Plain
 from cprsim.scenario.failures import ANY, JobFailures
-from cprsim.scenario.fleet import MOST_JOBS, MOST_KINDS, Fleet
+from cprsim.scenario.job import MOST_JOBS, MOST_KINDS, Fleet
 
 SOURCE = "a CSV file of yours with the jobs of the fleet"
 GB = 1e9

@@ -30,7 +30,7 @@ from cprsim.reproduce.verdicts import Assumptions, agreement
 from cprsim.results.metrics import IN_TABLES
 from cprsim.results.rows import replication_rows
 from cprsim.scenario import LoadedScenario, load_scenario
-from cprsim.scenario.fleet import Fleet
+from cprsim.scenario.job import Fleet
 from cprsim.units import TIME
 
 SCENARIO = "fleet.yaml"

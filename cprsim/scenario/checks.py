@@ -16,11 +16,11 @@ from cprsim.scenario.failures import (
     InjectedFailures,
     JobFailures,
     NodeFailures,
+    TraceFailures,
     too_many,
 )
 from cprsim.scenario.schema import Scenario
-from cprsim.scenario.silent import SILENT
-from cprsim.scenario.traces import TraceFailures
+from cprsim.scenario.scopes import SILENT
 
 MAX_SAVES = 1_000_000
 NEEDS_SERVERS = tuple(name for name in STRATEGIES if name not in ("none", "full"))
@@ -75,7 +75,8 @@ def _struck_nodes_exist(scenario: Scenario, failures: JobFailures | InjectedFail
     if 0 < n_nodes < together:
         message = f"{together} nodes of role `{role}` cannot fail together: the cluster has"
         yield "together", f"{message} {n_nodes}"
-    for key, servers in failures.named_servers if isinstance(failures, InjectedFailures) else ():
+    named = failures.named_servers if isinstance(failures, InjectedFailures) else {}
+    for key, servers in named.items():
         for server in servers:
             if 0 < n_nodes <= server:
                 message = f"there is no node {server} of role `{role}`: they are numbered 0 to"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 from typing import Annotated, Any, Self
 
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     ModelWrapValidatorHandler,
+    Tag,
     ValidationError,
     model_validator,
 )
@@ -24,6 +27,12 @@ from cprsim.units import BANDWIDTH, SIZE, TIME, Quantity
 EXPLAINED = "explained"  # type of errors whose message is complete
 NO_KIND = "no_kind"  # type of errors of a section whose key `kind` chooses what it is
 TAG = "as:"  # begins the names of a union's members in pydantic's locations
+_UNIT = re.compile("_(bytes_per_h|per_h|bytes|fraction|h)$")
+
+
+def _key(field: str) -> str:
+    """The key of a field: its name without the unit."""
+    return _UNIT.sub("", field)
 
 
 class Model(BaseModel):
@@ -32,7 +41,19 @@ class Model(BaseModel):
     Its errors are explained: the value found, then pydantic's message or one of ours.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, alias_generator=_key
+    )
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What is there, by key."""
+        fields = type(self).model_fields.items()
+        return {
+            field.alias or name: value
+            for name, field in fields
+            if (value := getattr(self, name)) is not None
+        }
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """(dotted key below this section, message) of whatever its fields say together."""
@@ -122,10 +143,46 @@ def choices(found: object, known: tuple[str, ...]) -> str:
     return (f"did you mean `{near[0]}`? " if near else "") + f"Known: {', '.join(known)}"
 
 
+def within(least: float, most: float) -> Any:
+    """The bounds of a plain number, which is no text."""
+    return Field(strict=True, ge=least, le=most)
+
+
 PositiveTime = Annotated[float, Quantity(TIME, "1 us", "10000 h", "5.9 h")]
 Mtbf = Annotated[float, Quantity(TIME, "1 s", "100000000 h", "28 h")]
 UsefulTime = Annotated[float, Quantity(TIME, "1 s", "100000 h", "50 h")]
 ShardSize = Annotated[float, Quantity(SIZE, "1 B", "1000 PB", "50 GB")]
 Bandwidth = Annotated[float, Quantity(BANDWIDTH, "1 kbit/s", "1 EB/s", "25 Gbit/s")]
-NodeCount = Annotated[int, Field(strict=True, ge=0, le=MAX_NODES)]
-PositiveCount = Annotated[int, Field(strict=True, ge=1, le=MAX_NODES)]
+NodeCount = Annotated[int, within(0, MAX_NODES)]
+PositiveCount = Annotated[int, within(1, MAX_NODES)]
+Share = Annotated[float, within(0, 1)]
+Seed = Annotated[int, within(0, 2**63 - 1)]
+
+
+# ---------------------------------------------------------------------- one of two
+
+
+def _section_or_text(value: Any) -> str:
+    return f"{TAG}section" if isinstance(value, dict | BaseModel) else f"{TAG}text"
+
+
+def _list_or_text(value: Any) -> str:
+    return f"{TAG}list" if isinstance(value, list | tuple) else f"{TAG}text"
+
+
+AS_SECTION, AS_LIST, AS_TEXT = Tag(f"{TAG}section"), Tag(f"{TAG}list"), Tag(f"{TAG}text")
+SECTION_OR_TEXT, LIST_OR_TEXT = Discriminator(_section_or_text), Discriminator(_list_or_text)
+
+
+def parameters(
+    section: Model, kind: str, needed: Collection[str], others: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Keys that a kind of section needs are there, and none of the others."""
+    given = section.given
+    for key in needed:
+        if key not in given:
+            yield key, f"is missing: {kind} needs it"
+    for key in others:
+        if key in given and key not in needed:
+            which = f", which takes {' and '.join(needed)}" if needed else ""
+            yield key, f"is no parameter of {kind}{which}: leave it out"

@@ -14,10 +14,10 @@ from pydantic import ValidationError
 
 from cprsim.errors import ParameterError, Place, Problem, ScenarioError, one_line
 from cprsim.scenario.checks import checks
+from cprsim.scenario.failures import SOURCES, TraceFailures
 from cprsim.scenario.quantities import shown, written_key
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.sweep import Values, values_along
-from cprsim.scenario.traces import SOURCES, TraceFailures
 from cprsim.scenario.yaml_text import Plain, dotted, read_yaml
 from cprsim.units import IN_STEPS, TIME
 

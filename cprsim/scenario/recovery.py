@@ -171,10 +171,6 @@ class RecoverySection(Model):
             return None
         return (self.sub_saves or SubSavesSection()).record(tracker)
 
-    def costs_from(self, costs: records.Costs) -> records.Costs:
-        """The scenario's costs, with those that the strategy has of its own instead."""
-        return costs if self.costs is None else self.costs.instead_of(costs)
-
     @model_validator(mode="before")
     @classmethod
     def _name_by_default(cls, entry: Any) -> Any:

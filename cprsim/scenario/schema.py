@@ -10,22 +10,18 @@ from typing import Any
 from pydantic import Field
 
 from cprsim.records import SubSaves
-from cprsim.scenario.accuracy import Accuracy
 from cprsim.scenario.cluster import ClusterSection
-from cprsim.scenario.costs import CostsSection, StorageSection
+from cprsim.scenario.costs import CostsSection, PricesSection, StorageSection
 from cprsim.scenario.failures import (
     ANY,
     SYNC_PS,
     Failures,
 )
-from cprsim.scenario.fleet import Fleet
-from cprsim.scenario.job import Job, Simulation
-from cprsim.scenario.kernel import Kernel
-from cprsim.scenario.prices import PricesSection
+from cprsim.scenario.job import Fleet, Job, Simulation
+from cprsim.scenario.kernel import Accuracy, Kernel
 from cprsim.scenario.quantities import Model
 from cprsim.scenario.recovery import RecoveryEntry, RecoverySection
-from cprsim.scenario.scopes import Scopes
-from cprsim.scenario.silent import SilentSection
+from cprsim.scenario.scopes import Scopes, SilentSection
 from cprsim.scenario.sweep import Sweep
 from cprsim.scenario.sync import Sync
 from cprsim.scenario.yaml_text import dump_plain
@@ -77,7 +73,7 @@ class Scenario(Model):
         None, description="Which staleness curve prices lost samples, and what may be lost."
     )
     simulation: Simulation = Field(
-        default_factory=lambda: Simulation.model_validate({}),
+        default_factory=Simulation,
         description="Replications and seed.",
     )
     fleet: Fleet | None = Field(
