@@ -17,9 +17,9 @@ from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.loops import Array
 from cprsim.kernel.model import Dlrm
 from cprsim.kernel.shape import ModelShape, TableLayout
-from cprsim.kernel.shards import Segment, ShardBy, Shards
+from cprsim.kernel.shards import Segment, Shards
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
-from cprsim.records import Ints
+from cprsim.records import Ints, ShardBy
 
 COLUMNS = ("label", "integers", "rows")
 

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cprsim.kernel.shape import PRESETS
 from cprsim.records import MAX_NODES, STATE
 from cprsim.scenario.distributions import Duration
 from cprsim.scenario.failures import ANY, EMB_PS, TRAINER, WORKER, RoleKey
@@ -52,6 +51,8 @@ Tables = Annotated[
 def tables_bytes(tables: str | tuple[TableSection, ...]) -> int:
     """Bytes of all tables together; a name stands for the preset's."""
     if isinstance(tables, str):
+        from cprsim.kernel.shape import PRESETS  # few scenarios name a preset
+
         return PRESETS[tables].table_bytes
     return sum(table.size_bytes for table in tables)
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from cprsim.kernel.shards import ShardBy
+from cprsim.records import ShardBy
 from cprsim.scenario.cluster import Preset
 from cprsim.scenario.quantities import (
     AS_SECTION,
