@@ -16,6 +16,7 @@ CprsimError                 one clear message; the command line prints it and ex
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -145,6 +146,11 @@ _UNPRINTABLE = re.compile(
 def printable(text: str) -> str:
     """The text with what a terminal would obey spelled out; ends of lines and tabs stay."""
     return _UNPRINTABLE.sub(lambda found: _escaped(found[0]), text)
+
+
+def json_printable(text: str) -> str:
+    """JSON with what a terminal would obey as JSON's own escapes: it reads back the same."""
+    return _UNPRINTABLE.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def one_line(text: str, most: int = MOST_SHOWN) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import unicodedata
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cprsim.errors import one_line, printable
+from cprsim.errors import json_printable, one_line, printable
 from cprsim.results import Identity
 from cprsim.results.folder import ResultTarget, spreadsheet_cell, write_csv
 from cprsim.sweeps.folder import SHOWN, SweepResult, write_sweep
@@ -44,6 +45,14 @@ BEYOND = {
     and (0x600 <= n <= 0x605 or n in (0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD)
     or 0x13430 <= n <= 0x1343F or 0x1BCA0 <= n <= 0x1BCA3 or 0x1D173 <= n <= 0x1D17A)
 }  # fmt: skip
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=("Cs",))))
+@example(HOSTILE)
+def test_json_for_a_terminal_reads_back_the_same(text) -> None:
+    shown = json_printable(json.dumps({"a": text}, ensure_ascii=False))
+    assert json.loads(shown) == {"a": text}
+    assert printable(shown) == shown
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=())), st.integers(4, 100))

@@ -14,7 +14,7 @@ from typing import Any
 import typer
 
 from cprsim.cli.pulse import pulse
-from cprsim.errors import printable
+from cprsim.errors import json_printable, printable
 
 WIDTH = 80  # of a terminal as narrow as most
 
@@ -35,10 +35,10 @@ def say_list(entries: Mapping[str, str]) -> None:
 
 
 def say_json(plain: Any, indent: int = 2) -> None:
-    """One JSON object on stdout, in ASCII; raises ValueError for NaN and infinity."""
-    text = json.dumps(plain, allow_nan=False, indent=indent)
+    """One JSON object on stdout; raises ValueError for NaN and infinity, which JSON lacks."""
+    text = json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=indent)
     pulse.clear()
-    typer.echo(text)
+    typer.echo(json_printable(text))
 
 
 def complain(what: object) -> None:
