@@ -74,9 +74,7 @@ class SaveCost(Model):
         0.0, description="Share of saves found useless when they are loaded [per cent]; default 0."
     )
     kept: Annotated[int, within(1, MOST_GENERATIONS)] = Field(
-        1,
-        description="Saves that the storage keeps; an older one is loaded if a newer is corrupt.",
-        examples=[2],
+        1, description="Saves that the storage keeps; an older one is loaded if a newer is corrupt."
     )
 
 
@@ -105,9 +103,7 @@ class CostsSection(Model):
         0.0, description="Until a failure is noticed: a time or a distribution; default 0 s."
     )
     reschedule: Duration = Field(
-        0.0,
-        description="Until the replacement runs: a time or a distribution; default 0 s.",
-        examples=["2 min"],
+        0.0, description="Until the replacement runs: a time or a distribution; default 0 s."
     )
 
 
@@ -187,7 +183,6 @@ class PricesSection(Model):
         strict=True,
         pattern=f"^{LABEL}$",
         description="Label of the amounts that stand without one.",
-        examples=["USD"],
     )
     node_hour: PriceByRole = Field(
         default_factory=dict,
@@ -207,11 +202,10 @@ class PricesSection(Model):
     )
     kwh: Price | None = Field(None, description="Of a kilowatt-hour.")
     carbon_kg_per_kwh: PlainNumber | None = Field(
-        None, description="Kilograms of CO2 per kilowatt-hour.", examples=[0.4]
+        None, description="Kilograms of CO2 per kilowatt-hour."
     )
     auc_loss: Price | None = Field(
-        None,
-        description="Of 0.0001 of AUC that one job loses: `select` finds the cheapest in all.",
+        None, description="Of 0.0001 of AUC that one job loses: `select` finds the cheapest in all."
     )
 
     @property

@@ -69,7 +69,6 @@ Sigma = Annotated[
         gt=0,
         le=limits.SIGMA[1],
         description="Of lognormal: standard deviation of the logarithm, no unit.",
-        examples=[1.2],
     ),
 ]
 
@@ -79,12 +78,10 @@ class DurationSpec(Model):
 
     family: Family = Field(description="Distribution: exponential, gamma, weibull or lognormal.")
     shape: Annotated[float, within(limits.SHAPE[0], 1e9)] | None = Field(
-        None,
-        description="Shape of gamma or weibull, no unit; the larger, the less it varies.",
-        examples=[2],
+        None, description="Shape of gamma or weibull, no unit; the larger, the less it varies."
     )
     sigma: Sigma = None
-    mean_h: PositiveTime = Field(description="Mean [time].", examples=["5.9 h"])
+    mean_h: PositiveTime = Field(description="Mean [time].")
     median_h: PositiveTime | None = Field(
         None, description="Of lognormal, instead of sigma: the median [time]."
     )
@@ -136,9 +133,7 @@ class Lifetime(Model):
         "that is constant between ages)."
     )
     shape: Shape | None = Field(
-        None,
-        description="Shape of gamma or weibull, no unit; 1 is exponential, below 1 clusters.",
-        examples=[0.67],
+        None, description="Shape of gamma or weibull, no unit; 1 is exponential, below 1 clusters."
     )
     sigma: Sigma = None
     mean_between_h: Mtbf | None = Field(

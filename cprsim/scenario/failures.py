@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from cprsim.errors import ParameterError
 from cprsim.failures import limits
@@ -37,7 +37,7 @@ ClockName = Annotated[
     Clock,
     Field(
         description="Clock on which failures age: progress (only first-time useful work), uptime "
-        "(everything but recovery) or wall (everything; failures strike anywhere).",
+        "(everything but recovery) or wall (everything; failures strike anywhere)."
     ),
 ]
 StartName = Annotated[
@@ -51,8 +51,7 @@ RoleName = Annotated[
     RoleKey,
     Field(
         description="Role that is struck: emb_ps, worker, trainer, sync_ps, any (all nodes) or "
-        "one of `others`.",
-        examples=[EMB_PS, TRAINER, ANY],
+        "one of `others`."
     ),
 ]
 
@@ -82,7 +81,6 @@ class JobFailures(Lifetime):
         None,
         description="Nodes of the job that fails at this rate, as `cprsim fit` writes it: the job "
         "has so many. Absent: not said.",
-        examples=[16],
     )
     start: StartName = Start.FRESH
     clock: ClockName = Clock.WALL
@@ -124,7 +122,7 @@ class LemonsSection(Model):
 
     share_fraction: LemonShare = Field(description="Share of such nodes [per cent].")
     factor: Annotated[float, within(*limits.LEMON_FACTOR)] = Field(
-        description="Their hazard over that of the others, no unit.", examples=[5.6]
+        description="Their hazard over that of the others, no unit."
     )
 
 
@@ -168,8 +166,7 @@ class CorrelatedFailures(Model):
         description="Mean time between failures of a node with the factor 1 [time]."
     )
     shape: Shape = Field(
-        description="Shape of the lifetimes, no unit; 1 is exponential, below 1 clusters.",
-        examples=[0.39],
+        description="Shape of the lifetimes, no unit; 1 is exponential, below 1 clusters."
     )
     mtbf_95_h: Mtbf95 = None
     spread_95: Spread95 = None
@@ -255,16 +252,16 @@ class InjectedFailures(Model):
         examples=[["3 h", "10.5 h"]],
     )
     role: RoleName = EMB_PS
-    together: PositiveCount | None = Field(
-        None,
-        description="How many randomly chosen nodes of the role fail together (default 1); or give "
-        "`servers`.",
-    )
     servers: Servers | None = Field(
         None,
         description="Numbers from 0, within the role, of the nodes that fail each time, or a list "
         "of them for each instant of `at`; or give `together`.",
         examples=[[0, 3], [[0], [2, 3]]],
+    )
+    together: PositiveCount | None = Field(
+        default_factory=lambda section: None if section.get("servers") else 1,
+        description="How many randomly chosen nodes of the role fail together (default 1); or give "
+        "`servers`.",
     )
 
     @property
@@ -284,13 +281,6 @@ class InjectedFailures(Model):
     def n_together(self) -> int:
         """Nodes that fail each time; the most of them where that varies."""
         return max(map(len, self.named_servers.values()), default=self.together or 1)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_by_default(cls, section: Any) -> Any:
-        if isinstance(section, dict) and section.get("together") is None:
-            return section if section.get("servers") is not None else {**section, "together": 1}
-        return section
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """One way to say when, one to say who."""
@@ -423,7 +413,7 @@ class TraceFailures(Model):
         description="Nodes that were observed, with those that never failed. Absent: those in the "
         "file.",
     )
-    system: PositiveCount | None = Field(None, description="Of lanl: which system.", examples=[2])
+    system: PositiveCount | None = Field(None, description="Of lanl: which system.")
     node_dates: bool | None = Field(
         None,
         strict=True,
@@ -439,12 +429,10 @@ class TraceFailures(Model):
         min_length=1,
         max_length=200,
         description="Replay those outages alone whose cause contains this text.",
-        examples=["disk"],
     )
     columns: Columns | None = Field(None, description="Of tidy: what its columns are called.")
     time_unit: Literal["ms", "s", "min", "h", "d"] | None = Field(
-        None,
-        description="Of tidy: unit of the times; absent: they are ISO 8601 time stamps.",
+        None, description="Of tidy: unit of the times; absent: they are ISO 8601 time stamps."
     )
     repair_h: Unended | None = Field(
         None,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import log
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 from scipy import special
 
 from cprsim.records import Floats
@@ -77,18 +77,18 @@ class Simulation(Model):
     """How many replications, from which seed."""
 
     seed: Seed = Field(1, description="Seed of all random numbers, an integer.")
-    replications: Annotated[int, within(1, MOST_REPLICATIONS)] | None = Field(
-        None,
-        description=f"Replications of the job, a count; default {REPLICATIONS}; or give "
-        "`precision`.",
-    )
     precision_fraction: Precision | None = Field(
         None,
         description="Half-width of the 95 % interval of the overhead, in per cent of its mean; "
         "decides the number of replications.",
     )
+    replications: Annotated[int, within(1, MOST_REPLICATIONS)] | None = Field(
+        default_factory=lambda section: None if section.get("precision_fraction") else REPLICATIONS,
+        description=f"Replications of the job, a count; default {REPLICATIONS}; or give "
+        "`precision`.",
+    )
     at_most: Annotated[int, within(100, MOST_REPLICATIONS)] | None = Field(
-        None,
+        default_factory=lambda section: 100_000 if section.get("precision_fraction") else None,
         description="With `precision`: replications at which to stop in any case; default 100000.",
     )
     engine: EngineName = Field(
@@ -97,19 +97,9 @@ class Simulation(Model):
         "The numbers are the same up to rounding.",
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _defaults(cls, section: Any) -> Any:
-        if not isinstance(section, dict):
-            return section
-        if section.get("precision") is not None:
-            return {"at_most": 100_000, **section}
-        is_said = {"replications", "at_most"} & {k for k, v in section.items() if v is not None}
-        return section if is_said else {**section, "replications": REPLICATIONS}
-
     def problems(self) -> Iterator[tuple[str, str]]:
         """The number of replications is said once."""
-        if self.replications is not None and self.precision_fraction is not None:
+        if (self.replications is None) == (self.precision_fraction is None):
             yield "replications", "give either `replications` or `precision`"
         if self.at_most is not None and self.precision_fraction is None:
             yield "at_most", "goes with `precision`"
@@ -222,8 +212,7 @@ class Fleet(Model):
         "useful_h, and as wanted arrive_h, nodes, shard_gb, mtbf_h, jobs.",
     )
     vary: VarySection = Field(
-        default_factory=VarySection,
-        description="What differs from job to job.",
+        default_factory=VarySection, description="What differs from job to job."
     )
     arrivals: Literal["random", "even", "together"] = Field(
         "random",
@@ -261,7 +250,8 @@ class Fleet(Model):
         if (self.jobs is None) == (self.table is None):
             yield "jobs", "give either `jobs`, how many there are, or `table`, a file with them"
         if self.table is not None:
-            for key in self.vary.given:
-                yield f"vary.{key}", "goes with `jobs`; in a table each job says its own"
-            if self.kinds is not None:
-                yield "kinds", "goes with `jobs`; a table has a kind per line"
+            for key in [
+                *(f"vary.{key}" for key in self.vary.given),
+                *{"kinds"} & self.given.keys(),
+            ]:
+                yield key, "goes with `jobs`: a table says it of each"

@@ -148,7 +148,7 @@ class Accuracy(Model):
         examples=["criteo-kaggle-linear", "my-curve.csv"],
     )
     max_auc_loss: float | None = Field(
-        None, strict=True, ge=0, le=0.5, description="AUC that may be lost.", examples=[0.0002]
+        None, strict=True, ge=0, le=0.5, description="AUC that may be lost."
     )
     max_log_loss: float | None = Field(
         None, strict=True, ge=0, le=10, description="By what the log-loss may rise."
@@ -167,5 +167,4 @@ class Accuracy(Model):
     risk: Risk = Field(
         "mean",
         description="What has to keep the limit: `mean` over jobs, or this share of single jobs.",
-        examples=["mean", 0.95],
     )

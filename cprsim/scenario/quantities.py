@@ -87,8 +87,13 @@ def _error(title: str, found: Iterable[tuple[tuple[int | str, ...], str, Any]]) 
 
 
 def _follows_from_another(one: ErrorDetails, errors: list[ErrorDetails]) -> bool:
-    """A list counts as too short when its entries are wrong: then these alone are worth saying."""
+    """A list counts as too short when its entries are wrong: then these alone are worth saying.
+
+    A default that depends on other keys has no value where one of them is wrong.
+    """
     loc = one["loc"]
+    if one["type"] == "default_factory_not_called":
+        return True
     return one["type"] == "too_short" and any(
         other["loc"][: len(loc)] == loc for other in errors if other is not one
     )

@@ -106,7 +106,7 @@ class SilentSection(Model):
     """Silent errors: they corrupt the state, and are noticed later."""
 
     mtbf_h: Mtbf = Field(
-        description="Mean time between silent errors of the job [time], on the failures' clock.",
+        description="Mean time between silent errors of the job [time], on the failures' clock."
     )
     latency: Duration | None = Field(
         None,

@@ -66,16 +66,15 @@ class Sync(Model):
         200, description="Samples of one iteration of one thread, a count."
     )
     iteration: Duration = Field(
-        description="One iteration of one thread: a time or a distribution.", examples=["43 ms"]
+        description="One iteration of one thread: a time or a distribution."
     )
     dense_size_bytes: DenseSize = Field(
-        description="Bytes of the dense weights, which every trainer holds [size].",
+        description="Bytes of the dense weights, which every trainer holds [size]."
     )
     servers: Annotated[int, within(1, 10_000)] | None = Field(
         None,
         description="Sync servers, over which the central copy of EASGD is spread; a count. With "
         "other algorithms they stand idle.",
-        examples=[2],
     )
     server_bandwidth_bytes_per_h: Bandwidth | None = Field(
         None, description="Of each sync server [bandwidth]."
@@ -89,7 +88,6 @@ class Sync(Model):
         None,
         description="Of fixed-rate forms: iterations of a thread between two synchronisations, a "
         "count, or the time between them.",
-        examples=[5, "15 s"],
     )
     elastic_given: float | None = Field(
         None,
@@ -100,7 +98,6 @@ class Sync(Model):
         description="How far a synchronisation pulls a replica to the central copy or the mean "
         "(fr-ma and fr-bmuf always overwrite: 1); default 0.5, of shadow-ma and shadow-bmuf 0.1: "
         "of what their workers learn, 1 - elastic counts.",
-        examples=[0.5],
     )
     momentum: float | None = Field(
         None, strict=True, ge=0, lt=1, description="Block momentum of BMUF; default 0."
@@ -117,8 +114,7 @@ class Sync(Model):
     )
 
     stand_in: StandIn = Field(
-        default_factory=StandIn,
-        description="What `cprsim train` trains in step.",
+        default_factory=StandIn, description="What `cprsim train` trains in step."
     )
 
     @property
