@@ -49,15 +49,14 @@ def at_their_best(
     decided = fit_tails(bench, within, decide(bench, within))
     found, left_out = [], {}
     for one in entrants:
-        priced = decided.best.get(one.name)
         if one.entry.strategy == FULL and not one.is_today:
             found.append(_at(_best_full(one, bench, decided.full), one, experiment))
         elif one.name not in ways:
             found.append(one)
-        elif priced is None:
-            left_out[one.name] = NONE_KEEPS if one.name in decided.best else NOT_KNOWN
-        else:
+        elif (priced := decided.best.get(one.name)) is not None:
             found.append(_at(priced, one, experiment))
+        else:
+            left_out[one.name] = NONE_KEEPS if one.name in decided.best else NOT_KNOWN
     return found, left_out
 
 
@@ -79,15 +78,20 @@ def _best_full(one: Entrant, bench: Bench, full: Priced) -> Priced:
 
 
 def _at(priced: Priced, one: Entrant, experiment: Experiment) -> Entrant:
-    """An entrant at the interval that was found, with an entry that says it."""
+    """An entrant at the interval that was found, if it has one to choose."""
     if option_of(one.entry) is None:
         return one
-    interval_h = priced.policy.interval_h
-    policy = policy_of(one.entry, experiment, interval_h=interval_h)
-    if one.entry.strategy not in STRATEGIES:
-        text = system_entry(one.entry, policy, experiment.useful_h)
-    else:
-        unsaid = dict.fromkeys(("interval", "target_pls", "assumed", "options"))
-        text = dump_entry(one.entry.model_copy(update=unsaid), {}).removesuffix("}")
-        text += f", interval: {NEVER if interval_h == inf else typed(interval_h)}}}"
-    return replace(one, policy=policy, how=FOUND, text=text)
+    policy = policy_of(one.entry, experiment, interval_h=priced.policy.interval_h)
+    return replace(one, policy=policy, how=FOUND)
+
+
+def entry_of(one: Entrant, useful_h: float) -> str:
+    """The entry of `recovery` that runs an entrant as it is compared."""
+    entry, interval_h = one.entry, one.policy.interval_h
+    if one.how != FOUND:
+        return dump_entry(entry, entry.options or {})
+    if entry.strategy not in STRATEGIES:
+        return system_entry(entry, one.policy, useful_h)
+    unsaid = dict.fromkeys(("interval", "target_pls", "assumed", "options"))
+    text = dump_entry(entry.model_copy(update=unsaid), {}).removesuffix("}")
+    return f"{text}, interval: {NEVER if interval_h == inf else typed(interval_h)}}}"
