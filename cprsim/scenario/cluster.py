@@ -19,6 +19,7 @@ from cprsim.scenario.quantities import (
     Model,
     NodeCount,
     PositiveCount,
+    PositiveShare,
     ShardSize,
 )
 from cprsim.units import SIZE
@@ -56,7 +57,6 @@ def tables_bytes(tables: str | tuple[TableSection, ...]) -> int:
     return sum(table.size_bytes for table in tables)
 
 
-Access = Annotated[float, Field(strict=True, gt=0, le=1)]
 MOST_AWRY = 1e-6  # that shares of accesses may miss 1 by
 STATE_OF = {  # how the state is given, by what holds it
     EMB_PS: "`shard_size` or `tables`", "workers": "`state`", "roles": "the `state` of each"
@@ -68,10 +68,8 @@ class ShardsSection(Model):
 
     servers: PositiveCount = Field(description="Embedding servers, a count.")
     size_bytes: ShardSize = Field(description="Bytes on each of them [size].")
-    access: Access | None = Field(
-        None,
-        description="Share of all look-ups that goes to each of them, no unit; absent for all: "
-        "to all servers alike.",
+    access: PositiveShare | None = Field(
+        None, description="Share of the look-ups that goes to each, no unit; absent: all alike."
     )
 
 
@@ -89,9 +87,7 @@ class ClusterSection(Model):
         0, description="Trainers, each with a replica of the dense model; a count."
     )
     emb_ps: NodeCount = Field(
-        0,
-        description="Embedding parameter servers, each with a shard of the tables; a count. Or "
-        "give `workers`.",
+        0, description="Embedding parameter servers, a count, each with a shard; or give `workers`."
     )
     workers: NodeCount = Field(
         0,

@@ -15,6 +15,7 @@ from cprsim.scenario.quantities import (
     AS_SECTION,
     AS_TEXT,
     SECTION_OR_TEXT,
+    Age,
     Model,
     Mtbf,
     PositiveTime,
@@ -33,10 +34,10 @@ PARAMETERS: dict[str, tuple[str, ...]] = {  # of each family, besides its mean
 
 Family = Literal["exponential", "gamma", "weibull", "lognormal"]
 FixedTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", OR_DISTRIBUTION)]
-Age = Annotated[float, Quantity(TIME, "0 h", "100000000 h", "12 h")]
 Hazard = Annotated[
     float, Quantity(HAZARD, "0.00000001 failures/h", "3600 failures/h", "0.02 failures/h")
 ]
+AT_MOST = Field(min_length=1, max_length=MAX_PIECES)
 Shape = Annotated[float, within(*limits.SHAPE)]
 
 
@@ -137,24 +138,17 @@ class Lifetime(Model):
     )
     sigma: Sigma = None
     mean_between_h: Mtbf | None = Field(
-        None,
-        alias="mtbf",
-        description="Mean time between failures, of the job or of a node [time]; of piecewise it "
-        "follows from ages and hazards.",
+        None, alias="mtbf", description="Mean time between failures [time]; not of piecewise."
     )
     mtbf_95_h: Mtbf95 = None
     spread_95: Spread95 = None
-    ages_h: tuple[Age, ...] | None = Field(
+    ages_h: Annotated[tuple[Age, ...], AT_MOST] | None = Field(
         None,
-        min_length=1,
-        max_length=MAX_PIECES,
         description="Of piecewise: ages at which the hazard changes [time], the first of them 0 h.",
         examples=[["0 h", "12 h"]],
     )
-    hazards_per_h: tuple[Hazard, ...] | None = Field(
+    hazards_per_h: Annotated[tuple[Hazard, ...], AT_MOST] | None = Field(
         None,
-        min_length=1,
-        max_length=MAX_PIECES,
         description="Of piecewise: the hazard from each of the ages on [failures per time].",
         examples=[["0.1 failures/h", "0.02 failures/h"]],
     )

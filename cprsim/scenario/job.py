@@ -15,18 +15,18 @@ from cprsim.scenario.quantities import (
     Bandwidth,
     Model,
     Mtbf,
+    PositiveTime,
     Seed,
     ShardSize,
+    Text,
     UsefulTime,
     parameters,
     within,
 )
-from cprsim.units import SHARE, THROUGHPUT, TIME, Quantity
+from cprsim.units import SHARE, THROUGHPUT, Quantity
 
-StepTime = Annotated[float, Quantity(TIME, "1 us", "100 h", "10 s")]
 Throughput = Annotated[float, Quantity(THROUGHPUT, "0.001 samples/s", "1e15 samples/s")]
 Precision = Annotated[float, Quantity(SHARE, "0.01 %", "50 %")]
-Window = Annotated[float, Quantity(TIME, "1 h", "100000 h", "720 h")]
 REPLICATIONS = 1000
 MOST_REPLICATIONS = 10**7
 EngineName = Literal["auto", "simpy"]
@@ -42,15 +42,11 @@ class Job(Model):
         None, description="Samples to train on, a count; needs `throughput`."
     )
     throughput_per_h: Throughput | None = Field(None, description="Samples per time at full speed.")
-    step_h: StepTime | None = Field(
-        None,
-        description="Time of a training step at full speed [time]; recovery systems that save or "
-        "retry by steps need it.",
+    step_h: PositiveTime | None = Field(
+        None, description="A training step at full speed [time]; some recovery systems need it."
     )
     horizon_h: UsefulTime | None = Field(
-        None,
-        description="Wall time at which the job ends, done or not [time]; absent: when its work is "
-        "done.",
+        None, description="Wall time at which the job ends in any case [time]; absent: no limit."
     )
 
     @property
@@ -92,9 +88,7 @@ class Simulation(Model):
         description="With `precision`: replications at which to stop in any case; default 100000.",
     )
     engine: EngineName = Field(
-        "auto",
-        description="What runs the replications: auto, the compiled loop; simpy, event by event. "
-        "The numbers are the same up to rounding.",
+        "auto", description="auto: the compiled loop; simpy: event by event; equal up to rounding."
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -192,7 +186,7 @@ class VarySection(Model):
 class Fleet(Model):
     """Many jobs on one cluster; the scenario says what a typical one is."""
 
-    window_h: Window = Field(
+    window_h: UsefulTime = Field(
         720.0, description="Time in which the jobs arrive [time]; default 720 h."
     )
     jobs: Annotated[int, within(1, MOST_JOBS)] | None = Field(
@@ -203,11 +197,8 @@ class Fleet(Model):
         description=f"Different jobs among them, a count; default {KINDS}. Each is there equally "
         "often, with failures of its own each time.",
     )
-    table: str | None = Field(
+    table: Text | None = Field(
         None,
-        strict=True,
-        min_length=1,
-        max_length=500,
         description="CSV file with a line per job or kind of job, instead of `jobs` and `vary`: "
         "useful_h, and as wanted arrive_h, nodes, shard_gb, mtbf_h, jobs.",
     )
@@ -215,14 +206,10 @@ class Fleet(Model):
         default_factory=VarySection, description="What differs from job to job."
     )
     arrivals: Literal["random", "even", "together"] = Field(
-        "random",
-        description="random: at random instants of the window; even: at equal distances; together: "
-        "all at its begin.",
+        "random", description="random in the window, at even distances, or together at its begin."
     )
     nodes: Count | None = Field(
-        None,
-        description="Nodes for jobs, a count: jobs start in the order of their arrival, as soon as "
-        "enough are free; absent: without limit.",
+        None, description="Nodes for jobs, a count; jobs queue as they arrive; absent: no limit."
     )
     spares: Nodes | None = Field(
         None,
@@ -235,9 +222,7 @@ class Fleet(Model):
         "each job has `storage.bandwidth` to itself.",
     )
     histories: Annotated[int, within(1, 10_000)] = Field(
-        1,
-        description="Histories of the whole fleet, a count; from 2 on they make the intervals, "
-        "else the kinds of jobs do.",
+        1, description="Histories of the whole fleet, a count; from 2 on they make the intervals."
     )
 
     @property
