@@ -27,7 +27,7 @@ from cprsim.records import (
     Transfer,
 )
 from cprsim.recovery.legal import require_legal
-from cprsim.recovery.paper import NEVER, STRATEGIES, PaperOptions
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Capture, Policy, Reach, Scope, checked
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
@@ -293,11 +293,9 @@ def policy_of(
     """
     own, system = experiment.at_costs_of(entry), SYSTEMS[entry.strategy]
     facts = replace(experiment.facts, costs=own.costs, scopes=own.scopes)
-    options = _options(entry, experiment.curve)
     if system.interval is None:
         interval_h = None
-    if interval_h is not None:
-        options = _at_interval(system, options, interval_h, experiment.useful_h)
+    options = _options(entry, system, experiment, interval_h)
     policy = system.plan(facts, options, entry.name).with_storage(own.costs.reliability)
     require_legal(policy, experiment.cluster, facts.scopes)
     if entry.costs is not None and entry.costs.detect is not None:
@@ -315,21 +313,23 @@ def policy_of(
     return replace(policy, interval_h=interval_h, interval_rule=SELECTED)
 
 
-def _options(entry: RecoverySection, curve: StalenessCurve | None) -> Any:
-    """What an entry says, as its system takes it."""
+def _options(
+    entry: RecoverySection, system: System, experiment: Experiment, interval_h: float | None
+) -> Any:
+    """What an entry says, as its system takes it, or the same at another interval."""
     if entry.strategy not in STRATEGIES:
-        return options_of(entry.strategy, entry.options)
-    sub_saves = entry.priority_saving
+        options = options_of(entry.strategy, entry.options)
+        if interval_h is None:
+            return options
+        # never, as an option says it: an interval as long as the job is no save
+        return replace(options, **{str(system.interval): min(interval_h, experiment.useful_h)})
+    sub_saves, curve = entry.priority_saving, experiment.curve
     if sub_saves is not None and curve is not None:
         sub_saves = curve.with_bytes(sub_saves)
-    return PaperOptions(entry.rule or NEVER, entry.target_pls, sub_saves)
-
-
-def _at_interval(system: System, options: Any, interval_h: float, useful_h: float) -> Any:
-    if isinstance(options, PaperOptions):
-        return replace(options, interval=interval_h, target_pls=None)
-    # never, as an option says it: an interval as long as the job is no save
-    return replace(options, **{str(system.interval): min(interval_h, useful_h)})
+    given = {"interval": entry.rule, "target_pls": entry.target_pls, "sub_saves": sub_saves}
+    if interval_h is not None:
+        given |= {"interval": interval_h, "target_pls": None}
+    return system.options(**{key: value for key, value in given.items() if system.takes(key)})
 
 
 def _beside_fraction(experiment: Experiment, mtbf_h: float) -> float:

@@ -109,8 +109,8 @@ def _usage(
     node_h = {
         part: {role: n * h / months for role, n in roles.items()} for part, h in hours.items()
     }
-    if policy.extra_nodes:
-        node_h[SYSTEM] = {SYSTEM: policy.extra_nodes * wall_h / months}
+    if policy.tax.nodes:
+        node_h[SYSTEM] = {SYSTEM: policy.tax.nodes * wall_h / months}
     keeps_gb = state_bytes(kind) / GB if policy.interval_h < kind.useful_h else 0.0
     return Usage(node_h, keeps_gb * wall_h / HOURS_PER_MONTH / months, written / GB / months)
 

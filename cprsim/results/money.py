@@ -103,8 +103,8 @@ class JobPrices:
             part: {role: n_jobs * n * part_h for role, n in self.nodes.items()}
             for part, part_h in hours.items()
         }
-        if policy.extra_nodes:
-            node_h[SYSTEM] = {SYSTEM: n_jobs * policy.extra_nodes * use.wall_h}
+        if policy.tax.nodes:
+            node_h[SYSTEM] = {SYSTEM: n_jobs * policy.tax.nodes * use.wall_h}
         keeps = n_jobs * self.state_bytes / GB if policy.interval_h < use.useful_h else 0.0
         return Usage(
             node_h,
