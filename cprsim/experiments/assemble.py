@@ -67,7 +67,8 @@ class Experiment:
     @property
     def check(self) -> Capture | None:
         """For silent errors."""
-        return self.scenario.silent and self.scenario.silent.capture
+        silent = self.scenario.silent
+        return None if silent is None else silent.capture
 
     def simulated_job(self, policy: Policy) -> SimulatedJob:
         """The job under a policy."""

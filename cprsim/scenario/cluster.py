@@ -18,6 +18,7 @@ from cprsim.scenario.quantities import (
     Model,
     NodeCount,
     PositiveCount,
+    PositiveShare,
     ShardSize,
 )
 from cprsim.units import SIZE
@@ -57,7 +58,6 @@ def tables_bytes(tables: str | tuple[TableSection, ...]) -> int:
     return sum(table.size_bytes for table in tables)
 
 
-Access = Annotated[float, Field(strict=True, gt=0, le=1)]
 MOST_AWRY = 1e-6  # that shares of accesses may miss 1 by
 STATE_OF = {  # how the state is given, by what holds it
     EMB_PS: "`shard_size` or `tables`", "workers": "`state`", "roles": "the `state` of each"
@@ -67,20 +67,17 @@ STATE_OF = {  # how the state is given, by what holds it
 class ShardsSection(Model):
     """Some embedding servers that hold as much, and are asked as often, as each other."""
 
-    servers: PositiveCount = Field(description="Embedding servers, a count.", examples=[2])
+    servers: PositiveCount = Field(description="Embedding servers, a count.")
     size_bytes: ShardSize = Field(description="Bytes on each of them [size].")
-    access: Access | None = Field(
-        None,
-        description="Share of all look-ups that goes to each of them, no unit; absent for all: "
-        "to all servers alike.",
-        examples=[0.2],
+    access: PositiveShare | None = Field(
+        None, description="Share of the look-ups that goes to each, no unit; absent: all alike."
     )
 
 
 class StatefulRole(Model):
     """Nodes that each hold a part of the model's state."""
 
-    nodes: PositiveCount = Field(description="Nodes of the role, a count.", examples=[64])
+    nodes: PositiveCount = Field(description="Nodes of the role, a count.")
     state_bytes: ShardSize = Field(description="What each of them saves and loads [size].")
 
 
@@ -88,19 +85,15 @@ class ClusterSection(Model):
     """The nodes of the job, its spares, and the bytes on its embedding servers."""
 
     trainers: NodeCount = Field(
-        0, description="Trainers, each with a replica of the dense model; a count.", examples=[20]
+        0, description="Trainers, each with a replica of the dense model; a count."
     )
     emb_ps: NodeCount = Field(
-        0,
-        description="Embedding parameter servers, each with a shard of the tables; a count. Or "
-        "give `workers`.",
-        examples=[18],
+        0, description="Embedding parameter servers, a count, each with a shard; or give `workers`."
     )
     workers: NodeCount = Field(
         0,
         description="Nodes of a job without parameter servers, each with its part of the model's "
         "state: data, tensor, pipeline or expert parallel alike; a count.",
-        examples=[128],
     )
     roles: dict[RoleKey, StatefulRole] = Field(
         default_factory=dict,
@@ -110,15 +103,13 @@ class ClusterSection(Model):
         examples=[{"stage": {"nodes": 64, "state": "40 GB"}}],
     )
     state_bytes: ShardSize | None = Field(
-        None,
-        description="What each worker saves and loads [size]: parameters and optimizer state.",
+        None, description="What each worker saves and loads [size]: parameters and optimizer state."
     )
     replicas: PositiveCount = Field(
         1,
         description="Data-parallel replicas of the state among the workers, a count: each replica "
         "lies on `workers`/`replicas` nodes. 1: each part of the state exists once. Saves move "
         "what each node holds.",
-        examples=[8],
     )
     link_bytes_per_h: Bandwidth | None = Field(
         None, description="Of one node's link to the others [bandwidth]."
@@ -140,7 +131,7 @@ class ClusterSection(Model):
         examples=[{"reader": 10}],
     )
     spares: NodeCount | None = Field(
-        None, description="Spare nodes, a count; absent: one is always free.", examples=[4]
+        None, description="Spare nodes, a count; absent: one is always free."
     )
     repair: Duration | None = Field(
         None,
@@ -153,8 +144,7 @@ class ClusterSection(Model):
         "list of {rows, dimension}; or give `shard_size`.",
     )
     shard_size_bytes: ShardSize | None = Field(
-        None,
-        description="Bytes on each embedding server [size]; or give `tables`.",
+        None, description="Bytes on each embedding server [size]; or give `tables`."
     )
     shards: tuple[ShardsSection, ...] = Field(
         (),

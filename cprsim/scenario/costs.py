@@ -59,13 +59,10 @@ class SaveCost(Model):
     """What a save takes: it stalls the job, and may then go on beside the training."""
 
     stall: Cost = Field(
-        description="How long a save stalls the job: a time, a distribution, or `transfer` (bytes "
-        "per server over bandwidth)."
+        description="How long it stalls the job; `transfer`: bytes per server over bandwidth."
     )
     background: Cost | None = Field(
-        None,
-        description="How long the save then goes on beside the training until it is valid; absent: "
-        "not at all.",
+        None, description="Time beside the training until the save is valid; absent: none."
     )
     fails_fraction: Chance = Field(
         0.0, description="Share of saves that come to nothing [per cent]; default 0."
@@ -74,9 +71,7 @@ class SaveCost(Model):
         0.0, description="Share of saves found useless when they are loaded [per cent]; default 0."
     )
     kept: Annotated[int, within(1, MOST_GENERATIONS)] = Field(
-        1,
-        description="Saves that the storage keeps; an older one is loaded if a newer is corrupt.",
-        examples=[2],
+        1, description="Saves that the storage keeps; an older one is loaded if a newer is corrupt."
     )
 
 
@@ -95,8 +90,7 @@ class CostsSection(Model):
     """What one save, load, detection and rescheduling take."""
 
     save: Save = Field(
-        description="One save: a time, a distribution, `transfer`, or {stall: ..., "
-        "background: ...}."
+        description="A time, a distribution, `transfer`, or {stall: ..., background: ...}."
     )
     load: Cost = Field(
         description="Loading state after a failure: a time, a distribution, or `transfer`."
@@ -105,9 +99,7 @@ class CostsSection(Model):
         0.0, description="Until a failure is noticed: a time or a distribution; default 0 s."
     )
     reschedule: Duration = Field(
-        0.0,
-        description="Until the replacement runs: a time or a distribution; default 0 s.",
-        examples=["2 min"],
+        0.0, description="Until the replacement runs: a time or a distribution; default 0 s."
     )
 
 
@@ -143,6 +135,7 @@ def by_bytes(costs: CostsSection | OwnCosts) -> Iterator[tuple[str, str | OverLi
 
 LABEL = r"[A-Za-z$€£¥]{1,12}"
 MOST = Decimal(10) ** 9
+Label = Annotated[str, Field(strict=True, pattern=f"^{LABEL}$")]
 _PRICE = re.compile(rf"\s*((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{{1,3}})?)\s*({LABEL})?\s*")
 ONE_PRICE = {"type": ["string", "number"]}
 ONE_NUMBER = {"type": "number", "minimum": 0}
@@ -182,13 +175,7 @@ class PricesSection(Model):
 
     model_config = Model.model_config | {"arbitrary_types_allowed": True}
 
-    currency: str | None = Field(
-        None,
-        strict=True,
-        pattern=f"^{LABEL}$",
-        description="Label of the amounts that stand without one.",
-        examples=["USD"],
-    )
+    currency: Label | None = Field(None, description="Label of the amounts that stand without one.")
     node_hour: PriceByRole = Field(
         default_factory=dict,
         description="Of a node for an hour: one price, or one by role (`any`: the other roles).",
@@ -207,11 +194,10 @@ class PricesSection(Model):
     )
     kwh: Price | None = Field(None, description="Of a kilowatt-hour.")
     carbon_kg_per_kwh: PlainNumber | None = Field(
-        None, description="Kilograms of CO2 per kilowatt-hour.", examples=[0.4]
+        None, description="Kilograms of CO2 per kilowatt-hour."
     )
     auc_loss: Price | None = Field(
-        None,
-        description="Of 0.0001 of AUC that one job loses: `select` finds the cheapest in all.",
+        None, description="Of 0.0001 of AUC that one job loses: `select` finds the cheapest in all."
     )
 
     @property

@@ -15,6 +15,7 @@ from cprsim.scenario.quantities import (
     AS_SECTION,
     AS_TEXT,
     SECTION_OR_TEXT,
+    Age,
     Model,
     Mtbf,
     PositiveTime,
@@ -33,10 +34,10 @@ PARAMETERS: dict[str, tuple[str, ...]] = {  # of each family, besides its mean
 
 Family = Literal["exponential", "gamma", "weibull", "lognormal"]
 FixedTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", OR_DISTRIBUTION)]
-Age = Annotated[float, Quantity(TIME, "0 h", "100000000 h", "12 h")]
 Hazard = Annotated[
     float, Quantity(HAZARD, "0.00000001 failures/h", "3600 failures/h", "0.02 failures/h")
 ]
+AT_MOST = Field(min_length=1, max_length=MAX_PIECES)
 Shape = Annotated[float, within(*limits.SHAPE)]
 
 
@@ -69,7 +70,6 @@ Sigma = Annotated[
         gt=0,
         le=limits.SIGMA[1],
         description="Of lognormal: standard deviation of the logarithm, no unit.",
-        examples=[1.2],
     ),
 ]
 
@@ -79,12 +79,10 @@ class DurationSpec(Model):
 
     family: Family = Field(description="Distribution: exponential, gamma, weibull or lognormal.")
     shape: Annotated[float, within(limits.SHAPE[0], 1e9)] | None = Field(
-        None,
-        description="Shape of gamma or weibull, no unit; the larger, the less it varies.",
-        examples=[2],
+        None, description="Shape of gamma or weibull, no unit; the larger, the less it varies."
     )
     sigma: Sigma = None
-    mean_h: PositiveTime = Field(description="Mean [time].", examples=["5.9 h"])
+    mean_h: PositiveTime = Field(description="Mean [time].")
     median_h: PositiveTime | None = Field(
         None, description="Of lognormal, instead of sigma: the median [time]."
     )
@@ -136,30 +134,21 @@ class Lifetime(Model):
         "that is constant between ages)."
     )
     shape: Shape | None = Field(
-        None,
-        description="Shape of gamma or weibull, no unit; 1 is exponential, below 1 clusters.",
-        examples=[0.67],
+        None, description="Shape of gamma or weibull, no unit; 1 is exponential, below 1 clusters."
     )
     sigma: Sigma = None
     mean_between_h: Mtbf | None = Field(
-        None,
-        alias="mtbf",
-        description="Mean time between failures, of the job or of a node [time]; of piecewise it "
-        "follows from ages and hazards.",
+        None, alias="mtbf", description="Mean time between failures [time]; not of piecewise."
     )
     mtbf_95_h: Mtbf95 = None
     spread_95: Spread95 = None
-    ages_h: tuple[Age, ...] | None = Field(
+    ages_h: Annotated[tuple[Age, ...], AT_MOST] | None = Field(
         None,
-        min_length=1,
-        max_length=MAX_PIECES,
         description="Of piecewise: ages at which the hazard changes [time], the first of them 0 h.",
         examples=[["0 h", "12 h"]],
     )
-    hazards_per_h: tuple[Hazard, ...] | None = Field(
+    hazards_per_h: Annotated[tuple[Hazard, ...], AT_MOST] | None = Field(
         None,
-        min_length=1,
-        max_length=MAX_PIECES,
         description="Of piecewise: the hazard from each of the ages on [failures per time].",
         examples=[["0.1 failures/h", "0.02 failures/h"]],
     )

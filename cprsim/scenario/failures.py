@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, StrictBool, Tag
 
 from cprsim.errors import ParameterError
 from cprsim.failures import limits
@@ -21,8 +21,19 @@ from cprsim.failures.replay import Replay
 from cprsim.failures.sources import Start
 from cprsim.records import MAX_NODES, Clock, Cluster
 from cprsim.scenario.distributions import Lifetime, Mtbf95, Shape, Spread95
-from cprsim.scenario.quantities import NO_KIND, TAG, Model, Mtbf, NodeCount, PositiveCount, within
-from cprsim.units import SHARE, TIME, Quantity
+from cprsim.scenario.quantities import (
+    NO_KIND,
+    TAG,
+    Age,
+    Model,
+    Mtbf,
+    NodeCount,
+    PositiveCount,
+    Text,
+    Time,
+    within,
+)
+from cprsim.units import SHARE, Quantity
 
 EMB_PS, TRAINER, SYNC_PS, ANY = "emb_ps", "trainer", "sync_ps", "any"
 WORKER = "worker"
@@ -37,7 +48,7 @@ ClockName = Annotated[
     Clock,
     Field(
         description="Clock on which failures age: progress (only first-time useful work), uptime "
-        "(everything but recovery) or wall (everything; failures strike anywhere).",
+        "(everything but recovery) or wall (everything; failures strike anywhere)."
     ),
 ]
 StartName = Annotated[
@@ -51,8 +62,7 @@ RoleName = Annotated[
     RoleKey,
     Field(
         description="Role that is struck: emb_ps, worker, trainer, sync_ps, any (all nodes) or "
-        "one of `others`.",
-        examples=[EMB_PS, TRAINER, ANY],
+        "one of `others`."
     ),
 ]
 
@@ -79,10 +89,7 @@ class JobFailures(Lifetime):
         1, description="How many randomly chosen nodes of the role fail together."
     )
     nodes: PositiveCount | None = Field(
-        None,
-        description="Nodes of the job that fails at this rate, as `cprsim fit` writes it: the job "
-        "has so many. Absent: not said.",
-        examples=[16],
+        None, description="Nodes of the job of this rate, by `cprsim fit`; absent: not known."
     )
     start: StartName = Start.FRESH
     clock: ClockName = Clock.WALL
@@ -98,9 +105,7 @@ class NodeFailures(Model):
 
     kind: Literal["node"] = Field(description="A clock for every node.")
     roles: dict[RoleKey, Lifetime] = Field(
-        min_length=1,
-        description="For each role that fails (emb_ps, trainer, sync_ps, names of `others`), the "
-        "lifetime of one of its nodes.",
+        min_length=1, description="Lifetime of one node of each role that fails, by role."
     )
     start: StartName = Start.STATIONARY
     clock: ClockName = Clock.WALL
@@ -114,7 +119,6 @@ class NodeFailures(Model):
 # ---------------------------------------------------------------------- nodes that differ
 
 LemonShare = Annotated[float, Quantity(SHARE, "0.001 %", "99.999 %", "10 %")]
-Watched = Annotated[float, Quantity(TIME, "0 h", "1000000 h", "349 d")]
 NodesStruck = Annotated[int, Field(ge=1, le=MAX_NODES)]
 Weight = Annotated[float, Field(strict=True, gt=0)]
 
@@ -124,7 +128,7 @@ class LemonsSection(Model):
 
     share_fraction: LemonShare = Field(description="Share of such nodes [per cent].")
     factor: Annotated[float, within(*limits.LEMON_FACTOR)] = Field(
-        description="Their hazard over that of the others, no unit.", examples=[5.6]
+        description="Their hazard over that of the others, no unit."
     )
 
 
@@ -168,8 +172,7 @@ class CorrelatedFailures(Model):
         description="Mean time between failures of a node with the factor 1 [time]."
     )
     shape: Shape = Field(
-        description="Shape of the lifetimes, no unit; 1 is exponential, below 1 clusters.",
-        examples=[0.39],
+        description="Shape of the lifetimes, no unit; 1 is exponential, below 1 clusters."
     )
     mtbf_95_h: Mtbf95 = None
     spread_95: Spread95 = None
@@ -183,7 +186,7 @@ class CorrelatedFailures(Model):
         None, description="Failures of several nodes at once; absent: none."
     )
     start: StartName = Start.STATIONARY
-    watched_h: Watched = Field(
+    watched_h: Age = Field(
         0.0,
         description="The job starts at a random instant of so long a time after `start` [time]: "
         "the length of the log that was fitted; default 0 h.",
@@ -221,9 +224,9 @@ def _servers_written_as(value: Any) -> str:
     return f"{TAG}each" if one_each else f"{TAG}all"
 
 
-InjectedTime = Annotated[float, Quantity(TIME, "0 h", "10000000 h", "10.5 h")]
+AT_MOST = Field(min_length=1, max_length=MAX_INSTANTS)
 NodeNumbers = Annotated[tuple[NodeCount, ...], Field(min_length=1)]
-NumbersAtEach = Annotated[tuple[NodeNumbers, ...], Field(min_length=1, max_length=MAX_INSTANTS)]
+NumbersAtEach = Annotated[tuple[NodeNumbers, ...], AT_MOST]
 Servers = Annotated[
     Annotated[NodeNumbers, Tag(f"{TAG}all")] | Annotated[NumbersAtEach, Tag(f"{TAG}each")],
     Discriminator(_servers_written_as),
@@ -246,25 +249,23 @@ class InjectedFailures(Model):
         description="Failures per job, uniform over its progress, of uptime and wall over the first"
         " so many hours as it has useful ones; or give `at`.",
     )
-    at_h: tuple[InjectedTime, ...] | None = Field(
+    at_h: Annotated[tuple[Age, ...], AT_MOST] | None = Field(
         None,
-        min_length=1,
-        max_length=MAX_INSTANTS,
         description="Instants of the failures [time of the clock], of uptime and wall up to 100 "
         "times the useful hours; or give `count`.",
         examples=[["3 h", "10.5 h"]],
     )
     role: RoleName = EMB_PS
-    together: PositiveCount | None = Field(
-        None,
-        description="How many randomly chosen nodes of the role fail together (default 1); or give "
-        "`servers`.",
-    )
     servers: Servers | None = Field(
         None,
         description="Numbers from 0, within the role, of the nodes that fail each time, or a list "
         "of them for each instant of `at`; or give `together`.",
         examples=[[0, 3], [[0], [2, 3]]],
+    )
+    together: PositiveCount | None = Field(
+        default_factory=lambda section: None if section.get("servers") else 1,
+        description="How many randomly chosen nodes of the role fail together (default 1); or give "
+        "`servers`.",
     )
 
     @property
@@ -284,13 +285,6 @@ class InjectedFailures(Model):
     def n_together(self) -> int:
         """Nodes that fail each time; the most of them where that varies."""
         return max(map(len, self.named_servers.values()), default=self.together or 1)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_by_default(cls, section: Any) -> Any:
-        if isinstance(section, dict) and section.get("together") is None:
-            return section if section.get("servers") is not None else {**section, "together": 1}
-        return section
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """One way to say when, one to say who."""
@@ -361,7 +355,6 @@ def _instant(value: float | str) -> float | str:
 Instant = Annotated[
     float | str, AfterValidator(_instant), Field(examples=["2000-01-01", "2024-05-01T06:00Z", 48])
 ]
-Unended = Annotated[float, Quantity(TIME, "0 h", "10000 h", "2 h")]
 ColumnName = Annotated[str, Field(max_length=200)]
 
 
@@ -371,14 +364,12 @@ class PeriodSection(Model):
     first: Instant | None = Field(
         None,
         alias="from",
-        description="When the observation begins: a day such as 2000-01-01; of tidy also an "
-        "instant as the file writes them. Absent: the log's first outage.",
+        description="When observation begins: a day, of tidy an instant; absent: the log's first.",
     )
     last: Instant | None = Field(
         None,
         alias="to",
-        description="When it ends, itself excluded: the day after the last one, such as "
-        "2006-01-01; of tidy also an instant. Absent: the log's last instant.",
+        description="When it ends, itself excluded; absent: the log's last instant.",
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -400,10 +391,7 @@ class TraceFailures(Model):
     """Outages that were observed, replayed on the wall clock from a random instant."""
 
     kind: Literal["trace"] = Field(description="Outages from a file.")
-    file: str = Field(
-        strict=True,
-        min_length=1,
-        max_length=1000,
+    file: Text = Field(
         description="Path of the trace, relative to the scenario; ${CPRSIM_NAME} is an "
         "environment variable; no others are replaced.",
         examples=["${CPRSIM_DATA}/failures/infinitehbd/fault_trace.json"],
@@ -419,34 +407,25 @@ class TraceFailures(Model):
         "once (first).",
     )
     nodes: PositiveCount | None = Field(
-        None,
-        description="Nodes that were observed, with those that never failed. Absent: those in the "
-        "file.",
+        None, description="Nodes observed, with those that never failed; absent: those in the file."
     )
-    system: PositiveCount | None = Field(None, description="Of lanl: which system.", examples=[2])
-    node_dates: bool | None = Field(
+    system: PositiveCount | None = Field(None, description="Of lanl: which system.")
+    node_dates: StrictBool | None = Field(
         None,
-        strict=True,
         description="Of lanl and tidy: nodes are there between the dates of the file (of tidy: "
         "its columns installed, entry, exit), and a job has only nodes that are there.",
     )
     period: PeriodSection | None = Field(
         None, description="Of lanl and tidy: what was observed; absent: what the log spans."
     )
-    cause: str | None = Field(
-        None,
-        strict=True,
-        min_length=1,
-        max_length=200,
-        description="Replay those outages alone whose cause contains this text.",
-        examples=["disk"],
+    cause: Text | None = Field(
+        None, description="Replay those outages alone whose cause contains this text."
     )
     columns: Columns | None = Field(None, description="Of tidy: what its columns are called.")
     time_unit: Literal["ms", "s", "min", "h", "d"] | None = Field(
-        None,
-        description="Of tidy: unit of the times; absent: they are ISO 8601 time stamps.",
+        None, description="Of tidy: unit of the times; absent: they are ISO 8601 time stamps."
     )
-    repair_h: Unended | None = Field(
+    repair_h: Time | None = Field(
         None,
         description="Of tidy: how long outages last of which the file names no end. Absent: to "
         "the node's next failure, or no time at all where the file has no column of ends.",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import log
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 from scipy import special
 
 from cprsim.records import Floats
@@ -15,18 +15,18 @@ from cprsim.scenario.quantities import (
     Bandwidth,
     Model,
     Mtbf,
+    PositiveTime,
     Seed,
     ShardSize,
+    Text,
     UsefulTime,
     parameters,
     within,
 )
-from cprsim.units import SHARE, THROUGHPUT, TIME, Quantity
+from cprsim.units import SHARE, THROUGHPUT, Quantity
 
-StepTime = Annotated[float, Quantity(TIME, "1 us", "100 h", "10 s")]
 Throughput = Annotated[float, Quantity(THROUGHPUT, "0.001 samples/s", "1e15 samples/s")]
 Precision = Annotated[float, Quantity(SHARE, "0.01 %", "50 %")]
-Window = Annotated[float, Quantity(TIME, "1 h", "100000 h", "720 h")]
 REPLICATIONS = 1000
 MOST_REPLICATIONS = 10**7
 EngineName = Literal["auto", "simpy"]
@@ -42,15 +42,11 @@ class Job(Model):
         None, description="Samples to train on, a count; needs `throughput`."
     )
     throughput_per_h: Throughput | None = Field(None, description="Samples per time at full speed.")
-    step_h: StepTime | None = Field(
-        None,
-        description="Time of a training step at full speed [time]; recovery systems that save or "
-        "retry by steps need it.",
+    step_h: PositiveTime | None = Field(
+        None, description="A training step at full speed [time]; some recovery systems need it."
     )
     horizon_h: UsefulTime | None = Field(
-        None,
-        description="Wall time at which the job ends, done or not [time]; absent: when its work is "
-        "done.",
+        None, description="Wall time at which the job ends in any case [time]; absent: no limit."
     )
 
     @property
@@ -77,39 +73,27 @@ class Simulation(Model):
     """How many replications, from which seed."""
 
     seed: Seed = Field(1, description="Seed of all random numbers, an integer.")
-    replications: Annotated[int, within(1, MOST_REPLICATIONS)] | None = Field(
-        None,
-        description=f"Replications of the job, a count; default {REPLICATIONS}; or give "
-        "`precision`.",
-    )
     precision_fraction: Precision | None = Field(
         None,
         description="Half-width of the 95 % interval of the overhead, in per cent of its mean; "
         "decides the number of replications.",
     )
+    replications: Annotated[int, within(1, MOST_REPLICATIONS)] | None = Field(
+        default_factory=lambda section: None if section.get("precision_fraction") else REPLICATIONS,
+        description=f"Replications of the job, a count; default {REPLICATIONS}; or give "
+        "`precision`.",
+    )
     at_most: Annotated[int, within(100, MOST_REPLICATIONS)] | None = Field(
-        None,
+        default_factory=lambda section: 100_000 if section.get("precision_fraction") else None,
         description="With `precision`: replications at which to stop in any case; default 100000.",
     )
     engine: EngineName = Field(
-        "auto",
-        description="What runs the replications: auto, the compiled loop; simpy, event by event. "
-        "The numbers are the same up to rounding.",
+        "auto", description="auto: the compiled loop; simpy: event by event; equal up to rounding."
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _defaults(cls, section: Any) -> Any:
-        if not isinstance(section, dict):
-            return section
-        if section.get("precision") is not None:
-            return {"at_most": 100_000, **section}
-        is_said = {"replications", "at_most"} & {k for k, v in section.items() if v is not None}
-        return section if is_said else {**section, "replications": REPLICATIONS}
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """The number of replications is said once."""
-        if self.replications is not None and self.precision_fraction is not None:
+        if (self.replications is None) == (self.precision_fraction is None):
             yield "replications", "give either `replications` or `precision`"
         if self.at_most is not None and self.precision_fraction is None:
             yield "at_most", "goes with `precision`"
@@ -202,7 +186,7 @@ class VarySection(Model):
 class Fleet(Model):
     """Many jobs on one cluster; the scenario says what a typical one is."""
 
-    window_h: Window = Field(
+    window_h: UsefulTime = Field(
         720.0, description="Time in which the jobs arrive [time]; default 720 h."
     )
     jobs: Annotated[int, within(1, MOST_JOBS)] | None = Field(
@@ -213,27 +197,19 @@ class Fleet(Model):
         description=f"Different jobs among them, a count; default {KINDS}. Each is there equally "
         "often, with failures of its own each time.",
     )
-    table: str | None = Field(
+    table: Text | None = Field(
         None,
-        strict=True,
-        min_length=1,
-        max_length=500,
         description="CSV file with a line per job or kind of job, instead of `jobs` and `vary`: "
         "useful_h, and as wanted arrive_h, nodes, shard_gb, mtbf_h, jobs.",
     )
     vary: VarySection = Field(
-        default_factory=VarySection,
-        description="What differs from job to job.",
+        default_factory=VarySection, description="What differs from job to job."
     )
     arrivals: Literal["random", "even", "together"] = Field(
-        "random",
-        description="random: at random instants of the window; even: at equal distances; together: "
-        "all at its begin.",
+        "random", description="random in the window, at even distances, or together at its begin."
     )
     nodes: Count | None = Field(
-        None,
-        description="Nodes for jobs, a count: jobs start in the order of their arrival, as soon as "
-        "enough are free; absent: without limit.",
+        None, description="Nodes for jobs, a count; jobs queue as they arrive; absent: no limit."
     )
     spares: Nodes | None = Field(
         None,
@@ -246,9 +222,7 @@ class Fleet(Model):
         "each job has `storage.bandwidth` to itself.",
     )
     histories: Annotated[int, within(1, 10_000)] = Field(
-        1,
-        description="Histories of the whole fleet, a count; from 2 on they make the intervals, "
-        "else the kinds of jobs do.",
+        1, description="Histories of the whole fleet, a count; from 2 on they make the intervals."
     )
 
     @property
@@ -261,7 +235,8 @@ class Fleet(Model):
         if (self.jobs is None) == (self.table is None):
             yield "jobs", "give either `jobs`, how many there are, or `table`, a file with them"
         if self.table is not None:
-            for key in self.vary.given:
-                yield f"vary.{key}", "goes with `jobs`; in a table each job says its own"
-            if self.kinds is not None:
-                yield "kinds", "goes with `jobs`; a table has a kind per line"
+            for key in [
+                *(f"vary.{key}" for key in self.vary.given),
+                *{"kinds"} & self.given.keys(),
+            ]:
+                yield key, "goes with `jobs`: a table says it of each"

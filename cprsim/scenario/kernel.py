@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, StrictBool, Tag
 
 from cprsim.records import ShardBy
 from cprsim.scenario.cluster import Preset
@@ -21,6 +21,7 @@ from cprsim.scenario.quantities import (
     Model,
     Seed,
     Share,
+    Text,
     within,
 )
 
@@ -33,9 +34,7 @@ Widths = Annotated[tuple[Width, ...], Field(max_length=10)]
 class ClickFile(Model):
     """A click log in Criteo's format."""
 
-    file: str = Field(
-        min_length=1,
-        max_length=4000,
+    file: Text = Field(
         description="The log: tab-separated, plain, .gz or .xz; relative to the scenario. "
         "${CPRSIM_NAME} stands for an environment variable; no others are replaced.",
         examples=["${CPRSIM_DATA}/train.tsv.gz"],
@@ -48,8 +47,8 @@ class ClickFile(Model):
         description="Rows of category values: vocabulary (learned, with a row for rare and unseen "
         "values) or hashing (into `tables`, capped at `most_rows`; values may collide).",
     )
-    skip_bad: bool = Field(
-        False, strict=True, description="Leave bad lines out, and count them, instead of stopping."
+    skip_bad: StrictBool = Field(
+        False, description="Leave bad lines out, and count them, instead of stopping."
     )
 
 
@@ -61,12 +60,10 @@ Clicks = Annotated[
 class Kernel(Model):
     """A small DLRM, its clicks, and how it is trained."""
 
-    trainer: str | None = Field(
+    trainer: Text | None = Field(
         None,
-        max_length=500,
         description="A trainer of your own, package.module:factory (docs/own-model.md), instead "
         "of the built-in model. Only `measure` and `train` run its code.",
-        examples=["my_package.training:make"],
     )
     options: dict[str, Any] | None = Field(
         None, description="What the trainer's factory is called with, beside the seed."
@@ -83,8 +80,7 @@ class Kernel(Model):
     )
     samples: Annotated[int, within(1000, MOST_SAMPLES)] = Field(
         500_000,
-        description="Clicks to generate, or to read at most, a count; the last seventh is for "
-        "the test.",
+        description="Clicks to generate, or to read at most; the last seventh is for tests.",
     )
     dimension: int = Field(
         16, strict=True, ge=1, le=1024, description="Numbers per embedding row, a count."
@@ -129,6 +125,7 @@ class Kernel(Model):
 
 
 MetricName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9@._-]{0,39}$")]
+ONE = Field(min_length=1, max_length=1)
 Risk = Annotated[
     Annotated[Literal["mean"], AS_TEXT]
     | Annotated[float, Field(strict=True, gt=0, lt=1), Tag(f"{TAG}share")],
@@ -139,26 +136,23 @@ Risk = Annotated[
 class Accuracy(Model):
     """The staleness curve that prices lost samples, and the limits of `cprsim select`."""
 
-    curve: str | None = Field(
+    curve: Text | None = Field(
         None,
-        min_length=1,
-        max_length=4000,
         description="A shipped curve by name, or a file: .json of `cprsim measure`, .csv of your "
         "own; relative to the scenario. Absent: the shipped curve of this section `kernel`.",
-        examples=["criteo-kaggle-linear", "my-curve.csv"],
     )
     max_auc_loss: float | None = Field(
-        None, strict=True, ge=0, le=0.5, description="AUC that may be lost.", examples=[0.0002]
+        None, strict=True, ge=0, le=0.5, description="AUC that may be lost."
     )
     max_log_loss: float | None = Field(
         None, strict=True, ge=0, le=10, description="By what the log-loss may rise."
     )
-    max_loss: dict[MetricName, Annotated[float, Field(ge=0, le=1e6)]] | None = Field(
-        None,
-        min_length=1,
-        max_length=1,
-        description="What may be lost in another metric of the curve, by its name.",
-        examples=[{"ne": 0.0005}],
+    max_loss: Annotated[dict[MetricName, Annotated[float, Field(ge=0, le=1e6)]], ONE] | None = (
+        Field(
+            None,
+            description="What may be lost in another metric of the curve, by its name.",
+            examples=[{"ne": 0.0005}],
+        )
     )
     target_pls: Share | None = Field(None, description="Portion of samples that may be lost.")
     confidence: Annotated[float, within(0.5, 0.9999)] = Field(
@@ -167,5 +161,4 @@ class Accuracy(Model):
     risk: Risk = Field(
         "mean",
         description="What has to keep the limit: `mean` over jobs, or this share of single jobs.",
-        examples=["mean", 0.95],
     )

@@ -84,10 +84,19 @@ def _error(section: type[Model], found: Iterable[tuple[Any, str, Any]]) -> Valid
 
 
 def _causes(error: ValidationError) -> list[ErrorDetails]:
-    """All that is wrong; a list whose entries are wrong is not said to be too short besides."""
+    """All that is wrong, without what follows from another thing.
+
+    A list whose entries are wrong is too short, and a default that depends on a key that is wrong
+    has no value.
+    """
     errors = error.errors(include_url=False)
     around = {one["loc"][:n] for one in errors for n in range(len(one["loc"]))}
-    return [one for one in errors if one["type"] != "too_short" or one["loc"] not in around]
+    return [
+        one
+        for one in errors
+        if one["type"] != "default_factory_not_called"
+        and not (one["type"] == "too_short" and one["loc"] in around)
+    ]
 
 
 def _explained(section: type[Model], error: ErrorDetails) -> tuple[Any, str, Any]:
@@ -148,7 +157,10 @@ def within(least: float, most: float) -> Any:
     return Field(strict=True, ge=least, le=most)
 
 
-PositiveTime = Annotated[float, Quantity(TIME, "1 us", "10000 h", "5.9 h")]
+Text = Annotated[str, Field(strict=True, min_length=1, max_length=4000)]
+Time = Annotated[float, Quantity(TIME, "0 s", "10000 h")]
+PositiveTime = Annotated[float, Quantity(TIME, "1 us", "10000 h")]
+Age = Annotated[float, Quantity(TIME, "0 h", "100000000 h", "12 h")]
 Mtbf = Annotated[float, Quantity(TIME, "1 s", "100000000 h", "28 h")]
 UsefulTime = Annotated[float, Quantity(TIME, "1 s", "100000 h", "50 h")]
 ShardSize = Annotated[float, Quantity(SIZE, "1 B", "1000 PB", "50 GB")]
@@ -156,6 +168,7 @@ Bandwidth = Annotated[float, Quantity(BANDWIDTH, "1 kbit/s", "1 EB/s", "25 Gbit/
 NodeCount = Annotated[int, within(0, MAX_NODES)]
 PositiveCount = Annotated[int, within(1, MAX_NODES)]
 Share = Annotated[float, within(0, 1)]
+PositiveShare = Annotated[float, Field(strict=True, gt=0, le=1)]
 Seed = Annotated[int, within(0, 2**63 - 1)]
 
 

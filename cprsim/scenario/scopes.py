@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
+from cprsim import records
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential
 from cprsim.records import Clock, Cluster
-from cprsim.records import Duration as Time
 from cprsim.recovery.policy import CHECK, NO_CONTENT, Capture, Reach, Scope
 from cprsim.scenario.distributions import Duration, duration_of
 from cprsim.scenario.failures import Failures, NodeFailures, TraceFailures
-from cprsim.scenario.quantities import Model, Mtbf, PositiveTime
-from cprsim.units import TIME, Quantity
+from cprsim.scenario.quantities import Model, Mtbf, PositiveShare, PositiveTime, Time
 
 SILENT = "silent"  # name of the scope and of its source
-Notice = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 min")]
 SCOPE_NAME = r"^[A-Za-z][A-Za-z0-9 _-]{0,39}$"
 
 
@@ -26,12 +24,8 @@ class ScopeSection(Model):
     """One kind of failure."""
 
     name: str = Field(strict=True, pattern=SCOPE_NAME, description="What it is called.")
-    share: float | None = Field(
-        None,
-        strict=True,
-        gt=0,
-        le=1,
-        description="Share of the failures, a number; all add up to 1. Or give `failures`.",
+    share: PositiveShare | None = Field(
+        None, description="Share of the failures, a number; all add up to 1. Or give `failures`."
     )
     failures: Failures | None = Field(
         None,
@@ -46,14 +40,12 @@ class ScopeSection(Model):
     detect: Duration | None = Field(
         None, description="Until it is noticed: a time or a distribution; default `costs.detect`."
     )
-    needs_node: bool | None = Field(
+    needs_node: StrictBool | None = Field(
         None,
-        strict=True,
-        description="Whether a struck node is replaced; default: from `node` on. A node that is "
-        "replaced takes all its memory with it.",
+        description="Whether a struck node is replaced, with its memory; default: from `node` on.",
     )
 
-    notice_h: Notice = Field(
+    notice_h: Time = Field(
         0.0,
         description="How long before it strikes a failure is announced [time], for systems that "
         "save on notice; default 0 s.",
@@ -76,7 +68,7 @@ class ScopeSection(Model):
                 where = "are drawn from in the section `failures` alone: leave them out here"
                 yield "failures", f"`mtbf_95` and `spread_95` {where}"
 
-    def record(self, detect: Time) -> Scope:
+    def record(self, detect: records.Duration) -> Scope:
         """The same as the engines take it; `detect` is what `costs` say."""
         reach = Reach[self.reach.upper()]
         replaces = reach >= Reach.NODE if self.needs_node is None else self.needs_node
@@ -106,12 +98,10 @@ class SilentSection(Model):
     """Silent errors: they corrupt the state, and are noticed later."""
 
     mtbf_h: Mtbf = Field(
-        description="Mean time between silent errors of the job [time], on the failures' clock.",
+        description="Mean time between silent errors of the job [time], on the failures' clock."
     )
     latency: Duration | None = Field(
-        None,
-        description="Wall time from an error until it is noticed: a time or a distribution; "
-        "absent: checks alone notice it.",
+        None, description="Until it is noticed: a time or a distribution; absent: by checks alone."
     )
     check: CheckSection | None = Field(None, description="Checks of the state; absent: none.")
 

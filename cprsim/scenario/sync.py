@@ -13,12 +13,11 @@ from typing import Annotated
 from pydantic import Discriminator, Field, Tag
 
 from cprsim.scenario.distributions import Duration, DurationSpec, duration_of
-from cprsim.scenario.quantities import TAG, Bandwidth, Model, within
+from cprsim.scenario.quantities import TAG, Bandwidth, Model, PositiveShare, PositiveTime, within
 from cprsim.sync.setting import Algorithm, Method, Stragglers, SyncSetting
-from cprsim.units import SHARE, SIZE, TIME, Quantity
+from cprsim.units import SHARE, SIZE, Quantity
 
 DenseSize = Annotated[float, Quantity(SIZE, "1 B", "1000 GB", "8 MB")]
-Period = Annotated[float, Quantity(TIME, "1 us", "1000 h", "15 s")]
 Cost = Annotated[float, Quantity(SHARE, "0 %", "90 %", "3 %")]
 Iterations = Annotated[int, within(1, 10**9)]
 
@@ -29,7 +28,7 @@ ELASTIC_OF_MEAN = 0.1  # what workers learn during an AllReduce counts by 1 - el
 
 Threads = Annotated[int, within(1, 1024)]
 Every = Annotated[
-    Annotated[Iterations, Tag(f"{TAG}iterations")] | Annotated[Period, Tag(f"{TAG}time")],
+    Annotated[Iterations, Tag(f"{TAG}iterations")] | Annotated[PositiveTime, Tag(f"{TAG}time")],
     Discriminator(
         lambda every: f"{TAG}{'time' if isinstance(every, str | float) else 'iterations'}"
     ),
@@ -66,41 +65,33 @@ class Sync(Model):
         200, description="Samples of one iteration of one thread, a count."
     )
     iteration: Duration = Field(
-        description="One iteration of one thread: a time or a distribution.", examples=["43 ms"]
+        description="One iteration of one thread: a time or a distribution."
     )
     dense_size_bytes: DenseSize = Field(
-        description="Bytes of the dense weights, which every trainer holds [size].",
+        description="Bytes of the dense weights, which every trainer holds [size]."
     )
     servers: Annotated[int, within(1, 10_000)] | None = Field(
         None,
         description="Sync servers, over which the central copy of EASGD is spread; a count. With "
         "other algorithms they stand idle.",
-        examples=[2],
     )
     server_bandwidth_bytes_per_h: Bandwidth | None = Field(
         None, description="Of each sync server [bandwidth]."
     )
     trainer_bandwidth_bytes_per_h: Bandwidth | None = Field(
-        None,
-        description="Of each trainer [bandwidth]; what averages over all trainers needs it, absent "
-        "otherwise: unlimited.",
+        None, description="Of each trainer [bandwidth]; what averages over all of them needs it."
     )
     every: Every | None = Field(
         None,
         description="Of fixed-rate forms: iterations of a thread between two synchronisations, a "
         "count, or the time between them.",
-        examples=[5, "15 s"],
     )
-    elastic_given: float | None = Field(
+    elastic_given: PositiveShare | None = Field(
         None,
         alias="elastic",
-        strict=True,
-        gt=0,
-        le=1,
         description="How far a synchronisation pulls a replica to the central copy or the mean "
         "(fr-ma and fr-bmuf always overwrite: 1); default 0.5, of shadow-ma and shadow-bmuf 0.1: "
         "of what their workers learn, 1 - elastic counts.",
-        examples=[0.5],
     )
     momentum: float | None = Field(
         None, strict=True, ge=0, lt=1, description="Block momentum of BMUF; default 0."
@@ -117,8 +108,7 @@ class Sync(Model):
     )
 
     stand_in: StandIn = Field(
-        default_factory=StandIn,
-        description="What `cprsim train` trains in step.",
+        default_factory=StandIn, description="What `cprsim train` trains in step."
     )
 
     @property
