@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -142,13 +140,13 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     read.
     """
     scenario = loaded.scenario
-    with _blaming(loaded, "cluster"):
-        cluster = _cluster(scenario)
-    with _blaming(loaded, "costs"):
-        costs = costs_of(scenario.costs, _free(scenario))
-    with _blaming(loaded, "failures"):
+    cluster = _cluster(scenario)
+    costs = costs_of(scenario.costs, _free(scenario))
+    try:
         failures, scopes, shares = _failures(loaded, cluster, costs.detect)
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
+    except ParameterError as error:
+        raise ScenarioError.at(loaded.place("failures"), str(error), key="failures") from error
     simulation = scenario.simulation
     experiment = Experiment(
         useful_h=scenario.job.useful_h,
@@ -250,15 +248,6 @@ def _source(loaded: LoadedScenario, section: Failures, cluster: Cluster) -> Fail
         return section.source(cluster, loaded.scenario.job.useful_h)
     assert loaded.trace_path is not None, "loading sees to it that a trace has a file"
     return section.source(loaded.trace_path)
-
-
-@contextmanager
-def _blaming(loaded: LoadedScenario, key: str) -> Iterator[None]:
-    """Say where in the scenario stands what a model refuses."""
-    try:
-        yield
-    except ParameterError as error:
-        raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
 
 
 # ----------------------------------------------------------------------------- recovery
