@@ -166,23 +166,16 @@ def test_the_events_of_one_replication_are_bounded(
         pipeline.replay(frequent, 3)
 
 
-def test_only_blocks_with_room_are_kept_for_further_simulations(
+def test_small_blocks_are_kept_for_further_simulations(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    experiment = make("simulation.replications=4100")
-    blocks = pipeline.FailureBlocks(experiment)
+    few, many = make("simulation.replications=20"), make("simulation.replications=4100")
+    blocks = pipeline.FailureBlocks([few, many])
     first = blocks.block(0)
     first.strikes(1)
-    blocks.block(1).strikes(1)
-    assert blocks.block(0) is first
-    assert first.n_drawn > 0
     assert len(blocks.block(1).replications) == 100
+    assert blocks.block(0) is first
+    assert_same_rows(pipeline.simulate(few, failures=blocks), pipeline.simulate(few))
     monkeypatch.setattr(pipeline, "KEPT_SHARE", 0.0)
     blocks.block(1)
-    assert first.n_drawn == 0
-
-
-def test_further_simulations_may_ask_for_more_replications_than_the_first(make: Make) -> None:
-    few, many = make("simulation.replications=20"), make()
-    shared = pipeline.FailureBlocks(few)
-    assert_same_rows(pipeline.simulate(many, failures=shared), pipeline.simulate(many))
+    assert blocks.block(0) is not first

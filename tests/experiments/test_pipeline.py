@@ -245,4 +245,4 @@ def test_events_are_in_memory_for_few_replications_at_once(
     told: list[int] = []
     brief = make("simulation={seed: 5, replications: 65, engine: simpy}", "recovery=[full]")
     pipeline.simulate(brief, lambda done, wanted: told.append(done))
-    assert told == [pipeline.FIRST_LOOK, 30, 60, 65]
+    assert told == [pipeline.FIRST_LOOK, 40, 65]
