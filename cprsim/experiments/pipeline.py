@@ -287,11 +287,10 @@ def blocks_of(experiment: Experiment, replications: range) -> Iterator[Block]:
     while replications:
         number = block_of(most, replications.start)
         whole = replications_of(most, number)
-        kept = range(
-            replications.start - whole.start, min(replications.stop, whole.stop) - whole.start
-        )
+        some = replications[: whole.stop - replications.start]
+        kept = range(some.start - whole.start, some.stop - whole.start)
         yield Block(_failures(experiment, number, kept), experiment.shares)
-        replications = replications[len(kept) :]
+        replications = replications[len(some) :]
 
 
 def _failures(experiment: Experiment, number: int, kept: range | None = None) -> BlockFailures:
