@@ -34,27 +34,17 @@ class TableSection(Model):
         4, strict=True, ge=1, le=16, description="Bytes per number: 4 for float32, 2 for float16."
     )
 
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of the whole table."""
-        return self.rows * self.dimension * self.bytes_per_value
-
 
 Preset = Literal["criteo-kaggle", "criteo-terabyte"]  # the names of `kernel.shape.PRESETS`
-
-
 TableList = Annotated[tuple[TableSection, ...], Field(min_length=1, max_length=1_000)]
-Tables = Annotated[
-    Annotated[Preset, AS_TEXT] | Annotated[TableList, AS_LIST],
-    LIST_OR_TEXT,
-]
+Tables = Annotated[Annotated[Preset, AS_TEXT] | Annotated[TableList, AS_LIST], LIST_OR_TEXT]
 
 
 def tables_bytes(tables: str | tuple[TableSection, ...]) -> int:
     """Bytes of all tables together; a name stands for the preset's."""
     if isinstance(tables, str):
         return PRESETS[tables].table_bytes
-    return sum(table.size_bytes for table in tables)
+    return sum(one.rows * one.dimension * one.bytes_per_value for one in tables)
 
 
 MOST_AWRY = 1e-6  # that shares of accesses may miss 1 by
@@ -178,13 +168,6 @@ class ClusterSection(Model):
         return max((size for _, size in self.held), default=None)
 
     @property
-    def uneven_bytes(self) -> tuple[float, ...]:
-        """Bytes on each node that holds state, in their order; empty where all hold as much."""
-        if len({size for _, size in self.held}) < 2:
-            return ()
-        return tuple(size for n, size in self.held for _ in range(n))
-
-    @property
     def state_said(self) -> str:
         """How much state there is in all and on one node, in words; empty where nobody says."""
         nodes = self.n_nodes_of[self.state_role]
@@ -200,12 +183,6 @@ class ClusterSection(Model):
         return tuple(
             one.access for one in self.shards if one.access is not None for _ in range(one.servers)
         )
-
-    @property
-    def links_h(self) -> tuple[tuple[str, float], ...]:
-        """Hours that the state of the node that holds most takes over each of its links."""
-        moved = self.largest_bytes or 0.0
-        return tuple((name, moved / bandwidth) for name, bandwidth in self.links.items())
 
     @property
     def state_role(self) -> str:
