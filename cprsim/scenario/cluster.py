@@ -86,7 +86,6 @@ class ClusterSection(Model):
     )
     roles: dict[RoleKey, StatefulRole] = Field(
         default_factory=dict,
-        max_length=20,
         description="Instead of `workers`, roles whose nodes hold different amounts of state, such "
         "as pipeline stages and expert slots: {nodes, state} of each.",
         examples=[{"stage": {"nodes": 64, "state": "40 GB"}}],
@@ -105,7 +104,6 @@ class ClusterSection(Model):
     )
     links: dict[RoleKey, Bandwidth] = Field(
         default_factory=dict,
-        max_length=20,
         description="Further links of a node by name, such as to its host memory or disk "
         "[bandwidth]; costs name them: `stall: {link: pcie}`.",
         examples=[{"pcie": "25 GB/s"}],
@@ -115,7 +113,6 @@ class ClusterSection(Model):
     )
     others: dict[RoleKey, PositiveCount] = Field(
         default_factory=dict,
-        max_length=50,
         description="Further roles that hold nothing (readers, masters): nodes of each.",
         examples=[{"reader": 10}],
     )
