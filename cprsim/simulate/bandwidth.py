@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import simpy
 from simpy.events import EventPriority
 
-from cprsim.simulate.alarms import GO_ON, Alarm, SetAlarm
+from cprsim.simulate.alarms import Alarm, SetAlarm
 from cprsim.simulate.numbers import link_of
 from cprsim.simulate.transitions import rate_of_each
 
@@ -219,8 +219,8 @@ class Link:
         self._flows[load] = {size: one for size, one in self._flows[load].items() if one.n}
         if not self._flows[load]:
             del self._flows[load]
-            load.process.interrupt(GO_ON)
-        self._job.interrupt()
+            self._job.go_on(load)
+        self._job.decide()
 
     def _divide(self, n_now: Mapping[Flows, int], n_more: int = 0) -> float:
         """The flows share the link: bytes per hour of each."""
