@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from math import nan
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cprsim.experiments.assemble import Experiment
-from cprsim.fleets.course import History, PreparedFleet, state_bytes
-from cprsim.prices import (
-    GB,
-    HOURS_PER_MONTH,
-    Prices,
-    Usage,
-    amounts_of,
-    bill_of,
-    node_hour_price,
-    watts_of,
-)
+from cprsim.fleets.course import History, PreparedFleet
+from cprsim.prices import HOURS_PER_MONTH, Prices, Usage, amounts_of, bill_of
 from cprsim.records import Floats
+from cprsim.results.money import SYSTEM, USEFUL, state_bytes_of, usage_of, with_system
 
 HOURS_PER_YEAR = 8766.0
-USEFUL, SPARE, SYSTEM = "useful", "spare", "system nodes"  # parts of the node-hours
+SPARE = "spare"  # a part of the node-hours, and a role
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95}
 STATISTICS = {
     "overhead": "mean overhead, share of useful time",
@@ -79,56 +68,44 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
         "busy_nodes": (jobs.n_nodes * within).sum() / window_h,
         "pls": jobs.pls.mean(),
     }
-    totals = jobs[["wall_h", "written_bytes"]].groupby(jobs.kind).sum().to_numpy()
-    by_part = {USEFUL: jobs.useful_h, **{str(part): column for part, column in hours.items()}}
-    sums = pd.DataFrame(by_part).groupby(jobs.kind).sum().to_dict("records")
-    months = window_h / HOURS_PER_MONTH
-    usage = tuple(
-        _usage(kind, strategy, of_parts, wall_h, written, months)
-        for kind, of_parts, (wall_h, written) in zip(
-            fleet.kinds, sums, totals.tolist(), strict=True
+    by_part: dict[Any, Any] = {USEFUL: jobs.useful_h, **hours}
+    sums: Any = pd.DataFrame(by_part).groupby(jobs.kind).sum().to_dict("records")
+    usage = []
+    for kind, of_parts, n_saves in zip(
+        fleet.kinds, sums, jobs.n_saves.groupby(jobs.kind).sum().tolist(), strict=True
+    ):
+        assert kind.scenario is not None
+        nodes = {role.name: role.n_nodes for role in kind.cluster.roles}
+        state_bytes = state_bytes_of(kind.scenario.cluster)
+        policy, per_month = kind.policies[strategy], HOURS_PER_MONTH / window_h
+        usage.append(
+            usage_of(policy, nodes, state_bytes, kind.useful_h, of_parts, n_saves, per_month)
         )
-    )
+    spare_h = (section.spares or 0) * HOURS_PER_MONTH
+    of_spares = [Usage({SPARE: {SPARE: spare_h}})] if spare_h else []
     return FleetCell(
         finished=float(jobs.finished.mean()),
         statistics={name: float(statistics[name]) for name in STATISTICS},
         n_jobs=tuple(kind.n_jobs for kind in fleet.population.kinds),
         means={str(name): tuple(of) for name, of in each.groupby(jobs.kind).mean().items()},
-        used=_together(usage, (section.spares or 0) * HOURS_PER_MONTH),
-        usage=usage,
+        used=_together([*usage, *of_spares]),
+        usage=tuple(usage),
     )
 
 
-def _usage(
-    kind: Experiment, strategy: int, hours: Mapping[Any, float], wall_h: float, written: float,
-    months: float,
-) -> Usage:  # fmt: skip
-    """What the jobs of a kind use per month: nodes by part and role, and the storage."""
-    policy = kind.policies[strategy]
-    roles = {role.name: role.n_nodes for role in kind.cluster.roles}
-    node_h = {
-        part: {role: n * h / months for role, n in roles.items()} for part, h in hours.items()
-    }
-    if policy.extra_nodes:
-        node_h[SYSTEM] = {SYSTEM: policy.extra_nodes * wall_h / months}
-    keeps_gb = state_bytes(kind) / GB if policy.interval_h < kind.useful_h else 0.0
-    return Usage(node_h, keeps_gb * wall_h / HOURS_PER_MONTH / months, written / GB / months)
-
-
-def _together(some: Sequence[Usage], spare_h: float) -> Usage:
-    """What jobs of several kinds use, and spares."""
-    node_h: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for usage in some:
-        for part, by_role in usage.node_h.items():
-            for role, hours in by_role.items():
-                node_h[part][role] += hours
-    if spare_h:
-        node_h[SPARE][SPARE] = spare_h
+def _together(some: Sequence[Usage]) -> Usage:
+    parts = dict.fromkeys(part for usage in some for part in usage.node_h)
     return Usage(
-        {part: dict(by_role) for part, by_role in node_h.items()},
+        {part: summed([usage.node_h.get(part, {}) for usage in some]) for part in parts},
         sum(usage.kept_gb_months for usage in some),
         sum(usage.written_gb for usage in some),
     )
+
+
+def summed(some: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The sums by key."""
+    keys = dict.fromkeys(key for one in some for key in one)
+    return {key: sum(one.get(key, 0.0) for one in some) for key in keys}
 
 
 # ------------------------------------------------------------------------------ in money
@@ -137,36 +114,30 @@ def _together(some: Sequence[Usage], spare_h: float) -> Usage:
 def cost_of(cell: FleetCell, prices: Prices | None) -> float:
     """What a cell costs per month: whole cents, or node-hours where nothing has a price."""
     if prices is None:
-        return node_hours(cell.used)
+        return sum(node_hours(cell.used).values())
     return float(bill_of(with_spares(prices, cell.used), cell.used).total_cents)
 
 
 def cost_by_kind(cell: FleetCell, prices: Prices | None) -> Floats:
     """The same of the jobs of each kind, not rounded; spares belong to none."""
     if prices is None:
-        return np.array([node_hours(usage) for usage in cell.usage])
+        return np.array([sum(node_hours(usage).values()) for usage in cell.usage])
     prices = with_spares(prices, cell.used)
     amounts = [sum(amounts_of(prices, usage).values()) for usage in cell.usage]
     return np.array([100.0 * float(one) for one in amounts])
 
 
-def node_hours(usage: Usage) -> float:
-    """The sum over parts and roles."""
-    return sum(sum(by_role.values()) for by_role in usage.node_h.values())
+def node_hours(usage: Usage) -> dict[str, float]:
+    """The sum over roles, by part."""
+    return {part: sum(by_role.values()) for part, by_role in usage.node_h.items()}
 
 
 def with_spares(prices: Prices, used: Usage) -> Prices:
-    """Prices that have one for a spare and a system's nodes: the mean of the jobs' nodes.
-
-    A spare whose power draw nobody gives draws none.
-    """
+    """Prices with one for a spare, too: that of a system's nodes; a spare draws nothing."""
     jobs = [by_role for part, by_role in used.node_h.items() if part not in (SPARE, SYSTEM)]
-    pairs = [(role, hours) for by_role in jobs for role, hours in by_role.items()]
-    all_h = sum(hours for _, hours in pairs)
-    if not all_h:
-        return prices
-    price = sum(float(node_hour_price(prices, role)) * hours for role, hours in pairs) / all_h
-    watts = sum(watts_of(prices, role) * hours for role, hours in pairs) / all_h
-    node_hour = {SPARE: Decimal(repr(price)), SYSTEM: Decimal(repr(price)), **prices.node_hour}
-    drawn = {SPARE: 0.0, SYSTEM: watts, **prices.watts} if prices.watts else prices.watts
-    return replace(prices, node_hour=node_hour, watts=drawn)
+    prices = with_system(prices, summed(jobs))
+    return replace(
+        prices,
+        node_hour={SPARE: prices.node_hour[SYSTEM], **prices.node_hour},
+        watts={SPARE: 0.0, **prices.watts} if prices.watts else {},
+    )

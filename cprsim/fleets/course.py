@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,13 +16,14 @@ from cprsim.experiments.pipeline import blocks_of, engine_of
 from cprsim.fleets.population import Population, fleet_of, population_of, scenario_of
 from cprsim.records import Floats, Ints, Transfer
 from cprsim.recovery.legal import require_legal
-from cprsim.recovery.policy import Medium, remote_share
+from cprsim.recovery.policy import Medium
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.fleet import Fleet
-from cprsim.simulate.blocks import Engine
+from cprsim.simulate.blocks import BlockDraws
 from cprsim.simulate.cluster import RunningJob, SharedCluster, run_fleet
-from cprsim.simulate.job import StaleShard
+from cprsim.simulate.job import SimulatedJob, StaleShard
 from cprsim.simulate.saves import ALL_ALONE, SharedSaves
+from cprsim.simulate.strikes import ScopedBlock
 from cprsim.streams import stream
 
 
@@ -92,13 +92,6 @@ def _kinds(loaded: LoadedScenario, population: Population) -> tuple[Experiment, 
     return tuple(replace(kind, cluster=replace(kind.cluster, n_spares=spares)) for kind in _last[1])
 
 
-def state_bytes(kind: Experiment) -> float:
-    """Of all nodes of a job that hold state; 0 where the scenario does not say."""
-    assert kind.scenario is not None
-    section = kind.scenario.cluster
-    return (section.shard_bytes or 0.0) * section.n_nodes_of[section.state_role]
-
-
 # ------------------------------------------------------------------------------ one history
 
 
@@ -109,9 +102,8 @@ class History(NamedTuple):
     """What became of the jobs of a fleet, a row per job in order of arrival.
 
     `jobs` has kind, nth, n_nodes, arrive_h, start_h, wall_h, finished, useful_h, n_failures,
-    n_saves, queued_h (from arrival to start), overhead (share of the useful time), pls (of lost
-    samples, as a share of the job's) and written_bytes (to the remote storage); `hours` has a
-    column per part of the overhead.
+    n_saves, queued_h (from arrival to start), overhead (share of the useful time) and pls (of lost
+    samples, as a share of the job's); `hours` has a column per part of the overhead.
     """
 
     jobs: pd.DataFrame
@@ -128,9 +120,15 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
     engines = [engine_of(kind.policies[strategy], kind, keep_losses=False) for kind in kinds]
     begins = []  # by kind, of each of its jobs
     for kind, engine, alike in zip(kinds, engines, fleet.population.kinds, strict=True):
-        first = history * alike.n_jobs
-        replications = range(first, first + alike.n_jobs)
-        begins.append(_begins(cluster, kind, engine, replications, _shared(fleet, kind, strategy)))
+        replications = range(history * alike.n_jobs, (history + 1) * alike.n_jobs)
+        saves = _shared(fleet, kind, strategy)
+        begins.append(
+            [
+                partial(_begin, cluster, engine.job, saves, *given, number)
+                for given in map(engine.given, blocks_of(kind, replications))
+                for number in range(given[0].n_replications)
+            ]
+        )
     jobs["n_nodes"] = np.array([kind.cluster.n_nodes for kind in kinds])[jobs.kind]
     ran = run_fleet(
         cluster,
@@ -143,8 +141,6 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
         jobs[name] = [getattr(one, name) for _, one in ran]
     of_kinds = [(kind, one) for kind, (_, one) in zip(jobs.kind, ran, strict=True)]
     jobs["pls"] = [_pls(kinds[kind], one.stale) for kind, one in of_kinds]
-    save_bytes = [_save_bytes(kind, strategy) for kind in kinds]
-    jobs["written_bytes"] = jobs.n_saves * np.array(save_bytes)[jobs.kind]
     jobs["queued_h"] = jobs.start_h - jobs.arrive_h
     jobs["overhead"] = (jobs.wall_h - jobs.useful_h) / jobs.useful_h
     parts = dict.fromkeys(part for one in engines for part in one.parts or one.job.policy.parts)
@@ -155,23 +151,12 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
     return History(jobs, pd.DataFrame(hours, columns=list(parts), dtype=float).fillna(0.0))
 
 
-def _begins(
-    cluster: SharedCluster, kind: Experiment, engine: Engine, replications: range,
-    saves: SharedSaves,
-) -> list[Callable[[], RunningJob]]:  # fmt: skip
-    """What puts each of the jobs on the cluster."""
-
-    def begin(given: Any, number: int) -> RunningJob:
-        failures, draws = given
-        return RunningJob(
-            cluster, engine.job, failures.of(number), draws.of(number), shared_saves=saves
-        )
-
-    return [
-        partial(begin, given, number)
-        for given in map(engine.given, blocks_of(kind, replications))
-        for number in range(given[0].n_replications)
-    ]
+def _begin(
+    cluster: SharedCluster, job: SimulatedJob, saves: SharedSaves, failures: ScopedBlock,
+    draws: BlockDraws, number: int,
+) -> RunningJob:  # fmt: skip
+    """Put a job on the cluster."""
+    return RunningJob(cluster, job, failures.of(number), draws.of(number), shared_saves=saves)
 
 
 def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSaves:
@@ -186,13 +171,6 @@ def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSave
     captures = [n for n, capture in enumerate(policy.captures) if capture.tier in remote]
     n_flows = max(1, kind.cluster.n_emb_ps)
     return SharedSaves(frozenset(captures), n_flows, storage.mean_rate_bytes_per_h(n_flows))
-
-
-def _save_bytes(kind: Experiment, strategy: int) -> float:
-    """What a save writes to the remote storage, on average."""
-    policy = kind.policies[strategy]
-    share = 1.0 if policy.sub_saves is None else policy.sub_saves.bytes_share
-    return state_bytes(kind) * share * remote_share(policy, kind.useful_h)
 
 
 def _pls(kind: Experiment, stale: tuple[StaleShard, ...]) -> float:

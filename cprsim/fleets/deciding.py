@@ -66,9 +66,12 @@ def decide(
                 )
                 for one in counted
             }
-        points = [{**one.where, **changes} for changes in all_changes for one in few]
-        numbers = [[names.index(one.strategy)] for _ in all_changes for one in few]
-        ran = run_options(loaded, points, workers, store, SECTION, on_progress, numbers)
+        wanted = [
+            ({**one.where, **changes}, names.index(one.strategy))
+            for changes in all_changes
+            for one in few
+        ]
+        ran = run_options(loaded, wanted, workers, store, SECTION, on_progress)
         found = [one.cost if one.finished else np.inf for one in ran]
         table = np.array(found).reshape(len(all_changes), len(few))
         return {one.name: table[:, place] for place, one in enumerate(few)}

@@ -21,6 +21,7 @@ from cprsim.fleets.cells import (
     cost_by_kind,
     cost_of,
     node_hours,
+    summed,
     with_spares,
 )
 from cprsim.fleets.course import prepare, run_history
@@ -86,6 +87,7 @@ def option_of(
     where: Mapping[str, Plain], strategy: str, cells: tuple[FleetCell, ...], prices: Prices | None
 ) -> FleetOption:
     """What the histories of a strategy at some values come to."""
+    node_h = _mean_by_part([node_hours(cell.used) for cell in cells])
     cents: dict[str, int] = {}
     energy = carbon = nan
     if prices is not None:
@@ -95,10 +97,6 @@ def option_of(
         kwh = float(np.mean([energy_kwh(at, used) for at, used in both]))
         energy = kwh if prices.watts else nan
         carbon = nan if prices.carbon_kg_per_kwh is None else prices.carbon_kg_per_kwh * kwh
-    node_h = [
-        {part: sum(by_role.values()) for part, by_role in cell.used.node_h.items()}
-        for cell in cells
-    ]
     values = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in where.items())
     return FleetOption(
         name=f"{strategy} at {values}" if values else strategy,
@@ -106,8 +104,8 @@ def option_of(
         where=where,
         finished=all(cell.finished == 1.0 for cell in cells),
         statistics={name: _statistic(cells, name) for name in STATISTICS},
-        cost=float(sum(cents.values()) if cents else np.mean([node_hours(c.used) for c in cells])),
-        node_h=_mean_by_part(node_h),
+        cost=float(sum((cents or node_h).values())),
+        node_h=node_h,
         cents=cents,
         energy_kwh=energy,
         carbon_kg=carbon,
@@ -117,8 +115,7 @@ def option_of(
 
 
 def _mean_by_part(some: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    parts = dict.fromkeys(part for one in some for part in one)
-    return {part: sum(one.get(part, 0.0) for one in some) / len(some) for part in parts}
+    return {part: value / len(some) for part, value in summed(some).items()}
 
 
 def _statistic(cells: Sequence[FleetCell], name: str) -> Estimate:
@@ -180,32 +177,26 @@ def prices_of(loaded: LoadedScenario) -> Prices | None:
 
 def run_options(
     loaded: LoadedScenario,
-    points: Sequence[Mapping[str, Plain]],
+    wanted: Sequence[tuple[Mapping[str, Plain], int]],
     workers: Workers,
     store: PointStore,
     option: str = "--over",
     on_progress: Callable[[int, int], None] | None = None,
-    strategies: Sequence[Sequence[int]] | None = None,
 ) -> list[FleetOption]:
-    """Simulate every strategy at every point; point after point, in the scenario's order.
+    """Simulate strategies, by number, at some values each.
 
     Raises ScenarioError: values that make no scenario.
     """
-    scenarios = [varied(loaded, where, option) for where in points]
-    tasks = []
-    for number, scenario in enumerate(scenarios):
-        n_strategies = len(scenario.scenario.recovery)
-        wanted = range(n_strategies) if strategies is None else strategies[number]
-        tasks += [(number, strategy, list(_tasks(scenario, strategy))) for strategy in wanted]
-    flat = [task for _, _, some in tasks for task in some]
+    tasks = [list(_tasks(varied(loaded, where, option), strategy)) for where, strategy in wanted]
+    flat = [task for some in tasks for task in some]
     n_jobs = sum(fleet_of(task.loaded).jobs or 10**6 for task in flat)
     by = workers if workers.backend == "dask" or n_jobs > MOST_HERE else Workers(1)
     bodies, _ = finish_points(flat, store, by, _for_workers, on_progress)
     rest, found = iter(bodies), []
-    for number, strategy, some in tasks:
-        scenario, cells = scenarios[number], tuple(decode(FleetCell, next(rest)) for _ in some)
+    for (where, strategy), some in zip(wanted, tasks, strict=True):
+        scenario, cells = some[0].loaded, tuple(decode(FleetCell, next(rest)) for _ in some)
         name = scenario.scenario.recovery[strategy].name
-        found.append(option_of(points[number], name, cells, prices_of(scenario)))
+        found.append(option_of(where, name, cells, prices_of(scenario)))
     return found
 
 

@@ -29,7 +29,9 @@ KINDS = "{jobs: 24, kinds: 12, vary: {useful: {family: uniform, low: 5 h, high: 
 
 def options_of(scenario: LoadedScenario, *over: str) -> list[FleetOption]:
     store = PointStore(scenario.path.parent)
-    return run_options(scenario, points_of(said_axes(over)), Workers(1), store)
+    strategies = range(len(scenario.scenario.recovery))
+    wanted = [(where, n) for where in points_of(said_axes(over)) for n in strategies]
+    return run_options(scenario, wanted, Workers(1), store)
 
 
 def decided(scenario: LoadedScenario, options: list[FleetOption]) -> FleetDecision:
