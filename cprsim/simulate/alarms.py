@@ -16,7 +16,6 @@ SAVES, NODES, STAGES, NOTICES, JOB, END, FAILURES = (EventPriority(n << 32) for 
 class Alarm(simpy.Event):
     """Something to wait for, or that calls a function, after a delay, unless it is cancelled.
 
-    An infinite delay ends by `moved` alone.
     Instants of one job that are nearer than `near_h`, this one included, are one: rounding does not
     decide what comes first. `pending` are the alarms of the job.
     """
@@ -40,8 +39,7 @@ class Alarm(simpy.Event):
         self._call, self._pending = call, pending
         self.callbacks = [self._ring]
         pending[self] = None
-        if delay_h < inf:
-            env.schedule(self, order, delay_h)
+        env.schedule(self, order, delay_h)
 
     def _ring(self, _: simpy.Event) -> None:
         del self._pending[self]
@@ -56,12 +54,10 @@ class Alarm(simpy.Event):
             self._call = None
 
     def moved(self, delay_h: float) -> Alarm:
-        """The same alarm, for the same who wait, after another delay from now."""
-        call, waiting = self._call, self.callbacks[1:]
+        """The same alarm after another delay from now."""
+        call = self._call
         self.cancel()
-        other = Alarm(self.env, delay_h, self._order, call, self._pending, self._near_h)
-        other.callbacks += waiting
-        return other
+        return Alarm(self.env, delay_h, self._order, call, self._pending, self._near_h)
 
 
 SetAlarm = Callable[[float, EventPriority, Callable[[], object]], Alarm]

@@ -81,21 +81,21 @@ class SharedStorage:
 
     def change(self, n_now: Mapping[Flows, int], cap: float) -> None:
         """Flows are as many from now on, under this cap; none: they end without a call."""
-        changed = {one: n for one, n in n_now.items() if (n, cap) != (one.n, one.cap_bytes_per_h)}
+        changed = [o for o, n in n_now.items() if n != o.n or cap != o.cap_bytes_per_h]
         if not changed:
             return
         now_h = float(self._env.now)
         if self._slowed:
             self._odometer_bytes += (now_h - self._read_at_h) * self.level_bytes_per_h
         self._read_at_h = now_h
-        for flows, n in changed.items():
+        for flows in changed:
             if flows.n:
                 self._pause(flows)
                 self._take(flows)
-            flows.n, flows.cap_bytes_per_h = n, cap
-            if n:
+            flows.n, flows.cap_bytes_per_h = n_now[flows], cap
+            if flows.n:
                 self._put(flows, capped=False)
-        self._balance(dict.fromkeys(flows for flows, n in changed.items() if n))
+        self._balance({flows: None for flows in changed if flows.n})
 
     def _put(self, flows: Flows, *, capped: bool) -> None:
         flows.is_capped = capped

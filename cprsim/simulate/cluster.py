@@ -1,8 +1,8 @@
 """The SimPy cluster: jobs on shared nodes, spares and storage, event by event.
 
-Here one reads what a failure costs. A job is a process: it decides its next step and waits for its
-end (`life`). A failure, the end of a save or of a stage of a recovery, and whatever else happens at
-an instant, has it decide again (`happens`)::
+Here one reads what a failure costs. A job decides its next step (`_step`), and an alarm ends it. A
+failure, the end of a save or of a stage of a recovery, and whatever else happens at an instant, has
+the job decide again (`happens`)::
 
     works     --a save is due-->               stalled by it, or waiting for an earlier one
     any       --a failure strikes-->           blocked by its recovery, if a stage of that blocks
@@ -175,23 +175,21 @@ class RunningJob:
         ends = partial(self.happens, partial(self._end, bool(num.end_is_planned)))
         self.last = self.at(num.end_h, END, ends)
         self.note(EventKind.STARTED)
-        self.alarm = self.at(0.0, JOB)  # of the end of its step
-        self.process = self.env.process(self.life())
+        self.alarm: Alarm | None = self.at(0.0, JOB, self._go)  # of the end of its step
+        self.over = self.env.event()
 
     @property
     def now_h(self) -> float:
         """Wall time since the start of the job."""
         return float(self.env.now) - self.began_at_h
 
-    # ----------------------------------------------------------------- the process of the job
+    # ----------------------------------------------------------------- one step after another
 
-    def life(self) -> Process:
-        """One step after another, each until its end or until something happens."""
-        yield self.alarm
-        while self.outcome is None:
-            self.alarm = self.at(self._step(), JOB)
-            yield self.alarm
-        return self.outcome
+    def _go(self) -> None:
+        """Take the next step, which lasts until its end or until something happens."""
+        if self.outcome is None:
+            hours = self._step()
+            self.alarm = None if hours == inf else self.at(hours, JOB, self._go)
 
     def happens(self, call: Callable[[], object]) -> None:
         """Something happens to the job."""
@@ -202,7 +200,9 @@ class RunningJob:
 
     def decide(self) -> None:
         """Have the job decide again when all that ends at this instant has ended."""
-        if self.process is not self.env.active_process and self.alarm.at_h > self.env.now:
+        if self.alarm is None:
+            self.alarm = self.at(0.0, JOB, self._go)
+        elif self.alarm.at_h > self.env.now:
             self.alarm = self.alarm.moved(0.0)
 
     def at(
@@ -274,7 +274,7 @@ class RunningJob:
         self.age_h += hours * self.clock_per_h
         if self.doing == WORKS:
             progress_h = self.progress_h + hours * self.rate
-            is_there = now_h >= self.alarm.at_h or progress_h > self.target_h
+            is_there = progress_h > self.target_h or self.alarm is None or now_h >= self.alarm.at_h
             self.book_work(self.target_h if is_there else progress_h, hours)
         elif self.doing != BOOKED:
             self.hours[self.doing] += hours
@@ -505,7 +505,7 @@ class RunningJob:
         if recovery.stage is None:
             self._next_stage(recovery)
         else:  # what stays behind in a wait is in it
-            recovery.alarm = self.at(inf, recovery.order)
+            recovery.alarm = None
 
     def go_on(self, recovery: Recovery) -> None:
         """The stage of a recovery has ended."""
@@ -524,7 +524,7 @@ class RunningJob:
             if hours > 0.0:
                 self.note(EventKind.STAGE)
                 ends = partial(self.go_on, recovery)
-                recovery.alarm = self.at(hours, recovery.order, ends)
+                recovery.alarm = None if hours == inf else self.at(hours, recovery.order, ends)
                 return
         self.recoveries.remove(recovery)
         self._come_back(recovery)
@@ -604,6 +604,7 @@ class RunningJob:
             self.saves.n_committed,
             tuple(self.stale),
         )
+        self.over.succeed(self.outcome)
         self.note(EventKind.FINISHED if finished else EventKind.STOPPED)
         self.name_activity(Activity.OVER)
         self.last.cancel()
@@ -647,7 +648,7 @@ def run(
     alone = RunningJob(
         cluster, job, failures, draws, logbook=logbook if logged else None, skips=skips
     )
-    outcome: Any = cluster.env.run(until=alone.process)
+    outcome: Any = cluster.env.run(until=alone.over)
     return Played(outcome, logbook.log())
 
 
@@ -666,7 +667,7 @@ def run_fleet(
         cluster.nodes.arrive(n_nodes[number], starts.succeed)
         yield starts
         job = begins[number]()
-        outcome = yield job.process
+        outcome = yield job.over
         ran[number] = job.began_at_h, outcome
 
     for number in range(len(begins)):
