@@ -8,9 +8,17 @@ from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.fleets.course import prepare
-from cprsim.fleets.deciding import decide, knees, unknown_of
 from cprsim.fleets.folder import FleetResult, load_fleet, write_fleet
-from cprsim.fleets.options import SHORT, Axes, points_of, run_options, varied
+from cprsim.fleets.options import (
+    SHORT,
+    Axes,
+    decide,
+    knees,
+    points_of,
+    run_options,
+    unknown_of,
+    varied,
+)
 from cprsim.fleets.population import table_of
 from cprsim.foreign import one_line
 from cprsim.making.watch import Watch

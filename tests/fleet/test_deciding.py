@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError, ScenarioError
-from cprsim.fleets.cells import cost_by_kind
-from cprsim.fleets.deciding import FleetDecision, decide, knees
-from cprsim.fleets.options import FleetOption, points_of, run_options, saving
+from cprsim.fleets.course import cost_by_kind
+from cprsim.fleets.options import (
+    FleetDecision,
+    FleetOption,
+    decide,
+    knees,
+    points_of,
+    run_options,
+    saving,
+)
 from cprsim.making.fleeting import said_axes
 from cprsim.results.sensitivity import crossing
 from cprsim.results.store import PointStore
