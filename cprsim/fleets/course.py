@@ -156,10 +156,10 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
         jobs.n_nodes.tolist(),
         [begins[kind][nth] for kind, nth in zip(jobs.kind, jobs.nth, strict=True)],
     )
-    jobs["start_h"] = [start_h for start_h, _ in ran]
+    jobs["start_h"], outcomes = map(list, zip(*ran, strict=True))
     for name in OUTCOME:
-        jobs[name] = [getattr(one, name) for _, one in ran]
-    of_kinds = [(kind, one) for kind, (_, one) in zip(jobs.kind, ran, strict=True)]
+        jobs[name] = [getattr(one, name) for one in outcomes]
+    of_kinds = list(zip(jobs.kind, outcomes, strict=True))
     jobs["pls"] = [_pls(kinds[kind], one.stale) for kind, one in of_kinds]
     jobs["queued_h"] = jobs.start_h - jobs.arrive_h
     jobs["overhead"] = (jobs.wall_h - jobs.useful_h) / jobs.useful_h

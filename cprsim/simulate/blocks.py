@@ -289,7 +289,7 @@ def _by_simpy(
     from cprsim.simulate.cluster import run
 
     for row in rows.tolist():
-        outcome = run(job, failures.of(row), draws.of(row), logged=False).outcome
+        outcome = run(job, failures.of(row), draws.of(row))
         status = FINISHED if outcome.finished else STOPPED
         counts[:, row] = status, outcome.n_failures, outcome.n_saves
         lost = np.array(
@@ -322,12 +322,15 @@ def logged(
     whole : whether all saves are in it, were they very many; else only some
     """
     from cprsim.simulate.cluster import run
+    from cprsim.simulate.logbook import LogLines
 
     n_saves = sum(
         job.useful_h / capture.every_h for capture in job.policy.captures if capture.every_h
     )
     skips = not whole and n_saves > MOST_SAVES_SHOWN
-    log = run(job, failures.of(replication), draws.of(replication), skips=skips).log
+    logbook = LogLines()
+    run(job, failures.of(replication), draws.of(replication), logbook, skips=skips)
+    log = logbook.log()
     return replace(log, replication=np.full_like(log.replication, number))
 
 

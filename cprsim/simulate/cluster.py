@@ -16,16 +16,16 @@ the job decide again (`happens`)::
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, isnan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import simpy
 from simpy.events import EventPriority
 
-from cprsim.records import Activity, EventKind, EventLog
+from cprsim.records import Activity, EventKind
 from cprsim.simulate import transitions
 from cprsim.simulate.alarms import END, FAILURES, JOB, NOTICES, STAGES, Alarm
 from cprsim.simulate.bandwidth import Link, SharedStorage
@@ -63,7 +63,6 @@ from cprsim.simulate.saves import ALL_ALONE, Saves, SharedSaves
 if TYPE_CHECKING:
     from cprsim.simulate.blocks import ReplicationDraws
 
-Process = Generator[simpy.Event, Any, Any]
 WORKS, BOOKED = -2, -3  # what a job does, besides standing still for one of its parts
 
 
@@ -78,13 +77,10 @@ class SharedCluster:
         n_nodes: int | None = None,
         n_spares: int | None = None,
         storage_bytes_per_h: float = inf,
-        *,
-        is_shared: bool = True,
     ) -> None:
         self.env = simpy.Environment()
         self.nodes = Nodes(n_nodes, n_spares)
         self.storage = SharedStorage(self.env, storage_bytes_per_h)
-        self.is_shared = is_shared  # by jobs that may take from each other at any instant
 
 
 @dataclass(slots=True, eq=False)
@@ -628,28 +624,19 @@ class RunningJob:
 # --------------------------------------------------------------------------- one job, and many
 
 
-class Played(NamedTuple):
-    """One replication: its outcome, and its log, empty if that was not asked for."""
-
-    outcome: ReplicationOutcome
-    log: EventLog
-
-
 def run(
     job: SimulatedJob,
     failures: Iterator[ScopedFailure],
     draws: ReplicationDraws,
+    logbook: LogLines | None = None,
     *,
-    logged: bool = True,
     skips: bool = True,
-) -> Played:
+) -> ReplicationOutcome:
     """Run a job alone on its cluster: a fleet of one."""
-    cluster, logbook = SharedCluster(n_spares=job.cluster.n_spares, is_shared=False), LogLines()
-    alone = RunningJob(
-        cluster, job, failures, draws, logbook=logbook if logged else None, skips=skips
-    )
+    cluster = SharedCluster(n_spares=job.cluster.n_spares)
+    alone = RunningJob(cluster, job, failures, draws, logbook=logbook, skips=skips)
     outcome: Any = cluster.env.run(until=alone.over)
-    return Played(outcome, logbook.log())
+    return outcome
 
 
 def run_fleet(
@@ -659,18 +646,17 @@ def run_fleet(
     begins: Sequence[Callable[[], RunningJob]],
 ) -> list[tuple[float, ReplicationOutcome]]:
     """When each job starts, and its outcome; `begins` put them on the cluster."""
-    ran: list[Any] = [None for _ in arrive_h]
+    ran: list[Any] = [None for _ in begins]
 
-    def passes(number: int) -> Process:
-        yield Alarm(cluster.env, arrive_h[number], JOB, None, {})
-        starts = cluster.env.event()
-        cluster.nodes.arrive(n_nodes[number], starts.succeed)
-        yield starts
+    def start(number: int) -> None:
         job = begins[number]()
-        outcome = yield job.over
-        ran[number] = job.began_at_h, outcome
+        job.over.callbacks.append(partial(end, number, job.began_at_h))
 
-    for number in range(len(begins)):
-        cluster.env.process(passes(number))
+    def end(number: int, start_h: float, over: simpy.Event) -> None:
+        ran[number] = start_h, over.value
+
+    for number, at_h in enumerate(arrive_h):
+        arrive = partial(cluster.nodes.arrive, n_nodes[number], partial(start, number))
+        Alarm(cluster.env, at_h, JOB, arrive, {})
     cluster.env.run()
     return ran

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 def skip_cycles(job: RunningJob, behind: bool) -> float:
     """Take some cycles of the capture that saves most often; the hours of these cycles; 0: none."""
     num, capture, rate = job.num, job.num.fastest, job.rate
-    waits_for_others = job.queued or job.link.is_used
-    if capture == NONE or (job.cluster.is_shared and waits_for_others):
+    if capture == NONE or job.queued or job.link.is_used:  # others may end these at any instant
         return 0.0
     saves, due_h = num.captures[capture], job.saves.due_h[capture]
     along = transitions.flushes_go_along(num, capture, rate)
