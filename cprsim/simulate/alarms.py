@@ -43,8 +43,9 @@ class Alarm(simpy.Event):
 
     def _ring(self, _: simpy.Event) -> None:
         del self._pending[self]
-        if self._call is not None:
-            self._call()
+        call, self._call = self._call, None  # no cycle of references for the garbage collector
+        if call is not None:
+            call()
 
     def cancel(self) -> None:
         """Call nothing. The alarm stays in the queue, where it refers to nothing."""

@@ -34,7 +34,7 @@ class Flows:
     n: int
     cap_bytes_per_h: float
     order: EventPriority
-    call: Callable[[], object]  # when all bytes have moved
+    call: Callable[[], object] | None  # when all bytes have moved
     left_bytes: float  # of each, at `since_h`
     since_h: float = 0.0
     is_capped: bool = False
@@ -173,7 +173,9 @@ class SharedStorage:
 
     def _over(self, flows: Flows) -> None:
         self.change({flows: 0}, flows.cap_bytes_per_h)
-        flows.call()
+        call, flows.call = flows.call, None  # no cycle of references for the garbage collector
+        if call is not None:
+            call()
 
 
 class Link:

@@ -635,8 +635,9 @@ def run(
     """Run a job alone on its cluster: a fleet of one."""
     cluster = SharedCluster(n_spares=job.cluster.n_spares)
     alone = RunningJob(cluster, job, failures, draws, logbook=logbook, skips=skips)
-    outcome: Any = cluster.env.run(until=alone.over)
-    return outcome
+    cluster.env.run(until=alone.over)
+    assert alone.outcome is not None, "it is over"
+    return alone.outcome
 
 
 def run_fleet(
