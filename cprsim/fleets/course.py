@@ -183,9 +183,8 @@ def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSave
     """The saves whose bytes go over the cluster's storage."""
     policy, storage = kind.policies[strategy], kind.costs.storage
     costs = kind.scenario.recovery[strategy].costs_from(kind.costs)
-    if fleet.section.storage_bytes_per_h is None or storage is None:
-        return ALL_ALONE
-    if Transfer() not in (costs.save_stall, costs.save_background):
+    are_moved = Transfer() in (costs.save_stall, costs.save_background)
+    if fleet.section.storage_bytes_per_h is None or storage is None or not are_moved:
         return ALL_ALONE
     remote = {tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE}
     captures = [n for n, capture in enumerate(policy.captures) if capture.tier in remote]

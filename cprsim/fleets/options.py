@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import nan
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from cprsim.fleets.population import fleet_of, table_of
 from cprsim.foreign import one_line
 from cprsim.prices import Prices, bill_of, energy_kwh
 from cprsim.records import Floats
+from cprsim.results import money
 from cprsim.results.identity import input_digests, source_digest
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.results.store import Body, PointsTask, PointStore, finish_points
@@ -53,8 +54,7 @@ SHORT = {key: f"fleet.{key}" for key in ("spares", "nodes", "storage")}
 Axes = Mapping[str, Values]  # keys of the scenario whose values are options
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """One history under one strategy, at some values; `digest`: of all that decides its numbers."""
 
     loaded: LoadedScenario
@@ -174,9 +174,8 @@ def varied(loaded: LoadedScenario, where: Mapping[str, Plain], option: str) -> L
 
 def prices_of(loaded: LoadedScenario) -> Prices | None:
     """The scenario's prices; None where nothing has one."""
-    section = loaded.scenario.prices
-    prices = None if section is None else section.record()
-    return prices if prices is not None and prices.has_money else None
+    of_job = money.prices_of(loaded.scenario)
+    return None if of_job is None else of_job.prices
 
 
 def run_options(
@@ -275,9 +274,7 @@ def decide(
             scenarios = [varied(loaded, changes, SECTION) for changes in all_changes]
             prices = [prices_of(scenario) for scenario in scenarios]
             return {
-                one.name: np.array(
-                    [np.mean([cost_of(cell, p) for cell in one.cells]) for p in prices]
-                )
+                one.name: np.array([np.mean(replace(one, prices=p).costs) for p in prices])
                 for one in counted
             }
         wanted = [
@@ -313,21 +310,21 @@ def contenders(
 
     The best, the present, the best of each strategy, and the neighbours of the best on each axis.
     """
+
+    def steps(one: FleetOption) -> int:
+        """How far it is from the best, along the axes."""
+        places = [
+            [values.written.index(o.where[key]) for o in (one, best)]
+            for key, values in axes.items()
+            if one.where and best.where
+        ]
+        return sum(abs(mine - other) for mine, other in places)
+
     cheapest = sorted(able, key=lambda one: one.cost)
     firsts = {one.strategy: one for one in reversed(cheapest)}
-    near = [one for one in cheapest if _are_neighbours(one, best, axes)]
+    near = [one for one in cheapest if one.strategy == best.strategy and steps(one) == 1]
     found = {one.name: one for one in (best, present, *firsts.values(), *near) if one in able}
     return list(found.values())[:MOST_CONTENDERS]
-
-
-def _are_neighbours(one: FleetOption, other: FleetOption, axes: Axes) -> bool:
-    if one.strategy != other.strategy or not (one.where and other.where):
-        return False
-    mine, others = (
-        np.array([values.written.index(option.where[key]) for key, values in axes.items()])
-        for option in (one, other)
-    )
-    return int(abs(mine - others).sum()) == 1
 
 
 def unknown_of(loaded: LoadedScenario, axes: Axes) -> dict[str, Values]:
@@ -361,7 +358,6 @@ def knees(options: Sequence[FleetOption], axes: Axes) -> tuple[Knee, ...]:
     key = "fleet.spares"
     if list(axes) != [key]:
         return ()
-    most = max(axes[key].numbers or ())
     found = []
     for strategy in dict.fromkeys(one.strategy for one in options):
         able = {
@@ -369,9 +365,9 @@ def knees(options: Sequence[FleetOption], axes: Axes) -> tuple[Knee, ...]:
             for one in options
             if one.strategy == strategy and one.where and one.finished
         }
-        if not able:
-            continue
-        cheapest = min(sorted(able), key=lambda n: able[n].cost)
-        free = [n for n, one in able.items() if one.statistics["wait_h"].mean == 0.0]
-        found.append(Knee(strategy, cheapest, min(free, default=None), cheapest == most))
+        if able:
+            cheapest = min(sorted(able), key=lambda n: able[n].cost)
+            free = [n for n, one in able.items() if one.statistics["wait_h"].mean == 0.0]
+            at_end = cheapest == max(axes[key].numbers or ())
+            found.append(Knee(strategy, cheapest, min(free, default=None), at_end))
     return tuple(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, nextafter
+from typing import Any
 
 import simpy
 from simpy.events import EventPriority
@@ -14,7 +15,7 @@ SAVES, NODES, STAGES, NOTICES, JOB, END, FAILURES = (EventPriority(n << 32) for 
 
 
 class Alarm(simpy.Event):
-    """Something to wait for, or that calls a function, after a delay, unless it is cancelled.
+    """Calls a function after a delay, unless it is cancelled.
 
     Instants of one job that are nearer than `near_h`, this one included, are one: rounding does not
     decide what comes first. `pending` are the alarms of the job.
@@ -22,7 +23,7 @@ class Alarm(simpy.Event):
 
     def __init__(
         self, env: simpy.Environment, delay_h: float, order: EventPriority,
-        call: Callable[[], object] | None, pending: dict[Alarm, None], near_h: float = 0.0,
+        call: Callable[[], object], pending: dict[Alarm, None], near_h: float = 0.0,
     ) -> None:  # fmt: skip
         now_h = env.now
         if delay_h < near_h:
@@ -36,7 +37,8 @@ class Alarm(simpy.Event):
                     delay_h = nextafter(delay_h, inf if now_h + delay_h < other.at_h else 0.0)
                 break
         self._ok, self._value = True, None
-        self._call, self._pending = call, pending
+        self._call: Any = call
+        self._pending = pending
         self.callbacks = [self._ring]
         pending[self] = None
         env.schedule(self, order, delay_h)
@@ -44,8 +46,7 @@ class Alarm(simpy.Event):
     def _ring(self, _: simpy.Event) -> None:
         del self._pending[self]
         call, self._call = self._call, None  # no cycle of references for the garbage collector
-        if call is not None:
-            call()
+        call()
 
     def cancel(self) -> None:
         """Call nothing. The alarm stays in the queue, where it refers to nothing."""

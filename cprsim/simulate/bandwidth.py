@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import simpy
 from simpy.events import EventPriority
@@ -34,7 +34,7 @@ class Flows:
     n: int
     cap_bytes_per_h: float
     order: EventPriority
-    call: Callable[[], object] | None  # when all bytes have moved
+    call: Any  # when all bytes have moved
     left_bytes: float  # of each, at `since_h`
     since_h: float = 0.0
     is_capped: bool = False
@@ -174,8 +174,7 @@ class SharedStorage:
     def _over(self, flows: Flows) -> None:
         self.change({flows: 0}, flows.cap_bytes_per_h)
         call, flows.call = flows.call, None  # no cycle of references for the garbage collector
-        if call is not None:
-            call()
+        call()
 
 
 class Link:

@@ -201,9 +201,7 @@ class RunningJob:
         elif self.alarm.at_h > self.env.now:
             self.alarm = self.alarm.moved(0.0)
 
-    def at(
-        self, hours: float, order: EventPriority, call: Callable[[], object] | None = None
-    ) -> Alarm:
+    def at(self, hours: float, order: EventPriority, call: Callable[[], object]) -> Alarm:
         """An alarm at one of the job's instants."""
         return Alarm(self.env, hours, order, call, self.alarms, NEAR * self.num.useful_h)
 
