@@ -48,7 +48,10 @@ class Systems(Answer):
         kept = ("name", "family", "summary", "source", "mark")
         rows = []
         for entry in map(plain_entry, self._entries):
-            after = {f"after_{case}": back for case, back in entry["goes_back_to"].items()}
+            after = {
+                f"after_{case.replace(' ', '_')}": back
+                for case, back in entry["goes_back_to"].items()
+            }
             more = {"needs": ", ".join(entry["needs"]), **after}
             plain = {name: entry[name] or "" for name in (*kept, "cannot_serve")}
             rows.append({**plain, **more})

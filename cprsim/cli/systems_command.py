@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cprsim.cli import completing
 from cprsim.cli.options import AsJson, Overrides
 from cprsim.cli.saying import WIDTH, say, say_json
-
-if TYPE_CHECKING:
-    from cprsim.present.systems_listing import ListedJob
 
 WIDEST = 100  # characters of a line of prose
 
@@ -44,24 +41,28 @@ def systems(
 
     What a system needs and what a failure takes the job back to follow from its records.
     """
+    from cprsim.cli.terminal import Terminal
     from cprsim.present.systems_listing import (
         elsewhere,
         entry_of,
         listing,
+        made_up_job,
         plain_entry,
         plain_policy,
+        scenario_job,
     )
+    from cprsim.present.systems_words import explained, print_listing
+    from cprsim.scenario import load_scenario
 
-    asked = _asked(job, overrides)
+    if job is None and overrides:
+        raise typer.BadParameter("changes a scenario: name one with --job", param_hint="--set")
+    asked = made_up_job() if job is None else scenario_job(load_scenario(job, overrides))
     if name is None:
         entries = listing(asked)
         if as_json:
             say_json({"job": asked.words, "systems": [plain_entry(one) for one in entries]})
-            return
-        from cprsim.cli.terminal import Terminal
-        from cprsim.present.systems_words import print_listing
-
-        print_listing(Terminal(), entries, asked)
+        else:
+            print_listing(Terminal(), entries, asked)
         return
     if words := elsewhere(name):
         say(textwrap.fill(words, WIDTH))
@@ -71,28 +72,6 @@ def systems(
         policy = entry.policy and plain_policy(entry.policy)
         say_json({"job": asked.words, **plain_entry(entry), "policy": policy})
         return
-    _explain(entry, asked)
-
-
-def _asked(job: Path | None, overrides: list[str]) -> ListedJob:
-    from cprsim.present.systems_listing import made_up_job, scenario_job
-
-    if job is None:
-        if overrides:
-            raise typer.BadParameter("changes a scenario: name one with --job", param_hint="--set")
-        return made_up_job()
-    from cprsim.scenario import load_scenario
-
-    return scenario_job(load_scenario(job, overrides))
-
-
-def _explain(entry: object, asked: ListedJob) -> None:
-    """One of them in words, folded at the width of the terminal."""
-    from cprsim.cli.terminal import Terminal
-    from cprsim.present.systems_listing import ListedPolicy
-    from cprsim.present.systems_words import explained
-
-    assert isinstance(entry, ListedPolicy)
     width = min(WIDEST, Terminal().width)
     for line in explained(entry, asked):
         indent = " " * (len(line) - len(line.lstrip()) + 2)

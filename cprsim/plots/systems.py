@@ -9,7 +9,6 @@ from math import isnan
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.estimate import NO_NUMBER
 from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, percent_axis
 from cprsim.plots.save import Draw
 from cprsim.plots.style import CAPTION, INK, look_of, stacked, style
@@ -22,6 +21,7 @@ from cprsim.systems_compared.words import (
     lost_at_most,
     name_of,
     overhead,
+    ratio,
 )
 
 ROW_IN, BAR = 0.36, 0.62
@@ -98,17 +98,13 @@ def _mark(one: Standing) -> str:
 
 def _columns(found: Sequence[Standing]) -> list[Column]:
     """Heading and cell of all that stands beside the bars."""
-
-    def mean(quantity: str) -> Callable[[Standing], str]:
-        return lambda one: f"{one.summary[quantity].mean:.3f}" if one.finishes else NO_NUMBER
-
     columns: list[Column] = [
         ("%", lambda one: overhead(one).split(" ±")[0].replace(" done", "\ndone")),
         ("saves\nevery", interval_of),
-        ("ETTR", mean("ettr")),
-        ("ETTR\npaid", mean("ettr_paid")),
-        ("memory\n+%", lambda one: percent_number(one.policy.extra_memory_fraction)),
-        ("extra\nnodes", lambda one: significant(one.policy.extra_nodes)),
+        ("ETTR", partial(ratio, "ettr")),
+        ("ETTR\npaid", partial(ratio, "ettr_paid")),
+        ("memory\n+%", lambda one: percent_number(one.policy.tax.memory)),
+        ("extra\nnodes", lambda one: significant(one.policy.tax.nodes)),
         ("accu-\nracy", lambda one: "kept" if one.accuracy == "kept" else "lost"),
     ]
     for names in columns_of_fates(found):

@@ -29,19 +29,14 @@ from cprsim.prices import shown
 from cprsim.results import FINISHED
 from cprsim.results.metrics import parts_among
 from cprsim.results.money import Bills, bills_in, cheapest_of
-from cprsim.results.words import (
-    count,
-    hours,
-    percent_number,
-    significant,
-    with_interval,
-)
-from cprsim.systems_compared.after import Fate
+from cprsim.results.words import count, hours, percent_number, significant, with_interval
 from cprsim.systems_compared.comparison import (
     BEST,
     KEPT,
+    PRICED,
     TIED,
     UNPRICED,
+    WITHIN,
     Comparison,
     Standing,
     verdict_of,
@@ -56,6 +51,7 @@ from cprsim.systems_compared.words import (
     lost_at_most,
     name_of,
     overhead,
+    ratio,
 )
 
 GBIT_S_OF_BYTES_PER_H = 8 / 3600 / 1e9
@@ -70,6 +66,7 @@ GROUPS = {  # columns of the second table: the parts that each adds up
     "slower": ("degraded", "tax"),
 }
 MEANS = ("ettr", "ettr_paid", "overhead_h", "overhead_node_h", "wall_h", "failures", "saves", "pls")
+NO_COLUMNS = ("entry", "interval", "replications", "more_than_today", "unknown", "runs_as")
 EVERY, ETTR, ETTR_PAID = "saves\nevery", "ETTR", "ETTR\npaid"  # columns of the first
 MEMORY, NODES = "memory\n%", "extra\nnodes"
 OF_A_PAGE = (ETTR, ETTR_PAID, MEMORY, NODES)  # a terminal leaves them out
@@ -145,42 +142,29 @@ def _left_unsaid(comparison: Comparison, n_more: int) -> Iterator[str]:
 def document_of_systems(comparison: Comparison) -> Document:
     """Everything about one comparison. Raises ResultError for an unreadable file."""
     found, result = comparison.standings, comparison.result
-    return Document(
-        title=f"Which recovery system: {comparison.name}",
-        question=(
-            f"Which recovery system costs a job of {hours(result.useful_h)} of useful work on "
-            f"{result.n_nodes} nodes least, {intervals_in_words(comparison)}?"
-        ),
-        answer=[
-            *answer(comparison),
-            *comparison.assumed,
-            *careful(comparison),
-        ],
-        sections=[
-            Section(
-                "All that can run the job",
-                [
-                    _picture(comparison),
-                    *tables_of(found, bills_in(result)),
-                    *_contents(comparison),
-                ],
-            ),
-            Section("What it costs in all", money_section(result)),
-            Section("What can't run it", [Words(not_compared(comparison))]),
-            Section("How to run them", [ListingBlock("For the scenario", entries_text(found))]),
-            *origin(result.manifest, result.path),
-        ],
-    )
-
-
-def _picture(comparison: Comparison) -> Picture:
-    return Picture(
+    tables = tables_of(found, bills_in(result))
+    picture = Picture(
         caption="Overhead by system and cause",
         alternative=(
             "A bar per system, the cheapest on top: mean overhead in percent of useful time, by "
             "cause, with the 95 % interval of the total. The tables below have the numbers."
         ),
         draw=lambda: systems_figure(comparison),
+    )
+    return Document(
+        title=f"Which recovery system: {comparison.name}",
+        question=(
+            f"Which recovery system costs a job of {hours(result.useful_h)} of useful work on "
+            f"{result.n_nodes} nodes least, {intervals_in_words(comparison)}?"
+        ),
+        answer=[*answer(comparison), *comparison.assumed, *careful(comparison)],
+        sections=[
+            Section("All that can run the job", [picture, *tables, *_contents(comparison)]),
+            Section("What it costs in all", money_section(result)),
+            Section("What can't run it", [Words(not_compared(comparison))]),
+            Section("How to run them", [ListingBlock("For the scenario", entries_text(found))]),
+            *origin(result.manifest, result.path),
+        ],
     )
 
 
@@ -237,16 +221,16 @@ def _cells_of_costs(found: Sequence[Standing], bills: Bills) -> Cells:
         EVERY: interval_of,
         "overhead\n%": overhead,
         "more than\nthe best": difference,
-        ETTR: partial(_fixed, quantity="ettr"),
+        ETTR: partial(ratio, "ettr"),
     }
-    if any(_fixed(one, "ettr_paid") != _fixed(one, "ettr") for one in found):
-        cells[ETTR_PAID] = partial(_fixed, quantity="ettr_paid")
+    if any(ratio("ettr_paid", one) != ratio("ettr", one) for one in found):
+        cells[ETTR_PAID] = partial(ratio, "ettr_paid")
     if any(one.accuracy not in (KEPT, UNPRICED) for one in found):
         cells["AUC lost\n×10⁻⁴"] = _accuracy_lost
-    if any(one.policy.extra_memory_fraction for one in found):
-        cells[MEMORY] = lambda one: percent_number(one.policy.extra_memory_fraction)
-    if any(one.policy.extra_nodes for one in found):
-        cells[NODES] = lambda one: significant(one.policy.extra_nodes)
+    if any(one.policy.tax.memory for one in found):
+        cells[MEMORY] = lambda one: percent_number(one.policy.tax.memory)
+    if any(one.policy.tax.nodes for one in found):
+        cells[NODES] = lambda one: significant(one.policy.tax.nodes)
     if bills:
         unit = next(iter(bills.values())).job.currency or "cost"
         cells[f"{unit} for\n730.5 h\nof work"] = partial(_month, bills)
@@ -284,15 +268,15 @@ def _accuracy_lost(one: Standing) -> str:
     return NO_NUMBER if isnan(loss.mean) else with_interval(1e4 * loss.mean, 1e4 * loss.half_width)
 
 
-def _fixed(one: Standing, quantity: str) -> str:
-    return f"{one.summary[quantity].mean:.3f}" if one.finishes else NO_NUMBER
-
-
 def _hours(found: Sequence[Standing]) -> Table:
     """Where the hours go, in % of useful time; columns of nothing are left out."""
     done = [one for one in found if one.finishes]
+
+    def share(parts: Sequence[str], one: Standing) -> str:
+        return percent_number(sum(map(one.part, parts)))
+
     cells: Cells = {
-        heading: partial(_share, parts)
+        heading: partial(share, parts)
         for heading, parts in GROUPS.items()
         if any(one.part(part) > 0 for one in done for part in parts)
     }
@@ -300,25 +284,17 @@ def _hours(found: Sequence[Standing]) -> Table:
     return _table(caption, "of which, %", cells, _alike(done, cells))
 
 
-def _share(parts: Sequence[str], one: Standing) -> str:
-    return percent_number(sum(one.part(part) for part in parts))
-
-
 def _survived(found: Sequence[Standing]) -> Table:
     """What a failure of each kind takes at most, and the bytes that are moved."""
     cells: dict[str, Callable[[Standing], str]] = {
-        _folded(names): partial(lost_at_most, names[0]) for names in columns_of_fates(found)
+        "\n".join([names[0].replace(" ", "\n"), *names[1:]]): partial(lost_at_most, names[0])
+        for names in columns_of_fates(found)
     }
     if found[0].facts.storage_bytes_per_h is not None:
         cells["to store\nGbit/s"] = lambda one: _gbit_s(one.facts.storage_bytes_per_h)
         cells["to peers\nGbit/s"] = lambda one: _gbit_s(one.facts.peers_bytes_per_h)
     caption = "Progress lost at most by a failure of each kind, and the bytes that saves move"
     return _table(caption, "lost at most\nby", cells, _alike(found, cells))
-
-
-def _folded(names: Sequence[str]) -> str:
-    first, *others = names
-    return "\n".join([first.replace(" ", "\n"), *others])
 
 
 def _gbit_s(bytes_per_h: float | None) -> str:
@@ -330,12 +306,8 @@ def _gbit_s(bytes_per_h: float | None) -> str:
 
 def answer(comparison: Comparison) -> list[str]:
     """Which system costs least, in hours and in money, and what it saves against today."""
-    return [
-        *_cheapest(comparison),
-        *_kept(comparison),
-        *_in_money(comparison),
-        *_against_today(comparison),
-    ]
+    sections = (_cheapest, _kept, _in_money, _against_today)
+    return [sentence for section in sections for sentence in section(comparison)]
 
 
 def _cheapest(comparison: Comparison) -> list[str]:
@@ -471,13 +443,13 @@ def _accuracy(comparison: Comparison, found: Sequence[Standing]) -> Iterator[str
     for words, names in by_words.items():
         yield f"* {', '.join(names)}: {words}; not taken as the cheapest."
     for one in found:
-        if one.accuracy == "priced":
+        if one.accuracy == PRICED:
             loss = one.summary["auc_loss"]
             yield (
                 f"{one.name} loses {with_interval(loss.mean, loss.half_width)} of AUC; without a "
                 "limit in the section `accuracy` it is not taken for the best."
             )
-    within = [one.name for one in found if one.accuracy == "within the limit"]
+    within = [one.name for one in found if one.accuracy == WITHIN]
     if within and comparison.limit is not None:
         limit = comparison.limit
         yield f"{', '.join(within)} keep the limit: {limit['quantity']} at most {limit['most']:g}."
@@ -516,10 +488,7 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
         "systems": [_system(one) for one in comparison.standings],
         "left_out": dict(comparison.left_out),
         "assumed": list(comparison.assumed),
-        "said": [
-            *answer(comparison),
-            *careful(comparison),
-        ],
+        "said": [*answer(comparison), *careful(comparison)],
         **bills_as_json(bills_in(result)),
         "sensitivity": comparison.sensitivity and encode(comparison.sensitivity),
         "contents": [
@@ -547,47 +516,33 @@ def _system(one: Standing) -> dict[str, Any]:
         "unknown": list(facts.unknown),
         "runs_as": facts.runs_as or None,
         "accuracy": one.accuracy,
+        "extra_nodes": policy.tax.nodes,
+        "extra_memory_fraction": policy.tax.memory,
         "auc_loss": None if one.accuracy == UNPRICED else interval(one.summary["auc_loss"]),
-        "extra_nodes": policy.extra_nodes,
-        "extra_memory_fraction": policy.extra_memory_fraction,
         "traffic": {
             "storage_bytes_per_h": facts.storage_bytes_per_h,
             "peers_bytes_per_h": facts.peers_bytes_per_h,
         },
-        "after": {name: _fate(fate) for name, fate in facts.fates.items()},
+        "after": {name: encode(fate) for name, fate in facts.fates.items()},
     }
 
 
 def row_of(one: Standing) -> dict[str, Any]:
     """One system as a flat row: what tables of a program take."""
-    cells = _system(one)
-    taken = ("name", "strategy", "interval_h", FINISHED)
-    back = ("verdict", *MEANS, "accuracy", "extra_nodes", "extra_memory_fraction")
-    losses = {f"after_{kind.replace(' ', '_')}": fate for kind, fate in cells["after"].items()}
-    return {
-        **{name: cells[name] for name in taken},
-        **_ends("overhead_fraction", cells["overhead_fraction"]),
-        **{name: part["mean"] for name, part in cells["parts"].items()},
-        **_ends("more_than_best", cells["more_than_best"]),
-        **{name: cells[name] for name in back},
-        **_ends("auc_loss", cells["auc_loss"]),
-        **cells["traffic"],
-        **{
-            name: fate["takes"] + ("" if fate["up_to_h"] is None else f", {fate['up_to_h']:g} h")
-            for name, fate in losses.items()
-        },
-    }
-
-
-def _ends(name: str, found: dict[str, Any] | None) -> dict[str, Any]:
-    """A mean and the ends of its interval, in columns; without numbers where there are none."""
-    found = found or {}
-    return {name: found.get("mean")} | {f"{name}_{end}": found.get(end) for end in ("low", "high")}
-
-
-def _fate(fate: Fate) -> dict[str, Any]:
-    return {
-        "takes": fate.kind.name.lower(),
-        "up_to_h": finite_or_none(fate.up_to_h),
-        "from": fate.tier,
-    }
+    row: dict[str, Any] = {}
+    for name, cell in _system(one).items():
+        if name in ("overhead_fraction", "more_than_best", "auc_loss"):
+            ends = cell or {}
+            row[name] = ends.get("mean")
+            row |= {f"{name}_{end}": ends.get(end) for end in ("low", "high")}
+        elif name == "parts":
+            row |= {part: share["mean"] for part, share in cell.items()}
+        elif name == "traffic":
+            row |= cell
+        elif name == "after":
+            for kind, fate in cell.items():
+                up_to = "" if fate["up_to_h"] is None else f", {fate['up_to_h']:g} h"
+                row[f"after_{kind.replace(' ', '_')}"] = fate["takes"] + up_to
+        elif name not in NO_COLUMNS:
+            row[name] = cell
+    return row

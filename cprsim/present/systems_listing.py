@@ -6,7 +6,7 @@ Both follow from the policy that a system makes of a job: of a scenario's, or of
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from itertools import groupby
 from typing import Any
@@ -16,13 +16,13 @@ from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble, facts_of, policy_of
 from cprsim.records import Cluster
 from cprsim.recovery.paper import STRATEGIES
-from cprsim.recovery.policy import Policy
+from cprsim.recovery.policy import Groups, Medium, Outside, Policy, Reach, Ring, Rule, StageKind
 from cprsim.recovery.system import Family, System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.scenario.quantities import choices
 from cprsim.scenario.recovery import RecoverySection
-from cprsim.systems_compared.after import Fate, after, cases, goes_back_to, needs
+from cprsim.systems_compared.after import ALL_NODES, TWO_NODES, Fate, LossKind, Strike, after
 
 MADE_UP = (
     "a made-up job of 200 h on 40 nodes of 100 GB and 4 readers, links of 400 Gbit/s, a storage of "
@@ -71,6 +71,14 @@ NO_SYSTEMS = {  # names of the literature that are no system here, and what they
     "(`oobleck` with `throughput`)",
 }
 TARGET_PLS = 0.1  # of strategies that need one, where the scenario does not list them
+GOES_BACK_TO = {  # in a word; else to where the save lies, by `Level`
+    LossKind.NOTHING: "goes on",
+    LossKind.STEP: "step",
+    LossKind.SHARDS: "stale",
+    LossKind.REPLAY: "replay",
+    LossKind.START: "start",
+}
+SAVES_LIE = ("memory", "memory", "disk", "remote")
 FEW_STRATEGIES = ("none", "full", "partial", "cpr")  # the others differ in which rows they save
 
 
@@ -103,7 +111,11 @@ class ListedPolicy:
         """What a job goes back to after each of `cases`, by its name."""
         if self.policy is None:
             return {}
-        return {name: goes_back_to(self.policy, fate) for name, fate in self.outcomes.items()}
+        level = {tier.name: SAVES_LIE[tier.medium.level] for tier in self.policy.tiers}
+        return {
+            name: GOES_BACK_TO.get(fate.kind) or level[fate.tier]
+            for name, fate in self.outcomes.items()
+        }
 
     @property
     def options(self) -> tuple[Field[Any], ...]:
@@ -168,11 +180,58 @@ def _listed(system: System, asked: ListedJob) -> ListedPolicy:
         policy = asked.policy_of(system.name)
     except ParameterError as error:
         return ListedPolicy(system, None, str(error))
-    struck = cases(asked.cluster, asked.role)
-    found = {name: after(policy, asked.cluster, one) for name, one in struck.items()}
+    fresh = dict.fromkeys(policy.written, 1.0)  # all saves
+    found = {
+        one.scope.name: after(policy, asked.cluster, one, fresh)
+        for one in cases(asked.cluster, asked.role)
+    }
     outcomes = {name: fate for name, (fate, _) in found.items()}
     needed = tuple(dict.fromkeys(needs(policy, found["node"][1])))
     return ListedPolicy(system, policy, "", outcomes, needed)
+
+
+def cases(cluster: Cluster, role: str) -> Iterator[Strike]:
+    """The failures that the listing asks about, of the first nodes of a role."""
+    slots = tuple(cluster.slots(role))
+    yield Strike.of("process", Reach.PROCESS, slots[:1], needs_node=False)
+    yield Strike.of("restart", Reach.NODE, slots[:1], needs_node=False)
+    yield Strike.of("node", Reach.NODE, slots[:1])
+    yield Strike.of(TWO_NODES, Reach.NODE, slots[:2])
+    yield Strike.of(ALL_NODES, Reach.ALL, slots)
+
+
+def needs(policy: Policy, rule: Rule | None) -> Iterator[str]:
+    """What a system needs besides the job's nodes and its storage, in few words each.
+
+    `rule` is taken where a node is lost; None: all start again.
+    """
+    live = {name for rule in policy.rules for name in rule.needs}
+    written = {tier.medium for tier in policy.tiers if tier.name in policy.written}
+    for tier in policy.tiers:
+        if tier.medium is Medium.DEVICE and tier.name in live:
+            yield _redundancy(tier.placement)
+        if tier.medium is Medium.HOST and tier.name in live and Medium.HOST not in written:
+            yield "host memory"
+    if policy.tax.memory and not any(one.medium is Medium.DEVICE for one in policy.tiers):
+        yield f"host memory {policy.tax.memory:.3g}x"
+    if Medium.SSD in written:
+        yield "node disks"
+    if Medium.PMEM in written:
+        yield "persistent memory"
+    if policy.tax.nodes:
+        yield f"{policy.tax.nodes:g} more node{'' if policy.tax.nodes == 1 else 's'}"
+    if any(capture.on_notice for capture in policy.captures):
+        yield "notice"
+    if rule is None or any(one.kind is StageKind.WAIT and one.blocks for one in rule.stages):
+        yield "spares"
+
+
+def _redundancy(place: Outside | Ring | Groups) -> str:
+    if isinstance(place, Groups) and place.tolerates < place.size - 1:
+        return f"parity {place.size - place.tolerates}+{place.tolerates}"
+    if isinstance(place, Groups) and place.strided:
+        return "replicas"
+    return "copies on other nodes"
 
 
 def after_failures(entry: ListedPolicy) -> str:

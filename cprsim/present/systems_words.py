@@ -28,18 +28,19 @@ from cprsim.recovery.policy import (
     WhenBusy,
 )
 from cprsim.results.words import count, hours, percent, significant
+from cprsim.systems_compared.after import ALL_NODES, TWO_NODES
 from cprsim.units import BANDWIDTH, SIZE, TIME
 
 UP_TO = (
-    "up to: the largest failure of process (one dies), restart (of a node), node (lost), pair "
-    "(two neighbours lost), all."
+    "up to: the largest failure of process (one dies), restart (of a node), node (lost), two "
+    "nodes (neighbours, lost), all nodes."
 )
 CASES = {
     "process": "a process dies",
     "restart": "a node restarts",
     "node": "a node is lost",
-    "pair": "two neighbouring nodes are lost",
-    "all": "all nodes are lost",
+    TWO_NODES: "two neighbouring nodes are lost",
+    ALL_NODES: "all nodes are lost",
 }
 DIMENSIONS = {"time": TIME, "size": SIZE, "bandwidth": BANDWIDTH}
 

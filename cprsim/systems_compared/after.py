@@ -14,23 +14,10 @@ from math import inf
 from operator import itemgetter
 from typing import Annotated, NamedTuple
 
-from cprsim.codec import Endless, FieldMark, Key, Null
+from cprsim.codec import Endless, FieldMark, Key
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster
-from cprsim.recovery.policy import (
-    Capture,
-    Groups,
-    Medium,
-    Outside,
-    Policy,
-    Reach,
-    Reverts,
-    Ring,
-    Rule,
-    Scope,
-    StageKind,
-    To,
-)
+from cprsim.recovery.policy import Capture, Groups, Policy, Reach, Reverts, Rule, Scope, To
 from cprsim.simulate import transitions
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.numbers import NONE, as_objects, numbers_of
@@ -49,10 +36,6 @@ class LossKind(IntEnum):
     START = 5  # the job begins again
 
 
-GOES_BACK_TO = ("goes on", "step", "stale", "replay", "", "start")  # by `LossKind`
-SAVES_LIE = ("memory", "memory", "disk", "remote")  # by `Level`
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class Fate:
     """What a failure takes: at most `up_to_h` of progress; infinite where all of it."""
@@ -60,7 +43,7 @@ class Fate:
     kind: Annotated[LossKind, Key("takes"), FieldMark.BY_NAME]
     up_to_h: Endless = 0.0
     # where the content lies that is gone back to
-    tier: Annotated[str, Key("from"), Null("")] = ""
+    tier: Annotated[str, Key("from")] = ""
 
 
 class Strike(NamedTuple):
@@ -69,16 +52,21 @@ class Strike(NamedTuple):
     scope: Scope
     places: tuple[tuple[int, ...], ...]
 
+    @classmethod
+    def of(
+        cls, name: str, reach: Reach, *places: tuple[int, ...], needs_node: bool = True
+    ) -> Strike:
+        return cls(Scope(name, reach, Constant(0.0), needs_node), places)
+
 
 def after(
-    policy: Policy, cluster: Cluster, strike: Strike, every_h: Mapping[str, float] | None = None
+    policy: Policy, cluster: Cluster, strike: Strike, every_h: Mapping[str, float]
 ) -> tuple[Fate, Rule | None]:
     """The worst fate of all places, and the rule that is taken there; None: all start again.
 
-    `every_h`: progress between two contents of each tier that is saved to; None: all are as fresh.
-    The more often a tier has a new content, the newer is its latest.
+    `every_h`: progress between two contents of each tier that is saved to. The more often a tier
+    has a new content, the newer is its latest.
     """
-    every_h = dict.fromkeys(policy.written, 1.0) if every_h is None else every_h
     rules = [one for one in policy.rules if not one.scopes or strike.scope.name in one.scopes]
     of_kind = replace(policy, rules=tuple(replace(rule, scopes=()) for rule in rules))
     job = SimulatedJob(1.0, cluster, Clock.WALL, (strike.scope,), of_kind)
@@ -114,11 +102,6 @@ def _fate(policy: Policy, every_h: Mapping[str, float], rule: Rule | None, sourc
     return Fate(LossKind.START, inf) if up_to_h == inf else Fate(LossKind.SAVE, up_to_h, tier)
 
 
-def goes_back_to(policy: Policy, fate: Fate) -> str:
-    """What a fate takes a job back to, in a word."""
-    return GOES_BACK_TO[fate.kind] or SAVES_LIE[policy.tier(fate.tier).medium.level]
-
-
 # --------------------------------------------------------------------------- the job of a scenario
 
 
@@ -149,78 +132,25 @@ def strikes_of(
 
     Two nodes are next to each other, `rack` slots apart, or hold copies of one group.
     """
-    n, own = cluster.n_nodes, [one for one in scopes if not one.silent]
-    each, every = tuple((slot,) for slot in range(n)), (tuple(range(n)),)
-    racks = tuple(every[0][at : at + (rack or 1)] for at in range(0, n, rack or 1))
+    n = cluster.n_nodes
+    each, every = [(slot,) for slot in range(n)], tuple(range(n))
+    racks = [every[at : at + (rack or 1)] for at in range(0, n, rack or 1)]
     apart = {1, rack or 1}
     for tier in policy.tiers:
         if isinstance(tier.placement, Groups) and tier.placement.strided:
             apart.add(len(cluster.slots(tier.role)) // tier.placement.size)
-    pairs = tuple((slot, slot + d) for d in sorted(apart) for slot in range(n - d))
-    places = {Reach.ALL: every, Reach.RACK: racks}
-    yield from (Strike(scope, places.get(scope.reach, each)) for scope in own)
-    others = (
-        Strike(_scope("process", Reach.PROCESS, needs_node=False), each),
-        Strike(_scope("node", Reach.NODE), each),
-        Strike(_scope(TWO_NODES, Reach.NODE), pairs),
-        Strike(_scope("rack", Reach.RACK), racks if rack else ()),
-        Strike(_scope(ALL_NODES, Reach.ALL), every),
-    )
-    named = {one.reach for one in own}
+    pairs = [(slot, slot + d) for d in sorted(apart) for slot in range(n - d)]
+    places = {Reach.ALL: [every], Reach.RACK: racks}
+    own = [Strike(one, tuple(places.get(one.reach, each))) for one in scopes if not one.silent]
+    others = [
+        Strike.of("process", Reach.PROCESS, *each, needs_node=False),
+        Strike.of("node", Reach.NODE, *each),
+        Strike.of(TWO_NODES, Reach.NODE, *pairs),
+        *([Strike.of("rack", Reach.RACK, *racks)] if rack else []),
+        Strike.of(ALL_NODES, Reach.ALL, every),
+    ]
+    named = {one.scope.reach for one in own}
+    yield from own
     for one in others:
         if one.places and (one.scope.name == TWO_NODES or one.scope.reach not in named):
             yield one
-
-
-def _scope(name: str, reach: Reach, *, needs_node: bool = True) -> Scope:
-    return Scope(name, reach, Constant(0.0), needs_node=needs_node)
-
-
-# --------------------------------------------------------------------------- the listing
-
-
-def cases(cluster: Cluster, role: str) -> dict[str, Strike]:
-    """The failures that the listing asks about, of the first nodes of a role."""
-    slots = tuple(cluster.slots(role))
-    strikes = (
-        Strike(_scope("process", Reach.PROCESS, needs_node=False), (slots[:1],)),
-        Strike(_scope("restart", Reach.NODE, needs_node=False), (slots[:1],)),
-        Strike(_scope("node", Reach.NODE), (slots[:1],)),
-        Strike(_scope("pair", Reach.RACK), (slots[:2],)),
-        Strike(_scope("all", Reach.ALL), (slots,)),
-    )
-    return {one.scope.name: one for one in strikes}
-
-
-def needs(policy: Policy, rule: Rule | None) -> Iterator[str]:
-    """What a system needs besides the job's nodes and its storage, in few words each.
-
-    `rule` is taken where a node is lost; None: all start again.
-    """
-    live = {name for rule in policy.rules for name in rule.needs}
-    written = {tier.medium for tier in policy.tiers if tier.name in policy.written}
-    for tier in policy.tiers:
-        if tier.medium is Medium.DEVICE and tier.name in live:
-            yield _redundancy(tier.placement)
-        if tier.medium is Medium.HOST and tier.name in live and Medium.HOST not in written:
-            yield "host memory"
-    if policy.tax.memory and not any(one.medium is Medium.DEVICE for one in policy.tiers):
-        yield f"host memory {policy.tax.memory:.3g}x"
-    if Medium.SSD in written:
-        yield "node disks"
-    if Medium.PMEM in written:
-        yield "persistent memory"
-    if policy.tax.nodes:
-        yield f"{policy.tax.nodes:g} more node{'' if policy.tax.nodes == 1 else 's'}"
-    if any(capture.on_notice for capture in policy.captures):
-        yield "notice"
-    if rule is None or any(one.kind is StageKind.WAIT and one.blocks for one in rule.stages):
-        yield "spares"
-
-
-def _redundancy(place: Outside | Ring | Groups) -> str:
-    if isinstance(place, Groups) and place.tolerates < place.size - 1:
-        return f"parity {place.size - place.tolerates}+{place.tolerates}"
-    if isinstance(place, Groups) and place.strided:
-        return "replicas"
-    return "copies on other nodes"

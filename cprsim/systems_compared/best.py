@@ -49,15 +49,14 @@ def at_their_best(
     decided = fit_tails(bench, within, decide(bench, within))
     found, left_out = [], {}
     for one in entrants:
-        priced = decided.best.get(one.name)
         if one.entry.strategy == FULL and not one.is_today:
             found.append(_at(_best_full(one, bench, decided.full), one, experiment))
         elif one.name not in ways:
             found.append(one)
-        elif priced is None:
-            left_out[one.name] = NONE_KEEPS if one.name in decided.best else NOT_KNOWN
-        else:
+        elif (priced := decided.best.get(one.name)) is not None:
             found.append(_at(priced, one, experiment))
+        else:
+            left_out[one.name] = NONE_KEEPS if one.name in decided.best else NOT_KNOWN
     return found, left_out
 
 
@@ -72,26 +71,31 @@ def _is_searched(one: Entrant, limit: Limit | None) -> bool:
 
 def _best_full(one: Entrant, bench: Bench, full: Priced) -> Priced:
     """Full recovery at its best, at the costs of its entry."""
-    experiment, costs = bench.experiment, one.entry.costs
-    if costs is None:
+    experiment, entry = bench.experiment, one.entry
+    if entry.costs is None:
         return full
-    own, scopes = costs.instead_of(experiment.costs), experiment.scopes
-    if costs.detect is not None:
+    own, scopes = entry.costs_from(experiment.costs), experiment.scopes
+    if entry.costs.detect is not None:
         scopes = tuple(replace(scope, detect=own.detect) for scope in scopes)
     there = replace(experiment, costs=own, scopes=scopes)
     return best_full(Bench(there, {FULL: None}, bench.losing, bench.on_priced))
 
 
 def _at(priced: Priced, one: Entrant, experiment: Experiment) -> Entrant:
-    """An entrant at the interval that was found, with an entry that says it."""
+    """An entrant at the interval that was found, if it has one to choose."""
     if option_of(one.entry) is None:
         return one
-    interval_h = priced.policy.interval_h
-    policy = policy_of(one.entry, experiment, interval_h=interval_h)
-    if one.entry.strategy not in STRATEGIES:
-        text = system_entry(one.entry, policy, experiment.useful_h)
-    else:
-        unsaid = dict.fromkeys(("interval", "target_pls", "assumed", "options"))
-        text = dump_entry(one.entry.model_copy(update=unsaid), {}).removesuffix("}")
-        text += f", interval: {NEVER if interval_h == inf else typed(interval_h)}}}"
-    return replace(one, policy=policy, how=FOUND, text=text)
+    policy = policy_of(one.entry, experiment, interval_h=priced.policy.interval_h)
+    return replace(one, policy=policy, how=FOUND)
+
+
+def entry_of(one: Entrant, useful_h: float) -> str:
+    """The entry of `recovery` that runs an entrant as it is compared."""
+    entry, interval_h = one.entry, one.policy.interval_h
+    if one.how != FOUND:
+        return dump_entry(entry, entry.options or {})
+    if entry.strategy not in STRATEGIES:
+        return system_entry(entry, one.policy, useful_h)
+    unsaid = dict.fromkeys(("interval", "target_pls", "assumed", "options"))
+    text = dump_entry(entry.model_copy(update=unsaid), {}).removesuffix("}")
+    return f"{text}, interval: {NEVER if interval_h == inf else typed(interval_h)}}}"

@@ -6,12 +6,14 @@ Its results folder is that of the run, so that what reads runs reads comparisons
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import Annotated, Any
+
+import pandas as pd
 
 from cprsim.codec import FieldMark, Key
 from cprsim.estimate import Estimate
@@ -27,6 +29,7 @@ from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.scenario import Scenario
 from cprsim.systems_compared.after import Fate, content_every_h, fates
+from cprsim.systems_compared.best import entry_of
 from cprsim.systems_compared.lineup import FOUND, Entrant
 
 ABOUT = "systems.json"
@@ -63,14 +66,20 @@ class Standing:
     policy: Policy
     facts: SystemFacts
     summary: Mapping[str, Estimate]  # by quantity
-    accuracy: str = UNPRICED
+    accuracy: str
+    is_best: bool = False
     more: Estimate | None = None  # overhead less that of the best; None: it is the best, or none is
     than_today: Estimate | None = None  # the same against how the job runs now
-    verdict: str = UNFINISHED
 
     @property
     def name(self) -> str:
         return self.policy.name
+
+    @property
+    def verdict(self) -> str:
+        if not self.finishes:
+            return UNFINISHED
+        return BEST if self.is_best else verdict_of(self.more)
 
     @property
     def may_be_best(self) -> bool:
@@ -124,7 +133,7 @@ class Comparison:
         return self.result.path
 
     @cached_property
-    def standings(self) -> Sequence[Standing]:
+    def standings(self) -> list[Standing]:
         """All systems, the cheapest first; those that do not finish last."""
         return _standings(self)
 
@@ -188,64 +197,57 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
 def facts_of_system(one: Entrant, experiment: Experiment) -> SystemFacts:
     """What is known of one system in a job."""
     system, section = SYSTEMS[one.entry.strategy], experiment.scenario.cluster
-    job = experiment.cluster, experiment.scopes, section.rack, experiment.useful_h
-    storage, peers = _traffic(one.policy, experiment, section.shard_bytes)
-    return SystemFacts(
-        strategy=one.entry.strategy,
-        how=one.how,
-        text=one.text,
-        not_counted=system.not_counted,
-        unknown=system.unknown(one.entry.options or {}),
-        runs_as=system.runs_as,
-        fates=fates(one.policy, *job),
-        storage_bytes_per_h=storage,
-        peers_bytes_per_h=peers,
-    )
-
-
-def _traffic(
-    policy: Policy, experiment: Experiment, state_bytes: float | None
-) -> tuple[float | None, float | None]:
-    """The bytes per hour of all nodes to the storage, and of one node to others."""
-    if state_bytes is None:
-        return None, None
-    storage = peers = 0.0
+    policy, cluster, useful_h = one.policy, experiment.cluster, experiment.useful_h
+    state_bytes, storage, peers = section.shard_bytes, 0.0, 0.0
     for capture in policy.captures:
-        per_h = state_bytes / content_every_h(policy, capture, experiment.useful_h)
+        per_h = (state_bytes or 0.0) / content_every_h(policy, capture, useful_h)
         tier = policy.tier(capture.tier)
         place = tier.placement
         if isinstance(place, Outside):
-            storage += per_h * len(experiment.cluster.slots(tier.role))
+            storage += per_h * len(cluster.slots(tier.role))
         else:  # copies on all others of its group, or as parity on `tolerates` of them
             peers += per_h * (place.copies - 1 if isinstance(place, Ring) else place.tolerates)
-    return storage, peers
+    return SystemFacts(
+        strategy=one.entry.strategy,
+        how=one.how,
+        text=entry_of(one, useful_h),
+        not_counted=system.not_counted,
+        unknown=system.unknown(one.entry.options or {}),
+        runs_as=system.runs_as,
+        fates=fates(policy, cluster, experiment.scopes, section.rack, useful_h),
+        storage_bytes_per_h=None if state_bytes is None else storage,
+        peers_bytes_per_h=None if state_bytes is None else peers,
+    )
 
 
 # --------------------------------------------------------------------------- who is cheapest
 
 
 def _standings(comparison: Comparison) -> list[Standing]:
-    result, summary, facts = comparison.result, comparison.result.spreads(), comparison.facts
-    found = [Standing(one, facts[one.name], summary[one.name]) for one in result.policies]
-    found = [replace(one, accuracy=_accuracy(one, comparison.limit)) for one in found]
+    result, summary = comparison.result, comparison.result.spreads()
+    found = []
+    for policy in result.policies:
+        facts, of_policy = comparison.facts[policy.name], summary[policy.name]
+        accuracy = _accuracy(policy, facts, of_policy, comparison.limit)
+        found.append(Standing(policy, facts, of_policy, accuracy))
     found.sort(key=_place)
     able = [one for one in found if one.may_be_best]
     # of those that cost the same, one that a job can run today
     able.sort(key=lambda one: (_place(one), not one.facts.runs_as))
     best = able[0].name if able else ""
-    finished = [one.name for one in found if one.finishes]
-    more = _more_than(best, finished, result)
-    than_today = _more_than(comparison.today, finished, result)
-    for at, one in enumerate(found):
-        other = more.get(one.name)
-        if not one.finishes:
-            verdict = UNFINISHED
-        elif one.name == best:
-            verdict = BEST
-        else:
-            verdict = NO_BEST if other is None else verdict_of(other)
-        found[at] = replace(one, verdict=verdict, more=other, than_today=than_today.get(one.name))
-    return found
+    more, than_today = (
+        more_than(name, result.replications, result.n_nodes) if name in summary else {}
+        for name in (best, comparison.today)
+    )
+    return [
+        replace(
+            one,
+            is_best=one.name == best,
+            more=more.get(one.name),
+            than_today=than_today.get(one.name),
+        )
+        for one in found
+    ]
 
 
 def _place(one: Standing) -> tuple[float, float]:
@@ -253,27 +255,32 @@ def _place(one: Standing) -> tuple[float, float]:
     return (mean, 0.0) if one.finishes else (inf, -one.summary[FINISHED].mean)
 
 
-def _accuracy(one: Standing, limit: Mapping[str, Any] | None) -> str:
+def _accuracy(
+    policy: Policy,
+    facts: SystemFacts,
+    summary: Mapping[str, Estimate],
+    limit: Mapping[str, Any] | None,
+) -> str:
     """Whether it loses some; and if so, within the limit, at a price, or nothing says how much."""
-    if not (one.policy.leaves_stale or one.facts.not_counted):
+    if not (policy.leaves_stale or facts.not_counted):
         return KEPT
-    if limit is not None and one.facts.how == FOUND and not one.facts.not_counted:
+    if limit is not None and facts.how == FOUND and not facts.not_counted:
         return WITHIN
-    return PRICED if isfinite(one.summary["auc_loss"].mean) else UNPRICED
+    return PRICED if isfinite(summary["auc_loss"].mean) else UNPRICED
 
 
-def _more_than(baseline: str, finished: Sequence[str], result: Result) -> dict[str, Estimate]:
-    """Overhead of others less that of one system, paired by replication."""
-    if baseline not in finished:
-        return {}
-    found = differences(result.replications, result.n_nodes, baseline)
-    overheads = found[found["quantity"] == OVERHEAD].drop(columns="quantity")
-    rows = overheads.itertuples(index=False)
-    return {name: Estimate(*of) for name, *of in rows if name in finished}
+def more_than(baseline: str, rows: pd.DataFrame, n_nodes: int) -> dict[str, Estimate]:
+    """Overhead of others less that of one system, paired by replication, of those that finish."""
+    found = differences(rows, n_nodes, baseline)
+    overheads = found[(found["quantity"] == OVERHEAD) & found["mean"].notna()]
+    of_each = overheads.drop(columns="quantity").itertuples(index=False)
+    return {name: Estimate(*of) for name, *of in of_each}
 
 
-def verdict_of(more: Estimate) -> str:
+def verdict_of(more: Estimate | None) -> str:
     """What an interval of a difference to the best says."""
+    if more is None:
+        return NO_BEST
     if more.low > 0:
         return MORE
     return LESS if more.high < 0 else TIED

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf, isnan, nan
+from math import inf, isnan
 
 import numpy as np
 
-from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import simulate
 from cprsim.records import Floats
 from cprsim.recovery.legal import MOST_GENERATIONS
 from cprsim.recovery.policy import Medium, Policy
+from cprsim.results.metrics import spreads, summarise_rows
+from cprsim.results.rows import replication_rows
 from cprsim.systems_compared.after import content_every_h
-from cprsim.systems_compared.comparison import Contents
+from cprsim.systems_compared.comparison import OVERHEAD, Contents, more_than
 
 N_DRAWN = 1_000_000
 
@@ -22,30 +23,31 @@ N_DRAWN = 1_000_000
 def contents_kept(experiment: Experiment, policy: Policy) -> tuple[Contents, ...]:
     """A policy with each number of contents outside, on the same failures; none if it has none."""
     outside = [tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE]
-    saves = [one for one in policy.captures if one.tier in outside]
-    if not saves:
+    every_h = [
+        content_every_h(policy, one, experiment.useful_h) + (one.stall.mean_h if one.stall else 0.0)
+        for one in policy.captures
+        if one.tier in outside
+    ]
+    if not every_h:
         return ()
-    stalls_h = [0.0 if one.stall is None else one.stall.mean_h for one in saves]
-    every_h = [content_every_h(policy, one, experiment.useful_h) for one in saves]
-    saved_every_h = min(map(sum, zip(every_h, stalls_h, strict=True)))
-    policies = []
+    policies = {}
     for n in range(1, MOST_GENERATIONS + 1):
         tiers = tuple(
             replace(tier, generations=n) if tier.name in outside else tier for tier in policy.tiers
         )
-        policies.append(replace(policy, name=f"{n} kept", tiers=tiers))
-    outcome = simulate(replace(experiment, policies=tuple(policies)))
-    overheads = [
-        np.where(one.costs.finished, one.costs.wall_h / one.costs.useful_h - 1.0, nan)
-        for one in outcome.strategies
-    ]
-    n_bad = _noticed_h(experiment) / saved_every_h  # contents, if the error struck at a save
+        policies[n] = replace(policy, name=f"{n} kept", tiers=tiers)
+    rows = replication_rows(simulate(replace(experiment, policies=tuple(policies.values()))))
+    n_nodes = experiment.cluster.n_nodes
+    summary = spreads(summarise_rows(rows, n_nodes))
+    n_bad = _noticed_h(experiment) / min(every_h)  # contents, if the error struck at a save
     found = []
-    for n, overhead in enumerate(overheads):
-        mean = Estimate.of_mean(overhead)
-        same = [one for one in overheads[n + 1 :] if len(one) == len(overhead)]
-        more = isnan(mean.mean) or any(Estimate.of_mean(overhead - one).low > 0 for one in same)
-        found.append(Contents(n + 1, mean, more, float(np.clip(n_bad - n, 0.0, 1.0).mean())))
+    for n, one in policies.items():
+        overhead, more = summary[one.name][OVERHEAD], more_than(one.name, rows, n_nodes)
+        costs_more = isnan(overhead.mean) or any(
+            more[policies[m].name].high < 0 for m in policies if m > n and policies[m].name in more
+        )
+        none_clean = float(np.clip(n_bad - (n - 1), 0.0, 1.0).mean())
+        found.append(Contents(n, overhead, costs_more, none_clean))
     return tuple(found)
 
 

@@ -11,7 +11,7 @@ from cprsim.experiments.assemble import Experiment, facts_of, policies_of, polic
 from cprsim.recovery.paper import NEVER, STRATEGIES
 from cprsim.recovery.policy import Policy
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario import LoadedScenario, dump_entry
+from cprsim.scenario import LoadedScenario
 from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
 from cprsim.selector.deciding import WAYS
@@ -49,14 +49,12 @@ class Entrant:
     ----------
     policy : what it does, at its interval
     how : whether its interval was found here, is the scenario's, or its default
-    text : its entry of `recovery`, which runs it so
     is_today : whether it is how the job runs now
     """
 
     entry: RecoverySection
     policy: Policy
     how: str
-    text: str
     is_today: bool = False
 
     @property
@@ -78,8 +76,7 @@ def entrants_of(
     facts = facts_of(experiment)
 
     def entrant(entry: RecoverySection, how: str, *, is_today: bool = False) -> Entrant:
-        text = dump_entry(entry, entry.options or {})
-        return Entrant(entry, policy_of(entry, experiment, facts), how, text, is_today)
+        return Entrant(entry, policy_of(entry, experiment, facts), how, is_today)
 
     policies_of(loaded, experiment)  # says where an entry stands that can't run the job
     listed = list(loaded.scenario.recovery)

@@ -47,6 +47,11 @@ def in_percent(fraction: Estimate) -> str:
     return with_interval(100 * fraction.mean, 100 * fraction.half_width)
 
 
+def ratio(quantity: str, one: Standing) -> str:
+    """A mean with three decimals."""
+    return f"{one.summary[quantity].mean:.3f}" if one.finishes else NO_NUMBER
+
+
 def difference(one: Standing) -> str:
     """What it costs more than the best, or that it can't be told."""
     if one.facts.unknown:

@@ -32,7 +32,7 @@ def test_the_listing_for_scripts(cprsim):
     gemini = by_name["gemini"]
     assert gemini["mark"] == "published"
     assert gemini["goes_back_to"]["node"] == "memory"
-    assert gemini["goes_back_to"]["pair"] == "remote"
+    assert gemini["goes_back_to"]["two nodes"] == "remote"
     assert "host memory 2x" in gemini["needs"]
     assert "no time beside the transfers" in gemini["assumed"]
     assert by_name["check-n-run"]["not_counted"].endswith("is not priced")

@@ -1,6 +1,6 @@
 """Simulated means are those of closed forms: many replications by the loop, fewer by SimPy.
 
-The formulas (`tests/closed_forms`) share no code with the engines. Means lie within 4 errors.
+The formulas (`tests/closed_forms.py`) share no code with the engines. Means lie within 4 errors.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def strategies() -> list[Form]:
                 forms.append(Form(name, of, [1 / mtbf_h], theory_h, n=N_OF_STRATEGIES))
     for clock in (Clock.UPTIME, Clock.WALL):
         of = job_of(NONE, useful_h=8.0, clock=clock, reschedule_h=0.5)
-        theory_h = getattr(closed_forms, f"restart_{clock}_h")(8.0, 0.5, 10.0)
+        theory_h = getattr(closed_forms, f"full_{clock}_h")(8.0, 8.0, 0.0, 0.5, 10.0)
         forms.append(Form(f"restart, {clock}", of, [0.1], theory_h, n=N_OF_STRATEGIES))
     return forms
 

@@ -8,17 +8,7 @@ import pytest
 
 from cprsim.failures.distributions import Exponential
 from cprsim.records import Clock, Storage
-from cprsim.recovery.policy import (
-    Elastic,
-    Medium,
-    Outside,
-    Reach,
-    Rule,
-    Scope,
-    Tax,
-    Tier,
-    To,
-)
+from cprsim.recovery.policy import Elastic, Medium, Outside, Reach, Rule, Scope, Tax, Tier, To
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from tests.engines import ENGINES, draws_of, failures
 from tests.recovery.lives import (
@@ -179,7 +169,7 @@ test_a_recovery_of_all_without_slots = lived(SLOTLESS)
 # --------------------------------------------------------------------------- loads that share
 
 LINK = Storage(4.0, shard_bytes=4.0)  # an hour for a shard alone
-LOADS = rule("struck", "load", "remote")
+LOADS, BESIDE = rule("struck", "load", "remote"), rule("struck", "load~", "remote")
 STRUCK_OR_ALL = (replace(LOADS, scopes=("struck",)), rule("all", "load", "remote"))
 
 
@@ -215,13 +205,16 @@ SHARED = [
     # at 2 bytes an hour for each, two do not slow each other down
     life("a server has a bandwidth of its own", sharing(LOADS, link=Storage(4.0, 2.0, 4.0)),
          "5 node 0, 6 node 1", load=3, stale=stale(0, 1)),
-    life("two recoveries", sharing(LOADS), "5 node 0, 5.5 node 1", load=2, stale=stale(0, 1)),
-    # the first two until 8 h, the others until 9 h
-    life("shard by shard", sharing(LOADS), "5 node 0 1, 6 node 2 3", load=4,
-         stale=stale(0, 1, 2, 3)),
-    # the other until 7 h
-    life("a shard is taken back again as it loads", sharing(LOADS), "5 node 0 1, 6 node 0",
-         load=2.5, stale=stale(0, 1, 0)),
+    # beside the load, so that the log says when each slot is back
+    life("two recoveries", sharing(BESIDE), "5 node 0, 5.5 node 1",
+         stale=[(5, 0, 4), (5.5, 1, 4)],
+         log="6.5 replaced 0 useful @6.5; 7 replaced 1 useful @7"),
+    life("shard by shard", sharing(BESIDE), "5 node 0 1, 6 node 2 3",
+         stale=[(5, 0, 4), (5, 1, 4), (6, 2, 4), (6, 3, 4)],
+         log="8 replaced 0 useful @8; 8 replaced 1 useful @8"),
+    life("a shard is taken back again as it loads", sharing(BESIDE),
+         "5 node 0 1, 6 node 0", stale=[(5, 0, 4), (5, 1, 4), (6, 0, 4)],
+         log="7 replaced 1 useful @7; 7.5 replaced 0 useful @7.5"),
     life("a shard is taken back again, and the others go on faster",
          sharing(rule("struck", "regroup .5, load", "remote")), "5 node 0 1, 6 node 0",
          regroup=1, load=1.75, stale=stale(0, 1, 0)),
@@ -249,26 +242,12 @@ SHARED = [
 ]  # fmt: skip
 test_loads_under_way_share_the_link = lived(SHARED)
 
-BESIDE_THE_LOAD = rule("struck", "load~", "remote")  # so that the log says when each slot is back
-WHEN_BACK = [
-    life("two recoveries", sharing(BESIDE_THE_LOAD), "5 node 0, 5.5 node 1",
-         stale=[(5, 0, 4), (5.5, 1, 4)],
-         log="6.5 replaced 0 useful @6.5; 7 replaced 1 useful @7"),
-    life("shard by shard", sharing(BESIDE_THE_LOAD), "5 node 0 1, 6 node 2 3",
-         stale=[(5, 0, 4), (5, 1, 4), (6, 2, 4), (6, 3, 4)],
-         log="8 replaced 0 useful @8; 8 replaced 1 useful @8"),
-    life("a shard is taken back again as it loads", sharing(BESIDE_THE_LOAD),
-         "5 node 0 1, 6 node 0", stale=[(5, 0, 4), (5, 1, 4), (6, 0, 4)],
-         log="7 replaced 1 useful @7; 7.5 replaced 0 useful @7.5"),
-]  # fmt: skip
-test_when_loads_that_share_the_link_end = lived(WHEN_BACK)
-
 # --------------------------------------------------------------------------- speed, nodes, clocks
 
-BESIDE = rule("nobody", "reschedule 2~")
+AWAY = rule("nobody", "reschedule 2~")
 
 
-def elastic(*speed: float, rules=(BESIDE, AGAIN), unit_nodes: int = 1, **how) -> SimulatedJob:
+def elastic(*speed: float, rules=(AWAY, AGAIN), unit_nodes: int = 1, **how) -> SimulatedJob:
     return job(*rules, elastic=Elastic("state", (1.0, *speed), unit_nodes), **how)
 
 

@@ -9,16 +9,8 @@ import pytest
 
 from cprsim.records import Activity
 from cprsim.recovery.legal import problems
-from tests.engines import (
-    assert_same_outcome,
-    by_loop,
-    by_simpy,
-    draws_of,
-    logged,
-    naively,
-    outcomes,
-)
-from tests.recovery.random_policies import CASES, dice_of, on_grid, random_case, random_failures
+from tests.engines import assert_same_outcome, by_loop, by_simpy, draws_of, logged, naively
+from tests.recovery.random_policies import CASES, on_grid, random_case
 
 N_AT_ONCE = 14  # cases of a test
 QUICK, ALL = 3, 48  # tests of each of 6 kinds: 252 and 4,032 cases
@@ -71,18 +63,6 @@ def test_rounding_decides_nothing(chunk: int) -> None:
         for engine in (naively, by_simpy, by_loop):
             found = engine(job, failures, draws_of(job, seed))
             assert_same_outcome(found, expected, (seed, engine.__name__), times=1.1)
-
-
-@pytest.mark.parametrize("chunk", chunks(1, 5))
-def test_a_block_of_replications_is_what_simpy_makes_of_each(chunk: int) -> None:
-    for seed in range(N_AT_ONCE * chunk, N_AT_ONCE * (chunk + 1)):
-        job, failures = random_case(seed)
-        others = [random_failures(dice_of(seed, n), job) for n in (3, 4)]
-        lists = [one[:300] for one in (failures, *others)]
-        draws = draws_of(job, seed, len(lists))
-        loop, simpy = (outcomes(job, lists, draws, engine) for engine in ("loop", "simpy"))
-        for row, (ours, theirs) in enumerate(zip(loop, simpy, strict=True)):
-            assert_same_outcome(ours, theirs, (seed, row))
 
 
 @pytest.mark.parametrize("kind", CASES)

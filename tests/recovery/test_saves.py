@@ -5,15 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cprsim.records import Clock, Holds, Role, Storage
-from cprsim.recovery.policy import (
-    OWN,
-    Groups,
-    Medium,
-    Ring,
-    Tier,
-    To,
-    WhenBusy,
-)
+from cprsim.recovery.policy import OWN, Groups, Medium, Ring, Tier, To, WhenBusy
 from cprsim.simulate.job import SimulatedJob
 from tests.recovery.lives import (
     STATE,

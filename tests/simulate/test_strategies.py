@@ -86,18 +86,12 @@ def test_a_server_that_fails_twice_loses_nothing_twice_in_the_net_count(engine: 
 
 # --------------------------------------------------------------------------- saves
 
-BEHIND = {"useful_h": 6, "save_h": 0.25, "background_h": 1}
 BACKGROUND = [
     # the struck save is tried again at once, and the grid is kept
     life("the job goes on and the save holds what there was at its start",
-         job_of(PARTIAL, 2, **BEHIND), "3 node 0, 3.75 node 0",
+         job_of(PARTIAL, 2, useful_h=6, save_h=0.25, background_h=1), "3 node 0, 3.75 node 0",
          save=0.25 * 6 + 1, stale=[(2.75, 0, 0), (3.25, 0, 0)], saves=3,
          log="2 save_started save @2; 2.25 save_resumed useful @2; 3 save_abandoned save @2.75"),
-    life("after the commit only what came since the start of the save is lost",
-         job_of(PARTIAL, 2, **BEHIND), "3.5 node 0", save=1.75, stale=[(3.25, 0, 2)],
-         log="3.25 save_committed useful @3"),
-    life("a struck save is tried again and the grid is kept",
-         job_of(PARTIAL, 2, **BEHIND), "3 node 0", save=2, stale=[(2.75, 0, 0)]),
     life("a save waits for the one before", job_of(FULL, 1, useful_h=3, background_h=1.5),
          save=2.5, saves=3,
          log="1 save_started useful @1; 1 save_resumed useful @1; 2 save_due save @2; "
@@ -115,8 +109,8 @@ HALVES = SubSaves("mfu", fraction=0.5)
 TRANSFER = {"save_h": Transfer(), "load_h": Transfer()}
 
 
-def in_parts(useful_h: float = 4, sub_saves: SubSaves = HALVES, interval_h: float = 2, **how):
-    return job_of(PARTIAL, interval_h, sub_saves, useful_h=useful_h, **how)
+def in_parts(useful_h: float = 4, sub_saves: SubSaves = HALVES, **how):
+    return job_of(PARTIAL, 2, sub_saves, useful_h=useful_h, **how)
 
 
 SUB_SAVES = [
@@ -126,8 +120,6 @@ SUB_SAVES = [
              "2.25 save_started save @2; 2.5 save_committed useful @2; "
              "3.5 sub_save_started save @3; 3.75 sub_save_committed useful @3; "
              "4.75 save_started save @4; 5 save_committed over @4"),
-    life("an interval costs the same as one whole save", in_parts(8, SubSaves("mfu"), save_h=0.5),
-         save=2, saves=4),
     life("choosing rows costs extra each time",
          in_parts(8, SubSaves("mfu", 0.25, 0.125), save_h=0.5), save=16 * (0.125 + 0.125)),
     life("staleness counts from whole saves", in_parts(), "1.5 node 0, 3.75 node 0",
@@ -141,8 +133,6 @@ SUB_SAVES = [
              "1.75 sub_save_committed useful @1; 2.75 save_started save @2; "
              "3 save_abandoned save @2; 3 failed 1 save @2; 3 reverted 1 save @2; "
              "3 save_started save @2"),
-    life("the job may be shorter than an interval", in_parts(3, interval_h=4, save_h=0.5),
-         save=0.25, saves=0),
 ]  # fmt: skip
 test_sub_saves = lived(SUB_SAVES, folds=True)
 
@@ -152,28 +142,16 @@ SLOW = {"useful_h": 6, "save_h": 1, "reschedule_h": 1}
 TRAINED = {"useful_h": 6, "n_trainers": 2, "load_h": 5}
 
 
-def sharing(how: str, interval_h: float, link: Storage, **more):
-    return job_of(how, interval_h, useful_h=4, storage=link, **{"load_h": Transfer(), **more})
-
-
 def spared(how: str, n_spares: int, reschedule_h: float = 0.5):
     return job_of(how, 9, useful_h=4, n_spares=n_spares, reschedule_h=reschedule_h)
 
 
-BYTE_AN_HOUR = Storage(1.0, shard_bytes=1.0)
 ALL_BACK = {"failed": 2, "stale": [(3, slot, 2) for slot in range(4)]}
 OTHERS = [
-    # fails at the hours 4 and 6.5, at 3 h and 3.5 h of progress
-    life("on the progress clock only first-time work ages",
-         job_of(FULL, 2, clock=Clock.PROGRESS, **SLOW), "3 node 0, 3.5 node 0",
-         lost=2.5, save=3, reschedule=2),
     # at the hours 2.5, in the save, and 5, at 1.5 h of progress
     life("on the uptime clock saves and rework age but recovery does not",
          job_of(FULL, 2, clock=Clock.UPTIME, **SLOW), "2.5 node 0, 4 node 0",
          lost=3.5, save=3.5, reschedule=2),
-    life("a failure at a whole interval of progress comes after the save",
-         job_of(PARTIAL, 2, clock=Clock.PROGRESS, useful_h=6, save_h=1), "4 node 0",
-         save=3, stale=[(4, 0, 4)]),
     life("a lost trainer costs its replacement and loses nothing",
          job_of(PARTIAL, 2, detect_h=0.5, reschedule_h=1, **TRAINED), "3 node 4",
          detect=0.5, reschedule=1),
@@ -184,13 +162,8 @@ OTHERS = [
     life("so they do with both", job_of(PARTIAL, 2, reschedule_h=1, **TRAINED), "3 node 4 5",
          reschedule=1, load=5, stale=ALL_BACK["stale"]),
     life("all who save or load together share the bandwidth",
-         sharing(FULL, 2, Storage(8.0, shard_bytes=1.0), save_h=Transfer()), "3 node 0",
+         job_of(FULL, 2, useful_h=4, storage=Storage(8.0, shard_bytes=1.0), **TRANSFER), "3 node 0",
          lost=0.5, save=1, load=0.5),
-    life("a server is no faster than its own link", sharing(PARTIAL, 2, Storage(8.0, 2.0, 1.0)),
-         "3 node 0", load=0.5, stale=[(3, 0, 2)]),
-    # the first has half a shard left at half the rate (until 4.5), the second goes on alone
-    life("two loads that overlap slow each other down", sharing(PARTIAL, 9, BYTE_AN_HOUR),
-         "3 node 0, 3.5 node 1", load=2, stale=[(3, 0, 0), (3, 1, 0)]),
     life("without a free spare the slot waits for a repair", spared(PARTIAL, 1),
          "1 node 0 repair 3, 2 node 1 repair 3", wait=2, reschedule=1,
          stale=[(1, 0, 0), (1.5, 1, 0)],

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from cprsim.failures.distributions import Constant
+from cprsim.present.systems_listing import ListedJob, cases, entry_of, needs
 from cprsim.records import Clock, Cluster, Costs, Floats, Holds, Role, Storage
 from cprsim.recovery.policy import (
     PARTS_IN_ORDER,
@@ -29,25 +30,21 @@ from cprsim.recovery.policy import (
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.system_options import options_of
-from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.strikes import GivenFailures
 from cprsim.systems_compared.after import (
     ALL_NODES,
     TWO_NODES,
     Fate,
     LossKind,
     after,
-    cases,
     fates,
-    goes_back_to,
-    needs,
     strikes_of,
 )
+from tests.engines import draws_of, outcomes
 from tests.recovery.systems.by_hand import OF_LITERATURE, every_system_s_job, planned, spent
 
 JOB = replace(every_system_s_job(), useful_h=5.0, step_h=0.0625)
-CASES = cases(JOB.cluster, JOB.role)
+CASES = {one.scope.name: one for one in cases(JOB.cluster, JOB.role)}
 SCOPES = tuple(one.scope for one in CASES.values())
 STRUCK = [one.places[0] for one in CASES.values()]
 NODE = list(CASES).index("node")
@@ -62,19 +59,20 @@ def policy_of(name: str, job: JobFacts = JOB) -> Policy:
 @pytest.mark.parametrize("name", OF_LITERATURE)
 def test_the_listed_rule_is_the_one_that_the_engine_takes(name: str) -> None:
     policy = policy_of(name)
-    rules = tuple(shown(rule, n) for n, rule in enumerate(policy.rules, 1))
+    rules = tuple(
+        replace(rule, stages=(Stage(StageKind.DETECT, Constant(2.0**-n)), *undetected(rule)))
+        for n, rule in enumerate(policy.rules, 1)
+    )  # each with a detection that says which one it is
     for scope, case in enumerate(CASES.values()):
-        _, rule = after(policy, JOB.cluster, case)
+        _, rule = after(policy, JOB.cluster, case, dict.fromkeys(policy.written, 1.0))
         number = len(rules) if rule is None else 1 + policy.rules.index(rule)
         failure = (AT_H, STRUCK[scope], scope)
         hours = spent(replace(policy, rules=rules), failure, job=JOB, scopes=SCOPES)
         assert hours[StageKind.DETECT.value] == pytest.approx(2.0**-number), case.scope.name
 
 
-def shown(rule: Rule, number: int) -> Rule:
-    """The rule with a detection that says which one it is."""
-    others = tuple(stage for stage in rule.stages if stage.kind is not StageKind.DETECT)
-    return replace(rule, stages=(Stage(StageKind.DETECT, Constant(2.0**-number)), *others))
+def undetected(rule: Rule) -> list[Stage]:
+    return [stage for stage in rule.stages if stage.kind is not StageKind.DETECT]
 
 
 # steps are so short that no snapshot is hidden whole
@@ -88,13 +86,11 @@ def hours_after(name: str) -> tuple[Floats, Tax]:
     lists += [(AT_H, struck, scope) for scope, struck in enumerate(STRUCK)]
     lists.append((AT_H, (1, 2), NODE))
     job = SimulatedJob(LONG_SAVES.useful_h, LONG_SAVES.cluster, Clock.WALL, SCOPES, policy)
-    failures = tuple((ScopedFailure(*one, (8.0,) * len(one[1])),) for one in lists)
-    n = range(len(lists))
-    costs = run_block(job, GivenFailures(failures), BlockDraws(job, 0, 0, len(n), n), n).costs
-    assert costs.finished.all()
-    none = np.zeros(len(n))
-    hours = [costs.hours_of(one) if one in costs.parts else none for one in PARTS_IN_ORDER]
-    return np.array(hours), policy.tax
+    failures = [(ScopedFailure(*one, (8.0,) * len(one[1])),) for one in lists]
+    found = outcomes(job, failures, draws_of(job, n=len(lists)), "loop")
+    assert all(one.finished for one in found)
+    hours = [dict(zip(policy.parts, one.hours, strict=True)) for one in found]
+    return np.array([[one.get(part, 0.0) for part in PARTS_IN_ORDER] for one in hours]), policy.tax
 
 
 def test_an_event_list_or_what_it_takes_tells_each_system_from_all_of_its_family() -> None:
@@ -155,21 +151,15 @@ NEEDS = {
 
 
 def test_what_a_job_goes_back_to_and_what_a_system_needs() -> None:
+    asked = ListedJob("this job", JOB.cluster, JOB.role, policy_of)
     for name, words in BACK.items():
-        policy = policy_of(name)
-        found = [
-            goes_back_to(policy, after(policy, JOB.cluster, case)[0]) for case in CASES.values()
-        ]
+        found = [*entry_of(name, asked).goes_back_to.values()]
         assert found == words.split("|" if "|" in words else " "), name
-
-    def needed_by(policy: Policy) -> tuple[str, ...]:
-        return tuple(needs(policy, after(policy, JOB.cluster, CASES["node"])[1]))
-
-    assert {name: needed_by(policy_of(name)) for name in NEEDS} == NEEDS
-    for asked, needed in ((("beside",), ("host memory",)), ((), ())):
-        rule = Rule(Reverts.NOBODY, (Stage(StageKind.DETECT),), needs=asked)
+    assert {name: entry_of(name, asked).needs for name in NEEDS} == NEEDS
+    for live, needed in ((("beside",), ["host memory"]), ((), [])):
+        rule = Rule(Reverts.NOBODY, (Stage(StageKind.DETECT),), needs=live)
         policy = Policy("this", (rule,), (Tier("beside", Medium.HOST, Ring(2), JOB.role),))
-        assert needed_by(policy) == needed
+        assert [*needs(policy, rule)] == needed
 
 
 # --------------------------------------------------------------------------- the worst place
