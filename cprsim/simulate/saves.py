@@ -125,7 +125,7 @@ class Saves:
             save.end = self._job.at(hours, SAVES, ends)
 
     def _go_behind(self, save: Save) -> None:
-        """A save stalls the job no longer."""
+        """The stall of a save is over: it goes on in the background, or is committed."""
         if save is self.stalling:
             self.stalling = None
         if save.behind_h == 0.0:
@@ -134,9 +134,9 @@ class Saves:
         self.in_flight[save.capture].append(save)
         if save.copied == NONE:
             self._job.note(EventKind.SAVE_RESUMED)
-        self._take(save, save.behind_h, self._come_to_its_end)
+        self._take(save, save.behind_h, self._end_behind)
 
-    def _come_to_its_end(self, save: Save) -> None:
+    def _end_behind(self, save: Save) -> None:
         self.in_flight[save.capture].remove(save)
         self._commit(save)
 
