@@ -145,16 +145,16 @@ def job_of(does: str, n_nodes: int) -> SimulatedJob:
 
 def block_of(source: FailureSource, n_nodes: int, number: int) -> Block:
     failures = BlockFailures(source, cluster_of(n_nodes), 1, number, USEFUL_H)
-    return Block(number, failures, 1, ScopeShares((1.0,), (Reach.NODE,), n_nodes))
+    return Block(failures, ScopeShares((1.0,), (Reach.NODE,), n_nodes))
 
 
 def in_arrays(block: Block, n_nodes: int, does: str) -> None:
-    engine = Engine(1, job_of(does, n_nodes), keep_losses=False)
+    engine = Engine(job_of(does, n_nodes), keep_losses=False)
     engine.run(block, range(block.failures.n_replications))
 
 
 def by_events(block: Block, n_nodes: int, does: str) -> None:
-    engine = Engine(1, job_of(does, n_nodes), simpy_alone=True)
+    engine = Engine(job_of(does, n_nodes), simpy_alone=True)
     engine.run(block, range(SIMPY_REPLICATIONS))
 
 

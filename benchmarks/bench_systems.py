@@ -84,7 +84,7 @@ def main() -> None:
     print(f"{'system':<12}" + "".join(f"{head:>12}" for head in heads) + f"{'x':>8}")
     for name, policy in systems().items():
         job = SimulatedJob(USEFUL_H, CLUSTER, Clock.WALL, SCOPES, policy)
-        engine = Engine(1, job, keep_losses=False)
+        engine = Engine(job, keep_losses=False)
         engine.run(block_of(0), range(1))  # compiled
         rounds = [one_round(engine, number) for number in range(ROUNDS)]
         fast, alone, simpy = (median(column) for column in zip(*rounds, strict=True))
@@ -112,7 +112,7 @@ def seconds(engine: Engine, block: Block, n: int) -> float:
 
 def block_of(number: int) -> Block:
     source = JobClock(Exponential.from_mean(MTBF_H), range(N_NODES))
-    return Block(number, BlockFailures(source, CLUSTER, 1, number, USEFUL_H), 1, SHARES)
+    return Block(BlockFailures(source, CLUSTER, 1, number, USEFUL_H), SHARES)
 
 
 if __name__ == "__main__":

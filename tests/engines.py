@@ -36,7 +36,7 @@ from cprsim.records import (
 )  # fmt: skip
 from cprsim.recovery.paper import strategy
 from cprsim.recovery.policy import RELOAD, RESTART, ROLL_BACK, Reach, Scope
-from cprsim.simulate import blocks
+from cprsim.simulate import cluster
 from cprsim.simulate.blocks import Block, BlockDraws, Engine, Rows, run_block
 from cprsim.simulate.folding import cost_breakdown, shard_loss
 from cprsim.simulate.job import (
@@ -128,8 +128,7 @@ def logged(
     job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws | None = None
 ) -> EventLog:
     """The whole log of one replication, by SimPy."""
-    given = GivenFailures((tuple(failures),))
-    return blocks.logged(job, given, draws or draws_of(job), 0, 0)
+    return cluster.run(job, iter(failures), (draws or draws_of(job)).of(0), skips=False).log
 
 
 def told(log: EventLog) -> list[str]:
@@ -192,10 +191,10 @@ def assert_both_agree(job: SimulatedJob, failing: BlockFailures, n: int) -> Rows
     scopes = job.scopes
     shares = (1.0 / len(scopes),) * len(scopes)
     of_scopes = ScopeShares(shares, tuple(one.reach for one in scopes), job.cluster.n_nodes, 3)
-    block = Block(0, failing, SEED, of_scopes)
-    simpy = Engine(SEED, job, simpy_alone=True).run(block, range(n))
+    block = Block(failing, of_scopes)
+    simpy = Engine(job, simpy_alone=True).run(block, range(n))
     with always(machine_code=True):
-        fast = Engine(SEED, job).run(block, range(n))
+        fast = Engine(job).run(block, range(n))
     assert_rows_agree(fast, simpy)
     return fast
 

@@ -21,11 +21,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 INTERPRETED_S = 3.0  # of Python, from which on to compile is worth its time
 ELEMENT_S = 3e-7  # of Python, to read or write one element of an array
-NO_COUNTS = {"_nrt": False}  # of references: to count those of twenty arrays takes longer than most
-# steps of a simulation
 COMPILING = "cprsim: compiling the simulation, once on this machine; this takes some ten seconds"
 
-parts: list[tuple[Callable[..., Any], dict[str, Any]]] = []  # of which numba does not know yet
+parts: list[tuple[Callable[..., Any], bool]] = []  # numba does not know them yet; which are inlined
 
 
 class Compiled:
@@ -34,14 +32,18 @@ class Compiled:
     answer: ClassVar[bool | None] = None  # of `pays`, within a block of `always`
 
     def __init__(
-        self, function: Callable[..., Any], options: dict[str, Any] | None = None, says: str = ""
+        self, function: Callable[..., Any], *, is_slow: bool = False, for_much: bool = False
     ) -> None:
         update_wrapper(self, function)
         self.py_func = function  # as Python has it
         self.python_s = 0.0  # that it was interpreted
-        self._options, self._says = options or {}, says
+        self._is_slow, self._for_much = is_slow, for_much
 
     def __call__(self, *args: Any, **named: Any) -> Any:
+        sizes = (one.size for one in args if isinstance(one, np.ndarray))
+        if self._for_much and not self.pays(ELEMENT_S * sum(sizes)):
+            with np.errstate(all="ignore"):
+                return self.py_func(*args)
         return self.code(*args, **named)
 
     @cached_property
@@ -49,9 +51,9 @@ class Compiled:
         """What numba makes of it; stderr says so where that takes long."""
         from cprsim.compiling.by_numba import dispatcher_of, is_kept
 
-        dispatcher = dispatcher_of(self.py_func, self._options)
-        if self._says and not is_kept(dispatcher):
-            getLogger("cprsim").warning(self._says)
+        dispatcher = dispatcher_of(self.py_func, counts=not self._is_slow)
+        if self._is_slow and not is_kept(dispatcher):
+            getLogger("cprsim").warning(COMPILING)
         return dispatcher
 
     def pays(self, python_s: float) -> bool:
@@ -61,25 +63,16 @@ class Compiled:
         self.python_s += python_s
         return self.python_s >= INTERPRETED_S and environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 
-    def expect(self, python_s: float) -> None:
-        """Compile what is to come, if all of it is too much to interpret."""
+    def expect(self, python_s: float) -> bool:
+        """Compile what is to come, if all of it is too much to interpret; whether it is."""
         if self.python_s + python_s >= INTERPRETED_S:
             self.python_s = INTERPRETED_S
+        return self.pays(0.0)
 
     @property
     def _numba_type_(self) -> Any:
         """What numba asks for where another compiled function calls this one."""
         return self.code._numba_type_
-
-
-class CompiledForMuch(Compiled):
-    """A function of arrays that is interpreted until it has been given many elements."""
-
-    def __call__(self, *args: Any) -> Any:
-        if self.pays(ELEMENT_S * sum(one.size for one in args if isinstance(one, np.ndarray))):
-            return self.code(*args)
-        with np.errstate(all="ignore"):
-            return self.py_func(*args)
 
 
 @contextmanager
@@ -100,12 +93,12 @@ def compiled(function: F) -> F:
 
 def compiled_for_much(function: F) -> F:
     """The same where much is handed to it: its time is about that of reading all arrays once."""
-    return cast(F, CompiledForMuch(function))
+    return cast(F, Compiled(function, for_much=True))
 
 
 def slow_to_compile(function: F) -> F:
     """The same for what takes the compiler long. It makes no arrays (`part`)."""
-    return cast(F, Compiled(function, NO_COUNTS, says=COMPILING))
+    return cast(F, Compiled(function, is_slow=True))
 
 
 def part(function: F) -> F:
@@ -113,13 +106,13 @@ def part(function: F) -> F:
 
     It makes no arrays, and counts no references to those it is given.
     """
-    parts.append((function, NO_COUNTS))
+    parts.append((function, False))
     return function
 
 
 def inlined(function: F) -> F:
     """The same, into the very place of each call: for what is called in few places."""
-    parts.append((function, {**NO_COUNTS, "forceinline": True}))
+    parts.append((function, True))
     return function
 
 

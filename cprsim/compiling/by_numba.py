@@ -14,7 +14,7 @@ from typing import Any, cast
 import numba
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.registry import cpu_target
+from numba.core.registry import CPUDispatcher, cpu_target
 
 from cprsim.compiling import parts
 
@@ -59,25 +59,41 @@ class _PartCompiler(CompilerBase):
         return [passes.define_nopython_pipeline(self.state)]
 
 
+class _Part(CPUDispatcher):
+    """A part, compiled once for all numbers of a type: numba would do so for each constant."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """What a call of the part is, for types."""
+        return super().get_call_template([*map(numba.types.unliteral, args)], kws)
+
+
 OF_PARTS: dict[str, Any] = {
-    "pipeline_class": _PartCompiler,
+    "nopython": True,
+    "_nrt": False,
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
 }
 _dispatchers: list[Any] = []  # of parts: numba's type of one does not keep it
 
 
-def dispatcher_of(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """What compiles a function on its first call, and keeps the machine code."""
+def dispatcher_of(function: Callable[..., Any], *, counts: bool) -> Any:
+    """What compiles a function on its first call, and keeps the machine code.
+
+    `counts`: references to arrays, which takes longer than most steps of a simulation.
+    """
     config: Any = numba.config
     if config.DISABLE_JIT:
         return function
     while parts:
-        of_part, its_options = parts.pop()
-        of = numba.njit(**OF_ALL, **OF_PARTS, **its_options)(of_part)
+        of_part, is_inlined = parts.pop()
+        options = OF_ALL | OF_PARTS
+        if is_inlined:  # else as the function that calls it first
+            options = options | {"forceinline": True}
+        of = _Part(of_part, targetoptions=options, pipeline_class=_PartCompiler)
         _dispatchers.append(of)
         cpu_target.typing_context.insert_global(of_part, numba.types.Dispatcher(of))
-    dispatcher: Any = numba.njit(cache=True, **OF_ALL, **options)(function)
+    options = OF_ALL | {"_nrt": counts}
+    dispatcher: Any = numba.njit(cache=True, **options)(function)
     sources = sorted(Path(function.__code__.co_filename).parent.glob("*.py"))
     digest = sha256(b"".join(sha256(one.read_bytes()).digest() for one in sources)).digest()
     dispatcher._cache._cache_file._source_stamp = digest

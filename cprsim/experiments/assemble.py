@@ -13,9 +13,9 @@ from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
 from cprsim.failures.replay import Replay
 from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
-from cprsim.records import Cluster, Costs, Holds, Storage
+from cprsim.records import Cluster, Costs, Holds
 from cprsim.recovery.legal import require_legal
-from cprsim.recovery.paper import NEVER, STRATEGIES, PaperOptions
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Capture, Policy, Reach, Scope, checked
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
@@ -92,7 +92,9 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     with _blaming(loaded, "cluster"):
         cluster = scenario.cluster.record(scenario.sync)
     with _blaming(loaded, "costs"):
-        costs = scenario.costs.record(_storage(scenario), scenario.cluster.links_h)
+        section, state = scenario.storage, scenario.cluster
+        storage = section.record(state.shard_bytes, state.uneven_bytes) if section else None
+        costs = scenario.costs.record(storage, state.links_h)
     with _blaming(loaded, "failures"):
         failures = _all_failures(loaded, cluster)
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
@@ -124,11 +126,6 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     if not with_policies:
         return experiment
     return replace(experiment, policies=tuple(policies_of(loaded, experiment)))
-
-
-def _storage(scenario: Scenario) -> Storage | None:
-    section, cluster = scenario.storage, scenario.cluster
-    return None if section is None else section.record(cluster.shard_bytes, cluster.uneven_bytes)
 
 
 def _all_failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
@@ -214,11 +211,9 @@ def policy_of(
     facts = facts or facts_of(experiment)
     if entry.costs is not None:
         facts = _at_costs(facts, own, experiment)
-    options = _options(entry, experiment.curve)
     if system.interval is None:
         interval_h = None
-    if interval_h is not None:
-        options = _at_interval(system, options, interval_h, experiment.useful_h)
+    options = _options(entry, system, experiment, interval_h)
     policy = system.plan(facts, options, entry.name).with_storage(own.reliability)
     require_legal(policy, experiment.cluster, facts.scopes)
     if entry.costs is not None and entry.costs.detect is not None:
@@ -236,21 +231,23 @@ def policy_of(
     return replace(policy, interval_h=interval_h, interval_rule=SELECTED)
 
 
-def _options(entry: RecoverySection, curve: StalenessCurve | None) -> Any:
-    """What an entry says, as its system takes it."""
+def _options(
+    entry: RecoverySection, system: System, experiment: Experiment, interval_h: float | None
+) -> Any:
+    """What an entry says, as its system takes it, or the same at another interval."""
     if entry.strategy not in STRATEGIES:
-        return options_of(entry.strategy, entry.options)
-    sub_saves = entry.priority_saving
+        options = options_of(entry.strategy, entry.options)
+        if interval_h is None:
+            return options
+        # never, as an option says it: an interval as long as the job is no save
+        return replace(options, **{str(system.interval): min(interval_h, experiment.useful_h)})
+    sub_saves, curve = entry.priority_saving, experiment.curve
     if sub_saves is not None and curve is not None:
         sub_saves = curve.with_bytes(sub_saves)
-    return PaperOptions(entry.rule or NEVER, entry.target_pls, sub_saves)
-
-
-def _at_interval(system: System, options: Any, interval_h: float, useful_h: float) -> Any:
-    if isinstance(options, PaperOptions):
-        return replace(options, interval=interval_h, target_pls=None)
-    # never, as an option says it: an interval as long as the job is no save
-    return replace(options, **{str(system.interval): min(interval_h, useful_h)})
+    given = {"interval": entry.rule, "target_pls": entry.target_pls, "sub_saves": sub_saves}
+    if interval_h is not None:
+        given |= {"interval": interval_h, "target_pls": None}
+    return system.options(**{key: value for key, value in given.items() if system.takes(key)})
 
 
 def facts_of(experiment: Experiment) -> JobFacts:

@@ -201,7 +201,7 @@ def _block_of_one(experiment: Experiment, replication: int) -> Block:
     number = block_of(most, replication)
     within = replication - replications_of(most, number).start
     only = _failures(experiment, number).of_these(range(within, within + 1))
-    return _block(experiment, number, only)
+    return Block(only, experiment.shares)
 
 
 def blocks_of(experiment: Experiment, replications: range) -> Iterator[Block]:
@@ -213,7 +213,7 @@ def blocks_of(experiment: Experiment, replications: range) -> Iterator[Block]:
         whole = replications_of(most, number)
         last = min(replications.stop, whole.stop)
         kept = range(first - whole.start, last - whole.start)
-        yield _block(experiment, number, _failures(experiment, number).of_these(kept))
+        yield Block(_failures(experiment, number).of_these(kept), experiment.shares)
         first = last
 
 
@@ -234,10 +234,6 @@ def _block_of(experiment: Experiment, number: int, failures: FailureBlocks | Non
     return _failures(experiment, number, n_wanted)
 
 
-def _block(experiment: Experiment, number: int, failures: BlockFailures) -> Block:
-    return Block(number, failures, experiment.seed, experiment.shares)
-
-
 class _Course:
     """One experiment, as far as it has come."""
 
@@ -253,7 +249,7 @@ class _Course:
 
     def through(self, number: int, failures: BlockFailures) -> Iterator[Batch]:
         """The replications of one block, or those that are wanted yet."""
-        last, block = failures.replications.stop, _block(self.experiment, number, failures)
+        last, block = failures.replications.stop, Block(failures, self.experiment.shares)
         while self.n_done < last and not self.is_over:
             look_at = min(self._next_look(), last)
             for begin, end in self._stretches(look_at):
@@ -282,7 +278,7 @@ class _Course:
             if some:
                 start = some.start - failures.replications.start
                 kept = failures.of_these(range(start, start + len(some)))
-                parts.append(self._rows(_block(self.experiment, block.number, kept), some))
+                parts.append(self._rows(Block(kept, self.experiment.shares), some))
         return tuple(_all_of(some) for some in zip(*parts, strict=True))
 
     def _stretches(self, look_at: int) -> Iterator[tuple[int, int]]:
@@ -355,7 +351,6 @@ def engine_of(policy: Policy, experiment: Experiment, keep_losses: bool = True) 
     if policy.is_strategy:
         parts = (*PARTS, *(part for part in policy.parts if part not in PARTS))
     return Engine(
-        experiment.seed,
         experiment.simulated_job(policy),
         simpy_alone=experiment.engine == "simpy",
         keep_losses=keep_losses,

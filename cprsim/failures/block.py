@@ -81,6 +81,7 @@ class BlockFailures:
         self.n_of_block = len(whole)
         self._borders_h = borders(source.clock, useful_h)
 
+        self.seed, self.number = seed, block
         self._part_of = source, cluster, seed, block, useful_h
 
         def draw() -> Iterator[FailureTrace]:

@@ -103,5 +103,5 @@ def _cost(
     if prices is not None:
         return float(prices.billed(policy, use).month.total_cents)
     n_nodes = loaded.scenario.n_nodes_of[ANY]
-    lost_h = n_nodes * (use.wall_h - use.useful_h) + policy.extra_nodes * use.wall_h
+    lost_h = n_nodes * (use.wall_h - use.useful_h) + policy.tax.nodes * use.wall_h
     return lost_h * HOURS_PER_MONTH / use.useful_h

@@ -247,17 +247,17 @@ def _other_columns(result: Result, lines: Sequence[StrategyLine]) -> list[Column
             ),
         ),
         (
-            any(line.policy.extra_nodes for line in lines),
+            any(line.policy.tax.nodes for line in lines),
             (
                 Column("extra nodes", brief="extra\nnodes"),
-                lambda line: significant(line.policy.extra_nodes),
+                lambda line: significant(line.policy.tax.nodes),
             ),
         ),
         (
-            any(line.policy.extra_memory_fraction for line in lines),
+            any(line.policy.tax.memory for line in lines),
             (
                 Column("memory, + % of the state", brief="memory\n+ % state"),
-                lambda line: percent_number(line.policy.extra_memory_fraction),
+                lambda line: percent_number(line.policy.tax.memory),
             ),
         ),
         (stale, (Column("PLS"), _pls)),
@@ -463,8 +463,8 @@ def _strategy(policy: Policy, result: Result) -> dict[str, Any]:
         "interval_rule": policy.interval_rule,
         "on_failure": policy.on_failure,
         "decision": policy.decision and policy.decision.chosen,
-        "extra_nodes": policy.extra_nodes,
-        "extra_memory_fraction": policy.extra_memory_fraction,
+        "extra_nodes": policy.tax.nodes,
+        "extra_memory_fraction": policy.tax.memory,
         "replications": spreads[FINISHED].n,
         FINISHED: finite_or_none(spreads[FINISHED].mean),
         "overhead_fraction": interval(spreads["overhead_fraction"]),

@@ -126,7 +126,7 @@ class ListedPolicy:
 def made_up_job() -> ListedJob:
     """The job of the listing where no scenario is given; systems have the options they need."""
     entries = [
-        {"strategy": name, "options": dict(system.needs)}
+        {"strategy": name, "options": system.needs}
         for name, system in SYSTEMS.items()
         if system.needs
     ]
@@ -142,7 +142,7 @@ def scenario_job(loaded: LoadedScenario) -> ListedJob:
     facts = facts_of(experiment)
 
     def planned(name: str) -> Policy:
-        target = TARGET_PLS if SYSTEMS[name].takes_target_pls else None
+        target = TARGET_PLS if name in STRATEGIES and SYSTEMS[name].takes("target_pls") else None
         unlisted = RecoverySection(strategy=name, name=name, target_pls=target)
         return policy_of(listed.get(name, unlisted), experiment, facts)
 

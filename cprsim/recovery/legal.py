@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import inf
-from typing import NamedTuple
+from typing import Any
 
 from cprsim.errors import PolicyError
 from cprsim.records import STATE, Cluster, Storage
+from cprsim.recovery.options import beyond
 from cprsim.recovery.policy import (
     Capture,
+    Elastic,
+    Groups,
     Medium,
     Outside,
-    Placement,
     Policy,
     Reverts,
     Ring,
@@ -20,6 +21,7 @@ from cprsim.recovery.policy import (
     Scope,
     Stage,
     StageKind,
+    Tax,
     Tier,
     To,
 )
@@ -33,51 +35,54 @@ MOST_SCOPES = 16
 MOST_ROLES = 16
 MOST_UNITS = 4096
 
-
+NUMBERS: dict[type[Any], dict[str, str]] = {  # bounds of fields
+    Tier: {"generations": "between 1 and 8", "p_corrupt": "at least 0 and below 1"},
+    Capture: {
+        "every_h": "positive", "every_nth": "positive", "parts": "positive",
+        "in_flight": "between 1 and 8", "p_fail": "at least 0 and below 1",
+    },
+    Rule: {"replay_speed": "positive", "speed_meanwhile": "above 0 and at most 1"},
+    Elastic: {"unit_nodes": "positive", "speed": "between 0 and 1", "regroup_h": "0 or more"},
+    Tax: dict.fromkeys(("compute", "nodes", "memory"), "0 or more"),
+}  # fmt: skip
 Checks = Iterable[tuple[bool, str]]  # whether something makes no sense, and what
-
-
-class Nonsense(NamedTuple):
-    """What makes no sense about a policy."""
-
-    sentence: str
-    at: tuple[str | int, ...] = ()  # field of the policy, and number of its entry
+Place = tuple[str | int, ...]  # field of the policy, number of its entry, field of that
 
 
 def require_legal(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> None:
     """Raise PolicyError for the first thing about a policy that makes no sense for a job."""
-    for sentence, at in problems(policy, cluster, scopes):
-        raise PolicyError(f"recovery system `{policy.name}`: {sentence}", at)
+    for problem in problems(policy, cluster, scopes):
+        raise PolicyError(f"recovery system `{policy.name}`: {problem}", problem.at)
 
 
-def problems(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> Iterator[Nonsense]:
+def problems(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> Iterator[PolicyError]:
     """All that makes no sense about a policy for a job."""
-    for at, what, checks in _places(policy, cluster, scopes):
-        yield from (Nonsense(what + sentence, at) for wrong, sentence in checks if wrong)
+    for at, what, record, checks in _places(policy, cluster, scopes):
+        for name, bound in NUMBERS.get(type(record), {}).items():
+            key, value = name.removesuffix("_h"), getattr(record, name)
+            if value is not None and (wrong := beyond(key, value, bound, 0)):
+                yield PolicyError(f"{what}: {wrong}", (*at, key))
+        where = what and f"{what}: "
+        yield from (PolicyError(where + said, at) for wrong, said in checks if wrong)
 
 
 def _places(
     policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]
-) -> Iterator[tuple[tuple[str | int, ...], str, Checks]]:
-    yield (), "", _of_policy(policy, scopes, cluster)
+) -> Iterator[tuple[Place, str, Any, Checks]]:
+    yield (), "", policy, _of_policy(policy, scopes, cluster)
     for n, tier in enumerate(policy.tiers):
-        yield ("tiers", n), f"tier `{tier.name}`", _of_tier(policy, tier, cluster)
+        yield ("tiers", n), f"tier `{tier.name}`", tier, _of_tier(tier, cluster)
     for n, capture in enumerate(policy.captures):
-        yield (
-            ("captures", n),
-            f"capture to `{capture.tier}`: ",
-            _of_capture(policy, capture, scopes),
-        )
+        checks = _of_capture(policy, capture, scopes)
+        yield ("captures", n), f"capture to `{capture.tier}`", capture, checks
     for n, rule in enumerate(policy.rules):
         checks = _of_rule(policy, rule, {scope.name for scope in scopes}, cluster)
-        yield ("rules", n), f"rule {n + 1} ", checks
+        yield ("rules", n), f"rule {n + 1}", rule, checks
     for last in policy.rules[-1:]:
         held = bool(last.scopes or last.roles), "the last rule must hold for all scopes and roles"
-        yield ("rules", len(policy.rules) - 1), "", (held,)
-    yield ("elastic",), "", _of_elastic(policy, cluster)
-    for name in ("compute", "nodes", "memory"):
-        tax = getattr(policy.tax, name)
-        yield ("tax", name), "", ((tax < 0, f"a tax can't be negative: {name} {tax:g}"),)
+        yield ("rules", len(policy.rules) - 1), "", None, (held,)
+    yield ("elastic",), "elastic", policy.elastic, _of_elastic(policy.elastic, cluster)
+    yield ("tax",), "tax", policy.tax, ()
 
 
 def _of_policy(policy: Policy, scopes: tuple[Scope, ...], cluster: Cluster) -> Checks:
@@ -101,36 +106,24 @@ def _of_policy(policy: Policy, scopes: tuple[Scope, ...], cluster: Cluster) -> C
     )  # fmt: skip
 
 
-def _of_tier(policy: Policy, tier: Tier, cluster: Cluster) -> Checks:
+def _of_tier(tier: Tier, cluster: Cluster) -> Checks:
     if tier.role not in _roles(cluster):
-        return ((True, f" holds shards of role `{tier.role}`, which the cluster does not have"),)
+        return ((True, f"holds shards of role `{tier.role}`, which the cluster does not have"),)
     n_nodes = len(cluster.slots(tier.role))
     uneven = isinstance(tier.load, Storage) and bool(tier.load.bytes_of_shards)
+    place = tier.placement
+    copies = place.copies if isinstance(place, Ring) else 1
+    size, tolerates = (place.size, place.tolerates) if isinstance(place, Groups) else (1, 0)
     return (
         ((tier.medium is Medium.REMOTE) != isinstance(tier.placement, Outside),
-         ": remote copies lie outside, and no others do"),
+         "remote copies lie outside, and no others do"),
         (uneven and cluster.slots(tier.role) != cluster.shard_slots,
-         f" loads shards of several sizes, which role `{tier.role}` does not hold"),
-        *_of_placement(tier.placement, n_nodes),
-        (not 1 <= tier.generations <= MOST_GENERATIONS,
-         f" keeps {tier.generations} generations; 1 to {MOST_GENERATIONS} are possible"),
-        (not 0.0 <= tier.p_corrupt < 1.0,
-         f": a probability of corruption is in [0, 1), not {tier.p_corrupt:g}"),
-    )  # fmt: skip
-
-
-def _of_placement(place: Placement, n_nodes: int) -> Checks:
-    if isinstance(place, Ring):
-        has = f" has {place.copies} copies in a ring of {n_nodes} nodes"
-        return ((not 1 <= place.copies <= n_nodes, has),)
-    if isinstance(place, Outside):
-        return ()
-    size, tolerates = place.size, place.tolerates
-    return (
+         f"loads shards of several sizes, which role `{tier.role}` does not hold"),
+        (not 1 <= copies <= n_nodes, f"has {copies} copies in a ring of {n_nodes} nodes"),
         (size < 1 or n_nodes % size != 0,
-         f": groups of {size} do not divide the {n_nodes} nodes of the role"),
+         f"groups of {size} do not divide the {n_nodes} nodes of the role"),
         (not 0 <= tolerates < max(size, 1),
-         f": a group of {size} can't tolerate {tolerates} losses"),
+         f"a group of {size} can't tolerate {tolerates} losses"),
     )  # fmt: skip
 
 
@@ -148,7 +141,6 @@ def _of_capture(policy: Policy, capture: Capture, scopes: tuple[Scope, ...]) -> 
          "give one of `every_h`, `after` and `on_notice`"),
         (capture.on_notice and not any(scope.notice_h > 0.0 for scope in scopes),
          "saves on notice, and no scope has any: give one `notice`"),
-        (every_h is not None and not every_h > 0.0, f"an interval of {every_h} h is no interval"),
         (after is not None and not follows,
          f"`{after}` is no tier that is saved to at an interval"),
         (follows and roles[capture.tier] != roles.get(str(after), ""),
@@ -156,13 +148,7 @@ def _of_capture(policy: Policy, capture: Capture, scopes: tuple[Scope, ...]) -> 
         (followed is not None and followed.parts > 1, "what is saved in parts is not copied on"),
         (after is not None and capture.stall is not None,
          "what follows a tier does not stall the job"),
-        (capture.parts < 1 or (capture.parts > 1 and every_h is None),
-         "saves at an interval alone are in parts, of which there is one at least"),
-        (not 1 <= capture.in_flight <= MOST_IN_FLIGHT,
-         f"1 to {MOST_IN_FLIGHT} saves can be in flight, not {capture.in_flight}"),
-        (capture.every_nth < 1, f"`every_nth` is at least 1, not {capture.every_nth}"),
-        (not 0.0 <= capture.p_fail < 1.0,
-         f"a probability of failure is in [0, 1), not {capture.p_fail:g}"),
+        (capture.parts > 1 and every_h is None, "saves at an interval alone are in parts"),
     )  # fmt: skip
 
 
@@ -171,13 +157,12 @@ def _of_rule(policy: Policy, rule: Rule, scopes: set[str], cluster: Cluster) -> 
     named = (*rule.sources, *rule.needs)
     roles = {role.name for role in cluster.roles}
     known = (
-        ("scope", rule.scopes, scopes, "which the job does not have"),
-        ("role", rule.roles, roles, "which the cluster does not have"),
-        ("tier", named, set(tiers), "which there is not"),
-    )
+        ("scope", rule.scopes, scopes, "the job"), ("role", rule.roles, roles, "the cluster"),
+        ("tier", named, set(tiers), "the policy"),
+    )  # fmt: skip
     unknown = tuple(
-        (name not in there, f"names the {what} `{name}`, {is_not}")
-        for what, names, there, is_not in known
+        (name not in there, f"names the {what} `{name}`, which {who} does not have")
+        for what, names, there, who in known
         for name in names
     )
     if not tiers.keys() >= set(named):
@@ -202,9 +187,6 @@ def _of_rule(policy: Policy, rule: Rule, scopes: set[str], cluster: Cluster) -> 
          "has sources if, and only if, somebody goes back to the newest content"),
         (rule.to in (To.STEP_BEGUN, To.STEP_BEFORE) and not policy.step_h > 0.0,
          "goes back by steps, whose length the policy does not say"),
-        (not rule.replay_speed > 0.0 or not 0.0 < rule.speed_meanwhile <= 1.0,
-         f"has a speed out of range ({rule.replay_speed:g}, {rule.speed_meanwhile:g}): replay "
-         "above 0, meanwhile above 0 up to 1"),
         (rule.replays and rule.reverts is not Reverts.STRUCK,
          "replays, which goes with taking the struck shards back"),
         (cluster.n_spares is not None and not any(map(_is_for_nodes, rule.stages)),
@@ -245,25 +227,20 @@ def _is_for_nodes(stage: Stage) -> bool:
     return stage.kind is StageKind.WAIT and stage.grows_h is None
 
 
-def _of_elastic(policy: Policy, cluster: Cluster) -> Checks:
-    elastic = policy.elastic
+def _of_elastic(elastic: Elastic | None, cluster: Cluster) -> Checks:
     if elastic is None:
         return ()
     if elastic.role not in _roles(cluster):
-        return ((True, f"is elastic in role `{elastic.role}`, which the cluster does not have"),)
+        return ((True, f"is in role `{elastic.role}`, which the cluster does not have"),)
     n_nodes, unit, speed = len(cluster.slots(elastic.role)), elastic.unit_nodes, elastic.speed
     divides = unit >= 1 and n_nodes % unit == 0
     return (
-        (not divides, f"units of {unit} do not divide the {n_nodes} nodes of the role"),
-        (divides and not 1 <= len(speed) <= min(MOST_UNITS, n_nodes // max(unit, 1) + 1),
+        (unit >= 1 and not divides,
+         f"units of {unit} do not divide the {n_nodes} nodes of the role"),
+        (divides and not 1 <= len(speed) <= min(MOST_UNITS, n_nodes // unit + 1),
          f"knows {len(speed)} speeds; at most one for each number of units lost"),
-        (len(elastic.regroup_h) > MOST_UNITS or any(not 0.0 <= h < inf for h in elastic.regroup_h),
-         f"a regrouping takes no negative time; at most {MOST_UNITS} times can be said"),
-        *((each != 1.0, f"the speed without any unit lost is 1, not {each:g}")
-          for each in speed[:1]),
-        *((not 0.0 <= each <= 1.0,
-           f"an elastic speed lies between 0 and 1, not {each:g} without {n_lost} units")
-          for n_lost, each in enumerate(speed)),
+        (len(elastic.regroup_h) > MOST_UNITS, f"at most {MOST_UNITS} times can be said"),
+        (speed[:1] not in ((), (1.0,)), f"the speed without any unit lost is 1, not {speed[:1]}"),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from cprsim.errors import ParameterError
 
 Kind = Literal[
     "time", "size", "bandwidth", "count", "share", "number", "table", "times", "growth",
-    "word", "records",
+    "word", "rule", "records",
 ]  # fmt: skip
 UP_TO_ALL, IN_GROUPS = "between 2 and all nodes", "2 or more and a divisor of the nodes"
 BOUNDS: dict[str, Callable[[float, int], bool]] = {  # of values in a role of so many nodes
@@ -21,6 +21,8 @@ BOUNDS: dict[str, Callable[[float, int], bool]] = {  # of values in a role of so
     "between 0 and 1": lambda value, n: 0.0 <= value <= 1.0,
     "above 0 and at most 1": lambda value, n: 0.0 < value <= 1.0,
     "above 0 and below 1": lambda value, n: 0.0 < value < 1.0,
+    "at least 0 and below 1": lambda value, n: 0.0 <= value < 1.0,
+    "between 1 and 8": lambda value, n: 1 <= value <= 8,
     "between 1 and 32": lambda value, n: 1 <= value <= 32,
     UP_TO_ALL: lambda value, n: 2 <= value <= n,
     IN_GROUPS: lambda value, n: value >= 2 and n % value == 0,
@@ -32,16 +34,18 @@ OF_KIND = {"time": "0 or more", "times": "0 or more", "share": "between 0 and 1"
 class Option(NamedTuple):
     """Its kind, meaning, default (None: follows from the job) and bound.
 
-    `needed`: it has no default. `unknown`: no source has a figure; the default is the cheapest
-    that it can be. The bound of a word is the words that it can be.
+    `needed`: an example of an option without a default, as a scenario writes it. `unknown`: no
+    source has a figure; the default is the cheapest that it can be. `fact`: what of `JobFacts` is
+    the default. The bound of a word is the words that it can be.
     """
 
     kind: Kind
     words: str
     default: Any = None
     bound: str | tuple[str, ...] = ""
-    needed: bool = False
+    needed: Any = None
     unknown: bool = False
+    fact: str = ""
 
 
 EVERY = "progress between saves; default: "
@@ -53,6 +57,9 @@ time, bandwidth, count, share, number, table, times, growth, word = (
     )
 )  # fmt: skip
 OPTIONS = {
+    "interval": Option("rule", "progress between saves, or a rule", "never"),
+    "target_pls": share("portion of lost samples that is accepted"),
+    "sub_saves": Option("records", "how each interval is cut"),
     "every": time(f"{EVERY}Young's, no shorter than one is written", bound="positive"),
     "remote_every": time(
         "progress between copies to the remote storage; default: as one is written",
@@ -61,11 +68,19 @@ OPTIONS = {
     "backstop": time(
         f"{EVERY}Young's for the losses that copies or parity do not outlive", bound="positive",
     ),
-    "snapshot": time("of a copy to host memory; default: the stall of the job's saves"),
-    "persist": time("of writing a whole save; default: the background of the job's saves"),
+    "snapshot": time(
+        "of a copy to host memory; default: the stall of the job's saves", fact="snapshot_h",
+    ),
+    "persist": time(
+        "of writing a whole save; default: the background of the job's saves", fact="persist_h",
+    ),
     "window": time("of training that hides a snapshot; default: a step, if any"),
-    "transfer": time("of a node's state to the server; default: by the node's own link"),
-    "other_paths": bandwidth("of all paths together besides the remote storage's", needed=True),
+    "transfer": time(
+        "of a node's state to the server; default: by the node's own link", fact="to_peer_h",
+    ),
+    "other_paths": bandwidth(
+        "of all paths together besides the remote storage's", needed="100 Gbit/s",
+    ),
     "size": share("bytes of a save, as a share of the state's", 1.0, "positive"),
     "in_flight": count("saves on their way at once; 2 to 4 (published)", 1, "positive"),
     "chain": word(
@@ -80,7 +95,7 @@ OPTIONS = {
         "of each value; default: by the failures expected, 2 to 8 (secondary)",
         bound="between 1 and 32",
     ),
-    "fraction": share("of the model, above the threshold", needed=True),
+    "fraction": share("of the model, above the threshold", needed=0.3),
     "copies": count("nodes that hold each shard, its own included", 2, IN_GROUPS),
     "placement": word(
         "`group`: all of a group hold its shards; `ring`: the next machines do",
@@ -100,23 +115,23 @@ OPTIONS = {
         "of the hours of rescheduling in which the standbys are enough (secondary)",
         0.99, "above 0 and below 1",
     ),
-    "disk": bandwidth("of a node's own disks or persistent memory", needed=True),
+    "disk": bandwidth("of a node's own disks or persistent memory", needed="10 GB/s"),
     "data": count("nodes of data in a group of the code, k (assumed)", 4, "positive"),
     "parity": count("nodes that a group of the code can lose, m (assumed)", 4, "positive"),
     "encoding": bandwidth("at which a node computes its share; default: no time beside the link"),
-    "experts": count("experts of each layer", bound="positive", needed=True),
+    "experts": count("experts of each layer", bound="positive", needed=64),
     "saved_each": count("experts of each layer that a save holds", 1, "positive"),
     "expert_share": share("of the state's bytes, the experts'", 0.74 + 0.12),
     "group": count("nodes of a replica group; default: by the job's `cluster.replicas`"),
     "pipelines": count(
         "data-parallel pipelines; default: the job's `cluster.replicas`", bound=IN_GROUPS,
     ),
-    "shadow_nodes": count("servers that shadow the job", needed=True),
+    "shadow_nodes": count("servers that shadow the job", needed=4),
     "tax": number(
         "hours added to each hour of work; no figure known", 0.0, "0 or more", unknown=True,
     ),
     "replay_speed": number("of a replay, relative to training; no figure known", 1.0, "positive"),
-    "rebuild": time("until what was lost is rebuilt", needed=True),
+    "rebuild": time("until what was lost is rebuilt", needed="9 min"),
     "speed_meanwhile": share(
         "speed of the job during a rebuild; 0.87 to 0.93 in the paper (published)",
         0.9, "above 0 and at most 1",
@@ -147,22 +162,29 @@ OPTIONS = {
     ),
     "quorum": time("until those that are left agree; no figure known", 0.0, unknown=True),
     "speed": share("speed of the job without one of its n groups; default: (n - 1)/n"),
-    "copy": time("how long a group copies from its peers; default: a node's state by its link"),
-    "migrate": time("stall of a migration; default: a node's state by its link"),
+    "copy": time(
+        "how long a group copies from its peers; default: a node's state by its link",
+        fact="to_peer_h",
+    ),
+    "migrate": time(
+        "stall of a migration; default: a node's state by its link", fact="to_peer_h",
+    ),
     "downtime": time("of a change of places; around 20 s are published", 20 / 3600),
-    "prepare": time("of a standby beside the job; default: a node's state by its link"),
+    "prepare": time(
+        "of a standby beside the job; default: a node's state by its link", fact="to_peer_h",
+    ),
 }  # fmt: skip
 
 
-def option(default: Any, kind: Kind, words: str, *, unknown: bool = False) -> Any:
+def option(default: Any, kind: Kind, words: str, **more: Any) -> Any:
     """A field of a system's options; see `Option`."""
-    return _field(Option(kind, words, default, unknown=unknown))
+    return _field(Option(kind, words, default, **more))
 
 
 def _field(one: Option) -> Any:
-    words = one.words + ("; needed" if one.needed else "")
-    metadata = {"kind": one.kind, "words": words, "unknown": one.unknown, "option": one}
-    return field(default=one.default, metadata=metadata)
+    is_needed = one.needed is not None and one.default is None
+    words = one.words + ("; needed" if is_needed else "")
+    return field(default=one.default, metadata=one._asdict() | {"words": words})
 
 
 def options(keys: str, own: Mapping[str, Any]) -> type[Any]:
@@ -175,26 +197,49 @@ def options(keys: str, own: Mapping[str, Any]) -> type[Any]:
     return make_dataclass("Options", made, frozen=True, slots=True)
 
 
-def filled(given: Any, name: str, n_nodes: int) -> SimpleNamespace:
-    """The options that are given, and the defaults of all others; refuses what is out of bounds."""
-    values = {key: one.default for key, one in OPTIONS.items()}
-    for made in fields(given):
-        value = values[made.name] = getattr(given, made.name)
-        _require(name, made.name, made.metadata["option"], value, n_nodes)
-    return SimpleNamespace(**values)
+class Filled(SimpleNamespace):
+    """The options that are given and the defaults of all others, with the name of the entry.
+
+    A default that is a fact of the job is asked for when it is needed, as the job may lack it.
+    """
+
+    def __init__(self, given: Any, job: Any, name: str) -> None:
+        """Refuses what is out of bounds."""
+        values = {key: one.default for key, one in OPTIONS.items()}
+        facts = {}
+        for one in fields(given):
+            values[one.name] = getattr(given, one.name)
+            _require(one.name, one.metadata, values[one.name], job.n_nodes)
+            if values[one.name] is None and one.metadata["fact"]:
+                facts[one.name] = one.metadata["fact"]
+        values = {key: value for key, value in values.items() if key not in facts}
+        super().__init__(**values, name=name, job=job, facts=facts)
+
+    def __getattr__(self, key: str) -> Any:
+        try:
+            return getattr(self.job, self.facts[key])
+        except ParameterError as error:
+            raise ParameterError(f"without `{key}` {error}") from error
 
 
-def _require(name: str, key: str, one: Option, value: Any, n_nodes: int) -> None:
-    bound = one.bound or OF_KIND.get(one.kind)
+def _require(key: str, one: Mapping[str, Any], value: Any, n_nodes: int) -> None:
+    bound = one["bound"] or OF_KIND.get(one["kind"])
     if value is None:
-        if one.needed:
-            raise ParameterError(f"{name}: give `{key}`, a {one.kind} ({one.words})")
+        if one["needed"] is not None:
+            words = one["words"].removesuffix("; needed")
+            raise ParameterError(f"give `{key}`, a {one['kind']} ({words})")
     elif isinstance(bound, tuple):
         if value not in bound:
             known = ", ".join(f"`{word}`" for word in bound)
-            raise ParameterError(f"`{key}` of {name} is `{value}`; it must be one of {known}")
-    elif bound is not None:
-        several = value if isinstance(value, tuple) else (value,)
-        if not all(BOUNDS[bound](each, n_nodes) for each in several):
-            of_how_many = f", of which there are {n_nodes}" if "nodes" in bound else ""
-            raise ParameterError(f"`{key}` of {name} is {value}; it must be {bound}{of_how_many}")
+            raise ParameterError(f"`{key}` is `{value}`; it must be one of {known}")
+    elif bound is not None and (wrong := beyond(key, value, bound, n_nodes)):
+        raise ParameterError(wrong)
+
+
+def beyond(key: str, value: Any, bound: str, n_nodes: int) -> str:
+    """What is wrong about a number, or about one of several; empty: nothing."""
+    several = value if isinstance(value, tuple) else (value,)
+    if all(BOUNDS[bound](each, n_nodes) for each in several):
+        return ""
+    of_how_many = f", of which there are {n_nodes}" if "nodes" in bound else ""
+    return f"`{key}` is {value}; it must be {bound}{of_how_many}"

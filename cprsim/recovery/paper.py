@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from cprsim.records import (
     Duration,
     Floats,
     Holds,
-    Role,
     SubSaves,
     Transfer,
 )
@@ -43,7 +42,7 @@ from cprsim.recovery.intervals import (
     young_h,
 )
 from cprsim.recovery.legal import MOST_UNITS
-from cprsim.recovery.options import option
+from cprsim.recovery.pieces import row
 from cprsim.recovery.policy import (
     RELOAD,
     RESTART,
@@ -61,12 +60,13 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
-from cprsim.recovery.system import Family, JobFacts, Provenance, System
+from cprsim.recovery.system import Family, JobFacts, Provenance
 
 MOST_SAVES = 1_000_000  # in a job
 NEVER = "never"  # the rule of a strategy that saves nothing
 REMOTE, TRAINERS, CENTRAL = "remote", "trainers", "central"  # tiers
 WHOLE = SubSaves("none", fraction=1.0)  # every save is whole
+PRIORITY = "cpr-"  # and a tracker: the strategies that save the most urgent rows first
 
 
 # --------------------------------------------------------------------------- the mechanism
@@ -123,43 +123,26 @@ def _partial(
     stages: tuple[Stage, ...], cluster: Cluster
 ) -> tuple[tuple[Rule, ...], tuple[Tier, ...], Elastic | None]:
     """The rules of partial recovery, the state of trainers and sync servers, and its speed."""
-
-    def struck_go_back(needs: tuple[str, ...] = (), roles: tuple[str, ...] = ()) -> Rule:
-        return Rule(Reverts.STRUCK, stages, needs=needs, sources=(REMOTE,), roles=roles)
-
+    struck_go_back = partial(Rule, Reverts.STRUCK, stages, sources=(REMOTE,))
     all_go_back = Rule(Reverts.SHARDS, stages, sources=(REMOTE,))
-    replicas = next((one for one in cluster.roles if one.holds is Holds.REPLICA), None)
-    if replicas is None:
+    first = {role.holds: role for role in reversed(cluster.roles)}
+    trainers, central = first.get(Holds.REPLICA), first.get(Holds.CENTRAL)
+    if trainers is None:
         return (struck_go_back(), all_go_back), (), None
-    live = [_live(TRAINERS, replicas, replicas.n_nodes - 1)]
-    others = tuple(one.name for one in cluster.roles if one is not replicas)
-    held = [struck_go_back(needs=(TRAINERS,))]
-    central = next((one for one in cluster.roles if one.holds is Holds.CENTRAL), None)
+    n = trainers.n_nodes
+    live = [Tier(TRAINERS, Medium.DEVICE, Groups(n, n - 1), trainers.name)]
     if central is not None:
-        live.append(_live(CENTRAL, central, 0))
-        held.append(struck_go_back(needs=(CENTRAL,)))
-    go_on, elastic = _in_step(stages, replicas, cluster)
-    return (*go_on, struck_go_back(roles=others), *held, all_go_back), tuple(live), elastic
-
-
-def _in_step(
-    stages: tuple[Stage, ...], replicas: Role, cluster: Cluster
-) -> tuple[tuple[Rule, ...], Elastic | None]:
-    """What is done about nodes that nobody waits for, and the speed without some trainers."""
+        live.append(Tier(CENTRAL, Medium.DEVICE, Groups(central.n_nodes, 0), central.name))
+    others = tuple(role.name for role in cluster.roles if role is not trainers)
+    held = (struck_go_back(needs=(tier.name,)) for tier in live)
+    rules = (struck_go_back(roles=others), *held, all_go_back)
     beside = tuple(role.name for role in cluster.roles if role.others_go_on)
     if not beside:
-        return (), None
+        return rules, tuple(live), None
     meanwhile = tuple(Stage(stage.kind, stage.cost, blocks=False) for stage in stages[:-1])
-    speeds = [1.0 - n / replicas.n_nodes for n in range(replicas.n_nodes + 1)]
-    return (
-        (Rule(Reverts.NOBODY, meanwhile, needs=(TRAINERS,), roles=beside),),
-        Elastic(replicas.name, tuple(speeds[:MOST_UNITS])),
-    )
-
-
-def _live(name: str, role: Role, tolerates: int) -> Tier:
-    """State that is always current, and lost with more nodes of a role than these."""
-    return Tier(name, Medium.DEVICE, Groups(role.n_nodes, tolerates), role.name)
+    go_on = Rule(Reverts.NOBODY, meanwhile, needs=(TRAINERS,), roles=beside)
+    speeds = tuple(1.0 - d / n for d in range(min(n + 1, MOST_UNITS)))
+    return (go_on, *rules), tuple(live), Elastic(trainers.name, speeds)
 
 
 def _capture(interval_h: float, parts: SubSaves, costs: Costs, n_servers: int) -> Capture:
@@ -201,55 +184,37 @@ class PartOf:
 
 # --------------------------------------------------------------------------- the interval
 
-
-@dataclass(frozen=True, slots=True)
-class PaperOptions:
-    """What an entry says of a strategy."""
-
-    interval: float | str = option(NEVER, "time", "progress between saves, or a rule")
-    target_pls: float | None = option(None, "share", "portion of lost samples that is accepted")
-    sub_saves: SubSaves | None = option(None, "records", "how each interval is cut")  # noqa: RUF009
-
-
-INTERVAL_RULES: dict[str, Callable[[JobFacts, PaperOptions], float]] = {
-    "young": lambda job, options: _young_h(job),
-    "daly": lambda job, options: daly_h(job.save_stall.mean_h, job.mtbf_h),
-    "cpr": lambda job, options: _cpr_h(job, options, job.n_shards_together),
-    "cpr-undivided": lambda job, options: _cpr_h(job, options, 1.0),
-    NEVER: lambda job, options: inf,
+INTERVAL_RULES: dict[str, Callable[[JobFacts, Any], float]] = {
+    "young": lambda job, o: young_h(job.stall_h, job.mtbf_h),
+    "daly": lambda job, o: daly_h(job.stall_h, job.mtbf_h),
+    "cpr": lambda job, o: _cpr_h(job, o, job.n_shards_together),
+    "cpr-undivided": lambda job, o: _cpr_h(job, o, 1.0),
+    NEVER: lambda job, o: inf,
 }
 
 
-def _young_h(job: JobFacts) -> float:
-    """What full recovery at its best would use."""
-    return young_h(job.save_stall.mean_h, job.mtbf_h)
-
-
-def _cpr_h(job: JobFacts, options: PaperOptions, together: float) -> float:
+def _cpr_h(job: JobFacts, o: Any, together: float) -> float:
     """CPR's interval for the target PLS; infinite where no failure can lose a shard."""
-    assert options.target_pls is not None, "the section `recovery` asks for it"
+    assert o.target_pls is not None, "the section `recovery` asks for it"
     if job.n_shards_together == 0:
-        return inf if options.target_pls > 0 else 0.0
-    return cpr_h(options.target_pls, job.cluster.n_emb_ps, job.mtbf_shard_h, together)
+        return inf if o.target_pls > 0 else 0.0
+    return cpr_h(o.target_pls, job.cluster.n_emb_ps, job.mtbf_shard_h, together)
 
 
-def _interval(job: JobFacts, options: PaperOptions) -> tuple[float, str]:
+def _interval(job: JobFacts, o: Any) -> tuple[float, str]:
     """Hours between saves, and in words how they came about.
 
     Raises ParameterError where the rule gives no positive interval (a free save, a target of 0),
     or one so short that the job would do little else than save.
     """
-    if isinstance(options.interval, str):
-        interval_h, rule = INTERVAL_RULES[options.interval](job, options), options.interval
-    else:
-        interval_h, rule = options.interval, "given"
-    _require_sense(interval_h, rule, job, options)
-    return interval_h, rule
+    if isinstance(o.interval, str):
+        return _sensible_h(INTERVAL_RULES[o.interval](job, o), o.interval, job, o), o.interval
+    return _sensible_h(o.interval, "given", job, o), "given"
 
 
-def _require_sense(interval_h: float, rule: str, job: JobFacts, options: PaperOptions) -> None:
-    """Raise ParameterError for an interval at which the job would do little else than save."""
-    parts = options.sub_saves or WHOLE
+def _sensible_h(interval_h: float, rule: str, job: JobFacts, o: Any) -> float:
+    """The interval; raises ParameterError where the job would do little else than save."""
+    parts = o.sub_saves or WHOLE
     n_saves = parts.n_per_interval * (job.useful_h / interval_h if interval_h > 0 else inf)
     if n_saves > MOST_SAVES:
         raise ParameterError(
@@ -257,87 +222,64 @@ def _require_sense(interval_h: float, rule: str, job: JobFacts, options: PaperOp
             f"saves in {job.useful_h:g} h; at most {MOST_SAVES:,} make sense: "
             "name the interval as a time"
         )
+    return interval_h
 
 
 # --------------------------------------------------------------------------- first-order prices
 
 
-def _restart_h(job: JobFacts) -> float:
-    return job.costs.detect.mean_h + job.costs.reschedule.mean_h
+def _decide(job: JobFacts, o: Any) -> tuple[Decision, str]:
+    """Price both ways to recover and choose the cheaper; partial recovery where they tie.
 
-
-def _full_fraction(job: JobFacts) -> float:
-    """What full recovery costs at Young's interval."""
-    recovery_h = _restart_h(job) + job.load.mean_h
-    return full_overhead_fraction(_young_h(job), job.save_stall.mean_h, recovery_h, job.mtbf_h)
-
-
-def _partial_fraction(job: JobFacts, interval_h: float, parts: SubSaves | None) -> float:
-    """What partial recovery costs at an interval; a failure that strikes no shard loads nothing."""
-    costs, save_h = job.costs, job.save_stall.mean_h
-    recovery_h = _restart_h(job) * (1.0 - job.beside_fraction)
+    A target PLS of 0 allows no stale shard and leaves only full recovery. A failure that strikes no
+    shard loads nothing under partial recovery.
+    """
+    costs, save_h, full_h = job.costs, job.stall_h, young_h(job.stall_h, job.mtbf_h)
+    restart_h = costs.detect.mean_h + costs.reschedule.mean_h
+    full = full_overhead_fraction(full_h, save_h, restart_h + job.load.mean_h, job.mtbf_h)
+    if o.target_pls == 0 and job.n_shards_together > 0:
+        return Decision("full", 0.0, full_h, inf, full, 0.0), "cpr"
+    partial_h, rule = _interval(job, o)
+    recovery_h = restart_h * (1.0 - job.beside_fraction)
     if job.mtbf_shard_h != inf:
         load_h = costs.mean_h(costs.load, max(1, round(job.n_shards_together)))
         recovery_h += job.mtbf_h / job.mtbf_shard_h * load_h
-    if parts is not None:
-        save_h = parts.bytes_share * save_h + parts.n_per_interval * parts.extra_h
-    if n_saves_due((parts or WHOLE).fraction * interval_h, job.useful_h) == 0:
-        interval_h = inf
-    return partial_overhead_fraction(interval_h, save_h, recovery_h, job.mtbf_h)
-
-
-def decide(job: JobFacts, options: PaperOptions) -> tuple[Decision, str]:
-    """Price both ways to recover and choose the cheaper; partial recovery where they tie.
-
-    A target PLS of 0 allows no stale shard and leaves only full recovery.
-    """
-    full_h, full_fraction = _young_h(job), _full_fraction(job)
-    if options.target_pls == 0 and job.n_shards_together > 0:
-        return Decision("full", 0.0, full_h, inf, full_fraction, 0.0), "cpr"
-    partial_h, rule = _interval(job, options)
-    partial_fraction = _partial_fraction(job, partial_h, options.sub_saves)
-    decision = Decision(
-        chosen="partial" if partial_fraction <= full_fraction else "full",
-        partial_interval_h=partial_h,
-        full_interval_h=full_h,
-        partial_overhead_fraction=partial_fraction,
-        full_overhead_fraction=full_fraction,
-        expected_pls=expected_pls(
-            min(partial_h, job.useful_h), job.cluster.n_emb_ps, job.mtbf_shard_h,
-            job.n_shards_together,
-        ),
-    )  # fmt: skip
-    return decision, rule
+    parts = o.sub_saves or WHOLE
+    save_h = parts.bytes_share * save_h + parts.n_per_interval * parts.extra_h
+    saves = n_saves_due(parts.fraction * partial_h, job.useful_h) > 0
+    every_h = partial_h if saves else inf
+    stale = partial_overhead_fraction(every_h, save_h, recovery_h, job.mtbf_h)
+    lost = expected_pls(
+        min(partial_h, job.useful_h), job.cluster.n_emb_ps, job.mtbf_shard_h, job.n_shards_together
+    )
+    chosen: Literal["partial", "full"] = "partial" if stale <= full else "full"
+    return Decision(chosen, partial_h, full_h, stale, full, lost), rule
 
 
 # --------------------------------------------------------------------------- the strategies
 
 
-def _never(job: JobFacts, options: PaperOptions, name: str) -> Policy:
-    return strategy(name, RESTART, job.costs, job.cluster, interval_rule="never saves")
+def _never(job: JobFacts, o: Any) -> Policy:
+    return strategy(o.name, RESTART, job.costs, job.cluster, interval_rule="never saves")
 
 
-def _saving(on_failure: str, job: JobFacts, options: PaperOptions, name: str) -> Policy:
-    return strategy(name, on_failure, job.costs, job.cluster, *_interval(job, options))
+def _saving(job: JobFacts, o: Any, *, on_failure: str) -> Policy:
+    return strategy(o.name, on_failure, job.costs, job.cluster, *_interval(job, o))
 
 
-def _cpr(job: JobFacts, options: PaperOptions, name: str) -> Policy:
-    made, parts = partial(strategy, name, costs=job.costs, cluster=job.cluster), options.sub_saves
-    settled = isinstance(options.interval, float) or options.interval == NEVER
-    if settled and options.target_pls is None:
-        interval_h, rule = _interval(job, options)
-        return made(RELOAD, interval_h=interval_h, interval_rule=rule, sub_saves=parts)
-    decision, rule = decide(job, options)
+def _cpr(job: JobFacts, o: Any) -> Policy:
+    made = partial(strategy, o.name, costs=job.costs, cluster=job.cluster)
+    settled = isinstance(o.interval, float) or o.interval == NEVER
+    if settled and o.target_pls is None:
+        interval_h, rule = _interval(job, o)
+        return made(RELOAD, interval_h=interval_h, interval_rule=rule, sub_saves=o.sub_saves)
+    decision, rule = _decide(job, o)
+    made = partial(made, decision=decision)
     if decision.chosen == "partial":
-        return made(
-            RELOAD, interval_h=decision.partial_interval_h, interval_rule=rule, decision=decision,
-            sub_saves=parts,
-        )  # fmt: skip
-    _require_sense(decision.full_interval_h, "young", job, options)
-    rule = "young (fell back to full)"
-    return made(
-        ROLL_BACK, interval_h=decision.full_interval_h, interval_rule=rule, decision=decision
-    )
+        interval_h = decision.partial_interval_h
+        return made(RELOAD, interval_h=interval_h, interval_rule=rule, sub_saves=o.sub_saves)
+    interval_h = _sensible_h(decision.full_interval_h, "young", job, o)
+    return made(ROLL_BACK, interval_h=interval_h, interval_rule="young (fell back to full)")
 
 
 TRACKERS = {
@@ -346,35 +288,26 @@ TRACKERS = {
     "ssu": "rows that a sub-sample of the inputs used",
     "round-robin": "one part of the rows after the other (control)",
 }
-
-
-def _row(
-    name: str, summary: str, plan: Callable[[JobFacts, PaperOptions, str], Policy],
-    default_interval: str | None = "young", **more: Any,
-) -> System:  # fmt: skip
-    return System(
-        name, summary, more.pop("source", ""), PaperOptions, plan, family=Family.ONE_SAVE,
-        interval=None if default_interval is None else "interval",
-        default_interval=default_interval, **more,
-    )  # fmt: skip
-
-
-PAPER: dict[str, Any] = {
-    "source": "Maeng et al. 2021 (MLSys)", "cited": "MLSys'21", "mark": Provenance.PUBLISHED,
-    "takes_target_pls": True,
-}  # fmt: skip
+_row = partial(row, family=Family.ONE_SAVE)
+_paper = partial(_row, source="Maeng et al. 2021 (MLSys)", interval="interval")
+CITED, TARGET = ("MLSys'21", Provenance.PUBLISHED), "interval target_pls"
+YOUNG, CPR = {"interval": "young"}, {"interval": "cpr"}
 SYSTEMS = (
-    _row("none", "no checkpoints: after a failure the job starts again from nothing", _never,
-         None, runs_as="any trainer"),
-    _row("full", "full recovery: after a failure everybody goes back to the last checkpoint",
-         partial(_saving, ROLL_BACK), runs_as="torch.save, PyTorch DCP"),
-    _row("partial", "partial recovery: only the failed shards go back, at full recovery's "
-         "interval", partial(_saving, RELOAD), **PAPER),
-    _row("cpr", "CPR: partial recovery at the interval that a target PLS allows, or full "
-         "recovery where that is cheaper", _cpr, "cpr", **PAPER),
+    _row("none", "", _never, {}, "", None,
+         "no checkpoints: after a failure the job starts again from nothing", source="",
+         runs_as="any trainer"),
+    _row("full", "interval", _saving, {"on_failure": ROLL_BACK}, "", None,
+         "full recovery: after a failure everybody goes back to the last checkpoint", source="",
+         own=YOUNG, interval="interval", runs_as="torch.save, PyTorch DCP"),
+    _paper("partial", TARGET, _saving, {"on_failure": RELOAD}, *CITED,
+           "partial recovery: only the failed shards go back, at full recovery's interval",
+           own=YOUNG),
+    _paper("cpr", TARGET, _cpr, {}, *CITED,
+           "CPR: partial recovery at the interval that a target PLS allows, or full recovery where "
+           "that is cheaper", own=CPR),
     *(
-        _row(f"cpr-{tracker}", f"CPR that saves first {rows}", _cpr, "cpr", **PAPER,
-             tracker=tracker)
+        _paper(f"{PRIORITY}{tracker}", f"{TARGET} sub_saves", _cpr, {}, *CITED,
+               f"CPR that saves first {rows}", own=CPR)
         for tracker, rows in TRACKERS.items()
     ),
 )  # fmt: skip

@@ -7,8 +7,9 @@ where it is kept is called persisting it. Costs that vary are taken at their mea
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from math import ceil, comb, inf, sqrt
+from dataclasses import replace
+from math import ceil, comb, inf, isnan, nan, sqrt
+from types import MappingProxyType
 from typing import Any
 
 from cprsim.errors import ParameterError
@@ -16,7 +17,7 @@ from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
 from cprsim.recovery.intervals import ROUNDING, young_h
 from cprsim.recovery.legal import MOST_UNITS
-from cprsim.recovery.options import filled, options
+from cprsim.recovery.options import Filled, options
 from cprsim.recovery.policy import (
     GROWTH_H,
     OWN,
@@ -40,9 +41,11 @@ from cprsim.recovery.policy import (
 from cprsim.recovery.system import JobFacts, Provenance, System
 
 REMOTE = "remote"
+YOUNG_H = nan  # an interval that follows from the failures
 DETECT, WAIT, LOAD = (Stage(kind) for kind in (StageKind.DETECT, StageKind.WAIT, StageKind.LOAD))
+NEIGHBOURS = Groups(3, 1)  # of a ring, as many copies as are lost with one more of two
 PUBLISHED, SECONDARY, RECALLED = Provenance
-Mechanism = Callable[..., Policy]  # of a job, options and the entry's name
+Mechanism = Callable[..., Policy]  # of a job and of options, the entry's name among them
 
 
 def row(
@@ -55,20 +58,23 @@ def row(
     summary: str,
     *,
     source: str,
-    own: Mapping[str, Any] | None = None,
+    own: Mapping[str, Any] | type[Any] = MappingProxyType({}),
     **more: Any,
 ) -> System:
     """A system: a mechanism of many, with parameters and with options by their names.
 
-    `own` has the options that differ from those of that name, or their defaults.
+    `own` has the options that differ from those of that name, or their defaults, or is a record
+    of all options.
     """
-    plan = partial(_plan, partial(mechanism, **parameters))
-    made = options(keys, own or {})
+
+    def plan(job: JobFacts, given: Any, entry: str) -> Policy:
+        try:
+            return mechanism(job, Filled(given, job, entry), **parameters)
+        except ParameterError as error:
+            raise ParameterError(f"{entry}: {error}") from error
+
+    made = own if isinstance(own, type) else options(keys, own)
     return System(name, summary, source, made, plan, cited=cited, mark=mark, **more)
-
-
-def _plan(mechanism: Mechanism, job: JobFacts, given: Any, name: str) -> Policy:
-    return mechanism(job, filled(given, name, job.n_nodes), name)
 
 
 # --------------------------------------------------------------------------- stages, tiers, rules
@@ -116,6 +122,12 @@ def remote_tier(job: JobFacts, load: Duration | None = None) -> Tier:
     return Tier(REMOTE, Medium.REMOTE, Outside(), job.role, job.load if load is None else load)
 
 
+def saves(tier: str, every_h: float, stall_h: float, behind_h: float, **more: Any) -> Capture:
+    """Saves to a tier, at an interval."""
+    behind = Constant(behind_h) if behind_h else None
+    return Capture(tier, every_h, stall=Constant(stall_h), background=behind, **more)
+
+
 def remote_saves(job: JobFacts, every_h: float) -> Capture:
     """The job's own saves, at this interval."""
     every_h = min(every_h, job.useful_h)
@@ -132,11 +144,6 @@ def go_back(stages: tuple[Stage, ...], *sources: str, needs: tuple[str, ...] = (
     return Rule(Reverts.ALL, stages, sources=sources, needs=needs)
 
 
-def start_again(job: JobFacts) -> Rule:
-    """All go back to the start."""
-    return Rule(Reverts.ALL, restart(job), To.START)
-
-
 def go_on(live: str, stages: tuple[Stage, ...], **more: Any) -> Rule:
     """As long as a live tier is there nobody goes back."""
     return Rule(Reverts.NOBODY, stages, needs=(live,), **more)
@@ -147,19 +154,28 @@ def back_to_remote(job: JobFacts, reschedule: Duration | None = None) -> Rule:
     return go_back(restart(job, LOAD, reschedule=reschedule), REMOTE)
 
 
-def retry(live: str, stages: tuple[Stage, ...], to: To = To.STEP_BEGUN) -> Rule:
+def retry(job: JobFacts, live: str, stages: tuple[Stage, ...], to: To = To.STEP_BEGUN) -> Rule:
     """As long as a live tier is there all retry the step in hand."""
+    job.needed("step_h", "it retries the step in hand, which")
     return Rule(Reverts.ALL, stages, to, needs=(live,))
 
 
 def backed(
-    name: str, job: JobFacts, rule: Rule, live: Tier, every_h: float, beyond: Rule | None = None,
-    **more: Any,
+    o: Any, job: JobFacts, rule: Rule, live: Tier, every_h: float | None,
+    beyond: Rule | None = None, **more: Any,
 ) -> Policy:  # fmt: skip
-    """A rule that needs a live tier, and beyond it the job's own saves at this interval."""
+    """A rule that needs a live tier; beyond it the job's own saves at this interval, or its start.
+
+    With a rule that goes back by steps, the policy says how long one is.
+    """
+    if rule.to in (To.STEP_BEGUN, To.STEP_BEFORE):
+        more["step_h"] = job.step_h
+    if every_h is None:
+        rules = rule, Rule(Reverts.ALL, restart(job), To.START)
+        return Policy(o.name, rules, (live,), **more)
     return Policy(
-        name,
-        rules=(rule, back_to_remote(job) if beyond is None else beyond),
+        o.name,
+        rules=(rule, beyond or back_to_remote(job)),
         tiers=(live, remote_tier(job)),
         captures=(remote_saves(job, every_h),),
         **more,
@@ -169,73 +185,33 @@ def backed(
 # --------------------------------------------------------------------------- times and intervals
 
 
-def snapshot_h(job: JobFacts, given_h: float | None, name: str) -> float:
-    """How long a copy of a node's state to its host memory takes [h]."""
-    if given_h is not None:
-        return given_h
-    if job.save_background is None:
-        raise ParameterError(
-            f"{name} copies to host memory and writes behind the job; nothing says how long "
-            "that copy takes: give `snapshot`, or `costs.save` with `stall` and `background`"
-        )
-    return job.save_stall.mean_h
-
-
-def persist_h(job: JobFacts, given_h: float | None) -> float:
-    """How long a whole save takes to be written to where it is kept, copies before it apart [h]."""
-    return (job.save_background or job.save_stall).mean_h if given_h is None else given_h
-
-
-def step_in_hand_h(job: JobFacts, name: str) -> float:
-    """A step of training, for a system that retries it [h]."""
-    return job.needed("step_h", f"{name}, which retries the step in hand,")
-
-
-def to_peer_h(job: JobFacts, given_h: float | None, name: str) -> float:
-    """The time given, else a node's state over its own link [h]."""
-    return job.to_peer_h(name) if given_h is None else given_h
-
-
-def interval_h(
-    job: JobFacts, given_h: float | None, stall_h: float, behind_h: float, name: str
-) -> float:
-    """Progress between saves: the one given, else Young's, no shorter than a save is written [h].
+def interval_h(job: JobFacts, stall_h: float, behind_h: float) -> float:
+    """Progress between saves: Young's, no shorter than a save is written [h].
 
     A save that stalls nobody is made in each step, or as often as there is room.
     """
-    if given_h is not None:
-        return given_h
     best_h = young_h(stall_h, job.mtbf_h) if stall_h > 0.0 else 0.0
     every_h = max(best_h, behind_h, job.step_h or 0.0)
     if not every_h > 0.0:
-        raise ParameterError(f"saves of {name} take no time here: give `every`")
+        raise ParameterError("saves take no time here: give `every`")
     return min(every_h, job.useful_h)
 
 
-def own_interval_h(job: JobFacts, given_h: float | None, name: str) -> float:
-    """Progress between the job's own saves: the one given, else as `interval_h` finds it [h]."""
-    return interval_h(job, given_h, job.save_stall.mean_h, job.background_h, name)
+def own_interval_h(job: JobFacts) -> float:
+    """Progress between the job's own saves, as `interval_h` finds it [h]."""
+    return interval_h(job, job.stall_h, job.background_h)
 
 
-def backstop_h(
-    job: JobFacts, given_h: float | None, group: Groups, down_h: float, *, neighbours: bool
-) -> float:
-    """Progress between the saves that stand behind copies: the one given, else Young's [h].
+def backstop_h(job: JobFacts, group: Groups, down_h: float, *, neighbours: bool) -> float:
+    """Young's interval between the saves that stand behind copies [h].
 
-    Young's interval for the failures that strike a group with all down that it can spare, and for
-    those that strike all copies at once. Each of the others of a group is down for a share
-    ``q = down_h lambda/n`` of the time, n all nodes of the job, so that
-    ``C(size - 1, tolerates) q^tolerates`` of the failures of the role find that many down; first
-    order in q. Copies that lie far apart are taken to outlive a rack. With lambda the rate of the
-    failures that strike all copies, ``1/w^2 = 1/every^2 + lambda/(2 s)``. Saves without a stall
-    follow one another. Source: derived here.
+    For the failures that strike a group with all down that it can spare, and for those that strike
+    all copies at once, of a rate lambda: ``1/w^2 = 1/every^2 + lambda/(2 s)``. Copies that lie far
+    apart are taken to outlive a rack. Saves without a stall follow one another. Source: derived
+    here.
     """
-    if given_h is not None:
-        return given_h
-    stall_h = job.save_stall.mean_h
-    p_down = min(1.0, down_h / (job.mtbf_h * job.cluster.n_nodes))
-    ways = comb(group.size - 1, group.tolerates)
-    share = job.n_nodes / job.cluster.n_nodes * ways * p_down**group.tolerates
+    stall_h = job.stall_h
+    share = job.n_nodes / job.cluster.n_nodes * _p_others_down(job, group, down_h)
     every_h = job.useful_h  # no saves
     if share:
         every_h = max(young_h(stall_h, job.mtbf_h / share), job.background_h)
@@ -248,6 +224,16 @@ def backstop_h(
     others = 0.0 if every_h >= job.useful_h else every_h**-2.0
     found_h: float = (others + rate / (2.0 * stall_h)) ** -0.5
     return max(found_h, job.background_h)
+
+
+def _p_others_down(job: JobFacts, group: Groups, down_h: float) -> float:
+    """Probability that, of the others of a struck group, as many are down as it can spare.
+
+    Each is down for a share ``q = down_h lambda/n`` of the time, n all nodes of the job:
+    ``C(size - 1, tolerates) q^tolerates``, first order in q. Source: derived here.
+    """
+    q = min(1.0, down_h / (job.mtbf_h * job.cluster.n_nodes))
+    return comb(group.size - 1, group.tolerates) * q**group.tolerates
 
 
 def nth_that_fits(behind_h: float, every_h: float) -> int:
@@ -263,8 +249,12 @@ def nearest_failures_per_h(job: JobFacts, tiers: Sequence[Tier]) -> dict[str, fl
         if nearest is None:
             continue
         rates[nearest] += job.failures_per_h(scope)
-        if nearest + 1 < len(tiers) and scope.wipes is Level.DISK:
-            both = job.failures_per_h(scope) * _p_another_is_down(job, tiers[nearest])
+        place = tiers[nearest].placement
+        others = NEIGHBOURS if isinstance(place, Ring) and place != OWN else place
+        last = nearest + 1 == len(tiers)
+        if scope.wipes is Level.DISK and isinstance(others, Groups) and not last:
+            p = min(1.0, _p_others_down(job, others, job.replaced_h))
+            both = job.failures_per_h(scope) * p
             rates[nearest] -= both
             rates[nearest + 1] += both
     return {tier.name: rate for tier, rate in zip(tiers, rates, strict=True)}
@@ -279,86 +269,79 @@ def _outlives(tier: Tier, scope: Scope) -> bool:
     return scope.reach < Reach.RACK or isinstance(tier.placement, Groups)
 
 
-def _p_another_is_down(job: JobFacts, tier: Tier) -> float:
-    """Probability that as many holders of a struck shard are down already as it can spare.
+def at_own_intervals(
+    job: JobFacts, captures: Sequence[Capture], tiers: Sequence[Tier]
+) -> tuple[Capture, ...]:
+    """Intervals `YOUNG_H` as hours: ``sqrt(2 s/lambda)``, no shorter than a save is written.
 
-    First order in the share of the time that a node is down. Source: derived here.
+    s is the stall of a save of the tier, lambda the rate of the failures for which it is the
+    nearest of those written that survives. As long as the job where none is. Source: derived here.
     """
-    q = min(1.0, job.replaced_h / (job.mtbf_h * job.cluster.n_nodes))
-    place = tier.placement
-    if isinstance(place, Groups):
-        return min(1.0, comb(place.size - 1, place.tolerates) * q**place.tolerates)
-    return min(1.0, 2.0 * q) if isinstance(place, Ring) and place.copies > 1 else 0.0
-
-
-def interval_of_level_h(
-    job: JobFacts, rate: float, stall_h: float, behind_h: float, name: str, tier: str
-) -> float:
-    """``sqrt(2 s/lambda)``, no shorter than a save is written; as long as the job for no save [h].
-
-    `rate` is of the failures for which the level is the nearest that survives.
-    """
-    every_h = sqrt(2.0 * stall_h / rate) if rate > 0.0 else inf
-    if every_h == 0.0:
-        raise ParameterError(f"saves of {name} to `{tier}` stall nobody: give `every` as a time")
-    return min(job.useful_h, max(every_h, behind_h))
+    written, found = {one.tier for one in captures}, []
+    rates = nearest_failures_per_h(job, [tier for tier in tiers if tier.name in written])
+    for one in captures:
+        every_h = one.every_h
+        if every_h is not None and isnan(every_h):
+            costs = (one.stall, one.background)
+            stall_h, behind_h = (0.0 if cost is None else cost.mean_h for cost in costs)
+            rate = rates.get(one.tier, 0.0)
+            least_h = sqrt(2.0 * stall_h / rate) if rate > 0.0 else inf
+            if least_h == 0.0:
+                raise ParameterError(f"saves to `{one.tier}` stall nobody: give `every` as a time")
+            every_h = min(job.useful_h, max(least_h, behind_h))
+        found.append(replace(one, every_h=every_h))
+    return tuple(found)
 
 
 # --------------------------------------------------------------------------- groups and speeds
 
 
-def in_groups(job: JobFacts, size: int, name: str, give: str) -> int:
+def in_groups(job: JobFacts, size: int, give: str) -> int:
     """The size of groups that divide the nodes; raises ParameterError where it does not."""
     if job.n_nodes % size:
         raise ParameterError(
-            f"{name}: {job.n_nodes} nodes of `{job.role}` make no groups of {size}: give {give} "
-            "divides them"
+            f"{job.n_nodes} nodes of `{job.role}` make no groups of {size}: give {give} divides "
+            "them"
         )
     return size
 
 
-def require_layers(job: JobFacts, name: str) -> None:
+def require_layers(job: JobFacts) -> None:
     """Raise ParameterError for a role whose nodes can't compute for each other."""
     if job.is_emb_ps:
-        raise ParameterError(f"{name} needs replicas; shards of embedding servers exist once")
+        raise ParameterError("it needs replicas; shards of embedding servers exist once")
 
 
-def replicas_of_job(job: JobFacts, name: str, option: str = "") -> int:
+def replicas_of_job(job: JobFacts, option: str = "") -> int:
     """Replicas of the state that the job has; raises ParameterError where it has one."""
-    require_layers(job, name)
+    require_layers(job)
     if job.replicas == 1:
-        listed = f", or list {name} with {option}" if option else ""
         raise ParameterError(
-            f"{name} needs replicas; the {job.n_nodes} nodes of `{job.role}` hold the state once: "
-            f"give `cluster.replicas`{listed}"
+            f"it needs replicas; the {job.n_nodes} nodes of `{job.role}` hold the state once: "
+            f"give `cluster.replicas`{option and f', or the option {option}'}"
         )
     return job.replicas
 
 
-def n_replicas(job: JobFacts, group: int | None, name: str) -> int:
+def n_replicas(job: JobFacts, group: int | None) -> int:
     """Replicas of the state: of `group` nodes each, by default those of the job."""
     n = job.n_nodes
     if group is None:
-        return replicas_of_job(job, name, "`group`, the nodes of a replica")
+        return replicas_of_job(job, "`group`, the nodes of a replica")
     if group < 1 or n % group or n == group:
         raise ParameterError(
-            f"{name}: {n} nodes of `{job.role}` make no replica groups of {group}: give a `group` "
-            "that divides them and leaves two or more"
+            f"{n} nodes of `{job.role}` make no replica groups of {group}: give a `group` that "
+            "divides them and leaves two or more"
         )
     if job.replicas > 1 and group * job.replicas < n:
         raise ParameterError(
-            f"{name}: `group` is {group}, and {job.replicas} replicas on {n} nodes of "
-            f"`{job.role}` take {n // job.replicas} nodes each"
+            f"`group` is {group}, and {job.replicas} replicas on {n} nodes of `{job.role}` take "
+            f"{n // job.replicas} nodes each"
         )
     return n // group
 
 
-def n_pipelines(job: JobFacts, given: int | None, name: str) -> int:
-    """Pipelines with the whole state each, by default one for each replica of the job."""
-    return replicas_of_job(job, name, "`pipelines`") if given is None else given
-
-
-def elastic_of(job: JobFacts, o: Any, name: str, known: tuple[float, ...] = ()) -> Elastic:
+def elastic_of(job: JobFacts, o: Any, known: tuple[float, ...] = ()) -> Elastic:
     """How fast a job works without some units of the role whose state is saved.
 
     By the table `throughput`, else as it is `known`, else in proportion to the units left.
@@ -372,7 +355,7 @@ def elastic_of(job: JobFacts, o: Any, name: str, known: tuple[float, ...] = ()) 
     falls = 0.0 < first < inf and all(0.0 <= here <= first for here in table)
     if not falls or len(table) > most:
         raise ParameterError(
-            f"`throughput` of {name} is {table}; give 1 to {most} numbers: a positive one for all "
-            "units, and for each unit fewer one that is neither negative nor above that"
+            f"`throughput` is {table}; give 1 to {most} numbers: a positive one for all units, and "
+            "for each unit fewer one that is neither negative nor above that"
         )
     return Elastic(job.role, tuple(here / first for here in table), o.unit_nodes)

@@ -357,16 +357,6 @@ class Policy:
         return self.on_failure == ROLL_BACK and self.decision is None
 
     @property
-    def extra_nodes(self) -> float:
-        """Nodes that it takes all the time, on top of the job's."""
-        return float(self.tax.nodes)
-
-    @property
-    def extra_memory_fraction(self) -> float:
-        """Memory that it takes all the time, as a share of the state."""
-        return float(self.tax.memory)
-
-    @property
     def written(self) -> frozenset[str]:
         """Names of the tiers that are not live."""
         return frozenset(capture.tier for capture in self.captures)

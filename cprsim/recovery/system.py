@@ -80,6 +80,11 @@ class JobFacts:
         return cost
 
     @property
+    def stall_h(self) -> float:
+        """How long a save stalls the job, on average."""
+        return self.save_stall.mean_h
+
+    @property
     def background_h(self) -> float:
         """How long a save is written behind the job; 0 for one that is all stall."""
         return 0.0 if self.save_background is None else self.save_background.mean_h
@@ -104,23 +109,43 @@ class JobFacts:
         per_h = sum(self.failures_per_h(one) for one in self.scopes if one in scopes)
         return replace(self, mtbf_h=1.0 / per_h if per_h else inf)
 
-    def needed(self, name: str, wanted_by: str) -> float:
+    def needed(self, name: str, by: str = "it") -> float:
         """A fact that a system can't do without."""
         value: float | None = getattr(self, name)
         if value is None:
-            raise ParameterError(f"{wanted_by} needs {WORDS[name]}")
+            raise ParameterError(f"{by} needs {WORDS[name]}")
         return value
 
-    def to_peer_h(self, wanted_by: str, copies: int = 1) -> float:
+    def to_peers_h(self, copies: int) -> float:
         """A node's state over its own link, so many times."""
-        state_bytes = self.needed("state_bytes", wanted_by)
-        return copies * state_bytes / self.needed("node_bytes_per_h", wanted_by)
+        return copies * self.needed("state_bytes") / self.needed("node_bytes_per_h")
 
-    def all_bytes(self, wanted_by: str) -> float:
+    @property
+    def to_peer_h(self) -> float:
+        """A node's state over its own link."""
+        return self.to_peers_h(1)
+
+    @property
+    def snapshot_h(self) -> float:
+        """How long a copy of a node's state to its host memory takes."""
+        if self.save_background is None:
+            raise ParameterError(
+                "nothing says how long a copy to host memory takes: give `snapshot`, or "
+                "`costs.save` with `stall` and `background`"
+            )
+        return self.stall_h
+
+    @property
+    def persist_h(self) -> float:
+        """How long a whole save takes to be written to where it is kept, copies before it apart."""
+        return (self.save_background or self.save_stall).mean_h
+
+    @property
+    def all_bytes(self) -> float:
         """The state of all nodes of the role."""
         if self.whole_bytes is not None:
             return self.whole_bytes
-        return self.n_nodes * self.needed("state_bytes", wanted_by)
+        return self.n_nodes * self.needed("state_bytes")
 
 
 WORDS = {
@@ -187,11 +212,7 @@ class System:
     cited : the paper or code, in few words
     mark : how its mechanism is known
     assumed, not_modelled : in sentences
-    needs : options that have no default, as a scenario writes them, for the listing's own job
     runs_as : a maintained implementation that a job can run today; empty: a paper only
-    default_interval : of a strategy of the paper, the rule where its entry names no interval
-    takes_target_pls : of a strategy of the paper, whether its interval may follow from one
-    tracker : of a strategy that saves the most urgent rows first, what says which those are
     """
 
     name: str
@@ -206,11 +227,21 @@ class System:
     mark: Provenance | None = None
     assumed: str = ""
     not_modelled: str = ""
-    needs: tuple[tuple[str, Any], ...] = ()
     runs_as: str = ""
-    default_interval: str | None = None
-    takes_target_pls: bool = False
-    tracker: str = ""
+
+    @property
+    def needs(self) -> dict[str, Any]:
+        """Options without a default, as a scenario may write them."""
+        made = {one.name: one.metadata["needed"] for one in fields(self.options)}
+        return {name: value for name, value in made.items() if value is not None}
+
+    def default(self, option: str) -> Any:
+        """The default of an option; None where there is no such option."""
+        return next((one.default for one in fields(self.options) if one.name == option), None)
+
+    def takes(self, option: str) -> bool:
+        """Whether it has an option of this name."""
+        return any(one.name == option for one in fields(self.options))
 
     def unknown(self, given: Collection[str]) -> tuple[str, ...]:
         """Options that no source has a figure for, without those that are given."""

@@ -46,7 +46,7 @@ from cprsim.recovery.systems.behind import (
     increments_before_whole,
     mean_fractions,
 )
-from cprsim.recovery.systems.moc import expert_staleness, portion_of_lost_tokens, save_fraction
+from cprsim.recovery.systems.memory import save_fraction
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.logs import DATA
 from cprsim.reproduce.simulated import simulate_cases
@@ -320,6 +320,29 @@ def moc(work: Work) -> Estimates:
         "moc staleness": mean_of(stale),
         "moc plt": exactly(100 * tokens),
     }
+
+
+def expert_staleness(n_experts: int, n_saved_each: int, save_number: int) -> FloatsOf:
+    """How much older each expert is than the save that a job goes back to, (N,) [intervals].
+
+    Save m holds the K experts from ``(m - 1) K mod N`` on. An expert that no save holds yet goes
+    back to the start.
+    """
+    places_behind = (save_number * n_saved_each - 1 - np.arange(n_experts)) % n_experts
+    return np.minimum(places_behind // n_saved_each, save_number).astype(np.float64)
+
+
+def portion_of_lost_tokens(
+    n_experts: int, n_saved_each: int, save_numbers: Iterable[int], interval_h: float,
+    useful_h: float,
+) -> float:  # fmt: skip
+    """PLT of a job: what its experts lost, as a share of what they were trained on.
+
+    The published formula is not known here. This is PLS with experts for shards, each failure
+    counted from the last save, as if all experts were given as many tokens. Source: derived here.
+    """
+    lost = sum(expert_staleness(n_experts, n_saved_each, m).mean() for m in save_numbers)
+    return float(lost) * interval_h / useful_h
 
 
 # --------------------------------------------------------------------------- replay, replicas

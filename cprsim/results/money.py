@@ -123,8 +123,8 @@ def usage_of(
         for part, part_h in hours.items()
     }
     wall_h = sum(hours.values())
-    if policy.extra_nodes:
-        node_h[SYSTEM] = {SYSTEM: n_jobs * policy.extra_nodes * wall_h}
+    if policy.tax.nodes:
+        node_h[SYSTEM] = {SYSTEM: n_jobs * policy.tax.nodes * wall_h}
     keeps = n_jobs * state_bytes / GB if policy.interval_h < useful_h else 0.0
     share = 1.0 if policy.sub_saves is None else policy.sub_saves.bytes_share
     save_bytes = state_bytes * (share * remote_share(policy, useful_h))

@@ -27,7 +27,7 @@ def replication_rows(outcome: Outcome) -> pd.DataFrame:
     """
     frames = [_rows_of(strategy, outcome) for strategy in outcome.strategies]
     policies = [strategy.policy for strategy in outcome.strategies]
-    if outcome.cluster.n_spares is not None or any(policy.extra_nodes for policy in policies):
+    if outcome.cluster.n_spares is not None or any(policy.tax.nodes for policy in policies):
         frames = [
             frame.assign(**beside_the_job(policy, outcome.cluster))
             for frame, policy in zip(frames, policies, strict=True)
@@ -37,7 +37,7 @@ def replication_rows(outcome: Outcome) -> pd.DataFrame:
 
 def beside_the_job(policy: Policy, cluster: Cluster) -> dict[str, float]:
     """Nodes that are paid beside the job's own: those of the strategy, and finite spares."""
-    return {"extra_nodes": policy.extra_nodes, "spare_nodes": float(cluster.n_spares or 0)}
+    return {"extra_nodes": policy.tax.nodes, "spare_nodes": float(cluster.n_spares or 0)}
 
 
 def _rows_of(strategy: StrategyOutcome, outcome: Outcome) -> pd.DataFrame:

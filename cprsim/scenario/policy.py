@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Tag, create
 from pydantic import Field as SchemaField
 
 from cprsim.records import Duration, OverLink
+from cprsim.recovery.pieces import YOUNG_H
 from cprsim.recovery.policy import (
     GROWTH_H,
     OWN,
@@ -29,7 +30,6 @@ from cprsim.recovery.policy import (
     Stage,
     Tier,
 )
-from cprsim.recovery.systems import written
 from cprsim.scenario.costs import link_or_duration
 from cprsim.scenario.distributions import DurationSpec, FixedTime, duration_of
 from cprsim.scenario.quantities import Model
@@ -53,7 +53,7 @@ def _written_as(value: Any) -> str:
 
 def _hours(value: float | str) -> float:
     """A time, or what stands for a rule."""
-    return value if isinstance(value, float) else {YOUNG: written.YOUNG_H, **GROWTH_H}[value]
+    return value if isinstance(value, float) else {YOUNG: YOUNG_H, **GROWTH_H}[value]
 
 
 Cost = Annotated[

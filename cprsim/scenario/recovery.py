@@ -18,7 +18,7 @@ from pydantic.json_schema import WithJsonSchema
 from cprsim import records
 from cprsim.errors import ParameterError
 from cprsim.records import SmallTables
-from cprsim.recovery.paper import INTERVAL_RULES, NEVER, STRATEGIES
+from cprsim.recovery.paper import INTERVAL_RULES, NEVER, PRIORITY, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.costs import OwnCosts
 from cprsim.scenario.quantities import Model, choices
@@ -160,15 +160,15 @@ class RecoverySection(Model):
     @property
     def rule(self) -> str | float | None:
         """The interval that counts: the one given, else the strategy's own."""
-        default = SYSTEMS[self.strategy].default_interval
+        default: str | None = SYSTEMS[self.strategy].default("interval")
         return default if self.interval is None else self.interval
 
     @property
     def priority_saving(self) -> records.SubSaves | None:
         """How the strategy cuts its intervals, as the paper does by default; None: not at all."""
-        tracker = SYSTEMS[self.strategy].tracker
-        if not tracker:
+        if not SYSTEMS[self.strategy].takes("sub_saves"):
             return None
+        tracker = self.strategy.removeprefix(PRIORITY)
         return (self.sub_saves or SubSavesSection()).record(tracker)
 
     def costs_from(self, costs: records.Costs) -> records.Costs:
@@ -196,22 +196,23 @@ class RecoverySection(Model):
         if self.options is not None:
             yield "options", f"strategy `{self.strategy}` has none: leave them out"
         strategy = SYSTEMS[self.strategy]
-        if strategy.default_interval is None and self.interval is not None:
+        saves_rows_first = strategy.takes("sub_saves")
+        if not strategy.takes("interval") and self.interval is not None:
             yield "interval", f"strategy `{self.strategy}` never saves: leave the interval out"
-        if self.sub_saves is not None and not strategy.tracker:
+        if self.sub_saves is not None and not saves_rows_first:
             yield "sub_saves", f"strategy `{self.strategy}` saves no rows first: leave it out"
-        if self.costs is not None and strategy.tracker:
+        if self.costs is not None and saves_rows_first:
             yield (
                 "costs",
                 f"strategy `{self.strategy}` saves rows first, at the costs of the section "
                 "`costs`: leave them out here",
             )
         settled = isinstance(self.interval, float) or self.interval == NEVER
-        rules = {self.rule} if settled else {strategy.default_interval, self.rule}
+        rules = {self.rule} if settled else {strategy.default("interval"), self.rule}
         needs = rules & set(NEEDS_TARGET)
         if self.assumed and self.target_pls is None:
             yield "assumed", "goes with `target_pls`"
-        if not strategy.takes_target_pls:
+        if not strategy.takes("target_pls"):
             if self.target_pls is not None:
                 yield "target_pls", f"strategy `{self.strategy}` does not use it: leave it out"
             if needs:

@@ -109,8 +109,8 @@ def _careful(bench: Bench, decided: Decided) -> Iterator[str]:
                 "recommended, whatever its hours."
             )
     for name, one in decided.best.items():
-        if one is not None and one.policy.extra_nodes > 0:
-            extra = f"{one.policy.extra_nodes:g}"
+        if one is not None and one.policy.tax.nodes > 0:
+            extra = f"{one.policy.tax.nodes:g}"
             yield f"{name} takes nodes on top of the job's, {extra}, whose hours are not counted."
 
 

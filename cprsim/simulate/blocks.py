@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cprsim.budget import require_room
 from cprsim.failures.block import BlockFailures
@@ -33,7 +32,7 @@ from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.loop_state import JOB, RECOVERY, Drawn, interpreted, slots_of
 from cprsim.simulate.numbers import (
     FINISHED,
-    LOSS,
+    N_OF_LOSS,
     OF_JOB,
     STOPPED,
     WANTS_COSTS,
@@ -71,11 +70,6 @@ class Draws:
     kept: range
     table: Floats  # (n_drawn, n_kept) [h]
 
-    def hours(self, replication: int, n: int) -> float:
-        """The nth draw of one replication [h]; both count from 0."""
-        self.reach(n)
-        return float(self.table[n, replication])
-
     def reach(self, n: int) -> None:
         """Have the nth draw in the table, and for a while those after it."""
         n_before, n_kept = self.table.shape
@@ -108,19 +102,19 @@ class BlockDraws:
     def __init__(
         self, job: SimulatedJob, seed: int, block: int, n_of_block: int, kept: range
     ) -> None:
-        _, tables = numbers_of(job)
+        _, of_saves, of_failures = numbers_of(job)
 
-        def draws(costs: tuple[tuple[str, Duration], ...]) -> dict[str, Draws]:
+        def draws(costs: dict[str, Duration]) -> dict[str, Draws]:
             found = {}
-            for name, duration in costs:
+            for name, duration in costs.items():
                 drawn = f"costs/{job.policy.draw_name(name)}"
                 rng, none = stream(seed, block, drawn), np.zeros((0, len(kept)))
                 found[name] = Draws(duration, drawn, rng, n_of_block, kept, none)
             return found
 
         self.n_kept = len(kept)
-        self.of_saves = draws(tables.of_saves)
-        self.of_failures = draws(tables.of_failures)
+        self.of_saves = draws(of_saves)
+        self.of_failures = draws(of_failures)
         tiers = [capture.tier for capture in job.policy.captures]
         rows = np.arange(kept.start, kept.stop)
         first = [crc32(f"saves/{seed}/{block}/{tier}".encode()) for tier in tiers]
@@ -155,7 +149,8 @@ class ReplicationDraws:
 
     def hours(self, name: str, n: int) -> float:
         draws = self.block.of_saves.get(name) or self.block.of_failures[name]
-        return draws.hours(self.replication, n)
+        draws.reach(n)
+        return float(draws.table[n, self.replication])
 
     def uniform(self, tier: str, n: int) -> float:
         return float(uniform(int(self.block.key_of[tier][self.replication]), n))
@@ -199,10 +194,8 @@ def run_block(
     counts: Ints = np.zeros((3, n), dtype=np.int64)
     run = _by_simpy if simpy_alone else _by_loop
     keeps = keep_losses or bool(cluster.accesses)
-    lost = np.concatenate(
-        [np.zeros(0, LOSS), *run(job, failures, draws, rows, hours, counts, keeps)]
-    )
-    lost = lost[np.argsort(lost["replication"], kind="stable")]
+    lost = np.concatenate(list(run(job, failures, draws, rows, hours, counts, keeps)))
+    lost = lost[np.argsort(lost[:, 0], kind="stable")]
     within = slice(replications.start, replications.stop)
     hours, counts = hours[:, within], counts[:, within]
     wall_h, useful_h, stale_h, net_h = hours[:OF_JOB]
@@ -229,33 +222,30 @@ def run_block(
     return Rows(costs, kept, stale_h, net_h)
 
 
-def _shard_loss(lost: NDArray[Any], first_number: int, cluster: Cluster) -> ShardLoss:
+def _shard_loss(lost: Floats, first_number: int, cluster: Cluster) -> ShardLoss:
     """Losses as a record; their replications are numbered among all."""
-    columns = ("progress_h", "slot", "since_save_h", "since_reload_h")
-    return ShardLoss(
-        replication=lost["replication"] + first_number,
-        **{name: np.ascontiguousarray(lost[name]) for name in columns},
-        share=cluster.shares(lost["slot"]),
-    )
+    replication, slot = lost[:, :2].T.astype(np.int64)
+    progress_h, save_h, reload_h = np.ascontiguousarray(lost[:, 2:].T)
+    shares = cluster.shares(slot)
+    return ShardLoss(replication + first_number, progress_h, slot, save_h, reload_h, shares)
 
 
 def expect(n_replications: float) -> bool:
     """Have replications compiled if so many are to come; whether they are from now on."""
     run: Any = replications.run
-    run.expect(FAILURE_S * n_replications)
-    return bool(run.pays(0.0))
+    return bool(run.expect(FAILURE_S * n_replications))
 
 
 def _by_loop(
     job: SimulatedJob, failures: ScopedFailures, draws: BlockDraws,
     rows: Ints, hours: Floats, counts: Ints, keeps: bool,
-) -> Iterator[NDArray[Any]]:  # fmt: skip
+) -> Iterator[Floats]:  # fmt: skip
     """Run some replications, and again with more of what they turn out to need; their losses."""
     run: Any = replications.run
     strikes = failures.strikes(1)
     n_failures = max(len(rows), int(np.diff(strikes.first[0])[rows].sum()))
     by = run if run.pays(FAILURE_S * n_failures) else partial(interpreted, run.py_func)
-    numbers, _ = numbers_of(job)
+    numbers = numbers_of(job)[0]
     scratch, slots = np.zeros(1, JOB), slots_of(job)
     n_of_saves, n_of_failures = FIRST_DRAWS, FIRST_DRAWS
     n_losses, n_recoveries = len(rows) if keeps else 0, FIRST_RECOVERIES
@@ -265,7 +255,7 @@ def _by_loop(
             draws.tables(draws.of_failures, n_of_failures),
             draws.keys,
         )
-        losses = np.zeros(n_losses, LOSS)
+        losses = np.zeros((n_losses, N_OF_LOSS))
         n_lost = by(
             numbers, drawn, strikes, rows, scratch, slots,
             np.zeros(n_recoveries, RECOVERY), hours, counts, losses, keeps,
@@ -284,7 +274,7 @@ def _by_loop(
 def _by_simpy(
     job: SimulatedJob, failures: ScopedFailures, draws: BlockDraws,
     rows: Ints, hours: Floats, counts: Ints, keeps: bool,
-) -> Iterator[NDArray[Any]]:  # fmt: skip
+) -> Iterator[Floats]:  # fmt: skip
     """Run some replications event by event; their losses."""
     from cprsim.simulate.cluster import run
 
@@ -292,46 +282,13 @@ def _by_simpy(
         outcome = run(job, failures.of(row), draws.of(row))
         status = FINISHED if outcome.finished else STOPPED
         counts[:, row] = status, outcome.n_failures, outcome.n_saves
-        lost = np.array(
-            [
-                (row, one.progress_h, one.slot, one.progress_h - one.content_h,
-                 one.progress_h - one.fresh_h)
-                for one in outcome.stale
-            ],
-            LOSS,
-        )  # fmt: skip
-        stale_h, net_h = lost["since_save_h"].sum(), lost["since_reload_h"].sum()
-        hours[:, row] = (outcome.wall_h, outcome.useful_h, stale_h, net_h, *outcome.hours)
-        if keeps:
-            yield lost
-
-
-def logged(
-    job: SimulatedJob,
-    failures: ScopedFailures,
-    draws: BlockDraws,
-    replication: int,
-    number: int,
-    *,
-    whole: bool = True,
-) -> EventLog:
-    """The event log of one replication; its rows carry `number`.
-
-    Parameters
-    ----------
-    whole : whether all saves are in it, were they very many; else only some
-    """
-    from cprsim.simulate.cluster import run
-    from cprsim.simulate.logbook import LogLines
-
-    n_saves = sum(
-        job.useful_h / capture.every_h for capture in job.policy.captures if capture.every_h
-    )
-    skips = not whole and n_saves > MOST_SAVES_SHOWN
-    logbook = LogLines()
-    run(job, failures.of(replication), draws.of(replication), logbook, skips=skips)
-    log = logbook.log()
-    return replace(log, replication=np.full_like(log.replication, number))
+        lost = np.zeros((len(outcome.stale), N_OF_LOSS))
+        for loss, one in zip(lost, outcome.stale, strict=True):
+            since_h = one.progress_h - one.content_h, one.progress_h - one.fresh_h
+            loss[:] = row, one.slot, one.progress_h, *since_h
+        stale_h = lost[:, 3].sum(), lost[:, 4].sum()
+        hours[:, row] = (outcome.wall_h, outcome.useful_h, *stale_h, *outcome.hours)
+        yield lost[: len(lost) * keeps]
 
 
 # --------------------------------------------------------------------------- rows of an experiment
@@ -340,28 +297,15 @@ def logged(
 class Block:
     """The failures of a block of replications, the same for all strategies."""
 
-    def __init__(
-        self, number: int, failures: BlockFailures, seed: int, shares: ScopeShares
-    ) -> None:
-        self.number = number
+    def __init__(self, failures: BlockFailures, shares: ScopeShares) -> None:
         self.failures = failures
-        self._seed, self._shares = seed, shares
-        self._scoped: dict[tuple[float, ...], ScopedBlock] = {}
-
-    def scoped(self, notice_h: tuple[float, ...]) -> ScopedBlock:
-        """The failures with what each of them kills, announced by so much for those who listen."""
-        if notice_h not in self._scoped:
-            self._scoped[notice_h] = ScopedBlock(
-                self.failures, self._shares, self._seed, self.number, notice_h
-            )
-        return self._scoped[notice_h]
+        self.scoped = cache(partial(ScopedBlock, failures, shares))  # by the hours of notice
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
     """Runs a job under a policy: by the loop, or by SimPy alone where that is asked for."""
 
-    seed: int
     job: SimulatedJob
     simpy_alone: bool = False
     keep_losses: bool = True
@@ -374,22 +318,28 @@ class Engine:
             self.job, *self.given(block), replications, first,
             simpy_alone=self.simpy_alone, keep_losses=self.keep_losses,
         )  # fmt: skip
-        if self.parts is None:
-            return rows
-        return replace(rows, costs=with_parts(rows.costs, self.parts))
+        return replace(rows, costs=with_parts(rows.costs, self.parts or rows.costs.parts))
 
     def given(self, block: Block) -> tuple[ScopedBlock, BlockDraws]:
         """What the replications of a block meet: failures, and costs that vary."""
         listens = any(capture.on_notice for capture in self.job.policy.captures)
-        notice_h = tuple(scope.notice_h for scope in self.job.scopes) if listens else ()
-        of = block.failures
-        draws = BlockDraws(self.job, self.seed, block.number, of.n_of_block, of.kept)
-        return block.scoped(notice_h if any(notice_h) else ()), draws
+        of, notice_h = block.failures, tuple(scope.notice_h for scope in self.job.scopes)
+        draws = BlockDraws(self.job, of.seed, of.number, of.n_of_block, of.kept)
+        return block.scoped(notice_h if listens and any(notice_h) else ()), draws
 
     def log(self, block: Block, replication: int, *, whole: bool = True) -> EventLog:
-        """What happens in one replication, event by event; all saves are in it if `whole`."""
-        number = block.failures.replications.start + replication
-        return logged(self.job, *self.given(block), replication, number, whole=whole)
+        """What happens in one replication; if it has very many saves, all of them if `whole`."""
+        from cprsim.simulate.cluster import run
+        from cprsim.simulate.logbook import LogLines
+
+        failures, draws = self.given(block)
+        captures = self.job.policy.captures
+        n_saves = sum(self.job.useful_h / one.every_h for one in captures if one.every_h)
+        skips = not whole and n_saves > MOST_SAVES_SHOWN
+        logbook = LogLines()
+        run(self.job, failures.of(replication), draws.of(replication), logbook, skips=skips)
+        log, number = logbook.log(), block.failures.replications.start + replication
+        return replace(log, replication=np.full_like(log.replication, number))
 
 
 def with_parts(costs: CostBreakdown, parts: tuple[str, ...]) -> CostBreakdown:

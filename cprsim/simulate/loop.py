@@ -101,15 +101,15 @@ def next_due(num: Numbers, job: Any) -> float:
 
 
 @part
-def next_flight(num: Numbers, job: Any) -> float:
-    """Instant at which the next save in flight commits."""
-    at_h = inf
+def next_flight(num: Numbers, job: Any) -> tuple[float, int, int]:
+    """When the next save in flight commits, its capture and place; of one instant the first."""
+    at_h, begun_h, found, place = inf, inf, NONE, NONE
     for capture in range(num.n_captures):
         for n in range(job.saves[capture].n_in_flight):
-            other_h = job.flights[capture][n].at_h
-            if other_h < at_h:
-                at_h = other_h
-    return at_h
+            other = job.flights[capture][n]
+            if other.at_h < at_h or (other.at_h == at_h and other.begun_h < begun_h):
+                at_h, begun_h, found, place = other.at_h, other.begun_h, capture, n
+    return at_h, found, place
 
 
 @inlined
@@ -142,11 +142,11 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
                 stall_h = drawn.of_saves[saves.stall_table, number, row]
         own.n_begun += 1
         completing = saves.parts == 1 or is_due(num, own.completes_h, job.progress_h)
-        job.stall_due_h, job.stall_completes_h = own.due_h, own.completes_h if completing else inf
-        job.stalled_by, job.stall_number = capture, number
+        save = job.flights[capture][own.n_in_flight]
+        save.number, save.content_h, save.due_h = number, job.progress_h, own.due_h
+        save.completes_h = own.completes_h if completing else inf
+        job.stalled_by, job.stall_ends_at_h = capture, job.now_h + stall_h
         stand_on_grid(num, job, capture, job.progress_h)
-        job.stall_content_h = job.progress_h
-        job.stall_ends_at_h = job.now_h + stall_h
         if stall_h > 0.0:
             return
         end_stall(num, job, slots, drawn, row)
@@ -155,16 +155,16 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
 @part
 def end_stall(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
     """A save has stalled the job long enough: it goes on in the background, or commits."""
-    capture, number, content_h = job.stalled_by, job.stall_number, job.stall_content_h
+    capture = job.stalled_by
     job.stalled_by = NONE
-    saves = num.captures[capture]
+    saves, save = num.captures[capture], job.flights[capture][job.saves[capture].n_in_flight]
+    number = save.number
     behind_h = cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
     if behind_h > 0.0:
-        at_h, due_h, completes_h = job.now_h + behind_h, job.stall_due_h, job.stall_completes_h
-        add_flight(job, capture, content_h, at_h, number, due_h, completes_h)
+        go_behind(job, capture, behind_h)
     else:
-        completing = job.stall_completes_h < inf
-        commit(num, job, slots, drawn, row, capture, content_h, number, completing)
+        completing = save.completes_h < inf
+        commit(num, job, slots, drawn, row, capture, save.content_h, number, completing)
 
 
 @part
@@ -208,51 +208,38 @@ def begin_flush(
         job.status = WANTS_SAVES
         return
     job.saves[capture].n_begun += 1
+    flight = job.flights[capture][job.saves[capture].n_in_flight]
+    flight.content_h, flight.number, flight.due_h, flight.completes_h = content_h, number, 0.0, 0.0
     behind_h = cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
-    add_flight(job, capture, content_h, job.now_h + behind_h, number, 0.0, 0.0)
+    go_behind(job, capture, behind_h)
 
 
 @part
-def add_flight(
-    job: Any, capture: int, content_h: float, at_h: float, number: int,
-    due_h: float, completes_h: float,
-) -> None:  # fmt: skip
-    """A save goes on in the background, and commits at an instant."""
-    saves = job.saves[capture]
-    flight = job.flights[capture][saves.n_in_flight]
-    flight.content_h, flight.at_h, flight.number = content_h, at_h, number
-    flight.due_h, flight.completes_h, flight.begun_h = due_h, completes_h, job.now_h
-    flight.order = job.latest
-    saves.n_in_flight += 1
+def go_behind(job: Any, capture: int, behind_h: float) -> None:
+    """The save at the first free place goes on in the background for so long."""
+    flight = job.flights[capture][job.saves[capture].n_in_flight]
+    flight.begun_h, flight.at_h, flight.order = job.now_h, job.now_h + behind_h, job.latest
+    job.saves[capture].n_in_flight += 1
 
 
 @part
 def remove_flight(job: Any, capture: int, place: int) -> None:
-    """A save is no longer in flight."""
-    last = job.saves[capture].n_in_flight - 1
-    for n in range(place, last):
+    """A save is no longer in flight; those behind it move up, and one that stalls the job."""
+    job.saves[capture].n_in_flight -= 1
+    for n in range(place, job.saves[capture].n_in_flight + (job.stalled_by == capture)):
         here, after = job.flights[capture][n], job.flights[capture][n + 1]
         here.content_h, here.begun_h, here.at_h = after.content_h, after.begun_h, after.at_h
         here.number, here.order = after.number, after.order
         here.due_h, here.completes_h = after.due_h, after.completes_h
-    job.saves[capture].n_in_flight = last
 
 
 @part
 def commit_all_due(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, until_h: float
 ) -> None:
-    """Commit whatever is in flight and due by an instant, in the order of the instants.
-
-    Of those that are due at one instant, those that began first commit first.
-    """
+    """Commit whatever is in flight and due by an instant, in the order of the instants."""
     while True:
-        found, place, at_h, begun_h = NONE, NONE, inf, inf
-        for capture in range(num.n_captures):
-            for n in range(job.saves[capture].n_in_flight):
-                other = job.flights[capture][n]
-                if other.at_h < at_h or (other.at_h == at_h and other.begun_h < begun_h):
-                    found, place, at_h, begun_h = capture, n, other.at_h, other.begun_h
+        at_h, found, place = next_flight(num, job)
         if at_h > until_h:
             return
         flight = job.flights[found][place]
@@ -281,8 +268,9 @@ def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool, silent:
             if not is_due(num, job.saves[capture].due_h, job.progress_h):
                 stand_on_grid(num, job, capture, job.progress_h)
     if job.stalled_by != NONE:
-        if is_due(num, job.stall_due_h, job.progress_h):
-            make_due(job, job.stalled_by, job.stall_due_h, job.stall_completes_h)
+        save = job.flights[job.stalled_by][job.saves[job.stalled_by].n_in_flight]
+        if is_due(num, save.due_h, job.progress_h):
+            make_due(job, job.stalled_by, save.due_h, save.completes_h)
         job.stalled_by = NONE
     job.waits_for = NONE
     for capture in range(num.n_captures):
@@ -773,15 +761,9 @@ def strike(
         job.course += 1
     elif num.rules[rule].replays and n_lost:
         replay_h = (job.progress_h - content_h) / num.rules[rule].replay_speed
-    elif n_lost:
-        if keeps and job.n_losses + n_lost > len(losses):
-            job.status = WANTS_ROOM
-            return
-        first = num.tiers[source].first
-        for n in range(num.tiers[source].size if reverts == SHARDS else job.n_struck):
-            slot = first + n if reverts == SHARDS else slots[n].struck
-            if is_of(num, source, slot):
-                lose(job, slots, slot, content_h, row, losses, keeps)
+    elif keeps and job.n_losses + n_lost > len(losses):
+        job.status = WANTS_ROOM
+        return
     if not num.rules[rule].stops_nothing or reverts == ALL:
         abandon_saves(num, job, slots, reverts == ALL, silent)
 
@@ -791,8 +773,13 @@ def strike(
     job.serial += 1
     if num.shares:
         read_link(num, job)
-    if n_lost:
-        take_loads(num, job, slots, recoveries, source, reverts)
+    first, loses = num.tiers[source].first, not num.rules[rule].replays
+    for n in range(n_lost if reverts == SHARDS else job.n_struck if n_lost else 0):
+        slot = first + n if reverts == SHARDS else slots[n].struck
+        if is_of(num, source, slot):
+            take_load(job, slots, recoveries, slot)
+            if loses:
+                lose(job, slots, slot, content_h, row, losses, keeps)
     take_over(num, job, slots, recoveries, place, reverts == ALL)
     recovery = recoveries[place]
     recovery.rule, recovery.stage, recovery.number = rule, -1, number
@@ -829,28 +816,21 @@ def lose(
     job.stale_h += job.progress_h - content_h
     job.stale_net_h += job.progress_h - fresh_h
     if keeps:
-        loss = losses[job.n_losses]
-        loss.replication, loss.slot, loss.progress_h = row, slot, job.progress_h
-        loss.since_save_h = job.progress_h - content_h
-        loss.since_reload_h = job.progress_h - fresh_h
+        losses[job.n_losses, 0], losses[job.n_losses, 1] = row, slot
+        losses[job.n_losses, 2] = job.progress_h
+        losses[job.n_losses, 3] = job.progress_h - content_h
+        losses[job.n_losses, 4] = job.progress_h - fresh_h
         job.n_losses += 1
 
 
 @part
-def take_loads(
-    num: Numbers, job: Any, slots: Any, recoveries: Any, tier: int, reverts: int
-) -> None:
-    """Shards that go back are loaded by a new recovery, not by one that is under way."""
-    first = num.tiers[tier].first
-    for n in range(num.tiers[tier].size if reverts == SHARDS else job.n_struck):
-        slot = first + n if reverts == SHARDS else slots[n].struck
-        if not is_of(num, tier, slot):
-            continue
-        for place in range(job.n_recoveries):
-            other = recoveries[place]
-            if other.rule != NONE and other.serial == slots[slot].loaded_by:
-                other.n_loads -= 1
-        slots[slot].loaded_by = job.serial
+def take_load(job: Any, slots: Any, recoveries: Any, slot: int) -> None:
+    """A shard that goes back is loaded by a new recovery, not by one that is under way."""
+    for place in range(job.n_recoveries):
+        other = recoveries[place]
+        if other.rule != NONE and other.serial == slots[slot].loaded_by:
+            other.n_loads -= 1
+    slots[slot].loaded_by = job.serial
 
 
 @part
@@ -1014,7 +994,7 @@ def plan(
                 next_h = reaches_h
         elif job.stalled_by != NONE and job.stall_ends_at_h < next_h:
             next_h = job.stall_ends_at_h
-        flight_h = next_flight(num, job)
+        flight_h, _, _ = next_flight(num, job)
         if flight_h < next_h:
             next_h = flight_h
         return fails_h, next_h, flight_h, per_h, reaches_h, target_h
@@ -1079,11 +1059,3 @@ def settle(
         changed = True
     if changed:
         refresh(num, job, slots, recoveries)
-
-
-@part
-def lose_for_good(num: Numbers, job: Any) -> None:
-    """First-time work that a job has not done again by its horizon is lost."""
-    if job.status == FINISHED and job.progress_h < job.frontier_h:
-        job.hours[num.lost] += job.frontier_h - job.progress_h
-        job.frontier_h = job.progress_h

@@ -86,11 +86,7 @@ JOB = np.dtype(
         ("course", "i8"),  # number of stretches without a rollback, of all replications
         ("n_losses", "i8"),  # that are kept, of all replications
         ("stall_ends_at_h", "f8"),
-        ("stall_content_h", "f8"),
-        ("stall_number", "i8"),
-        ("stall_due_h", "f8"),
-        ("stall_completes_h", "f8"),
-        ("stalled_by", "i8"),  # capture
+        ("stalled_by", "i8"),  # capture, whose first free flight is the save
         ("waits_for", "i8"),  # capture
         ("n_failures", "i8"),
         ("n_begun", "i8"),  # recoveries of all replications
@@ -149,23 +145,11 @@ def interpreted(loop: Callable[..., int], *given: Any) -> int:
     records. `replications.run` names what is given; its `scratch` stays as it is.
     """
     numbers, drawn, strikes, rows, scratch, slots, recoveries, hours, counts, losses, keeps = given
-    lost = [as_objects(one) for one in losses]
     with np.errstate(all="ignore"):
-        n_losses = loop(
+        return loop(
             [as_objects(numbers[0])], type(drawn)(*(memoryview(one) for one in drawn)),
             type(strikes)(strikes.until_h, *(memoryview(one) for one in strikes[1:])),
             memoryview(rows), [as_objects(scratch[0])], SlotsAsObjects(slots),
-            _Recoveries(as_objects(one) for one in recoveries),
-            memoryview(hours), memoryview(counts), lost, keeps,
+            as_objects(recoveries),
+            memoryview(hours), memoryview(counts), memoryview(losses), keeps,
         )  # fmt: skip
-    for name in losses.dtype.names or ():
-        losses[name] = [getattr(one, name) for one in lost]
-    return n_losses
-
-
-class _Recoveries(list[Any]):
-    """Recoveries as objects, which are copied as those of an array are."""
-
-    def __setitem__(self, place: Any, record: Any) -> None:
-        for name in RECOVERY.names or ():
-            setattr(self[place], name, getattr(record, name))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
-from math import inf, nan
-from typing import Any, NamedTuple
+from math import inf, isnan, nan
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from cprsim.recovery.policy import (
     STAGE_ORDER,
     Capture,
     Groups,
+    Level,
     Policy,
     Reverts,
     Ring,
@@ -37,6 +39,7 @@ from cprsim.recovery.policy import (
 from cprsim.simulate.job import SimulatedJob
 
 NONE = -1
+OUTSIDE = int(Level.OUTSIDE)
 
 # What has become of a replication
 GOING, FINISHED, STOPPED, WANTS_FAILURES, WANTS_COSTS, WANTS_SAVES, WANTS_ROOM = range(7)
@@ -192,6 +195,7 @@ NUMBERS = np.dtype(
         ("scopes", SCOPE, (MOST_SCOPES,)),
         ("sources", "i8", (MOST_RULES, MOST_SOURCES)),  # tiers, NONE behind the last
         ("needs", "i8", (MOST_RULES, MOST_SOURCES)),  # tiers, NONE behind the last
+        ("is_plain", "?"),  # `leap` takes it from failure to failure
     ],
     align=True,
 )
@@ -202,20 +206,22 @@ One record, so that compiled functions hand on one pointer."""
 Numbers = Any  # a record of NUMBERS, or an object with the same attributes
 
 
-def as_objects(record: Any) -> Any:
-    """The same as an object, with lists for arrays: quick to read one by one in Python."""
-    made = class_of(record.dtype)()
-    for name in record.dtype.names:
-        setattr(made, name, _plain(record[name]))
-    return made
-
-
-def _plain(value: Any) -> Any:
+def as_objects(value: Any) -> Any:
+    """A record as an object, an array as a list: quick to read one by one in Python."""
     if isinstance(value, np.void):
-        return as_objects(value)
-    if value.dtype.names:
-        return [_plain(one) for one in value]
-    return value.tolist()
+        made = class_of(value.dtype)()
+        for name in value.dtype.names or ():
+            setattr(made, name, as_objects(value[name]))
+        return made
+    return Objects(map(as_objects, value)) if value.dtype.names else value.tolist()
+
+
+class Objects(list[Any]):
+    """Objects for an array of records: what is assigned is copied."""
+
+    def __setitem__(self, place: Any, record: Any) -> None:
+        for name in record.__slots__[:-1]:
+            setattr(self[place], name, getattr(record, name))
 
 
 @lru_cache(maxsize=64)
@@ -224,28 +230,17 @@ def class_of(dtype: np.dtype[Any]) -> type:
     return type("Record", (), {"__slots__": (*(dtype.names or ()), "__dict__")})
 
 
-LOSS = np.dtype(
-    [
-        ("replication", "i8"),
-        ("progress_h", "f8"),
-        ("slot", "i8"),
-        ("since_save_h", "f8"),
-        ("since_reload_h", "f8"),
-    ]
-)
-"""A shard that went back while the job went on."""
-
-
-class Tables(NamedTuple):
-    """Which hours vary: their names (`ReplicationDraws`), in the order of the tables of draws."""
-
-    of_saves: tuple[tuple[str, Duration], ...]
-    of_failures: tuple[tuple[str, Duration], ...]
+N_OF_LOSS = 5
+"""Of a shard that went back while the job went on: replication, slot, progress, and hours of work
+since the content and since the later of that and its own last reload."""
 
 
 @lru_cache(maxsize=256)
-def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
-    """The numbers of a job, and what of it is drawn."""
+def numbers_of(job: SimulatedJob) -> tuple[Numbers, dict[str, Duration], dict[str, Duration]]:
+    """The numbers of a job; the durations of its saves that are drawn, and those of its failures.
+
+    They are in the order of the tables of draws, by their names (`ReplicationDraws`).
+    """
     policy, cluster = job.policy, job.cluster
     parts = policy.parts
     names = [tier.name for tier in policy.tiers]
@@ -254,15 +249,13 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
     number_of_role = {role.name: number for number, role in enumerate(cluster.roles)}
     followed = {capture.after for capture in policy.captures}
     silent = [scope for scope in job.scopes if scope.silent]
-    of_saves: list[tuple[str, Duration]] = []
-    of_failures: list[tuple[str, Duration]] = []
+    of_saves: dict[str, Duration] = {}
+    of_failures: dict[str, Duration] = {}
 
-    def fixed(
-        tables: list[tuple[str, Duration]], name: str, cost: Duration | None
-    ) -> tuple[float, int]:
+    def fixed(tables: dict[str, Duration], name: str, cost: Duration | None) -> tuple[float, int]:
         if cost is None or isinstance(cost, Constant):
             return (0.0 if cost is None else cost.mean_h), NONE
-        tables.append((name, cost))
+        tables[name] = cost
         return nan, len(tables) - 1
 
     def column(part: str) -> int:
@@ -310,7 +303,7 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
             REVERTS.index(rule.reverts), TO.index(rule.to), first_stage, len(rule.stages),
             rule.replay_speed, rule.speed_meanwhile, rule.stops_nothing,
             StageKind.REPLAY in kinds, StageKind.LOAD in kinds,
-            sum(fixed([], "", one.cost)[0] for one in rule.stages if one.kind is StageKind.LOAD),
+            sum(fixed({}, "", one.cost)[0] for one in rule.stages if one.kind is StageKind.LOAD),
         )  # fmt: skip
 
     link = link_of(policy)
@@ -371,24 +364,59 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
         "sources": padded([rule.sources for rule in policy.rules]),
         "needs": padded([rule.needs for rule in policy.rules]),
     }
+    ends = [*accumulate(role.n_nodes for role in cluster.roles)]
+    regroup_h = (elastic and elastic.regroup_h) or (0.0,)
+    nested: dict[str, Sequence[Any]] = {
+        "tiers": tiers, "captures": captures, "rules": rules, "stages": stages, "scopes": scopes,
+        "role_ends": [*ends, *MOST_ROLES * [cluster.n_nodes]][:MOST_ROLES],
+        "elastic_speed": (1.0,) if elastic is None else elastic.speed,
+        "elastic_regroup_h": [*regroup_h, *MOST_UNITS * regroup_h[-1:]][: MOST_UNITS + 1],
+    }  # fmt: skip
     numbers = np.zeros(1, NUMBERS)
     for name, value in values.items():
         numbers[name] = value
-    ends = [*accumulate(role.n_nodes for role in cluster.roles)][:MOST_ROLES]
-    numbers["role_ends"][0] = cluster.n_nodes
-    numbers["role_ends"][0, : len(ends)] = ends
-    speeds = (1.0,) if elastic is None else elastic.speed
-    numbers["elastic_speed"][0, : len(speeds)] = speeds
-    if elastic is not None and elastic.regroup_h:
-        numbers["elastic_regroup_h"][0] = elastic.regroup_h[-1]
-        numbers["elastic_regroup_h"][0, : len(elastic.regroup_h)] = elastic.regroup_h
-    nested = {
-        "tiers": tiers, "captures": captures, "rules": rules, "stages": stages, "scopes": scopes
-    }  # fmt: skip
     for name, rows in nested.items():
-        for place, row in enumerate(rows):
-            numbers[name][0, place] = row
-    return numbers, Tables(tuple(of_saves), tuple(of_failures))
+        numbers[name][0, : len(rows)] = np.array(rows, numbers[name].dtype)
+    if not of_saves and not of_failures:
+        numbers["is_plain"] = is_plain(as_objects(numbers[0]))
+    return numbers, of_saves, of_failures
+
+
+def is_plain(num: Numbers) -> bool:
+    """Whether saves of a job without varying costs only stall it, and nothing goes on beside it."""
+    captures = num.captures[: num.n_captures]
+    if len(captures) > 1 or num.elastic_size or num.is_uneven or num.tax:
+        return False
+    if num.n_spares != NONE or num.silent != NONE:
+        return False
+    for saves in captures:
+        if saves.background_h or saves.on_notice or saves.p_fail:
+            return False
+    tier = captures[0].tier if captures else NONE
+    if captures and num.tiers[tier].p_corrupt > 0.0:
+        return False
+    for n, rule in enumerate(num.rules[: num.n_rules]):
+        source, *others = num.sources[n]
+        if source != NONE:
+            is_saved_to = source == tier or not captures
+            if not is_saved_to or num.tiers[source].level != OUTSIDE or others[0] != NONE:
+                return False
+        if rule.reverts == ALL:
+            has_others = num.n_rules > 1 or num.needs[n][0] != NONE or rule.roles != 0
+            to_save = rule.to == NEWEST and (not captures or captures[0].parts == 1)
+            to_start = rule.to == START and not captures
+            if has_others or rule.replay_speed != 1.0 or not (to_save or to_start):
+                return False
+        elif rule.reverts == SHARDS:
+            if n == 0 or n < num.n_rules - 1:
+                return False
+        elif rule.reverts != STRUCK or rule.replays or rule.stops_nothing or source == NONE:
+            return False
+        for stage in num.stages[rule.first_stage : rule.first_stage + rule.n_stages]:
+            told = stage.has_cost or stage.kind not in (REPLAY, REGROUP)
+            if not told or not stage.blocks or not isnan(stage.grows_h) or stage.copies_again:
+                return False
+    return True
 
 
 @lru_cache(maxsize=2048)  # kinds of jobs of a fleet

@@ -6,7 +6,7 @@ work, saves and ordinary failures at once, with the same hours as `loop`.
 
 from __future__ import annotations
 
-from math import floor, inf, isnan
+from math import floor, inf
 from typing import Any
 
 from cprsim.compiling import inlined, part, slow_to_compile
@@ -14,7 +14,6 @@ from cprsim.records import Floats, Ints
 from cprsim.simulate.job import HARDLY_AFTER, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate.loop import (
     lose,
-    lose_for_good,
     pass_to,
     plan,
     refresh,
@@ -33,23 +32,17 @@ from cprsim.simulate.numbers import (
     LOAD,
     MOST_SOURCES,
     NEAR,
-    NEWEST,
     NONE,
     OF_JOB,
     PROGRESS,
-    REGROUP,
-    REPLAY,
-    SHARDS,
-    START,
     STOPPED,
-    STRUCK,
     UPTIME,
     WALL,
     WANTS_FAILURES,
     Numbers,
 )  # fmt: skip
 from cprsim.simulate.strikes import ScopedStrikes
-from cprsim.simulate.transitions import OUTSIDE, is_of, keep_latest, number_of, rate_of_each
+from cprsim.simulate.transitions import is_of, keep_latest, number_of, rate_of_each
 
 
 @inlined
@@ -68,52 +61,6 @@ def known_from(strikes: ScopedStrikes, row: int, chunk: int, failure: int) -> tu
     return chunk, failure
 
 
-@part
-def is_plain(num: Numbers) -> bool:
-    """Whether nothing of a job varies, saves only stall it, and nothing goes on beside it."""
-    if num.n_captures > 1 or num.elastic_size or num.is_uneven or num.tax:
-        return False
-    if num.n_spares != NONE or num.silent != NONE:
-        return False
-    tier = NONE
-    if num.n_captures == 1:
-        saves = num.captures[0]
-        tier = saves.tier
-        only_stalls = saves.stall_h >= 0.0 and saves.background_h == 0.0 and not saves.on_notice
-        if not only_stalls or saves.p_fail > 0.0 or num.tiers[tier].p_corrupt > 0.0:
-            return False
-    for n in range(num.n_rules):
-        rule, source = num.rules[n], num.sources[n][0]
-        if source != NONE:
-            is_saved_to = num.n_captures == 0 or source == tier
-            if not is_saved_to or num.tiers[source].level != OUTSIDE or num.sources[n][1] != NONE:
-                return False
-        if rule.reverts == ALL:
-            others = num.n_rules > 1 or num.needs[n][0] != NONE or rule.roles != 0
-            to_save = rule.to == NEWEST and (tier == NONE or num.captures[0].parts == 1)
-            to_start = rule.to == START and tier == NONE
-            if others or rule.replay_speed != 1.0 or not (to_save or to_start):
-                return False
-        elif rule.reverts == SHARDS:
-            if n == 0 or n < num.n_rules - 1:
-                return False
-        elif rule.reverts != STRUCK or rule.replays or rule.stops_nothing or source == NONE:
-            return False
-        for place in range(rule.first_stage, rule.first_stage + rule.n_stages):
-            stage = num.stages[place]
-            told = stage.has_cost or not (stage.kind == REPLAY or stage.kind == REGROUP)
-            if not (told and stage.blocks and isnan(stage.grows_h)) or stage.copies_again:
-                return False
-    return True
-
-
-@part
-def bears_one(num: Numbers, tier: int) -> bool:
-    """Whether what is kept live in groups is there without any one of its slots."""
-    of = num.tiers[tier]
-    return bool(not of.copies and of.tolerates > 0 and of.size > 1)
-
-
 @inlined
 def rule_of(num: Numbers, strikes: ScopedStrikes, failure: int) -> int:
     """The rule that an ordinary failure takes; NONE for one that is none."""
@@ -130,8 +77,10 @@ def rule_of(num: Numbers, strikes: ScopedStrikes, failure: int) -> int:
         if num.rules[rule].scopes >> scope & 1 and (roles == 0 or roles >> role & 1):
             for place in range(MOST_SOURCES):
                 tier = num.needs[rule][place]
-                if tier != NONE and is_of(num, tier, slot) and not bears_one(num, tier):
-                    return NONE
+                if tier != NONE and is_of(num, tier, slot):
+                    of = num.tiers[tier]
+                    if of.copies or of.tolerates <= 0 or of.size <= 1:
+                        return NONE  # what is kept live is gone with this slot
             return rule
     return NONE
 
@@ -304,10 +253,9 @@ def run(
     hours : (4 + n_parts, n_replications) wall hours, useful hours, staleness summed over shards
         (since the content, and since the later of that and the shard's own last reload); the parts
     counts : (3, n_replications) status, failures, saves
-    losses : (n_room,) of LOSS, which are kept if `keeps`
+    losses : (n_room, N_OF_LOSS), which are kept if `keeps`
     """
     num, job = numbers[0], scratch[0]
-    plain = drawn.of_saves.shape[0] == drawn.of_failures.shape[0] == 0 and is_plain(num)
     near_h = NEAR * num.useful_h
     job.n_losses = 0
     for row in rows:
@@ -316,7 +264,7 @@ def run(
         chunk, failure = known_from(strikes, row, 0, strikes.first[0, row])
         while job.status == GOING:
             struck = False
-            if plain and job.n_recoveries == 0 and job.stalled_by == NONE:
+            if num.is_plain and job.n_recoveries == 0 and job.stalled_by == NONE:
                 chunk, failure, struck = leap(
                     num, job, slots, strikes, row, chunk, failure, losses, keeps
                 )
@@ -352,7 +300,9 @@ def run(
                 )  # fmt: skip
                 refresh(num, job, slots, recoveries)
                 chunk, failure = known_from(strikes, row, chunk, failure + 1)
-        lose_for_good(num, job)
+        if job.status == FINISHED and job.progress_h < job.frontier_h:  # lost for good
+            job.hours[num.lost] += job.frontier_h - job.progress_h
+            job.frontier_h = job.progress_h
         hours[0, row], hours[1, row] = job.now_h, job.frontier_h
         hours[2, row], hours[3, row] = job.stale_h, job.stale_net_h
         for column in range(num.n_parts):

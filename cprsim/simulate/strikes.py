@@ -104,14 +104,12 @@ class ScopedBlock(ScopedFailures):
         self,
         failures: BlockFailures,
         shares: ScopeShares,
-        seed: int,
-        block: int,
         notice_h: tuple[float, ...] = (),
     ) -> None:
         self._notice_h = np.array(notice_h)
         self.n_replications = failures.n_replications
         self._failures, self._shares = failures, shares
-        first = crc32(f"scopes/{seed}/{block}".encode())
+        first = crc32(f"scopes/{failures.seed}/{failures.number}".encode())
         self._keys = stream_keys(first, np.arange(failures.kept.start, failures.kept.stop))
         self._n_chunks = 0
 

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from cprsim.records import Ints
 from cprsim.recovery.intervals import ROUNDING
 from cprsim.recovery.legal import MOST_GENERATIONS, MOST_TIERS, MOST_UNITS
-from cprsim.recovery.policy import Level
 from cprsim.simulate.numbers import (
     ALL,
     MOST_SOURCES,
     NEWEST,
     NOBODY,
     NONE,
+    OUTSIDE,
     PROGRESS,
     START,
     STEP_BEGUN,
@@ -31,8 +31,7 @@ from cprsim.simulate.numbers import (
     as_objects,
 )
 
-N_LEVELS = int(Level.OUTSIDE)
-OUTSIDE = int(Level.OUTSIDE)
+N_LEVELS = OUTSIDE
 WITHOUT = 2**62  # order of wiping: this slot is without that level
 LIVE = WITHOUT - 1  # order of writing of what is always current
 MASK = 2**32 - 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -14,7 +14,7 @@ from cprsim.codec import digest_of
 from cprsim.curves import curve_path
 from cprsim.errors import Place, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.recovery.system import System
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.identity import file_digest, source_digest
 from cprsim.results.money import JobPrices, prices_of
@@ -118,25 +118,21 @@ def _changes(
             yield f"scopes.{i}.share", (1.0 - value) * share / sum(others.values())
         return
     entries = loaded.scenario.recovery
-    takes = TAKES.get(option)
-    if section != "recovery" or takes is None or option in [entry.name for entry in entries]:
+    if section != "recovery" or option not in TAKEN or option in [entry.name for entry in entries]:
         yield key, value
         return
     taking = [
         f"recovery.{n}.{option}"
         for n, entry in enumerate(entries)
-        if takes(SYSTEMS[entry.strategy])
+        if entry.strategy in STRATEGIES and SYSTEMS[entry.strategy].takes(option)
     ]
     if not taking:
         raise ScenarioError.at(place, f"no strategy of the scenario takes `{option}`")
     yield from ((each, value) for each in taking)
 
 
-TAKES: dict[str, Callable[[System], bool]] = {
-    "interval": lambda system: system.default_interval is not None,
-    "target_pls": lambda system: system.takes_target_pls,
-}
-"""Whether a strategy takes an option that an axis gives to all that do; systems take none."""
+TAKEN = ("interval", "target_pls")
+"""What an axis gives to all strategies that take it; systems take none."""
 
 
 def digests_of(loaded: LoadedScenario) -> tuple[str, str]:

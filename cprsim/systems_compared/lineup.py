@@ -119,7 +119,7 @@ def _require_able(name: str, names: set[str], *, has_servers: bool, searched: bo
         return
     if not has_servers:
         raise ParameterError(NO_SERVERS)
-    if not searched and SYSTEMS[name].default_interval in NEEDS_TARGET:
+    if not searched and SYSTEMS[name].default("interval") in NEEDS_TARGET:
         raise ParameterError(NO_TARGET)
 
 

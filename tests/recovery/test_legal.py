@@ -46,7 +46,7 @@ UNEVEN = Storage(8.0, 4.0, 1.0, (0.5, 1.5) * (NODES // 2))
 
 
 def said(policy: Policy) -> list[str]:
-    return [one.sentence for one in problems(policy, CLUSTER, SCOPES)]
+    return [str(one) for one in problems(policy, CLUSTER, SCOPES)]
 
 
 def near_is(**changes: Any) -> Policy:
@@ -116,10 +116,10 @@ REFUSED = [
     (near_is(placement=Groups(0, 0)), "groups of 0 do not divide"),
     (near_is(placement=Groups(4, 4)), "a group of 4 can't tolerate 4 losses"),
     (near_is(placement=Groups(4, -1)), "a group of 4 can't tolerate -1 losses"),
-    (near_is(generations=0), "keeps 0 generations"),
-    (near_is(generations=9), "keeps 9 generations"),
-    (near_is(p_corrupt=1.0), "a probability of corruption"),
-    (near_is(p_corrupt=-0.1), "a probability of corruption"),
+    (near_is(generations=0), "tier `near`: `generations` is 0; it must be between 1 and 8"),
+    (near_is(generations=9), "`generations` is 9"),
+    (near_is(p_corrupt=1.0), "`p_corrupt` is 1.0; it must be at least 0 and below 1"),
+    (near_is(p_corrupt=-0.1), "`p_corrupt` is -0.1"),
     (near_is(load=LINK, p_corrupt=0.1), "loads share a link and may find contents corrupt"),
     (near_is(load=UNEVEN, role="reader"), "loads shards of several sizes, which role `reader`"),
     (saved(tier="nowhere"), "capture to `nowhere`: there is no such tier"),
@@ -127,16 +127,16 @@ REFUSED = [
     (saved(every_h=None), "give one of `every_h`, `after` and `on_notice`"),
     (saved(on_notice=True), "give one of `every_h`, `after` and `on_notice`"),
     (saved(after="near"), "give one of `every_h`, `after` and `on_notice`"),
-    (saved(every_h=0.0), "an interval of 0.0 h is no interval"),
+    (saved(every_h=0.0), "`every` is 0.0; it must be positive"),
     (copied(replace(TO_NEAR, every_h=None, on_notice=True)), "`near` is no tier that is saved to"),
     (copied(replace(TO_NEAR, parts=2)), "what is saved in parts is not copied on"),
     (copied(stall=Constant(0.1)), "what follows a tier does not stall the job"),
     (copied(parts=2), "saves at an interval alone are in parts"),
-    (saved(parts=0), "of which there is one at least"),
-    (saved(in_flight=0), "1 to 8 saves can be in flight"),
-    (saved(in_flight=9), "1 to 8 saves can be in flight"),
-    (copied(every_nth=0), "`every_nth` is at least 1"),
-    (saved(p_fail=1.0), "a probability of failure"),
+    (saved(parts=0), "capture to `far`: `parts` is 0; it must be positive"),
+    (saved(in_flight=0), "`in_flight` is 0; it must be between 1 and 8"),
+    (saved(in_flight=9), "`in_flight` is 9"),
+    (copied(every_nth=0), "`every_nth` is 0; it must be positive"),
+    (saved(p_fail=1.0), "`p_fail` is 1.0; it must be at least 0 and below 1"),
     (ruled(scopes=("rack",)), "names the scope `rack`"),
     (ruled(sources=("nowhere",)), "names the tier `nowhere`"),
     (ruled(sources=("live",)), "loads from `live`, which nothing is saved to"),
@@ -146,8 +146,8 @@ REFUSED = [
     (ruled(sources=()), "has sources if, and only if"),
     (ruled(reverts=Reverts.NOBODY), "has sources if, and only if"),
     (ruled(to=To.STEP_BEFORE, sources=()), "goes back by steps"),
-    (ruled(replay_speed=0.0), "a speed out of range"),
-    (ruled(speed_meanwhile=1.5), "a speed out of range"),
+    (ruled(replay_speed=0.0), "rule 1: `replay_speed` is 0.0; it must be positive"),
+    (ruled(speed_meanwhile=1.5), "`speed_meanwhile` is 1.5; it must be above 0 and at most 1"),
     (ruled(stages=(WAIT, REPLAY)), "replays, which goes with"),
     (ruled(stages=(LOAD,)), "never waits for a node"),
     (ruled(stages=(WAIT, Stage(StageKind.REBUILD))), "has a stage `rebuild` without a cost"),
@@ -155,17 +155,17 @@ REFUSED = [
     (ruled(stages=(WAIT, replace(LOAD, each=True))), "for each slot: only waits are"),
     (replace(LEGAL, rules=()), "has no rule"),
     (replace(LEGAL, rules=(replace(BACK, scopes=("node",)),)), "the last rule must hold for all"),
-    (replace(LEGAL, tax=Tax(compute=-0.1)), "a tax can't be negative"),
-    (replace(LEGAL, tax=Tax(nodes=-1.0)), "a tax can't be negative"),
-    (replace(LEGAL, tax=Tax(memory=-1.0)), "a tax can't be negative"),
+    (replace(LEGAL, tax=Tax(compute=-0.1)), "tax: `compute` is -0.1; it must be 0 or more"),
+    (replace(LEGAL, tax=Tax(nodes=-1.0)), "`nodes` is -1.0"),
+    (replace(LEGAL, tax=Tax(memory=-1.0)), "`memory` is -1.0"),
     (stretched((1.0, 0.5), unit_nodes=3), "units of 3 do not divide the 8 nodes"),
-    (stretched((1.0, 0.5), unit_nodes=0), "units of 0 do not divide"),
+    (stretched((1.0, 0.5), unit_nodes=0), "elastic: `unit_nodes` is 0"),
     (stretched((1.0,) * 4, unit_nodes=4), "knows 4 speeds"),
     (stretched(()), "knows 0 speeds"),
     (stretched((0.9, 0.5)), "the speed without any unit lost is 1"),
-    (stretched((1.0, -0.1)), "lies between 0 and 1"),
-    (stretched((1.0, 0.5), regroup_h=(-1.0,)), "a regrouping takes no negative time"),
-    (replace(LEGAL, elastic=Elastic("nobody", (1.0,))), "is elastic in role `nobody`"),
+    (stretched((1.0, -0.1)), "`speed` is (1.0, -0.1); it must be between 0 and 1"),
+    (stretched((1.0, 0.5), regroup_h=(-1.0,)), "`regroup` is (-1.0,); it must be 0 or more"),
+    (replace(LEGAL, elastic=Elastic("nobody", (1.0,))), "elastic: is in role `nobody`"),
     (replace(LEGAL, rules=(BACK,) * 17), "has 17 rules; at most 16"),
 ]
 
@@ -183,7 +183,7 @@ def test_what_makes_no_sense_is_said(policy: Policy, sentence: str) -> None:
 def test_saves_on_notice_need_a_scope_that_gives_one() -> None:
     untold = (replace(SCOPES[0], notice_h=0.0),)
     (problem,) = problems(ALLOWED["on notice"], CLUSTER, untold)
-    assert problem.sentence == (
+    assert str(problem) == (
         "capture to `far`: saves on notice, and no scope has any: give one `notice`"
     )
     assert problem.at == ("captures", 1)
@@ -197,4 +197,7 @@ def test_a_problem_says_where_in_the_policy_it_is() -> None:
         tax=Tax(nodes=-1.0),
     )
     places = [one.at for one in problems(policy, CLUSTER, SCOPES)]
-    assert places == [("tiers", 0), ("captures", 1), ("rules", 1), ("tax", "nodes")]
+    assert places == [
+        ("tiers", 0, "p_corrupt"), ("captures", 1, "in_flight"), ("rules", 1, "replay_speed"),
+        ("tax", "nodes"),
+    ]  # fmt: skip

@@ -80,7 +80,7 @@ def test_every_policy_can_be_written_and_is_read_as_it_was(
     options = {key: as_written(getattr(policy, key)) for key in keys}
     facts = replace(facts, step_h=policy.step_h or facts.step_h)
     given = {key: value for key, value in options.items() if value is not None}
-    again = written.plan(facts, options_of("policy", given), name)
+    again = written.WRITTEN.plan(facts, options_of("policy", given), name)
     assert replace(again, step_h=policy.step_h) == policy
 
 
@@ -110,11 +110,11 @@ recovery:
 WRONG = {
     "medium: hots,": "tiers.0.medium: `hots` should be 'device', 'host'",
     "aftr: host,": "captures.1.aftr: unknown key; did you mean `after`?",
-    "sources: [hst,": "rule 1 names the tier `hst`, which there is not",
+    "sources: [hst,": "rule 1: names the tier `hst`, which the policy does not have",
     "stall: {link: pcie, lnk: nic}": "captures.0.stall.lnk: unknown key",
-    "stall: {link: nic}": "mine names the link `nic`; `cluster.links`: pcie",
-    "background: {link: pcie}": "saves of mine to `host` stall nobody: give `every` as a time",
-    "every: 0 h\n      rules:": "`every` of mine is 0.0; it must be positive",
+    "stall: {link: nic}": "mine: there is no link `nic`; `cluster.links`: pcie",
+    "background: {link: pcie}": "mine: saves to `host` stall nobody: give `every` as a time",
+    "every: 0 h\n      rules:": "mine: `every` is 0.0; it must be positive",
     "every: 10,": "captures.0.every: `10` is a bare number: write its unit",
     "{ring: two}": "tiers.0.placement.ring: `two` should be",
     "[detct,": "rules.0.stages.0: `detct` should be",
@@ -190,8 +190,8 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, wrong: str) -> Non
 @pytest.mark.parametrize(
     ("found", "wrong", "place", "words"),
     [
-        ("generations: 2", "p_corrupt: 1.2", "16: recovery.1.options.tiers.1", "1.2"),
-        ("in_flight: 2", "in_flight: 0", "18: recovery.1.options.captures.0", "not 0"),
+        ("generations: 2", "p_corrupt: 1.2", "16: recovery.1.options.tiers.1.p_corrupt", "1.2"),
+        ("in_flight: 2", "in_flight: 0", "18: recovery.1.options.captures.0.in_flight", "is 0"),
         ("[near, far]", "[near, fare]", "20: recovery.1.options.rules.0", "`fare`"),
     ],
 )

@@ -27,7 +27,7 @@ def failures_of(together: int) -> BlockFailures:
 
 def block_of(together: int, rack: int | None) -> ScopedBlock:
     shares = ScopeShares((0.4, 0.4, 0.2), REACHES, N_NODES, rack)
-    return ScopedBlock(failures_of(together), shares, 1, 0)
+    return ScopedBlock(failures_of(together), shares)
 
 
 @pytest.mark.parametrize("rack", [None, 1, 4, 5, 20])
@@ -60,7 +60,7 @@ def test_failures_of_a_source_of_their_own_are_of_its_scope() -> None:
     sources = SeveralSources((("", nodes), ("rack", racks)))
     shares = ScopeShares((1.0, 0.0), (Reach.NODE, Reach.RACK), N_NODES, 7, of_source=(1,))
     failures = BlockFailures(sources, cluster, 1, 0, USEFUL_H).of_these(range(40))
-    block = ScopedBlock(failures, shares, 1, 0)
+    block = ScopedBlock(failures, shares)
     flat = block.strikes(1)
     sizes = np.diff(flat.first_slot)
     assert set(sizes[flat.scope == 0]) == {1}

@@ -15,20 +15,10 @@ from pathlib import Path
 from cprsim.errors import ParameterError
 from cprsim.recovery import paper
 from cprsim.recovery.system import System
-from cprsim.recovery.systems import (
-    announced,
-    behind,
-    each_step,
-    elastic,
-    levels,
-    memory,
-    moc,
-    parity,
-    written,
-)
+from cprsim.recovery.systems import announced, behind, elastic, memory, parity, written
 
 FOLDER = "CPRSIM_SYSTEMS"
-ROOMS = (announced, behind, each_step, elastic, levels, memory, moc, parity, written)
+ROOMS = (announced, behind, elastic, memory, parity, written)
 SYSTEMS: dict[str, System] = {one.name: one for room in (paper, *ROOMS) for one in room.SYSTEMS}
 
 

@@ -22,61 +22,54 @@ ON_NOTICE = "on notice"
 OTHERS = "others"
 
 
-def on_notice(job: JobFacts, o: Any, name: str) -> Policy:
+def on_notice(job: JobFacts, o: Any) -> Policy:
     if not any(scope.notice_h > 0.0 for scope in job.scopes):
-        raise ParameterError(
-            "saves on notice, and no failure is announced: give `notice` to one of `scopes`"
-        )
-    every_h = young_h(job.save_stall.mean_h, job.mtbf_h) if o.every is None else o.every
+        raise ParameterError("no failure is announced: give `notice` to one of `scopes`")
+    every_h = young_h(job.stall_h, job.mtbf_h) if o.every is None else o.every
     if not every_h > 0.0:
         raise ParameterError("saves cost nothing, so that Young's rule gives none: give `every`")
     remote = pieces.remote_tier(job)
-    saves = Capture(
-        ON_NOTICE, stall=job.save_stall, background=job.save_background,
-        when_busy=WhenBusy.SKIP, on_notice=True,
-    )  # fmt: skip
     besides = Capture(pieces.REMOTE, every_h, stall=job.save_stall, background=job.save_background)
+    saves = replace(besides, tier=ON_NOTICE, every_h=None, when_busy=WhenBusy.SKIP, on_notice=True)
     return Policy(
-        name,
+        o.name,
         rules=(pieces.go_back(pieces.restart(job, LOAD), ON_NOTICE, pieces.REMOTE),),
         tiers=(replace(remote, name=ON_NOTICE), remote),
         captures=(saves, besides) if every_h < inf else (saves,),
     )
 
 
-def parcae(job: JobFacts, o: Any, name: str) -> Policy:
-    migrate_h = pieces.to_peer_h(job, o.migrate, name)
-    in_time, every_h = _announced(job, o, name, migrate_h)
+def parcae(job: JobFacts, o: Any) -> Policy:
+    in_time, every_h = _announced(job, o, o.migrate)
     if not in_time:
         raise ParameterError(
-            f"{name} moves work away in {TIME.format(migrate_h)}, and no failure is announced "
-            "as long before: give `notice` to one of `scopes`"
+            f"it moves work away in {TIME.format(o.migrate)}, and no failure is announced as long "
+            "before: give `notice` to one of `scopes`"
         )
-    moved = pieces.regroup(migrate_h)
+    moved = pieces.regroup(o.migrate)
     back = (*pieces.meanwhile(job, each=True), *pieces.until_it_grows(o.grows), moved)
     rule = pieces.go_on(OTHERS, (moved, *back), scopes=in_time)
     others = pieces.live_tier(job, OTHERS, job.n_nodes)
-    elastic = pieces.elastic_of(job, o, name)
-    return pieces.backed(name, job, rule, others, every_h, elastic=elastic)
+    return pieces.backed(o, job, rule, others, every_h, elastic=pieces.elastic_of(job, o))
 
 
-def trainmover(job: JobFacts, o: Any, name: str) -> Policy:
-    in_time, every_h = _announced(job, o, name, pieces.to_peer_h(job, o.prepare, name))
+def trainmover(job: JobFacts, o: Any) -> Policy:
+    in_time, every_h = _announced(job, o, o.prepare)
     moved = pieces.regroup(o.downtime)
     unforeseen = pieces.go_back((DETECT, WAIT, moved, LOAD), pieces.REMOTE)
     announced = pieces.go_on(OTHERS, (WAIT, moved), scopes=in_time)
     others = pieces.live_tier(job, OTHERS, job.n_nodes)
     tax = Tax(nodes=standbys_of(job, ENOUGH, at_least=1))
-    policy = pieces.backed(name, job, announced, others, every_h, unforeseen, tax=tax)
+    policy = pieces.backed(o, job, announced, others, every_h, unforeseen, tax=tax)
     return policy if in_time else replace(policy, rules=(unforeseen,), tiers=policy.tiers[1:])
 
 
-def _announced(job: JobFacts, o: Any, name: str, least_h: float) -> tuple[tuple[str, ...], float]:
+def _announced(job: JobFacts, o: Any, least_h: float) -> tuple[tuple[str, ...], float]:
     """Scopes that are announced so long before, and the interval of saves for all others [h]."""
     in_time = [one for one in job.scopes if one.notice_h > 0.0 and one.notice_h >= least_h]
     unannounced = job.striking([one for one in job.scopes if one not in in_time])
     names = tuple(one.name for one in in_time)
-    return names, pieces.own_interval_h(unannounced, o.every, name)
+    return names, o.every or pieces.own_interval_h(unannounced)
 
 
 UNANNOUNCED = time(f"{EVERY}Young's for what is not announced", bound="positive")
@@ -89,8 +82,7 @@ SYSTEMS = (
         own={"every": time("progress between saves besides; default: Young's, as if there were no "
         "notice")},
         runs_as="Lightning, Orbax",
-        assumed="a save on notice takes what any other does; work goes on between it and the "
-        "failure.",
+        assumed="a save on notice takes what any other does; then work goes on until the failure.",
         not_modelled="moving the work to another node before the failure.",
     ),
     _row(
@@ -98,11 +90,9 @@ SYSTEMS = (
         "work is moved away from nodes that are announced to go, before they do",
         source="Parcae (Duan et al. 2024, NSDI): mechanism recalled", own={"every": UNANNOUNCED},
         assumed="the migration is charged as the node goes, not as it is announced, which changes "
-        "no hours. One migration is a node's state over its own link unless `migrate` says "
-        "otherwise. Speed is in proportion to the nodes left without a table of throughput. Saves "
-        "are the job's own, at Young's interval for the failures that are not announced in time.",
-        not_modelled="the forecast of how many instances will be there, by which Parcae chooses a "
-        "shape that lasts; here each change is followed at once.",
+        "no hours. Without a table of throughput speed is in proportion to the nodes left. Saves "
+        "are the job's own.",
+        not_modelled="the forecast of instances, by which Parcae chooses a shape that lasts.",
     ),
     _row(
         "trainmover", "downtime prepare every", trainmover, {}, "OSDI'26", PUBLISHED,
@@ -110,12 +100,10 @@ SYSTEMS = (
         source="TrainMover (Lao et al., OSDI 2026): mechanism and downtime published, saves "
         "assumed",
         own={"every": UNANNOUNCED},
-        assumed="failures that are not announced take the job back to the job's own saves, at "
-        "Young's interval for them. Standbys are the job's spares; where it does not say how many "
-        "there are, as many as are enough in 99 % of the time until a lost node is replaced. The "
-        "node that leaves copies its state over its own link before it goes: a notice shorter than "
-        "that is none.",
-        not_modelled="machines that are elastic, lent by jobs of less importance; what preparing a "
-        "standby takes of the network beside the job.",
+        assumed="other failures take the job back to its own saves. Standbys are the job's spares, "
+        "by default enough for 99 % of the time until a lost node is replaced. The node that "
+        "leaves first copies its state: a notice shorter than that is none.",
+        not_modelled="machines lent by jobs of less importance; what preparing a standby takes of "
+        "the network.",
     ),
 )  # fmt: skip

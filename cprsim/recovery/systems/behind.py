@@ -18,7 +18,7 @@ from cprsim.recovery import pieces
 from cprsim.recovery.intervals import ROUNDING
 from cprsim.recovery.options import time
 from cprsim.recovery.pieces import PUBLISHED, RECALLED, SECONDARY, row
-from cprsim.recovery.policy import Capture, Policy, Tax
+from cprsim.recovery.policy import Policy, Tax
 from cprsim.recovery.system import Family, JobFacts
 
 BUDGET = 0.05  # of the time, that CheckFreq's saves may stall: its code (published); .035 the paper
@@ -27,31 +27,15 @@ BITS = 32
 BITS_BY_RESTORES = ((1.0, 2), (3.0, 3), (20.0, 4))  # at most so many restores: bits (secondary)
 MOST_BITS = 8
 MOST_INCREMENTS = 100_000
-Pair = Callable[[JobFacts, Any, str], tuple[float, float]]
+Shares = Callable[[JobFacts, Any], tuple[float, float]]
 
 
-def by_storage(job: JobFacts, o: Any, name: str) -> tuple[float, float]:
-    """A snapshot, and persisting it behind the job [h]."""
-    return pieces.snapshot_h(job, o.snapshot, name), pieces.persist_h(job, o.persist)
-
-
-def by_all_paths(job: JobFacts, o: Any, name: str) -> tuple[float, float]:
-    """The same over several paths at once."""
-    all_paths = o.other_paths + job.needed("remote_bytes_per_h", name)
-    return pieces.snapshot_h(job, o.snapshot, name), job.all_bytes(name) / all_paths
-
-
-def by_own_link(job: JobFacts, o: Any, name: str) -> tuple[float, float]:
-    """From the device to a server, by each node's own link."""
-    return pieces.to_peer_h(job, o.transfer, name), 0.0
-
-
-def of_size(job: JobFacts, o: Any, name: str) -> tuple[float, float]:
+def of_size(job: JobFacts, o: Any) -> tuple[float, float]:
     """What a save writes and a load reads, as shares of the state."""
     return o.size, o.size
 
 
-def chained(job: JobFacts, o: Any, name: str) -> tuple[float, float]:
+def chained(job: JobFacts, o: Any) -> tuple[float, float]:
     """Check-N-Run's quantised increments, on average."""
     bits = bits_for(job.useful_h / job.mtbf_h) if o.bits is None else o.bits
     n_saves = max(1, round(job.useful_h / o.every))
@@ -60,43 +44,37 @@ def chained(job: JobFacts, o: Any, name: str) -> tuple[float, float]:
 
 
 def behind(
-    job: JobFacts, o: Any, name: str, *, hides: float = 0.0, tuned: bool = False,
-    route: Pair = by_storage, shares: Pair = of_size,
+    job: JobFacts, o: Any, *, hides: float = 0.0, tuned: bool = False, direct: bool = False,
+    shares: Shares = of_size,
 ) -> Policy:  # fmt: skip
     """A snapshot stalls the job unless `hides` steps of training hide it, and is written behind it.
 
-    `tuned`: the interval is CheckFreq's.
+    `tuned`: the interval is CheckFreq's. `direct`: it goes to a server by each node's own link.
     """
-    written, read = shares(job, o, name)
-    copy_h, write_h = route(job, o, name)
-    direct = route is by_own_link
-    stall_h = max(0.0, copy_h - _window_h(job, o, hides))
+    written, read = shares(job, o)
+    copy_h, write_h = (o.transfer, 0.0) if direct else (o.snapshot, o.persist)
+    if o.other_paths is not None:  # over several paths at once
+        write_h = job.all_bytes / (o.other_paths + job.needed("remote_bytes_per_h"))
+    hidden_h = o.window
+    if hidden_h is None:
+        hidden_h = hides
+        if 0.0 < hides < inf:
+            hidden_h *= job.needed("step_h", "a snapshot that training hides")
+    stall_h = max(0.0, copy_h - hidden_h)
     behind_h = copy_h - stall_h + written * write_h
     if tuned and o.every is None:
-        step_h = job.needed("step_h", f"{name} without `every`")
+        step_h = job.needed("step_h", "without `every` it")
         every_h = step_h * checkfreq_steps(step_h, stall_h + behind_h, stall_h)
     else:
-        every_h = pieces.interval_h(job, o.every, stall_h, behind_h / o.in_flight, name)
+        every_h = o.every or pieces.interval_h(job, stall_h, behind_h / o.in_flight)
     load = Constant(copy_h) if direct else job.load
-    saves = Capture(
-        pieces.REMOTE, every_h, stall=Constant(stall_h), background=Constant(behind_h),
-        in_flight=o.in_flight,
-    )  # fmt: skip
     return Policy(
-        name,
+        o.name,
         rules=(pieces.back_to_remote(job),),
         tiers=(pieces.remote_tier(job, load if read == 1.0 else Constant(read * load.mean_h)),),
-        captures=(saves,),
+        captures=(pieces.saves(pieces.REMOTE, every_h, stall_h, behind_h, in_flight=o.in_flight),),
         tax=Tax(memory=0.0 if direct else float(o.in_flight)),
     )
-
-
-def _window_h(job: JobFacts, o: Any, hides: float) -> float:
-    if o.window is not None:
-        return float(o.window)
-    if hides in (0.0, inf):
-        return hides
-    return hides * job.needed("step_h", "a snapshot that training hides")
 
 
 def checkfreq_steps(step_h: float, save_h: float, stall_h: float) -> int:
@@ -159,31 +137,26 @@ def increments_before_whole(first: float, growth: float) -> int:
     )
 
 
-ASSUMED = (
-    "a disk that a system writes to is attached to the node that replaces a lost one. Several "
-    "saves on their way at once are persisted as fast as one alone. A snapshot that training hides "
-    "ends within a step. Writing behind the job slows it by nothing."
-)
-NOT_MODELLED = (
-    "what writing behind the job takes of its speed and of its network; ByteCheckpoint's loads "
-    "that read each part once and share it; saves that adapt to the storage's load."
-)
 WHOLE = "every window snapshot persist"
 _row = partial(
-    row, family=Family.BEHIND, interval="every", assumed=ASSUMED, not_modelled=NOT_MODELLED
-)
+    row, family=Family.BEHIND, interval="every",
+    assumed="a disk that is written to outlives its node. Several saves at once are persisted as "
+    "fast as one. A snapshot that training hides ends within a step.",
+    not_modelled="what writing behind the job takes of its speed and network; loads that read each "
+    "part once and share it; saves that adapt to the storage's load.",
+)  # fmt: skip
 TABLES = (
-    "values of 32 bits before they are quantised. All of the state is embedding tables. A snapshot "
-    "of the whole model stalls the job, as tracking rows costs nothing."
+    "all of the state is embedding tables, of 32 bits a value. A snapshot of the whole model "
+    "stalls the job."
 )
 INCREMENTS = (
-    f"{TABLES} Increments are 0.26 i^0.28 of the model by default, a fit of others to the paper's "
-    "workload (secondary): give your own as `first` and `growth`."
+    f"{TABLES} Increments are 0.26 i^0.28 of the model, a fit of others to the paper's workload "
+    "(secondary): give your own as `first` and `growth`."
 )
 _rows = partial(
     row, family=Family.DELTAS, interval="every",
-    not_modelled="bytes that grow from save to save, of which the mean is taken; what tracking "
-    "rows costs; what quantised values and stale rows cost in accuracy.",
+    not_modelled="bytes that grow from save to save (their mean is taken); what tracking rows "
+    "costs; the accuracy of quantised values and stale rows.",
 )  # fmt: skip
 SYSTEMS = (
     _row(
@@ -209,16 +182,15 @@ SYSTEMS = (
         own={"in_flight": 2},
     ),
     _row(
-        "portus", "every window transfer", behind, {"hides": 1, "route": by_own_link}, "Portus",
+        "portus", "every window transfer", behind, {"hides": 1, "direct": True}, "Portus",
         RECALLED,
         "each node writes from the device to a server's persistent memory, by its own link",
         source="Portus: mechanism recalled",
     ),
     _row(
-        "paracckpt", "every window snapshot other_paths", behind, {"route": by_all_paths},
+        "paracckpt", "every window snapshot other_paths", behind, {},
         "ParaCkpt", SECONDARY, "saves are written over several paths at once",
         source="ParaCkpt: time S over the sum of the bandwidths secondary",
-        needs=(("other_paths", "100 Gbit/s"),),
     ),
     _row(
         "checkbullet", f"{WHOLE} size", behind, {}, "CheckBullet", SECONDARY, "quantised saves",
@@ -243,16 +215,15 @@ SYSTEMS = (
     ),
     _rows(
         "incrcp", "every snapshot persist first", behind,
-        {"shares": lambda job, o, name: (o.first, 1.0)}, "PVLDB'25", SECONDARY,
+        {"shares": lambda job, o: (o.first, 1.0)}, "PVLDB'25", SECONDARY,
         "rows touched since the last save; a restore reads each row of the chain once",
         source="IncrCP (PVLDB 2025): mechanism secondary", assumed=INCREMENTS,
     ),
     _rows(
         "ssdc", "every snapshot persist fraction", behind,
-        {"shares": lambda job, o, name: (o.fraction, 1.0)}, "ISCAS'24", SECONDARY,
+        {"shares": lambda job, o: (o.fraction, 1.0)}, "ISCAS'24", SECONDARY,
         "rows that changed by more than a threshold",
         source="SSDC (ISCAS 2024): mechanism secondary", assumed=TABLES,
-        needs=(("fraction", 0.3),),
         not_counted="what rows below the threshold, which stay stale, cost in accuracy is not "
         "priced",
     ),

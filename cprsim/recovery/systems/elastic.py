@@ -1,79 +1,124 @@
-"""Jobs that go on without lost nodes, and take nodes in as they come back.
+"""Jobs that lose a step at most, or go on without lost nodes and take them in as they come back.
 
-Those that are left retry the step in hand, restart in another shape (Varuna), compute what the lost
-ones would have (SPARe), or go on as fewer replica groups (HSDP, torchft).
+Replicas, shadow servers, undo and replay; those that are left retry the step in hand, restart in
+another shape (Varuna), compute what the lost ones would have (SPARe), or go on as fewer replica
+groups (HSDP, torchft). Where all copies of a shard are lost, the job goes back to its last save.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from math import comb
 from typing import Any
 
 from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.legal import MOST_UNITS
 from cprsim.recovery.options import EVERY, GROWS, IN_GROUPS, count, growth, share, time
-from cprsim.recovery.pieces import DETECT, LOAD, PUBLISHED, RECALLED, load_in, meanwhile, row
+from cprsim.recovery.pieces import (
+    DETECT,
+    LOAD,
+    PUBLISHED,
+    RECALLED,
+    load_in,
+    meanwhile,
+    restart,
+    row,
+)
 from cprsim.recovery.policy import (
     Elastic,
     Groups,
     Medium,
+    Outside,
     Policy,
+    Reverts,
     Ring,
+    Rule,
     Stage,
     StageKind,
     Tax,
     Tier,
+    To,
 )
 from cprsim.recovery.system import Family, JobFacts
 
 COPIES, PIPELINES, REPLICAS, STACKS = "copies", "pipelines", "replicas", "stacks"
+LOGS, SHADOW = "logs", "shadow servers"
 RECONFIGURE_H = 30.0 / 3600.0  # of Lazarus, 20 to 40 s (published)
 OOBLECK_RECONFIGURE_H = 2.0 / 3600.0  # by its public artifact, executed
 MOST_MISSING = 32  # nodes, that ReCycle's own table of speeds knows
-Copies = tuple[Groups | Ring, float, tuple[float, ...]]  # where, memory on top, speeds by losses
+
+# --------------------------------------------------------------------------- a step is lost at most
+
+
+def replicated(job: JobFacts, o: Any, *, saves: bool = False, to: To = To.STEP_BEGUN) -> Policy:
+    """While a replica of each shard is left, lost nodes copy from one, or all load its save."""
+    if saves:
+        save_h = job.stall_h + job.background_h
+        detect, *replaced = restart(job, Stage(StageKind.LOAD, job.load))
+        stages = (detect, Stage(StageKind.SAVE, Constant(save_h)), *replaced)
+        down_h = save_h + job.reschedule.mean_h + job.load.mean_h + job.detected_h
+    else:
+        stages = restart(job, load_in(job.to_peer_h))
+        down_h = job.replaced_h + job.to_peer_h
+    rule = pieces.retry(job, REPLICAS, stages, to)
+    n_groups = pieces.n_replicas(job, o.group)
+    live = pieces.live_tier(job, REPLICAS, n_groups, strided=True)
+    group = Groups(n_groups, n_groups - 1)
+    every_h = o.backstop or pieces.backstop_h(job, group, down_h, neighbours=False)
+    return pieces.backed(o, job, rule, live, every_h)
+
+
+def shadowed(job: JobFacts, o: Any) -> Policy:
+    """The servers outlive every failure, so that no other rule is ever needed."""
+    rule = pieces.retry(job, SHADOW, restart(job, load_in(job.to_peer_h)))
+    servers = Tier(SHADOW, Medium.REMOTE, Outside(), job.role)
+    return pieces.backed(o, job, rule, servers, None, tax=Tax(nodes=float(o.shadow_nodes)))
+
+
+def replayed(job: JobFacts, o: Any) -> Policy:
+    """The struck work through the logs while the others wait."""
+    slower = replace(job, mtbf_h=o.replay_speed * job.mtbf_h)
+    every_h = o.every or pieces.own_interval_h(slower)
+    rule = Rule(
+        Reverts.STRUCK, restart(job, LOAD, Stage(StageKind.REPLAY)), needs=(LOGS,),
+        sources=(pieces.REMOTE,), replay_speed=o.replay_speed,
+    )  # fmt: skip
+    logs = Tier(LOGS, Medium.HOST, Ring(2), job.role)
+    return pieces.backed(o, job, rule, logs, every_h, tax=Tax(compute=o.tax))
+
 
 # --------------------------------------------------------------------------- lost nodes left out
 
 
-def on_neighbour(job: JobFacts, o: Any, name: str) -> Copies:
-    """Each node holds its neighbour's layers too."""
-    pieces.require_layers(job, name)
-    return Ring(2), 1.0, ()
+def copied(job: JobFacts, o: Any, *, place: str) -> Policy:
+    """Those that are left retry the step; without the copies all go back to the last save.
 
-
-def on_group(job: JobFacts, o: Any, name: str) -> Copies:
-    """All nodes of a group hold the same experts."""
-    pieces.require_layers(job, name)
-    return Groups(o.copies, o.copies - 1), o.copies - 1.0, ()
-
-
-def on_pipelines(job: JobFacts, o: Any, name: str) -> Copies:
-    """The nodes of one stage in all pipelines hold the same layers."""
-    n = pieces.n_pipelines(job, o.pipelines, name)
-    return Groups(n, n - 1, strided=True), 0.0, recycled_speeds(n, job.n_nodes // n)
-
-
-def copied(
-    job: JobFacts, o: Any, name: str, *, place: Callable[[JobFacts, Any, str], Copies]
-) -> Policy:
-    """Those that are left retry the step; without the copies all go back to the last save."""
-    placement, memory, speeds = place(job, o, name)
-    step_h = pieces.step_in_hand_h(job, name)
+    `place`: a node holds the layers of its neighbour too, all nodes of a group the same experts,
+    or those of one stage in all pipelines the same layers.
+    """
+    placement: Groups | Ring = Ring(2)
+    memory, speeds = 1.0, tuple[float, ...]()
+    if place == "pipelines":
+        n = o.pipelines or pieces.replicas_of_job(job, "`pipelines`")
+        placement, memory = Groups(n, n - 1, strided=True), 0.0
+        speeds = recycled_speeds(n, job.n_nodes // n)
+    else:
+        pieces.require_layers(job)
+        if place == "group":
+            placement, memory = Groups(o.copies, o.copies - 1), o.copies - 1.0
     stages = pieces.left_out(job, o)
-    group = placement if isinstance(placement, Groups) else Groups(3, 1)  # of a ring, 2 neighbours
+    group = placement if isinstance(placement, Groups) else pieces.NEIGHBOURS
     down_h = job.detected_h + o.reconfigure  # until copies are made again
-    every_h = pieces.backstop_h(job, o.backstop, group, down_h, neighbours=not group.strided)
+    every_h = o.backstop or pieces.backstop_h(job, group, down_h, neighbours=not group.strided)
     detect, _, *taken_in = stages
     restarted = (detect, taken_in[-1], replace(LOAD, copies_again=True), *taken_in)
     return pieces.backed(
-        name, job, pieces.retry(COPIES, stages), Tier(COPIES, Medium.DEVICE, placement, job.role),
+        o, job, pieces.retry(job, COPIES, stages), Tier(COPIES, Medium.DEVICE, placement, job.role),
         every_h, pieces.go_back(restarted, pieces.REMOTE),
-        elastic=pieces.elastic_of(job, o, name, speeds), tax=Tax(compute=o.tax, memory=memory),
-        step_h=step_h,
+        elastic=pieces.elastic_of(job, o, speeds), tax=Tax(compute=o.tax, memory=memory),
     )  # fmt: skip
 
 
@@ -108,49 +153,44 @@ def _ways(per_stage: int, n_stages: int, n_known: int, most: int) -> list[int]:
     return ways
 
 
-def oobleck(job: JobFacts, o: Any, name: str) -> Policy:
-    step_h = pieces.step_in_hand_h(job, name)
-    elastic = pieces.elastic_of(job, o, name)
-    n = pieces.n_pipelines(job, o.pipelines, name)
+def oobleck(job: JobFacts, o: Any) -> Policy:
+    rule = pieces.retry(job, PIPELINES, pieces.left_out(job, o))
+    elastic = pieces.elastic_of(job, o)
+    n = o.pipelines or pieces.replicas_of_job(job, "`pipelines`")
     pipelines = pieces.live_tier(job, PIPELINES, n, strided=True)
-    rule = pieces.retry(PIPELINES, pieces.left_out(job, o))
-    if o.every is not None:
-        return pieces.backed(name, job, rule, pipelines, o.every, elastic=elastic, step_h=step_h)
-    rules = rule, pieces.start_again(job)
-    return Policy(name, rules, (pipelines,), elastic=elastic, step_h=step_h)
+    return pieces.backed(o, job, rule, pipelines, o.every, elastic=elastic)
 
 
-def spare(job: JobFacts, o: Any, name: str) -> Policy:
-    step_h = pieces.step_in_hand_h(job, name)
+def spare(job: JobFacts, o: Any) -> Policy:
     n = job.n_nodes
-    if pieces.replicas_of_job(job, name) != n:
+    if pieces.replicas_of_job(job) != n:
         raise ParameterError(
-            f"{name} needs a replica on each node, which stands for a group: {job.replicas} "
-            f"replicas lie on {n} nodes"
+            f"it needs a replica on each node, which stands for a group: {job.replicas} replicas "
+            f"lie on {n} nodes"
         )
     r = o.stacked
-    copies_h = job.to_peer_h(name, r)
+    copies_h = job.to_peers_h(r)
     masked = (
         DETECT, pieces.regroup(o.regroup), *meanwhile(job), load_in(copies_h, blocks=False),
     )  # fmt: skip
     around = Groups(2 * r - 1, r - 1)  # r neighbours, of which the struck one is any
     down_h = job.reschedule.mean_h + copies_h
-    every_h = pieces.backstop_h(job, o.backstop, around, down_h, neighbours=True)
+    every_h = o.backstop or pieces.backstop_h(job, around, down_h, neighbours=True)
     speeds = (1.0, *(o.speed,) * (min(n, MOST_UNITS) - 1))
     return pieces.backed(
-        name, job, pieces.retry(STACKS, masked), Tier(STACKS, Medium.DEVICE, Ring(r), job.role),
-        every_h, elastic=Elastic(job.role, speeds), tax=Tax(memory=r - 1.0), step_h=step_h,
+        o, job, pieces.retry(job, STACKS, masked), Tier(STACKS, Medium.DEVICE, Ring(r), job.role),
+        every_h, elastic=Elastic(job.role, speeds), tax=Tax(memory=r - 1.0),
     )  # fmt: skip
 
 
-def varuna(job: JobFacts, o: Any, name: str) -> Policy:
-    step_h = job.needed("step_h", f"{name}, which saves after whole steps,")
-    elastic = pieces.elastic_of(job, o, name)
+def varuna(job: JobFacts, o: Any) -> Policy:
+    step_h = job.needed("step_h", "it saves after whole steps, which")
+    elastic = pieces.elastic_of(job, o)
     save = Stage(StageKind.SAVE, job.save_stall)  # made for a node that has come back
     loaded = None  # a restart that is given includes the load
     if o.restarts is not None:
         if o.restart is not None:
-            raise ParameterError(f"`restart` and `restarts` of {name} both say what one takes")
+            raise ParameterError("`restart` and `restarts` both say what one takes")
         elastic = replace(elastic, regroup_h=(o.restarts[0], *o.restarts))
         fewer: tuple[Stage, ...] = (Stage(StageKind.REGROUP),)
         more = Stage(StageKind.REGROUP)
@@ -162,7 +202,7 @@ def varuna(job: JobFacts, o: Any, name: str) -> Policy:
         more, loaded = Stage(StageKind.REGROUP, job.load), job.load
     back = (*meanwhile(job, each=True), *pieces.until_it_grows(o.grows), save, more)
     return Policy(
-        name,
+        o.name,
         rules=(pieces.go_back((DETECT, *fewer, *back), pieces.REMOTE),),
         tiers=(replace(pieces.remote_tier(job), load=loaded),),
         captures=(
@@ -176,62 +216,103 @@ def varuna(job: JobFacts, o: Any, name: str) -> Policy:
 # --------------------------------------------------------------------------- replica groups
 
 
-def groups(job: JobFacts, o: Any, name: str, *, retries: bool = False) -> Policy:
+def groups(job: JobFacts, o: Any, *, retries: bool = False) -> Policy:
     """The other replica groups go on without the struck one, or retry the step in hand first."""
-    n_groups = pieces.n_replicas(job, o.group, name)
+    n_groups = pieces.n_replicas(job, o.group)
     stall = o.quorum if retries else o.stall
-    copy_h = pieces.to_peer_h(job, o.copy, f"{name} without `copy`")
-    without = (pieces.regroup(stall), *meanwhile(job), load_in(copy_h, blocks=False))
-    rule, step_h = pieces.go_on(REPLICAS, without), 0.0
+    without = (pieces.regroup(stall), *meanwhile(job), load_in(o.copy, blocks=False))
+    rule = pieces.go_on(REPLICAS, without)
     if retries:
-        rule, step_h = pieces.retry(REPLICAS, (DETECT, *without)), pieces.step_in_hand_h(job, name)
+        rule = pieces.retry(job, REPLICAS, (DETECT, *without))
     size = job.n_nodes // n_groups  # a group is out if any of its nodes is
-    absent_h = size * (stall + job.reschedule.mean_h + copy_h)
+    absent_h = size * (stall + job.reschedule.mean_h + o.copy)
     all_lost = Groups(n_groups, n_groups - 1)
-    every_h = pieces.backstop_h(job, o.backstop, all_lost, absent_h, neighbours=False)
+    every_h = o.backstop or pieces.backstop_h(job, all_lost, absent_h, neighbours=False)
     speed = (n_groups - 1) / n_groups if o.speed is None else o.speed
     lost = 1.0 - speed  # by each group alike: with (n - 1)/n it is (n - d)/n without d groups
     speeds = tuple(max(0.0, 1.0 - d * lost) for d in range(min(n_groups, MOST_UNITS)))
     live = pieces.live_tier(job, REPLICAS, n_groups, strided=True)
     elastic = Elastic(job.role, speeds, size)
-    return pieces.backed(name, job, rule, live, every_h, elastic=elastic, step_h=step_h)
+    return pieces.backed(o, job, rule, live, every_h, elastic=elastic)
 
 
+# --------------------------------------------------------------------------- the systems
+
+_replicas = partial(row, interval="backstop")
+_swift = partial(
+    row, family=Family.REPLAY, source="Swift (Zhong et al. 2023, PPoPP): mechanism recalled",
+    assumed="a stage's log lies on the next node, in host memory: if two neighbours are down, all "
+    "go back to the last save. Saves of swift are at Young's interval for ``r MTBF``, at which "
+    "they and the replays cost alike (derived here).",
+    not_modelled="which stage waits for which; selective logging; the memory that logs take.",
+)  # fmt: skip
 SOME = "above 0 and at most 1"
 LEAVING = "reconfigure throughput backstop grows"
 SMALLER_BATCHES = "what smaller batches, while a group is missing, cost in accuracy is not priced"
 _row = partial(row, family=Family.ELASTIC)
 _left_out = partial(
     _row, interval="backstop",
-    assumed="saves are the job's own, at Young's interval for the losses that copies do not "
-    "outlive unless `backstop` says otherwise. Copies are made again in the reconfiguration, at no "
-    "further cost. Taking nodes in again takes what leaving them out does. Without a table of "
-    "throughput speed is in proportion to the nodes left; ReCycle's is that of its slowest stage, "
-    "a bound that fills no bubbles, averaged over where nodes are missing.",
-    not_modelled="pipeline bubbles; placement of experts by load; migration of layers between "
-    "nodes; nodes that are added beyond those that the job began with.",
+    assumed="saves are the job's own. Copies are made again in the reconfiguration, at no further "
+    "cost. Taking nodes in takes what leaving them out does. Without a table of throughput speed "
+    "is in proportion to the nodes left; ReCycle's is that of its slowest stage, a bound that "
+    "fills no bubbles, averaged over where nodes are missing.",
+    not_modelled="pipeline bubbles; placement of experts by load; migration of layers; more nodes "
+    "than the job began with.",
 )  # fmt: skip
 _groups = partial(
     row, interval="backstop", family=Family.REPLICAS, not_counted=SMALLER_BATCHES,
 )  # fmt: skip
 SYSTEMS = (
+    _replicas(
+        "just-in-time", "group backstop", replicated, {"saves": True}, "EuroSys'24", RECALLED,
+        "healthy replicas save once a failure is noticed; only the step in hand is lost",
+        source="Gupta et al. 2024 (EuroSys): mechanism recalled; backstop assumed",
+        family=Family.AFTERWARDS,
+        assumed="saving after a failure takes what any save does. Replicas are there for data "
+        "parallelism, and cost nothing on top.",
+        not_modelled="failures of processes that are repaired in place without a save.",
+    ),
+    row(
+        "checkmate", "shadow_nodes", shadowed, {}, "Checkmate", RECALLED,
+        "shadow servers outside the job apply the gradients too; all reload from them",
+        source="Checkmate: mechanism recalled", family=Family.EACH_STEP,
+        assumed="each node reloads over its own link.",
+        not_modelled="shadow servers that fall behind or fail.",
+    ),
+    _replicas(
+        "flashrecovery", "group backstop", replicated, {}, "FlashRecovery", RECALLED,
+        "saves nothing: a lost node is replaced and copies from a replica",
+        source="FlashRecovery: 150 s at 4,800 devices published, mechanism recalled",
+        family=Family.EACH_STEP, runs_as="HyperPod checkpointless",
+        assumed="each node reloads over its own link.",
+        not_modelled="its faster detection and restart: give them as `costs` of the entry.",
+    ),
+    _swift(
+        "swift", "every tax replay_speed", replayed, {}, "PPoPP'23", RECALLED,
+        "a struck stage replays its neighbours' logs from the last save; the others wait",
+        interval="every",
+    ),
+    _swift(
+        "swift-undo", "group backstop", replicated, {"to": To.STEP_BEFORE}, "PPoPP'23", RECALLED,
+        "the half-applied update is undone; the lost node copies from a replica",
+        interval="backstop",
+    ),
     _left_out(
-        "bamboo", f"{LEAVING} tax", copied, {"place": on_neighbour}, "NSDI'23", RECALLED,
+        "bamboo", f"{LEAVING} tax", copied, {"place": "neighbour"}, "NSDI'23", RECALLED,
         "each pipeline stage is computed on its neighbour too, which takes over",
         source="Thorpe et al. 2023 (NSDI): mechanism recalled; no table of throughput known",
     ),
     _left_out(
-        "lazarus", f"{LEAVING} copies", copied, {"place": on_group}, "Lazarus", RECALLED,
+        "lazarus", f"{LEAVING} copies", copied, {"place": "group"}, "Lazarus", RECALLED,
         "several copies of each expert; lost nodes are left out while one copy remains",
         source="Lazarus 2024: reconfiguration published, mechanism recalled; copies assumed",
         own={
             "reconfigure": RECONFIGURE_H,
-            "copies": count("nodes that hold each expert", bound=IN_GROUPS, needed=True),
+            "copies": count("nodes that hold each expert", bound=IN_GROUPS, needed=2),
         },
-        needs=(("copies", 2),),
     ),
     _left_out(
-        "recycle", f"{LEAVING} pipelines", copied, {"place": on_pipelines}, "SOSP'24", RECALLED,
+        "recycle", f"{LEAVING} pipelines", copied, {"place": "pipelines"}, "SOSP'24", RECALLED,
         "micro-batches of lost nodes go to their peers in other pipelines",
         source="Gandhi et al. 2024 (SOSP): mechanism recalled; speed bound derived",
     ),
@@ -250,14 +331,11 @@ SYSTEMS = (
             ),
         },
         interval="every",
-        assumed="the state is lost where all pipelines lose the same part of it at once. With "
-        "fewer units than the table of throughput knows the job stands still until one is back, "
-        "and loses nothing. Where all are lost, the job goes back to the remote storage, if it is "
-        "saved to it, else to its start. A node takes its time to be replaced while the others "
-        "work. One that comes back stands by until the next loss, whose reconfiguration takes it "
-        "in, as in the artifact; a job that stands still takes it in at once. With another `grows` "
-        "it stalls the others for a reconfiguration of its own; if another is lost in the middle "
-        "of it, it waits for that one too.",
+        assumed="where all pipelines lose the same part of the state at once, the job goes back to "
+        "the remote storage, if it is saved to it, else to its start. With fewer units than the "
+        "table of throughput knows the job stands still until one is back, and loses nothing. A "
+        "node that comes back stands by until the next loss, as in the artifact, unless the job "
+        "stands still; with another `grows` it stalls the others for a reconfiguration.",
         not_modelled="the planning of pipeline templates, whose result is the table of throughput.",
     ),
     _row(
@@ -267,12 +345,9 @@ SYSTEMS = (
         own={"speed": share("of the job while groups are missing (derived)", 0.5, SOME)},
         interval="backstop",
         assumed="one node stands for a group, and the r groups of a shard are neighbours in a "
-        "ring. Any number of missing groups costs one more stack, so half of the speed; a lost "
-        "group is replaced while the others work, and joins at the beginning of a step. Stacks are "
-        "held, not computed, while no group is missing. Saves are the job's own, at Young's "
-        "interval for the losses of all groups of a shard.",
-        not_modelled="the order of the stacks, which lets the reduction begin early; masks kept "
-        "until the next restart.",
+        "ring. Any number of missing groups costs one more stack, so half of the speed. A lost "
+        "group is replaced while the others work. Saves are the job's own.",
+        not_modelled="the order of the stacks; masks kept until the next restart.",
     ),
     _row(
         "varuna", "throughput unit_nodes grows every restart restarts", varuna, {}, "EuroSys'22",
@@ -282,14 +357,10 @@ SYSTEMS = (
         own={"every": time(f"{EVERY}10 steps; a step at least", bound="positive")},
         interval="every",
         assumed="without `restarts`, a restart takes as long whatever the number of nodes. In the "
-        "artifact it takes 33 to 96 s on 29 to 15 of them. Their mean changes little where many "
-        "saves are made between failures; where hardly one is, each restart decides whether "
-        "another fits in: with a failure each 10 min 4 % fewer samples are trained than in the "
-        "artifact, but 1 % more with restarts by nodes (derived). With fewer units than the table "
-        "of throughput knows the job stands still until one is back. A node that comes back in the "
-        "very restart that another one's loss strikes waits for that one too.",
-        not_modelled="the profiling and the search for a shape, whose result is the table of "
-        "throughput.",
+        "artifact it takes 33 to 96 s on 29 to 15 of them: with a failure each 10 min the mean "
+        "trains 4 % fewer samples than the artifact, restarts by nodes 1 % more (derived). With "
+        "fewer units than the table of throughput knows the job stands still until one is back.",
+        not_modelled="the search for a shape, whose result is the table of throughput.",
     ),
     _groups(
         "hsdp", "group copy backstop stall speed", groups, {}, "FT-HSDP", PUBLISHED,
@@ -298,20 +369,17 @@ SYSTEMS = (
         source="Salpekar et al. 2026: mechanism and stall published; backstop assumed",
         runs_as="torchft, TorchTitan",
         assumed="the stall covers detection, and there is none when a group joins again. Saves are "
-        "assumed, at Young's interval for overlapping failures of single nodes and for those that "
-        "strike all nodes at once. The speed of a group is lost as long as one of its nodes is "
-        "missing, but the memory of its other nodes counts as current although it falls behind, "
-        "since a live tier knows slots and no groups: where failures of different groups overlap, "
-        "losses of all replicas are understated.",
+        "the job's own. The speed of a group is lost as long as one of its nodes is missing, but "
+        "the memory of its other nodes counts as current: where failures of several groups "
+        "overlap, losses of all replicas are understated.",
         not_modelled="the accuracy of steps on fewer samples.",
     ),
     _groups(
         "torchft", "group copy backstop quorum", groups, {"retries": True}, "torchft", RECALLED,
         "replica groups agree on who takes part; the step in hand is retried by those left",
         source="torchft: mechanism recalled; backstop assumed", runs_as="torchft",
-        assumed="fewer groups train on fewer samples in each step; the hours that the missing "
-        "samples would take are charged, so that jobs of equal samples are compared. No stall when "
-        "a group joins.",
+        assumed="fewer groups train on fewer samples in each step; the hours of the missing "
+        "samples are charged. No stall when a group joins.",
         not_modelled="the accuracy of steps on fewer samples; several quorums after one failure.",
     ),
 )  # fmt: skip

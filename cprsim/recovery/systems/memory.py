@@ -1,13 +1,13 @@
 """Copies in the memory or on the disks of the job's own nodes, before the remote storage.
 
 A failure takes the whole job back to the newest save that survives: from the nodes' own copies if
-they are all there, else from others of the group, else from the remote storage, to which each save
-is copied on as often as one is written there.
+they are all there, else from others of the group, else from the remote storage.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from itertools import zip_longest
 from math import exp
 from typing import Any
 
@@ -15,13 +15,24 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
 from cprsim.recovery import pieces
-from cprsim.recovery.options import IN_GROUPS, OPTIONS, UP_TO_ALL, count, time
-from cprsim.recovery.pieces import PUBLISHED, RECALLED, SECONDARY, go_back, load_in, restart, row
+from cprsim.recovery.intervals import ROUNDING, young_h
+from cprsim.recovery.options import IN_GROUPS, OPTIONS, UP_TO_ALL, count, time, times
+from cprsim.recovery.pieces import (
+    LOAD,
+    PUBLISHED,
+    RECALLED,
+    SECONDARY,
+    go_back,
+    load_in,
+    restart,
+    row,
+)
 from cprsim.recovery.policy import (
     OWN,
     Capture,
     Groups,
     Medium,
+    Placement,
     Policy,
     Ring,
     Rule,
@@ -29,14 +40,16 @@ from cprsim.recovery.policy import (
     Tier,
     WhenBusy,
 )
-from cprsim.recovery.system import Family, JobFacts
+from cprsim.recovery.system import Family, JobFacts, System
 
 NEAR, OWN_COPY, PEERS, OWN_MEMORY = "near", "own copy", "peers", "own memory"
+LOCAL, PARTNER, CODE, SNAPSHOT = "local", "partner", "code", "snapshot"
 LEAST_UNIQUE = 1 / 6  # of a node's state (secondary)
+SavesOfLevel = tuple[Tier, float, float]  # stall of one of its saves, and what it takes behind
 
 
 def near(
-    job: JobFacts, o: Any, name: str, *, medium: Medium = Medium.HOST, place: str = "own",
+    job: JobFacts, o: Any, *, medium: Medium = Medium.HOST, place: str = "own",
     direct: bool = False, hides: bool = False, each_step: bool = False, standby: bool = False,
 ) -> Policy:  # fmt: skip
     """Saves go to a tier on the job's nodes, and on from there to the remote storage.
@@ -45,48 +58,49 @@ def near(
     disks. `hides`: training hides a snapshot for a step. `each_step`: the interval is the fewest
     steps that a copy fits in. `standby`: warm standbys replace nodes.
     """
-    disk_h = 0.0 if medium is Medium.HOST else job.needed("state_bytes", name) / float(o.disk)
-    first_h, then_h = disk_h, 0.0
-    if not direct:
-        first_h, then_h = pieces.snapshot_h(job, o.snapshot, name), disk_h
-    stall_h = max(0.0, first_h - (job.needed("step_h", name) if hides else 0.0))
+    disk_h = 0.0 if medium is Medium.HOST else job.needed("state_bytes") / float(o.disk)
+    first_h, then_h = (disk_h, 0.0) if direct else (o.snapshot, disk_h)
+    stall_h = max(0.0, first_h - (job.needed("step_h") if hides else 0.0))
     behind_h = first_h - stall_h + then_h
     placement, n_written, n_read, copies = _placed(o, place)
     if n_written:
-        behind_h += job.to_peer_h(name, n_written)
+        behind_h += job.to_peers_h(n_written)
     if each_step and o.every is None:
-        step_h = job.needed("step_h", f"{name} without `every`")
+        step_h = job.needed("step_h", "without `every` it")
         every_h = step_h * pieces.nth_that_fits(behind_h, step_h)
     else:
-        every_h = pieces.interval_h(job, o.every, stall_h, behind_h, name)
-    persist_h = pieces.persist_h(job, None)
+        every_h = o.every or pieces.interval_h(job, stall_h, behind_h)
     reschedule = Constant(o.wake) if standby else None
     own = restart(job, load_in(disk_h), reschedule=reschedule)
     rules: tuple[Rule, ...] = (go_back(own, NEAR),)
     tiers: tuple[Tier, ...] = (Tier(NEAR, medium, placement, job.role),)
     if n_read:
-        fetch = restart(job, load_in(job.to_peer_h(name, n_read)), reschedule=reschedule)
+        fetch = restart(job, load_in(job.to_peers_h(n_read)), reschedule=reschedule)
         rules = (go_back(own, NEAR, needs=(OWN_COPY,)), go_back(fetch, NEAR))
         tiers = (Tier(OWN_COPY, medium, OWN, job.role), *tiers)
     return Policy(
-        name,
+        o.name,
         rules=(*rules, pieces.back_to_remote(job, reschedule)),
         tiers=(*tiers, pieces.remote_tier(job)),
         captures=(  # two in flight: one that ends as the next begins does not delay it
-            Capture(
-                NEAR, every_h, stall=Constant(stall_h), in_flight=2,
-                background=Constant(behind_h) if behind_h else None,
-            ),
-            Capture(
-                pieces.REMOTE, after=NEAR, background=Constant(persist_h), in_flight=2,
-                every_nth=pieces.nth_that_fits(max(persist_h, o.remote_every or 0.0), every_h),
-                when_busy=WhenBusy.SKIP,
-            ),
+            pieces.saves(NEAR, every_h, stall_h, behind_h, in_flight=2),
+            passed_on(pieces.REMOTE, NEAR, job.persist_h, every_h, o.remote_every),
         ),
         tax=Tax(
             nodes=standbys_of(job, o.pool_fraction) if standby else 0.0,
             memory=copies if medium is Medium.HOST else 0.0,
         ),
+    )  # fmt: skip
+
+
+def passed_on(
+    tier: str, after: str, hours: float, every_h: float, wanted_h: float | None
+) -> Capture:
+    """Saves of one tier go on to another behind the job: as often as wanted, if they can."""
+    nth = pieces.nth_that_fits(max(hours, wanted_h or 0.0), every_h)
+    return Capture(
+        tier, after=after, background=Constant(hours), in_flight=2, every_nth=nth,
+        when_busy=WhenBusy.SKIP,
     )  # fmt: skip
 
 
@@ -123,31 +137,31 @@ def standbys(n_lost: float, p_enough: float) -> int:
     return n
 
 
-def gemini(job: JobFacts, o: Any, name: str, *, part: bool = False) -> Policy:
+def gemini(job: JobFacts, o: Any, *, part: bool = False) -> Policy:
     """Copies to peers' memory; with `part` of what no other node holds anyway."""
     share = 1.0
     if part:
         if o.unique is None:
-            pieces.replicas_of_job(job, name, "`unique`")
+            pieces.replicas_of_job(job, "`unique`")
         share = LEAST_UNIQUE if o.unique is None else o.unique
     m = o.copies
     placement: Groups | Ring = Ring(m)
     if o.placement == "group":
         give = "`placement: ring`, or a number of `copies` that"
-        placement = Groups(pieces.in_groups(job, m, name, give), m - 1)
-    every_h, stall_h, background_h = _copying(job, o, name, share)
+        placement = Groups(pieces.in_groups(job, m, give), m - 1)
+    every_h, stall_h, background_h = _copying(job, o, share)
     if job.remote_bytes_per_h is not None:
-        to_remote: Duration = Constant(job.all_bytes(name) / job.remote_bytes_per_h)
+        to_remote: Duration = Constant(job.all_bytes / job.remote_bytes_per_h)
     elif job.save_background is not None:
-        to_remote = Constant(job.save_stall.mean_h + job.background_h)
+        to_remote = Constant(job.stall_h + job.background_h)
     else:
         to_remote = job.save_stall
     # what a lost node needs is all of its state, from whoever holds it
-    fetch = restart(job, load_in(job.to_peer_h(name)))
+    fetch = restart(job, load_in(job.to_peer_h))
     return Policy(
-        name,
+        o.name,
         rules=(
-            go_back(restart(job, pieces.LOAD), PEERS, needs=(OWN_MEMORY,)),
+            go_back(restart(job, LOAD), PEERS, needs=(OWN_MEMORY,)),
             go_back(fetch, PEERS),
             pieces.back_to_remote(job),
         ),
@@ -157,10 +171,7 @@ def gemini(job: JobFacts, o: Any, name: str, *, part: bool = False) -> Policy:
             pieces.remote_tier(job),
         ),
         captures=(  # two in flight: one that ends as the next begins does not delay it
-            Capture(
-                PEERS, every_h, stall=Constant(stall_h), background=Constant(background_h),
-                in_flight=2,
-            ),
+            pieces.saves(PEERS, every_h, stall_h, background_h, in_flight=2),
             Capture(
                 pieces.REMOTE, max(o.remote_every, to_remote.mean_h), background=to_remote,
                 in_flight=2, when_busy=WhenBusy.SKIP,
@@ -170,31 +181,159 @@ def gemini(job: JobFacts, o: Any, name: str, *, part: bool = False) -> Policy:
     )  # fmt: skip
 
 
-def _copying(job: JobFacts, o: Any, name: str, share: float) -> tuple[float, float, float]:
+def _copying(job: JobFacts, o: Any, share: float) -> tuple[float, float, float]:
     """Progress between copies to peers, and what one stalls and takes in the background [h].
 
     B bytes over a link r stall the job for ``max(0, B/r - h)``, h the hours of an interval in which
     the link is free (published, and so in three systems). The rest is spread over the interval: it
     takes longer by as much as training has the link.
     """
-    part_bytes = share * job.needed("state_bytes", name)
-    copy_h = (o.copies - 1) * part_bytes / job.needed("node_bytes_per_h", name)
+    part_bytes = share * job.needed("state_bytes")
+    copy_h = (o.copies - 1) * part_bytes / job.needed("node_bytes_per_h")
     free = 1.0
     if o.idle is not None:
-        step_h = job.needed("step_h", f"`idle` of {name}")
+        step_h = job.needed("step_h", "`idle`")
         free = o.idle / step_h
         if free > 1.0:
-            raise ParameterError(
-                f"`idle` of {name} is {o.idle} h; it must be at most a step, {step_h} h"
-            )
+            raise ParameterError(f"`idle` is {o.idle} h; it must be at most a step, {step_h} h")
     every_h = o.every
     if every_h is None:
-        step_h = job.needed("step_h", f"{name} without `every`")
+        step_h = job.needed("step_h", "without `every` it")
         every_h = step_h * pieces.nth_that_fits(copy_h, free * step_h)
     stall_h = max(0.0, copy_h - free * every_h)
     return every_h, stall_h, min(every_h, (copy_h - stall_h) / free)
 
 
+# --------------------------------------------------------------------------- levels
+
+
+def levels(job: JobFacts, o: Any, *, coded: bool = False, copied_on: bool = False) -> Policy:
+    """Every level stalls the job, or the first alone, and is `copied_on` behind the job.
+
+    Each level has an interval of its own, by default ``sqrt(2 s/lambda)``: s the stall of one of
+    its saves, lambda the rate of the failures for which it is the nearest that survives (derived
+    here).
+    """
+    disk_h = job.needed("state_bytes") / o.disk
+    both_h = disk_h + job.to_peer_h
+    found: list[SavesOfLevel] = [
+        (_on_disks(job, LOCAL, OWN, disk_h), disk_h, 0.0),
+        (_on_disks(job, PARTNER, Ring(2), both_h), both_h, 0.0),
+    ]
+    if coded:
+        size = pieces.in_groups(job, o.data + o.parity, "`data` and `parity` whose sum")
+        encoded_h = job.needed("state_bytes") / o.encoding if o.encoding else 0.0
+        read_h = disk_h + o.data * job.to_peer_h + encoded_h
+        place = Groups(size, o.parity, strided=True)
+        found.append((_on_disks(job, CODE, place, read_h), both_h + encoded_h, 0.0))
+    found.append((pieces.remote_tier(job), job.stall_h, job.background_h))
+    captures = (_following if copied_on else _stalling)(job, o, found)
+    written = {capture.tier for capture in captures}
+    tiers = tuple(tier for tier, *_ in found if tier.name in written)
+    rule = go_back(restart(job, LOAD), *(tier.name for tier in tiers))
+    return Policy(o.name, (rule,), tiers, tuple(captures))
+
+
+def _on_disks(job: JobFacts, name: str, place: Placement, load_h: float) -> Tier:
+    return Tier(name, Medium.SSD, place, job.role, Constant(load_h))
+
+
+def _stalling(job: JobFacts, o: Any, found: list[SavesOfLevel]) -> list[Capture]:
+    """Saves of each level at the interval given, else its own; those that no failure needs: none.
+
+    An interval as long as the job stands for no saves.
+    """
+    every_h = o.every or [pieces.YOUNG_H] * len(found)
+    if len(every_h) != len(found):
+        raise ParameterError(
+            f"`every` has {len(every_h)} intervals; give a positive one for each of its "
+            f"{len(found)} levels"
+        )
+    captures = [
+        pieces.saves(tier.name, each_h, stall_h, behind_h)
+        for (tier, stall_h, behind_h), each_h in zip(found, every_h, strict=True)
+    ]
+    made = pieces.at_own_intervals(job, captures, [tier for tier, *_ in found])
+    return [one for one in made if (one.every_h or 0) < job.useful_h or one.tier == pieces.REMOTE]
+
+
+def _following(job: JobFacts, o: Any, found: list[SavesOfLevel]) -> list[Capture]:
+    """Saves of the first level, which the others follow as often as given, else as they can."""
+    (local, local_h, _), *others = found
+    every_h, *more_h = o.every or [pieces.interval_h(job, local_h, 0.0)]
+    captures = [pieces.saves(local.name, every_h, local_h, 0.0)]
+    for (tier, stall_h, behind_h), wanted_h in zip_longest(others, more_h[: len(others)]):
+        copy_h = stall_h + behind_h - (0.0 if tier.name == pieces.REMOTE else local_h)
+        captures.append(passed_on(tier.name, LOCAL, copy_h, every_h, wanted_h))
+    return captures
+
+
+# --------------------------------------------------------------------------- experts in turn
+
+
+def moc(job: JobFacts, o: Any) -> Policy:
+    """A save holds the next K of the N experts of each layer, and all that is no expert.
+
+    After a failure the job goes back to the newest content that is whole in what is no expert;
+    experts that were saved earlier are stale.
+    """
+    part = save_fraction(o.experts, o.saved_each, o.expert_share)
+    snapshot_h, persist_h = part * o.snapshot, part * o.persist
+    stall_h = max(0.0, snapshot_h - ((job.step_h or 0.0) if o.window is None else o.window))
+    best_h = young_h(stall_h, job.mtbf_h) if stall_h > 0.0 else 0.0
+    soonest_h = persist_h * (1.0 + 4.0 * ROUNDING)  # each is over before the next begins
+    every_h = o.every or max(best_h, snapshot_h, soonest_h)
+    if not every_h > 0.0:
+        raise ParameterError("saves take no time here, so none is too many: give `every`")
+    return Policy(
+        o.name,
+        rules=(go_back(restart(job, LOAD), SNAPSHOT, pieces.REMOTE),),
+        tiers=(Tier(SNAPSHOT, Medium.HOST, OWN, job.role), pieces.remote_tier(job)),
+        captures=(
+            pieces.saves(SNAPSHOT, every_h, stall_h, snapshot_h - stall_h),
+            Capture(
+                pieces.REMOTE, after=SNAPSHOT, background=Constant(persist_h),
+                in_flight=2 if persist_h <= every_h else 1,  # rounding leaves none out
+            ),
+        ),
+        tax=Tax(memory=part),
+        step_h=job.step_h or 0.0,
+    )  # fmt: skip
+
+
+def save_fraction(n_experts: int, n_saved_each: int, expert_share: float) -> float:
+    """Bytes of a save as a share of the whole state: ``1 - e + e K/N``, e the experts' share.
+
+    By default e is .86: the published shares of the state are 12 / 2 / 74 / 12 %, the last two of
+    experts.
+    """
+    if n_saved_each > n_experts:
+        raise ParameterError(
+            f"a save holds {n_saved_each} of {n_experts} experts; it must be at least one, and no "
+            "more than there are"
+        )
+    return 1.0 - expert_share + expert_share * n_saved_each / n_experts
+
+
+# --------------------------------------------------------------------------- the systems
+
+
+def _levels(name: str, keys: str, parameters: dict[str, bool], cited: str, summary: str) -> System:
+    return row(
+        name, keys, levels, parameters, cited, RECALLED, summary,
+        source=f"{cited}: mechanism recalled, intervals derived", own={"every": EVERY_LEVEL},
+        family=Family.LEVELS, runs_as=cited,
+        assumed="a partner's copy, and a share of a code, is a node's state over its own link. "
+        "Nodes are lost together in racks, all at once, or while the partner is down. Racks are no "
+        "larger than the distance of two members of a group of the code.",
+        not_modelled="other partners than the next node; files that share a disk; verification.",
+    )  # fmt: skip
+
+
+EVERY_LEVEL = times(
+    "progress between saves of each level, the fastest first; default: each level's own Young "
+    "interval", bound="positive",
+)  # fmt: skip
 GEMINI = {
     "copies": count("machines that hold each shard, its own included", 2, UP_TO_ALL),
     "every": time(
@@ -207,28 +346,36 @@ GEMINI = {
 }  # fmt: skip
 GEMINI_KEYS = "copies placement every idle remote_every"
 SAVES = "every remote_every snapshot"
-DISK = (("disk", "10 GB/s"),)
 _peers = partial(
     row, interval="remote_every",
-    not_modelled="copies cut into pieces so that they fit the gaps between collectives; a wrong "
-    "profile of those gaps.",
+    not_modelled="copies in pieces that fit the gaps between collectives.",
 )  # fmt: skip
 _near = partial(
     row, interval="every", family=Family.MEMORY,
-    assumed="a copy to another node, and parity, is a node's state over its own link, behind the "
-    "job. Host memory is read in no time beside transfers. Copies slow the job by nothing.",
-    not_modelled="saves that an agent makes of memory that outlived its processes; copies that are "
-    "made again after a loss before the next save is due; eviction of nodes under suspicion and "
-    "diagnosis.",
+    assumed="a copy to another node, and parity, is a node's state over its own link, and slows "
+    "the job by nothing. Host memory is read in no time.",
+    not_modelled="saves of memory that outlived its processes; copies made again before the next "
+    "save; eviction of suspicious nodes.",
 )  # fmt: skip
 SYSTEMS = (
+    _levels(
+        "scr", "disk", {}, "SCR", "saves on local disks, with a partner, and on the file system"
+    ),
+    _levels(
+        "fti", "disk data parity encoding", {"coded": True}, "FTI",
+        "as SCR, with a Reed-Solomon code over groups of nodes",
+    ),
+    _levels(
+        "veloc", "disk", {"copied_on": True}, "VeloC",
+        "saves on local disks, copied on to partner and file system",
+    ),
     _peers(
         "gemini", GEMINI_KEYS, gemini, {}, "SOSP'23", PUBLISHED,
         "copies of each shard in peers' host memory, each step where that fits, before remote "
         "saves", source="Wang et al. 2023: mechanism and the interval of remote saves published",
         own=GEMINI, family=Family.MEMORY, runs_as="HyperPod tiered checkpoints",
         assumed="a machine copies to its own memory, and reads it, in no time beside the "
-        "transfers; saves to the remote storage slow neither the training nor the copies to peers.",
+        "transfers; saves to the remote storage slow nothing.",
     ),
     _near(
         "dlrover-flash", SAVES, near, {}, "DLRover", RECALLED,
@@ -262,13 +409,13 @@ SYSTEMS = (
         "nvrx-local", f"{SAVES} disk copies", near, {"medium": Medium.SSD, "place": "across"},
         "NVRx", PUBLISHED, "saves on nodes' disks, each on a clique of nodes that fail apart",
         source="NVIDIA Resiliency Extension, documentation of local checkpoints: published",
-        needs=DISK, runs_as="NVRx local checkpoints",
+        runs_as="NVRx local checkpoints",
     ),
     _near(
         "fastpersist", "every remote_every disk", near,
         {"medium": Medium.SSD, "direct": True, "hides": True}, "FastPersist", RECALLED,
         "written from the device to the node's disks; training hides it for a step",
-        source="FastPersist: up to 116 x faster writes recalled, mechanism recalled", needs=DISK,
+        source="FastPersist: up to 116 x faster writes recalled, mechanism recalled",
         runs_as="DeepSpeed (FastPersist)",
     ),
     _near(
@@ -276,22 +423,38 @@ SYSTEMS = (
         "hybrid memory", RECALLED,
         "written from the device to persistent memory, which outlives a node's restart",
         source="checkpoints in hybrid memory (near CXL, DRAM and PMem): as fields, recalled",
-        needs=DISK,
     ),
     _peers(
         "adacheck", f"{GEMINI_KEYS} unique", gemini, {"part": True}, "AdaCheck", SECONDARY,
         "copies to peers what no other node holds anyway",
         source="AdaCheck: 6 to 896 x smaller copies secondary", own=GEMINI,
-        family=Family.EACH_STEP,
-        assumed="as gemini; the share of the state is the least of its paper's (6 to 896 times "
-        "smaller, secondary).",
+        family=Family.EACH_STEP, assumed="as gemini; the copies are the largest of its paper's.",
     ),
     _peers(
         "fftrainer", GEMINI_KEYS, gemini, {}, "FFTrainer", RECALLED,
         "each node's state is copied to the next one around a ring",
         source="FFTrainer: mechanism recalled", own=GEMINI | {"placement": "ring"},
         family=Family.EACH_STEP,
-        assumed="as gemini, from which the ring tells it: neighbours share more groups of two. Its "
-        "ring has remote saves behind it, as GEMINI's.",
+        assumed="as gemini, but for the ring, in which neighbours share more groups of two.",
+    ),
+    row(
+        "moc", "every snapshot persist experts saved_each expert_share window", moc, {},
+        "ASPLOS'25", SECONDARY,
+        "for mixtures of experts: each save holds some experts in turn and all else, in host "
+        "memory first",
+        source="MoC-System 2025 (ASPLOS): shares published; mechanism and costs secondary",
+        own={
+            "window": time(
+                "of a forward and backward pass, which hides a snapshot; default: a step"
+            ),
+            "snapshot": OPTIONS["snapshot"]._replace(fact="stall_h"),
+        },
+        interval="every", family=Family.EXPERTS,
+        not_counted="what experts that go back further than the job cost in accuracy is not "
+        "priced",
+        assumed="the stall of a snapshot comes before the part that training hides, which changes "
+        "no hours. After the loss of a node's host memory all experts are loaded from the remote "
+        "storage, also those that other nodes still hold.",
+        not_modelled="the accuracy of stale experts; parts of the state that ranks save.",
     ),
 )  # fmt: skip

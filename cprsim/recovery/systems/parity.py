@@ -29,15 +29,15 @@ from cprsim.recovery.system import Family, JobFacts
 PARITY = "parity"
 
 
-def ecrec(job: JobFacts, o: Any, name: str) -> Policy:
-    size = pieces.in_groups(job, o.data + o.parity, name, "`data` and `parity` whose sum")
+def ecrec(job: JobFacts, o: Any) -> Policy:
+    size = pieces.in_groups(job, o.data + o.parity, "`data` and `parity` whose sum")
     stripe = Groups(size, o.parity)
-    rebuild_h = _rebuild_h(job, o, name)
+    rebuild_h = _rebuild_h(job, o)
     down_h = job.replaced_h + rebuild_h
-    every_h = pieces.backstop_h(job, o.backstop, stripe, down_h, neighbours=True)
+    every_h = o.backstop or pieces.backstop_h(job, stripe, down_h, neighbours=True)
     rebuilt = restart(job, Stage(StageKind.REBUILD, Constant(rebuild_h), blocks=False))
     return pieces.backed(
-        name,
+        o,
         job,
         pieces.go_on(PARITY, rebuilt, speed_meanwhile=o.speed_meanwhile),
         Tier(PARITY, Medium.DEVICE, stripe, job.role),
@@ -46,33 +46,30 @@ def ecrec(job: JobFacts, o: Any, name: str) -> Policy:
     )
 
 
-def _rebuild_h(job: JobFacts, o: Any, name: str) -> float:
+def _rebuild_h(job: JobFacts, o: Any) -> float:
     """How long lost rows take: k shards over the link, or to be computed where that is slower."""
     if o.rebuild is not None:
         if o.encoding is not None:
-            raise ParameterError(
-                f"`rebuild` and `encoding` of {name} both say how long a rebuild takes"
-            )
+            raise ParameterError("`rebuild` and `encoding` both say how long a rebuild takes")
         return float(o.rebuild)
-    without = f"{name} without `rebuild`"
-    read_h = job.to_peer_h(without, o.data)
+    state_bytes, read_h = job.needed("state_bytes", "without `rebuild` it"), job.to_peers_h(o.data)
     if o.encoding is None:
         return read_h
-    return float(max(read_h, o.data * job.needed("state_bytes", without) / o.encoding))
+    return float(max(read_h, o.data * state_bytes / o.encoding))
 
 
-def prm(job: JobFacts, o: Any, name: str) -> Policy:
+def prm(job: JobFacts, o: Any) -> Policy:
     roles = [role.name for role in job.cluster.roles]
     if o.readers not in roles or o.readers == job.role:
         raise ParameterError(
-            f"{name} rebuilds the data of readers, and no other role of the job is called "
+            f"it rebuilds the data of readers, and no other role of the job is called "
             f"`{o.readers}`: give `cluster.others`, as {{{o.readers}: 12}}"
         )
-    every_h = pieces.own_interval_h(job, o.every, name)
+    every_h = o.every or pieces.own_interval_h(job)
     rebuilt = load_in((1.0 - o.less) * o.rebuild)
     back = Reverts.STRUCK if o.model == "struck" else Reverts.ALL
     return Policy(
-        name,
+        o.name,
         rules=(
             Rule(Reverts.NOBODY, restart(job, rebuilt), roles=(o.readers,)),
             Rule(back, restart(job, LOAD), sources=(pieces.REMOTE,)),
@@ -96,11 +93,9 @@ SYSTEMS = (
             "parity": count("servers of parity that a stripe has on top, m", 1, "positive"),
         },
         interval="backstop", family=Family.PARITY,
-        assumed="saves against further losses are no part of ECRec and are assumed here, at "
-        "Young's interval for losses of more than the parity: of single nodes, which strike all "
-        "roles alike, and of racks and of all, since the servers of a stripe are neighbours. A "
-        "failure of another role's node is charged a rebuild too: which rule holds does not depend "
-        "on the role that is struck.",
+        assumed="saves against losses of more than the parity, which are no part of ECRec. The "
+        "servers of a stripe are neighbours. A failure of another role's node is charged a rebuild "
+        "too.",
         not_modelled="rows that are asked for before they are rebuilt; what encoding takes of the "
         "servers.",
     ),
@@ -108,12 +103,11 @@ SYSTEMS = (
         "prm", "rebuild every less readers model load", prm, {}, "IWQoS'22", RECALLED,
         "readers rebuild the training data that a lost one held, some of it approximated",
         source="PRM (IWQoS 2022): savings published in its abstract, mechanism recalled",
-        interval="every", family=Family.PARITY, needs=(("rebuild", "9 min"),),
+        interval="every", family=Family.PARITY,
         not_counted="what approximated samples cost in accuracy is not priced",
-        assumed="the readers are a role of the job, in `cluster.others`. Data that is rebuilt "
-        "takes as long for one reader as for several. Saves are the job's own, at Young's interval "
+        assumed="a rebuild takes as long for one reader as for several. Saves are the job's own, "
         "for all failures, those of readers too.",
-        not_modelled="what a rebuild takes of the network beside the job; saves of the readers' "
-        "positions; samples that were read and are read again.",
+        not_modelled="what a rebuild takes of the network; saves of the readers' positions; "
+        "samples that are read again.",
     ),
 )  # fmt: skip

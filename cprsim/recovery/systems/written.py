@@ -10,13 +10,14 @@ which it is the nearest that survives, in the order in which tiers are listed.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from math import isnan, nan
+from math import isnan
 from typing import Any, TypeVar
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import OverLink
-from cprsim.recovery.pieces import interval_of_level_h, nearest_failures_per_h
+from cprsim.recovery.options import option
+from cprsim.recovery.pieces import at_own_intervals, row
 from cprsim.recovery.policy import (
     Capture,
     Elastic,
@@ -28,10 +29,9 @@ from cprsim.recovery.policy import (
     Tax,
     Tier,
 )
-from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.system import JobFacts
 
 Filled = TypeVar("Filled", Tier, Capture, Stage, Elastic)
-YOUNG_H = nan  # an interval that follows from the failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,9 @@ class WrittenOptions:
     tiers: tuple[Tier, ...] = option((), "records", "where copies lie")
     captures: tuple[Capture, ...] = option((), "records", "what is saved where, and when")
     rules: tuple[Rule, ...] = option(
-        (), "records", "what a failure does: the first rule that holds is taken"
-    )
+        (), "records", "what a failure does: the first rule that holds is taken",
+        needed=({"reverts": "all", "to": "start", "stages": ("detect", "reschedule")},),
+    )  # fmt: skip
     elastic: Elastic | None = option(  # noqa: RUF009
         None, "records", "the speed without some units of the role"
     )
@@ -52,92 +53,64 @@ class WrittenOptions:
     tax: Tax = option(Tax(), "records", "what the system takes all the time")  # noqa: RUF009
 
 
-def plan(job: JobFacts, o: WrittenOptions, name: str) -> Policy:
+def plan(job: JobFacts, o: Any) -> Policy:
     if not o.rules:
-        raise ParameterError(f"{name} has no rule: give `rules`, the last of which always holds")
+        raise ParameterError("it has no rule: give `rules`, the last of which always holds")
+    if o.every is not None and not o.every > 0.0:
+        raise ParameterError(f"`every` is {o.every}; it must be positive")
     remote = {tier.name for tier in o.tiers if tier.medium is Medium.REMOTE}
     loads = dict.fromkeys(remote & {capture.tier for capture in o.captures}, job.load)
-    tiers = tuple(
-        _filled(job, tier, name, role=job.role, load=loads.get(tier.name)) for tier in o.tiers
-    )
-    captures = [_capture(job, one, one.tier in remote, name) for one in o.captures]
+    tiers = tuple(_filled(job, tier, role=job.role, load=loads.get(tier.name)) for tier in o.tiers)
+    captures = [_capture(job, one, one.tier in remote, o.every) for one in o.captures]
     return Policy(
-        name,
-        rules=tuple(_rule(job, rule, name) for rule in o.rules),
+        o.name,
+        rules=tuple(_rule(job, rule) for rule in o.rules),
         tiers=tiers,
-        captures=_with_intervals(job, captures, tiers, o.every, name),
-        elastic=None if o.elastic is None else _filled(job, o.elastic, name, role=job.role),
+        captures=at_own_intervals(job, captures, tiers),
+        elastic=None if o.elastic is None else _filled(job, o.elastic, role=job.role),
         tax=o.tax,
         step_h=job.step_h or 0.0,
     )
 
 
-def _capture(job: JobFacts, one: Capture, is_remote: bool, name: str) -> Capture:
+def _capture(job: JobFacts, one: Capture, is_remote: bool, every_h: float | None) -> Capture:
+    if every_h is not None and one.every_h is not None and isnan(one.every_h):
+        one = replace(one, every_h=every_h)
     if not is_remote or one.stall is not None or one.background is not None:
-        return _filled(job, one, name)
+        return _filled(job, one)
     if one.after is None:
-        return _filled(job, one, name, stall=job.save_stall, background=job.save_background)
+        return _filled(job, one, stall=job.save_stall, background=job.save_background)
     # the copy that it follows stalled the job already
-    return _filled(job, one, name, background=job.save_background or job.save_stall)
+    return _filled(job, one, background=job.save_background or job.save_stall)
 
 
-def _rule(job: JobFacts, rule: Rule, name: str) -> Rule:
+def _rule(job: JobFacts, rule: Rule) -> Rule:
     costs = {StageKind.RESCHEDULE: job.reschedule}
-    stages = (_filled(job, stage, name, cost=costs.get(stage.kind)) for stage in rule.stages)
+    stages = (_filled(job, stage, cost=costs.get(stage.kind)) for stage in rule.stages)
     return replace(rule, stages=tuple(stages))
 
 
-def _filled(job: JobFacts, record: Filled, name: str, **defaults: Any) -> Filled:
+def _filled(job: JobFacts, record: Filled, **defaults: Any) -> Filled:
     """A record with what it leaves out, and with times over a node's link as hours."""
     changes = {key: value for key, value in defaults.items() if not getattr(record, key)}
     for one in fields(record):
         cost = getattr(record, one.name)
         if isinstance(cost, OverLink):
-            changes[one.name] = Constant(_link_h(job, cost.link, name))
+            changes[one.name] = Constant(_link_h(job, cost.link))
     return replace(record, **changes)
 
 
-def _link_h(job: JobFacts, link: str, name: str) -> float:
+def _link_h(job: JobFacts, link: str) -> float:
     if link not in job.links:
         known = ", ".join(job.links) or "none"
-        raise ParameterError(f"{name} names the link `{link}`; `cluster.links`: {known}")
-    return job.needed("state_bytes", name) / job.links[link]
+        raise ParameterError(f"there is no link `{link}`; `cluster.links`: {known}")
+    return job.needed("state_bytes") / job.links[link]
 
 
-def _with_intervals(
-    job: JobFacts, captures: list[Capture], tiers: tuple[Tier, ...], given_h: float | None,
-    name: str,
-) -> tuple[Capture, ...]:  # fmt: skip
-    """Intervals `young` as hours of progress: what is given in their place, else each tier's."""
-    if given_h is not None and not given_h > 0.0:
-        raise ParameterError(f"`every` of {name} is {given_h}; it must be positive")
-    written = {capture.tier for capture in captures}
-    rates = nearest_failures_per_h(job, [tier for tier in tiers if tier.name in written])
-
-    def interval_h(one: Capture) -> float | None:
-        if one.every_h is None or not isnan(one.every_h):
-            return one.every_h
-        if given_h is not None:
-            return given_h
-        stall_h, behind_h = (
-            0.0 if cost is None else cost.mean_h for cost in (one.stall, one.background)
-        )
-        rate = rates.get(one.tier, 0.0)
-        return interval_of_level_h(job, rate, stall_h, behind_h, name, one.tier)
-
-    return tuple(replace(one, every_h=interval_h(one)) for one in captures)
-
-
-WRITTEN = System(
-    name="policy",
-    runs_as="the scenario's own",
-    summary="as the scenario's entry writes it: tiers, captures and rules",
-    source="the scenario",
-    options=WrittenOptions,
-    plan=plan,
-    interval="every",
-    cited="the scenario",
+WRITTEN = row(
+    "policy", "", plan, {}, "the scenario", None,
+    "as the scenario's entry writes it: tiers, captures and rules",
+    source="the scenario", own=WrittenOptions, interval="every", runs_as="the scenario's own",
     assumed="What the entry writes, and what the job says of the rest.",
-    needs=(("rules", [{"reverts": "all", "to": "start", "stages": ["detect", "reschedule"]}]),),
-)
+)  # fmt: skip
 SYSTEMS = (WRITTEN,)

@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cprsim.experiments.assemble import assemble, facts_of
 from cprsim.failures.distributions import Constant
+from cprsim.present.systems_listing import MADE_UP_SCENARIO
 from cprsim.records import Clock, Cluster, CostBreakdown, Costs, Holds, Role, Storage
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
+from cprsim.scenario import load_scenario
 from cprsim.scenario.system_options import options_of
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
@@ -67,34 +70,9 @@ def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
 
 
 def every_system_s_job() -> JobFacts:
-    """A job that all systems can serve; every number is made up."""
-    scopes = (
-        Scope("process", Reach.PROCESS, Constant(1 / 60), needs_node=False),
-        Scope("restart", Reach.NODE, Constant(3 / 60), needs_node=False),
-        Scope("node", Reach.NODE, Constant(3 / 60), notice_h=2 / 60),
-        Scope("rack", Reach.RACK, Constant(3 / 60)),
-        Scope("all", Reach.ALL, Constant(3 / 60)),
-    )
-    return JobFacts(
-        useful_h=200.0,
-        cluster=Cluster((Role("worker", 40, Holds.SHARD), Role("reader", 4, Holds.NOTHING))),
-        role="worker",
-        scopes=scopes,
-        shares=(0.6, 0.1, 0.27, 0.02, 0.01),
-        mtbf_h=8.0,
-        costs=Costs(
-            save_stall=Constant(10 / 3600),
-            load=Constant(40 / 3600),
-            detect=Constant(3 / 60),
-            reschedule=Constant(4 / 60),
-            save_background=Constant(40 / 3600),
-            storage=Storage(100e9 * 3600),
-        ),
-        replicas=40,
-        step_h=10 / 3600,
-        state_bytes=100e9,
-        node_bytes_per_h=50e9 * 3600,
-    )
+    """The made-up job of the listing, which all systems can serve."""
+    made_up = load_scenario("made up", text=MADE_UP_SCENARIO)
+    return facts_of(assemble(made_up, with_policies=False))
 
 
 def planned(system: str, job: JobFacts | None = None, **options: object) -> Policy:
@@ -136,11 +114,6 @@ def spent(
     np.testing.assert_allclose(costs.useful_h + costs.hours.sum(axis=1), costs.wall_h, rtol=1e-9)
     named = zip(costs.parts, costs.hours[0].tolist(), strict=True)
     return {part: hours for part, hours in named if hours > 1e-12}
-
-
-def lost(policy: Policy, at_h: float, slots: Sequence[int], scope: int) -> float:
-    """Work that one failure loses [h]."""
-    return spent(policy, (at_h, slots, scope)).get("lost", 0.0)
 
 
 def approx(value: object) -> object:

@@ -110,7 +110,10 @@ def test_a_wrong_option_is_one_clear_error(said: dict[str, Said], option: str) -
     ("text", "message"),
     [
         ("this is no Python\n", "mine.py: SyntaxError"),
-        ("from cprsim.recovery.systems.moc import SYSTEMS\n", "a recovery system `moc` already"),
+        (
+            "from cprsim.recovery.systems.parity import SYSTEMS\n",
+            "a recovery system `ecrec` already",
+        ),
     ],
 )
 def test_a_file_that_gives_no_system_is_one_clear_error(

@@ -22,8 +22,8 @@ from cprsim.recovery.systems.behind import (
     mean_fractions,
 )
 from cprsim.recovery.systems.elastic import recycled_speeds
-from cprsim.recovery.systems.memory import standbys
-from cprsim.recovery.systems.moc import expert_staleness, portion_of_lost_tokens, save_fraction
+from cprsim.recovery.systems.memory import save_fraction, standbys
+from cprsim.reproduce.systems import expert_staleness, portion_of_lost_tokens
 from cprsim.simulate.job import SimulatedJob
 from tests.recovery.poisson import PoissonFailures
 from tests.recovery.systems.by_hand import (

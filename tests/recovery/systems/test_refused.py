@@ -17,12 +17,13 @@ from tests.recovery.systems.by_hand import OF_LITERATURE, SCOPES, facts, planned
 
 OUTSIDE = {  # of each bound: a value of a job on 8 nodes
     "positive": 0.0, "0 or more": -1.0, "between 0 and 1": 1.5, "above 0 and at most 1": 0.0,
-    "above 0 and below 1": 1.0, "between 1 and 32": 64, UP_TO_ALL: 9, IN_GROUPS: 3,
+    "above 0 and below 1": 1.0, "at least 0 and below 1": 1.0,
+    "between 1 and 8": 9, "between 1 and 32": 64, UP_TO_ALL: 9, IN_GROUPS: 3,
     "a divisor of the nodes": 3,
 }  # fmt: skip
 INSIDE = {"bandwidth": 8.0, "count": 2, "share": 0.5, "time": 1.0}  # of options that are needed
 DECLARED: dict[str, dict[str, Option]] = {
-    name: {made.name: made.metadata["option"] for made in fields(SYSTEMS[name].options)}
+    name: {made.name: Option(**made.metadata) for made in fields(SYSTEMS[name].options)}
     for name in OF_LITERATURE
     if name != "policy"
 }
@@ -48,7 +49,7 @@ def test_an_option_out_of_bounds_is_refused(system: str) -> None:
             said, is_what = "`random`", "one of " + ", ".join(f"`{word}`" for word in bound)
         elif one.kind == "times":
             value, said = (1.0, value), str((1.0, value))
-        message = escape(f"`{key}` of {system} is {said}; it must be {is_what}")
+        message = escape(f"{system}: `{key}` is {said}; it must be {is_what}")
         with pytest.raises(ParameterError, match=message):
             planned(system, **NEEDED[system] | {key: value})
 
@@ -73,7 +74,7 @@ CODE = {"disk": 8.0, "data": 3, "parity": 2}
 REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [  # of the job, options, message
     ("async", {"save_background": None}, {}, "give `snapshot`"),
     ("async", {"mtbf_h": inf, "step_h": None}, {"persist": 0.0, "snapshot": 0.0},
-     "saves of async take no time here: give `every`"),
+     "async: saves take no time here: give `every`"),
     ("datastates", {"step_h": None}, {}, r"give `job\.step`"),
     ("check-n-run", {}, {"growth": 0.0}, "no whole save follows 100000 increments"),
     ("scr", {}, {"disk": 8.0, "every": (1.0, 2.0)}, "a positive one for each of its 3 levels"),
@@ -81,20 +82,20 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [  # of the job
     ("gemini", {}, {"copies": 3}, "make no groups of 3: give `placement: ring`"),
     ("gemini", {}, {"idle": 0.75}, "at most a step, 0.0625 h"),
     ("gemini", {"step_h": None}, {}, "the time of a training step"),
-    ("gemini", {"step_h": None}, {"every": 0.5, "idle": 0.1}, "`idle` of gemini needs"),
-    ("gemini", {"state_bytes": None}, {}, "gemini needs the state of a node"),
-    ("gemini", {"node_bytes_per_h": None}, {}, "gemini needs the bandwidth between nodes"),
+    ("gemini", {"step_h": None}, {"every": 0.5, "idle": 0.1}, "gemini: `idle` needs"),
+    ("gemini", {"state_bytes": None}, {}, "gemini: it needs the state of a node"),
+    ("gemini", {"node_bytes_per_h": None}, {}, "gemini: it needs the bandwidth between nodes"),
     ("ecrec", {}, {"data": 3, "rebuild": 1.0, "encoding": 1.0}, "both say how long"),
-    ("ecrec", {"state_bytes": None}, {"data": 3}, "without `rebuild` needs the state of a node"),
+    ("ecrec", {"state_bytes": None}, {"data": 3}, "without `rebuild` it needs the state of a node"),
     ("hsdp", {"replicas": 2}, {"group": 2}, "2 replicas on 8 nodes of `worker` take 4 nodes each"),
     ("hsdp", {}, {"group": 3}, "8 nodes of `worker` make no replica groups of 3"),
     ("hsdp", {}, {"group": 8}, "leaves two or more"),
     ("hsdp", {}, {"group": 0}, "no replica groups of 0"),
-    ("hsdp", {"state_bytes": None}, {}, "hsdp without `copy` needs the state of a node"),
+    ("hsdp", {"state_bytes": None}, {}, "hsdp: without `copy` it needs the state of a node"),
     ("moc", {}, {"experts": 4, "saved_each": 5}, "5 of 4 experts"),
     ("moc", {}, {"experts": 4, "snapshot": 0.0, "persist": 0.0}, "give `every`"),
     *(
-        ("oobleck", {}, {"throughput": table}, "`throughput` of oobleck .* give 1 to 9 numbers")
+        ("oobleck", {}, {"throughput": table}, "oobleck: `throughput` is .* give 1 to 9 numbers")
         for table in ((1.0,) * 10, (), (0.0, 0.0), (1.0, inf), (inf, 1.0), (1.0, 2.0), (1.0, -1.0))
     ),
     ("oobleck", {"step_h": None}, {}, r"job\.step"),
