@@ -15,15 +15,16 @@ SAVES, NODES, STAGES, NOTICES, JOB, END, FAILURES = (EventPriority(n << 32) for 
 
 
 class Alarm(simpy.Event):
-    """Calls a function after a delay, unless it is cancelled.
+    """Something to wait for, or that calls a function, after a delay, unless it is cancelled.
 
+    An infinite delay ends by `moved` alone.
     Instants of one job that are nearer than `near_h`, this one included, are one: rounding does not
     decide what comes first. `pending` are the alarms of the job.
     """
 
     def __init__(
         self, env: simpy.Environment, delay_h: float, order: EventPriority,
-        call: Callable[[], object], pending: dict[Alarm, None], near_h: float = 0.0,
+        call: Callable[[], object] | None, pending: dict[Alarm, None], near_h: float = 0.0,
     ) -> None:  # fmt: skip
         now_h = env.now
         if delay_h < near_h:
@@ -41,12 +42,14 @@ class Alarm(simpy.Event):
         self._pending = pending
         self.callbacks = [self._ring]
         pending[self] = None
-        env.schedule(self, order, delay_h)
+        if delay_h < inf:
+            env.schedule(self, order, delay_h)
 
     def _ring(self, _: simpy.Event) -> None:
         del self._pending[self]
         call, self._call = self._call, None  # no cycle of references for the garbage collector
-        call()
+        if call is not None:
+            call()
 
     def cancel(self) -> None:
         """Call nothing. The alarm stays in the queue, where it refers to nothing."""
@@ -56,10 +59,12 @@ class Alarm(simpy.Event):
             self._call = None
 
     def moved(self, delay_h: float) -> Alarm:
-        """The same alarm after another delay from now."""
-        call = self._call
+        """The same alarm, for the same who wait, after another delay from now."""
+        call, waiting = self._call, self.callbacks[1:]
         self.cancel()
-        return Alarm(self.env, delay_h, self._order, call, self._pending, self._near_h)
+        other = Alarm(self.env, delay_h, self._order, call, self._pending, self._near_h)
+        other.callbacks += waiting
+        return other
 
 
 SetAlarm = Callable[[float, EventPriority, Callable[[], object]], Alarm]

@@ -1,8 +1,8 @@
 """The SimPy cluster: jobs on shared nodes, spares and storage, event by event.
 
-Here one reads what a failure costs. A job decides its next step (`_step`), and an alarm ends it. A
-failure, the end of a save or of a stage of a recovery, and whatever else happens at an instant, has
-the job decide again (`happens`)::
+Here one reads what a failure costs. A job is a process: it decides its next step and works or waits
+until its end (`life`). A failure, the end of a save or of a stage of a recovery, and whatever else
+happens at an instant, ends the step early (`happens`)::
 
     works     --a save is due-->               stalled by it, or waiting for an earlier one
     any       --a failure strikes-->           blocked by its recovery, if a stage of that blocks
@@ -16,11 +16,11 @@ the job decide again (`happens`)::
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import simpy
 from simpy.events import EventPriority
@@ -63,6 +63,7 @@ from cprsim.simulate.saves import ALL_ALONE, Saves, SharedSaves
 if TYPE_CHECKING:
     from cprsim.simulate.blocks import ReplicationDraws
 
+Process = Generator[simpy.Event, Any, Any]
 WORKS, BOOKED = -2, -3  # what a job does, besides standing still for one of its parts
 
 
@@ -171,21 +172,23 @@ class RunningJob:
         ends = partial(self.happens, partial(self._end, bool(num.end_is_planned)))
         self.last = self.at(num.end_h, END, ends)
         self.note(EventKind.STARTED)
-        self.alarm: Alarm | None = self.at(0.0, JOB, self._go)  # of the end of its step
-        self.over = self.env.event()
+        self.alarm = self.at(0.0, JOB)  # of the end of its step
+        self.process = self.env.process(self.life())
 
     @property
     def now_h(self) -> float:
         """Wall time since the start of the job."""
         return float(self.env.now) - self.began_at_h
 
-    # ----------------------------------------------------------------- one step after another
+    # ----------------------------------------------------------------- the process of the job
 
-    def _go(self) -> None:
-        """Take the next step, which lasts until its end or until something happens."""
-        if self.outcome is None:
-            hours = self._step()
-            self.alarm = None if hours == inf else self.at(hours, JOB, self._go)
+    def life(self) -> Process:
+        """One step after another, each until its end or until something happens."""
+        yield self.alarm
+        while self.outcome is None:
+            self.alarm = self.at(self._step(), JOB)
+            yield self.alarm
+        return self.outcome
 
     def happens(self, call: Callable[[], object]) -> None:
         """Something happens to the job."""
@@ -196,12 +199,12 @@ class RunningJob:
 
     def decide(self) -> None:
         """Have the job decide again when all that ends at this instant has ended."""
-        if self.alarm is None:
-            self.alarm = self.at(0.0, JOB, self._go)
-        elif self.alarm.at_h > self.env.now:
+        if self.process is not self.env.active_process and self.alarm.at_h > self.env.now:
             self.alarm = self.alarm.moved(0.0)
 
-    def at(self, hours: float, order: EventPriority, call: Callable[[], object]) -> Alarm:
+    def at(
+        self, hours: float, order: EventPriority, call: Callable[[], object] | None = None
+    ) -> Alarm:
         """An alarm at one of the job's instants."""
         return Alarm(self.env, hours, order, call, self.alarms, NEAR * self.num.useful_h)
 
@@ -268,7 +271,7 @@ class RunningJob:
         self.age_h += hours * self.clock_per_h
         if self.doing == WORKS:
             progress_h = self.progress_h + hours * self.rate
-            is_there = progress_h > self.target_h or self.alarm is None or now_h >= self.alarm.at_h
+            is_there = progress_h > self.target_h or now_h >= self.alarm.at_h
             self.book_work(self.target_h if is_there else progress_h, hours)
         elif self.doing != BOOKED:
             self.hours[self.doing] += hours
@@ -598,7 +601,6 @@ class RunningJob:
             self.saves.n_committed,
             tuple(self.stale),
         )
-        self.over.succeed(self.outcome)
         self.note(EventKind.FINISHED if finished else EventKind.STOPPED)
         self.name_activity(Activity.OVER)
         self.last.cancel()
@@ -633,9 +635,7 @@ def run(
     """Run a job alone on its cluster: a fleet of one."""
     cluster = SharedCluster(n_spares=job.cluster.n_spares)
     alone = RunningJob(cluster, job, failures, draws, logbook=logbook, skips=skips)
-    cluster.env.run(until=alone.over)
-    assert alone.outcome is not None, "it is over"
-    return alone.outcome
+    return cast(ReplicationOutcome, cluster.env.run(until=alone.process))
 
 
 def run_fleet(
@@ -647,15 +647,16 @@ def run_fleet(
     """When each job starts, and its outcome; `begins` put them on the cluster."""
     ran: list[Any] = [None for _ in begins]
 
-    def start(number: int) -> None:
+    def passes(number: int) -> Process:
+        yield Alarm(cluster.env, arrive_h[number], JOB, None, {})
+        starts = cluster.env.event()
+        cluster.nodes.arrive(n_nodes[number], starts.succeed)
+        yield starts
         job = begins[number]()
-        job.over.callbacks.append(partial(end, number, job.began_at_h))
+        outcome = yield job.process
+        ran[number] = job.began_at_h, outcome
 
-    def end(number: int, start_h: float, over: simpy.Event) -> None:
-        ran[number] = start_h, over.value
-
-    for number, at_h in enumerate(arrive_h):
-        arrive = partial(cluster.nodes.arrive, n_nodes[number], partial(start, number))
-        Alarm(cluster.env, at_h, JOB, arrive, {})
+    for number in range(len(begins)):
+        cluster.env.process(passes(number))
     cluster.env.run()
     return ran
