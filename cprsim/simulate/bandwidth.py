@@ -8,18 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import simpy
 from simpy.events import EventPriority
 
 from cprsim.simulate.alarms import Alarm, SetAlarm
 from cprsim.simulate.numbers import link_of
+from cprsim.simulate.running import Recovery, Running
 from cprsim.simulate.transitions import rate_of_each
-
-if TYPE_CHECKING:
-    from cprsim.simulate.cluster import Recovery, RunningJob
-
 
 ROUNDING = 1e-12  # of a rate
 
@@ -183,7 +180,7 @@ class Link:
     Shards may differ in size: those that still move share what the others leave.
     """
 
-    def __init__(self, job: RunningJob) -> None:
+    def __init__(self, job: Running) -> None:
         self._job = job
         self._flows: dict[Recovery, dict[float, Flows]] = {}  # by bytes of a shard
 

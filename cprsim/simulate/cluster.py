@@ -16,11 +16,11 @@ happens at an instant, ends the step early (`happens`)::
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from math import inf, isnan
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import simpy
 from simpy.events import EventPriority
@@ -58,10 +58,8 @@ from cprsim.simulate.numbers import (
     WALL,
     numbers_as_objects,
 )
+from cprsim.simulate.running import Draws, Recovery
 from cprsim.simulate.saves import ALL_ALONE, Saves, SharedSaves
-
-if TYPE_CHECKING:
-    from cprsim.simulate.blocks import ReplicationDraws
 
 Process = Generator[simpy.Event, Any, Any]
 WORKS, BOOKED = -2, -3  # what a job does, besides standing still for one of its parts
@@ -84,34 +82,6 @@ class SharedCluster:
         self.storage = SharedStorage(self.env, storage_bytes_per_h)
 
 
-@dataclass(slots=True, eq=False)
-class Recovery:
-    """The recovery of some slots, on its way through its stages."""
-
-    number: int
-    of_all: bool  # its rule reverts all
-    speed: float  # of the job, in stages that do not block it
-    slots: set[int]
-    ahead: deque[tuple[Any, float]]  # stages, with their hours
-    loading: set[int] | None = None  # shards to load, where later failures may take them over
-    sharing: Collection[int] = ()  # shards to load over a link that loads share
-    stage: Any = None  # the one that it is in
-    order: EventPriority = STAGES  # of its stages, where others end at the same instant
-    alarm: Alarm | None = None  # of the end of its stage
-
-    @property
-    def is_held(self) -> bool:
-        """Whether it waits for the job to take its slots in."""
-        return self.stage.kind == WAIT and not isnan(self.stage.grows_h)
-
-    @property
-    def has_load(self) -> bool:
-        """Whether a load is before it or under way; one that takes no time is none."""
-        takes_time = bool(self.sharing)
-        ahead = any(s.kind == LOAD and (hours > 0.0 or takes_time) for s, hours in self.ahead)
-        return ahead or self.stage.kind == LOAD
-
-
 # --------------------------------------------------------------------------- the job
 
 
@@ -125,7 +95,7 @@ class RunningJob:
         cluster: SharedCluster,
         job: SimulatedJob,
         failures: Iterator[ScopedFailure],
-        draws: ReplicationDraws,
+        draws: Draws,
         *,
         shared_saves: SharedSaves = ALL_ALONE,
         logbook: LogLines | None = None,
@@ -627,7 +597,7 @@ class RunningJob:
 def run(
     job: SimulatedJob,
     failures: Iterator[ScopedFailure],
-    draws: ReplicationDraws,
+    draws: Draws,
     logbook: LogLines | None = None,
     *,
     skips: bool = True,

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
 
 from cprsim.records import Activity
 from cprsim.simulate import transitions
 from cprsim.simulate.numbers import NONE, PROGRESS
-
-if TYPE_CHECKING:
-    from cprsim.simulate.cluster import RunningJob
+from cprsim.simulate.running import Running
 
 
-def skip_cycles(job: RunningJob, behind: bool) -> float:
+def skip_cycles(job: Running, behind: bool) -> float:
     """Take some cycles of the capture that saves most often; the hours of these cycles; 0: none."""
     num, capture, rate = job.num, job.num.fastest, job.rate
     if capture == NONE or job.queued or job.link.is_used:  # others may end these at any instant
@@ -48,7 +45,7 @@ def skip_cycles(job: RunningJob, behind: bool) -> float:
     return hours
 
 
-def _n_to_skip(job: RunningJob, capture: int, alike: list[int], behind: bool) -> int:
+def _n_to_skip(job: Running, capture: int, alike: list[int], behind: bool) -> int:
     """How many cycles of a capture come before anything else happens."""
     num, saves, due_h, rate = job.num, job.num.captures[capture], job.saves.due_h[capture], job.rate
     until_progress_h = [job.frontier_h if behind else num.useful_h]

@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from cprsim.records import EventKind
 from cprsim.simulate import transitions
 from cprsim.simulate.alarms import NOTICES, SAVES
 from cprsim.simulate.numbers import NONE
-
-if TYPE_CHECKING:
-    from cprsim.simulate.cluster import RunningJob
+from cprsim.simulate.running import Running
 
 
 @dataclass(slots=True, eq=False)
@@ -48,7 +46,7 @@ ALL_ALONE = SharedSaves()
 class Saves:
     """The saves of a job; what is there of each capture has its number."""
 
-    def __init__(self, job: RunningJob) -> None:
+    def __init__(self, job: Running) -> None:
         captures = range(job.num.n_captures)
         self._job = job
         self.due_h = [inf for _ in captures]
