@@ -58,7 +58,7 @@ from cprsim.simulate.numbers import (
     WALL,
     numbers_as_objects,
 )
-from cprsim.simulate.running import Draws, Recovery
+from cprsim.simulate.running import DrawnCosts, Recovery
 from cprsim.simulate.saves import ALL_ALONE, Saves, SharedSaves
 
 Process = Generator[simpy.Event, Any, Any]
@@ -95,7 +95,7 @@ class RunningJob:
         cluster: SharedCluster,
         job: SimulatedJob,
         failures: Iterator[ScopedFailure],
-        draws: Draws,
+        draws: DrawnCosts,
         *,
         shared_saves: SharedSaves = ALL_ALONE,
         logbook: LogLines | None = None,
@@ -597,7 +597,7 @@ class RunningJob:
 def run(
     job: SimulatedJob,
     failures: Iterator[ScopedFailure],
-    draws: Draws,
+    draws: DrawnCosts,
     logbook: LogLines | None = None,
     *,
     skips: bool = True,

@@ -44,7 +44,7 @@ class Recovery:
         return ahead or self.stage.kind == LOAD
 
 
-class Draws(Protocol):
+class DrawnCosts(Protocol):
     """What varies in one replication, by name and number."""
 
     def hours(self, name: str, n: int) -> float: ...
