@@ -151,7 +151,7 @@ def test_what_is_no_axis_is_refused(over: str, message: str) -> None:
     [
         ("failures.mtbf: {low: 5 h, high: 5 GB}", "mixes"),
         ("prices.kwh: {low: 1 USD, high: 2 EUR}", "mixes `EUR` and `USD`"),
-        ("prices.kwh: {low: cheap, high: 2 EUR}", "no price"),
+        ("prices.kwh: {low: cheap, high: 2 EUR}", "2.50 USD"),
         ("failures.mtbf: {low: 5 h, high: 5 h}", "begins where it ends"),
         ("failures.mtbff: {low: 5 h, high: 6 h}", r"small.yaml:14: failures.mtbff: unknown key"),
         ("failures.mtbf: {low: -5 h, high: 5 h}", r"small.yaml:14: failures.mtbf: "),
