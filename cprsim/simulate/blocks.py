@@ -14,8 +14,8 @@ from zlib import crc32
 
 import numpy as np
 
-from cprsim.budget import require_room
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.budget import require_room
 from cprsim.failures.streams import stream
 from cprsim.records import (
     Cluster,
