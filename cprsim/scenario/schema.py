@@ -12,11 +12,7 @@ from pydantic import Field
 from cprsim.records import SubSaves
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.costs import CostsSection, PricesSection, StorageSection
-from cprsim.scenario.failures import (
-    ANY,
-    SYNC_PS,
-    Failures,
-)
+from cprsim.scenario.failures import ANY, SYNC_PS, Failures
 from cprsim.scenario.job import Fleet, Job, Simulation
 from cprsim.scenario.kernel import Accuracy, Kernel
 from cprsim.scenario.quantities import Model
