@@ -78,11 +78,13 @@ class LoadedScenario:
         Raises ScenarioError otherwise, which says that the file is `source`.
         """
         for variable in _VARIABLE.findall(file):
-            if variable.startswith(OURS) and os.environ.get(variable):
+            is_ours = variable.startswith(OURS)
+            if is_ours and os.environ.get(variable):
                 continue
-            message = f"the environment variable {one_line(variable)} is not set, or its name does "
-            message += f"not begin with {OURS}: let one that does name the folder with the data "
-            raise ScenarioError.at(self.place(key), f"{message}({shown(file)} is {source})", key)
+            why = "is not set: let it name the folder with the data"
+            why = why if is_ours else f"is not replaced: its name does not begin with {OURS}"
+            message = f"the environment variable {one_line(variable)} {why}"
+            raise ScenarioError.at(self.place(key), f"{message} ({shown(file)} is {source})", key)
         named = self.path.parent / _VARIABLE.sub(lambda match: os.environ[match[1]], file)
         path = Path(os.path.normpath(named))  # as people write it, without `..` in its middle
         if not os.path.isfile(path):
