@@ -16,7 +16,6 @@ from cprsim.failures.block import BlockFailures, block_of, replications_of
 from cprsim.failures.budget import how_to_raise, megabytes, memory_bytes
 from cprsim.records import (
     PARTS,
-    Bools,
     Cluster,
     CostBreakdown,
     EventLog,
@@ -132,8 +131,7 @@ def batches(
     engines: list[Engine | None] = [
         engine_of(policy, experiment, keep_losses) for policy in experiment.policies
     ]
-    finished: Bools = np.zeros(len(engines), dtype=bool)
-    walls_h: list[list[Floats | None]] = []
+    finished, walls_h = [False] * len(engines), [list[Floats]() for _ in engines]
     n_done, n_wanted = 0, experiment.n_replications or STEP
     for number in count():
         block = Block(blocks.block(number), experiment.shares)
@@ -142,15 +140,14 @@ def batches(
             look_at = min(_next_look(experiment, n_done, n_wanted), last)
             for end, rows in _parts(experiment, block, range(n_done, look_at), engines):
                 n_done = end
-                finished |= [one is not None and one.costs.finished.any() for one in rows]
-                if experiment.precision_fraction is not None:
-                    walls_h.append([one and one.costs.wall_h for one in rows])
+                for i, one in enumerate(rows):
+                    if one is not None:
+                        finished[i] |= bool(one.costs.finished.any())
+                        walls_h[i] += [one.costs.wall_h] * (experiment.n_replications is None)
                 if n_done == look_at:
-                    going = np.flatnonzero(finished)
-                    engines = [one if i in going else None for i, one in enumerate(engines)]
-                    n_wanted = _n_wanted(
-                        experiment, n_done, n_wanted, [[some[i] for some in walls_h] for i in going]
-                    )
+                    engines = [one if finished[i] else None for i, one in enumerate(engines)]
+                    going_h = [some for i, some in enumerate(walls_h) if finished[i]]
+                    n_wanted = _n_wanted(experiment, n_done, n_wanted, going_h)
                 yield Batch(rows, n_done, n_wanted)
         if n_done >= n_wanted:
             return
