@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from cprsim.failures.streams import stream
 from cprsim.kernel.blas import one_thread
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.design import Design
@@ -29,7 +30,6 @@ from cprsim.measuring.observed import observed
 from cprsim.measuring.runs import SeedRuns, read_seed, run_seed
 from cprsim.scenario import load_scenario
 from cprsim.staleness import ALWAYS, Metric, jackknife_error, pooled
-from cprsim.streams import stream
 from cprsim.whole_file import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent

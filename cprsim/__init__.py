@@ -15,15 +15,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cprsim.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from cprsim.api.backtests import BacktestedJobs, backtest
     from cprsim.api.calibrations import CalibratedScenario, calibrate
     from cprsim.api.comparing import Difference, compare
     from cprsim.api.comparing_systems import SystemsComparison, compare_systems
+    from cprsim.api.curves import Curve
     from cprsim.api.fitting import Fit, fit
     from cprsim.api.fleets import Fleet, fleet
     from cprsim.api.ledgers import Ledger, ledger
-    from cprsim.api.measuring import Curve, measure
+    from cprsim.api.measuring import measure
     from cprsim.api.reading import Reproduction, read
     from cprsim.api.running import Run, run
     from cprsim.api.scenarios import Scenario, load
@@ -31,8 +34,6 @@ if TYPE_CHECKING:
     from cprsim.api.sweeping import Sweep, sweep
     from cprsim.api.systems import Systems, systems
     from cprsim.errors import CprsimError
-
-__version__ = "0.1.0"
 
 __all__ = [
     "BacktestedJobs",
@@ -74,7 +75,8 @@ _WHERE = {
     "cprsim.api.fitting": ("Fit", "fit"),
     "cprsim.api.fleets": ("Fleet", "fleet"),
     "cprsim.api.ledgers": ("Ledger", "ledger"),
-    "cprsim.api.measuring": ("Curve", "measure"),
+    "cprsim.api.curves": ("Curve",),
+    "cprsim.api.measuring": ("measure",),
     "cprsim.api.reading": ("Reproduction", "read"),
     "cprsim.api.running": ("Run", "run"),
     "cprsim.api.scenarios": ("Scenario", "load"),

@@ -18,7 +18,7 @@ from functools import cache
 from math import inf, isfinite, isnan, nan
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from cprsim.foreign import one_line
+from cprsim.errors import one_line
 
 TAG = "is"  # key of a record's class, where only the file tells which it is
 

@@ -16,6 +16,8 @@ CprsimError                 one clear message; the command line prints it and ex
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,3 +125,39 @@ class CurveError(InputError):
 
 class ClickError(InputError):
     """A click log can't be read."""
+
+
+# ------------------------------------------------------ what others wrote, as messages show it
+
+MOST_SHOWN = 60  # characters of a value or key found, in a message
+
+UNUSABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What comes of using plain data of another layout than expected."""
+
+# Characters that a terminal obeys or that reorder the text around them: controls (C0 but line
+# feed and tab, C1), formats (bidirectional overrides, zero widths, tags), ends of lines and
+# paragraphs of Unicode, halves of surrogate pairs.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def printable(text: str) -> str:
+    """The text with what a terminal would obey spelled out; ends of lines and tabs stay."""
+    return _UNPRINTABLE.sub(lambda found: _escaped(found[0]), text)
+
+
+def json_printable(text: str) -> str:
+    """JSON with what a terminal would obey as JSON's own escapes: it reads back the same."""
+    return _UNPRINTABLE.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def one_line(text: str, most: int = MOST_SHOWN) -> str:
+    """The text on one line, not too long, with what can't be printed spelled out."""
+    text = text if len(text) <= most else text[: most - 3] + "..."
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")

@@ -232,6 +232,13 @@ class Decision:
     expected_pls: Endless
 
 
+class ShardBy(StrEnum):
+    """What is dealt out to the servers."""
+
+    ROWS = "rows"
+    TABLES = "tables"
+
+
 class SmallTables(StrEnum):
     """When the tables that a priority strategy does not prioritise are saved."""
 

@@ -7,48 +7,53 @@ as the same float.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from math import isfinite
 from typing import Any
 
 from cprsim.errors import ParameterError
 
 MAX_TEXT = 80  # characters; no quantity is longer
+LARGEST = 1e250  # number; in any unit it is a finite float
 NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
-POSITIVE = NUMBER.replace("[+-]?", "", 1)
+POSITIVE = NUMBER.removeprefix("[+-]?")
 IN_STEPS = rf"^\s*({POSITIVE})\s*steps?\s*$"  # of training, an interval
-_QUANTITY = re.compile(
-    rf"\s*(?P<number>{NUMBER}|[+-]?\.?(?:nan|inf|infinity))"
-    r"(?:\s*(?P<unit>[A-Za-zµμ%]{1,20}(?:\s*/\s*[A-Za-zµμ]{1,20})?))?\s*",
-    re.IGNORECASE,
-)
+_UNIT = r"[A-Za-zµμ%$€£¥]{1,20}(?:\s*/\s*[A-Za-zµμ]{1,20})?"
+_QUANTITY = re.compile(rf"\s*(?P<number>{NUMBER})(?:\s*(?P<unit>{_UNIT}))?\s*")
+
+
+def _named(factors: Mapping[str, Fraction | int]) -> dict[str, Fraction]:
+    """A factor for each of the names that a key lists."""
+    return {name: Fraction(one) for names, one in factors.items() for name in names.split()}
+
+
 SECOND = Fraction(1, 3600)
-HOURS_OF = {
+HOURS_OF = _named({
     "ns": SECOND / 10**9,
-    **dict.fromkeys(("us", "µs", "μs"), SECOND / 10**6),
+    "us µs μs": SECOND / 10**6,
     "ms": SECOND / 1000,
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), SECOND),
-    **dict.fromkeys(("min", "mins", "minute", "minutes"), Fraction(1, 60)),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), Fraction(1)),
-    **dict.fromkeys(("d", "day", "days"), Fraction(24)),
-    **dict.fromkeys(("week", "weeks"), Fraction(168)),
-    **dict.fromkeys(("month", "months"), Fraction(1461, 2)),
-    **dict.fromkeys(("a", "yr", "yrs", "year", "years"), Fraction(8766)),
-}
-BYTES_OF = {
-    **dict.fromkeys(("B", "byte", "bytes"), Fraction(1)),
-    **{f"{prefix}B": Fraction(1000**n) for n, prefix in enumerate("kMGTPE", 1)},
-    **{f"{prefix}iB": Fraction(1024**n) for n, prefix in enumerate("KMGTPE", 1)},
-    **dict.fromkeys(("bit", "bits"), Fraction(1, 8)),
+    "s sec secs second seconds": SECOND,
+    "min mins minute minutes": Fraction(1, 60),
+    "h hr hrs hour hours": 1,
+    "d day days": 24,
+    "week weeks": 168,
+    "month months": Fraction(1461, 2),
+    "a yr yrs year years": 8766,
+})  # fmt: skip
+BYTES_OF = _named({
+    "B byte bytes": 1,
+    "bit bits": Fraction(1, 8),
+    **{f"{prefix}B": 1000**n for n, prefix in enumerate("kMGTPE", 1)},
+    **{f"{prefix}iB": 1024**n for n, prefix in enumerate("KMGTPE", 1)},
     **{f"{prefix}bit": Fraction(1000**n, 8) for n, prefix in enumerate("kMGTPE", 1)},
-}
+})  # fmt: skip
 
 
-def _per_time(units: dict[str, Fraction]) -> dict[str, Fraction]:
-    return {f"{one}/{h}": units[one] / HOURS_OF[h] for one in units for h in HOURS_OF}
+def _per_time(factors: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    return {f"{one}/{h}": factors[one] / HOURS_OF[h] for one in factors for h in HOURS_OF}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,14 +62,14 @@ class Dimension:
 
     what: str  # with its article, as errors say it
     factors: dict[str, Fraction]  # what each unit is in the unit inside
-    written: tuple[str, ...]  # units that `format` may choose, the preferred one first
-    also: tuple[str, ...] = ()  # further units that the JSON Schema offers
-    examples: tuple[str, ...] = ()
+    examples: tuple[str, ...]
+    written: str  # units that `format` may choose, the preferred one first
+    also: str = ""  # further units that the JSON Schema offers
 
     @property
     def pattern(self) -> str:
         """Regular expression (ECMA 262) of the texts that editors should accept."""
-        units = "|".join((*self.written, *self.also))
+        units = "|".join(f"{self.written} {self.also}".split())
         return rf"^\s*{POSITIVE}\s*({units})\s*$"
 
     def parse(self, text: str, hint: str = "") -> float:
@@ -78,7 +83,7 @@ class Dimension:
                 raise ParameterError("has no unit")
             if unit not in self.factors:
                 raise ParameterError(f"has `{unit}`, which is no unit of {self.what}")
-            return as_float(number * self.factors[unit])
+            return float(number * self.factors[unit])
         except ParameterError as error:
             raise ParameterError(f"{error}: write for example {hint or self.hint}") from None
 
@@ -95,63 +100,56 @@ class Dimension:
 @lru_cache(maxsize=10_000)  # the points of a sweep say the same few values again and again
 def _shortest(dimension: Dimension, value: float) -> str:
     found = []
-    for unit in dimension.written:
-        factor = dimension.factors[unit]
-        exact = Fraction(value) / factor
-        if unit != dimension.written[0] and not Fraction(1, 10) <= exact < 10**6:
+    first, *others = dimension.written.split()
+    for unit in (first, *others):
+        exact = Fraction(value) / dimension.factors[unit]
+        if unit != first and not Fraction(1, 10) <= exact < 10**6:
             continue  # readable numbers only; the first unit can always say it
         number = Decimal(exact.numerator) / exact.denominator
         for digits in (4, 8, 12, 15, 16, 17, 20):
             text = plain_number(Decimal(f"{number:.{digits}g}"))
-            if float(Fraction(text) * factor) == value:
-                found.append((len(text), f"{text} {unit}"))
+            if float(Fraction(text) * dimension.factors[unit]) == value:
+                found.append(f"{text} {unit}")
                 break
-    return min(found, key=lambda one: one[0])[1]
+    return min(found, key=lambda one: one.index(" "))
 
 
 TIME = Dimension(
-    what="a time",
-    factors=HOURS_OF,
-    written=("h", "min", "s", "d"),
-    also=("ms", "sec", "seconds?", "minutes?", "hours?", "days?", "weeks?", "years?"),
+    "a time",
+    HOURS_OF,
     examples=("28 h", "94 s", "5.62 min"),
+    written="h min s d",
+    also="ms sec seconds? minutes? hours? days? weeks? years?",
 )
 SIZE = Dimension(
-    what="a size in bytes",
-    factors=BYTES_OF,
-    written=("B", "GB", "MB", "kB", "TB", "GiB", "MiB", "KiB", "TiB"),
-    also=("PB", "bytes?"),
+    "a size in bytes",
+    BYTES_OF,
     examples=("2.16 GB", "50 GB"),
+    written="B GB MB kB TB GiB MiB KiB TiB",
+    also="PB bytes?",
 )
 BANDWIDTH = Dimension(
-    what="a bandwidth",
-    factors=_per_time(BYTES_OF),
-    written=("B/h", "Gbit/s", "GB/s", "Mbit/s", "MB/s"),
-    also=("Tbit/s", "TB/s", "kbit/s", "kB/s", "GiB/s", "MiB/s"),
+    "a bandwidth",
+    _per_time(BYTES_OF),
     examples=("25 Gbit/s", "3.1 GB/s"),
+    written="B/h Gbit/s GB/s Mbit/s MB/s",
+    also="Tbit/s TB/s kbit/s kB/s GiB/s MiB/s",
 )
 THROUGHPUT = Dimension(
-    what="a throughput",
-    factors=_per_time(dict.fromkeys(("sample", "samples"), Fraction(1))),
-    written=("samples/h", "samples/s"),
-    also=("samples/min", "sample/s", "samples/d"),
+    "a throughput",
+    _per_time(_named({"sample samples": 1})),
     examples=("20000 samples/s",),
+    written="samples/h samples/s",
+    also="samples/min sample/s samples/d",
 )
 HAZARD = Dimension(
-    what="a hazard",
-    factors=_per_time(dict.fromkeys(("failure", "failures"), Fraction(1))),
-    written=("failures/h", "failures/d", "failures/min"),
-    also=("failure/h", "failures/s", "failures/week", "failures/year"),
+    "a hazard",
+    _per_time(_named({"failure failures": 1})),
     examples=("0.02 failures/h", "12 failures/year"),
+    written="failures/h failures/d failures/min",
+    also="failure/h failures/s failures/week failures/year",
 )
-SHARE = Dimension(
-    what="a share in per cent",
-    factors={"%": Fraction(1, 100)},
-    written=("%",),
-    examples=("0.5 %",),
-)
-
-
+SHARE = Dimension("a share in per cent", {"%": Fraction(1, 100)}, ("0.5 %",), written="%")
 DIMENSIONS = (TIME, SIZE, BANDWIDTH, THROUGHPUT, HAZARD, SHARE)
 
 
@@ -169,8 +167,6 @@ class Quantity:
     def read(self, value: object) -> float:
         """The value in the unit inside. Raises ParameterError."""
         example = (self.example or self.dimension.hint) + self.otherwise
-        if isinstance(value, float) and not isfinite(value):
-            raise ParameterError(f"is not a finite number: write for example {example}")
         if isinstance(value, int | float) and not isinstance(value, bool):
             raise ParameterError(f"is a bare number: write its unit, for example {example}")
         if not isinstance(value, str):
@@ -178,8 +174,7 @@ class Quantity:
         if self.in_steps and re.fullmatch(IN_STEPS, value):
             raise ParameterError("is in steps of a length that is not said: give `job.step`")
         inside = self.dimension.parse(value, example)
-        low, high = self.dimension.parse(self.low), self.dimension.parse(self.high)
-        if not low <= inside <= high:
+        if not self.dimension.parse(self.low) <= inside <= self.dimension.parse(self.high):
             raise ParameterError(f"is out of range: it must lie between {self.low} and {self.high}")
         return inside
 
@@ -210,20 +205,19 @@ def split_quantity(
     match = _QUANTITY.fullmatch(text) if len(text) <= MAX_TEXT else None
     if match is None:
         raise ParameterError(otherwise)
-    written = match["number"]
-    is_number = not written.lower().endswith(("nan", "inf", "infinity"))
-    if not is_number or not isfinite(float(written)):
-        raise ParameterError("is not a finite number")
-    number = Fraction(written) if float(written) else Fraction(0)  # too small for a float: 0
-    return number, re.sub(r"\s", "", match["unit"] or "")
+    number = float(match["number"])
+    if abs(number) > LARGEST:
+        raise ParameterError("is too large")
+    exact = Fraction(match["number"]) if number else Fraction(0)  # too small for a float: 0
+    return exact, re.sub(r"\s", "", match["unit"] or "")
 
 
 def unit_factor(unit: str, other: str) -> Fraction:
-    """What one `unit` is in the `other` one; empty units are those of bare numbers.
+    """What one `unit` is in the `other` one; any label, and none, is its own unit.
 
     Raises ParameterError where they do not measure the same.
     """
-    if unit == other == "":
+    if unit == other:
         return Fraction(1)
     for factors in (dimension.factors for dimension in DIMENSIONS):
         if unit in factors and other in factors:
@@ -235,11 +229,3 @@ def plain_number(number: Decimal) -> str:
     """A number as people write it: no trailing zeros, no exponent in the everyday range."""
     everyday = number == 0 or -6 <= number.adjusted() < 15
     return f"{number.normalize():{'f' if everyday else 'e'}}"
-
-
-def as_float(value: Fraction) -> float:
-    """The nearest float. Raises ParameterError where it is too large for one."""
-    try:
-        return float(value)
-    except OverflowError:
-        raise ParameterError("is too large") from None

@@ -1,10 +1,9 @@
-"""What others wrote is made safe: for terminals, for messages, for spreadsheets, as JSON."""
+"""What others wrote is made safe: for terminals, for messages, for spreadsheets."""
 
 from __future__ import annotations
 
 import csv
 import json
-import os
 import unicodedata
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,17 +13,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cprsim.foreign import (
-    MOST_DIGITS,
-    json_printable,
-    one_line,
-    parse_json,
-    printable,
-    read_json,
-    spreadsheet_cell,
-)
+from cprsim.errors import json_printable, one_line, printable
 from cprsim.results import Identity
-from cprsim.results.folder import ResultTarget, write_csv
+from cprsim.results.folder import ResultTarget, spreadsheet_cell, write_csv
 from cprsim.sweeps.folder import SHOWN, SweepResult, write_sweep
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\rfake\x08\u202egnp.exe\u2028\u200b\ufeff\x7f\x00"
@@ -100,33 +91,6 @@ def test_no_cell_can_end_its_row(tmp_path) -> None:
     assert b"\r" not in content
     with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
         assert [row[0] for row in csv.reader(file)] == ["name", r"a\r=1", r"\r=1", "a\n=1"]
-
-
-@pytest.mark.parametrize("text", ["1" * 401, "-" + "1" * 401, "[" + "9" * 5000 + "]"])
-def test_a_whole_number_without_end_is_no_data(text) -> None:
-    with pytest.raises(ValueError, match=r"a whole number of (4|5)\d+ digits"):
-        parse_json(text)
-
-
-def test_every_whole_number_that_is_read_is_a_finite_float() -> None:
-    assert float(parse_json("9" * MOST_DIGITS)) < float("inf")
-    assert parse_json("-12") == -12
-
-
-def test_json_nested_too_deep_is_no_data() -> None:
-    with pytest.raises(ValueError, match="nested too deep"):
-        parse_json("[" * 100_000)
-
-
-def test_what_is_no_file_or_too_long_is_not_read(tmp_path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ValueError, match="not a regular file"):
-        read_json(tmp_path / "pipe")
-    (tmp_path / "long").write_text("1" * 11)
-    with pytest.raises(ValueError, match="more than 10 bytes"):
-        read_json(tmp_path / "long", 10)
-    with pytest.raises(FileNotFoundError):
-        read_json(tmp_path / "nothing")
 
 
 # ------------------------------------------------------------------------- every CSV written

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from collections.abc import Collection, Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -105,6 +107,32 @@ def test_a_class_name_stands_once_in_the_package() -> None:
     for in_api, counted in names.items():
         assert not {name: n for name, n in counted.items() if n > 1}, in_api
     assert names[True].keys() & names[False].keys() <= WRAPPED
+
+
+def modules() -> dict[str, Path]:
+    """The files of the package by the name under which they are imported."""
+    names = {path: path.relative_to(ROOT).with_suffix("").parts for path, _ in texts(".py")}
+    return {
+        ".".join(parts[:-1] if parts[-1] == "__init__" else parts): path
+        for path, parts in names.items()
+        if parts[0] == "cprsim"
+    }
+
+
+def imported(path: Path, known: Collection[str]) -> Iterator[str]:
+    """Files of the package that one imports: at once, in a function or for type checkers."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names if one.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module in known:
+            names = (f"{node.module}.{one.name}" for one in node.names)
+            yield from (name if name in known else node.module for name in names)
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    files = modules()
+    assert len(files) > 200
+    TopologicalSorter({name: set(imported(files[name], files)) for name in files}).prepare()
 
 
 def test_results_are_not_kept_in_the_repository() -> None:

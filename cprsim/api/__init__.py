@@ -15,8 +15,7 @@ from typing import ParamSpec, TypeVar
 from pydantic import ConfigDict, ValidationError, validate_call
 from pydantic_core import ErrorDetails
 
-from cprsim.errors import CprsimError, ParameterError
-from cprsim.foreign import one_line
+from cprsim.errors import CprsimError, ParameterError, one_line
 
 P = ParamSpec("P")
 R = TypeVar("R")

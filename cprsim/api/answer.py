@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.console import Console
 
 from cprsim.api import public
-from cprsim.errors import ParameterError
-from cprsim.foreign import one_line, printable
+from cprsim.errors import ParameterError, one_line, printable
 from cprsim.present.document import Block, Document, Picture, ResultsPage, Words
 
 if TYPE_CHECKING:

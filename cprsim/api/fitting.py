@@ -17,7 +17,7 @@ from cprsim.plots.fit import fit_figures
 from cprsim.present.document import Document
 from cprsim.present.fit import document_of_fit
 from cprsim.present.fit_json import causes_as_json
-from cprsim.scenario.yaml_text import read_document
+from cprsim.scenario import read_yaml
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +120,7 @@ class Fit(Answer):
 
 
 def _sections(fragment: str) -> dict[str, Any]:
-    data = read_document(fragment, "fragment").data
+    data = read_yaml(fragment, "fragment")[0]
     return dict(data) if isinstance(data, dict) else {}
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from cprsim.api import public
 from cprsim.api.answer import Answer, table_of
 from cprsim.api.comparing_systems import SystemsComparison
+from cprsim.api.curves import Curve
 from cprsim.api.fleets import Fleet
 from cprsim.api.keeping import ResultsPlace
-from cprsim.api.measuring import Curve
 from cprsim.api.running import Run
 from cprsim.api.selecting import Selection
 from cprsim.api.sweeping import Sweep

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from cprsim.api import public
 from cprsim.api.answer import Shown
-from cprsim.errors import ParameterError
-from cprsim.foreign import one_line
+from cprsim.errors import ParameterError, one_line
 from cprsim.present.document import Document, ListingBlock, Section
 from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
 from cprsim.shipping import file_or_shipped
 
 if TYPE_CHECKING:
-    from cprsim.api.measuring import Curve
+    from cprsim.api.curves import Curve
 
 Overrides = Mapping[str, Any] | Sequence[str]
 TEXT = Path("scenario.yaml")  # as errors call a scenario that is text
@@ -83,7 +82,7 @@ class Scenario(Shown):
         ------
         CurveError : the file that the scenario names can't be read
         """
-        from cprsim.api.measuring import Curve
+        from cprsim.api.curves import Curve
         from cprsim.curves import curve_path
 
         path = curve_path(self._loaded)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from cprsim.api import public
 from cprsim.api.answer import Draw
+from cprsim.api.curves import Curve
 from cprsim.api.keeping import WATCH, KeptAnswer, ResultsPlace, now
-from cprsim.api.measuring import Curve
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.making.options import shortcuts
 from cprsim.making.selecting import (

@@ -21,6 +21,7 @@ from cprsim.estimate import Estimate
 from cprsim.experiments.pipeline import simulate
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Distribution
+from cprsim.failures.streams import stream
 from cprsim.failures.traces.times import HOURS
 from cprsim.fitting.cost_fit import CostFit, Transfers, fit_costs
 from cprsim.fitting.cost_fragment import costs_fragment
@@ -31,7 +32,6 @@ from cprsim.history.ledger import JobLedger, ledgers
 from cprsim.history.summing import of_all
 from cprsim.history.table import Events
 from cprsim.records import Floats
-from cprsim.streams import stream
 
 FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 FEWEST_FAILURES = 3

@@ -16,6 +16,7 @@ from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.injected import Injected
 from cprsim.failures.sources import no_hours, random_slots, slots_array, trace_of
+from cprsim.failures.streams import stream
 from cprsim.history.ledger import JobLedger
 from cprsim.history.save_interval import SaveInterval
 from cprsim.records import (
@@ -30,7 +31,6 @@ from cprsim.records import (
 )
 from cprsim.recovery.paper import STRATEGIES, at_costs
 from cprsim.scenario import LoadedScenario, load_scenario
-from cprsim.streams import stream
 from cprsim.units import TIME
 
 AS_IT_RAN = "as it ran"

@@ -26,6 +26,7 @@ from cprsim.backtesting.facts import (
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome, simulate
+from cprsim.failures.streams import stream
 from cprsim.history.ledger import JobLedger, ledgers
 from cprsim.history.table import Events
 from cprsim.records import PARTS, Floats, Ints
@@ -44,7 +45,6 @@ from cprsim.results.money import (
     summed,
 )
 from cprsim.scenario import LoadedScenario
-from cprsim.streams import stream
 
 N_DRAWS = 200
 N_NODES = 8  # unless said

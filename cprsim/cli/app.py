@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-import cprsim
 from cprsim.budget import DEFAULT_MEMORY, MEMORY
 from cprsim.cli import (
     backtest_command,
@@ -37,8 +36,8 @@ from cprsim.cli import (
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say
 from cprsim.cli.unforeseen import REFUSED, TRACEBACK, refused, show_tracebacks
-from cprsim.errors import CprsimError, InputError
-from cprsim.foreign import printable
+from cprsim.errors import CprsimError, InputError, printable
+from cprsim.version import __version__
 
 OUT_OF_MEMORY = (
     "cprsim: the memory that this process may have is used up: ask for less (half as many "
@@ -106,7 +105,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        say(f"cprsim {cprsim.__version__}")
+        say(f"cprsim {__version__}")
         raise typer.Exit
 
 

@@ -13,7 +13,7 @@ from cprsim.cli.options import AsJson, Bootstrap, column_names, settled
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain
 from cprsim.cli.showing import show, write_document
-from cprsim.foreign import one_line
+from cprsim.errors import one_line
 from cprsim.making.options import JOB_NODES, SEED
 
 

@@ -10,7 +10,7 @@ import typer
 
 from cprsim.cli.options import AsJson, Force
 from cprsim.cli.saying import complain, say, say_json
-from cprsim.foreign import one_line
+from cprsim.errors import one_line
 
 if TYPE_CHECKING:
     from cprsim.scenario.first import Known
@@ -86,7 +86,7 @@ def init(
     What you do not say is assumed, and marked so in the file.
     """
     from cprsim.scenario.first import Known, first_scenario, n_assumed, nodes_of, quantity, saves_of
-    from cprsim.scenario.loading import load_scenario, name_from
+    from cprsim.scenario.reading import load_scenario, name_from
     from cprsim.shipping import NAMES_SCHEMA, put_schema_beside
     from cprsim.units import TIME
     from cprsim.whole_file import require_new, write_new, write_over
@@ -147,12 +147,12 @@ def _failing(text: str, n_nodes: int) -> dict[str, Any]:
 def _section_of(path: Path, n_nodes: int) -> str:
     """The section `failures` that a fit saved, scaled to the job. Raises CprsimError if none."""
     from cprsim.errors import ParameterError
+    from cprsim.scenario import dump_plain, read_yaml
     from cprsim.scenario.first import for_nodes
-    from cprsim.scenario.loading import read_text
-    from cprsim.scenario.yaml_text import dump_plain, read_document
+    from cprsim.scenario.reading import read_text
 
     text = read_text(path)
-    found = read_document(text, path).data
+    found = read_yaml(text, path)[0]
     if not isinstance(found, dict) or list(found) != ["failures"]:
         raise ParameterError(
             f"{path}: is no section `failures` alone, as `cprsim fit LOG --save FILE` writes it"

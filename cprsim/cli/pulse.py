@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from threading import Event, RLock, Thread
 from time import monotonic
 
-from cprsim.foreign import one_line
+from cprsim.errors import one_line
 
 FIRST_S, REDRAWN_S, LINE_S = 0.6, 0.5, 30.0
 WIDEST = 60  # characters: a line that wraps could not be taken away

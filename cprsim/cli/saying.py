@@ -14,7 +14,7 @@ from typing import Any
 import typer
 
 from cprsim.cli.pulse import pulse
-from cprsim.foreign import json_printable, printable
+from cprsim.errors import json_printable, printable
 
 WIDTH = 80  # of a terminal as narrow as most
 

@@ -10,7 +10,7 @@ import typer
 from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import say, say_json
-from cprsim.foreign import one_line
+from cprsim.errors import one_line
 
 if TYPE_CHECKING:
     from cprsim.sync.setting import SyncSetting

@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from cprsim.cli.pulse import pulse
-from cprsim.foreign import printable
+from cprsim.errors import printable
 
 
 class Terminal(Console):

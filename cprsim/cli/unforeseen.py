@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from cprsim.cli.saying import complain
-from cprsim.foreign import one_line
+from cprsim.errors import one_line
 
 REFUSED = 1  # the exit code where the system refuses
 UNFORESEEN = 70  # the exit code: EX_SOFTWARE of sysexits.h

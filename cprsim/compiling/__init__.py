@@ -51,7 +51,7 @@ class Compiled:
         """What numba makes of it; stderr says so where that takes long."""
         from cprsim.compiling.by_numba import dispatcher_of, is_kept
 
-        dispatcher = dispatcher_of(self.py_func, counts=not self._is_slow)
+        dispatcher = dispatcher_of(self.py_func, parts, counts=not self._is_slow)
         if self._is_slow and not is_kept(dispatcher):
             getLogger("cprsim").warning(COMPILING)
         return dispatcher

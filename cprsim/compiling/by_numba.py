@@ -16,8 +16,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.registry import CPUDispatcher, cpu_target
 
-from cprsim.compiling import parts
-
+Part = tuple[Callable[..., Any], bool]  # a function, and whether it is inlined
 OF_ALL: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
@@ -76,10 +75,11 @@ OF_PARTS: dict[str, Any] = {
 _dispatchers: list[Any] = []  # of parts: numba's type of one does not keep it
 
 
-def dispatcher_of(function: Callable[..., Any], *, counts: bool) -> Any:
+def dispatcher_of(function: Callable[..., Any], parts: list[Part], *, counts: bool) -> Any:
     """What compiles a function on its first call, and keeps the machine code.
 
-    `counts`: references to arrays, which takes longer than most steps of a simulation.
+    `parts` are those that numba does not know yet; it is empty afterwards. `counts`: references to
+    arrays, which takes longer than most steps of a simulation.
     """
     config: Any = numba.config
     if config.DISABLE_JIT:

@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from cprsim import shipping
 from cprsim.codec import canonical_digest
 from cprsim.curves.curve_file import CurveFile, read_curve
 from cprsim.curves.identity import different_keys, kernel_block
 from cprsim.curves.trained_on import other_files, other_version
-from cprsim.errors import ScenarioError
-from cprsim.foreign import one_line
+from cprsim.errors import ScenarioError, one_line
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.quantities import choices
+from cprsim.shipping import CURVES as FOLDER
 from cprsim.staleness import StalenessCurve
 
 KEY = "accuracy.curve"
@@ -26,7 +25,6 @@ SOURCE = (
     "(docs/staleness.md)"
 )
 FILES = (".json", ".csv")
-FOLDER = shipping.CURVES
 
 
 def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:

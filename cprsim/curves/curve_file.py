@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.codec import canonical_digest, decode, encode, json_text
-from cprsim.errors import CurveError, Place
-from cprsim.foreign import UNUSABLE, one_line, read_json
+from cprsim.errors import UNUSABLE, CurveError, Place, one_line
 from cprsim.records import SubSaves
 from cprsim.staleness import WHOLE, LengthLaw, Metric, Replicate, Response, StalenessCurve, Weight
 from cprsim.whole_file import write_whole
@@ -27,7 +26,6 @@ LENGTHS = "lengths"  # in the checks: slopes of shorter runs beside those of the
 UNFIT = "unfit"  # in the checks of one metric: why nothing should be decided by it
 KIND = "cprsim staleness curve"
 FORMAT = 3
-MAX_BYTES = 5_000_000
 FEWEST_SEEDS = 3  # from which errors of two strategies say how they go together
 
 
@@ -205,7 +203,7 @@ def as_json(curve: CurveFile) -> dict[str, Any]:
 
 def _parsed(path: Path) -> Any:
     try:
-        return read_json(path, MAX_BYTES)
+        return json.loads(path.read_bytes())
     except OSError as error:
         raise _error(path, f"can't be read: {error.strerror or error}") from None
     except json.JSONDecodeError as error:
@@ -213,7 +211,7 @@ def _parsed(path: Path) -> Any:
         raise _error(path, message, error.lineno) from None
     except UnicodeDecodeError:
         raise _error(path, "is damaged, or no JSON text") from None
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise _error(path, f"{error}: is it a staleness curve?") from None
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cprsim.errors import CurveError, ParameterError, Place, Problem, TraceError
+from cprsim.errors import CurveError, ParameterError, Place, Problem, TraceError, one_line
 from cprsim.failures.traces.reading import FIRST_ROW, named_columns, read_csv
-from cprsim.foreign import one_line
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.staleness import BY_PLS, COUNTED, STRATEGIES, Metric, Response
 

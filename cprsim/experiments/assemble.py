@@ -5,33 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf
 from typing import Any
 
 from cprsim.curves import chosen_curve
 from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
+from cprsim.failures.distributions import Constant
 from cprsim.failures.replay import Replay
 from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
-from cprsim.records import Cluster, Costs, Holds
+from cprsim.records import (
+    Cluster,
+    Costs,
+    Duration,
+    Holds,
+    OverLink,
+    Reliability,
+    Role,
+    Storage,
+    Transfer,
+)
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Capture, Policy, Reach, Scope, checked
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario import LoadedScenario, Scenario
-from cprsim.scenario.failures import EMB_PS, Failures
+from cprsim.scenario.costs import CostsSection, OwnCosts
+from cprsim.scenario.distributions import DurationSpec, duration_of
+from cprsim.scenario.failures import EMB_PS, SYNC_PS, TRAINER, Failures, TraceFailures
 from cprsim.scenario.job import EngineName
 from cprsim.scenario.recovery import RecoverySection
-from cprsim.scenario.silent import SILENT
+from cprsim.scenario.scopes import SILENT
 from cprsim.scenario.system_options import options_of
-from cprsim.scenario.traces import TraceFailures
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness import StalenessCurve
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Experiment:
     """A scenario as records: everything that an engine needs, nothing that only a user does."""
 
@@ -50,7 +63,12 @@ class Experiment:
     engine: EngineName = "auto"
     curve: StalenessCurve | None = None  # prices lost samples; None: none applies
     horizon_h: float | None = None  # wall time at which the job ends, done or not
-    check: Capture | None = None  # for silent errors
+
+    @property
+    def check(self) -> Capture | None:
+        """For silent errors."""
+        silent = self.scenario.silent
+        return None if silent is None else silent.capture
 
     def simulated_job(self, policy: Policy) -> SimulatedJob:
         """The job under a policy."""
@@ -59,6 +77,41 @@ class Experiment:
             require_legal(policy, self.cluster, self.scopes)
         clock = self.failures.clock
         return SimulatedJob(self.useful_h, self.cluster, clock, self.scopes, policy, self.horizon_h)
+
+    @cached_property
+    def facts(self) -> JobFacts:
+        """What is known of the job before it runs, at the costs of the section."""
+        cluster, section = self.cluster, self.scenario.cluster
+        expected = self.failures.expected(cluster, self.useful_h)
+        n_nodes, each = section.n_nodes_of[section.state_role], section.shard_bytes
+        return JobFacts(
+            useful_h=self.useful_h,
+            cluster=cluster,
+            role=section.state_role,
+            scopes=self.scopes,
+            mtbf_h=expected.mtbf_h,
+            costs=self.costs,
+            step_h=self.scenario.job.step_h,
+            state_bytes=section.largest_bytes,
+            whole_bytes=None if each is None else n_nodes * each,
+            links=section.links,
+            node_bytes_per_h=section.link_bytes_per_h,
+            shares=self.expected_shares,
+            replicas=section.replicas,
+            is_emb_ps=section.state_role == EMB_PS,
+            mtbf_shard_h=expected.mtbf_shard_h,
+            n_shards_together=expected.n_shards_together,
+            beside_fraction=_beside_fraction(self, expected.mtbf_h),
+        )
+
+    def at_costs_of(self, entry: RecoverySection) -> Experiment:
+        """The same job at the costs of an entry of `recovery`."""
+        if entry.costs is None:
+            return self
+        costs, scopes = costs_of(entry.costs, self.costs), self.scopes
+        if entry.costs.detect is not None:  # then no scope has a detection of its own
+            scopes = (replace(scopes[0], detect=costs.detect), *scopes[1:])
+        return replace(self, costs=costs, scopes=scopes)
 
     @property
     def expected_shares(self) -> tuple[float, ...]:
@@ -90,21 +143,13 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     """
     scenario = loaded.scenario
     with _blaming(loaded, "cluster"):
-        cluster = scenario.cluster.record(scenario.sync)
+        cluster = _cluster(scenario)
     with _blaming(loaded, "costs"):
-        section, state = scenario.storage, scenario.cluster
-        storage = section.record(state.shard_bytes, state.uneven_bytes) if section else None
-        costs = scenario.costs.record(storage, state.links_h)
+        costs = costs_of(scenario.costs, _free(scenario))
     with _blaming(loaded, "failures"):
-        failures = _all_failures(loaded, cluster)
+        failures, scopes, shares = _failures(loaded, cluster, costs.detect)
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
     simulation = scenario.simulation
-    curve = chosen_curve(loaded)
-    scopes = tuple(scope.record(costs.detect) for scope in scenario.scopes)
-    scopes = scopes or (Scope("node", Reach.NODE, costs.detect),)  # every failure kills a node
-    silent = scenario.silent
-    if silent is not None:
-        scopes = (*scopes, silent.scope)
     experiment = Experiment(
         useful_h=scenario.job.useful_h,
         cluster=cluster,
@@ -116,11 +161,10 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         precision_fraction=simulation.precision_fraction,
         at_most=simulation.at_most or 0,
         engine=simulation.engine,
-        curve=curve,
+        curve=chosen_curve(loaded),
         scopes=scopes,
-        shares=_shares(scenario, scopes, cluster),
+        shares=shares,
         horizon_h=scenario.job.horizon_h,
-        check=None if silent is None else silent.capture,
         scenario=scenario,
     )
     if not with_policies:
@@ -128,34 +172,84 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     return replace(experiment, policies=tuple(policies_of(loaded, experiment)))
 
 
-def _all_failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
-    """Those of the section `failures`, and of each scope that has some of its own."""
-    of_job = _failures(loaded, loaded.scenario.failures, cluster)
-    others = tuple(
-        (scope.name, _failures(loaded, scope.failures, cluster))
-        for scope in loaded.scenario.scopes
-        if scope.failures is not None
-    )
-    silent = loaded.scenario.silent
+def _cluster(scenario: Scenario) -> Cluster:
+    """The nodes of the job, those who keep the trainers in step included."""
+    section, sync = scenario.cluster, scenario.sync
+    roles = [Role(name, n, Holds.SHARD) for name, n in section.n_nodes_of_stateful.items()]
+    if section.trainers:
+        go_on = sync is not None and not sync.algorithm.holds_all_up
+        roles.append(Role(TRAINER, section.trainers, Holds.REPLICA, go_on))
+    roles += [Role(name, n, Holds.NOTHING) for name, n in section.others.items()]
+    if sync is not None and sync.servers:
+        idle = not sync.algorithm.has_servers
+        holds = Holds.NOTHING if idle else Holds.CENTRAL
+        roles.append(Role(SYNC_PS, sync.servers, holds, idle or sync.algorithm.in_background))
+    repair = None if section.repair is None else duration_of(section.repair)
+    return Cluster(tuple(roles), section.spares, repair, section.accesses)
+
+
+def _free(scenario: Scenario) -> Costs:
+    """The storage and the links of a job in which nothing takes any time."""
+    section, cluster, nothing = scenario.storage, scenario.cluster, Constant(0.0)
+    storage = None
+    if section is not None:
+        storage = Storage(
+            section.bandwidth_bytes_per_h,
+            section.per_server_bytes_per_h or inf,
+            cluster.shard_bytes or 0.0,
+            cluster.uneven_bytes,
+        )
+    return Costs(nothing, nothing, nothing, nothing, storage=storage, links_h=cluster.links_h)
+
+
+def costs_of(section: CostsSection | OwnCosts, costs: Costs) -> Costs:
+    """The costs that a section gives; the others stay."""
+    links_h = dict(costs.links_h)
+
+    def cost(spec: float | DurationSpec | OverLink | str) -> Duration | Transfer:
+        if isinstance(spec, OverLink):
+            return Constant(links_h[spec.link])
+        return Transfer() if isinstance(spec, str) else duration_of(spec)
+
+    times = {"load": section.load, "detect": section.detect, "reschedule": section.reschedule}
+    given: dict[str, Any] = {key: cost(spec) for key, spec in times.items() if spec is not None}
+    if (save := section.save) is not None:
+        given["save_stall"] = cost(save.stall)
+        given["save_background"] = None if save.background is None else cost(save.background)
+        given["reliability"] = Reliability(save.fails_fraction, save.corrupt_fraction, save.kept)
+    return replace(costs, **given)
+
+
+def _failures(
+    loaded: LoadedScenario, cluster: Cluster, detect: Duration
+) -> tuple[FailureSource, tuple[Scope, ...], ScopeShares]:
+    """Where failures come from, what they kill, and how many are of each scope."""
+    scenario, silent = loaded.scenario, loaded.scenario.silent
+    of_job = _source(loaded, scenario.failures, cluster)
+    own = {
+        one.name: _source(loaded, one.failures, cluster) for one in scenario.scopes if one.failures
+    }
+    scopes = [one.record(detect) for one in scenario.scopes]
+    shares = [one.share or 0.0 for one in scenario.scopes]
+    if not scopes:  # every failure kills a node
+        scopes, shares = [Scope("node", Reach.NODE, detect)], [1.0]
     if silent is not None:
-        others += ((SILENT, silent.source(cluster, of_job.clock)),)
-    return SeveralSources((("", of_job), *others)) if others else of_job
+        scopes, shares = [*scopes, silent.scope], [*shares, 0.0]
+        own[SILENT] = silent.source(cluster, of_job.clock)
+    of_source = tuple(i for i, scope in enumerate(scopes) if scope.name in own)
+    reaches, rack = tuple(scope.reach for scope in scopes), scenario.cluster.rack
+    return (
+        SeveralSources((("", of_job), *own.items())) if own else of_job,
+        tuple(scopes),
+        ScopeShares(tuple(shares), reaches, cluster.n_nodes, rack, of_source),
+    )
 
 
-def _failures(loaded: LoadedScenario, section: Failures, cluster: Cluster) -> FailureSource:
+def _source(loaded: LoadedScenario, section: Failures, cluster: Cluster) -> FailureSource:
     if not isinstance(section, TraceFailures):
         return section.source(cluster, loaded.scenario.job.useful_h)
     assert loaded.trace_path is not None, "loading sees to it that a trace has a file"
     return section.source(loaded.trace_path)
-
-
-def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> ScopeShares:
-    shares = tuple(scope.share or 0.0 for scope in scenario.scopes) or (1.0,)
-    reaches = tuple(scope.reach for scope in scopes)
-    own = tuple(i for i, scope in enumerate(scenario.scopes) if scope.failures is not None)
-    if scenario.silent is not None:
-        shares, own = (*shares, 0.0), (*own, len(shares))
-    return ScopeShares(shares, reaches, cluster.n_nodes, scenario.cluster.rack, own)
 
 
 @contextmanager
@@ -172,12 +266,11 @@ def _blaming(loaded: LoadedScenario, key: str) -> Iterator[None]:
 
 def policies_of(loaded: LoadedScenario, experiment: Experiment) -> list[Policy]:
     """What each entry of `recovery` does. Raises ScenarioError with all entries that can't."""
-    facts = facts_of(experiment)
     policies: list[Policy] = []
     problems: list[Problem] = []
     for number, entry in enumerate(loaded.scenario.recovery):
         try:
-            policies.append(policy_of(entry, experiment, facts))
+            policies.append(policy_of(entry, experiment))
         except ParameterError as error:
             key, is_written = f"recovery.{number}", entry.strategy == written.WRITTEN.name
             if is_written and isinstance(error, PolicyError) and error.at:
@@ -192,32 +285,21 @@ SELECTED = "selected"  # how an interval came about
 
 
 def policy_of(
-    entry: RecoverySection,
-    experiment: Experiment,
-    facts: JobFacts | None = None,
-    interval_h: float | None = None,
+    entry: RecoverySection, experiment: Experiment, interval_h: float | None = None
 ) -> Policy:
     """What an entry of `recovery` does in a job: as it says, or at another interval if it has one.
 
-    Parameters
-    ----------
-    facts : `facts_of` the experiment, where they are known already
-
-    Raises
-    ------
-    ParameterError : it can't serve this job
+    Raises ParameterError where it can't serve this job.
     """
-    own, system = entry.costs_from(experiment.costs), SYSTEMS[entry.strategy]
-    facts = facts or facts_of(experiment)
-    if entry.costs is not None:
-        facts = _at_costs(facts, own, experiment)
+    own, system = experiment.at_costs_of(entry), SYSTEMS[entry.strategy]
+    facts = replace(experiment.facts, costs=own.costs, scopes=own.scopes)
     if system.interval is None:
         interval_h = None
     options = _options(entry, system, experiment, interval_h)
-    policy = system.plan(facts, options, entry.name).with_storage(own.reliability)
+    policy = system.plan(facts, options, entry.name).with_storage(own.costs.reliability)
     require_legal(policy, experiment.cluster, facts.scopes)
     if entry.costs is not None and entry.costs.detect is not None:
-        policy = noticed_after(policy, own.detect)
+        policy = noticed_after(policy, own.costs.detect)
     if not policy.is_strategy:
         every_h = [one.every_h for one in policy.captures if one.every_h is not None]
         policy = replace(
@@ -248,40 +330,6 @@ def _options(
     if interval_h is not None:
         given |= {"interval": interval_h, "target_pls": None}
     return system.options(**{key: value for key, value in given.items() if system.takes(key)})
-
-
-def facts_of(experiment: Experiment) -> JobFacts:
-    """What is known of a job before it runs, at the costs of the section."""
-    scenario, cluster, useful_h = experiment.scenario, experiment.cluster, experiment.useful_h
-    section, expected = scenario.cluster, experiment.failures.expected(cluster, useful_h)
-    n_nodes = section.n_nodes_of[section.state_role]
-    return JobFacts(
-        useful_h=useful_h,
-        cluster=cluster,
-        role=section.state_role,
-        scopes=experiment.scopes,
-        mtbf_h=expected.mtbf_h,
-        costs=experiment.costs,
-        step_h=scenario.job.step_h,
-        state_bytes=section.largest_bytes,
-        whole_bytes=None if section.shard_bytes is None else n_nodes * section.shard_bytes,
-        links=section.links,
-        node_bytes_per_h=section.link_bytes_per_h,
-        shares=experiment.expected_shares,
-        replicas=section.replicas,
-        is_emb_ps=section.state_role == EMB_PS,
-        mtbf_shard_h=expected.mtbf_shard_h,
-        n_shards_together=expected.n_shards_together,
-        beside_fraction=_beside_fraction(experiment, expected.mtbf_h),
-    )
-
-
-def _at_costs(facts: JobFacts, own: Costs, experiment: Experiment) -> JobFacts:
-    """The same job at the costs of one entry."""
-    scenario, scopes = experiment.scenario, facts.scopes
-    if not scenario.scopes:  # then the entry may have a detection of its own
-        scopes = (replace(scopes[0], detect=own.detect), *scopes[1:])
-    return replace(facts, scopes=scopes, costs=own)
 
 
 def _beside_fraction(experiment: Experiment, mtbf_h: float) -> float:

@@ -29,8 +29,8 @@ from cprsim.failures.sources import (
     slots_array,
     trace_of,
 )
+from cprsim.failures.streams import stream
 from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace, Floats, Ints
-from cprsim.streams import stream
 
 # ------------------------------------------------------------------------------------------ the job
 

@@ -27,6 +27,7 @@ from cprsim.failures.sources import (
     rows_of,
     trace_of,
 )
+from cprsim.failures.streams import stream
 from cprsim.records import (
     Clock,
     Cluster,
@@ -36,7 +37,6 @@ from cprsim.records import (
     Floats,
     Ints,
 )
-from cprsim.streams import stream
 
 BYTES_OF_A_SHOCK = 120  # an array of its slots, and its rows
 STARTS = (np.arange(64) + 0.5) / 64  # instants of the watched time, for means over them

@@ -20,6 +20,7 @@ from cprsim.failures.sources import (
     slots_array,
     trace_of,
 )
+from cprsim.failures.streams import stream
 from cprsim.records import (
     STOPPED_BEYOND,
     Clock,
@@ -30,7 +31,6 @@ from cprsim.records import (
     Floats,
     Ints,
 )
-from cprsim.streams import stream
 
 
 @dataclass(frozen=True, slots=True)

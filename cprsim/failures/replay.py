@@ -15,8 +15,8 @@ from cprsim.failures.outages import Outages
 from cprsim.failures.partial_draws import PIECE
 from cprsim.failures.presence import Presence
 from cprsim.failures.sources import BYTES_OF_A_ROW, p_strikes, replications_for, trace_of
+from cprsim.failures.streams import stream
 from cprsim.records import Bools, Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
-from cprsim.streams import stream
 
 BYTES_OF_AN_ASSIGNMENT = 16  # of a node of the trace, in each replication
 

@@ -9,7 +9,7 @@ from math import inf, sqrt
 
 import numpy as np
 
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, one_line
 from cprsim.estimate import Estimate
 from cprsim.failures.outages import Outages
 from cprsim.fitting.correlation import togetherness
@@ -19,7 +19,6 @@ from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, repair_times, uptim
 from cprsim.fitting.likelihood import NotConvergedError
 from cprsim.fitting.observation import Observation, node_hours
 from cprsim.fitting.trace_fit import fit_trace
-from cprsim.foreign import one_line
 from cprsim.records import Bools, Floats, Ints
 
 FEWEST = 5  # failures of a cause that is shown by itself

@@ -14,11 +14,11 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Distribution, PiecewiseHazard
+from cprsim.failures.streams import stream
 from cprsim.fitting.families import FAMILIES, Fit, fit, fit_piecewise, search
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import NotConvergedError
 from cprsim.records import Floats
-from cprsim.streams import stream
 
 ALL_FAMILIES = (*FAMILIES, PiecewiseHazard.family)
 P_REJECTED = 0.01  # a family with a smaller p-value does not fit

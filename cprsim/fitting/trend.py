@@ -14,8 +14,8 @@ from math import sqrt
 import numpy as np
 
 from cprsim.failures.outages import Outages
+from cprsim.failures.streams import stream
 from cprsim.records import Floats, Ints
-from cprsim.streams import stream
 
 P_ALARM = 0.05  # below it a trend is warned of: the share of false alarms
 N_SHUFFLED = 999

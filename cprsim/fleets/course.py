@@ -14,17 +14,17 @@ import pandas as pd
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import blocks_of, engine_of
+from cprsim.failures.streams import stream
 from cprsim.fleets.population import Population, fleet_of, population_of, scenario_of
 from cprsim.records import Floats, Ints, Transfer
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Medium, remote_share
 from cprsim.scenario import LoadedScenario, dump_scenario
-from cprsim.scenario.fleet import Fleet
+from cprsim.scenario.job import Fleet
 from cprsim.simulate.blocks import Engine
 from cprsim.simulate.cluster import RunningJob, SharedCluster, run_fleet
 from cprsim.simulate.job import StaleShard
 from cprsim.simulate.saves import ALL_ALONE, SharedSaves
-from cprsim.streams import stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def _begins(
 def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSaves:
     """The saves whose bytes go over the cluster's storage."""
     policy, storage = kind.policies[strategy], kind.costs.storage
-    costs = kind.scenario.recovery[strategy].costs_from(kind.costs)
+    costs = kind.at_costs_of(kind.scenario.recovery[strategy]).costs
     if fleet.section.storage_bytes_per_h is None or storage is None:
         return ALL_ALONE
     if Transfer() not in (costs.save_stall, costs.save_background):

@@ -16,10 +16,9 @@ from cprsim.fleets.options import Axes, FleetOption, prices_of, run_options, sav
 from cprsim.records import Floats
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.results.store import PointStore
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario import LoadedScenario, Plain
+from cprsim.scenario.reading import UNKNOWN, unknown_values
 from cprsim.scenario.sweep import Values
-from cprsim.scenario.unknown import SECTION, unknown_values
-from cprsim.scenario.yaml_text import Plain
 from cprsim.workers import Workers
 
 
@@ -58,7 +57,7 @@ def decide(
     def costs(all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
         """Cost of options under each of some changes: of all where prices alone change."""
         if only_prices(all_changes):
-            scenarios = [varied(loaded, changes, SECTION) for changes in all_changes]
+            scenarios = [varied(loaded, changes, UNKNOWN) for changes in all_changes]
             prices = [prices_of(scenario) for scenario in scenarios]
             return {
                 one.name: np.array(
@@ -68,7 +67,7 @@ def decide(
             }
         points = [{**one.where, **changes} for changes in all_changes for one in few]
         numbers = [[names.index(one.strategy)] for _ in all_changes for one in few]
-        ran = run_options(loaded, points, workers, store, SECTION, on_progress, numbers)
+        ran = run_options(loaded, points, workers, store, UNKNOWN, on_progress, numbers)
         found = [one.cost if one.finished else np.inf for one in ran]
         table = np.array(found).reshape(len(all_changes), len(few))
         return {one.name: table[:, place] for place, one in enumerate(few)}
@@ -122,7 +121,7 @@ def unknown_of(loaded: LoadedScenario, axes: Axes) -> dict[str, Values]:
     for key in axes:
         if key in found:
             message = "is varied by --over: what is chosen is not unknown"
-            raise ScenarioError.at(loaded.place(SECTION), message, key=f"{SECTION}.{key}")
+            raise ScenarioError.at(loaded.place(UNKNOWN), message, key=f"{UNKNOWN}.{key}")
     return found
 
 

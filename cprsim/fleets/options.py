@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-import cprsim
 from cprsim.codec import FieldMark, Finite, decode, digest_of, encode
-from cprsim.errors import Place
+from cprsim.errors import Place, one_line
 from cprsim.estimate import HIGH, LOW, Estimate
+from cprsim.failures.streams import stream
 from cprsim.fleets.cells import (
     STATISTICS,
     FleetCell,
@@ -25,15 +25,13 @@ from cprsim.fleets.cells import (
 )
 from cprsim.fleets.course import prepare, run_history
 from cprsim.fleets.population import fleet_of, table_of
-from cprsim.foreign import one_line
 from cprsim.prices import Prices, bill_of, energy_kwh
 from cprsim.records import Floats
 from cprsim.results.identity import input_digests, source_digest
 from cprsim.results.store import Body, PointsTask, PointStore, finish_points
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario import LoadedScenario, Plain
 from cprsim.scenario.sweep import Values
-from cprsim.scenario.yaml_text import Plain
-from cprsim.streams import stream
+from cprsim.version import __version__
 from cprsim.workers import Workers
 
 BESIDE_THE_NUMBERS: dict[str, Any] = {  # of one history of one strategy
@@ -232,7 +230,7 @@ def _tasks(loaded: LoadedScenario, strategy: int) -> Iterator[Task]:
         "scenario": scenario.model_dump(mode="json", exclude=BESIDE_THE_NUMBERS),
         "strategy": scenario.recovery[strategy].model_dump(mode="json"),
         "inputs": input_digests(files),
-        "version": cprsim.__version__,
+        "version": __version__,
         "source": source_digest(),
     }
     for history in range(fleet.histories):

@@ -9,6 +9,7 @@ from math import ceil, isfinite, isnan, nan
 import numpy as np
 
 from cprsim.estimate import Estimate
+from cprsim.failures.streams import stream
 from cprsim.history.course import Incident, JobCourse, LoggedSave, WorkRun, course_of
 from cprsim.history.filling import DrawnIncidents, Filled, Usual, filled
 from cprsim.history.save_interval import SaveInterval, save_interval_of
@@ -22,7 +23,6 @@ from cprsim.history.stretches import (
 )
 from cprsim.history.table import Events
 from cprsim.records import PARTS, Floats
-from cprsim.streams import stream
 
 N_DRAWS = 400
 ON_GRID = 1e-6  # of an interval: a step that is a multiple of it

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from cprsim.errors import CheckpointError
-from cprsim.foreign import parse_json
 from cprsim.kernel.loops import Array
 from cprsim.whole_file import whole_file
 
@@ -135,7 +134,7 @@ def _parsed(whole: memoryview) -> tuple[dict[str, Any], dict[str, Array]]:
     """Header and arrays of a checked file; the arrays share its memory."""
     first = len(MAGIC) + LENGTH_BYTES
     at = first + int.from_bytes(whole[len(MAGIC) : first], "little")
-    header: dict[str, Any] = parse_json(bytes(whole[first:at]))
+    header: dict[str, Any] = json.loads(bytes(whole[first:at]))
     arrays: dict[str, Array] = {}
     for listed in header["arrays"]:
         dtype, shape = np.dtype(listed["dtype"]), tuple(listed["shape"])

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from cprsim.failures.streams import stream
 from cprsim.kernel.loops import (
     Array,
     add_bias,
@@ -30,7 +31,6 @@ from cprsim.kernel.loops import (
     unpack_pairs,
 )
 from cprsim.kernel.shape import ModelShape
-from cprsim.streams import stream
 
 INIT_ROWS = 1 << 20  # rows drawn at once, so that 2 GB of table need no 4 GB of temporaries
 

@@ -10,20 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.shape import TableLayout
-from cprsim.records import Floats, Ints
-
-
-class ShardBy(StrEnum):
-    """What is dealt out to the servers."""
-
-    ROWS = "rows"
-    TABLES = "tables"
+from cprsim.records import Floats, Ints, ShardBy
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,8 @@ from cprsim.results.metrics import spreads, summarise_rows
 from cprsim.results.money import JobPrices, JobUse, Used, prices_of, use_of
 from cprsim.results.rows import replication_rows
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario import LoadedScenario, Plain, read_yaml
 from cprsim.scenario.failures import ANY
-from cprsim.scenario.yaml_text import Plain, read_document
 
 N_REPLICATIONS = 200  # of each value: costs are compared on the same failures
 
@@ -52,7 +51,7 @@ class _EntryTrials:
         self, loaded: LoadedScenario, entries: Mapping[str, str], on_priced: Callable[[], None]
     ) -> None:
         text = "\n".join(["recovery:", *(f"  - {entry}" for entry in entries.values())])
-        listed = cast(dict[str, Plain], read_document(text, loaded.path).data)["recovery"]
+        listed = cast(dict[str, Plain], read_yaml(text, loaded.path)[0])["recovery"]
         n = loaded.scenario.simulation.replications or N_REPLICATIONS
         self._fixed: dict[str, Plain] = {
             "recovery": listed,

@@ -10,7 +10,7 @@ from math import inf
 from pathlib import Path
 from typing import Literal
 
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Outages, with_lives
 from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.formats import FORMATS, guess, read_log
@@ -24,7 +24,6 @@ from cprsim.fitting.lifetimes import FirstUptime
 from cprsim.fitting.observation import Observation, Origin, Source, observation
 from cprsim.fitting.report import FitReport, report_of
 from cprsim.fitting.trace_fit import TraceFit, fit_trace
-from cprsim.foreign import one_line
 from cprsim.units import TIME
 
 

@@ -6,21 +6,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, one_line
 from cprsim.fleets.course import prepare
 from cprsim.fleets.deciding import decide, knees, unknown_of
 from cprsim.fleets.folder import FleetResult, load_fleet, write_fleet
 from cprsim.fleets.options import SHORT, Axes, points_of, run_options, varied
 from cprsim.fleets.population import table_of
-from cprsim.foreign import one_line
 from cprsim.making.watch import Watch
 from cprsim.results import Identity, input_digests
 from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.identity import identity_of
 from cprsim.results.store import FOLDER, PointStore
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario import LoadedScenario, Plain
 from cprsim.scenario.sweep import Values, values_along
-from cprsim.scenario.yaml_text import Plain
 from cprsim.workers import Workers
 
 MOST_POINTS = 1_000

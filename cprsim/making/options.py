@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cprsim.errors import ParameterError
-from cprsim.foreign import one_line
+from cprsim.errors import ParameterError, one_line
 
 if TYPE_CHECKING:
     from cprsim.results import Result

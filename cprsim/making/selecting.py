@@ -19,8 +19,7 @@ from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.money import cheapest_of, prices_of
 from cprsim.results.sensitivity import Sensitivity
-from cprsim.scenario import LoadedScenario
-from cprsim.scenario.yaml_text import dump_plain
+from cprsim.scenario import LoadedScenario, dump_plain
 from cprsim.selector.bills import bills_of_selection
 from cprsim.selector.choice import Selection
 from cprsim.selector.deciding import WAYS, loses, ways_of

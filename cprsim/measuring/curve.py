@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-import cprsim
 from cprsim.curves import CurveFile
 from cprsim.curves.curve_file import UNFIT
 from cprsim.kernel.blas import description
@@ -28,6 +27,7 @@ from cprsim.staleness import (
     Response,
     Weight,
 )
+from cprsim.version import __version__
 
 TYPICAL_INTERVAL = 0.1  # between saves, as a share of the run
 FAILED_FRACTION = 0.125  # of the servers
@@ -121,7 +121,7 @@ def _bytes_written(measured: Measured) -> dict[str, Any]:
 def manifest(measured: Measured, request: MeasureRequest) -> dict[str, Any]:
     """What made a curve: versions, seeds, number of runs. Names no machine and no person."""
     return {
-        "cprsim": cprsim.__version__,
+        "cprsim": __version__,
         "commit": git_state(),
         "numpy": np.__version__,
         "blas": description(),

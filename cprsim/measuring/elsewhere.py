@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.errors import CurveError, ParameterError, Place, Problem, TraceError
+from cprsim.errors import CurveError, ParameterError, Place, Problem, TraceError, one_line
 from cprsim.failures.traces.reading import FIRST_ROW, named_columns, read_csv
-from cprsim.foreign import one_line
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Saving, ShardFailure, Trial

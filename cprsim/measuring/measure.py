@@ -16,11 +16,9 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-import cprsim
 from cprsim.curves import kernel_block
-from cprsim.errors import ParameterError, ResultError
+from cprsim.errors import ParameterError, ResultError, one_line
 from cprsim.experiments.proxy_model import SOURCE
-from cprsim.foreign import one_line, read_json
 from cprsim.kernel.blas import one_thread
 from cprsim.kernel.trials import Saving
 from cprsim.measuring.array_pool import SHARE, memory_bytes
@@ -44,6 +42,7 @@ from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.staleness import ALWAYS, FEWEST_SEEDS_TO_USE, STRATEGIES, WHOLE, Metric
+from cprsim.version import __version__
 from cprsim.whole_file import write_whole
 from cprsim.workers import Workers, run_each
 
@@ -237,7 +236,7 @@ def identity(request: MeasureRequest) -> dict[str, Any]:
         "first_seed": request.kernel.seed,
         "n_emb_ps": request.n_servers,
         "design": asdict(request.design),
-        "cprsim": cprsim.__version__,
+        "cprsim": __version__,
     }
 
 
@@ -265,7 +264,7 @@ def _require_ours(path: Path, ours: dict[str, Any]) -> None:
     try:
         if not path.exists():
             write_whole(path, json.dumps(ours, indent=2) + "\n")
-        theirs = dict(read_json(path))
+        theirs = dict(json.loads(path.read_bytes()))
     except OSError as error:
         raise ResultError(f"{path} can't be written: {error.strerror}") from error
     except (TypeError, ValueError) as error:

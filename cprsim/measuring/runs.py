@@ -12,19 +12,20 @@ import numpy as np
 
 from cprsim.errors import ResultError
 from cprsim.experiments.proxy_model import ProxyModel, proxy_model
+from cprsim.failures.streams import stream
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.shards import Shards
 from cprsim.kernel.shared_run import Baseline, Forkable, Setting, run_trials
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.array_pool import SHARE, ArrayPool, memory_bytes
 from cprsim.measuring.own_code import make_trainer
 from cprsim.measuring.plugged import PluggedSetting, layout_of
+from cprsim.records import ShardBy
 from cprsim.results.journal import Journal, read_journal
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.staleness import MORE_BYTES, STRATEGIES
-from cprsim.streams import stream
 
 ORDERS = 100  # stretches of a click log within which its order is drawn anew for each seed
 COUNTED_INTERVAL = 0.1  # T_save, as a share of the run, at which bytes are counted

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter, Formatter, FuncFormatter
 
-from cprsim.foreign import printable
+from cprsim.errors import printable
 from cprsim.plots.style import style
 
 Draw = Callable[[], Figure]

@@ -6,6 +6,7 @@ from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from cprsim.errors import one_line
 from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.failures.presets import PRESETS
 from cprsim.fitting.causes import AGES_H, RESTART_H, SAVE_H, ByCause, OfCause
@@ -18,7 +19,6 @@ from cprsim.fitting.posterior_check import Compared
 from cprsim.fitting.report import FitReport
 from cprsim.fitting.trace_fit import Subject, TraceFit
 from cprsim.fitting.trend import Trend
-from cprsim.foreign import one_line
 from cprsim.present.document import (
     Block,
     Document,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import quote
 
-from cprsim.foreign import printable
+from cprsim.errors import printable
 from cprsim.present.document import (
     Block,
     Document,

@@ -13,7 +13,7 @@ from typing import Any
 
 from cprsim.codec import encode
 from cprsim.errors import ParameterError
-from cprsim.experiments.assemble import assemble, facts_of, policy_of
+from cprsim.experiments.assemble import assemble, policy_of
 from cprsim.records import Cluster
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Groups, Medium, Outside, Policy, Reach, Ring, Rule, StageKind
@@ -139,12 +139,11 @@ def scenario_job(loaded: LoadedScenario) -> ListedJob:
     scenario = loaded.scenario
     experiment = assemble(loaded, with_policies=False)
     listed = {entry.strategy: entry for entry in reversed(scenario.recovery)}
-    facts = facts_of(experiment)
 
     def planned(name: str) -> Policy:
         target = TARGET_PLS if name in STRATEGIES and SYSTEMS[name].takes("target_pls") else None
         unlisted = RecoverySection(strategy=name, name=name, target_pls=target)
-        return policy_of(listed.get(name, unlisted), experiment, facts)
+        return policy_of(listed.get(name, unlisted), experiment)
 
     return ListedJob(scenario.name, experiment.cluster, scenario.cluster.state_role, planned)
 

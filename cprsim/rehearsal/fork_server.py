@@ -19,12 +19,14 @@ from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import optimizer_for
 from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import SubSaves
-from cprsim.rehearsal import server, trainer  # noqa: F401 (forked processes have them imported)
 from cprsim.rehearsal.material import fresh_model, read_material
+from cprsim.rehearsal.server import Server
 from cprsim.rehearsal.shard import Shard, initial_rows
-from cprsim.rehearsal.worker import Inherited, die_with_parent
+from cprsim.rehearsal.trainer import TrainerProcess
+from cprsim.rehearsal.worker import Inherited, Roles, die_with_parent
 from cprsim.rehearsal.worker import main as work
 
+ROLES: Roles = {"server": Server, "trainer": TrainerProcess}
 TO_SUPERVISOR = 1  # the supervisor reads a pipe there
 
 
@@ -75,7 +77,7 @@ def main() -> None:
     own = os.getpid()
     for line in sys.stdin:
         if os.fork() == 0:
-            work(inherited, line.rstrip("\n"), own)
+            work(inherited, line.rstrip("\n"), own, ROLES)
 
 
 if __name__ == "__main__":

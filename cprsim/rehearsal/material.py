@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.foreign import parse_json
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.loops import Array
 from cprsim.kernel.model import Dlrm
 from cprsim.kernel.shape import ModelShape, TableLayout
-from cprsim.kernel.shards import Segment, ShardBy, Shards
+from cprsim.kernel.shards import Segment, Shards
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
-from cprsim.records import Ints
+from cprsim.records import Ints, ShardBy
 
 COLUMNS = ("label", "integers", "rows")
 
@@ -76,7 +75,7 @@ def image_bytes(material: Material) -> float:
 
 def read_material(folder: Path) -> Material:
     """What `Material.write` has written."""
-    plain = parse_json((folder / "material.json").read_bytes())
+    plain = json.loads((folder / "material.json").read_bytes())
     columns = {name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in COLUMNS}
     shape = _shape(plain["shape"])
     return Material(

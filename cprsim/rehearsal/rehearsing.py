@@ -15,7 +15,6 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.proxy_model import ProxyModel
-from cprsim.foreign import read_json
 from cprsim.kernel.model import Dlrm
 from cprsim.records import EventLog
 from cprsim.recovery.policy import Policy
@@ -259,7 +258,7 @@ def _attempts(session: _Session, planned: Planned, journal: Path, say: Say) -> I
     """Attempts at one run, those in the journal first, until one is valid."""
     attempt, n_kept = None, 0
     while (path := _path_of(journal, planned, n_kept + 1)).exists():
-        attempt = _attempt_from(read_json(path), planned, session.experiment)
+        attempt = _attempt_from(json.loads(path.read_bytes()), planned, session.experiment)
         yield attempt
         n_kept += 1
     for number in range(n_kept + 1, n_kept + 1 + ATTEMPTS):
@@ -282,7 +281,9 @@ def _path_of(journal: Path, planned: Planned, number: int) -> Path:
 
 def _calibration_in(journal: Path) -> RunCalibration | None:
     path = journal / BEFORE
-    return RunCalibration(**read_json(path)["calibration"]) if path.exists() else None
+    if not path.exists():
+        return None
+    return RunCalibration(**json.loads(path.read_bytes())["calibration"])
 
 
 def _write_before(journal: Path, calibration: RunCalibration, planned: list[Planned]) -> str:

@@ -151,8 +151,8 @@ def die_with_parent(parent: int) -> None:
 class Worker:
     """One process: its connection to the supervisor, its heartbeats, its duty."""
 
-    def __init__(self, inherited: Inherited, address: str) -> None:
-        self.inherited, self.loop = inherited, EventLoop()
+    def __init__(self, inherited: Inherited, address: str, roles: Roles) -> None:
+        self.inherited, self.loop, self._roles = inherited, EventLoop(), roles
         self.folder = Path(address).parent
         self.supervisor = connect(address)
         self.loop.add(self.supervisor, self._on_message, lambda channel: os._exit(0))
@@ -175,12 +175,8 @@ class Worker:
             getattr(self.role, f"do_{message.kind}")(message.fields)
 
     def _assign(self, message: Message) -> None:
-        from cprsim.rehearsal.server import Server
-        from cprsim.rehearsal.trainer import TrainerProcess
-
-        duty = Server if message.fields["role"] == "server" else TrainerProcess
         if self.role is None:  # else a recovery was cut off that had asked before
-            self.role = duty(self, message.fields)
+            self.role = self._roles[message.fields["role"]](self, message.fields)
         self.answer(message.fields, "assigned", address=self.role.address)
 
     def answer(
@@ -213,7 +209,10 @@ class Worker:
         self.supervisor.send("error", text=text)
 
 
-def main(inherited: Inherited, address: str, parent: int) -> None:
+Roles = Mapping[str, Callable[[Worker, Mapping[str, Any]], WorkerRole]]
+
+
+def main(inherited: Inherited, address: str, parent: int, roles: Roles) -> None:
     """Main function of a forked process; it never returns."""
     die_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor handles Ctrl-C
@@ -221,7 +220,7 @@ def main(inherited: Inherited, address: str, parent: int) -> None:
     gc.disable()
     worker: Any = None
     try:
-        worker = Worker(inherited, address)
+        worker = Worker(inherited, address, roles)
         worker.run()
     except Exception:
         if worker is not None:

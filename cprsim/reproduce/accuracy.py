@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cprsim.failures.streams import stream
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.records import Floats
@@ -23,7 +24,6 @@ from cprsim.reproduce.summary import Listing, Target, Tested, alone
 from cprsim.reproduce.trained import FREE, SHOWN, Trials, clicks_of, lost_by, setting_of, shown
 from cprsim.reproduce.verdicts import Assumptions
 from cprsim.staleness import MORE_BYTES
-from cprsim.streams import stream
 
 SCENARIO = "criteo-kaggle.yaml"
 INTERVAL = 0.8  # T_save over the job: 44.8 of 56 h, CPR's at target PLS 0.1

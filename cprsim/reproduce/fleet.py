@@ -18,6 +18,7 @@ import pandas as pd
 
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
+from cprsim.failures.streams import stream
 from cprsim.fleets.population import drawn_kinds, scenario_of
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats
@@ -29,8 +30,7 @@ from cprsim.reproduce.verdicts import Assumptions, agreement
 from cprsim.results.metrics import IN_TABLES
 from cprsim.results.rows import replication_rows
 from cprsim.scenario import LoadedScenario, load_scenario
-from cprsim.scenario.fleet import Fleet
-from cprsim.streams import stream
+from cprsim.scenario.job import Fleet
 from cprsim.units import TIME
 
 SCENARIO = "fleet.yaml"

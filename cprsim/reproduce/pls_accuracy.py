@@ -18,6 +18,7 @@ from scipy import stats
 from cprsim.curves import CurveFile, read_curve
 from cprsim.curves.choosing import shipped_names, shipped_path
 from cprsim.estimate import HIGH, ROUNDED_Z_95
+from cprsim.failures.streams import stream
 from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
 from cprsim.measuring.design import Design
 from cprsim.measuring.measure import Measured, MeasureRequest, measure
@@ -31,7 +32,6 @@ from cprsim.reproduce.summary import Listing, Target, Tested, alone
 from cprsim.reproduce.trained import FREE, Trials, clicks_of, lost_by, setting_of, shown
 from cprsim.reproduce.verdicts import Assumptions
 from cprsim.staleness import Metric, Response
-from cprsim.streams import stream
 
 SCENARIO = "criteo-kaggle.yaml"
 CURVE = "criteo-kaggle-linear"

@@ -14,13 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import cprsim
 from cprsim.codec import digest_of
 from cprsim.errors import ParameterError, ResultError
 from cprsim.plots.chart import Chart
 from cprsim.reproduce.summary import Listing, N, Summary, Target
 from cprsim.results.identity import file_digest, source_digest
 from cprsim.scenario import LoadedScenario, load_scenario
+from cprsim.version import __version__
 from cprsim.whole_file import write_whole, writes
 from cprsim.workers import HERE, Workers, run_each
 
@@ -182,7 +182,7 @@ class Work:
         files = self.files()
         reads = [*part.reads, *(["clicks"] if self.clicks else [])] if part.reads else files
         inputs = sorted(file_digest(files[name]) for name in reads)
-        code = [cprsim.__version__, source_digest()]
+        code = [__version__, source_digest()]
         return digest_of([self.study.name, *code, str(self.effort), part.name, inputs])
 
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from cprsim.estimate import Z_95
 from cprsim.failures.distributions import Constant
+from cprsim.failures.streams import stream
 from cprsim.records import Clock, Cluster, CostBreakdown, Costs, Holds, Ints, Role, Storage
 from cprsim.recovery import pieces
 from cprsim.recovery.legal import require_legal
@@ -56,7 +57,6 @@ from cprsim.reproduce.systems_claims import AVAILABILITY, BAMBOO, ELASTIC, GAPS_
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures, ScopedFailures, ScopedStrikes
-from cprsim.streams import stream
 
 GOODPUT = "goodput.yaml"
 FILES = {

@@ -7,6 +7,8 @@ The kind of result writes its own files; a folder without its manifest is not fi
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -19,8 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cprsim.codec import decode, encode, json_text
-from cprsim.errors import ResultError
-from cprsim.foreign import UNUSABLE, one_line, read_json, spreadsheet_cell
+from cprsim.errors import UNUSABLE, ResultError, one_line, printable
 from cprsim.results.identity import Identity
 from cprsim.results.manifest import damage, write_manifest
 from cprsim.results.publish import publishing, require_writable, sole
@@ -92,7 +93,7 @@ def write_record(path: Path, record: Any, indent: int = 2) -> None:
 def read_record(kind: type[Made], path: Path, called: str, /, **given: Any) -> Made:
     """The record of a results folder that `write_record` wrote."""
     with readable(path.parent, called):
-        return decode(kind, read_json(path), **given)
+        return decode(kind, json.loads(path.read_bytes()), **given)
 
 
 @contextmanager
@@ -117,9 +118,21 @@ def write_parquet(frame: pd.DataFrame, path: Path) -> None:
     pq.write_table(table, path, compression="zstd")
 
 
+_NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf)")
+_FORMULA = tuple("=+-@\t\n＝＋－＠")  # begin what a spreadsheet may run, the wide signs too
+
+
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """As text that no spreadsheet takes for formulas: see `cprsim.foreign.spreadsheet_cell`."""
+    """As text that no spreadsheet takes for formulas."""
     words = frame.select_dtypes(exclude=["number", "bool"])
     safe = frame.assign(**{str(name): words[name].map(spreadsheet_cell) for name in words})
     safe.columns = [spreadsheet_cell(name) for name in safe.columns]
     safe.to_csv(path, index=False, lineterminator="\n")
+
+
+def spreadsheet_cell(cell: Any) -> Any:
+    """A cell for a CSV: text that a spreadsheet would take for a formula gets a ' before it."""
+    if not isinstance(cell, str):
+        return cell
+    text = printable(cell)
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text

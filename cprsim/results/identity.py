@@ -11,12 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import cprsim
 from cprsim.codec import digest_of
 from cprsim.curves import curve_path, other_inputs
 from cprsim.errors import ResultError
 from cprsim.recovery.systems import FOLDER
 from cprsim.scenario import LoadedScenario, dump_scenario
+from cprsim.version import PACKAGE, __version__
 
 N_DIGITS = 10  # of the digest in a folder's name
 
@@ -40,7 +40,7 @@ class Identity:
             "scenario": self.scenario_yaml,
             "inputs": sorted(self.inputs.values()),
             "replay": self.replay,
-            "version": cprsim.__version__,
+            "version": __version__,
             "source": source_digest(),
         }
         return digest_of(parts)
@@ -129,9 +129,8 @@ def input_digests(paths: Iterable[Path]) -> dict[str, str]:
 @cache
 def source_digest() -> str:
     """Digest of the package's own source files, so that changed code is never mistaken for old."""
-    package = Path(cprsim.__file__).parent
     digest = hashlib.sha256()
-    for folder, files in ((package, package.rglob("*.py")), *_own_systems()):
+    for folder, files in ((PACKAGE, PACKAGE.rglob("*.py")), *_own_systems()):
         for path in sorted(files, key=lambda path: path.relative_to(folder).parts):
             digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
             digest.update(path.read_bytes() + b"\0")

@@ -11,7 +11,7 @@ from cprsim.errors import InputError, ResultError
 from cprsim.estimate import NO_NUMBER
 from cprsim.results.folder import SCENARIO
 from cprsim.results.identity import N_DIGITS
-from cprsim.scenario.yaml_text import read_document
+from cprsim.scenario import read_yaml
 
 OF_SCENARIO = "name"  # a key that every scenario has
 
@@ -62,7 +62,7 @@ def stored_scenario(folder: Path) -> Any:
     if not path.is_file():
         return {}
     try:
-        return read_document(path.read_text("utf-8"), path).data
+        return read_yaml(path.read_text("utf-8"), path)[0]
     except (OSError, UnicodeDecodeError, InputError) as error:
         raise ResultError(f"{path} can't be read: {error}") from error
 

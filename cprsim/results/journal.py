@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from cprsim.errors import ResultError
-from cprsim.foreign import parse_json
 
 
 def read_journal(path: Path) -> list[dict[str, Any]]:
@@ -35,8 +34,8 @@ def _split(text: bytes) -> tuple[bytes, bytes]:
 
 def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        record = parse_json(line)
-    except ValueError:
+        record = json.loads(line)
+    except (RecursionError, ValueError):
         record = None
     if not isinstance(record, dict):
         raise ResultError(f"{path}:{number}: is damaged; remove this line to run its work again")

@@ -6,6 +6,7 @@ Digests are no signatures: whoever changes a folder on purpose can renew them.
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -17,17 +18,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import cprsim
 from cprsim.codec import CodecError, canonical_digest, decode, json_text
-from cprsim.errors import ResultError
-from cprsim.foreign import UNUSABLE, one_line, read_json
+from cprsim.errors import UNUSABLE, ResultError, one_line
 from cprsim.results.identity import Identity, file_digest, source_digest
+from cprsim.version import PACKAGE, __version__
 from cprsim.whole_file import write_whole
 
 MANIFEST = "manifest.json"
 FORMAT = 3
 DIGEST = "manifest_sha256"  # of all its other entries
-MOST_BYTES = 5_000_000
 LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "simpy", "matplotlib", "pydantic")
 
 
@@ -84,7 +83,7 @@ def write_manifest(
         "digest": identity.digest,
         **about,
         "inputs": dict(identity.inputs),
-        "cprsim": {"version": cprsim.__version__, "source": source_digest(), "git": git_state()},
+        "cprsim": {"version": __version__, "source": source_digest(), "git": git_state()},
         "python": platform.python_version(),
         "libraries": {name: _installed(name) for name in LIBRARIES},
         "files": _listed(folder),
@@ -124,7 +123,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise ResultError(f"{folder} is no folder")
     try:
-        manifest = _whole(read_json(folder / MANIFEST, MOST_BYTES), folder)
+        manifest = _whole(json.loads((folder / MANIFEST).read_bytes()), folder)
         decode(_Entries, manifest)
     except FileNotFoundError:
         inside = ", ".join(str(one) for one in results_in(folder)[:3])
@@ -197,11 +196,10 @@ def damage(folder: Path) -> str | None:
 @cache  # the code that runs is that of its first import
 def git_state() -> dict[str, Any] | None:
     """Commit of the checkout that cprsim runs from and whether it has uncommitted changes."""
-    package = Path(cprsim.__file__).parent
     try:
-        _git(package, "ls-files", "--error-unmatch", "__init__.py")
-        commit = _git(package, "rev-parse", "HEAD")
-        changes = _git(package, "status", "--porcelain", "--untracked-files=no")
+        _git(PACKAGE, "ls-files", "--error-unmatch", "__init__.py")
+        commit = _git(PACKAGE, "rev-parse", "HEAD")
+        changes = _git(PACKAGE, "status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.SubprocessError):
         return None
     return {"commit": commit, "dirty": bool(changes)}

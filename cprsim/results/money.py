@@ -32,8 +32,8 @@ from cprsim.results.metrics import parts_among
 from cprsim.results.run import Result
 from cprsim.scenario import Scenario
 from cprsim.scenario.cluster import ClusterSection
+from cprsim.scenario.costs import PricesSection
 from cprsim.scenario.failures import SYNC_PS, TRAINER
-from cprsim.scenario.prices import PricesSection
 
 USEFUL, OVERHEAD, SYSTEM = "useful", "overhead", "system nodes"
 AUC_LOSS = "auc_loss"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
@@ -15,7 +16,6 @@ from cprsim.codec import FieldMark
 from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.failures import distributions
 from cprsim.failures.distributions import PiecewiseHazard
-from cprsim.foreign import read_json
 from cprsim.records import EventLog
 from cprsim.recovery import policy as recovery_policy
 from cprsim.recovery.paper import PartOf
@@ -209,7 +209,7 @@ def load_result(path: Path | str) -> Result:
 def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
     """`load_result` without the check of the manifest. Raises ResultError."""
     with readable(folder, "a result"):
-        job = read_json(folder / JOB)
+        job = json.loads((folder / JOB).read_bytes())
         tables = {name: read_table(folder / f"{name}.parquet") for name in TABLES}
         rows = tables.pop("replications")
         return codec.decode(

@@ -10,12 +10,11 @@ from math import exp, log
 import numpy as np
 
 from cprsim.codec import Finite
+from cprsim.failures.streams import stream
 from cprsim.records import Floats
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario import LoadedScenario, Plain
+from cprsim.scenario.reading import PRICES, unknown_values
 from cprsim.scenario.sweep import Values
-from cprsim.scenario.unknown import PRICES, unknown_values
-from cprsim.scenario.yaml_text import Plain
-from cprsim.streams import stream
 
 N_DRAWS, N_PRICED_DRAWS = 16, 1000  # of all unknown inputs together
 MOST_CONTENDERS = 6  # options that are tried at other values of what is unknown

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from cprsim.errors import ResultError, WorkerError
-from cprsim.foreign import UNUSABLE, parse_json
+from cprsim.errors import UNUSABLE, ResultError, WorkerError
 from cprsim.results.identity import source_digest
 from cprsim.results.publish import remove_leftovers, workshop
 from cprsim.results.words import count
@@ -104,9 +103,9 @@ class PointStore:
 def _whole(text: str) -> Body | None:
     """The body of a point's file, None where the file is not what was written."""
     try:
-        kept = parse_json(text)
+        kept = json.loads(text)
         said = kept["body"]
-        return dict(parse_json(said)) if _digest(said) == kept["sha256"] else None
+        return dict(json.loads(said)) if _digest(said) == kept["sha256"] else None
     except UNUSABLE:
         return None
 

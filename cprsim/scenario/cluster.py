@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
-from cprsim import records
-from cprsim.kernel.shape import PRESETS
-from cprsim.records import MAX_NODES, STATE, Holds, Role
-from cprsim.scenario.costs import LinksH
-from cprsim.scenario.distributions import Duration, duration_of
-from cprsim.scenario.failures import ANY, EMB_PS, ROLE_NAME, SYNC_PS, TRAINER, WORKER
+from cprsim.records import MAX_NODES, STATE
+from cprsim.scenario.distributions import Duration
+from cprsim.scenario.failures import ANY, EMB_PS, TRAINER, WORKER, RoleKey
 from cprsim.scenario.quantities import (
+    AS_LIST,
+    AS_TEXT,
+    LIST_OR_TEXT,
     Bandwidth,
     Model,
     NodeCount,
     PositiveCount,
+    PositiveShare,
     ShardSize,
 )
-from cprsim.scenario.sync import Sync
 from cprsim.units import SIZE
-
-OtherRole = Annotated[str, Field(pattern=ROLE_NAME)]
 
 
 class TableSection(Model):
@@ -44,69 +42,60 @@ class TableSection(Model):
 Preset = Literal["criteo-kaggle", "criteo-terabyte"]  # the names of `kernel.shape.PRESETS`
 
 
-def _written_as(tables: Any) -> str:
-    return "as:preset" if isinstance(tables, str) else "as:list"
-
-
+TableList = Annotated[tuple[TableSection, ...], Field(min_length=1, max_length=1_000)]
 Tables = Annotated[
-    Annotated[Preset, Tag("as:preset")]
-    | Annotated[tuple[TableSection, ...], Field(min_length=1, max_length=1_000), Tag("as:list")],
-    Discriminator(_written_as),
+    Annotated[Preset, AS_TEXT] | Annotated[TableList, AS_LIST],
+    LIST_OR_TEXT,
 ]
 
 
 def tables_bytes(tables: str | tuple[TableSection, ...]) -> int:
     """Bytes of all tables together; a name stands for the preset's."""
     if isinstance(tables, str):
+        from cprsim.kernel.shape import PRESETS  # few scenarios name a preset
+
         return PRESETS[tables].table_bytes
     return sum(table.size_bytes for table in tables)
 
 
-Access = Annotated[float, Field(strict=True, gt=0, le=1)]
 MOST_AWRY = 1e-6  # that shares of accesses may miss 1 by
+STATE_OF = {  # how the state is given, by what holds it
+    EMB_PS: "`shard_size` or `tables`", "workers": "`state`", "roles": "the `state` of each"
+}  # fmt: skip
 
 
 class ShardsSection(Model):
     """Some embedding servers that hold as much, and are asked as often, as each other."""
 
-    servers: PositiveCount = Field(description="Embedding servers, a count.", examples=[2])
-    size_bytes: ShardSize = Field(alias="size", description="Bytes on each of them [size].")
-    access: Access | None = Field(
-        None,
-        description="Share of all look-ups that goes to each of them, no unit; absent for all: "
-        "to all servers alike.",
-        examples=[0.2],
+    servers: PositiveCount = Field(description="Embedding servers, a count.")
+    size_bytes: ShardSize = Field(description="Bytes on each of them [size].")
+    access: PositiveShare | None = Field(
+        None, description="Share of the look-ups that goes to each, no unit; absent: all alike."
     )
 
 
 class StatefulRole(Model):
     """Nodes that each hold a part of the model's state."""
 
-    nodes: PositiveCount = Field(description="Nodes of the role, a count.", examples=[64])
-    state_bytes: ShardSize = Field(
-        alias="state", description="What each of them saves and loads [size]."
-    )
+    nodes: PositiveCount = Field(description="Nodes of the role, a count.")
+    state_bytes: ShardSize = Field(description="What each of them saves and loads [size].")
 
 
 class ClusterSection(Model):
     """The nodes of the job, its spares, and the bytes on its embedding servers."""
 
     trainers: NodeCount = Field(
-        0, description="Trainers, each with a replica of the dense model; a count.", examples=[20]
+        0, description="Trainers, each with a replica of the dense model; a count."
     )
     emb_ps: NodeCount = Field(
-        0,
-        description="Embedding parameter servers, each with a shard of the tables; a count. Or "
-        "give `workers`.",
-        examples=[18],
+        0, description="Embedding parameter servers, a count, each with a shard; or give `workers`."
     )
     workers: NodeCount = Field(
         0,
         description="Nodes of a job without parameter servers, each with its part of the model's "
         "state: data, tensor, pipeline or expert parallel alike; a count.",
-        examples=[128],
     )
-    roles: dict[OtherRole, StatefulRole] = Field(
+    roles: dict[RoleKey, StatefulRole] = Field(
         default_factory=dict,
         max_length=20,
         description="Instead of `workers`, roles whose nodes hold different amounts of state, such "
@@ -114,21 +103,18 @@ class ClusterSection(Model):
         examples=[{"stage": {"nodes": 64, "state": "40 GB"}}],
     )
     state_bytes: ShardSize | None = Field(
-        None,
-        alias="state",
-        description="What each worker saves and loads [size]: parameters and optimizer state.",
+        None, description="What each worker saves and loads [size]: parameters and optimizer state."
     )
     replicas: PositiveCount = Field(
         1,
         description="Data-parallel replicas of the state among the workers, a count: each replica "
         "lies on `workers`/`replicas` nodes. 1: each part of the state exists once. Saves move "
         "what each node holds.",
-        examples=[8],
     )
     link_bytes_per_h: Bandwidth | None = Field(
-        None, alias="link", description="Of one node's link to the others [bandwidth]."
+        None, description="Of one node's link to the others [bandwidth]."
     )
-    links: dict[OtherRole, Bandwidth] = Field(
+    links: dict[RoleKey, Bandwidth] = Field(
         default_factory=dict,
         max_length=20,
         description="Further links of a node by name, such as to its host memory or disk "
@@ -138,14 +124,14 @@ class ClusterSection(Model):
     rack: PositiveCount | None = Field(
         None, description="Neighbouring nodes that share a rack, a count; for failures of racks."
     )
-    others: dict[OtherRole, PositiveCount] = Field(
+    others: dict[RoleKey, PositiveCount] = Field(
         default_factory=dict,
         max_length=50,
         description="Further roles that hold nothing (readers, masters): nodes of each.",
         examples=[{"reader": 10}],
     )
     spares: NodeCount | None = Field(
-        None, description="Spare nodes, a count; absent: one is always free.", examples=[4]
+        None, description="Spare nodes, a count; absent: one is always free."
     )
     repair: Duration | None = Field(
         None,
@@ -158,9 +144,7 @@ class ClusterSection(Model):
         "list of {rows, dimension}; or give `shard_size`.",
     )
     shard_size_bytes: ShardSize | None = Field(
-        None,
-        alias="shard_size",
-        description="Bytes on each embedding server [size]; or give `tables`.",
+        None, description="Bytes on each embedding server [size]; or give `tables`."
     )
     shards: tuple[ShardsSection, ...] = Field(
         (),
@@ -219,7 +203,7 @@ class ClusterSection(Model):
         )
 
     @property
-    def links_h(self) -> LinksH:
+    def links_h(self) -> tuple[tuple[str, float], ...]:
         """Hours that the state of the node that holds most takes over each of its links."""
         moved = self.largest_bytes or 0.0
         return tuple((name, moved / bandwidth) for name, bandwidth in self.links.items())
@@ -250,56 +234,36 @@ class ClusterSection(Model):
         """Sizes are said once, names are free, the sum is within reason."""
         if self.tables is not None and self.shard_size_bytes is not None:
             yield "shard_size", "give either `tables` or `shard_size`, not both"
-        yield from self._problems_of_shards()
-        if bool(self.emb_ps) + bool(self.workers) + bool(self.roles) != 1:
-            yield (
-                "emb_ps",
-                "give one of `emb_ps` (embedding servers), `workers` and `roles`, and at least 1",
-            )
-        if self.workers or self.roles:
-            for key, given in (("tables", self.tables), ("shard_size", self.shard_size_bytes)):
-                if given is not None:
-                    yield key, "goes with `emb_ps`; of workers give `state`"
-        if self.roles and self.state_bytes is not None:
-            yield "state", "goes with `workers`; of `roles` give the `state` of each"
-        elif self.emb_ps and self.state_bytes is not None:
-            yield "state", "goes with `workers`; of embedding servers give `shard_size` or `tables`"
+        ways = [way for way in STATE_OF if getattr(self, way)]
+        if len(ways) != 1:
+            message = "give one of `emb_ps` (embedding servers), `workers` and `roles`"
+            yield "emb_ps", f"{message}, and at least 1"
+        for key, way in {"tables": EMB_PS, "shard_size": EMB_PS, "state": "workers"}.items():
+            if key in self.given and len(ways) == 1 and way not in ways:
+                yield key, f"goes with `{way}`; of `{ways[0]}` give {STATE_OF[ways[0]]}"
         if self.replicas > 1 and not self.workers:
             yield "replicas", "goes with `workers`: shards of embedding servers exist once"
         elif self.workers % self.replicas:
             yield "replicas", f"is {self.replicas}; it must divide the {self.workers} workers"
-        for section, names in (("roles", self.roles), ("others", self.others)):
-            for name in names:
-                if name in (EMB_PS, WORKER, TRAINER, "trainers", ANY, STATE):
-                    yield f"{section}.{name}", "is a name that has a meaning; choose another"
+        for name in {EMB_PS, WORKER, TRAINER, "trainers", ANY, STATE} & {*self.roles, *self.others}:
+            section = "roles" if name in self.roles else "others"
+            yield f"{section}.{name}", "is a name that has a meaning; choose another"
         for name in set(self.roles) & set(self.others):
             yield f"others.{name}", "is one of `roles` already; choose another name"
         if self.n_nodes_of[ANY] > MAX_NODES:
             yield "", f"has {self.n_nodes_of[ANY]} nodes; at most {MAX_NODES} are possible"
+        if self.shards:
+            yield from (("shards", message) for message in self._problems_of_shards())
 
-    def _problems_of_shards(self) -> Iterator[tuple[str, str]]:
+    def _problems_of_shards(self) -> Iterator[str]:
         """As many as there are servers, asked for all look-ups in all, and the only sizes."""
-        if not self.shards:
-            return
-        n_servers = sum(one.servers for one in self.shards)
+        n_servers, asked = sum(one.servers for one in self.shards), self.accesses
         if self.tables is not None or self.shard_size_bytes is not None:
-            yield "shards", "say the sizes: give neither `tables` nor `shard_size` beside them"
+            yield "say the sizes: give neither `tables` nor `shard_size` beside them"
         if n_servers != self.emb_ps:
-            yield "shards", f"are on {n_servers} servers, and `emb_ps` is {self.emb_ps}"
-        elif self.accesses and len(self.accesses) < n_servers:
-            yield "shards", "have an `access` for some: give it for all, or for none"
-        elif self.accesses and abs(sum(self.accesses) - 1.0) > MOST_AWRY:
-            all_in_all = f"are asked for {sum(self.accesses):.6g} of the look-ups in all"
-            yield "shards", f"{all_in_all}, which should be 1: `access` is of each server"
-
-    def record(self, sync: Sync | None) -> records.Cluster:
-        """The nodes as the engines take them, those who keep the trainers in step included."""
-        go_on = sync is not None and not sync.algorithm.holds_all_up
-        roles = [Role(name, n, Holds.SHARD) for name, n in self.n_nodes_of_stateful.items()]
-        if self.trainers:
-            roles.append(Role(TRAINER, self.trainers, Holds.REPLICA, go_on))
-        roles += [Role(name, n, Holds.NOTHING) for name, n in self.others.items()]
-        if sync is not None and (servers := sync.server_role(SYNC_PS)) is not None:
-            roles.append(servers)
-        repair = None if self.repair is None else duration_of(self.repair)
-        return records.Cluster(tuple(roles), self.spares, repair, self.accesses)
+            yield f"are on {n_servers} servers, and `emb_ps` is {self.emb_ps}"
+        elif asked and len(asked) < n_servers:
+            yield "have an `access` for some: give it for all, or for none"
+        elif asked and abs(sum(asked) - 1.0) > MOST_AWRY:
+            in_all = f"are asked for {sum(asked):.6g} of the look-ups in all"
+            yield f"{in_all}, which should be 1: `access` is of each server"

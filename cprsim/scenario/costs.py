@@ -1,102 +1,78 @@
-"""The sections `storage` and `costs`: what saving, loading, detecting and rescheduling take."""
+"""The sections `storage`, `costs` and `prices`: what saving, loading and nodes cost."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import replace
-from math import inf
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
-
-from cprsim import records
-from cprsim.failures.distributions import Constant
-from cprsim.records import OverLink, Reliability, Transfer
-from cprsim.recovery.legal import MOST_GENERATIONS
-from cprsim.scenario.distributions import (
-    OR_DISTRIBUTION,
-    Duration,
-    DurationSpec,
-    duration_of,
-    duration_written_as,
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    Tag,
+    WithJsonSchema,
 )
-from cprsim.scenario.quantities import Bandwidth, Model
+
+from cprsim.errors import ParameterError
+from cprsim.prices import ANY_ROLE, Money, Prices
+from cprsim.records import OverLink
+from cprsim.recovery.legal import MOST_GENERATIONS
+from cprsim.scenario.distributions import OR_DISTRIBUTION, Duration, DurationSpec
+from cprsim.scenario.quantities import TAG, Bandwidth, Model, within
 from cprsim.units import SHARE, TIME, Quantity
 
 TRANSFER = "transfer"
 OR_TRANSFER = f", or `transfer`{OR_DISTRIBUTION}"
 TransferTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", OR_TRANSFER)]
-LinksH = tuple[tuple[str, float], ...]  # hours of a node's state over each link, by name
 Chance = Annotated[float, Quantity(SHARE, "0 %", "50 %", "1 %")]
 
 
 def link_or_duration(value: Any) -> str:
-    """How a time is written that a link may give: the tag of the union's member."""
+    """Which member a value is of a union of a time, a distribution and a link."""
     if isinstance(value, OverLink) or (isinstance(value, dict) and "link" in value):
-        return "as:link"
-    return duration_written_as(value)
-
-
-def _cost_written_as(value: Any) -> str:
-    return "as:transfer" if value == TRANSFER else link_or_duration(value)
+        return f"{TAG}link"
+    return f"{TAG}distribution" if isinstance(value, dict | DurationSpec) else f"{TAG}time"
 
 
 Cost = Annotated[
-    Annotated[TransferTime, Tag("as:time")]
-    | Annotated[DurationSpec, Tag("as:distribution")]
-    | Annotated[OverLink, Tag("as:link")]
-    | Annotated[Literal["transfer"], Tag("as:transfer")],
-    Discriminator(_cost_written_as),
+    Annotated[TransferTime, Tag(f"{TAG}time")]
+    | Annotated[DurationSpec, Tag(f"{TAG}distribution")]
+    | Annotated[OverLink, Tag(f"{TAG}link")]
+    | Annotated[Literal["transfer"], Tag(f"{TAG}transfer")],
+    Discriminator(lambda cost: f"{TAG}transfer" if cost == TRANSFER else link_or_duration(cost)),
 ]
 
 
-def cost_of(
-    spec: float | DurationSpec | OverLink | str, links_h: LinksH
-) -> records.Duration | Transfer:
-    """A cost that a scenario writes, as the record that holds it."""
-    if isinstance(spec, OverLink):
-        return Constant(dict(links_h)[spec.link])
-    return Transfer() if isinstance(spec, str) else duration_of(spec)
+class StorageSection(Model):
+    """Where checkpoints go; all who save or load at once share its bandwidth evenly."""
+
+    bandwidth_bytes_per_h: Bandwidth = Field(description="Of the storage as a whole [bandwidth].")
+    per_server_bytes_per_h: Bandwidth | None = Field(
+        None, description="Of each server's own link [bandwidth]; absent: unlimited."
+    )
 
 
 class SaveCost(Model):
     """What a save takes: it stalls the job, and may then go on beside the training."""
 
     stall: Cost = Field(
-        description="How long a save stalls the job: a time, a distribution, or `transfer` (bytes "
-        "per server over bandwidth)."
+        description="How long it stalls the job; `transfer`: bytes per server over bandwidth."
     )
     background: Cost | None = Field(
-        None,
-        description="How long the save then goes on beside the training until it is valid; absent: "
-        "not at all.",
+        None, description="Time beside the training until the save is valid; absent: none."
     )
     fails_fraction: Chance = Field(
-        0.0, alias="fails", description="Share of saves that come to nothing [per cent]; default 0."
+        0.0, description="Share of saves that come to nothing [per cent]; default 0."
     )
     corrupt_fraction: Chance = Field(
-        0.0,
-        alias="corrupt",
-        description="Share of saves found useless when they are loaded [per cent]; default 0.",
+        0.0, description="Share of saves found useless when they are loaded [per cent]; default 0."
     )
-    kept: int = Field(
-        1,
-        strict=True,
-        ge=1,
-        le=MOST_GENERATIONS,
-        description="Saves that the storage keeps; an older one is loaded if a newer is corrupt.",
-        examples=[2],
+    kept: Annotated[int, within(1, MOST_GENERATIONS)] = Field(
+        1, description="Saves that the storage keeps; an older one is loaded if a newer is corrupt."
     )
-
-    def as_record(self, links_h: LinksH) -> dict[str, Any]:
-        """What the record of costs holds of a save."""
-        return {
-            "save_stall": cost_of(self.stall, links_h),
-            "save_background": None
-            if self.background is None
-            else cost_of(self.background, links_h),
-            "reliability": Reliability(self.fails_fraction, self.corrupt_fraction, self.kept),
-        }
 
 
 def _stall_alone(save: Any) -> Any:
@@ -114,8 +90,7 @@ class CostsSection(Model):
     """What one save, load, detection and rescheduling take."""
 
     save: Save = Field(
-        description="One save: a time, a distribution, `transfer`, or {stall: ..., "
-        "background: ...}."
+        description="A time, a distribution, `transfer`, or {stall: ..., background: ...}."
     )
     load: Cost = Field(
         description="Loading state after a failure: a time, a distribution, or `transfer`."
@@ -124,41 +99,25 @@ class CostsSection(Model):
         0.0, description="Until a failure is noticed: a time or a distribution; default 0 s."
     )
     reschedule: Duration = Field(
-        0.0,
-        description="Until the replacement runs: a time or a distribution; default 0 s.",
-        examples=["2 min"],
+        0.0, description="Until the replacement runs: a time or a distribution; default 0 s."
     )
 
-    def record(self, storage: records.Storage | None, links_h: LinksH) -> records.Costs:
-        """The same as the engines take it."""
-        return records.Costs(**_as_record(self, links_h), storage=storage, links_h=links_h)
+
+AS_THERE = "As in the section `costs`; absent: what is said there."
 
 
 class OwnCosts(Model):
     """What differs under one strategy from the section `costs`."""
 
-    save: Save | None = Field(None, description="One save, as in `costs`; absent: as there.")
-    load: Cost | None = Field(
-        None, description="Loading state after a failure, as in `costs`; absent: as there."
-    )
-    detect: Duration | None = Field(
-        None, description="Until a failure is noticed: a time or a distribution; absent: as there."
-    )
-    reschedule: Duration | None = Field(
-        None,
-        description="Until the replacement runs: a time or a distribution; absent: as there.",
-        examples=["2 min"],
-    )
-
-    def instead_of(self, costs: records.Costs) -> records.Costs:
-        """The scenario's costs, but for what differs."""
-        return replace(costs, **_as_record(self, costs.links_h))
+    save: Save | None = Field(None, description=AS_THERE)
+    load: Cost | None = Field(None, description=AS_THERE)
+    detect: Duration | None = Field(None, description=AS_THERE)
+    reschedule: Duration | None = Field(None, description=AS_THERE)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Something differs."""
-        keys = tuple(type(self).model_fields)
-        if all(getattr(self, key) is None for key in keys):
-            yield "", f"says nothing: give {', '.join(keys[:-1])} or {keys[-1]}, or leave it out"
+        if not self.given:
+            yield "", "says nothing: give save, load, detect or reschedule, or leave it out"
 
 
 def by_bytes(costs: CostsSection | OwnCosts) -> Iterator[tuple[str, str | OverLink]]:
@@ -172,31 +131,98 @@ def by_bytes(costs: CostsSection | OwnCosts) -> Iterator[tuple[str, str | OverLi
     return ((key, cost) for key, cost in each.items() if isinstance(cost, str | OverLink))
 
 
-def _as_record(costs: CostsSection | OwnCosts, links_h: LinksH) -> dict[str, Any]:
-    """What the record of costs holds of those that are given."""
-    times = {"load": costs.load, "detect": costs.detect, "reschedule": costs.reschedule}
-    given = {key: cost_of(time, links_h) for key, time in times.items() if time is not None}
-    return given if costs.save is None else given | costs.save.as_record(links_h)
+# ---------------------------------------------------------------------- prices
+
+LABEL = r"[A-Za-z$€£¥]{1,12}"
+MOST = Decimal(10) ** 9
+Label = Annotated[str, Field(strict=True, pattern=f"^{LABEL}$")]
+_PRICE = re.compile(rf"\s*((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{{1,3}})?)\s*({LABEL})?\s*")
+ONE_PRICE = {"type": ["string", "number"]}
+ONE_NUMBER = {"type": "number", "minimum": 0}
 
 
-class StorageSection(Model):
-    """Where checkpoints go; all who save or load at once share its bandwidth evenly."""
+def _price(value: Any) -> Money:
+    """An amount and its label: ``2.50 USD``, or a bare number where `currency` has the label."""
+    found = None if isinstance(value, bool) else _PRICE.fullmatch(str(value))
+    if found is None or Decimal(found[1]) > MOST:
+        raise ParameterError("is not a price: write for example 2.50 USD")
+    return Money(Decimal(found[1]), found[2] or "")
 
-    bandwidth_bytes_per_h: Bandwidth = Field(
-        alias="bandwidth", description="Of the storage as a whole [bandwidth]."
+
+def _by_role(value: Any) -> Any:
+    return value if isinstance(value, dict) else {ANY_ROLE: value}
+
+
+def _one_or_by_role(one: dict[str, Any]) -> WithJsonSchema:
+    return WithJsonSchema({"anyOf": [one, {"type": "object", "additionalProperties": one}]})
+
+
+Price = Annotated[
+    Money,
+    BeforeValidator(_price),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({**ONE_PRICE, "examples": ["2.50 USD"]}),
+]
+PlainNumber = Annotated[float, within(0, 1e9)]
+PriceByRole = Annotated[dict[str, Price], BeforeValidator(_by_role), _one_or_by_role(ONE_PRICE)]
+WattsByRole = Annotated[
+    dict[str, PlainNumber], BeforeValidator(_by_role), _one_or_by_role(ONE_NUMBER)
+]
+
+
+class PricesSection(Model):
+    """What is paid for, in one currency, which is a label and never converted."""
+
+    model_config = Model.model_config | {"arbitrary_types_allowed": True}
+
+    currency: Label | None = Field(None, description="Label of the amounts that stand without one.")
+    node_hour: PriceByRole = Field(
+        default_factory=dict,
+        description="Of a node for an hour: one price, or one by role (`any`: the other roles).",
+        examples=["2.50 USD", {"trainer": "2.50 USD", "emb_ps": "0.80 USD"}],
     )
-    per_server_bytes_per_h: Bandwidth | None = Field(
-        None,
-        alias="per_server",
-        description="Of each server's own link [bandwidth]; absent: unlimited.",
+    storage_month: Price | None = Field(
+        None, description="Of a gigabyte (10^9 bytes) that the storage keeps for a month."
+    )
+    storage_written: Price | None = Field(
+        None, description="Of a gigabyte (10^9 bytes) that is written to the storage."
+    )
+    watts: WattsByRole = Field(
+        default_factory=dict,
+        description="What a node draws [W]: one number, or one by role (`any`: the other roles).",
+        examples=[700, {"trainer": 700, "emb_ps": 350}],
+    )
+    kwh: Price | None = Field(None, description="Of a kilowatt-hour.")
+    carbon_kg_per_kwh: PlainNumber | None = Field(
+        None, description="Kilograms of CO2 per kilowatt-hour."
+    )
+    auc_loss: Price | None = Field(
+        None, description="Of 0.0001 of AUC that one job loses: `select` finds the cheapest in all."
     )
 
-    def record(self, mean_bytes: float | None, uneven_bytes: tuple[float, ...]) -> records.Storage:
-        """The same as the engines take it."""
-        link = self.per_server_bytes_per_h
-        return records.Storage(
-            bandwidth_bytes_per_h=self.bandwidth_bytes_per_h,
-            server_bandwidth_bytes_per_h=inf if link is None else link,
-            shard_bytes=mean_bytes or 0.0,
-            bytes_of_shards=uneven_bytes,
-        )
+    @property
+    def labels(self) -> list[str]:
+        """Of the currency and of all amounts, each once."""
+        single = (self.storage_month, self.storage_written, self.kwh, self.auc_loss)
+        amounts = [*self.node_hour.values(), *filter(None, single)]
+        return sorted({self.currency or "", *(one.label for one in amounts)} - {""})
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """There is one currency, and what needs a power draw has one."""
+        if len(labels := self.labels) > 1:
+            both = " and ".join(labels)
+            yield "currency", f"prices are in {both}: currencies are never converted"
+        for key in {"kwh", "carbon_kg_per_kwh"} & set(self.given) if not self.watts else ():
+            yield key, "needs `watts`, what a node draws"
+
+    def record(self) -> Prices:
+        """The same as plain numbers of one currency: each key is a field of the record."""
+        numbers = {key: _without_label(value) for key, value in self}
+        return Prices(**numbers | {"currency": next(iter(self.labels), "")})
+
+
+def _without_label(value: Any) -> Any:
+    """An amount of money, or several by role, as numbers; what is none stays."""
+    if isinstance(value, dict):
+        return {role: _without_label(one) for role, one in value.items()}
+    return value.amount if isinstance(value, Money) else value

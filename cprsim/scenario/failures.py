@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, StrictBool, Tag
 
 from cprsim.errors import ParameterError
-from cprsim.failures import correlated, frailty, limits
+from cprsim.failures import limits
 from cprsim.failures.clocks import JobClock, NodeClocks
+from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import Weibull
-from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty
+from cprsim.failures.frailty import ALIKE, GammaFrailty, Lemons
 from cprsim.failures.injected import Injected
+from cprsim.failures.outages import Outages, with_lives
+from cprsim.failures.replay import Replay
 from cprsim.failures.sources import Start
 from cprsim.records import MAX_NODES, Clock, Cluster
-from cprsim.scenario.distributions import Lifetime, Mtbf95, Spread95, intervals_agree
-from cprsim.scenario.quantities import NO_KIND, Model, Mtbf, NodeCount, PositiveCount
-from cprsim.scenario.traces import TraceFailures
-from cprsim.units import SHARE, TIME, Quantity
+from cprsim.scenario.distributions import Lifetime, Mtbf95, Shape, Spread95
+from cprsim.scenario.quantities import (
+    NO_KIND,
+    TAG,
+    Age,
+    Model,
+    Mtbf,
+    NodeCount,
+    PositiveCount,
+    Text,
+    Time,
+    within,
+)
+from cprsim.units import SHARE, Quantity
 
 EMB_PS, TRAINER, SYNC_PS, ANY = "emb_ps", "trainer", "sync_ps", "any"
 WORKER = "worker"
@@ -27,12 +42,13 @@ KINDS = ("job", "node", "correlated", "injected", "trace")
 MAX_INJECTED = 10_000
 MAX_INSTANTS = 1000
 MAX_FAILURES = 100_000  # that a job may expect
+FEWEST_OUTAGES = 2  # that can be replayed
 
 ClockName = Annotated[
     Clock,
     Field(
         description="Clock on which failures age: progress (only first-time useful work), uptime "
-        "(everything but recovery) or wall (everything; failures strike anywhere).",
+        "(everything but recovery) or wall (everything; failures strike anywhere)."
     ),
 ]
 StartName = Annotated[
@@ -41,42 +57,78 @@ StartName = Annotated[
         description="Age at the start of the job: fresh (just renewed) or stationary (up for long)."
     ),
 ]
+RoleKey = Annotated[str, Field(strict=True, pattern=ROLE_NAME)]
 RoleName = Annotated[
-    str,
+    RoleKey,
     Field(
-        strict=True,
-        pattern=ROLE_NAME,
         description="Role that is struck: emb_ps, worker, trainer, sync_ps, any (all nodes) or "
-        "one of `others`.",
-        examples=[EMB_PS, TRAINER, ANY],
+        "one of `others`."
     ),
 ]
-Together = Annotated[
-    PositiveCount, Field(description="How many randomly chosen nodes of the role fail together.")
-]
-NodesOfRate = Annotated[
-    PositiveCount | None,
-    Field(
-        description="Nodes of the job that fails at this rate, as `cprsim fit` writes it: the job "
-        "has so many. Absent: not said.",
-        examples=[16],
-    ),
-]
-InjectedTime = Annotated[float, Quantity(TIME, "0 h", "10000000 h", "10.5 h")]
-Share = Annotated[float, Quantity(SHARE, "0.001 %", "99.999 %", "10 %")]
-Watched = Annotated[float, Quantity(TIME, "0 h", "1000000 h", "349 d")]
+
+
+def too_many(n_failures: float) -> str:
+    """What is wrong with a job that expects so many failures."""
+    return f"makes {n_failures:.3g} failures per job; at most {MAX_FAILURES} make sense"
+
+
+def slots_of(cluster: Cluster, role: str) -> range:
+    """Slots of a role of the job, or of all of them."""
+    return range(cluster.n_nodes) if role == ANY else cluster.slots(role)
+
+
+# ---------------------------------------------------------------------- clocks
+
+
+class JobFailures(Lifetime):
+    """The job as a whole fails: one clock for all of it."""
+
+    kind: Literal["job"] = Field(description="One clock for the job as a whole.")
+    role: RoleName = EMB_PS
+    together: PositiveCount = Field(
+        1, description="How many randomly chosen nodes of the role fail together."
+    )
+    nodes: PositiveCount | None = Field(
+        None, description="Nodes of the job of this rate, by `cprsim fit`; absent: not known."
+    )
+    start: StartName = Start.FRESH
+    clock: ClockName = Clock.WALL
+
+    def source(self, cluster: Cluster, useful_h: float) -> JobClock:
+        """These failures in a job."""
+        slots, together = slots_of(cluster, self.role), self.together
+        return JobClock(self.distribution, slots, together, self.clock, self.start, cluster.repair)
+
+
+class NodeFailures(Model):
+    """Every node of the named roles fails on its own; a replacement starts new."""
+
+    kind: Literal["node"] = Field(description="A clock for every node.")
+    roles: dict[RoleKey, Lifetime] = Field(
+        min_length=1, description="Lifetime of one node of each role that fails, by role."
+    )
+    start: StartName = Start.STATIONARY
+    clock: ClockName = Clock.WALL
+
+    def source(self, cluster: Cluster, useful_h: float) -> NodeClocks:
+        """These failures in a job."""
+        lifetimes = {role: lifetime.distribution for role, lifetime in self.roles.items()}
+        return NodeClocks(lifetimes, self.clock, self.start, cluster.repair)
+
+
+# ---------------------------------------------------------------------- nodes that differ
+
+LemonShare = Annotated[float, Quantity(SHARE, "0.001 %", "99.999 %", "10 %")]
+NodesStruck = Annotated[int, Field(ge=1, le=MAX_NODES)]
+Weight = Annotated[float, Field(strict=True, gt=0)]
 
 
 class LemonsSection(Model):
     """A share of the nodes fails more often."""
 
-    share_fraction: Share = Field(alias="share", description="Share of such nodes [per cent].")
-    factor: float = Field(
-        strict=True,
-        ge=limits.LEMON_FACTOR[0],
-        le=limits.LEMON_FACTOR[1],
-        description="Their hazard over that of the others, no unit.",
-        examples=[5.6],
+    share_fraction: LemonShare = Field(description="Share of such nodes [per cent].")
+    factor: Annotated[float, within(*limits.LEMON_FACTOR)] = Field(
+        description="Their hazard over that of the others, no unit."
     )
 
 
@@ -84,11 +136,9 @@ class ShocksSection(Model):
     """Events that strike several nodes at once."""
 
     every_h: Mtbf = Field(
-        alias="every", description="Mean time between them in the cluster that was watched [time]."
+        description="Mean time between them in the cluster that was watched [time]."
     )
-    sizes: dict[
-        Annotated[int, Field(ge=1, le=MAX_NODES)], Annotated[float, Field(strict=True, gt=0)]
-    ] = Field(
+    sizes: dict[NodesStruck, Weight] = Field(
         min_length=1,
         max_length=limits.MOST_SIZES,
         description="Nodes struck at once, and how often that was seen (a count, or any weight).",
@@ -104,11 +154,11 @@ class ShocksSection(Model):
             if size > self.nodes:
                 yield f"sizes.{size}", f"there are only {self.nodes} nodes to be struck"
 
-    def record(self) -> correlated.Shocks:
+    def record(self) -> Shocks:
         """Their rate, and the share of each size."""
         total = sum(self.sizes.values())
         shares = tuple(weight / total for weight in self.sizes.values())
-        return correlated.Shocks(1 / self.every_h, tuple(self.sizes), shares, self.nodes)
+        return Shocks(1 / self.every_h, tuple(self.sizes), shares, self.nodes)
 
 
 class CorrelatedFailures(Model):
@@ -119,14 +169,10 @@ class CorrelatedFailures(Model):
     )
     family: Literal["weibull"] = Field("weibull", description="Of the lifetimes: weibull.")
     mtbf_h: Mtbf = Field(
-        alias="mtbf", description="Mean time between failures of a node with the factor 1 [time]."
+        description="Mean time between failures of a node with the factor 1 [time]."
     )
-    shape: float = Field(
-        strict=True,
-        ge=limits.SHAPE[0],
-        le=limits.SHAPE[1],
-        description="Shape of the lifetimes, no unit; 1 is exponential, below 1 clusters.",
-        examples=[0.39],
+    shape: Shape = Field(
+        description="Shape of the lifetimes, no unit; 1 is exponential, below 1 clusters."
     )
     mtbf_95_h: Mtbf95 = None
     spread_95: Spread95 = None
@@ -140,28 +186,25 @@ class CorrelatedFailures(Model):
         None, description="Failures of several nodes at once; absent: none."
     )
     start: StartName = Start.STATIONARY
-    watched_h: Watched = Field(
+    watched_h: Age = Field(
         0.0,
-        alias="watched",
         description="The job starts at a random instant of so long a time after `start` [time]: "
         "the length of the log that was fitted; default 0 h.",
     )
     clock: ClockName = Clock.WALL
 
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """Intervals are intervals."""
-        yield from intervals_agree(self.mtbf_95_h, self.spread_95, self.shape)
-
-    def source(self, cluster: Cluster, useful_h: float) -> correlated.CorrelatedNodes:
+    def source(self, cluster: Cluster, useful_h: float) -> CorrelatedNodes:
         """These failures in a job.
 
         Raises ParameterError where it would have too many: how often nodes that differ fail does
         not follow from `mtbf` alone.
         """
-        nodes = correlated.CorrelatedNodes(
+        lemons, shocks = self.lemons, self.shocks
+        others = self.frailty or ALIKE
+        nodes = CorrelatedNodes(
             lifetime=Weibull.from_mean(self.mtbf_h, self.shape),
-            frailty=self._frailty(),
-            shocks=None if self.shocks is None else self.shocks.record(),
+            frailty=Lemons(lemons.share_fraction, lemons.factor, others) if lemons else others,
+            shocks=None if shocks is None else shocks.record(),
             clock=self.clock,
             start=self.start,
             watched_h=self.watched_h,
@@ -172,78 +215,20 @@ class CorrelatedFailures(Model):
             raise ParameterError(too_many(n_failures))
         return nodes
 
-    def _frailty(self) -> Frailty:
-        others = self.frailty or ALIKE
-        if self.lemons is None:
-            return others
-        return frailty.Lemons(self.lemons.share_fraction, self.lemons.factor, others)
 
-
-def too_many(n_failures: float) -> str:
-    """What is wrong with a job that expects so many failures."""
-    return f"makes {n_failures:.3g} failures per job; at most {MAX_FAILURES} make sense"
-
-
-def slots_of(cluster: Cluster, role: str) -> range:
-    """Slots of a role of the job, or of all of them."""
-    return range(cluster.n_nodes) if role == ANY else cluster.slots(role)
-
-
-class JobFailures(Lifetime):
-    """The job as a whole fails: one clock for all of it."""
-
-    kind: Literal["job"] = Field(description="One clock for the job as a whole.")
-    role: RoleName = EMB_PS
-    together: Together = 1
-    nodes: NodesOfRate = None
-    start: StartName = Start.FRESH
-    clock: ClockName = Clock.WALL
-
-    def source(self, cluster: Cluster, useful_h: float) -> JobClock:
-        """These failures in a job."""
-        return JobClock(
-            lifetime=self.distribution,
-            slots=slots_of(cluster, self.role),
-            together=self.together,
-            clock=self.clock,
-            start=self.start,
-            repair=cluster.repair,
-        )
-
-
-class NodeFailures(Model):
-    """Every node of the named roles fails on its own; a replacement starts new."""
-
-    kind: Literal["node"] = Field(description="A clock for every node.")
-    roles: dict[Annotated[str, Field(pattern=ROLE_NAME)], Lifetime] = Field(
-        min_length=1,
-        description="For each role that fails (emb_ps, trainer, sync_ps, names of `others`), the "
-        "lifetime of one of its nodes.",
-    )
-    start: StartName = Start.STATIONARY
-    clock: ClockName = Clock.WALL
-
-    def source(self, cluster: Cluster, useful_h: float) -> NodeClocks:
-        """These failures in a job."""
-        return NodeClocks(
-            lifetimes={role: lifetime.distribution for role, lifetime in self.roles.items()},
-            clock=self.clock,
-            start=self.start,
-            repair=cluster.repair,
-        )
+# ---------------------------------------------------------------------- failures that are given
 
 
 def _servers_written_as(value: Any) -> str:
     one_each = isinstance(value, list | tuple) and any(isinstance(v, list | tuple) for v in value)
-    return "as:each" if one_each else "as:all"
+    return f"{TAG}each" if one_each else f"{TAG}all"
 
 
+AT_MOST = Field(min_length=1, max_length=MAX_INSTANTS)
 NodeNumbers = Annotated[tuple[NodeCount, ...], Field(min_length=1)]
+NumbersAtEach = Annotated[tuple[NodeNumbers, ...], AT_MOST]
 Servers = Annotated[
-    Annotated[NodeNumbers, Tag("as:all")]
-    | Annotated[
-        tuple[NodeNumbers, ...], Field(min_length=1, max_length=MAX_INSTANTS), Tag("as:each")
-    ],
+    Annotated[NodeNumbers, Tag(f"{TAG}all")] | Annotated[NumbersAtEach, Tag(f"{TAG}each")],
     Discriminator(_servers_written_as),
 ]
 
@@ -259,127 +244,259 @@ class InjectedFailures(Model):
         description="Clock of the instants: progress (every strategy meets all of them), uptime "
         "(stands still in recovery) or wall (a job meets those before its end).",
     )
-    count: int | None = Field(
+    count: Annotated[int, within(1, MAX_INJECTED)] | None = Field(
         None,
-        strict=True,
-        ge=1,
-        le=MAX_INJECTED,
         description="Failures per job, uniform over its progress, of uptime and wall over the first"
         " so many hours as it has useful ones; or give `at`.",
     )
-    at_h: tuple[InjectedTime, ...] | None = Field(
+    at_h: Annotated[tuple[Age, ...], AT_MOST] | None = Field(
         None,
-        alias="at",
-        min_length=1,
-        max_length=MAX_INSTANTS,
         description="Instants of the failures [time of the clock], of uptime and wall up to 100 "
         "times the useful hours; or give `count`.",
         examples=[["3 h", "10.5 h"]],
     )
     role: RoleName = EMB_PS
-    together: Together | None = Field(
-        None,
-        description="How many randomly chosen nodes of the role fail together (default 1); or give "
-        "`servers`.",
-    )
     servers: Servers | None = Field(
         None,
         description="Numbers from 0, within the role, of the nodes that fail each time, or a list "
         "of them for each instant of `at`; or give `together`.",
         examples=[[0, 3], [[0], [2, 3]]],
     )
+    together: PositiveCount | None = Field(
+        default_factory=lambda section: None if section.get("servers") else 1,
+        description="How many randomly chosen nodes of the role fail together (default 1); or give "
+        "`servers`.",
+    )
 
     @property
-    def servers_at(self) -> tuple[tuple[int, ...], ...] | None:
-        """The nodes that fail at each instant; None where those are the same each time."""
-        each = [servers for servers in self.servers or () if isinstance(servers, tuple)]
-        return tuple(each) or None
+    def servers_at(self) -> tuple[tuple[int, ...], ...]:
+        """The nodes that fail at each instant; none where they are random, or the same ones."""
+        return tuple(each for each in self.servers or () if isinstance(each, tuple))
 
     @property
-    def servers_each_time(self) -> tuple[int, ...] | None:
-        """The nodes that fail each time; None where they are random, or others each time."""
-        return tuple(number for number in self.servers or () if isinstance(number, int)) or None
-
-    @property
-    def named_servers(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Each list of numbers with its key."""
-        if self.servers_each_time is not None:
-            yield "servers", self.servers_each_time
-        for i, servers in enumerate(self.servers_at or ()):
-            yield f"servers.{i}", servers
+    def named_servers(self) -> dict[str, tuple[int, ...]]:
+        """Each list of numbers, by key."""
+        alike = tuple(number for number in self.servers or () if isinstance(number, int))
+        if alike:
+            return {"servers": alike}
+        return {f"servers.{i}": each for i, each in enumerate(self.servers_at)}
 
     @property
     def n_together(self) -> int:
         """Nodes that fail each time; the most of them where that varies."""
-        if self.servers_at is not None:
-            return max(map(len, self.servers_at))
-        return len(self.servers) if self.servers is not None else (self.together or 1)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_by_default(cls, section: Any) -> Any:
-        if isinstance(section, dict) and section.get("together") is None:
-            return section if section.get("servers") is not None else {**section, "together": 1}
-        return section
+        return max(map(len, self.named_servers.values()), default=self.together or 1)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """One way to say when, one to say who."""
-        if (self.count is None) == (self.at_h is None):
+        named, at_h = self.named_servers, self.at_h
+        if (self.count is None) == (at_h is None):
             yield "count", "give either `count` (at random) or `at` (a list of times)"
-        if self.servers is not None and self.together is not None:
+        if at_h is not None and len(set(at_h)) < len(at_h):
+            yield "at", "names an instant twice; for nodes that fail together use `together`"
+        if named and self.together is not None:
             yield "together", "give either `together` (random nodes) or `servers` (named ones)"
-        for key, servers in self.named_servers:
+        if named and self.role == ANY:
+            yield "servers", "numbers nodes within one role, so `role` cannot be `any`"
+        for key, servers in named.items():
             if len(set(servers)) < len(servers):
                 yield key, f"{list(servers)} names a server twice"
-        yield from self._one_list_an_instant()
-        if self.servers is not None and self.role == ANY:
-            yield "servers", "numbers nodes within one role, so `role` cannot be `any`"
-        if self.at_h is not None and len(set(self.at_h)) < len(self.at_h):
-            yield "at", "names an instant twice; for nodes that fail together use `together`"
-
-    def _one_list_an_instant(self) -> Iterator[tuple[str, str]]:
-        if self.servers_at is None:
-            return
-        if self.at_h is None:
+        if self.servers_at and at_h is None:
             yield "servers", "a list for each instant goes with `at`: with `count` give one list"
-        elif len(self.servers_at) != len(self.at_h):
-            yield (
-                "servers",
-                f"has {len(self.servers_at)} lists for {len(self.at_h)} instants of `at`: give one "
-                "for each, or one list for all",
-            )
+        elif self.servers_at and len(named) != len(at_h or ()):
+            which = f"has {len(named)} lists for {len(at_h or ())} instants of `at`"
+            yield "servers", f"{which}: give one for each, or one list for all"
 
     def source(self, cluster: Cluster, useful_h: float) -> Injected:
         """These failures in a job."""
         slots = slots_of(cluster, self.role)
-        each_time, at = self.servers_each_time, self.servers_at
+        named = [tuple(slots[n] for n in servers) for servers in self.named_servers.values()]
         return Injected(
             useful_h=useful_h,
-            slots=slots if each_time is None else _numbered(slots, each_time),
+            slots=named[0] if named and not self.servers_at else slots,
             together=self.n_together,
             at_h=self.at_h,
             count=self.count or 0,
             repair=cluster.repair,
             clock=self.clock,
-            slots_at=None if at is None else tuple(_numbered(slots, servers) for servers in at),
+            slots_at=tuple(named) if self.servers_at else None,
         )
 
 
-def _numbered(slots: range, servers: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(slots[number] for number in servers)
+# ---------------------------------------------------------------------- replay of a log
+
+SOURCES = {  # what the file of each format is, and where it comes from
+    "infinitehbd": "InfiniteHBD's fault trace: StepFun's public repository of that name on GitHub",
+    "lanl": "LANL's failure records LA-UR-05-7318: the Computer Failure Data Repository (CFDR)",
+    "tidy": "a CSV file of yours with the columns node, start and end",
+}
+OWN_KEYS = {  # that not all formats have
+    "system": ("lanl",),
+    "node_dates": ("lanl", "tidy"),
+    "period": ("lanl", "tidy"),
+    "columns": ("tidy",),
+    "time_unit": ("tidy",),
+    "repair": ("tidy",),
+}
+
+
+def _instant(value: float | str) -> float | str:
+    """An instant as a log writes it: an ISO 8601 day or time stamp, or a number."""
+    if isinstance(value, str):
+        try:
+            datetime.fromisoformat(value)
+        except ValueError:
+            raise ParameterError(
+                "is no instant: write a day such as 2000-01-01, or for tidy traces an instant as "
+                "the file writes them"
+            ) from None
+    return value
+
+
+Instant = Annotated[
+    float | str, AfterValidator(_instant), Field(examples=["2000-01-01", "2024-05-01T06:00Z", 48])
+]
+ColumnName = Annotated[str, Field(max_length=200)]
+
+
+class PeriodSection(Model):
+    """What was observed: the part of the log that is used, and how long nobody failed in it."""
+
+    first: Instant | None = Field(
+        None,
+        alias="from",
+        description="When observation begins: a day, of tidy an instant; absent: the log's first.",
+    )
+    last: Instant | None = Field(
+        None,
+        alias="to",
+        description="When it ends, itself excluded; absent: the log's last instant.",
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """It has an end."""
+        if not self.given:
+            yield "from", "is missing: say `from`, `to` or both"
+
+
+class Columns(Model):
+    """Names of the columns of a tidy CSV."""
+
+    node: ColumnName = Field("node", description="Column with the node's name.")
+    start: ColumnName = Field("start", description="Column with the outage's start.")
+    end: ColumnName = Field("end", description="Column with the outage's end.")
+    cause: ColumnName = Field("cause", description="Column with the outage's cause.")
+
+
+class TraceFailures(Model):
+    """Outages that were observed, replayed on the wall clock from a random instant."""
+
+    kind: Literal["trace"] = Field(description="Outages from a file.")
+    file: Text = Field(
+        description="Path of the trace, relative to the scenario; ${CPRSIM_NAME} is an "
+        "environment variable; no others are replaced.",
+        examples=["${CPRSIM_DATA}/failures/infinitehbd/fault_trace.json"],
+    )
+    format: Literal["tidy", "infinitehbd", "lanl"] = Field(
+        description="tidy (CSV: node, start, end), infinitehbd (JSON of start and end events) or "
+        "lanl (LA-UR-05-7318, CSV, may be .xz)."
+    )
+    begins: Literal["random", "first"] = Field(
+        "random",
+        description="Where each replication begins: at a random instant of the trace, nodes that "
+        "are away then taken as there (random), or at its first, nodes that are away then lost at "
+        "once (first).",
+    )
+    nodes: PositiveCount | None = Field(
+        None, description="Nodes observed, with those that never failed; absent: those in the file."
+    )
+    system: PositiveCount | None = Field(None, description="Of lanl: which system.")
+    node_dates: StrictBool | None = Field(
+        None,
+        description="Of lanl and tidy: nodes are there between the dates of the file (of tidy: "
+        "its columns installed, entry, exit), and a job has only nodes that are there.",
+    )
+    period: PeriodSection | None = Field(
+        None, description="Of lanl and tidy: what was observed; absent: what the log spans."
+    )
+    cause: Text | None = Field(
+        None, description="Replay those outages alone whose cause contains this text."
+    )
+    columns: Columns | None = Field(None, description="Of tidy: what its columns are called.")
+    time_unit: Literal["ms", "s", "min", "h", "d"] | None = Field(
+        None, description="Of tidy: unit of the times; absent: they are ISO 8601 time stamps."
+    )
+    repair_h: Time | None = Field(
+        None,
+        description="Of tidy: how long outages last of which the file names no end. Absent: to "
+        "the node's next failure, or no time at all where the file has no column of ends.",
+    )
+
+    @property
+    def clock(self) -> Clock:
+        """A trace runs on wall time."""
+        return Clock.WALL
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Each format has its own keys."""
+        given = self.given
+        for key, formats in OWN_KEYS.items():
+            if key in given and self.format not in formats:
+                which = " or ".join(f"`{one}`" for one in formats)
+                yield key, f"belongs to format {which}, not `{self.format}`"
+        if self.format == "lanl" and self.system is None:
+            yield "system", "is missing: a lanl file holds many systems, say which (1 to 24)"
+
+    def source(self, path: Path) -> Replay:
+        """The outages of the file.
+
+        Raises ParameterError where there are too few to replay, TraceError where the file can't be
+        read.
+        """
+        outages = self._read(path)
+        if self.cause is not None:
+            outages = outages.of_cause(self.cause)
+        if self.begins == "random" and outages.n_outages < FEWEST_OUTAGES:
+            raise ParameterError(
+                f"the trace has {outages.n_outages} outage: what lies between outages can't be "
+                f"told; replay needs {FEWEST_OUTAGES} at least"
+            )
+        return Replay(outages, from_first=self.begins == "first")
+
+    def _read(self, path: Path) -> Outages:
+        from cprsim.failures.traces.asked import LogOptions  # pandas comes: most need none
+        from cprsim.failures.traces.formats import FORMATS
+        from cprsim.failures.traces.formats.lanl import lanl_lives
+        from cprsim.failures.traces.node_file import lives_in_log
+        from cprsim.failures.traces.reading import csv_pieces
+
+        period, columns = self.period, self.columns
+        asked = LogOptions(
+            n_nodes=self.nodes,
+            system=self.system,
+            period=(None, None) if period is None else (period.first, period.last),
+            time_unit=self.time_unit,
+            columns={ours: theirs for ours, theirs in columns or () if ours != theirs},
+            repair_h=self.repair_h,
+        )
+        log = FORMATS[self.format].read(path, asked)
+        if not self.node_dates:
+            return log
+        if self.system is not None:  # of lanl alone
+            return with_lives(log, lanl_lives(path, self.system, log))
+        return with_lives(log, lives_in_log(path, csv_pieces(path), log, asked))
 
 
 def _kind(section: Any) -> str | None:
     kind = section.get("kind") if isinstance(section, dict) else getattr(section, "kind", None)
-    return f"as:{kind}" if kind in KINDS else None
+    return f"{TAG}{kind}" if kind in KINDS else None
 
 
 Failures = Annotated[
-    Annotated[JobFailures, Tag("as:job")]
-    | Annotated[NodeFailures, Tag("as:node")]
-    | Annotated[CorrelatedFailures, Tag("as:correlated")]
-    | Annotated[InjectedFailures, Tag("as:injected")]
-    | Annotated[TraceFailures, Tag("as:trace")],
+    Annotated[JobFailures, Tag(f"{TAG}job")]
+    | Annotated[NodeFailures, Tag(f"{TAG}node")]
+    | Annotated[CorrelatedFailures, Tag(f"{TAG}correlated")]
+    | Annotated[InjectedFailures, Tag(f"{TAG}injected")]
+    | Annotated[TraceFailures, Tag(f"{TAG}trace")],
     Discriminator(
         _kind,
         custom_error_type=NO_KIND,

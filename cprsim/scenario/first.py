@@ -9,9 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, one_line
 from cprsim.failures.presets import preset
-from cprsim.foreign import one_line
 from cprsim.records import MAX_NODES
 from cprsim.scenario.failures import EMB_PS, WORKER
 from cprsim.units import BANDWIDTH, SIZE, TIME, Quantity

@@ -1,7 +1,7 @@
-"""The section `kernel`: what is trained as a stand-in for the user's model, to see its accuracy.
+"""The sections `kernel` and `accuracy`: what is trained as a stand-in, and what may be lost.
 
 `job` and `cluster` say how big the user's model is, and with it what saves and failures cost;
-this section says what is really trained.
+`kernel` says what is really trained.
 """
 
 from __future__ import annotations
@@ -9,64 +9,61 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, StrictBool, Tag
 
-from cprsim.kernel.shards import ShardBy
+from cprsim.records import ShardBy
 from cprsim.scenario.cluster import Preset
-from cprsim.scenario.quantities import Model
+from cprsim.scenario.quantities import (
+    AS_SECTION,
+    AS_TEXT,
+    SECTION_OR_TEXT,
+    TAG,
+    Model,
+    Seed,
+    Share,
+    Text,
+    within,
+)
 
 MOST_SAMPLES = 50_000_000  # a run keeps them in memory, 160 bytes each
 OF_ANY_TRAINER = ("trainer", "options", "shard_by", "seed")
-Width = Annotated[int, Field(strict=True, ge=1, le=4096)]
+Width = Annotated[int, within(1, 4096)]
 Widths = Annotated[tuple[Width, ...], Field(max_length=10)]
 
 
 class ClickFile(Model):
     """A click log in Criteo's format."""
 
-    file: str = Field(
-        min_length=1,
-        max_length=4000,
+    file: Text = Field(
         description="The log: tab-separated, plain, .gz or .xz; relative to the scenario. "
         "${CPRSIM_NAME} stands for an environment variable; no others are replaced.",
         examples=["${CPRSIM_DATA}/train.tsv.gz"],
     )
-    least_count: int = Field(
-        3,
-        strict=True,
-        ge=1,
-        le=10**9,
-        description="Times that a value has to occur in training for a row of its own, a count.",
+    least_count: Annotated[int, within(1, 10**9)] = Field(
+        3, description="Times that a value has to occur in training for a row of its own, a count."
     )
     encoding: Literal["vocabulary", "hashing"] = Field(
         "vocabulary",
         description="Rows of category values: vocabulary (learned, with a row for rare and unseen "
         "values) or hashing (into `tables`, capped at `most_rows`; values may collide).",
     )
-    skip_bad: bool = Field(
-        False, strict=True, description="Leave bad lines out, and count them, instead of stopping."
+    skip_bad: StrictBool = Field(
+        False, description="Leave bad lines out, and count them, instead of stopping."
     )
 
 
-def _written_as(clicks: Any) -> str:
-    return "as:word" if isinstance(clicks, str) else "as:file"
-
-
 Clicks = Annotated[
-    Annotated[Literal["generated"], Tag("as:word")] | Annotated[ClickFile, Tag("as:file")],
-    Discriminator(_written_as),
+    Annotated[Literal["generated"], AS_TEXT] | Annotated[ClickFile, AS_SECTION], SECTION_OR_TEXT
 ]
 
 
 class Kernel(Model):
     """A small DLRM, its clicks, and how it is trained."""
 
-    trainer: str | None = Field(
+    trainer: Text | None = Field(
         None,
-        max_length=500,
         description="A trainer of your own, package.module:factory (docs/own-model.md), instead "
         "of the built-in model. Only `measure` and `train` run its code.",
-        examples=["my_package.training:make"],
     )
     options: dict[str, Any] | None = Field(
         None, description="What the trainer's factory is called with, beside the seed."
@@ -81,13 +78,9 @@ class Kernel(Model):
     most_rows: int = Field(
         5000, strict=True, ge=1, le=50_000_000, description="Rows that a table is capped at."
     )
-    samples: int = Field(
+    samples: Annotated[int, within(1000, MOST_SAMPLES)] = Field(
         500_000,
-        strict=True,
-        ge=1000,
-        le=MOST_SAMPLES,
-        description="Clicks to generate, or to read at most, a count; the last seventh is for "
-        "the test.",
+        description="Clicks to generate, or to read at most; the last seventh is for tests.",
     )
     dimension: int = Field(
         16, strict=True, ge=1, le=1024, description="Numbers per embedding row, a count."
@@ -111,27 +104,61 @@ class Kernel(Model):
         ShardBy.ROWS,
         description="What is dealt out to the embedding servers: rows, or whole tables.",
     )
-    seed: int = Field(
-        1,
-        strict=True,
-        ge=0,
-        le=2**63 - 1,
-        description="Seed of the initial weights and of generated clicks.",
-    )
+    seed: Seed = Field(1, description="Seed of the initial weights and of generated clicks.")
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """The batch fits into the clicks; a trainer of one's own has none of what is built in."""
-        if self.trainer is not None:
-            yield from self._of_own()
-        elif self.options is not None:
+        if self.trainer is None and self.options is not None:
             yield "options", "are those of a trainer of your own: `trainer` names none"
+        if self.trainer is not None:
+            module, _, factory = self.trainer.partition(":")
+            if not all(map(str.isidentifier, (factory, *module.split(".")))):
+                yield "trainer", "names no factory: write package.module:factory"
+            for key, field in type(self).model_fields.items():
+                if key not in OF_ANY_TRAINER and getattr(self, key) != field.default:
+                    message = (
+                        "is of the built-in model: a trainer of your own has it from `options`"
+                    )
+                    yield key, message
         if self.batch > self.samples // 7:
             yield "batch", f"is larger than the test clicks, a seventh of {self.samples}"
 
-    def _of_own(self) -> Iterator[tuple[str, str]]:
-        module, _, factory = str(self.trainer).partition(":")
-        if not (factory.isidentifier() and all(map(str.isidentifier, module.split(".")))):
-            yield "trainer", "names no factory: write package.module:factory"
-        for key, field in type(self).model_fields.items():
-            if key not in OF_ANY_TRAINER and getattr(self, key) != field.default:
-                yield key, "is of the built-in model: a trainer of your own has it from `options`"
+
+MetricName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9@._-]{0,39}$")]
+ONE = Field(min_length=1, max_length=1)
+Risk = Annotated[
+    Annotated[Literal["mean"], AS_TEXT]
+    | Annotated[float, Field(strict=True, gt=0, lt=1), Tag(f"{TAG}share")],
+    Discriminator(lambda risk: f"{TAG}text" if isinstance(risk, str) else f"{TAG}share"),
+]
+
+
+class Accuracy(Model):
+    """The staleness curve that prices lost samples, and the limits of `cprsim select`."""
+
+    curve: Text | None = Field(
+        None,
+        description="A shipped curve by name, or a file: .json of `cprsim measure`, .csv of your "
+        "own; relative to the scenario. Absent: the shipped curve of this section `kernel`.",
+    )
+    max_auc_loss: float | None = Field(
+        None, strict=True, ge=0, le=0.5, description="AUC that may be lost."
+    )
+    max_log_loss: float | None = Field(
+        None, strict=True, ge=0, le=10, description="By what the log-loss may rise."
+    )
+    max_loss: Annotated[dict[MetricName, Annotated[float, Field(ge=0, le=1e6)]], ONE] | None = (
+        Field(
+            None,
+            description="What may be lost in another metric of the curve, by its name.",
+            examples=[{"ne": 0.0005}],
+        )
+    )
+    target_pls: Share | None = Field(None, description="Portion of samples that may be lost.")
+    confidence: Annotated[float, within(0.5, 0.9999)] = Field(
+        0.95, description="Probability with which a limit holds, of all that is not known for sure."
+    )
+    risk: Risk = Field(
+        "mean",
+        description="What has to keep the limit: `mean` over jobs, or this share of single jobs.",
+    )

@@ -15,9 +15,8 @@ from pydantic import (
 )
 from pydantic.json_schema import WithJsonSchema
 
-from cprsim import records
 from cprsim.errors import ParameterError
-from cprsim.records import SmallTables
+from cprsim.records import SmallTables, SubSaves
 from cprsim.recovery.paper import INTERVAL_RULES, NEVER, PRIORITY, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.costs import OwnCosts
@@ -100,9 +99,9 @@ class SubSavesSection(Model):
         if abs(1 / self.fraction - round(1 / self.fraction)) > 1e-9:
             yield "fraction", f"is {self.fraction:g}; it must be one over a whole number, as 0.125"
 
-    def record(self, tracker: str) -> records.SubSaves:
+    def record(self, tracker: str) -> SubSaves:
         """The same as the engines take it, with the tracker that chooses the rows."""
-        return records.SubSaves(
+        return SubSaves(
             tracker,
             fraction=self.fraction,
             extra_h=self.selection_h + self.latency_h,
@@ -164,16 +163,12 @@ class RecoverySection(Model):
         return default if self.interval is None else self.interval
 
     @property
-    def priority_saving(self) -> records.SubSaves | None:
+    def priority_saving(self) -> SubSaves | None:
         """How the strategy cuts its intervals, as the paper does by default; None: not at all."""
         if not SYSTEMS[self.strategy].takes("sub_saves"):
             return None
         tracker = self.strategy.removeprefix(PRIORITY)
         return (self.sub_saves or SubSavesSection()).record(tracker)
-
-    def costs_from(self, costs: records.Costs) -> records.Costs:
-        """The scenario's costs, with those that the strategy has of its own instead."""
-        return costs if self.costs is None else self.costs.instead_of(costs)
 
     @model_validator(mode="before")
     @classmethod

@@ -1,21 +1,22 @@
-"""The section `scopes`: what failures kill, and how long each kind goes unnoticed."""
+"""The sections `scopes` and `silent`: what failures kill, and how each kind is noticed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from cprsim import records
-from cprsim.recovery import policy
+from cprsim.failures.clocks import JobClock
+from cprsim.failures.distributions import Constant, Exponential
+from cprsim.records import Clock, Cluster
+from cprsim.recovery.policy import CHECK, NO_CONTENT, Capture, Reach, Scope
 from cprsim.scenario.distributions import Duration, duration_of
-from cprsim.scenario.failures import Failures, NodeFailures
-from cprsim.scenario.quantities import Model
-from cprsim.scenario.traces import TraceFailures
-from cprsim.units import TIME, Quantity
+from cprsim.scenario.failures import Failures, NodeFailures, TraceFailures
+from cprsim.scenario.quantities import Model, Mtbf, PositiveShare, PositiveTime, Time
 
-Notice = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 min")]
+SILENT = "silent"  # name of the scope and of its source
 SCOPE_NAME = r"^[A-Za-z][A-Za-z0-9 _-]{0,39}$"
 
 
@@ -23,12 +24,8 @@ class ScopeSection(Model):
     """One kind of failure."""
 
     name: str = Field(strict=True, pattern=SCOPE_NAME, description="What it is called.")
-    share: float | None = Field(
-        None,
-        strict=True,
-        gt=0,
-        le=1,
-        description="Share of the failures, a number; all add up to 1. Or give `failures`.",
+    share: PositiveShare | None = Field(
+        None, description="Share of the failures, a number; all add up to 1. Or give `failures`."
     )
     failures: Failures | None = Field(
         None,
@@ -43,16 +40,13 @@ class ScopeSection(Model):
     detect: Duration | None = Field(
         None, description="Until it is noticed: a time or a distribution; default `costs.detect`."
     )
-    needs_node: bool | None = Field(
+    needs_node: StrictBool | None = Field(
         None,
-        strict=True,
-        description="Whether a struck node is replaced; default: from `node` on. A node that is "
-        "replaced takes all its memory with it.",
+        description="Whether a struck node is replaced, with its memory; default: from `node` on.",
     )
 
-    notice_h: Notice = Field(
+    notice_h: Time = Field(
         0.0,
-        alias="notice",
         description="How long before it strikes a failure is announced [time], for systems that "
         "save on notice; default 0 s.",
     )
@@ -68,34 +62,18 @@ class ScopeSection(Model):
             yield "share", "is missing: the share of the failures, or give `failures` of its own"
         if isinstance(self.failures, TraceFailures):
             yield "failures.kind", "a log is replayed in the section `failures` alone"
-        elif self.failures is not None and _has_intervals(self.failures):
-            yield (
-                "failures",
-                "`mtbf_95` and `spread_95` are drawn from in the section `failures` alone: leave "
-                "them out here",
-            )
+        elif (own := self.failures) is not None:
+            lifetimes = own.roles.values() if isinstance(own, NodeFailures) else [own]
+            if any({"mtbf_95", "spread_95"} & one.given.keys() for one in lifetimes):
+                where = "are drawn from in the section `failures` alone: leave them out here"
+                yield "failures", f"`mtbf_95` and `spread_95` {where}"
 
-    @property
-    def kills(self) -> policy.Reach:
-        """What it kills, as an engine compares it."""
-        return policy.Reach[self.reach.upper()]
-
-    @property
-    def replaces(self) -> bool:
-        """Whether a struck node is replaced."""
-        if self.needs_node is not None:
-            return self.needs_node
-        return self.kills >= policy.Reach.NODE
-
-    def record(self, detect: records.Duration) -> policy.Scope:
+    def record(self, detect: records.Duration) -> Scope:
         """The same as the engines take it; `detect` is what `costs` say."""
-        return policy.Scope(
-            self.name,
-            self.kills,
-            detect if self.detect is None else duration_of(self.detect),
-            self.replaces,
-            self.notice_h,
-        )
+        reach = Reach[self.reach.upper()]
+        replaces = reach >= Reach.NODE if self.needs_node is None else self.needs_node
+        noticed = detect if self.detect is None else duration_of(self.detect)
+        return Scope(self.name, reach, noticed, replaces, self.notice_h)
 
 
 Scopes = Annotated[
@@ -107,11 +85,45 @@ Scopes = Annotated[
 ]
 
 
-def _has_intervals(failures: Failures) -> bool:
-    """Whether an interval of what was fitted is given, of any of the lifetimes."""
-    lifetimes = failures.roles.values() if isinstance(failures, NodeFailures) else [failures]
-    return any(
-        getattr(lifetime, name, None) is not None
-        for lifetime in lifetimes
-        for name in ("mtbf_95_h", "spread_95")
+class CheckSection(Model):
+    """A check of the state, which finds every silent error."""
+
+    takes_h: PositiveTime = Field(description="What a check stalls the job [time].")
+    every_h: PositiveTime | None = Field(
+        None, description="Progress between two checks [time]; absent: one before each save."
     )
+
+
+class SilentSection(Model):
+    """Silent errors: they corrupt the state, and are noticed later."""
+
+    mtbf_h: Mtbf = Field(
+        description="Mean time between silent errors of the job [time], on the failures' clock."
+    )
+    latency: Duration | None = Field(
+        None, description="Until it is noticed: a time or a distribution; absent: by checks alone."
+    )
+    check: CheckSection | None = Field(None, description="Checks of the state; absent: none.")
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Something notices an error."""
+        if self.latency is None and self.check is None:
+            yield "latency", "is missing: say how errors are noticed, by `latency` or by `check`"
+
+    @property
+    def scope(self) -> Scope:
+        """An error as it is noticed: all processes start again on their nodes."""
+        latency = None if self.latency is None else duration_of(self.latency)
+        return Scope(SILENT, Reach.PROCESS, Constant(0.0), False, silent=True, latency=latency)
+
+    @property
+    def capture(self) -> Capture | None:
+        """The checks as an engine makes them, if there are any."""
+        check = self.check
+        if check is None:
+            return None
+        return Capture(CHECK, check.every_h, stall=Constant(check.takes_h), parts=NO_CONTENT)
+
+    def source(self, cluster: Cluster, clock: Clock) -> JobClock:
+        """When errors strike."""
+        return JobClock(Exponential(self.mtbf_h), range(cluster.n_nodes), clock=clock)

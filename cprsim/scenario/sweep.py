@@ -14,11 +14,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from cprsim.errors import ParameterError
-from cprsim.foreign import one_line
+from cprsim.errors import ParameterError, one_line
 from cprsim.scenario.quantities import Model
 from cprsim.scenario.yaml_text import Plain, scalar
-from cprsim.units import as_float, plain_number, split_quantity, unit_factor
+from cprsim.units import plain_number, split_quantity, unit_factor
 
 EXAMPLE = "write LOW:HIGH:logN, LOW:HIGH:linN or a list, for example 0.25h:48h:log40 or 14 h,20 h"
 MOST_VALUES = 10_000
@@ -74,7 +73,7 @@ def _listed(written: list[Any]) -> Values:
     try:  # numbers in the unit of the first one
         parts = [split_quantity(str(value)) for value in written]
         unit = parts[0][1]
-        numbers = tuple(as_float(number * unit_factor(own, unit)) for number, own in parts)
+        numbers = tuple(float(number * unit_factor(own, unit)) for number, own in parts)
     except ParameterError:  # they are words, or do not go together
         return Values(tuple(written), None, "")
     return Values(tuple(written), numbers, unit)
@@ -83,7 +82,7 @@ def _listed(written: list[Any]) -> Values:
 def _between(low: str, high: str, logarithmic: bool, n: int) -> Values:
     (first, unit), (last, own) = split_quantity(low.strip()), split_quantity(high.strip())
     last *= unit_factor(own, unit)
-    low_number, high_number = as_float(first), as_float(last)
+    low_number, high_number = float(first), float(last)
     if not 2 <= n <= MOST_VALUES:
         raise ParameterError(f"has {n} values; a range has 2 to {MOST_VALUES}")
     if logarithmic and min(first, last) <= 0:

@@ -8,48 +8,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Discriminator, Field, Tag
 
-from cprsim.records import Holds, Role
 from cprsim.scenario.distributions import Duration, DurationSpec, duration_of
-from cprsim.scenario.quantities import Bandwidth, Model
+from cprsim.scenario.quantities import TAG, Bandwidth, Model, PositiveShare, PositiveTime, within
 from cprsim.sync.setting import Algorithm, Method, Stragglers, SyncSetting
-from cprsim.units import SHARE, SIZE, TIME, Quantity
+from cprsim.units import SHARE, SIZE, Quantity
 
 DenseSize = Annotated[float, Quantity(SIZE, "1 B", "1000 GB", "8 MB")]
-Period = Annotated[float, Quantity(TIME, "1 us", "1000 h", "15 s")]
 Cost = Annotated[float, Quantity(SHARE, "0 %", "90 %", "3 %")]
-Iterations = Annotated[int, Field(strict=True, ge=1, le=10**9)]
+Iterations = Annotated[int, within(1, 10**9)]
 
-OF_BMUF = ("momentum", "block_rate")
 OF_MEAN = (Algorithm.SHADOW_MA, Algorithm.SHADOW_BMUF)
 ELASTIC = 0.5
 ELASTIC_OF_MEAN = 0.1  # what workers learn during an AllReduce counts by 1 - elastic
 
 
-def _every_written_as(every: Any) -> str:
-    return "as:time" if isinstance(every, str | float) else "as:iterations"
-
-
+Threads = Annotated[int, within(1, 1024)]
 Every = Annotated[
-    Annotated[Iterations, Tag("as:iterations")] | Annotated[Period, Tag("as:time")],
-    Discriminator(_every_written_as),
+    Annotated[Iterations, Tag(f"{TAG}iterations")] | Annotated[PositiveTime, Tag(f"{TAG}time")],
+    Discriminator(
+        lambda every: f"{TAG}{'time' if isinstance(every, str | float) else 'iterations'}"
+    ),
 ]
 
 
 class StandIn(Model):
     """What `cprsim train` trains in step: threads scaled down as the batch of `kernel` is."""
 
-    threads: Annotated[int, Field(strict=True, ge=1, le=1024)] = Field(
+    threads: Threads = Field(
         4,
         description="Worker threads of each trainer of the stand-in, a count. What a thread does "
         "every k iterations it then does every k x threads / `sync.threads`.",
     )
     warm_start_fraction: Cost = Field(
         0.0,
-        alias="warm_start",
         description="Share of the clicks that one trainer trains first, alone; its model is what "
         "all replicas begin with; default 0 %.",
     )
@@ -63,50 +58,40 @@ class Sync(Model):
         "fr-bmuf: at a fixed rate (`every`), workers wait; sync-sgd: every iteration, all wait; "
         "none: replicas are averaged at the end."
     )
-    threads: Annotated[int, Field(strict=True, ge=1, le=1024)] = Field(
+    threads: Threads = Field(
         24, description="Worker threads of each trainer, which share its replica; a count."
     )
-    batch: Annotated[int, Field(strict=True, ge=1, le=10**7)] = Field(
+    batch: Annotated[int, within(1, 10**7)] = Field(
         200, description="Samples of one iteration of one thread, a count."
     )
     iteration: Duration = Field(
-        description="One iteration of one thread: a time or a distribution.", examples=["43 ms"]
+        description="One iteration of one thread: a time or a distribution."
     )
     dense_size_bytes: DenseSize = Field(
-        alias="dense_size",
-        description="Bytes of the dense weights, which every trainer holds [size].",
+        description="Bytes of the dense weights, which every trainer holds [size]."
     )
-    servers: Annotated[int, Field(strict=True, ge=1, le=10_000)] | None = Field(
+    servers: Annotated[int, within(1, 10_000)] | None = Field(
         None,
         description="Sync servers, over which the central copy of EASGD is spread; a count. With "
         "other algorithms they stand idle.",
-        examples=[2],
     )
     server_bandwidth_bytes_per_h: Bandwidth | None = Field(
-        None, alias="server_bandwidth", description="Of each sync server [bandwidth]."
+        None, description="Of each sync server [bandwidth]."
     )
     trainer_bandwidth_bytes_per_h: Bandwidth | None = Field(
-        None,
-        alias="trainer_bandwidth",
-        description="Of each trainer [bandwidth]; what averages over all trainers needs it, absent "
-        "otherwise: unlimited.",
+        None, description="Of each trainer [bandwidth]; what averages over all of them needs it."
     )
     every: Every | None = Field(
         None,
         description="Of fixed-rate forms: iterations of a thread between two synchronisations, a "
         "count, or the time between them.",
-        examples=[5, "15 s"],
     )
-    elastic_given: float | None = Field(
+    elastic_given: PositiveShare | None = Field(
         None,
         alias="elastic",
-        strict=True,
-        gt=0,
-        le=1,
         description="How far a synchronisation pulls a replica to the central copy or the mean "
         "(fr-ma and fr-bmuf always overwrite: 1); default 0.5, of shadow-ma and shadow-bmuf 0.1: "
         "of what their workers learn, 1 - elastic counts.",
-        examples=[0.5],
     )
     momentum: float | None = Field(
         None, strict=True, ge=0, lt=1, description="Block momentum of BMUF; default 0."
@@ -119,13 +104,11 @@ class Sync(Model):
     )
     shadow_cost_fraction: Cost = Field(
         0.0,
-        alias="shadow_cost",
         description="Of the workers' speed, what the shadow thread beside them takes; default 0 %.",
     )
 
     stand_in: StandIn = Field(
-        default_factory=lambda: StandIn.model_validate({}),
-        description="What `cprsim train` trains in step.",
+        default_factory=StandIn, description="What `cprsim train` trains in step."
     )
 
     @property
@@ -161,36 +144,22 @@ class Sync(Model):
             shadow_cost_fraction=self.shadow_cost_fraction,
         )
 
-    def server_role(self, name: str) -> Role | None:
-        """Its sync servers as a role of the job; None where there are none."""
-        if not self.servers:
-            return None
-        holds = Holds.CENTRAL if self.algorithm.has_servers else Holds.NOTHING
-        nobody_waits = self.algorithm.in_background or not self.algorithm.has_servers
-        return Role(name, self.servers, holds, nobody_waits)
-
     def problems(self) -> Iterator[tuple[str, str]]:
         """Every algorithm gets what it needs; servers and links may be there unused."""
         if not isinstance(self.iteration, DurationSpec) and self.iteration == 0:
             yield "iteration", "takes no time: write for example 43 ms"
-        yield from self._servers()
-        yield from self._rate()
-        if self.algorithm.is_collective and self.trainer_bandwidth_bytes_per_h is None:
-            yield "trainer_bandwidth", f"is missing: {self.algorithm} averages over it"
-        for key in OF_BMUF:
-            if getattr(self, key) is not None and self.algorithm.method is not Method.BMUF:
-                yield key, f"is of shadow-bmuf and fr-bmuf alone, not of {self.algorithm}"
-        if self.algorithm in OF_MEAN and self.elastic == 1:
-            yield "elastic", f"is 1: {self.algorithm} then undoes all that its workers learn; 0.1?"
-
-    def _servers(self) -> Iterator[tuple[str, str]]:
-        given = {"servers": self.servers, "server_bandwidth": self.server_bandwidth_bytes_per_h}
-        for key, value in given.items() if self.algorithm.has_servers else ():
-            if value is None:
-                yield key, f"is missing: {self.algorithm} keeps its central copy on sync servers"
-
-    def _rate(self) -> Iterator[tuple[str, str]]:
-        if self.algorithm.at_fixed_rate and self.every is None:
-            yield "every", f"is missing: {self.algorithm} synchronises at a fixed rate, such as 5"
-        elif not self.algorithm.at_fixed_rate and self.every is not None:
-            yield "every", f"is of fixed-rate forms (fr-...), {self.algorithm} has no rate"
+        algorithm, given = self.algorithm, self.given
+        if algorithm.has_servers:
+            for key in {"servers", "server_bandwidth"} - given.keys():
+                yield key, f"is missing: {algorithm} keeps its central copy on sync servers"
+        if algorithm.at_fixed_rate and self.every is None:
+            yield "every", f"is missing: {algorithm} synchronises at a fixed rate, such as 5"
+        elif not algorithm.at_fixed_rate and self.every is not None:
+            yield "every", f"is of fixed-rate forms (fr-...), {algorithm} has no rate"
+        if algorithm.is_collective and self.trainer_bandwidth_bytes_per_h is None:
+            yield "trainer_bandwidth", f"is missing: {algorithm} averages over it"
+        if algorithm.method is not Method.BMUF:
+            for key in {"momentum", "block_rate"} & given.keys():
+                yield key, f"is of shadow-bmuf and fr-bmuf alone, not of {algorithm}"
+        if algorithm in OF_MEAN and self.elastic == 1:
+            yield "elastic", f"is 1: {algorithm} then undoes all that its workers learn; 0.1?"

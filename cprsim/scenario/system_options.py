@@ -13,8 +13,7 @@ from pydantic import ValidationError, create_model
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.policy import Growth, field_type, record_of
-from cprsim.scenario.problems import written_path
-from cprsim.scenario.quantities import Bandwidth, Model
+from cprsim.scenario.quantities import Bandwidth, Model, written_key
 from cprsim.units import SIZE, TIME, Quantity
 
 RECORDS = "records"  # kind of an option that is records of a policy
@@ -66,7 +65,7 @@ def option_problems(system: str, written: dict[str, Any] | None) -> Iterator[tup
         options_model(system).model_validate(written or {})
     except ValidationError as error:
         for one in error.errors(include_url=False):
-            yield ".".join(map(str, written_path(one["loc"], written))), one["msg"]
+            yield written_key(one["loc"], written), one["msg"]
 
 
 def options_json_schema() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""YAML text to plain data with the line of every key, and back.
+"""YAML text to plain data with the place of every key, and back.
 
 Scalars follow the core schema of YAML 1.2: `4e9` is a number, `no` and `2000-01-01` are text.
 """
@@ -6,19 +6,15 @@ Scalars follow the core schema of YAML 1.2: `4e9` is a number, `no` and `2000-01
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from cprsim.errors import Place, Problem, ScenarioError
-from cprsim.foreign import one_line
+from cprsim.errors import Place, Problem, ScenarioError, one_line
 
 MOST_OF_A_COMPLAINT = 80  # characters of what PyYAML says, which may hold a name from the text
-MOST_DIGITS_OF_AN_ENTRY = 6
-KeyPath = tuple[str | int, ...]
 Scalar = None | bool | int | float | str
 Plain = Scalar | list["Plain"] | dict[str, "Plain"]
 
@@ -26,16 +22,7 @@ _WORDS: dict[str, Scalar] = {"": None, "~": None, "null": None, "true": True, "f
 _WORDS |= {word.title(): value for word, value in _WORDS.items()}
 _INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_SPECIAL = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
-
-
-@dataclass
-class YamlDocument:
-    """Plain data, where each of its keys stands, and what was wrong on the way."""
-
-    data: Plain
-    lines: dict[KeyPath, int]
-    problems: list[Problem]
+_SPECIAL = {".inf": inf, "+.inf": inf, "-.inf": -inf, ".nan": float("nan")}
 
 
 class _Loader(yaml.SafeLoader):
@@ -44,49 +31,63 @@ class _Loader(yaml.SafeLoader):
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
 
 
-def read_document(text: str, file: Path | str) -> YamlDocument:
-    """Plain data of one YAML document. Raises ScenarioError where the text is no YAML."""
-    document = YamlDocument(None, {}, [])
+def read_yaml(text: str, file: Path | str) -> tuple[Plain, dict[str, Place]]:
+    """The data of one YAML document, and the place of each of its dotted keys.
+
+    Raises ScenarioError where the text is no YAML, has a key twice, or a tag.
+    """
+    places: dict[str, Place] = {}
+    problems: list[Problem] = []
+
+    def plain(node: yaml.Node, key: str) -> Plain:
+        place = _place(file, node)
+        places.setdefault(key, place)
+        if not node.tag.endswith((":str", ":map", ":seq")):
+            message = f"tag {one_line(node.tag)} is not allowed: write it plainly"
+            problems.append(Problem(place, "", message))
+        if isinstance(node, yaml.SequenceNode):
+            return [plain(one, dotted(key, i)) for i, one in enumerate(node.value)]
+        if isinstance(node, yaml.ScalarNode):
+            return scalar(node.value) if node.style is None else str(node.value)
+        found: dict[str, Plain] = {}
+        for name, value in node.value:
+            below, place = dotted(key, name.value), _place(file, name)
+            if not isinstance(name, yaml.ScalarNode):
+                message = "a key must be plain text (is a ${...} or a {...} unquoted?)"
+                raise ScenarioError.at(place, message)
+            if name.value in found:
+                message = f"is there twice: line {places[below].line} has it already"
+                problems.append(Problem(place, one_line(below), message))
+                continue
+            places[below] = place
+            found[name.value] = plain(value, below)
+        return found
+
     try:
         root = yaml.compose(text, Loader=_Loader)
-        document.data = None if root is None else _plain(root, (), document, file)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        complaint = one_line(error.problem or error.context or "", MOST_OF_A_COMPLAINT)
-        line = mark.line + 1 if mark is not None else None
-        raise ScenarioError.at(Place(file, line), f"is not valid YAML: {complaint}") from None
+        data = None if root is None else plain(root, "")
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise ScenarioError.at(Place(file, line), f"is not a text file: {error.reason}") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        complaint = one_line(error.problem or error.context or "", MOST_OF_A_COMPLAINT)
+        place = Place(file, None if mark is None else mark.line + 1)
+        raise ScenarioError.at(place, f"is not valid YAML: {complaint}") from None
     except RecursionError:
         raise ScenarioError.at(Place(file), "is nested too deeply, or in itself") from None
-    return document
+    if problems:
+        raise ScenarioError(problems)
+    return data, places
 
 
-def _plain(node: yaml.Node, path: KeyPath, document: YamlDocument, file: Path | str) -> Plain:
-    """The data of a node; its lines and problems go into the document."""
-    line = node.start_mark.line + 1
-    document.lines.setdefault(path, line)
-    if not node.tag.endswith((":str", ":map", ":seq")):
-        message = f"tag {one_line(node.tag)} is not allowed: write it plainly"
-        document.problems.append(Problem(Place(file, line), "", message))
-    if isinstance(node, yaml.SequenceNode):
-        return [_plain(one, (*path, i), document, file) for i, one in enumerate(node.value)]
-    if isinstance(node, yaml.ScalarNode):
-        return scalar(node.value) if node.style is None else str(node.value)
-    found: dict[str, Plain] = {}
-    for key_node, value in node.value:
-        line, key = key_node.start_mark.line + 1, key_node.value
-        if not isinstance(key_node, yaml.ScalarNode):
-            message = "a key must be plain text (is a ${...} or a {...} unquoted?)"
-            raise ScenarioError.at(Place(file, line), message)
-        if key in found:
-            message = f"is there twice: line {document.lines[*path, key]} has it already"
-            document.problems.append(Problem(Place(file, line), dotted((*path, key)), message))
-            continue
-        document.lines[*path, key] = line
-        found[key] = _plain(value, (*path, key), document, file)
-    return found
+def _place(file: Path | str, node: yaml.Node) -> Place:
+    return Place(file, node.start_mark.line + 1)
+
+
+def dotted(section: str, key: str | int) -> str:
+    """The dotted key of what stands in a section."""
+    return f"{section}.{key}" if section else str(key)
 
 
 def scalar(text: str) -> Scalar:
@@ -95,23 +96,7 @@ def scalar(text: str) -> Scalar:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):
         return int(text)
-    if _FLOAT.fullmatch(text):
-        return float(text)
-    return float(_SPECIAL[text.lower()]) if text.lower() in _SPECIAL else text
-
-
-def as_written(part: str) -> str | int:
-    """A part of a dotted key as a step of a path: the number of an entry, or a name."""
-    is_number = part.isascii() and part.isdigit() and len(part) <= MOST_DIGITS_OF_AN_ENTRY
-    return int(part) if is_number else part
-
-
-def dotted(path: KeyPath) -> str:
-    """A key path as users write it; list entries by their number, from 0."""
-    return one_line(".".join(str(part) for part in path))
-
-
-# ---------------------------------------------------------------------------- and back
+    return float(text) if _FLOAT.fullmatch(text) else _SPECIAL.get(text.lower(), text)
 
 
 class _Dumper(yaml.SafeDumper):

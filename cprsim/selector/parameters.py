@@ -17,6 +17,7 @@ from scipy import special
 
 from cprsim.estimate import Z_95
 from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.failures.streams import stream
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.distributions import Lifetime
@@ -28,7 +29,6 @@ from cprsim.selector.flips import contenders
 from cprsim.selector.limit import Limit
 from cprsim.selector.pricing import FEWEST, FULL, Bench
 from cprsim.selector.search import keeps
-from cprsim.streams import stream
 
 N_DRAWS = 40
 NARROWEST, WIDEST = 0.1, 100.0  # shapes that a scenario takes

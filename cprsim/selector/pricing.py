@@ -14,13 +14,12 @@ from math import floor, inf, isclose, log10
 import numpy as np
 
 from cprsim.experiments import pipeline
-from cprsim.experiments.assemble import SELECTED, Experiment, facts_of, policy_of
+from cprsim.experiments.assemble import SELECTED, Experiment, policy_of
 from cprsim.experiments.pipeline import StrategyOutcome
 from cprsim.records import Floats, SubSaves
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.paper import strategy as paper_policy
 from cprsim.recovery.policy import RELOAD, ROLL_BACK, Capture, Policy
-from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.staleness import Prediction, lost_portion
@@ -76,7 +75,6 @@ class Bench:
     tails: dict[str, float] = field(default_factory=dict)
     _known: dict[tuple[str, float], Priced] = field(default_factory=dict)
     _failures: pipeline.FailureBlocks = field(init=False)
-    _facts: JobFacts | None = field(init=False, default=None)
     _saves: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -135,8 +133,7 @@ class Bench:
         """A recovery system as the scenario has it, or at another interval."""
         way = self.ways[strategy]
         assert isinstance(way, RecoverySection), "asked of recovery systems alone"
-        self._facts = self._facts or facts_of(self.experiment)
-        return policy_of(way, self.experiment, self._facts, interval_h)
+        return policy_of(way, self.experiment, interval_h)
 
     def as_it_is(self, strategy: str) -> Priced:
         """A recovery system as the scenario has it."""

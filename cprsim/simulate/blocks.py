@@ -16,6 +16,7 @@ import numpy as np
 
 from cprsim.budget import require_room
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.streams import stream
 from cprsim.records import (
     Cluster,
     CostBreakdown,
@@ -44,7 +45,6 @@ from cprsim.simulate.numbers import (
 from cprsim.simulate.strikes import ScopedBlock, ScopedFailures, ScopeShares
 from cprsim.simulate.transitions import stream_keys, uniform
 from cprsim.staleness import lost_portion
-from cprsim.streams import stream
 
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
 FAILURE_S = 1.5e-4  # of Python, for each failure of a replication, of which there is one at least

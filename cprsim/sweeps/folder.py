@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,9 +12,8 @@ from typing import Annotated, Any
 import pandas as pd
 
 from cprsim.codec import FieldMark, decode
-from cprsim.errors import ResultError
+from cprsim.errors import ResultError, one_line
 from cprsim.experiments.assemble import Experiment
-from cprsim.foreign import one_line, read_json
 from cprsim.prices import ACCURACY
 from cprsim.recovery.policy import BY_RULES, RELOAD
 from cprsim.results import records_of
@@ -204,5 +204,5 @@ def load_sweep(path: Path | str) -> SweepResult:
 
 def _read(folder: Path) -> SweepResult:
     with readable(folder, "a sweep"):
-        plain = read_json(folder / ABOUT)
+        plain = json.loads((folder / ABOUT).read_bytes())
         return decode(SweepResult, plain, path=folder, table=read_table(folder / TABLE))

@@ -9,7 +9,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import cprsim
 from cprsim.codec import digest_of
 from cprsim.curves import curve_path
 from cprsim.errors import Place, ScenarioError
@@ -19,9 +18,9 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.identity import file_digest, source_digest
 from cprsim.results.money import JobPrices, prices_of
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.loading import nearest
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.sweep import Axis, Sweep
+from cprsim.version import __version__
 
 BESIDE_THE_NUMBERS = {  # sections that decide none of them
     "name", "kernel", "accuracy", "sweep", "prices", "unknown",
@@ -95,7 +94,7 @@ def _varied(
     for axis, i in zip(axes, where, strict=True):
         if i is None:
             continue
-        place = nearest(loaded.places, ("sweep", "over", axis.key))
+        place = loaded.place(f"sweep.over.{axis.key}")
         for key, value in _changes(loaded, axis.key, axis.values.written[i], place):
             changes[key], stands[key] = value, place
     return loaded.varied(changes, stands.__getitem__)
@@ -141,7 +140,7 @@ def digests_of(loaded: LoadedScenario) -> tuple[str, str]:
     path = loaded.trace_path
     common = {
         "input": None if path is None else _file_digest(path),
-        "version": cprsim.__version__,
+        "version": __version__,
         "source": source_digest(),
     }
     curve = curve_path(loaded)

@@ -70,7 +70,7 @@ def _rules(point: Point) -> dict[str, Mapping[str, float]]:
     expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
     found: dict[str, Mapping[str, float]] = {}
     for entry in point.strategies:
-        costs = entry.costs_from(experiment.costs)
+        costs = experiment.at_costs_of(entry).costs
         save_h = costs.mean_h(costs.save_stall, experiment.cluster.n_emb_ps)
         chosen = nan
         if entry.target_pls and expected.n_shards_together:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import simpy
 
 from cprsim.failures.distributions import Constant
+from cprsim.failures.streams import stream
 from cprsim.records import Floats
-from cprsim.streams import stream
 from cprsim.sync.load_model import iterations_between, never_synchronises
 from cprsim.sync.network import Network
 from cprsim.sync.setting import ALL, Method, SyncEvent, SyncSetting

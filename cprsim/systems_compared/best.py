@@ -71,13 +71,9 @@ def _is_searched(one: Entrant, limit: Limit | None) -> bool:
 
 def _best_full(one: Entrant, bench: Bench, full: Priced) -> Priced:
     """Full recovery at its best, at the costs of its entry."""
-    experiment, entry = bench.experiment, one.entry
-    if entry.costs is None:
+    if one.entry.costs is None:
         return full
-    own, scopes = entry.costs_from(experiment.costs), experiment.scopes
-    if entry.costs.detect is not None:
-        scopes = tuple(replace(scope, detect=own.detect) for scope in scopes)
-    there = replace(experiment, costs=own, scopes=scopes)
+    there = bench.experiment.at_costs_of(one.entry)
     return best_full(Bench(there, {FULL: None}, bench.losing, bench.on_priced))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cprsim.errors import ParameterError
-from cprsim.experiments.assemble import Experiment, facts_of, policies_of, policy_of
+from cprsim.experiments.assemble import Experiment, policies_of, policy_of
 from cprsim.recovery.paper import NEVER, STRATEGIES
 from cprsim.recovery.policy import Policy
 from cprsim.recovery.systems import SYSTEMS
@@ -73,10 +73,9 @@ def entrants_of(
     Unless intervals are fixed, how the job runs now (`today`, else the first entry) is compared as
     it is, and at its best interval.
     """
-    facts = facts_of(experiment)
 
     def entrant(entry: RecoverySection, how: str, *, is_today: bool = False) -> Entrant:
-        return Entrant(entry, policy_of(entry, experiment, facts), how, is_today)
+        return Entrant(entry, policy_of(entry, experiment), how, is_today)
 
     policies_of(loaded, experiment)  # says where an entry stands that can't run the job
     listed = list(loaded.scenario.recovery)

@@ -23,11 +23,11 @@ from cprsim.errors import CheckpointError
 from cprsim.kernel.array_file import read_arrays, write_arrays
 from cprsim.kernel.loops import Array
 from cprsim.kernel.saving import Priorities, changed_rows
-from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.shards import Shards
 from cprsim.kernel.trials import sub_saves_of
 from cprsim.kernel.weights import Parcel
 from cprsim.measuring.plugged import CopiedTable, TableRows, split_by_table
-from cprsim.records import Bools, Ints
+from cprsim.records import Bools, Ints, ShardBy
 from cprsim.torch.following import Followed
 
 SUFFIX = ".cpr"

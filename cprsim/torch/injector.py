@@ -12,8 +12,9 @@ from typing import Any, TextIO
 
 from cprsim.errors import CurveError, ParameterError, Place
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.shards import Shards
 from cprsim.measuring.elsewhere import PLANNED, RESULTS, planned_run
+from cprsim.records import ShardBy
 from cprsim.torch.following import Followed
 
 

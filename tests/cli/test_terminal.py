@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cprsim.cli.terminal import Terminal
-from cprsim.foreign import printable
+from cprsim.errors import printable
 from tests.making import small_scenario
 
 EVIL = "\x1b[31mred\x1b]0;title\x07\x9b2J\u202edlrow[/b][bold]"

@@ -14,7 +14,7 @@ from cprsim.failures.outages import Outages
 from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.formats import guess, read_log
 from cprsim.making.fit_log import LogAsked, read_to_fit
-from cprsim.scenario.traces import TraceFailures
+from cprsim.scenario.failures import TraceFailures
 
 STARTS = pd.to_datetime(["2024-01-01 00:00", "2024-01-01 06:00", "2024-01-02 12:00"])
 LASTED_H = np.array([1.5, 4.0, 0.25])

@@ -13,7 +13,7 @@ from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.replay import Replay
 from cprsim.failures.traces import read_infinitehbd
 from cprsim.records import Clock, Cluster, Holds, Role
-from cprsim.scenario.traces import TraceFailures
+from cprsim.scenario.failures import TraceFailures
 
 
 def outages(*rows: tuple[int, float, float], n_nodes: int = 8, window_h: float = 100.0) -> Outages:

@@ -9,8 +9,8 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.shards import ShardBy, Shards
-from cprsim.records import SmallTables, SubSaves
+from cprsim.kernel.shards import Shards
+from cprsim.records import ShardBy, SmallTables, SubSaves
 
 N_SERVERS = 4
 QUARTERS = (False, False, False, True)  # whether each ends the interval

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.shape import CRITEO_KAGGLE, TableLayout
-from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.shards import Shards
+from cprsim.records import ShardBy
 
 layouts = st.lists(st.integers(1, 30), min_size=1, max_size=6).map(
     lambda rows: TableLayout(tuple(rows))

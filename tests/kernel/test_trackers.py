@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.kernel.shape import TableLayout
-from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker
 from cprsim.kernel.trackers.tracker import most_urgent
+from cprsim.records import ShardBy
 
 LAYOUT = TableLayout((12, 3, 16))
 LARGE = (0, 2)  # rows 0 to 11, and 15 to 30

@@ -8,12 +8,13 @@ import pytest
 from cprsim.errors import ParameterError
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.shape import ModelShape, TableLayout
-from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.shards import Shards
 from cprsim.kernel.shared_run import Setting, run_trials
 from cprsim.kernel.training import TrainingPlan
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.plugged import ModelWeights, PluggedSetting, fused_rows, layout_of
+from cprsim.records import ShardBy
 from cprsim.staleness import STRATEGIES
 from tests.measuring.wrapped import Wrapped
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import Clicks, split
 from cprsim.kernel.shape import PRESETS, ModelShape
-from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.shards import Shards
 from cprsim.kernel.training import TrainingPlan
-from cprsim.records import SubSaves
+from cprsim.records import ShardBy, SubSaves
 from cprsim.recovery.policy import RELOAD
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, fresh_model, image_bytes

@@ -19,9 +19,8 @@ import numpy as np
 import pytest
 
 from cprsim.kernel.clicks.records import Clicks
-from cprsim.kernel.shards import ShardBy
 from cprsim.kernel.trackers import TRACKERS
-from cprsim.records import EventKind, SubSaves
+from cprsim.records import EventKind, ShardBy, SubSaves
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.messages import connect, listen

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.shards import ShardBy
 from cprsim.kernel.trackers import TRACKERS
 from cprsim.kernel.training import ProxyTrainer
-from cprsim.records import SmallTables, SubSaves
+from cprsim.records import ShardBy, SmallTables, SubSaves
 from cprsim.rehearsal.material import Material, fresh_model, places, rows_of
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.store import Arrays

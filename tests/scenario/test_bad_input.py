@@ -15,7 +15,7 @@ ONE_WRONG = {
     "missing unit in text": (('3 min', '"3"'), 11, "costs.load", "has no unit"),
     "wrong unit": (("load: 3 min", "load: 3 GB"), 11, "costs.load", "no unit of a time"),
     "negative": (("useful: 50 h", "useful: -50 h"), 2, "job.useful", "between 1 s and 100000 h"),
-    "NaN": (("useful: 50 h", "useful: .nan"), 2, "job.useful", "not a finite number"),
+    "NaN": (("useful: 50 h", "useful: .nan"), 2, "job.useful", "is a bare number"),
     "no servers": (("emb_ps: 18", "emb_ps: 0"), 5, "cluster.emb_ps", "at least 1"),
     "negative count": (("trainers: 20", "trainers: -1"), 4, "cluster.trainers", "or equal to 0"),
     "more failing than there are": (
@@ -227,12 +227,6 @@ def test_all_wrong_things_come_at_once_in_the_order_of_the_file(tmp_path: Path) 
         (14, "recovery.0"),
     ]
     assert all(p.place.file == path for p in found)
-
-
-def test_a_thousand_wrong_things_do_not_fill_the_screen(tmp_path: Path) -> None:
-    found = problems(write(tmp_path, "".join(f"key{i}: 1\n" for i in range(1000))))
-    assert len(found) == 51
-    assert "more problems" in found[-1].message
 
 
 def test_a_problem_stays_on_one_line_whatever_the_value(tmp_path: Path) -> None:

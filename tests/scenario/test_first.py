@@ -10,7 +10,7 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble
-from cprsim.scenario import Scenario
+from cprsim.scenario import Scenario, load_scenario
 from cprsim.scenario.first import (
     LLM,
     RECOMMENDER,
@@ -21,7 +21,6 @@ from cprsim.scenario.first import (
     rate_of,
     saves_of,
 )
-from cprsim.scenario.loading import load_scenario
 from cprsim.units import TIME
 
 CORRELATED = """\

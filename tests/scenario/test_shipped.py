@@ -10,8 +10,7 @@ import pytest
 
 from cprsim.errors import ScenarioError
 from cprsim.scenario import LoadedScenario, load_scenario
-from cprsim.scenario.failures import InjectedFailures
-from cprsim.scenario.traces import TraceFailures
+from cprsim.scenario.failures import InjectedFailures, TraceFailures
 from tests.making import SCENARIOS
 
 SHIPPED = sorted(SCENARIOS.glob("*.yaml"))

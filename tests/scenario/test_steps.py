@@ -9,9 +9,8 @@ import pytest
 
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
-from cprsim.scenario import load_scenario
+from cprsim.scenario import load_scenario, read_yaml
 from cprsim.scenario.schema import json_schema
-from cprsim.scenario.yaml_text import read_document
 
 TEXT = """
 name: steps
@@ -35,8 +34,7 @@ def test_intervals_are_written_in_steps(tmp_path: Path) -> None:
     experiment = assemble(load_scenario(tmp_path / "steps.yaml", text=TEXT))
     intervals_h = [policy.interval_h for policy in experiment.policies]
     assert intervals_h == pytest.approx([1.0, 0.015, 0.01])
-    document = read_document(TEXT, tmp_path / "steps.yaml")
-    jsonschema.validate(document.data, json_schema())
+    jsonschema.validate(read_yaml(TEXT, tmp_path / "steps.yaml")[0], json_schema())
 
 
 def test_a_step_that_changes_changes_them(tmp_path: Path) -> None:

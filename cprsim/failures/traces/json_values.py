@@ -9,10 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.failures.traces.files import read_text, trace_error
-from cprsim.foreign import whole_number
 
+MOST_DIGITS = 300  # of a whole number: any longer one would be no finite float
 _BETWEEN = re.compile(r"[\s,]*")
-_DECODER = json.JSONDecoder(parse_int=whole_number)
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"holds a whole number of {len(digits)} digits")
+    return int(digits)
+
+
+_DECODER = json.JSONDecoder(parse_int=_whole_number)
 
 
 def items(path: Path) -> Iterator[tuple[int, Any]]:

@@ -15,9 +15,8 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-from cprsim.errors import TraceError
+from cprsim.errors import TraceError, one_line
 from cprsim.failures.traces.files import numbered_lines, opened, trace_error
-from cprsim.foreign import one_line
 from cprsim.records import Bools
 
 FIRST_ROW = 2  # line of a CSV's first row, below the header

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, one_line
 from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.files import numbered_lines, trace_error
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where
 from cprsim.failures.traces.times import read_times
-from cprsim.foreign import one_line
 
 # ------------------------------------------------------------------------------------------- tables
 

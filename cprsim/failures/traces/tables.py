@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cprsim.errors import one_line
 from cprsim.failures.outages import Outages
 from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.files import trace_error
@@ -19,7 +20,6 @@ from cprsim.failures.traces.log import BEGIN, END, NEITHER, Log, outages, paired
 from cprsim.failures.traces.reading import named_columns, no_row_where
 from cprsim.failures.traces.slurm import node_lists
 from cprsim.failures.traces.times import Times, read_lengths, read_times
-from cprsim.foreign import one_line
 from cprsim.records import Floats, Ints
 
 COLUMNS = ("node", "start", "end", "cause")

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from cprsim.compiling import compiled
+from cprsim.failures.streams import stream
 from cprsim.kernel.clicks.records import N_INTEGERS, Clicks, Float32, Int32
 from cprsim.kernel.loops import Array, mix
 from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.shape import TableLayout
-from cprsim.streams import stream
 
 BLOCK = 1 << 16
 ZIPF_EXPONENT = 1.05  # the top eighth of a table then takes about 77 % of its accesses, as Criteo's

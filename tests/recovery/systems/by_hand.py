@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.experiments.assemble import assemble, facts_of
+from cprsim.experiments.assemble import assemble
 from cprsim.failures.distributions import Constant
 from cprsim.present.systems_listing import MADE_UP_SCENARIO
 from cprsim.records import Clock, Cluster, CostBreakdown, Costs, Holds, Role, Storage
@@ -72,7 +72,7 @@ def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
 def every_system_s_job() -> JobFacts:
     """The made-up job of the listing, which all systems can serve."""
     made_up = load_scenario("made up", text=MADE_UP_SCENARIO)
-    return facts_of(assemble(made_up, with_policies=False))
+    return assemble(made_up, with_policies=False).facts
 
 
 def planned(system: str, job: JobFacts | None = None, **options: object) -> Policy:

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cprsim.errors import one_line
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.traces.asked import LogFormat
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.json_values import items, require_object
 from cprsim.failures.traces.log import LONGEST_WINDOW_H, checked, guesses, n_observed
-from cprsim.foreign import one_line
 
 EVENT = {"node_id": "", "event_time": 0.0, "event_type": "fault_start", "fault_type": {}}
 

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from cprsim.errors import one_line
 from cprsim.failures.outages import Outages
 from cprsim.failures.traces.asked import LogFormat, LogOptions
 from cprsim.failures.traces.files import numbered_lines, trace_error
 from cprsim.failures.traces.log import Log, outages
 from cprsim.failures.traces.reading import FIRST_ROW
 from cprsim.failures.traces.times import date_h, hours_since_1970, in_zone
-from cprsim.foreign import one_line
 
 # ------------------------------------------------------------------------------------ the catalogue
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cprsim.errors import one_line
 from cprsim.failures.outages import Outages
 from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.files import trace_error
 from cprsim.failures.traces.json_values import items, require_object
 from cprsim.failures.traces.log import BEGIN, END, Log, outages, paired
 from cprsim.failures.traces.times import epoch_unit
-from cprsim.foreign import one_line
 
 VALUES = ("0", "1", "NaN")
 LABELS = ("node", "nodename", "instance", "host", "exported_instance")

@@ -1,0 +1,335 @@
+"""From a YAML file to a checked scenario that knows where each of its keys stands."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from cprsim.errors import ParameterError, Place, Problem, ScenarioError, one_line
+from cprsim.scenario.checks import checks
+from cprsim.scenario.failures import SOURCES, TraceFailures
+from cprsim.scenario.quantities import shown, written_key
+from cprsim.scenario.schema import Scenario
+from cprsim.scenario.sweep import Values, values_along
+from cprsim.scenario.yaml_text import Plain, dotted, read_yaml
+from cprsim.units import IN_STEPS, TIME
+
+MAX_BYTES = 500_000
+OURS = "CPRSIM_"  # begins the names of the environment variables that a scenario may ask for
+N_TRIED, N_PRICED = 5, 101  # values of an unknown input: each needs a simulation, or none
+PRICES = "prices."
+UNKNOWN = "unknown"  # the section
+EXAMPLE = 'write KEY=VALUE, for example --set costs.save="90 s" or recovery.cpr.target_pls=0.05'
+EXAMPLE_AXIS = "write KEY=LOW:HIGH:logN or KEY=A,B,C, for example --over costs.save=30s:10min:log12"
+# Setting one of these takes the other ways to say the same out of the file.
+INSTEAD_OF: dict[str, tuple[str, ...]] = {
+    "job.useful": ("samples", "throughput"),
+    "cluster.tables": ("shard_size",),
+    "cluster.shard_size": ("tables",),
+    "failures.count": ("at",),
+    "failures.at": ("count",),
+    "failures.together": ("servers",),
+    "failures.servers": ("together",),
+    "simulation.replications": ("precision", "at_most"),
+    "simulation.precision": ("replications",),
+    "recovery.target_pls": ("assumed",),  # of any entry
+}
+_VARIABLE = re.compile(r"\$\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedScenario:
+    """A scenario, the file it came from, and where in it each key stands."""
+
+    scenario: Scenario
+    path: Path
+    data: Mapping[str, Plain]  # as written, overrides in
+    places: Mapping[str, Place]
+    trace_path: Path | None = None  # of the trace that is replayed, variables replaced
+
+    def varied(self, changes: Mapping[str, Plain], place: Callable[[str], Place]) -> LoadedScenario:
+        """The scenario with other values, and without its section `sweep`.
+
+        Parameters
+        ----------
+        changes : dotted keys and their values, as a scenario would say them
+        place : where a change was asked for, by its key
+
+        Raises
+        ------
+        ScenarioError : the values do not make a scenario; the places are those of the changes
+        """
+        data = deepcopy({key: value for key, value in self.data.items() if key != "sweep"})
+        places = dict(self.places)
+        for key, value in changes.items():
+            put(data, key, value, places, place(key))
+        return _checked(data, self.path, places)
+
+    def input_file(self, file: str, key: str, source: str) -> Path:
+        """The path of a file that the scenario names under a key, variables replaced; it is there.
+
+        Raises ScenarioError otherwise, which says that the file is `source`.
+        """
+        for variable in _VARIABLE.findall(file):
+            if variable.startswith(OURS) and os.environ.get(variable):
+                continue
+            message = f"the environment variable {one_line(variable)} is not set, or its name does "
+            message += f"not begin with {OURS}: let one that does name the folder with the data "
+            raise ScenarioError.at(self.place(key), f"{message}({shown(file)} is {source})", key)
+        named = self.path.parent / _VARIABLE.sub(lambda match: os.environ[match[1]], file)
+        path = Path(os.path.normpath(named))  # as people write it, without `..` in its middle
+        if not os.path.isfile(path):
+            message = f"{shown(file)} is not there, or no file ({path}). It is {source}"
+            raise ScenarioError.at(self.place(key), message, key)
+        return path
+
+    def place(self, key: str) -> Place:
+        """Where a dotted key stands; entries of `recovery` by name or number.
+
+        A key that the file leaves out stands where the section does that would hold it.
+        """
+        for i, entry in enumerate(self.scenario.recovery):
+            named = f"recovery.{entry.name}"
+            if f"{key}.".startswith(f"{named}."):
+                return _nearest(self.places, f"recovery.{i}{key[len(named) :]}")
+        return _nearest(self.places, key)
+
+
+def load_scenario(
+    path: str | Path,
+    overrides: Sequence[str] = (),
+    axes: Sequence[str] = (),
+    *,
+    text: str | None = None,
+    option: str = "--set",
+    has_lines: bool = True,
+) -> LoadedScenario:
+    """Read and check a scenario.
+
+    Parameters
+    ----------
+    path : YAML file
+    overrides : ``KEY=VALUE`` texts such as ``costs.save=90 s``, applied in order; entries of
+        `recovery` go by name or number. One that another option stands for begins with it:
+        ``--seed simulation.seed=3``
+    axes : ``KEY=VALUES`` texts such as ``costs.save=30 s:10 min:log12``: what a sweep varies,
+        instead of what the file says
+    text : instead of the file's; `path` is where files are that it names, and how errors call it
+    option : that overrides come from, for errors
+    has_lines : whether errors name the line
+
+    Raises
+    ------
+    ScenarioError : with everything that is wrong, each with file and line (or ``--set KEY``)
+    """
+    path = Path(path)
+    data, places = read_yaml(read_text(path) if text is None else text, path)
+    if not isinstance(data, dict):
+        what = "is empty" if data is None else "is not a mapping"
+        place = places.get("", Place(path))
+        raise ScenarioError.at(place, f"{what}: a scenario has keys such as `job:`")
+    if not has_lines:
+        places = dict.fromkeys(places, Place(path))
+    _override(data, overrides, places, option)
+    if axes:
+        _vary(data, axes, places)
+    if data.get("name") is None:
+        data["name"] = name_from(path)
+    loaded = _checked(data, path, places)
+    unknown_values(loaded)
+    return loaded
+
+
+def name_from(path: Path) -> str:
+    """The default name of a scenario: that of its file, without what a name can't have."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("._-")[:80] or "scenario"
+
+
+def read_text(path: Path) -> str:
+    """The text of a scenario file. Raises ScenarioError where it can't be one."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        text = content.decode("utf-8-sig")
+    except FileNotFoundError:
+        message = "there is no such file"
+        if not path.suffix and len(path.parts) == 1:  # it could have been a name
+            message += ", nor a scenario of that name that comes with cprsim: `cprsim scenarios` "
+            message += "lists these"
+    except UnicodeDecodeError as error:
+        message = f"is not UTF-8 text (byte {error.start})"
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        message = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    else:
+        if len(content) <= MAX_BYTES:
+            return text
+        message = f"has more than {MAX_BYTES} bytes. Is it a trace?"
+    raise ScenarioError.at(Place(path), message)
+
+
+def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:
+    """The values to try of each unknown input, by key.
+
+    Raises ScenarioError, with the line of the key, for ends that are no two quantities, or that
+    make no scenario: a key that there is not, a value that it can't have.
+    """
+    found = {}
+    for key, entry in (loaded.scenario.unknown or {}).items():
+        own = f"{UNKNOWN}.{key}"
+        place = loaded.place(own)
+        n_values = N_PRICED if key.startswith(PRICES) else N_TRIED
+        try:
+            found[key] = values_along(f"{entry.low}:{entry.high}:lin{n_values}")
+        except ParameterError as error:
+            raise ScenarioError.at(place, f"low to high {error}", own) from None
+        for end in (found[key].written[0], found[key].written[-1]):
+            loaded.varied({key: end}, lambda _, place=place: place)  # type: ignore[misc]
+    return found
+
+
+# ----------------------------------------------------------------------------------- validating
+
+
+def _checked(data: dict[str, Plain], path: Path, places: Mapping[str, Place]) -> LoadedScenario:
+    found: list[tuple[tuple[int | str, ...], str]]
+    try:
+        scenario = Scenario.model_validate(_without_steps(data))
+        found = [(tuple(key.split(".")), message) for key, message in checks(scenario)]
+    except ValidationError as error:
+        found = [(one["loc"], one["msg"]) for one in error.errors()]
+    if found:
+        keys = [(written_key(loc, data), message) for loc, message in found]
+        problems = [Problem(_nearest(places, key), one_line(key), said) for key, said in keys]
+        in_file = sorted(dict.fromkeys(problems), key=lambda one: (one.place.line or 0, one.key))
+        raise ScenarioError(in_file)
+    loaded, failures = LoadedScenario(scenario, path, data, places), scenario.failures
+    if not isinstance(failures, TraceFailures):
+        return loaded
+    file = loaded.input_file(failures.file, "failures.file", SOURCES[failures.format])
+    return replace(loaded, trace_path=file)
+
+
+def _without_steps(data: dict[str, Plain]) -> dict[str, Plain]:
+    """The data with times in place of training steps in `recovery`, by `job.step`."""
+    job = data.get("job")
+    try:
+        step_h = TIME.parse(str(job.get("step") if isinstance(job, dict) else None))
+    except ParameterError:
+        return data  # what is wrong with it is told by the schema
+
+    def hours(value: Plain) -> Plain:
+        if isinstance(value, list):
+            return [hours(one) for one in value]
+        if isinstance(value, dict):
+            return {key: one if key == "name" else hours(one) for key, one in value.items()}
+        match = re.fullmatch(IN_STEPS, value) if isinstance(value, str) else None
+        return f"{float(match[1]) * step_h!r} h" if match else value
+
+    return {key: hours(value) if key == "recovery" else value for key, value in data.items()}
+
+
+def _nearest(places: Mapping[str, Place], key: str) -> Place:
+    """The place of a key, or of the nearest section around it that stands somewhere."""
+    while key not in places and key:
+        key = key.rpartition(".")[0]
+    return places[key]
+
+
+# ------------------------------------------------------------------------------------ overriding
+
+
+def _override(
+    data: dict[str, Plain], overrides: Sequence[str], places: dict[str, Place], option: str
+) -> None:
+    """Write each override into `data`. Raises ScenarioError with all that have no place."""
+    problems: list[Problem] = []
+    for override in overrides:
+        own, _, assignment = override.partition(" ") if override.startswith("--") else ("",) * 3
+        key, equals, text = (assignment or override).partition("=")
+        key = key.strip()
+        place = Place(own if assignment else f"{option} {one_line(key)}")
+        try:
+            if not equals or not key:
+                raise ScenarioError.at(Place(f"{option} {one_line(override)}"), EXAMPLE)
+            put(data, key, read_yaml(text, place.file)[0], places, place)
+        except ScenarioError as error:
+            problems += error.problems
+    if problems:
+        raise ScenarioError(problems)
+
+
+def _vary(data: dict[str, Plain], axes: Sequence[str], places: dict[str, Place]) -> None:
+    """Write axes into the section `sweep`, instead of the file's own."""
+    over: dict[str, Plain] = {}
+    put(data, "sweep.over", over, places, Place("--over"))
+    for axis in axes:
+        key, equals, text = (part.strip() for part in axis.partition("="))
+        place = Place(f"--over {one_line(key)}")
+        if not equals or not key:
+            raise ScenarioError.at(Place(f"--over {one_line(axis)}"), EXAMPLE_AXIS)
+        if key in over:
+            raise ScenarioError.at(place, "is there twice")
+        over[key] = text
+        places[f"sweep.over.{key}"] = place
+
+
+def put(
+    data: dict[str, Plain], key: str, value: Plain, places: dict[str, Place], place: Place
+) -> None:
+    """Write one value into `data`, and into `places` that it stands at `place`.
+
+    Sections that are missing are made. Raises ScenarioError where the key has no place.
+    """
+    here: Any = data
+    path, rest = "", key.split(".")
+    if not all(rest):
+        raise ScenarioError.at(place, EXAMPLE)
+    while True:
+        step, n_used = _step(here, rest, place)
+        path, rest = dotted(path, step), rest[n_used:]
+        if not rest:
+            break
+        if isinstance(here, dict) and here.get(step) is None:
+            here[step] = {}
+            places[path] = place
+        if isinstance(here, list) and isinstance(here[step], str) and path.startswith("recovery."):
+            here[step] = {"strategy": here[step]}  # the short form, spelled out
+        here = here[step]
+    others = INSTEAD_OF.get(re.sub(r"^recovery\.\d+", "recovery", path), ())
+    for other in others if value is not None else ():
+        here.pop(other, None)
+    here[step] = value
+    for stale in [one for one in places if f"{one}.".startswith(f"{path}.")]:
+        del places[stale]
+    places[path] = place
+
+
+def _step(section: Any, rest: list[str], place: Place) -> tuple[Any, int]:
+    """The key or number of the next section, and how many parts of the dotted key name it."""
+    if isinstance(section, dict):
+        return rest[0], 1
+    if not isinstance(section, list):
+        message = f"{shown(rest[0])} has no place: what holds it is {shown(section)}, not a section"
+        raise ScenarioError.at(place, message)
+    numbers = {_name(entry): i for i, entry in reversed([*enumerate(section)])}
+    names = ", ".join(one_line(name) for name in reversed(numbers) if name)
+    numbers |= {str(i): i for i in range(len(section))}
+    for n_used in range(len(rest), 0, -1):  # a name may hold dots
+        if (name := ".".join(rest[:n_used])) in numbers:
+            return numbers[name], n_used
+    message = f"no entry {shown(rest[0])}: give a number from 0 to {len(section) - 1} or a name: "
+    raise ScenarioError.at(place, message + (names or "none with a name"))
+
+
+def _name(entry: Plain) -> str:
+    """What an entry of a list is called: its name, else its strategy."""
+    if isinstance(entry, dict):
+        entry = entry.get("name") or entry.get("strategy")
+    return entry if isinstance(entry, str) else ""
