@@ -1,7 +1,7 @@
-"""Frozen dataclasses as what JSON can hold, and back, from their type hints.
+"""Frozen dataclasses as what JSON can hold, and back, by pydantic: a record is its file's schema.
 
-A record is the schema of its file: each field is a key, and its type hint says what the key holds.
-Where a file differs from that, the field's hint is annotated: with `Key`, `Null` or a `FieldMark`.
+Where a file differs from the record, the field says so: its type is annotated with `Stored` or
+`Tagged`, or its metadata say what a field of pydantic says (alias, exclude, exclude_if).
 
 JSON has neither NaN nor infinity: NaN becomes null, infinity the text ``inf`` or ``-inf``.
 """
@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import types
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
-from enum import Enum, auto
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from math import inf, isfinite, isnan, nan
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
-
-from cprsim.errors import one_line
+from operator import not_
+from typing import Annotated, Any, TypeVar
 
 TAG = "is"  # key of a record's class, where only the file tells which it is
 
@@ -29,40 +26,7 @@ class CodecError(ValueError):
     """Plain data do not hold the record that was asked for; the message names the key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """The key of a field, where it is not the field's name."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Null:
-    """The value that stands in the file as null."""
-
-    value: Any
-
-
-class FieldMark(Enum):
-    """How else a field may differ from what its hint says."""
-
-    NOT_STORED = auto()  # the reader knows it from elsewhere
-    INLINE = auto()  # the fields of this record stand among those of the outer one
-    OMIT_NONE = auto()  # None: the key is not there
-    OMIT_ZERO = auto()  # 0, its default: the key is not there
-    TAGGED = auto()  # this record and those within it name their class
-    BY_NAME = auto()  # an enumeration by its name in lower case, not by its value
-    FINITE = auto()  # a number that is not finite becomes null, and null becomes NaN
-
-
-Endless = Annotated[float, Null(inf)]
-"""A number of which infinity stands as null: an interval at which nothing is ever saved."""
-
-Finite = Annotated[float, FieldMark.FINITE]
-"""A number that is kept only where it is finite."""
-
-
-# --------------------------------------------------------------------------- numbers
+# --------------------------------------------------------------------------- numbers and texts
 
 
 def plain_number(value: float) -> float | str | None:
@@ -80,9 +44,6 @@ def number_from(plain: float | str | None) -> float:
 def finite_or_none(value: float) -> float | None:
     """A number where it is finite, else None."""
     return float(value) if isfinite(value) else None
-
-
-# --------------------------------------------------------------------------- texts and digests
 
 
 def json_text(plain: Any, indent: int = 2) -> str:
@@ -104,240 +65,111 @@ def canonical_digest(plain: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-# --------------------------------------------------------------------------- fields
+# --------------------------------------------------------------------------- types of fields
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
-    """A field of a record, as the file has it."""
+class Stored:
+    """How a value for which JSON has no form stands in a file, and what makes it again."""
 
-    name: str
-    key: str
-    hint: Any
-    marks: frozenset[Any]
-    null: Any  # the value that null stands for
-    is_required: bool
+    plain: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+    def __get_pydantic_core_schema__(self, kind: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        writes = core_schema.plain_serializer_function_ser_schema(self.plain)
+        return core_schema.no_info_plain_validator_function(self.read, serialization=writes)
+
+
+Number = Annotated[float, Stored(plain_number, number_from)]
+"""A number that may be NaN or infinite."""
+
+Endless = Annotated[
+    float,
+    Stored(lambda value: None if value == inf else value, lambda x: inf if x is None else float(x)),
+]
+"""A number of which infinity stands as null: an interval at which nothing is ever saved."""
+
+
+NOT_STORED = {"exclude": True}
+"""Metadata of a field that the reader knows from elsewhere."""
+
+OMITTED = {"exclude_if": not_}
+"""Metadata of a field whose key is not there where it is None or 0."""
+
+
+class Tagged:
+    """One of some records, which names its class."""
+
+    def __init__(self, *kinds: Any) -> None:
+        self.kinds = kinds
+
+    def __get_pydantic_core_schema__(self, kind: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.tagged_union_schema(
+            {one.__name__: handler.generate_schema(one) for one in self.kinds},
+            discriminator=lambda one: one.get(TAG) if isinstance(one, dict) else type(one).__name__,
+            serialization=core_schema.wrap_serializer_function_ser_schema(
+                lambda record, write: {TAG: type(record).__name__, **write(record)}
+            ),
+        )
+
+
+def inlined(name: str) -> Callable[[type[Record]], type[Record]]:
+    """Make a class of records whose file has the fields of the record `name` among its own."""
+
+    def flat(record: Any, write: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        plain = write(record)
+        return {**plain.pop(name), **plain}
+
+    def schema(_: Any, kind: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(
+            lambda plain: plain | {name: plain},
+            handler(kind),
+            serialization=core_schema.wrap_serializer_function_ser_schema(flat),
+        )
+
+    def mark(kind: Any) -> Any:
+        kind.__get_pydantic_core_schema__ = classmethod(schema)
+        return kind
+
+    return mark
+
+
+# --------------------------------------------------------------------------- records
 
 
 @cache
-def _layout(kind: Any) -> tuple[_Stored, ...]:
-    """The fields of a record that stand in its file, in order."""
-    hints = get_type_hints(kind, include_extras=True)
-    stored = (_stored(field, hints[field.name]) for field in fields(kind))
-    return tuple(one for one in stored if FieldMark.NOT_STORED not in one.marks)
+def _adapter(kind: Any) -> Any:
+    from pydantic import TypeAdapter  # most commands neither read nor write records
+
+    return TypeAdapter(kind)
 
 
-def _stored(field: Field[Any], hint: Any) -> _Stored:
-    hint, notes = _unwrapped(hint)
-    return _Stored(
-        name=field.name,
-        key=next((note.name for note in notes if isinstance(note, Key)), field.name),
-        hint=hint,
-        marks=frozenset(note for note in notes if isinstance(note, FieldMark)),
-        null=_null(hint, notes),
-        is_required=field.default is MISSING and field.default_factory is MISSING,
-    )
+def encode(record: Any, kind: Any = None) -> Any:
+    """A record as plain data. Raises ValueError for what JSON can't hold.
 
-
-def _unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A hint without its annotations, and these."""
-    if get_origin(hint) is Annotated:
-        inner, *notes = get_args(hint)
-        return inner, tuple(notes)
-    return hint, ()
-
-
-def _null(hint: Any, notes: Iterable[Any]) -> Any:
-    """What null stands for: what is annotated, NaN for numbers, else None."""
-    given = [note.value for note in notes if isinstance(note, Null)]
-    return given[0] if given else nan if hint is float else None
-
-
-# --------------------------------------------------------------------------- records to JSON
-
-
-def encode(value: Any, *, tagged: bool = False) -> Any:
-    """A record, or what stands in one of its fields, as plain data.
-
-    Parameters
-    ----------
-    tagged : whether records name their class
-
-    Raises
-    ------
-    TypeError : a value of a kind that JSON can't hold
-    ValueError : NaN, where null stands for something else
+    `kind`: of what, where it is no single record.
     """
-    if is_dataclass(value) and not isinstance(value, type):
-        return _encoded_record(value, tagged)
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {str(key): encode(inner, tagged=tagged) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [encode(inner, tagged=tagged) for inner in value]
-    if isinstance(value, float):
-        return plain_number(value)
-    if isinstance(value, str):
-        return str(value)
-    if value is None or isinstance(value, int):
-        return value
-    raise TypeError(f"{type(value).__name__} has no place in JSON")
-
-
-def _encoded_record(record: Any, tagged: bool) -> dict[str, Any]:
-    kind: Any = type(record)
-    plain: dict[str, Any] = {TAG: kind.__name__} if tagged else {}
-    for stored in _layout(kind):
-        value = getattr(record, stored.name)
-        if FieldMark.INLINE in stored.marks:
-            plain |= encode(value)
-        elif not (
-            (value is None and FieldMark.OMIT_NONE in stored.marks)
-            or (value == 0 and FieldMark.OMIT_ZERO in stored.marks)
-        ):
-            plain[stored.key] = _encoded_field(stored, value, tagged)
-    return plain
-
-
-def _encoded_field(stored: _Stored, value: Any, tagged: bool) -> Any:
-    if FieldMark.BY_NAME in stored.marks:
-        return value.name.lower()
-    if FieldMark.FINITE in stored.marks:
-        return finite_or_none(value)
-    if value == stored.null:
-        return None
-    if _is_nan(value) and not _is_nan(stored.null):
-        raise ValueError(f"{stored.key} is NaN, which its file can't hold")
-    return encode(value, tagged=tagged or FieldMark.TAGGED in stored.marks)
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and isnan(value)
-
-
-# --------------------------------------------------------------------------- JSON to records
-
-_TAGGED: dict[str, type[Any]] = {}
-
-
-def register(kinds: Iterable[type[Any]]) -> None:
-    """Make records known by the name of their class, which a tagged one says."""
-    _TAGGED.update({kind.__name__: kind for kind in kinds})
+    of = _adapter(kind or type(record))
+    return of.dump_python(record, mode="json", by_alias=True, warnings="none")
 
 
 def decode(kind: type[Record], plain: Any, /, **given: Any) -> Record:
     """The record that `encode` wrote; a key that is missing has its default, others are ignored.
 
-    Parameters
-    ----------
-    kind : class of the record
-    plain : what `json` read
-    given : values of the fields that are not stored
-
-    Raises
-    ------
-    CodecError : a key that is missing, or does not hold what its hint says
-    ValueError : the record itself refuses a value
+    `given`: values of the fields that are not stored. Raises ValueError, TypeError, KeyError.
     """
-    record: Record = _record(kind, plain, "", given)
+    from pydantic import ValidationError
+
+    plain = plain | given if given else plain
+    try:
+        record: Record = _adapter(kind).validate_python(plain, by_alias=True, by_name=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise CodecError(": ".join([".".join(map(str, first["loc"])), first["msg"]])) from error
     return record
-
-
-def _record(kind: Any, plain: Any, place: str, given: Mapping[str, Any]) -> Any:
-    if not isinstance(plain, Mapping):
-        raise _wrong(place, plain, "an object")
-    values = dict(given)
-    for stored in _layout(kind):
-        where = f"{place}.{stored.key}".lstrip(".")
-        if FieldMark.INLINE in stored.marks:
-            values[stored.name] = _record(stored.hint, plain, place, {})
-        elif stored.key in plain:
-            values[stored.name] = _field(stored, plain[stored.key], where)
-        elif stored.is_required:
-            raise CodecError(f"it has no {one_line(where)}")
-    return kind(**values)
-
-
-def _field(stored: _Stored, plain: Any, place: str) -> Any:
-    if plain is None and stored.null is not None:
-        return stored.null
-    if FieldMark.BY_NAME in stored.marks:
-        names = {one.name.lower(): one for one in stored.hint}
-        return _chosen(plain, names, place)
-    return _value(stored.hint, plain, place)
-
-
-def _value(hint: Any, plain: Any, place: str) -> Any:
-    """What a hint makes of plain data."""
-    hint, notes = _unwrapped(hint)
-    null, of = _null(hint, notes), get_args(hint)
-    kind = get_origin(hint) or hint
-    if plain is None and null is not None:
-        return null
-    if isinstance(plain, Mapping) and TAG in plain:
-        return _record(_chosen(plain[TAG], _TAGGED, f"{place}.{TAG}"), plain, place, {})
-    if hint is Any:
-        return plain
-    if kind in (Union, types.UnionType):
-        return _one_of(of, plain, place)
-    if kind is Literal:
-        return _chosen(plain, {choice: choice for choice in of}, place)
-    if is_dataclass(kind):
-        return _record(kind, plain, place, {})
-    if issubclass(kind, Enum):
-        return _chosen(plain, {one.value: one for one in kind}, place)
-    if issubclass(kind, Mapping):
-        if not isinstance(plain, Mapping):
-            raise _wrong(place, plain, "an object")
-        return {str(key): _value(of[1], one, f"{place}.{key}") for key, one in plain.items()}
-    if issubclass(kind, Sequence) and not issubclass(kind, str):
-        return _items(kind, of, plain, place)
-    return _scalar(kind, plain, place)
-
-
-def _one_of(hints: Sequence[Any], plain: Any, place: str) -> Any:
-    """The first alternative that takes the data."""
-    if plain is None and type(None) in hints:
-        return None
-    errors = []
-    for hint in hints:
-        try:
-            return _value(hint, plain, place)
-        except CodecError as error:
-            errors.append(error)
-    raise errors[0]
-
-
-def _items(kind: Any, of: Sequence[Any], plain: Any, place: str) -> Any:
-    if not isinstance(plain, list):
-        raise _wrong(place, plain, "a list")
-    is_fixed = kind is tuple and ... not in of
-    if is_fixed and len(plain) != len(of):
-        raise _wrong(place, plain, f"a list of {len(of)}")
-    hints = of if is_fixed else [of[0]] * len(plain)
-    pairs = enumerate(zip(hints, plain, strict=True))
-    return tuple(_value(hint, one, f"{place}.{i}") for i, (hint, one) in pairs)
-
-
-def _chosen(plain: Any, choices: Mapping[Any, Any], place: str) -> Any:
-    if isinstance(plain, str | int) and plain in choices:
-        return choices[plain]
-    raise _wrong(place, plain, f"one of {', '.join(map(str, choices))}")
-
-
-def _scalar(kind: Any, plain: Any, place: str) -> Any:
-    if issubclass(kind, float):
-        is_number = isinstance(plain, int | float) and not isinstance(plain, bool)
-        if is_number or plain in ("inf", "-inf"):
-            return float(plain)
-    elif isinstance(plain, str if issubclass(kind, str) else kind) and (
-        kind is bool or not isinstance(plain, bool)
-    ):
-        return plain if kind in (int, bool, str) else kind(plain)
-    words = {float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
-    raise _wrong(place, plain, words.get(kind, f"{kind.__name__}, by the name of its class"))
-
-
-def _wrong(place: str, plain: Any, right: str) -> CodecError:
-    return CodecError(f"{one_line(place) or 'it'} is {one_line(repr(plain))}; it holds {right}")

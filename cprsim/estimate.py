@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite, nan
-from typing import Annotated, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from cprsim.codec import FieldMark, finite_or_none
+from cprsim.codec import OMITTED, Number, finite_or_none
 from cprsim.records import Floats
 
 NO_NUMBER = "–"  # stands in a table where there is none
@@ -25,11 +25,11 @@ ROUNDED_Z_95 = 1.96  # the same to three digits, where results have always been 
 class Estimate:
     """A number with its 95 % interval."""
 
-    mean: float  # the number
-    low: float = nan  # low, high: ends of the interval; NaN where there is none
-    high: float = nan
+    mean: Number  # the number
+    low: Number = nan  # low, high: ends of the interval; NaN where there is none
+    high: Number = nan
     # values that it rests on; 0 where they are not counted
-    n: Annotated[int, FieldMark.OMIT_ZERO] = 0
+    n: int = field(default=0, metadata=OMITTED)
 
     @property
     def half_width(self) -> float:

@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprsim.codec import Endless
+from cprsim.codec import Endless, Number
 
 MAX_NODES = 100_000  # of a job
 STOPPED_BEYOND = 100.0  # times the useful time: a replication that takes longer is given up
@@ -149,7 +149,7 @@ class Storage:
     """Where checkpoints go. All who save or load at once share its bandwidth evenly."""
 
     bandwidth_bytes_per_h: float
-    server_bandwidth_bytes_per_h: float = float("inf")  # of each server's own link
+    server_bandwidth_bytes_per_h: Number = float("inf")  # of each server's own link
     shard_bytes: float = 0.0  # what one embedding server saves and loads, on average
     bytes_of_shards: tuple[float, ...] = ()  # of each in order of the slots; none: all alike
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cprsim.codec import Number
 from cprsim.experiments.assemble import Experiment
 from cprsim.fleets.course import History, PreparedFleet, state_bytes
 from cprsim.prices import (
@@ -56,9 +57,9 @@ class FleetCell:
     """
 
     finished: float  # share of the jobs
-    statistics: Mapping[str, float]
+    statistics: Mapping[str, Number]
     n_jobs: tuple[int, ...]  # of each kind
-    means: Mapping[str, tuple[float, ...]]
+    means: Mapping[str, tuple[Number, ...]]
     used: Usage
     usage: tuple[Usage, ...]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 
-from cprsim.codec import FieldMark
+from cprsim.codec import inlined
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.estimate import Estimate
 from cprsim.fleets.cells import cost_of
@@ -22,6 +21,7 @@ from cprsim.scenario.sweep import Values
 from cprsim.workers import Workers
 
 
+@inlined("sensitivity")
 @dataclass(frozen=True, slots=True)
 class FleetDecision:
     """The cheapest option, and the present one."""
@@ -29,7 +29,7 @@ class FleetDecision:
     best: str
     present: str
     saves: Estimate  # what the best costs less per month, in cents or node-hours
-    sensitivity: Annotated[Sensitivity, FieldMark.INLINE]
+    sensitivity: Sensitivity
     n_left_out: int  # options in which some jobs did not finish
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import nan
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
-from cprsim.codec import FieldMark, Finite, decode, digest_of, encode
+from cprsim.codec import NOT_STORED, Number, decode, digest_of, encode
 from cprsim.errors import Place, one_line
 from cprsim.estimate import HIGH, LOW, Estimate
 from cprsim.failures.streams import stream
@@ -66,13 +66,13 @@ class FleetOption:
     where: Mapping[str, Any]  # values of the axes, by key; empty for the scenario's own
     finished: bool  # whether every job finished
     statistics: Mapping[str, Estimate]  # of `cells.STATISTICS`
-    cost: Finite  # cents, or node-hours where nothing has a price
+    cost: Number  # cents, or node-hours where nothing has a price
     node_h: Mapping[str, float]  # by part
     cents: Mapping[str, int] = field(default_factory=dict)  # by part; empty: nothing has a price
-    energy_kwh: Finite = nan
-    carbon_kg: Finite = nan
-    cells: Annotated[tuple[FleetCell, ...], FieldMark.NOT_STORED] = ()  # by history
-    prices: Annotated[Prices | None, FieldMark.NOT_STORED] = None
+    energy_kwh: Number = nan
+    carbon_kg: Number = nan
+    cells: tuple[FleetCell, ...] = field(default=(), metadata=NOT_STORED)  # by history
+    prices: Prices | None = field(default=None, metadata=NOT_STORED)
 
     @property
     def costs(self) -> list[float]:

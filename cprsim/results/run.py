@@ -5,20 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from cprsim import codec
-from cprsim.codec import FieldMark
+from cprsim.codec import NOT_STORED, OMITTED, decode, inlined
 from cprsim.estimate import NO_NUMBER, Estimate
-from cprsim.failures import distributions
-from cprsim.failures.distributions import PiecewiseHazard
 from cprsim.records import EventLog
-from cprsim.recovery import policy as recovery_policy
-from cprsim.recovery.paper import PartOf
 from cprsim.recovery.policy import Policy
 from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.folder import (
@@ -42,15 +37,6 @@ if TYPE_CHECKING:
 JOB = "job.json"
 TABLES = ("replications", "losses", "timeline")
 
-# a policy is any of these records within each other
-codec.register(
-    record
-    for module in (recovery_policy, distributions)
-    for record in vars(module).values()
-    if isinstance(record, type) and is_dataclass(record)
-)
-codec.register([PartOf, PiecewiseHazard])
-
 
 @dataclass(frozen=True, slots=True)
 class Price:
@@ -69,11 +55,12 @@ class Price:
         return money if money == NO_NUMBER else f"{money} {self.currency}".rstrip()
 
 
+@inlined("policy")
 @dataclass(frozen=True, slots=True)
 class Recovered:
     """How one strategy of a result recovered, and whether it was given up."""
 
-    policy: Annotated[Policy, FieldMark.INLINE]
+    policy: Policy
     gave_up: bool  # stopped early because no replication finished
 
 
@@ -108,14 +95,15 @@ class Result:
     log_notes: tuple[str, ...] = ()  # what is replayed of a log, and what was left out of it
     warnings: tuple[str, ...] = ()  # of `results.warnings`
     # of a node-hour, where the scenario says it
-    price: Annotated[Price | None, FieldMark.OMIT_NONE] = None
+    price: Price | None = field(default=None, metadata=OMITTED)
     strategies: tuple[Recovered, ...]
-    path: Annotated[Path, FieldMark.NOT_STORED]
-    manifest: Annotated[Mapping[str, Any], FieldMark.NOT_STORED]
-    replications: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
-    losses: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
-    timeline: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
-    summary: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
+    path: Path = field(metadata=NOT_STORED)
+    manifest: Mapping[str, Any] = field(metadata=NOT_STORED)
+    replications: pd.DataFrame = field(metadata=NOT_STORED)
+    losses: pd.DataFrame = field(metadata=NOT_STORED)
+    timeline: pd.DataFrame = field(metadata=NOT_STORED)
+    summary: pd.DataFrame = field(metadata=NOT_STORED)
+    __pydantic_config__: ClassVar = {"arbitrary_types_allowed": True}
 
     def spreads(self) -> dict[str, dict[str, Estimate]]:
         """The summary by strategy and quantity."""
@@ -212,7 +200,7 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
         job = json.loads((folder / JOB).read_bytes())
         tables = {name: read_table(folder / f"{name}.parquet") for name in TABLES}
         rows = tables.pop("replications")
-        return codec.decode(
+        return decode(
             Result,
             job,
             path=folder,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
-from cprsim.codec import FieldMark, decode
+from cprsim.codec import NOT_STORED, decode
 from cprsim.errors import ResultError, one_line
 from cprsim.experiments.assemble import Experiment
 from cprsim.prices import ACCURACY
@@ -70,16 +70,17 @@ class AxisColumn:
 class SweepResult:
     """A finished sweep; `sweep.json` holds what is no table. `table` is that of `sweep_table`."""
 
-    path: Annotated[Path, FieldMark.NOT_STORED]
+    path: Path = field(metadata=NOT_STORED)
     name: str
     mode: str
     axes: tuple[AxisColumn, ...]
     reference: str
     useful_h: float
-    table: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
+    table: pd.DataFrame = field(metadata=NOT_STORED)
     accuracy: tuple[str, ...] = ()  # which staleness curve prices losses, in sentences
     warnings: tuple[str, ...] = ()
     currency: str | None = None  # of what it costs; None: nothing has a price
+    __pydantic_config__: ClassVar = {"arbitrary_types_allowed": True}
 
     def of(self, quantity: str) -> pd.DataFrame:
         """The rows of one quantity."""
