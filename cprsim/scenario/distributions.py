@@ -26,7 +26,6 @@ from cprsim.units import HAZARD, TIME, Quantity
 
 PIECEWISE = "piecewise"
 MAX_PIECES = 100
-MOST_SKEWED = 900  # mean over median; beyond it no affordable number of draws finds the mean
 OR_DISTRIBUTION = ", or {family: gamma, mean: 94 s, shape: 2}"
 PARAMETERS: dict[str, tuple[str, ...]] = {  # of each family, besides its mean
     "exponential": (), "gamma": ("shape",), "weibull": ("shape",), "lognormal": ("sigma",),
@@ -97,15 +96,13 @@ class DurationSpec(Model):
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """The parameters are those of the family; a median replaces sigma."""
-        needed = PARAMETERS[self.family]
-        if self.median_h is None:
-            yield from parameters(self, self.family, needed, ("shape", "sigma"))
-        elif self.family != "lognormal" or self.sigma is not None or self.shape is not None:
-            yield "median", "goes with family lognormal, instead of sigma"
-        elif not self.median_h < self.mean_h:
-            yield "median", "must be below the mean: a lognormal's median always is"
-        elif self.mean_h > MOST_SKEWED * self.median_h:
-            yield "median", f"lies too far below the mean: at most {MOST_SKEWED} times"
+        needed, has_median = PARAMETERS[self.family], self.median_h is not None
+        if has_median and needed == ("sigma",):
+            needed = ("median",)
+        found = [*parameters(self, self.family, needed, ("shape", "sigma", "median"))]
+        if self.median_h is not None and not self.median_h < self.mean_h:
+            found.append(("median", "must be below the mean: a lognormal's median always is"))
+        yield from found or _drawn(self, "median" if has_median else "")
 
 
 Duration = Annotated[
@@ -159,13 +156,6 @@ class Lifetime(Model):
         return self.sigma or self.shape
 
     @property
-    def pieces(self) -> PiecewiseHazard | None:
-        """The hazard between ages; None where the family is another one. Raises ParameterError."""
-        if self.ages_h is None or self.hazards_per_h is None:
-            return None
-        return PiecewiseHazard(self.ages_h, self.hazards_per_h)
-
-    @property
     def mtbf_h(self) -> float:
         """Mean time between failures [h]."""
         return self.mean_between_h or self.distribution.mean_h
@@ -177,9 +167,9 @@ class Lifetime(Model):
 
     @property
     def distribution(self) -> Distribution:
-        """The same as the engines draw from it. Raises ParameterError where they can't."""
-        if self.pieces is not None:
-            return self.pieces.simulable()
+        """The same as the engines draw from it."""
+        if self.ages_h is not None and self.hazards_per_h is not None:
+            return PiecewiseHazard(self.ages_h, self.hazards_per_h).simulable()
         return with_mean(self.family, self.mean_between_h or 0.0, self.spread)
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -188,8 +178,13 @@ class Lifetime(Model):
         needed = ("ages", "hazards") if is_piecewise else ("mtbf", *spread)
         others = ["mtbf", "shape", "sigma", "ages", "hazards"]
         others += ["mtbf_95"] * is_piecewise + ["spread_95"] * (not spread)
-        yield from parameters(self, self.family, needed, others)
-        try:
-            self.pieces  # noqa: B018
-        except ParameterError as error:
-            yield "ages", str(error)
+        found = [*parameters(self, self.family, needed, others)]
+        yield from found or _drawn(self, needed[0])
+
+
+def _drawn(section: DurationSpec | Lifetime, key: str) -> Iterator[tuple[str, str]]:
+    """The engines can draw from it."""
+    try:
+        section.distribution  # noqa: B018
+    except ParameterError as error:
+        yield key, str(error)

@@ -99,10 +99,10 @@ ONE_WRONG = {
         3, "cluster", "at most 100000"),
     "median of gamma": (
         ("load: 3 min", "load: {family: gamma, mean: 3 h, median: 1 h, shape: 1}"),
-        11, "costs.load.median", "goes with family lognormal"),
+        11, "costs.load.median", "no parameter of gamma"),
     "median far below the mean": (
         ("load: 3 min", "load: {family: lognormal, mean: 3 h, median: 1 s}"),
-        11, "costs.load.median", "too far below"),
+        11, "costs.load.median", "spreads too far"),
     "quantity that is a list": (("useful: 50 h", "useful: [50 h]"), 2, "job.useful", "not a time"),
     "simulation that is a number": (
         ("simulation: {seed: 1, replications: 100}", "simulation: 3"),
