@@ -159,16 +159,23 @@ def encode(record: Any, kind: Any = None) -> Any:
     return of.dump_python(record, mode="json", by_alias=True, warnings="none")
 
 
-def decode(kind: type[Record], plain: Any, /, **given: Any) -> Record:
+def decode(
+    kind: type[Record], plain: Any, given: Mapping[str, Any] | None = None, *, strict: bool = False
+) -> Record:
     """The record that `encode` wrote; a key that is missing has its default, others are ignored.
 
-    `given`: values of the fields that are not stored. Raises ValueError, TypeError, KeyError.
+    `given`: values of the fields that are not stored. `strict`: no text stands for a number.
+    Raises ValueError, TypeError, LookupError.
     """
     from pydantic import ValidationError
 
-    plain = plain | given if given else plain
+    of = _adapter(kind)
     try:
-        record: Record = _adapter(kind).validate_python(plain, by_alias=True, by_name=True)
+        if strict:
+            record: Record = of.validate_json(json.dumps(plain), strict=True)
+        else:
+            plain = {**plain, **given} if given else plain
+            record = of.validate_python(plain, by_alias=True, by_name=True)
     except ValidationError as error:
         first = error.errors()[0]
         raise CodecError(": ".join([".".join(map(str, first["loc"])), first["msg"]])) from error

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import Generic, TypeVar
 
+from cprsim.codec import Number
 from cprsim.plots.chart import Chart
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim
@@ -40,9 +41,9 @@ class TargetRow:
     mark: str  # published, secondary, derived, recalled; empty likewise
     ours: str  # as shown, with its interval
     unit: str
-    value: float  # NaN where ours is no number
-    low: float
-    high: float
+    value: Number  # NaN where ours is no number
+    low: Number
+    high: Number
     verdict: Verdict
     free: tuple[str, ...] = ()  # inputs that we had to assume
 

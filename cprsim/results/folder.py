@@ -93,7 +93,7 @@ def write_record(path: Path, record: Any, indent: int = 2) -> None:
 def read_record(kind: type[Made], path: Path, called: str, /, **given: Any) -> Made:
     """The record of a results folder that `write_record` wrote."""
     with readable(path.parent, called):
-        return decode(kind, json.loads(path.read_bytes()), **given)
+        return decode(kind, json.loads(path.read_bytes()), given)
 
 
 @contextmanager

@@ -124,7 +124,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise ResultError(f"{folder} is no folder")
     try:
         manifest = _whole(json.loads((folder / MANIFEST).read_bytes()), folder)
-        decode(_Entries, manifest)
+        decode(_Entries, manifest, strict=True)
     except FileNotFoundError:
         inside = ", ".join(str(one) for one in results_in(folder)[:3])
         instead = f"; name one in it, such as {inside}" if inside else ""

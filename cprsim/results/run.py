@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from cprsim.codec import NOT_STORED, OMITTED, decode, inlined
+from cprsim.codec import NOT_STORED, OMITTED, inlined
 from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.records import EventLog
 from cprsim.recovery.policy import Policy
@@ -19,6 +19,7 @@ from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
+    read_record,
     read_table,
     readable,
     write_csv,
@@ -76,13 +77,12 @@ class CurveUsed:
     unpriced: Mapping[str, str] = field(default_factory=dict)  # why not, by strategy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Result:
     """A results folder in memory; `job.json` holds what is no table.
 
     Columns: docs/metrics.md. `replications`: cprsim.results.rows.replication_rows; `losses`:
-    loss_rows; `timeline`: timeline_rows, of the one replication `timeline_replication`;
-    `summary`: cprsim.results.metrics.summarise.
+    loss_rows; `timeline`: timeline_rows, of the one replication `timeline_replication`.
     """
 
     name: str
@@ -102,8 +102,12 @@ class Result:
     replications: pd.DataFrame = field(metadata=NOT_STORED)
     losses: pd.DataFrame = field(metadata=NOT_STORED)
     timeline: pd.DataFrame = field(metadata=NOT_STORED)
-    summary: pd.DataFrame = field(metadata=NOT_STORED)
     __pydantic_config__: ClassVar = {"arbitrary_types_allowed": True}
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """Of `results.metrics.summarise`: as in summary.csv, but exact to the last digit."""
+        return summarise_rows(self.replications, self.n_nodes)
 
     def spreads(self) -> dict[str, dict[str, Estimate]]:
         """The summary by strategy and quantity."""
@@ -159,7 +163,6 @@ def write_result(
             replications=rows,
             losses=loss_rows(outcome),
             timeline=timeline_rows(logbook.logs, outcome.cluster),
-            summary=summarise_rows(rows, outcome.cluster.n_nodes),
         )
         write_record(folder / JOB, result)
         for name in TABLES:
@@ -197,16 +200,5 @@ def load_result(path: Path | str) -> Result:
 def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
     """`load_result` without the check of the manifest. Raises ResultError."""
     with readable(folder, "a result"):
-        job = json.loads((folder / JOB).read_bytes())
         tables = {name: read_table(folder / f"{name}.parquet") for name in TABLES}
-        rows = tables.pop("replications")
-        return decode(
-            Result,
-            job,
-            path=folder,
-            manifest=manifest,
-            replications=rows,
-            # as in summary.csv, but exact to the last digit whatever reads numbers from text
-            summary=summarise_rows(rows, int(job["n_nodes"])),
-            **tables,
-        )
+    return read_record(Result, folder / JOB, "a result", path=folder, manifest=manifest, **tables)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from cprsim.codec import NOT_STORED, decode
+from cprsim.codec import NOT_STORED
 from cprsim.errors import ResultError, one_line
 from cprsim.experiments.assemble import Experiment
 from cprsim.prices import ACCURACY
@@ -21,6 +20,7 @@ from cprsim.results.accuracy_rows import QUANTITIES, further_losses, why_unprice
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
+    read_record,
     read_table,
     readable,
     write_csv,
@@ -205,5 +205,5 @@ def load_sweep(path: Path | str) -> SweepResult:
 
 def _read(folder: Path) -> SweepResult:
     with readable(folder, "a sweep"):
-        plain = json.loads((folder / ABOUT).read_bytes())
-        return decode(SweepResult, plain, path=folder, table=read_table(folder / TABLE))
+        table = read_table(folder / TABLE)
+    return read_record(SweepResult, folder / ABOUT, "a sweep", path=folder, table=table)
