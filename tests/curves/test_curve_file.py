@@ -139,9 +139,7 @@ def test_what_only_looks_like_a_curve_is_refused(path):
     plain = json.loads(path.read_text())
     del plain["digest"], plain["responses"][0]["loss"]
     path.write_text(json.dumps(plain | {"digest": canonical_digest(plain)}))
-    with pytest.raises(
-        CurveError, match="can't be used as a staleness curve: responses.0.loss: Field required"
-    ):
+    with pytest.raises(CurveError, match=r"can't be used .*: responses\.0\.loss: Field required"):
         read_curve(path)
 
 
