@@ -127,9 +127,11 @@ def inlined(name: str) -> Callable[[type[Record]], type[Record]]:
     def schema(_: Any, kind: Any, handler: Any) -> Any:
         from pydantic_core import core_schema
 
+        of_record = handler.resolve_ref_schema(handler(kind))
         return core_schema.no_info_before_validator_function(
             lambda plain: plain | {name: plain},
-            handler(kind),
+            of_record,
+            ref=of_record.pop("ref"),  # so that whoever refers to the record gets this one
             serialization=core_schema.wrap_serializer_function_ser_schema(flat),
         )
 

@@ -54,10 +54,17 @@ class Other:
 
 @inlined("inner")
 @dataclass(frozen=True)
+class Outer:
+    inner: Inner
+    z: int = 4
+
+
+@dataclass(frozen=True)
 class Everything:
     path: Path = field(metadata=NOT_STORED)
     every_h: Endless = field(metadata={"alias": "every"})
-    inner: Inner
+    outer: Outer
+    more: tuple[Outer, ...] = ()
     size: Annotated[str, Stored(str.lower, str.upper)] = "S"
     best: Mapping[str, Inner | None] | None = None
     pair: tuple[Number, str] = (nan, "a")
@@ -66,10 +73,11 @@ class Everything:
 
 
 HERE = Path("here")
-LEAST = Everything(HERE, 2.0, Inner(nan))
+LEAST = Everything(HERE, 2.0, Outer(Inner(nan)))
 WHOLE = Everything(
-    HERE, inf, Inner(-inf), "L", {"is": Inner(1.0), "c": None}, (2.0, "b"), 1.5, Inner(inf)
-)
+    HERE, inf, Outer(Inner(-inf), 5), (Outer(Inner(1.0)),), "L",
+    {"is": Inner(1.0), "c": None}, (2.0, "b"), 1.5, Inner(inf),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -78,14 +86,17 @@ WHOLE = Everything(
         (
             LEAST,
             {
-                "every": 2.0, "x": None, "y": 3, "size": "s", "best": None, "pair": [None, "a"],
+                "every": 2.0, "outer": {"x": None, "y": 3, "z": 4}, "more": [],
+                "size": "s", "best": None, "pair": [None, "a"],
                 "system": {"is": "Other", "word": "none"},
             },
         ),
         (
             WHOLE,
             {
-                "every": None, "x": "-inf", "y": 3, "size": "l", "pair": [2.0, "b"], "price": 1.5,
+                "every": None, "outer": {"x": "-inf", "y": 3, "z": 5},
+                "more": [{"x": 1.0, "y": 3, "z": 4}],
+                "size": "l", "pair": [2.0, "b"], "price": 1.5,
                 "best": {"is": {"x": 1.0, "y": 3}, "c": None},  # a name, and no class
                 "system": {"is": "Inner", "x": "inf", "y": 3},
             },
@@ -101,7 +112,7 @@ def test_a_record_is_read_back(record: Everything, plain: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"y": 1.5}, r"inner\.y: Input should be a valid integer"),
+        ({"more": [{"x": 1, "y": 1.5}]}, r"more\.0\.inner\.y: Input should be a valid integer"),
         ({"every": "1 h"}, r"every: Value error, could not convert"),
         ({"best": {"b": {"x": 1, "y": "one"}}}, r"best\.b\.y: Input should be a valid integer"),
         ({"pair": [1.0]}, r"pair\.1: Field required"),
