@@ -2,8 +2,6 @@
 
 Where a file differs from the record, the field says so: its type is annotated with `Stored` or
 `Tagged`, or its metadata say what a field of pydantic says (alias, exclude, exclude_if).
-
-JSON has neither NaN nor infinity: NaN becomes null, infinity the text ``inf`` or ``-inf``.
 """
 
 from __future__ import annotations
@@ -18,27 +16,14 @@ from operator import not_
 from typing import Annotated, Any, TypeVar
 
 TAG = "is"  # key of a record's class, where only the file tells which it is
+NOT_STORED = {"exclude": True}  # metadata of a field that the reader knows from elsewhere
+OMITTED = {"exclude_if": not_}  # of a field whose key is not there where it is None or 0
 
 Record = TypeVar("Record")
 
 
 class CodecError(ValueError):
     """Plain data do not hold the record that was asked for; the message names the key."""
-
-
-# --------------------------------------------------------------------------- numbers and texts
-
-
-def plain_number(value: float) -> float | str | None:
-    """A number: None where it is NaN, ``inf`` or ``-inf`` where it is infinite."""
-    if isnan(value):
-        return None
-    return float(value) if isfinite(value) else str(float(value))
-
-
-def number_from(plain: float | str | None) -> float:
-    """The number that `plain_number` wrote. Raises ValueError for other texts."""
-    return nan if plain is None else float(plain)
 
 
 def finite_or_none(value: float) -> float | None:
@@ -53,15 +38,7 @@ def json_text(plain: Any, indent: int = 2) -> str:
 
 def digest_of(plain: Any) -> str:
     """SHA-256 of plain data as JSON, in whatever order its keys stand."""
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
-
-
-def canonical_digest(plain: Mapping[str, Any]) -> str:
-    """The same without spaces, for files that hold their own digest.
-
-    Raises ValueError for NaN and infinity.
-    """
-    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -82,25 +59,23 @@ class Stored:
         return core_schema.no_info_plain_validator_function(self.read, serialization=writes)
 
 
-Number = Annotated[float, Stored(plain_number, number_from)]
-"""A number that may be NaN or infinite."""
+def _or_null(missing: float) -> Stored:
+    """A number of which one stands as null, and infinite ones as texts."""
 
-Endless = Annotated[
-    float,
-    Stored(lambda value: None if value == inf else value, lambda x: inf if x is None else float(x)),
-]
-"""A number of which infinity stands as null: an interval at which nothing is ever saved."""
+    def plain(value: float) -> float | str | None:
+        if value == missing or isnan(value):
+            return None
+        return value if isfinite(value) else str(value)
+
+    return Stored(plain, lambda plain: missing if plain is None else float(plain))
 
 
-NOT_STORED = {"exclude": True}
-"""Metadata of a field that the reader knows from elsewhere."""
-
-OMITTED = {"exclude_if": not_}
-"""Metadata of a field whose key is not there where it is None or 0."""
+Number = Annotated[float, _or_null(nan)]  # NaN stands as null
+Endless = Annotated[float, _or_null(inf)]  # an interval: infinity, never, stands as null
 
 
 class Tagged:
-    """One of some records, which names its class."""
+    """One of some records; the file has the name of its class."""
 
     def __init__(self, *kinds: Any) -> None:
         self.kinds = kinds
@@ -118,25 +93,18 @@ class Tagged:
 
 
 def inlined(name: str) -> Callable[[type[Record]], type[Record]]:
-    """Make a class of records whose file has the fields of the record `name` among its own."""
+    """Decorate a record whose file has the fields of its record `name` among its own."""
 
-    def flat(record: Any, write: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        plain = write(record)
+    def flat(self: Any, write: Callable[[Any], Any]) -> Any:  # pydantic asks for a method
+        plain = write(self)
         return {**plain.pop(name), **plain}
 
-    def schema(_: Any, kind: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema
-
-        of_record = handler.resolve_ref_schema(handler(kind))
-        return core_schema.no_info_before_validator_function(
-            lambda plain: plain | {name: plain},
-            of_record,
-            ref=of_record.pop("ref"),  # so that whoever refers to the record gets this one
-            serialization=core_schema.wrap_serializer_function_ser_schema(flat),
-        )
-
     def mark(kind: Any) -> Any:
-        kind.__get_pydantic_core_schema__ = classmethod(schema)
+        from pydantic import model_serializer, model_validator
+
+        nested = classmethod(lambda _, plain: {**plain, name: plain})
+        kind.nested = model_validator(mode="before")(nested)
+        kind.flat = model_serializer(mode="wrap")(flat)
         return kind
 
     return mark
@@ -152,13 +120,9 @@ def _adapter(kind: Any) -> Any:
     return TypeAdapter(kind)
 
 
-def encode(record: Any, kind: Any = None) -> Any:
-    """A record as plain data. Raises ValueError for what JSON can't hold.
-
-    `kind`: of what, where it is no single record.
-    """
-    of = _adapter(kind or type(record))
-    return of.dump_python(record, mode="json", by_alias=True, warnings="none")
+def encode(record: Any) -> Any:
+    """A record as plain data. Raises ValueError for what JSON can't hold."""
+    return _adapter(type(record)).dump_python(record, mode="json", by_alias=True, warnings="none")
 
 
 def decode(

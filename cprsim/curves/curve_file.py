@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.codec import canonical_digest, decode, encode, json_text
+from cprsim.codec import decode, digest_of, encode, json_text
 from cprsim.errors import UNUSABLE, CurveError, Place, one_line
 from cprsim.staleness import WHOLE, LengthLaw, Metric, Response, StalenessCurve
 from cprsim.whole_file import write_whole
@@ -46,7 +46,7 @@ class CurveFile:
     @property
     def identity(self) -> str | None:
         """Digest of the kernel block; None where it is not known what was measured."""
-        return None if self.kernel is None else canonical_digest(self.kernel)
+        return None if self.kernel is None else digest_of(self.kernel)
 
     def curve(self, origin: str, notes: tuple[str, ...] = ()) -> StalenessCurve:
         """The curve alone; `origin` says where it is from, `notes` what to be careful with."""
@@ -178,7 +178,7 @@ def as_json(curve: CurveFile) -> dict[str, Any]:
     plain = {"kind": KIND, "format": FORMAT, "identity": curve.identity, **encode(curve)}
     for one in plain["responses"]:
         (one["settings"] or {}).pop("bytes_share", None)  # what it wrote stands in the checks
-    return {**plain, "digest": canonical_digest(plain)}
+    return {**plain, "digest": digest_of(plain)}
 
 
 def _parsed(path: Path) -> Any:
@@ -206,11 +206,7 @@ def _checked(plain: Any, path: Path) -> dict[str, Any]:
         )
         raise _error(path, message)
     rest = {key: value for key, value in plain.items() if key != "digest"}
-    try:
-        digest = canonical_digest(rest)
-    except ValueError:  # NaN and infinity, which JSON does not have
-        digest = ""
-    if digest != plain.get("digest"):
+    if digest_of(rest) != plain.get("digest"):
         raise _error(path, "is damaged or was changed by hand: it differs from its digest")
     return plain
 

@@ -18,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from cprsim.codec import CodecError, canonical_digest, decode, json_text
+from cprsim.codec import CodecError, decode, digest_of, json_text
 from cprsim.errors import UNUSABLE, ResultError, one_line
 from cprsim.results.identity import Identity, file_digest, source_digest
 from cprsim.version import PACKAGE, __version__
@@ -168,7 +168,7 @@ def _whole(plain: Any, folder: Path) -> dict[str, Any]:
 
 def _digest(manifest: Mapping[str, Any]) -> str:
     """Digest of a manifest's entries but the digest itself."""
-    return canonical_digest({key: value for key, value in manifest.items() if key != DIGEST})
+    return digest_of({key: value for key, value in manifest.items() if key != DIGEST})
 
 
 def _require_within(folder: Path, name: str) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import Any
 
-from cprsim.codec import number_from
 from cprsim.estimate import Estimate
 from cprsim.prices import ACCURACY
 from cprsim.results.money import JobPrices, at_overhead, use_of
@@ -68,4 +67,4 @@ def _of_strategy(
 
 
 def _estimate(mean: Any, low: Any, high: Any) -> Estimate:
-    return Estimate(number_from(mean), number_from(low), number_from(high))
+    return Estimate(*(nan if one is None else one for one in (mean, low, high)))
