@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from cprsim.codec import OMITTED, Number, finite_or_none
+from cprsim.files import OMITTED, Number, finite_or_none
 from cprsim.records import Floats
 
 NO_NUMBER = "–"  # stands in a table where there is none

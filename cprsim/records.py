@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprsim.codec import Endless, Number
+from cprsim.files import Endless, Number
 
 MAX_NODES = 100_000  # of a job
 STOPPED_BEYOND = 100.0  # times the useful time: a replication that takes longer is given up

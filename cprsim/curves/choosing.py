@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from cprsim.codec import digest_of
 from cprsim.curves.curve_file import CurveFile, read_curve
 from cprsim.curves.identity import different_keys, kernel_block
 from cprsim.curves.trained_on import other_files, other_version
 from cprsim.errors import ScenarioError, one_line
+from cprsim.files import digest_of
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.quantities import choices
 from cprsim.shipping import CURVES as FOLDER

@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.codec import decode, digest_of, encode, json_text
 from cprsim.errors import UNUSABLE, CurveError, Place, one_line
+from cprsim.files import decode, digest_of, encode, json_text, write_whole
 from cprsim.staleness import WHOLE, LengthLaw, Metric, Response, StalenessCurve
-from cprsim.whole_file import write_whole
 
 LENGTHS = "lengths"  # in the checks: slopes of shorter runs beside those of the curve
 UNFIT = "unfit"  # in the checks of one metric: why nothing should be decided by it

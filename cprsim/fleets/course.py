@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from cprsim.codec import Number
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import blocks_of, engine_of
 from cprsim.failures.streams import stream
+from cprsim.files import Number
 from cprsim.fleets.population import Population, fleet_of, population_of, scenario_of
 from cprsim.prices import HOURS_PER_MONTH, Prices, Usage, amounts_of, bill_of
 from cprsim.records import Floats, Ints, Transfer

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.codec import NOT_STORED
+from cprsim.files import NOT_STORED
 from cprsim.fleets.options import Axes, FleetDecision, FleetOption, Knee
 from cprsim.fleets.population import fleet_of
 from cprsim.results.folder import ResultTarget, new_folder, read_record, write_csv, write_record

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cprsim.codec import NOT_STORED, Number, decode, digest_of, encode, inlined
 from cprsim.errors import ParameterError, Place, ScenarioError, one_line
 from cprsim.estimate import HIGH, LOW, Estimate
 from cprsim.failures.streams import stream
+from cprsim.files import NOT_STORED, Number, decode, digest_of, encode, inlined
 from cprsim.fleets.course import (
     STATISTICS,
     FleetCell,

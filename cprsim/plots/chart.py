@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from cprsim.codec import Number
+from cprsim.files import Number
 
 Kind = Literal["line", "points", "steps", "stack", "paper"]
 

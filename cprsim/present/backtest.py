@@ -17,8 +17,8 @@ from cprsim.backtesting.replaying import (
     interval_words,
     money_draws,
 )
-from cprsim.codec import finite_or_none as plain
 from cprsim.estimate import NO_NUMBER, Estimate, interval
+from cprsim.files import finite_or_none as plain
 from cprsim.present.document import (
     Block,
     Cell,

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cprsim.codec import finite_or_none
 from cprsim.errors import ParameterError
 from cprsim.estimate import NO_NUMBER, Estimate
+from cprsim.files import finite_or_none
 from cprsim.present.document import (
     Block,
     Column,

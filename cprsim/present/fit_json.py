@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cprsim.codec import finite_or_none
 from cprsim.estimate import Estimate, interval
+from cprsim.files import finite_or_none
 from cprsim.fitting.causes import AGES_H, ByCause
 from cprsim.fitting.correlation import WORST_FRACTION
 from cprsim.fitting.families import Fit

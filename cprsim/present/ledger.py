@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any
 
-from cprsim.codec import finite_or_none as plain
 from cprsim.estimate import NO_NUMBER, Estimate, interval
+from cprsim.files import finite_or_none as plain
 from cprsim.history.ledger import INFERRED, LEDGER_PARTS, Charged, JobLedger
 from cprsim.history.summing import of_all, worst
 from cprsim.present.document import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cprsim.codec import finite_or_none
+from cprsim.files import finite_or_none
 from cprsim.present.document import Block, Column, Table, Words, row_columns, word_columns
 from cprsim.prices import ACCURACY, ENERGY, STORAGE_KEPT, STORAGE_WRITTEN, Bill, shown
 from cprsim.results import Result

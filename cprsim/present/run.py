@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cprsim.codec import finite_or_none
 from cprsim.estimate import NO_NUMBER, Estimate, interval
+from cprsim.files import finite_or_none
 from cprsim.present.document import (
     Block,
     Cell,

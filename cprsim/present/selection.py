@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from math import isnan
 from typing import Any
 
-from cprsim.codec import encode
 from cprsim.estimate import NO_NUMBER
+from cprsim.files import encode
 from cprsim.present.document import (
     Block,
     Cell,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.codec import finite_or_none
 from cprsim.estimate import NO_NUMBER, Estimate, interval
+from cprsim.files import finite_or_none
 from cprsim.present.document import (
     Block,
     Column,

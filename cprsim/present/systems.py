@@ -8,8 +8,8 @@ from functools import partial
 from math import isnan
 from typing import Any
 
-from cprsim.codec import encode, finite_or_none
 from cprsim.estimate import NO_NUMBER, interval
+from cprsim.files import encode, finite_or_none
 from cprsim.plots.systems import systems_figure
 from cprsim.present.document import (
     Block,

@@ -11,9 +11,9 @@ from dataclasses import Field, dataclass, field, fields, replace
 from itertools import groupby
 from typing import Any
 
-from cprsim.codec import encode
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble, policy_of
+from cprsim.files import encode
 from cprsim.records import Cluster
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Groups, Medium, Outside, Policy, Reach, Ring, Rule, StageKind

@@ -20,7 +20,6 @@ from typing import Annotated
 
 import numpy as np
 
-from cprsim.codec import OMITTED, Endless, Number, Tagged
 from cprsim.failures.distributions import (
     Constant,
     Exponential,
@@ -29,6 +28,7 @@ from cprsim.failures.distributions import (
     PiecewiseHazard,
     Weibull,
 )
+from cprsim.files import OMITTED, Endless, Number, Tagged
 from cprsim.records import Cluster, Decision, Duration, Floats, Reliability, Storage, SubSaves
 from cprsim.recovery.intervals import n_saves_due
 

@@ -20,8 +20,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cprsim.codec import decode, encode, json_text
 from cprsim.errors import UNUSABLE, ResultError, one_line, printable
+from cprsim.files import decode, encode, json_text
 from cprsim.results.identity import Identity
 from cprsim.results.manifest import damage, write_manifest
 from cprsim.results.publish import publishing, require_writable, sole

@@ -18,11 +18,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from cprsim.codec import CodecError, decode, digest_of, json_text
 from cprsim.errors import UNUSABLE, ResultError, one_line
+from cprsim.files import CodecError, decode, digest_of, json_text, write_whole
 from cprsim.results.identity import Identity, file_digest, source_digest
 from cprsim.version import PACKAGE, __version__
-from cprsim.whole_file import write_whole
 
 MANIFEST = "manifest.json"
 FORMAT = 3

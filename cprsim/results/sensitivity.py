@@ -9,8 +9,8 @@ from math import exp, log
 
 import numpy as np
 
-from cprsim.codec import Number
 from cprsim.failures.streams import stream
+from cprsim.files import Number
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario, Plain
 from cprsim.scenario.reading import PRICES, unknown_values

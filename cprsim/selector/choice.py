@@ -1,14 +1,14 @@
 """What a selection says: candidates, what was chosen among them, and why. Plain numbers.
 
-The records are what `selection.json` holds (`cprsim.codec`).
+The records are what `selection.json` holds (`cprsim.files`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cprsim.codec import OMITTED, Endless, Number, inlined
 from cprsim.estimate import Estimate
+from cprsim.files import OMITTED, Endless, Number, inlined
 from cprsim.recovery.policy import Policy
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.selector.limit import Limit

@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from cprsim.codec import Stored
 from cprsim.errors import ParameterError
+from cprsim.files import Stored
 from cprsim.records import Floats
 from cprsim.staleness import MeanLoss, Metric, Prediction, pooled
 

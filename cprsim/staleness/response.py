@@ -10,8 +10,8 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from cprsim.codec import NOT_STORED, Endless, Stored
 from cprsim.errors import ParameterError
+from cprsim.files import NOT_STORED, Endless, Stored
 from cprsim.records import CostBreakdown, Floats, Ints, ShardLoss, SubSaves
 from cprsim.staleness.expected import Prediction, jackknife_error
 from cprsim.staleness.metric import Metric

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from cprsim.codec import NOT_STORED
 from cprsim.errors import ResultError, one_line
 from cprsim.experiments.assemble import Experiment
+from cprsim.files import NOT_STORED
 from cprsim.prices import ACCURACY
 from cprsim.recovery.policy import BY_RULES, RELOAD
 from cprsim.results import records_of

@@ -14,8 +14,8 @@ from math import inf
 from operator import itemgetter
 from typing import Annotated, NamedTuple
 
-from cprsim.codec import Endless, Stored
 from cprsim.failures.distributions import Constant
+from cprsim.files import Endless, Stored
 from cprsim.records import Clock, Cluster
 from cprsim.recovery.policy import Capture, Groups, Policy, Reach, Reverts, Rule, Scope, To
 from cprsim.simulate import transitions

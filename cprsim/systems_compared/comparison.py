@@ -15,9 +15,9 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.codec import NOT_STORED, OMITTED
 from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
+from cprsim.files import NOT_STORED, OMITTED
 from cprsim.prices import ACCURACY
 from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS

@@ -1,20 +1,28 @@
-"""Frozen dataclasses as what JSON can hold, and back, by pydantic: a record is its file's schema.
+"""Files: records as JSON and back, and files that are written whole or not at all.
 
-Where a file differs from the record, the field says so: its type is annotated with `Stored` or
-`Tagged`, or its metadata say what a field of pydantic says (alias, exclude, exclude_if).
+A record, a frozen dataclass, is its file's schema, by pydantic. Where the file differs, the field
+says so: its type is annotated with `Stored` or `Tagged`, or its metadata say what a field of
+pydantic says (alias, exclude, exclude_if).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from math import inf, isfinite, isnan, nan
 from operator import not_
-from typing import Annotated, Any, TypeVar
+from pathlib import Path
+from typing import IO, Annotated, Any, TypeVar
 
+from cprsim.errors import ResultError
+
+UNFINISHED = ".unfinished"
 TAG = "is"  # key of a record's class, where only the file tells which it is
 NOT_STORED = {"exclude": True}  # metadata of a field that the reader knows from elsewhere
 OMITTED = {"exclude_if": not_}  # of a field whose key is not there where it is None or 0
@@ -146,3 +154,93 @@ def decode(
         first = error.errors()[0]
         raise CodecError(": ".join([".".join(map(str, first["loc"])), first["msg"]])) from error
     return record
+
+
+# --------------------------------------------------------------------------- whole files
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """What the system refuses within the block is of this file or folder, if it names no other."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+@contextmanager
+def whole_file(
+    path: Path, mode: str = "w", put: Callable[[Path, Path], object] = os.replace
+) -> Iterator[IO[Any]]:
+    """A file to write to: what was written is on the disk, under `path`, after the block.
+
+    Whatever goes wrong, `path` stays as it was and nothing is left beside it.
+    """
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}{UNFINISHED}")
+    text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    try:
+        with naming(path), unfinished.open(mode, **text) as file:  # type: ignore[call-overload]
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        put(unfinished, path)
+    finally:
+        with suppress(OSError):
+            unfinished.unlink()
+
+
+@contextmanager
+def writes(what: object) -> Iterator[None]:
+    """Raise ResultError where the system can't write `what`, which the block does."""
+    try:
+        yield
+    except OSError as error:
+        raise ResultError(f"can't write {what}: {error.strerror or error}") from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text, replacing a file that is there. Raises OSError."""
+    with whole_file(path) as file:
+        file.write(text)
+
+
+def write_over(path: Path, text: str) -> None:
+    """Write a text as `write_whole` does. Raises ResultError where it can't be written."""
+    with writes(path):
+        write_whole(path, text)
+
+
+def require_new(path: Path) -> None:
+    """Find out before the work whether a file of that name can be made. Raises ResultError."""
+    if path.exists() or path.is_symlink():
+        raise _there_already(path)
+    if not path.parent.is_dir():
+        raise ResultError(f"can't write {path}: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise ResultError(f"can't write {path}: no permission to write to {path.parent}")
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file, on the disk when this returns; one that is there stays as it is."""
+    with writes(path):
+        try:
+            with whole_file(path, put=_rename_to_new) as file:
+                file.write(text)
+        except FileExistsError:
+            raise _there_already(path) from None
+
+
+def _rename_to_new(unfinished: Path, path: Path) -> None:
+    """Rename, unless there is a file: a link is made only where there is none."""
+    try:
+        os.link(unfinished, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        require_new(path)
+        unfinished.replace(path)
+
+
+def _there_already(path: Path) -> ResultError:
+    return ResultError(f"{path} is there already, and stays: name another file, or delete it")

@@ -1,8 +1,10 @@
-"""Records as JSON: what is read back is what was written, and what is wrong is named by its key."""
+"""Files: records read back as they were written, wrong keys by their name, and whole files."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf, nan
@@ -13,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cprsim.codec import (
+from cprsim.failures.distributions import PiecewiseHazard, Weibull
+from cprsim.files import (
     NOT_STORED,
     OMITTED,
     CodecError,
@@ -24,8 +27,9 @@ from cprsim.codec import (
     decode,
     encode,
     inlined,
+    whole_file,
+    write_whole,
 )
-from cprsim.failures.distributions import PiecewiseHazard, Weibull
 from cprsim.recovery.policy import (
     Capture,
     Groups,
@@ -160,3 +164,44 @@ def test_a_system_is_read_back() -> None:
     assert decode(Policy, plain) == policy
     plain["tiers"][0]["placement"] = {"is": "Ring", "copies": 2}  # as it was once written
     assert decode(Policy, plain) == policy
+
+
+# --------------------------------------------------------------------------- whole files
+
+
+def test_a_file_is_replaced_and_nobody_sees_half_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    write_whole(path, "old")
+    with whole_file(path) as file:
+        file.write("ne")
+        file.flush()
+        assert path.read_text() == "old"
+        file.write("w")
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("failing", ["fsync", "replace", "writer"])
+def test_what_fails_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    path = tmp_path / "a.txt"
+    write_whole(path, "old")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    put = full if failing == "replace" else os.replace
+    with monkeypatch.context() as patch:
+        if failing == "fsync":
+            patch.setattr(os, "fsync", full)
+        with (
+            pytest.raises((OSError, ZeroDivisionError)) as refused,
+            whole_file(path, put=put) as it,
+        ):
+            it.write(str(1 / 0) if failing == "writer" else "new")
+    assert isinstance(told.value, OSError) == (failing != "writer")
+    if isinstance(told.value, OSError) and failing == "fsync":  # the system names no file
+        assert told.value.filename == str(path)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
