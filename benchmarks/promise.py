@@ -35,7 +35,6 @@ from scipy import stats
 
 import cprsim
 from cprsim.curves import chosen_curve, read_curve
-from cprsim.estimate import NO_NUMBER
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.streams import stream
@@ -43,7 +42,7 @@ from cprsim.files import finite_or_none, write_whole
 from cprsim.kernel.blas import description
 from cprsim.kernel.trials import ROUNDING, Saving, ShardFailure, Trial
 from cprsim.measuring.runs import SeedRuns, read_seed, require_seen, run_seed
-from cprsim.records import Floats, ShardLoss
+from cprsim.records import NO_NUMBER, Floats, ShardLoss
 from cprsim.recovery.paper import strategy as paper_policy
 from cprsim.recovery.policy import RELOAD, Policy
 from cprsim.results.manifest import git_state

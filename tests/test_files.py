@@ -196,7 +196,7 @@ def test_what_fails_leaves_the_old_file_and_nothing_else(
         if failing == "fsync":
             patch.setattr(os, "fsync", full)
         with (
-            pytest.raises((OSError, ZeroDivisionError)) as refused,
+            pytest.raises((OSError, ZeroDivisionError)) as told,
             whole_file(path, put=put) as it,
         ):
             it.write(str(1 / 0) if failing == "writer" else "new")

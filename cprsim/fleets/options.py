@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cprsim.errors import ParameterError, Place, ScenarioError, one_line
-from cprsim.estimate import HIGH, LOW, Estimate
 from cprsim.failures.streams import stream
 from cprsim.files import NOT_STORED, Number, decode, digest_of, encode, inlined
 from cprsim.fleets.course import (
@@ -27,13 +26,13 @@ from cprsim.fleets.course import (
     with_spares,
 )
 from cprsim.fleets.population import fleet_of, table_of
-from cprsim.prices import Prices, bill_of, energy_kwh
-from cprsim.records import Floats
+from cprsim.records import HIGH, LOW, Estimate, Floats
 from cprsim.results import money
 from cprsim.results.identity import input_digests, source_digest
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.results.store import Body, PointsTask, PointStore, finish_points
 from cprsim.scenario import LoadedScenario, Plain
+from cprsim.scenario.prices import Prices, bill_of, energy_kwh
 from cprsim.scenario.reading import UNKNOWN, unknown_values
 from cprsim.scenario.sweep import Values
 from cprsim.version import __version__

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.files import NOT_STORED, OMITTED, inlined
-from cprsim.records import EventLog
+from cprsim.records import NO_NUMBER, Estimate, EventLog
 from cprsim.recovery.policy import Policy
 from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.folder import (

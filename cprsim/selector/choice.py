@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cprsim.estimate import Estimate
 from cprsim.files import OMITTED, Endless, Number, inlined
+from cprsim.records import Estimate
 from cprsim.recovery.policy import Policy
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.selector.limit import Limit

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import Any
 
-from cprsim.estimate import Estimate
-from cprsim.prices import ACCURACY
+from cprsim.records import Estimate
 from cprsim.results.money import JobPrices, at_overhead, use_of
 from cprsim.results.store import Body
+from cprsim.scenario.prices import ACCURACY
 from cprsim.sweeps.points import Point
 
 COST_JOB, COST_MONTH = "cost_job", "cost_month"  # quantities; ``cost_month save``: of a part

@@ -13,7 +13,6 @@ import pandas as pd
 from cprsim.errors import ResultError, one_line
 from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED
-from cprsim.prices import ACCURACY
 from cprsim.recovery.policy import BY_RULES, RELOAD
 from cprsim.results import records_of
 from cprsim.results.accuracy_rows import QUANTITIES, further_losses, why_unpriced
@@ -32,6 +31,7 @@ from cprsim.results.store import Body
 from cprsim.results.warnings import warnings
 from cprsim.results.words import count, priced_by
 from cprsim.scenario import LoadedScenario
+from cprsim.scenario.prices import ACCURACY
 from cprsim.staleness import Metric, strategy_key
 from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.sweeps.points import Point, require_sweep

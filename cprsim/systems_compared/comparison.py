@@ -15,10 +15,9 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED, OMITTED
-from cprsim.prices import ACCURACY
+from cprsim.records import Estimate
 from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.compare import differences
@@ -28,6 +27,7 @@ from cprsim.results.money import Bills
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.scenario import Scenario
+from cprsim.scenario.prices import ACCURACY
 from cprsim.systems_compared.after import Fate, content_every_h, fates
 from cprsim.systems_compared.best import entry_of
 from cprsim.systems_compared.lineup import FOUND, Entrant
