@@ -110,7 +110,7 @@ def inlined(name: str) -> Callable[[type[Record]], type[Record]]:
     def mark(kind: Any) -> Any:
         from pydantic import model_serializer, model_validator
 
-        nested = classmethod(lambda _, plain: {**plain, name: plain})
+        nested: Any = classmethod(lambda _, plain: {**plain, name: plain})
         kind.nested = model_validator(mode="before")(nested)
         kind.flat = model_serializer(mode="wrap")(flat)
         return kind
@@ -130,7 +130,8 @@ def _adapter(kind: Any) -> Any:
 
 def encode(record: Any) -> Any:
     """A record as plain data. Raises ValueError for what JSON can't hold."""
-    return _adapter(type(record)).dump_python(record, mode="json", by_alias=True, warnings="none")
+    kind: Any = type(record)
+    return _adapter(kind).dump_python(record, mode="json", by_alias=True, warnings="none")
 
 
 def decode(
@@ -143,7 +144,8 @@ def decode(
     """
     from pydantic import ValidationError
 
-    of = _adapter(kind)
+    asked: Any = kind
+    of = _adapter(asked)
     try:
         if strict:
             record: Record = of.validate_json(json.dumps(plain), strict=True)

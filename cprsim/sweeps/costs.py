@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import Any
 
+from cprsim.files import decode
 from cprsim.records import Estimate
 from cprsim.results.money import JobPrices, at_overhead, use_of
 from cprsim.results.store import Body
@@ -67,4 +68,4 @@ def _of_strategy(
 
 
 def _estimate(mean: Any, low: Any, high: Any) -> Estimate:
-    return Estimate(*(nan if one is None else one for one in (mean, low, high)))
+    return decode(Estimate, {"mean": mean, "low": low, "high": high})
