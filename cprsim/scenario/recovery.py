@@ -21,7 +21,7 @@ from cprsim.recovery.paper import INTERVAL_RULES, NEVER, PRIORITY, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.costs import OwnCosts
 from cprsim.scenario.quantities import Model, choices
-from cprsim.scenario.system_options import option_problems, options_json_schema
+from cprsim.scenario.system_options import SystemOptions, option_problems
 from cprsim.units import TIME, Quantity
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+=-]{0,59}$"
@@ -142,7 +142,7 @@ class RecoverySection(Model):
         description="Whether `target_pls` is a guess that nobody accepted yet: then what is shown "
         "begins with that.",
     )
-    options: Annotated[dict[str, Any], WithJsonSchema(options_json_schema())] | None = Field(
+    options: SystemOptions | None = Field(
         None, description="Of the recovery systems: what each has besides."
     )
     sub_saves: SubSavesSection | None = Field(
