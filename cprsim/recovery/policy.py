@@ -13,7 +13,7 @@ and contents are hours of progress.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from math import inf
 from typing import Annotated
@@ -94,7 +94,7 @@ class Outside:
 class Ring:
     """The shard of slot i lies on the slots i, i + 1, ... i + copies - 1, around the role."""
 
-    copies: int = field(metadata={"alias": "ring", "strict": True, "ge": 1})
+    copies: int
 
 
 @dataclass(frozen=True, slots=True)
