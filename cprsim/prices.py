@@ -98,13 +98,13 @@ def money_of_nodes(prices: Prices, node_h: Mapping[str, float]) -> Decimal:
     )
 
 
-def mean_node_hour(prices: Prices, n_nodes: Mapping[str, int]) -> float:
+def mean_node_hour(prices: Prices, n_nodes: Mapping[str, float]) -> float:
     """Price of a node-hour, the mean over a job's nodes by role.
 
     Exact for hours that all nodes of the job spend together, as the overhead of a run is. Spares
     and nodes that a recovery system takes on top are priced at this mean (assumed).
     """
-    return float(money_of_nodes(prices, n_nodes) / sum(n_nodes.values()))
+    return float(money_of_nodes(prices, n_nodes) / Decimal(sum(n_nodes.values())))
 
 
 def energy_kwh(prices: Prices, usage: Usage) -> float:

@@ -204,7 +204,6 @@ class Costs:
     save_background: Duration | Transfer | None = None
     storage: Storage | None = None
     reliability: Reliability = Reliability()
-    links_h: tuple[tuple[str, float], ...] = ()  # a node's state over each of its links, by name
 
     def mean_h(self, cost: Duration | Transfer | None, n_servers: int) -> float:
         """Expected hours of one of the costs when `n_servers` do it at once and alone."""

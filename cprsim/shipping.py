@@ -9,14 +9,13 @@ import re
 from itertools import takewhile
 from pathlib import Path
 
+from cprsim.version import PACKAGE
 from cprsim.whole_file import write_new
 
-_PACKAGE = Path(__file__).parent
-FOLDER = _PACKAGE / "scenario" / "shipped"
-CURVES = _PACKAGE / "curves" / "shipped"
+FOLDER = PACKAGE / "scenario" / "shipped"
+CURVES = PACKAGE / "curves" / "shipped"
 SCHEMA = "scenario.schema.json"  # which the scenarios name in their first lines, for editors
 NAMES_SCHEMA = f"# yaml-language-server: $schema={SCHEMA}"
-_ABOUT = re.compile(r"(.+?)[.:](?:\s|$)")
 
 
 def shipped_scenarios() -> dict[str, Path]:
@@ -50,5 +49,4 @@ def about(path: Path) -> str:
     lines = path.read_text("utf-8").splitlines()[1:]  # the first names the schema
     comment = takewhile(lambda line: line.startswith("#"), lines)
     text = " ".join(line.removeprefix("#").strip() for line in comment)
-    sentence = _ABOUT.match(text)
-    return sentence[1] if sentence else text
+    return re.split(r"[.:](?:\s|$)", text, maxsplit=1)[0]

@@ -196,7 +196,7 @@ class Quantity:
 
 
 def split_quantity(
-    text: str, otherwise: str = "is neither a number nor a quantity such as 94 s"
+    text: str, otherwise: str = "is neither a number nor a quantity such as 94 s or 2.50 USD"
 ) -> tuple[Fraction, str]:
     """Number and unit of a text such as ``94 s``, exactly; the unit of a bare number is empty.
 

@@ -20,7 +20,11 @@ from cprsim.present.markdown import raw_table
 
 WIDTH = 116  # characters: no table is wider, sentences are wrapped as on a terminal
 FIGURES, KEPT = Path("docs/figures"), Path("results/reproduction")
-AFTER = {"after_process": "a process dies", "after_node": "a node is lost", "after_two_nodes": "two are"}
+AFTER = {
+    "after_process": "a process dies",
+    "after_node": "a node is lost",
+    "after_two_nodes": "two are",
+}
 CURVES = Path("cprsim/curves/shipped")
 _WORKPLACES: list[TemporaryDirectory[str]] = []  # there until the page is done
 _NAMES: dict[str, object] = {}  # of the code that a page has run so far

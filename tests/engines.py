@@ -46,6 +46,7 @@ from cprsim.simulate.job import (
     SimulatedJob,
     StaleShard,
 )  # fmt: skip
+from cprsim.simulate.logbook import LogLines
 from cprsim.simulate.strikes import GivenFailures, ScopeShares
 from tests.recovery import naive
 
@@ -128,7 +129,9 @@ def logged(
     job: SimulatedJob, failures: Sequence[ScopedFailure], draws: BlockDraws | None = None
 ) -> EventLog:
     """The whole log of one replication, by SimPy."""
-    return cluster.run(job, iter(failures), (draws or draws_of(job)).of(0), skips=False).log
+    logbook = LogLines()
+    cluster.run(job, iter(failures), (draws or draws_of(job)).of(0), logbook, skips=False)
+    return logbook.log()
 
 
 def told(log: EventLog) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.budget import MEMORY, how_to_raise, memory_bytes
 from cprsim.errors import ParameterError
+from cprsim.failures.budget import MEMORY, how_to_raise, memory_bytes
 
 
 def test_it_is_a_gigabyte_unless_said(monkeypatch: pytest.MonkeyPatch) -> None:

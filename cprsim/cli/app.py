@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cprsim.budget import DEFAULT_MEMORY, MEMORY
 from cprsim.cli import (
     backtest_command,
     calibrate_command,
@@ -37,6 +36,7 @@ from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say
 from cprsim.cli.unforeseen import REFUSED, TRACEBACK, refused, show_tracebacks
 from cprsim.errors import CprsimError, InputError, printable
+from cprsim.failures.budget import DEFAULT_MEMORY, MEMORY
 from cprsim.version import __version__
 
 OUT_OF_MEMORY = (

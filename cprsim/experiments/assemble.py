@@ -30,6 +30,7 @@ from cprsim.recovery.policy import Capture, Policy, Reach, Scope, checked
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario import LoadedScenario, Scenario
+from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.costs import CostsSection, OwnCosts
 from cprsim.scenario.distributions import DurationSpec, duration_of
 from cprsim.scenario.failures import EMB_PS, SYNC_PS, TRAINER, Failures, TraceFailures
@@ -106,7 +107,8 @@ class Experiment:
         """The same job at the costs of an entry of `recovery`."""
         if entry.costs is None:
             return self
-        costs, scopes = costs_of(entry.costs, self.costs), self.scopes
+        own, scopes = _given_costs(entry.costs, self.scenario.cluster), self.scopes
+        costs = replace(self.costs, **own)
         if entry.costs.detect is not None:  # then no scope has a detection of its own
             scopes = (replace(scopes[0], detect=costs.detect), *scopes[1:])
         return replace(self, costs=costs, scopes=scopes)
@@ -141,7 +143,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     """
     scenario = loaded.scenario
     cluster = _cluster(scenario)
-    costs = costs_of(scenario.costs, _free(scenario))
+    costs = Costs(**_given_costs(scenario.costs, scenario.cluster), storage=_storage(scenario))
     try:
         failures, scopes, shares = _failures(loaded, cluster, costs.detect)
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
@@ -186,27 +188,22 @@ def _cluster(scenario: Scenario) -> Cluster:
     return Cluster(tuple(roles), section.spares, repair, section.accesses)
 
 
-def _free(scenario: Scenario) -> Costs:
-    """The storage and the links of a job in which nothing takes any time."""
-    section, cluster, nothing = scenario.storage, scenario.cluster, Constant(0.0)
-    storage = None
-    if section is not None:
-        storage = Storage(
-            section.bandwidth_bytes_per_h,
-            section.per_server_bytes_per_h or inf,
-            cluster.shard_bytes or 0.0,
-            cluster.uneven_bytes,
-        )
-    return Costs(nothing, nothing, nothing, nothing, storage=storage, links_h=cluster.links_h)
+def _storage(scenario: Scenario) -> Storage | None:
+    section, cluster = scenario.storage, scenario.cluster
+    if section is None:
+        return None
+    per_server, each = section.per_server_bytes_per_h or inf, cluster.shard_bytes or 0.0
+    of_nodes = tuple(size for n, size in cluster.held for _ in range(n))
+    uneven = of_nodes if len(set(of_nodes)) > 1 else ()
+    return Storage(section.bandwidth_bytes_per_h, per_server, each, uneven)
 
 
-def costs_of(section: CostsSection | OwnCosts, costs: Costs) -> Costs:
-    """The costs that a section gives; the others stay."""
-    links_h = dict(costs.links_h)
+def _given_costs(section: CostsSection | OwnCosts, cluster: ClusterSection) -> dict[str, Any]:
+    """What the record of costs holds of those that are given."""
 
     def cost(spec: float | DurationSpec | OverLink | str) -> Duration | Transfer:
         if isinstance(spec, OverLink):
-            return Constant(links_h[spec.link])
+            return Constant((cluster.largest_bytes or 0.0) / cluster.links[spec.link])
         return Transfer() if isinstance(spec, str) else duration_of(spec)
 
     times = {"load": section.load, "detect": section.detect, "reschedule": section.reschedule}
@@ -215,7 +212,7 @@ def costs_of(section: CostsSection | OwnCosts, costs: Costs) -> Costs:
         given["save_stall"] = cost(save.stall)
         given["save_background"] = None if save.background is None else cost(save.background)
         given["reliability"] = Reliability(save.fails_fraction, save.corrupt_fraction, save.kept)
-    return replace(costs, **given)
+    return given
 
 
 def _failures(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cprsim.budget import require_room
+from cprsim.failures.budget import require_room
 from cprsim.failures.sources import (
     BYTES_OF_A_SLOT,
     FailureSource,

@@ -9,8 +9,8 @@ from math import inf
 
 import numpy as np
 
-from cprsim.budget import require_room
 from cprsim.errors import ParameterError
+from cprsim.failures.budget import require_room
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty
 from cprsim.failures.node_sampling import require_clocks

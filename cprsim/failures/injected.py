@@ -8,8 +8,8 @@ from math import inf
 
 import numpy as np
 
-from cprsim.budget import require_room
 from cprsim.errors import ParameterError
+from cprsim.failures.budget import require_room
 from cprsim.failures.partial_draws import drawn
 from cprsim.failures.sources import (
     BYTES_OF_A_ROW,

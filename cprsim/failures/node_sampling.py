@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from cprsim.budget import require_room
+from cprsim.failures.budget import require_room
 from cprsim.failures.distributions import Distribution, Exponential
 from cprsim.failures.partial_draws import Kept, integers
 from cprsim.failures.renewal import LifetimeQueue, numbers, renewals_until

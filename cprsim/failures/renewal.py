@@ -14,8 +14,8 @@ from math import ceil, floor, sqrt
 import numpy as np
 from scipy import special
 
-from cprsim.budget import require_room
 from cprsim.errors import BudgetError
+from cprsim.failures.budget import require_room
 from cprsim.failures.distributions import Constant, Distribution, Exponential, Gamma
 from cprsim.records import Bools, Floats, Ints
 

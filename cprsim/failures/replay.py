@@ -9,8 +9,8 @@ from math import inf
 
 import numpy as np
 
-from cprsim.budget import require_room
 from cprsim.errors import ParameterError
+from cprsim.failures.budget import require_room
 from cprsim.failures.outages import Outages
 from cprsim.failures.partial_draws import PIECE
 from cprsim.failures.presence import Presence

@@ -22,8 +22,8 @@ from typing import Protocol
 
 import numpy as np
 
-from cprsim.budget import require_room
 from cprsim.errors import ParameterError
+from cprsim.failures.budget import require_room
 from cprsim.failures.distributions import positive
 from cprsim.failures.partial_draws import Kept, drawn, integers, n_kept
 from cprsim.records import (

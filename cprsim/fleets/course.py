@@ -1,11 +1,11 @@
-"""A history of a fleet under one strategy: its jobs, and what becomes of each."""
+"""A history of a fleet under one strategy: its jobs, what becomes of each, what all cost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import inf
+from math import inf, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,15 +16,35 @@ from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import blocks_of, engine_of
 from cprsim.failures.streams import stream
 from cprsim.fleets.population import Population, fleet_of, population_of, scenario_of
+from cprsim.prices import HOURS_PER_MONTH, Prices, Usage, amounts_of, bill_of
 from cprsim.records import Floats, Ints, Transfer
 from cprsim.recovery.legal import require_legal
-from cprsim.recovery.policy import Medium, remote_share
+from cprsim.recovery.policy import Medium
+from cprsim.results.money import SYSTEM, USEFUL, state_bytes_of, usage_of, with_system
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.job import Fleet
-from cprsim.simulate.blocks import Engine
+from cprsim.simulate.blocks import BlockDraws
 from cprsim.simulate.cluster import RunningJob, SharedCluster, run_fleet
-from cprsim.simulate.job import StaleShard
+from cprsim.simulate.job import SimulatedJob, StaleShard
 from cprsim.simulate.saves import ALL_ALONE, SharedSaves
+from cprsim.simulate.strikes import ScopedBlock
+
+HOURS_PER_YEAR = 8766.0
+SPARE = "spare"  # a part of the node-hours, and a role
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95}
+STATISTICS = {
+    "overhead": "mean overhead, share of useful time",
+    "p50": "overhead that half of the jobs stay below",
+    "p90": "overhead that 90 % of the jobs stay below",
+    "p95": "overhead that 95 % of the jobs stay below",
+    "machine_years": "node-hours of overhead, in years of 8766 h",
+    "queued_h": "mean hours from arrival to start",
+    "wait_h": "mean hours in which a job waits for a spare",
+    "jobs_per_month": "jobs that end within the window, per month of 730.5 h",
+    "utilisation": "useful node-hours within the window, of those that `nodes` has in it",
+    "busy_nodes": "nodes that are in jobs, mean over the window",
+    "pls": "mean PLS of a job",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +112,6 @@ def _kinds(loaded: LoadedScenario, population: Population) -> tuple[Experiment, 
     return tuple(replace(kind, cluster=replace(kind.cluster, n_spares=spares)) for kind in _last[1])
 
 
-def state_bytes(kind: Experiment) -> float:
-    """Of all nodes of a job that hold state; 0 where the scenario does not say."""
-    assert kind.scenario is not None
-    section = kind.scenario.cluster
-    return (section.shard_bytes or 0.0) * section.n_nodes_of[section.state_role]
-
-
 # ------------------------------------------------------------------------------ one history
 
 
@@ -109,9 +122,8 @@ class History(NamedTuple):
     """What became of the jobs of a fleet, a row per job in order of arrival.
 
     `jobs` has kind, nth, n_nodes, arrive_h, start_h, wall_h, finished, useful_h, n_failures,
-    n_saves, queued_h (from arrival to start), overhead (share of the useful time), pls (of lost
-    samples, as a share of the job's) and written_bytes (to the remote storage); `hours` has a
-    column per part of the overhead.
+    n_saves, queued_h (from arrival to start), overhead (share of the useful time) and pls (of lost
+    samples, as a share of the job's); `hours` has a column per part of the overhead.
     """
 
     jobs: pd.DataFrame
@@ -128,9 +140,15 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
     engines = [engine_of(kind.policies[strategy], kind, keep_losses=False) for kind in kinds]
     begins = []  # by kind, of each of its jobs
     for kind, engine, alike in zip(kinds, engines, fleet.population.kinds, strict=True):
-        first = history * alike.n_jobs
-        replications = range(first, first + alike.n_jobs)
-        begins.append(_begins(cluster, kind, engine, replications, _shared(fleet, kind, strategy)))
+        replications = range(history * alike.n_jobs, (history + 1) * alike.n_jobs)
+        saves = _shared(fleet, kind, strategy)
+        begins.append(
+            [
+                partial(_begin, cluster, engine.job, saves, *given, number)
+                for given in map(engine.given, blocks_of(kind, replications))
+                for number in range(given[0].n_replications)
+            ]
+        )
     jobs["n_nodes"] = np.array([kind.cluster.n_nodes for kind in kinds])[jobs.kind]
     ran = run_fleet(
         cluster,
@@ -138,13 +156,11 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
         jobs.n_nodes.tolist(),
         [begins[kind][nth] for kind, nth in zip(jobs.kind, jobs.nth, strict=True)],
     )
-    jobs["start_h"] = [start_h for start_h, _ in ran]
+    jobs["start_h"], outcomes = map(list, zip(*ran, strict=True))
     for name in OUTCOME:
-        jobs[name] = [getattr(one, name) for _, one in ran]
-    of_kinds = [(kind, one) for kind, (_, one) in zip(jobs.kind, ran, strict=True)]
+        jobs[name] = [getattr(one, name) for one in outcomes]
+    of_kinds = list(zip(jobs.kind, outcomes, strict=True))
     jobs["pls"] = [_pls(kinds[kind], one.stale) for kind, one in of_kinds]
-    save_bytes = [_save_bytes(kind, strategy) for kind in kinds]
-    jobs["written_bytes"] = jobs.n_saves * np.array(save_bytes)[jobs.kind]
     jobs["queued_h"] = jobs.start_h - jobs.arrive_h
     jobs["overhead"] = (jobs.wall_h - jobs.useful_h) / jobs.useful_h
     parts = dict.fromkeys(part for one in engines for part in one.parts or one.job.policy.parts)
@@ -155,32 +171,20 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
     return History(jobs, pd.DataFrame(hours, columns=list(parts), dtype=float).fillna(0.0))
 
 
-def _begins(
-    cluster: SharedCluster, kind: Experiment, engine: Engine, replications: range,
-    saves: SharedSaves,
-) -> list[Callable[[], RunningJob]]:  # fmt: skip
-    """What puts each of the jobs on the cluster."""
-
-    def begin(given: Any, number: int) -> RunningJob:
-        failures, draws = given
-        return RunningJob(
-            cluster, engine.job, failures.of(number), draws.of(number), shared_saves=saves
-        )
-
-    return [
-        partial(begin, given, number)
-        for given in map(engine.given, blocks_of(kind, replications))
-        for number in range(given[0].n_replications)
-    ]
+def _begin(
+    cluster: SharedCluster, job: SimulatedJob, saves: SharedSaves, failures: ScopedBlock,
+    draws: BlockDraws, number: int,
+) -> RunningJob:  # fmt: skip
+    """Put a job on the cluster."""
+    return RunningJob(cluster, job, failures.of(number), draws.of(number), shared_saves=saves)
 
 
 def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSaves:
     """The saves whose bytes go over the cluster's storage."""
     policy, storage = kind.policies[strategy], kind.costs.storage
     costs = kind.at_costs_of(kind.scenario.recovery[strategy]).costs
-    if fleet.section.storage_bytes_per_h is None or storage is None:
-        return ALL_ALONE
-    if Transfer() not in (costs.save_stall, costs.save_background):
+    are_moved = Transfer() in (costs.save_stall, costs.save_background)
+    if fleet.section.storage_bytes_per_h is None or storage is None or not are_moved:
         return ALL_ALONE
     remote = {tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE}
     captures = [n for n, capture in enumerate(policy.captures) if capture.tier in remote]
@@ -188,15 +192,121 @@ def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSave
     return SharedSaves(frozenset(captures), n_flows, storage.mean_rate_bytes_per_h(n_flows))
 
 
-def _save_bytes(kind: Experiment, strategy: int) -> float:
-    """What a save writes to the remote storage, on average."""
-    policy = kind.policies[strategy]
-    share = 1.0 if policy.sub_saves is None else policy.sub_saves.bytes_share
-    return state_bytes(kind) * share * remote_share(policy, kind.useful_h)
-
-
 def _pls(kind: Experiment, stale: tuple[StaleShard, ...]) -> float:
     """The samples that a job lost, as a share of all."""
     slots: Ints = np.array([one.slot for one in stale], dtype=np.int64)
     lost_h = np.array([one.progress_h - one.content_h for one in stale])
     return float((kind.cluster.shares(slots) * lost_h).sum()) / kind.useful_h
+
+
+# ------------------------------------------------------------------------------ what it costs
+
+
+@dataclass(frozen=True, slots=True)
+class FleetCell:
+    """One history of a fleet under one strategy; usage is per month.
+
+    Parameters
+    ----------
+    means : those of the statistics that are means over jobs, by kind of job
+    used : by all jobs and the spares, which stand there all the window
+    usage : of the jobs of each kind
+    """
+
+    finished: float  # share of the jobs
+    statistics: Mapping[str, float]
+    n_jobs: tuple[int, ...]  # of each kind
+    means: Mapping[str, tuple[float, ...]]
+    used: Usage
+    usage: tuple[Usage, ...]
+
+
+def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
+    """What a history comes to."""
+    (jobs, hours), section, window_h = history, fleet.section, fleet.section.window_h
+    within = np.clip(window_h - jobs.start_h, 0.0, jobs.wall_h)  # hours in the window
+    useful_h = (jobs.n_nodes * within * jobs.useful_h / jobs.wall_h).sum()
+    n_ended = (jobs.finished & (jobs.start_h + jobs.wall_h <= window_h)).sum()
+    each = jobs[["overhead", "queued_h"]].assign(wait_h=hours.get("wait", 0.0))
+    statistics: Mapping[Any, Any] = {
+        **each.mean(),
+        **jobs.overhead.quantile(list(QUANTILES.values())).set_axis(list(QUANTILES)),
+        "machine_years": (jobs.n_nodes * (jobs.wall_h - jobs.useful_h)).sum() / HOURS_PER_YEAR,
+        "jobs_per_month": n_ended * HOURS_PER_MONTH / window_h,
+        "utilisation": useful_h / ((section.nodes or nan) * window_h),
+        "busy_nodes": (jobs.n_nodes * within).sum() / window_h,
+        "pls": jobs.pls.mean(),
+    }
+    by_part: dict[Any, Any] = {USEFUL: jobs.useful_h, **hours}
+    sums: Any = pd.DataFrame(by_part).groupby(jobs.kind).sum().to_dict("records")
+    usage = []
+    for kind, of_parts, n_saves in zip(
+        fleet.kinds, sums, jobs.n_saves.groupby(jobs.kind).sum().tolist(), strict=True
+    ):
+        assert kind.scenario is not None
+        nodes = {role.name: role.n_nodes for role in kind.cluster.roles}
+        state_bytes = state_bytes_of(kind.scenario.cluster)
+        policy, per_month = kind.policies[strategy], HOURS_PER_MONTH / window_h
+        usage.append(
+            usage_of(policy, nodes, state_bytes, kind.useful_h, of_parts, n_saves, per_month)
+        )
+    spare_h = (section.spares or 0) * HOURS_PER_MONTH
+    of_spares = [Usage({SPARE: {SPARE: spare_h}})] if spare_h else []
+    return FleetCell(
+        finished=float(jobs.finished.mean()),
+        statistics={name: float(statistics[name]) for name in STATISTICS},
+        n_jobs=tuple(kind.n_jobs for kind in fleet.population.kinds),
+        means={str(name): tuple(of) for name, of in each.groupby(jobs.kind).mean().items()},
+        used=_together([*usage, *of_spares]),
+        usage=tuple(usage),
+    )
+
+
+def _together(some: Sequence[Usage]) -> Usage:
+    parts = dict.fromkeys(part for usage in some for part in usage.node_h)
+    return Usage(
+        {part: summed([usage.node_h.get(part, {}) for usage in some]) for part in parts},
+        sum(usage.kept_gb_months for usage in some),
+        sum(usage.written_gb for usage in some),
+    )
+
+
+def summed(some: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The sums by key."""
+    keys = dict.fromkeys(key for one in some for key in one)
+    return {key: sum(one.get(key, 0.0) for one in some) for key in keys}
+
+
+# ------------------------------------------------------------------------------ in money
+
+
+def cost_of(cell: FleetCell, prices: Prices | None) -> float:
+    """What a cell costs per month: whole cents, or node-hours where nothing has a price."""
+    if prices is None:
+        return sum(node_hours(cell.used).values())
+    return float(bill_of(with_spares(prices, cell.used), cell.used).total_cents)
+
+
+def cost_by_kind(cell: FleetCell, prices: Prices | None) -> Floats:
+    """The same of the jobs of each kind, not rounded; spares belong to none."""
+    if prices is None:
+        return np.array([sum(node_hours(usage).values()) for usage in cell.usage])
+    prices = with_spares(prices, cell.used)
+    amounts = [sum(amounts_of(prices, usage).values()) for usage in cell.usage]
+    return np.array([100.0 * float(one) for one in amounts])
+
+
+def node_hours(usage: Usage) -> dict[str, float]:
+    """The sum over roles, by part."""
+    return {part: sum(by_role.values()) for part, by_role in usage.node_h.items()}
+
+
+def with_spares(prices: Prices, used: Usage) -> Prices:
+    """Prices with one for a spare, too: that of a system's nodes; a spare draws nothing."""
+    jobs = [by_role for part, by_role in used.node_h.items() if part not in (SPARE, SYSTEM)]
+    prices = with_system(prices, summed(jobs))
+    return replace(
+        prices,
+        node_hour={SPARE: prices.node_hour[SYSTEM], **prices.node_hour},
+        watts={SPARE: 0.0, **prices.watts} if prices.watts else {},
+    )

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import pandas as pd
 
 from cprsim.codec import FieldMark, Key
-from cprsim.fleets.deciding import FleetDecision, Knee
-from cprsim.fleets.options import Axes, FleetOption
+from cprsim.fleets.options import Axes, FleetDecision, FleetOption, Knee
 from cprsim.fleets.population import fleet_of
 from cprsim.results.folder import ResultTarget, new_folder, read_record, write_csv, write_record
 from cprsim.results.manifest import read_manifest
@@ -85,7 +84,7 @@ def write_fleet(
         )
         write_record(folder / ABOUT, result)
         write_csv(option_table(result), folder / "options.csv")
-        draw(_read(folder))
+        draw(result)
     return load_fleet(target.folder)
 
 
@@ -115,8 +114,4 @@ def load_fleet(path: Path | str) -> FleetResult:
     """
     folder = Path(path)
     read_manifest(folder)
-    return _read(folder)
-
-
-def _read(folder: Path) -> FleetResult:
     return read_record(FleetResult, folder / ABOUT, "a fleet", path=folder)

@@ -1,35 +1,40 @@
-"""Options of a fleet: strategies at some values, each simulated in several histories."""
+"""Options of a fleet, each simulated in several histories, and which of them is the cheapest."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import nan
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from cprsim.codec import FieldMark, Finite, decode, digest_of, encode
-from cprsim.errors import Place, one_line
+from cprsim.errors import ParameterError, Place, ScenarioError, one_line
 from cprsim.estimate import HIGH, LOW, Estimate
 from cprsim.failures.streams import stream
-from cprsim.fleets.cells import (
+from cprsim.fleets.course import (
     STATISTICS,
     FleetCell,
     cell_of,
     cost_by_kind,
     cost_of,
     node_hours,
+    prepare,
+    run_history,
+    summed,
     with_spares,
 )
-from cprsim.fleets.course import prepare, run_history
 from cprsim.fleets.population import fleet_of, table_of
 from cprsim.prices import Prices, bill_of, energy_kwh
 from cprsim.records import Floats
+from cprsim.results import money
 from cprsim.results.identity import input_digests, source_digest
+from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.results.store import Body, PointsTask, PointStore, finish_points
 from cprsim.scenario import LoadedScenario, Plain
+from cprsim.scenario.reading import UNKNOWN, unknown_values
 from cprsim.scenario.sweep import Values
 from cprsim.version import __version__
 from cprsim.workers import Workers
@@ -47,8 +52,7 @@ SHORT = {key: f"fleet.{key}" for key in ("spares", "nodes", "storage")}
 Axes = Mapping[str, Values]  # keys of the scenario whose values are options
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """One history under one strategy, at some values; `digest`: of all that decides its numbers."""
 
     loaded: LoadedScenario
@@ -65,7 +69,7 @@ class FleetOption:
     strategy: str
     where: Mapping[str, Any]  # values of the axes, by key; empty for the scenario's own
     finished: bool  # whether every job finished
-    statistics: Mapping[str, Estimate]  # of `cells.STATISTICS`
+    statistics: Mapping[str, Estimate]  # of `course.STATISTICS`
     cost: Finite  # cents, or node-hours where nothing has a price
     node_h: Mapping[str, float]  # by part
     cents: Mapping[str, int] = field(default_factory=dict)  # by part; empty: nothing has a price
@@ -84,6 +88,7 @@ def option_of(
     where: Mapping[str, Plain], strategy: str, cells: tuple[FleetCell, ...], prices: Prices | None
 ) -> FleetOption:
     """What the histories of a strategy at some values come to."""
+    node_h = _mean_by_part([node_hours(cell.used) for cell in cells])
     cents: dict[str, int] = {}
     energy = carbon = nan
     if prices is not None:
@@ -93,19 +98,22 @@ def option_of(
         kwh = float(np.mean([energy_kwh(at, used) for at, used in both]))
         energy = kwh if prices.watts else nan
         carbon = nan if prices.carbon_kg_per_kwh is None else prices.carbon_kg_per_kwh * kwh
-    node_h = [
-        {part: sum(by_role.values()) for part, by_role in cell.used.node_h.items()}
-        for cell in cells
-    ]
+    n_jobs = np.array(cells[0].n_jobs)
+    means = {name: n_jobs * np.array(mean) for name, mean in cells[0].means.items()}
     values = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in where.items())
     return FleetOption(
         name=f"{strategy} at {values}" if values else strategy,
         strategy=strategy,
         where=where,
         finished=all(cell.finished == 1.0 for cell in cells),
-        statistics={name: _statistic(cells, name) for name in STATISTICS},
-        cost=float(sum(cents.values()) if cents else np.mean([node_hours(c.used) for c in cells])),
-        node_h=_mean_by_part(node_h),
+        statistics={
+            name: _estimate(
+                [cell.statistics[name] for cell in cells], means.get(name, np.zeros(0)), n_jobs
+            )
+            for name in STATISTICS
+        },
+        cost=float(sum((cents or node_h).values())),
+        node_h=node_h,
         cents=cents,
         energy_kwh=energy,
         carbon_kg=carbon,
@@ -115,42 +123,35 @@ def option_of(
 
 
 def _mean_by_part(some: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    parts = dict.fromkeys(part for one in some for part in one)
-    return {part: sum(one.get(part, 0.0) for one in some) / len(some) for part in parts}
-
-
-def _statistic(cells: Sequence[FleetCell], name: str) -> Estimate:
-    """By the histories, or where there is one alone by the kinds of jobs, if it is of them."""
-    values, cell = [one.statistics[name] for one in cells], cells[0]
-    if len(cells) > 1:
-        return Estimate.of_mean(values)
-    n_jobs = np.array(cell.n_jobs)
-    if name not in cell.means or len(n_jobs) < FEWEST_KINDS:
-        return Estimate(values[0])
-    drawn = _drawn_again(n_jobs * np.array(cell.means[name])) / _drawn_again(n_jobs)
-    low, high = np.quantile(drawn, (LOW, HIGH))
-    return Estimate(values[0], float(low), float(high), len(n_jobs))
+    return {part: value / len(some) for part, value in summed(some).items()}
 
 
 def saving(base: FleetOption, other: FleetOption) -> Estimate:
     """What the other option costs less per month, paired: both meet the same failures."""
     each = np.array(base.costs) - np.array(other.costs)
-    if len(each) > 1:
-        return Estimate.of_mean(each)
-    mean, of_kinds = float(each[0]), [cost_by_kind(o.cells[0], o.prices) for o in (base, other)]
-    by_kind = of_kinds[0] - of_kinds[1]
-    if len(by_kind) < FEWEST_KINDS:
-        return Estimate(mean)
-    spares = mean - by_kind.sum()
-    low, high = np.quantile(_drawn_again(by_kind), (LOW, HIGH)) + spares
-    return Estimate(mean, float(low), float(high), len(by_kind))
+    of_kinds = [cost_by_kind(one.cells[0], one.prices) for one in (base, other)]
+    return _estimate(each.tolist(), of_kinds[0] - of_kinds[1])
 
 
-def _drawn_again(of_kinds: Floats) -> Floats:
-    """Sums over kinds of jobs that are drawn again, (N_RESAMPLED,)."""
+def _estimate(values: Sequence[float], of_kinds: Floats, n_jobs: Floats | None = None) -> Estimate:
+    """The mean over the histories; of one alone, the kinds of jobs make the interval.
+
+    Parameters
+    ----------
+    of_kinds : (n_kinds,) share of each in the sum over all jobs, or in their mean; none: not known
+    n_jobs : (n_kinds,) the jobs of a mean
+    """
     n = len(of_kinds)
+    if len(values) > 1:
+        return Estimate.of_mean(values)
+    if n < FEWEST_KINDS:
+        return Estimate(values[0])
     drawn = stream(1, 0, "fleet/resampling").integers(n, size=(N_RESAMPLED, n))
-    return np.asarray(of_kinds[drawn].sum(axis=1))
+    sums = of_kinds[drawn].sum(axis=1)
+    spares = values[0] - of_kinds.sum()
+    again = sums + spares if n_jobs is None else sums / n_jobs[drawn].sum(axis=1)
+    low, high = np.quantile(again, (LOW, HIGH)).tolist()
+    return Estimate(values[0], low, high, n)
 
 
 # ------------------------------------------------------------------------------ all of them
@@ -171,39 +172,32 @@ def varied(loaded: LoadedScenario, where: Mapping[str, Plain], option: str) -> L
 
 def prices_of(loaded: LoadedScenario) -> Prices | None:
     """The scenario's prices; None where nothing has one."""
-    section = loaded.scenario.prices
-    prices = None if section is None else section.record()
-    return prices if prices is not None and prices.has_money else None
+    of_job = money.prices_of(loaded.scenario)
+    return None if of_job is None else of_job.prices
 
 
 def run_options(
     loaded: LoadedScenario,
-    points: Sequence[Mapping[str, Plain]],
+    wanted: Sequence[tuple[Mapping[str, Plain], int]],
     workers: Workers,
     store: PointStore,
     option: str = "--over",
     on_progress: Callable[[int, int], None] | None = None,
-    strategies: Sequence[Sequence[int]] | None = None,
 ) -> list[FleetOption]:
-    """Simulate every strategy at every point; point after point, in the scenario's order.
+    """Simulate strategies, by number, at some values each.
 
     Raises ScenarioError: values that make no scenario.
     """
-    scenarios = [varied(loaded, where, option) for where in points]
-    tasks = []
-    for number, scenario in enumerate(scenarios):
-        n_strategies = len(scenario.scenario.recovery)
-        wanted = range(n_strategies) if strategies is None else strategies[number]
-        tasks += [(number, strategy, list(_tasks(scenario, strategy))) for strategy in wanted]
-    flat = [task for _, _, some in tasks for task in some]
+    tasks = [list(_tasks(varied(loaded, where, option), strategy)) for where, strategy in wanted]
+    flat = [task for some in tasks for task in some]
     n_jobs = sum(fleet_of(task.loaded).jobs or 10**6 for task in flat)
     by = workers if workers.backend == "dask" or n_jobs > MOST_HERE else Workers(1)
     bodies, _ = finish_points(flat, store, by, _for_workers, on_progress)
     rest, found = iter(bodies), []
-    for number, strategy, some in tasks:
-        scenario, cells = scenarios[number], tuple(decode(FleetCell, next(rest)) for _ in some)
+    for (where, strategy), some in zip(wanted, tasks, strict=True):
+        scenario, cells = some[0].loaded, tuple(decode(FleetCell, next(rest)) for _ in some)
         name = scenario.scenario.recovery[strategy].name
-        found.append(option_of(points[number], name, cells, prices_of(scenario)))
+        found.append(option_of(where, name, cells, prices_of(scenario)))
     return found
 
 
@@ -235,3 +229,143 @@ def _tasks(loaded: LoadedScenario, strategy: int) -> Iterator[Task]:
     }
     for history in range(fleet.histories):
         yield Task(loaded, strategy, history, digest_of({**common, "history": history}))
+
+
+# ------------------------------------------------------------------------------ the decision
+
+
+@dataclass(frozen=True, slots=True)
+class FleetDecision:
+    """The cheapest option, and the present one."""
+
+    best: str
+    present: str
+    saves: Estimate  # what the best costs less per month, in cents or node-hours
+    sensitivity: Annotated[Sensitivity, FieldMark.INLINE]
+    n_left_out: int  # options in which some jobs did not finish
+
+
+def decide(
+    loaded: LoadedScenario,
+    options: Sequence[FleetOption],
+    axes: Axes,
+    workers: Workers,
+    store: PointStore,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> FleetDecision:
+    """Recommend the cheapest option that leaves no shard stale, or not more than is accepted.
+
+    Raises ScenarioError: an unknown input that can't be varied; ParameterError: there is no option
+    in which all jobs finish.
+    """
+    able = [one for one in options if one.finished]
+    if not able:
+        raise ParameterError("under no option do all jobs of the fleet finish: nothing to decide")
+    counted = _eligible(loaded, able) or able
+    best, present = min(counted, key=lambda one: one.cost), options[0]
+    few = contenders(counted, best, present, axes)
+    names = [entry.name for entry in loaded.scenario.recovery]
+
+    def costs(all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
+        """Cost of options under each of some changes: of all where prices alone change."""
+        if only_prices(all_changes):
+            scenarios = [varied(loaded, changes, UNKNOWN) for changes in all_changes]
+            prices = [prices_of(scenario) for scenario in scenarios]
+            return {
+                one.name: np.array([np.mean(replace(one, prices=p).costs) for p in prices])
+                for one in counted
+            }
+        wanted = [
+            ({**one.where, **changes}, names.index(one.strategy))
+            for changes in all_changes
+            for one in few
+        ]
+        ran = run_options(loaded, wanted, workers, store, UNKNOWN, on_progress)
+        found = [one.cost if one.finished else np.inf for one in ran]
+        table = np.array(found).reshape(len(all_changes), len(few))
+        return {one.name: table[:, place] for place, one in enumerate(few)}
+
+    return FleetDecision(
+        best=best.name,
+        present=present.name,
+        saves=saving(present, best) if present.finished else Estimate(float("nan")),
+        sensitivity=sensitivity(loaded, best.name, costs, unknown_of(loaded, axes)),
+        n_left_out=len(options) - len(able),
+    )
+
+
+def _eligible(loaded: LoadedScenario, able: Sequence[FleetOption]) -> list[FleetOption]:
+    """The options that leave no shard stale, or whose entry says how much of that is accepted."""
+    entries = loaded.scenario.recovery
+    accepted = {one.name for one in entries if one.target_pls is not None and not one.assumed}
+    return [one for one in able if one.strategy in accepted or not one.statistics["pls"].mean > 0.0]
+
+
+def contenders(
+    able: Sequence[FleetOption], best: FleetOption, present: FleetOption, axes: Axes
+) -> list[FleetOption]:
+    """The options that could be the cheapest if something were otherwise.
+
+    The best, the present, the best of each strategy, and the neighbours of the best on each axis.
+    """
+
+    def steps(one: FleetOption) -> int:
+        """How far it is from the best, along the axes."""
+        places = [
+            [values.written.index(o.where[key]) for o in (one, best)]
+            for key, values in axes.items()
+            if one.where and best.where
+        ]
+        return sum(abs(mine - other) for mine, other in places)
+
+    cheapest = sorted(able, key=lambda one: one.cost)
+    firsts = {one.strategy: one for one in reversed(cheapest)}
+    near = [one for one in cheapest if one.strategy == best.strategy and steps(one) == 1]
+    found = {one.name: one for one in (best, present, *firsts.values(), *near) if one in able}
+    return list(found.values())[:MOST_CONTENDERS]
+
+
+def unknown_of(loaded: LoadedScenario, axes: Axes) -> dict[str, Values]:
+    """The values to try of each unknown input.
+
+    Raises ScenarioError where one is an option, or its ends make no scenario.
+    """
+    found = unknown_values(loaded)
+    for key in axes:
+        if key in found:
+            message = "is varied by --over: what is chosen is not unknown"
+            raise ScenarioError.at(loaded.place(UNKNOWN), message, key=f"{UNKNOWN}.{key}")
+    return found
+
+
+# ------------------------------------------------------------------------------ how many spares
+
+
+@dataclass(frozen=True, slots=True)
+class Knee:
+    """How many spares are enough for one strategy, of the numbers that were tried."""
+
+    strategy: str
+    cheapest: float  # from here on one more costs more than it saves
+    nobody_waits: float | None  # from here on; None: at none that was tried
+    at_end: bool  # whether the cheapest is the last that was tried, so that more may be better
+
+
+def knees(options: Sequence[FleetOption], axes: Axes) -> tuple[Knee, ...]:
+    """The knee of each strategy's curve of spares, where spares are what is varied alone."""
+    key = "fleet.spares"
+    if list(axes) != [key]:
+        return ()
+    found = []
+    for strategy in dict.fromkeys(one.strategy for one in options):
+        able = {
+            float(one.where[key]): one
+            for one in options
+            if one.strategy == strategy and one.where and one.finished
+        }
+        if able:
+            cheapest = min(sorted(able), key=lambda n: able[n].cost)
+            free = [n for n, one in able.items() if one.statistics["wait_h"].mean == 0.0]
+            at_end = cheapest == max(axes[key].numbers or ())
+            found.append(Knee(strategy, cheapest, min(free, default=None), at_end))
+    return tuple(found)

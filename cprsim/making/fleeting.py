@@ -8,9 +8,17 @@ from typing import Any
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.fleets.course import prepare
-from cprsim.fleets.deciding import decide, knees, unknown_of
 from cprsim.fleets.folder import FleetResult, load_fleet, write_fleet
-from cprsim.fleets.options import SHORT, Axes, points_of, run_options, varied
+from cprsim.fleets.options import (
+    SHORT,
+    Axes,
+    decide,
+    knees,
+    points_of,
+    run_options,
+    unknown_of,
+    varied,
+)
 from cprsim.fleets.population import table_of
 from cprsim.making.watch import Watch
 from cprsim.results import Identity, input_digests
@@ -80,18 +88,21 @@ def fleet_into(
     def make() -> FleetResult:
         keeps(lambda: f"finished histories are kept in {store.root / FOLDER}")
         with watch.progress("histories") as on_progress:
-            options = run_options(loaded, points, workers, store, option, on_progress)
+            options = run_options(loaded, wanted, workers, store, option, on_progress)
         with watch.progress("unknown inputs") as on_progress:
             decision = decide(loaded, options, axes, workers, store, on_progress)
         return write_fleet(target, loaded, axes, options, decision, knees(options, axes), draw)
 
-    points = _points(loaded, axes, option)
+    wanted = _wanted(loaded, axes, option)
     unknown_of(loaded, axes)
     return finished_or_make(target.folder, load_fleet, make, warn=watch.warn, alone=True)
 
 
-def _points(loaded: LoadedScenario, axes: Axes, option: str) -> list[dict[str, Plain]]:
-    """The scenario's own values first, then those of the axes. What is wrong is said here."""
+def _wanted(loaded: LoadedScenario, axes: Axes, option: str) -> list[tuple[dict[str, Plain], int]]:
+    """All strategies at the scenario's own values, then at those of the axes.
+
+    What is wrong is said here.
+    """
     own, others = dict[str, Plain](), []
     for where in points_of(axes) if axes else []:
         scenario = varied(loaded, where, option)
@@ -99,9 +110,13 @@ def _points(loaded: LoadedScenario, axes: Axes, option: str) -> list[dict[str, P
         if scenario.scenario == loaded.scenario:
             own = where
         else:
-            others.append(where)
+            others.append((where, scenario))
     prepare(loaded)
-    return [own, *others]
+    return [
+        (where, strategy)
+        for where, scenario in [(own, loaded), *others]
+        for strategy in range(len(scenario.scenario.recovery))
+    ]
 
 
 def fleet_identity(loaded: LoadedScenario, axes: Axes) -> Identity:

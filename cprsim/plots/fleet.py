@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from cprsim.fleets.cells import USEFUL
 from cprsim.fleets.folder import FleetResult
 from cprsim.fleets.options import FleetOption
 from cprsim.plots.axes import OVERHEAD_LABEL, words_of_key
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import Draw
+from cprsim.results.money import USEFUL
 
 OVERHEADS = {"p50": "P50", "overhead": "mean", "p90": "P90", "p95": "P95"}
 MOST_OPTIONS = 12  # side by side

@@ -7,10 +7,9 @@ from math import isnan
 from typing import Any
 
 from cprsim.estimate import NO_NUMBER, Estimate
-from cprsim.fleets.cells import STATISTICS, USEFUL
-from cprsim.fleets.deciding import Knee
+from cprsim.fleets.course import STATISTICS
 from cprsim.fleets.folder import ABOUT, FleetResult
-from cprsim.fleets.options import FleetOption
+from cprsim.fleets.options import FleetOption, Knee
 from cprsim.plots.chart import Chart
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.fleet import fleet_charts, shown_options
@@ -29,6 +28,7 @@ from cprsim.present.provenance import FOUND_AGAIN, origin, places
 from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.prices import HOURS_PER_MONTH, shown
 from cprsim.results.manifest import read_manifest
+from cprsim.results.money import USEFUL
 from cprsim.results.words import (
     count,
     hours,

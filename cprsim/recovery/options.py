@@ -197,7 +197,7 @@ def options(keys: str, own: Mapping[str, Any]) -> type[Any]:
     return make_dataclass("Options", made, frozen=True, slots=True)
 
 
-class Filled(SimpleNamespace):
+class Settled(SimpleNamespace):
     """The options that are given and the defaults of all others, with the name of the entry.
 
     A default that is a fact of the job is asked for when it is needed, as the job may lack it.

@@ -17,7 +17,7 @@ from cprsim.failures.distributions import Constant
 from cprsim.records import Duration
 from cprsim.recovery.intervals import ROUNDING, young_h
 from cprsim.recovery.legal import MOST_UNITS
-from cprsim.recovery.options import Filled, options
+from cprsim.recovery.options import Settled, options
 from cprsim.recovery.policy import (
     GROWTH_H,
     OWN,
@@ -69,7 +69,7 @@ def row(
 
     def plan(job: JobFacts, given: Any, entry: str) -> Policy:
         try:
-            return mechanism(job, Filled(given, job, entry), **parameters)
+            return mechanism(job, Settled(given, job, entry), **parameters)
         except ParameterError as error:
             raise ParameterError(f"{entry}: {error}") from error
 

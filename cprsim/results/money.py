@@ -99,33 +99,47 @@ class JobPrices:
 
     def _usage(self, policy: Policy, use: JobUse, n_jobs: float) -> Usage:
         hours = {USEFUL: use.useful_h, **use.overhead}
-        node_h = {
-            part: {role: n_jobs * n * part_h for role, n in self.nodes.items()}
-            for part, part_h in hours.items()
-        }
-        if policy.tax.nodes:
-            node_h[SYSTEM] = {SYSTEM: n_jobs * policy.tax.nodes * use.wall_h}
-        keeps = n_jobs * self.state_bytes / GB if policy.interval_h < use.useful_h else 0.0
-        return Usage(
-            node_h,
-            keeps * use.wall_h / HOURS_PER_MONTH,
-            n_jobs * use.n_saves * self._bytes_per_save(policy, use.useful_h) / GB,
+        return usage_of(
+            policy, self.nodes, self.state_bytes, use.useful_h, hours, use.n_saves, n_jobs
         )
-
-    def _bytes_per_save(self, policy: Policy, useful_h: float) -> float:
-        share = 1.0 if policy.sub_saves is None else policy.sub_saves.bytes_share
-        return self.state_bytes * (share * remote_share(policy, useful_h))
 
     def _with_system(self) -> Prices:
-        """The same with the nodes that a recovery system takes: as those of the job on average."""
-        n = sum(self.nodes.values())
-        price = Decimal(repr(mean_node_hour(self.prices, self.nodes)))
-        watts = sum(watts_of(self.prices, role) * of for role, of in self.nodes.items()) / n
-        return replace(
-            self.prices,
-            node_hour={SYSTEM: price, **self.prices.node_hour},
-            watts={SYSTEM: watts, **self.prices.watts} if self.prices.watts else {},
-        )
+        return with_system(self.prices, self.nodes)
+
+
+def usage_of(
+    policy: Policy, nodes: Mapping[str, int], state_bytes: float, useful_h: float,
+    hours: Mapping[str, float], n_saves: float, n_jobs: float,
+) -> Usage:  # fmt: skip
+    """What so many jobs of `useful_h` use, of which each takes these hours and makes these saves.
+
+    Parameters
+    ----------
+    nodes : by role
+    hours : by part
+    """
+    node_h = {
+        part: {role: n_jobs * n * part_h for role, n in nodes.items()}
+        for part, part_h in hours.items()
+    }
+    wall_h = sum(hours.values())
+    if policy.tax.nodes:
+        node_h[SYSTEM] = {SYSTEM: n_jobs * policy.tax.nodes * wall_h}
+    keeps = n_jobs * state_bytes / GB if policy.interval_h < useful_h else 0.0
+    share = 1.0 if policy.sub_saves is None else policy.sub_saves.bytes_share
+    save_bytes = state_bytes * (share * remote_share(policy, useful_h))
+    return Usage(node_h, keeps * wall_h / HOURS_PER_MONTH, n_jobs * n_saves * save_bytes / GB)
+
+
+def with_system(prices: Prices, nodes: Mapping[str, float]) -> Prices:
+    """Prices with one for the nodes of a recovery system: the mean of the nodes by role."""
+    price = Decimal(repr(mean_node_hour(prices, nodes)))
+    drawn_watts = sum(watts_of(prices, role) * n for role, n in nodes.items())
+    return replace(
+        prices,
+        node_hour={SYSTEM: price, **prices.node_hour},
+        watts={SYSTEM: drawn_watts / sum(nodes.values()), **prices.watts} if prices.watts else {},
+    )
 
 
 def prices_in(folder: Path) -> JobPrices | None:
@@ -160,8 +174,12 @@ def _job_prices(section: PricesSection, cluster: ClusterSection, n_sync: int) ->
         return None
     roles = {**cluster.n_nodes_of_stateful, TRAINER: cluster.trainers, **cluster.others}
     nodes = {role: n for role, n in {**roles, SYNC_PS: n_sync}.items() if n}
-    held = sum(cluster.n_nodes_of_stateful.values())
-    return JobPrices(prices, nodes, (cluster.shard_bytes or 0.0) * held)
+    return JobPrices(prices, nodes, state_bytes_of(cluster))
+
+
+def state_bytes_of(cluster: ClusterSection) -> float:
+    """The state on all nodes of a job; 0 where the scenario does not say."""
+    return (cluster.shard_bytes or 0.0) * sum(cluster.n_nodes_of_stateful.values())
 
 
 def use_of(useful_h: float, summary: Mapping[str, Estimate]) -> JobUse | None:

@@ -33,20 +33,10 @@ class TableSection(Model):
         4, strict=True, ge=1, le=16, description="Bytes per number: 4 for float32, 2 for float16."
     )
 
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of the whole table."""
-        return self.rows * self.dimension * self.bytes_per_value
-
 
 Preset = Literal["criteo-kaggle", "criteo-terabyte"]  # the names of `kernel.shape.PRESETS`
-
-
 TableList = Annotated[tuple[TableSection, ...], Field(min_length=1, max_length=1_000)]
-Tables = Annotated[
-    Annotated[Preset, AS_TEXT] | Annotated[TableList, AS_LIST],
-    LIST_OR_TEXT,
-]
+Tables = Annotated[Annotated[Preset, AS_TEXT] | Annotated[TableList, AS_LIST], LIST_OR_TEXT]
 
 
 def tables_bytes(tables: str | tuple[TableSection, ...]) -> int:
@@ -55,7 +45,7 @@ def tables_bytes(tables: str | tuple[TableSection, ...]) -> int:
         from cprsim.kernel.shape import PRESETS  # few scenarios name a preset
 
         return PRESETS[tables].table_bytes
-    return sum(table.size_bytes for table in tables)
+    return sum(one.rows * one.dimension * one.bytes_per_value for one in tables)
 
 
 MOST_AWRY = 1e-6  # that shares of accesses may miss 1 by
@@ -97,7 +87,6 @@ class ClusterSection(Model):
     )
     roles: dict[RoleKey, StatefulRole] = Field(
         default_factory=dict,
-        max_length=20,
         description="Instead of `workers`, roles whose nodes hold different amounts of state, such "
         "as pipeline stages and expert slots: {nodes, state} of each.",
         examples=[{"stage": {"nodes": 64, "state": "40 GB"}}],
@@ -116,7 +105,6 @@ class ClusterSection(Model):
     )
     links: dict[RoleKey, Bandwidth] = Field(
         default_factory=dict,
-        max_length=20,
         description="Further links of a node by name, such as to its host memory or disk "
         "[bandwidth]; costs name them: `stall: {link: pcie}`.",
         examples=[{"pcie": "25 GB/s"}],
@@ -126,7 +114,6 @@ class ClusterSection(Model):
     )
     others: dict[RoleKey, PositiveCount] = Field(
         default_factory=dict,
-        max_length=50,
         description="Further roles that hold nothing (readers, masters): nodes of each.",
         examples=[{"reader": 10}],
     )
@@ -179,13 +166,6 @@ class ClusterSection(Model):
         return max((size for _, size in self.held), default=None)
 
     @property
-    def uneven_bytes(self) -> tuple[float, ...]:
-        """Bytes on each node that holds state, in their order; empty where all hold as much."""
-        if len({size for _, size in self.held}) < 2:
-            return ()
-        return tuple(size for n, size in self.held for _ in range(n))
-
-    @property
     def state_said(self) -> str:
         """How much state there is in all and on one node, in words; empty where nobody says."""
         nodes = self.n_nodes_of[self.state_role]
@@ -201,12 +181,6 @@ class ClusterSection(Model):
         return tuple(
             one.access for one in self.shards if one.access is not None for _ in range(one.servers)
         )
-
-    @property
-    def links_h(self) -> tuple[tuple[str, float], ...]:
-        """Hours that the state of the node that holds most takes over each of its links."""
-        moved = self.largest_bytes or 0.0
-        return tuple((name, moved / bandwidth) for name, bandwidth in self.links.items())
 
     @property
     def state_role(self) -> str:

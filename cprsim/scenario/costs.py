@@ -137,8 +137,6 @@ LABEL = r"[A-Za-z$€£¥]{1,12}"
 MOST = Decimal(10) ** 9
 Label = Annotated[str, Field(strict=True, pattern=f"^{LABEL}$")]
 _PRICE = re.compile(rf"\s*((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{{1,3}})?)\s*({LABEL})?\s*")
-ONE_PRICE = {"type": ["string", "number"]}
-ONE_NUMBER = {"type": "number", "minimum": 0}
 
 
 def _price(value: Any) -> Money:
@@ -153,27 +151,24 @@ def _by_role(value: Any) -> Any:
     return value if isinstance(value, dict) else {ANY_ROLE: value}
 
 
-def _one_or_by_role(one: dict[str, Any]) -> WithJsonSchema:
-    return WithJsonSchema({"anyOf": [one, {"type": "object", "additionalProperties": one}]})
-
-
 Price = Annotated[
     Money,
     BeforeValidator(_price),
     PlainSerializer(str, return_type=str),
-    WithJsonSchema({**ONE_PRICE, "examples": ["2.50 USD"]}),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["2.50 USD"]}),
+]
+PriceByRole = Annotated[
+    dict[str, Price], BeforeValidator(_by_role, json_schema_input_type=Price | dict[str, Price])
 ]
 PlainNumber = Annotated[float, within(0, 1e9)]
-PriceByRole = Annotated[dict[str, Price], BeforeValidator(_by_role), _one_or_by_role(ONE_PRICE)]
 WattsByRole = Annotated[
-    dict[str, PlainNumber], BeforeValidator(_by_role), _one_or_by_role(ONE_NUMBER)
+    dict[str, PlainNumber],
+    BeforeValidator(_by_role, json_schema_input_type=PlainNumber | dict[str, PlainNumber]),
 ]
 
 
 class PricesSection(Model):
     """What is paid for, in one currency, which is a label and never converted."""
-
-    model_config = Model.model_config | {"arbitrary_types_allowed": True}
 
     currency: Label | None = Field(None, description="Label of the amounts that stand without one.")
     node_hour: PriceByRole = Field(

@@ -352,9 +352,17 @@ def _instant(value: float | str) -> float | str:
     return value
 
 
+def _order(instant: float | str) -> Any:
+    """What grows with time, of instants that are written alike."""
+    if isinstance(instant, float):
+        return instant
+    return datetime.fromisoformat(instant).replace(tzinfo=None)
+
+
 Instant = Annotated[
     float | str, AfterValidator(_instant), Field(examples=["2000-01-01", "2024-05-01T06:00Z", 48])
 ]
+Column = Literal["node", "start", "end", "cause"]
 ColumnName = Annotated[str, Field(max_length=200)]
 
 
@@ -376,15 +384,6 @@ class PeriodSection(Model):
         """It has an end."""
         if not self.given:
             yield "from", "is missing: say `from`, `to` or both"
-
-
-class Columns(Model):
-    """Names of the columns of a tidy CSV."""
-
-    node: ColumnName = Field("node", description="Column with the node's name.")
-    start: ColumnName = Field("start", description="Column with the outage's start.")
-    end: ColumnName = Field("end", description="Column with the outage's end.")
-    cause: ColumnName = Field("cause", description="Column with the outage's cause.")
 
 
 class TraceFailures(Model):
@@ -421,7 +420,9 @@ class TraceFailures(Model):
     cause: Text | None = Field(
         None, description="Replay those outages alone whose cause contains this text."
     )
-    columns: Columns | None = Field(None, description="Of tidy: what its columns are called.")
+    columns: dict[Column, ColumnName] | None = Field(
+        None, description="Of tidy: what its columns are called: {node, start, end, cause}."
+    )
     time_unit: Literal["ms", "s", "min", "h", "d"] | None = Field(
         None, description="Of tidy: unit of the times; absent: they are ISO 8601 time stamps."
     )
@@ -445,6 +446,14 @@ class TraceFailures(Model):
                 yield key, f"belongs to format {which}, not `{self.format}`"
         if self.format == "lanl" and self.system is None:
             yield "system", "is missing: a lanl file holds many systems, say which (1 to 24)"
+        ends, in_unit = self.period.given if self.period else {}, self.time_unit is not None
+        wrong = [key for key, instant in ends.items() if isinstance(instant, float) != in_unit]
+        right = "day: write for example 2000-01-01"
+        if in_unit:
+            right = f"number: with `time_unit` write the file's own, in {self.time_unit}"
+        yield from ((f"period.{key}", f"{ends[key]} is no {right}") for key in wrong)
+        if not wrong and len(ends) == 2 and not _order(ends["from"]) < _order(ends["to"]):
+            yield "period.to", f"{ends['to']} does not lie after `from` ({ends['from']})"
 
     def source(self, path: Path) -> Replay:
         """The outages of the file.
@@ -469,13 +478,15 @@ class TraceFailures(Model):
         from cprsim.failures.traces.node_file import lives_in_log
         from cprsim.failures.traces.reading import csv_pieces
 
-        period, columns = self.period, self.columns
+        period = self.period
         asked = LogOptions(
             n_nodes=self.nodes,
             system=self.system,
             period=(None, None) if period is None else (period.first, period.last),
             time_unit=self.time_unit,
-            columns={ours: theirs for ours, theirs in columns or () if ours != theirs},
+            columns={
+                ours: theirs for ours, theirs in (self.columns or {}).items() if ours != theirs
+            },
             repair_h=self.repair_h,
         )
         log = FORMATS[self.format].read(path, asked)

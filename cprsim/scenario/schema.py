@@ -12,11 +12,7 @@ from pydantic import Field
 from cprsim.records import SubSaves
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.costs import CostsSection, PricesSection, StorageSection
-from cprsim.scenario.failures import (
-    ANY,
-    SYNC_PS,
-    Failures,
-)
+from cprsim.scenario.failures import ANY, SYNC_PS, Failures
 from cprsim.scenario.job import Fleet, Job, Simulation
 from cprsim.scenario.kernel import Accuracy, Kernel
 from cprsim.scenario.quantities import Model
@@ -103,11 +99,11 @@ class Scenario(Model):
     @property
     def sub_saves_of(self) -> dict[str, SubSaves]:
         """The settings of priority saving that are given, by strategy; the first entry counts."""
-        by_strategy: dict[str, SubSaves] = {}
-        for entry in self.recovery:
-            if entry.sub_saves is not None and entry.priority_saving is not None:
-                by_strategy.setdefault(entry.strategy, entry.priority_saving)
-        return by_strategy
+        return {
+            entry.strategy: saving
+            for entry in reversed(self.recovery)
+            if entry.sub_saves is not None and (saving := entry.priority_saving) is not None
+        }
 
 
 def dump_scenario(scenario: Scenario) -> str:

@@ -18,7 +18,7 @@ from cprsim.sync.setting import Algorithm, Method, Stragglers, SyncSetting
 from cprsim.units import SHARE, SIZE, Quantity
 
 DenseSize = Annotated[float, Quantity(SIZE, "1 B", "1000 GB", "8 MB")]
-Cost = Annotated[float, Quantity(SHARE, "0 %", "90 %", "3 %")]
+Portion = Annotated[float, Quantity(SHARE, "0 %", "90 %", "3 %")]
 Iterations = Annotated[int, within(1, 10**9)]
 
 OF_MEAN = (Algorithm.SHADOW_MA, Algorithm.SHADOW_BMUF)
@@ -43,7 +43,7 @@ class StandIn(Model):
         description="Worker threads of each trainer of the stand-in, a count. What a thread does "
         "every k iterations it then does every k x threads / `sync.threads`.",
     )
-    warm_start_fraction: Cost = Field(
+    warm_start_fraction: Portion = Field(
         0.0,
         description="Share of the clicks that one trainer trains first, alone; its model is what "
         "all replicas begin with; default 0 %.",
@@ -102,7 +102,7 @@ class Sync(Model):
     stragglers: Stragglers | None = Field(
         None, description="Trainers that are slower; absent: none."
     )
-    shadow_cost_fraction: Cost = Field(
+    shadow_cost_fraction: Portion = Field(
         0.0,
         description="Of the workers' speed, what the shadow thread beside them takes; default 0 %.",
     )

@@ -8,18 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from math import inf
-from typing import TYPE_CHECKING
+from typing import Any
 
 import simpy
 from simpy.events import EventPriority
 
-from cprsim.simulate.alarms import GO_ON, Alarm, SetAlarm
+from cprsim.simulate.alarms import Alarm, SetAlarm
 from cprsim.simulate.numbers import link_of
+from cprsim.simulate.running import Recovery, Running
 from cprsim.simulate.transitions import rate_of_each
-
-if TYPE_CHECKING:
-    from cprsim.simulate.cluster import Recovery, RunningJob
-
 
 ROUNDING = 1e-12  # of a rate
 
@@ -34,7 +31,7 @@ class Flows:
     n: int
     cap_bytes_per_h: float
     order: EventPriority
-    call: Callable[[], object]  # when all bytes have moved
+    call: Any  # when all bytes have moved
     left_bytes: float  # of each, at `since_h`
     since_h: float = 0.0
     is_capped: bool = False
@@ -81,21 +78,21 @@ class SharedStorage:
 
     def change(self, n_now: Mapping[Flows, int], cap: float) -> None:
         """Flows are as many from now on, under this cap; none: they end without a call."""
-        changed = {one: n for one, n in n_now.items() if (n, cap) != (one.n, one.cap_bytes_per_h)}
+        changed = [o for o, n in n_now.items() if n != o.n or cap != o.cap_bytes_per_h]
         if not changed:
             return
         now_h = float(self._env.now)
         if self._slowed:
             self._odometer_bytes += (now_h - self._read_at_h) * self.level_bytes_per_h
         self._read_at_h = now_h
-        for flows, n in changed.items():
+        for flows in changed:
             if flows.n:
                 self._pause(flows)
                 self._take(flows)
-            flows.n, flows.cap_bytes_per_h = n, cap
-            if n:
+            flows.n, flows.cap_bytes_per_h = n_now[flows], cap
+            if flows.n:
                 self._put(flows, capped=False)
-        self._balance(dict.fromkeys(flows for flows, n in changed.items() if n))
+        self._balance({flows: None for flows in changed if flows.n})
 
     def _put(self, flows: Flows, *, capped: bool) -> None:
         flows.is_capped = capped
@@ -173,7 +170,8 @@ class SharedStorage:
 
     def _over(self, flows: Flows) -> None:
         self.change({flows: 0}, flows.cap_bytes_per_h)
-        flows.call()
+        call, flows.call = flows.call, None  # no cycle of references for the garbage collector
+        call()
 
 
 class Link:
@@ -182,7 +180,7 @@ class Link:
     Shards may differ in size: those that still move share what the others leave.
     """
 
-    def __init__(self, job: RunningJob) -> None:
+    def __init__(self, job: Running) -> None:
         self._job = job
         self._flows: dict[Recovery, dict[float, Flows]] = {}  # by bytes of a shard
 
@@ -219,8 +217,8 @@ class Link:
         self._flows[load] = {size: one for size, one in self._flows[load].items() if one.n}
         if not self._flows[load]:
             del self._flows[load]
-            load.process.interrupt(GO_ON)
-        self._job.interrupt()
+            self._job.go_on(load)
+        self._job.decide()
 
     def _divide(self, n_now: Mapping[Flows, int], n_more: int = 0) -> float:
         """The flows share the link: bytes per hour of each."""

@@ -14,8 +14,8 @@ from zlib import crc32
 
 import numpy as np
 
-from cprsim.budget import require_room
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.budget import require_room
 from cprsim.failures.streams import stream
 from cprsim.records import (
     Cluster,
@@ -279,7 +279,7 @@ def _by_simpy(
     from cprsim.simulate.cluster import run
 
     for row in rows.tolist():
-        outcome = run(job, failures.of(row), draws.of(row), logged=False).outcome
+        outcome = run(job, failures.of(row), draws.of(row))
         status = FINISHED if outcome.finished else STOPPED
         counts[:, row] = status, outcome.n_failures, outcome.n_saves
         lost = np.zeros((len(outcome.stale), N_OF_LOSS))
@@ -330,13 +330,15 @@ class Engine:
     def log(self, block: Block, replication: int, *, whole: bool = True) -> EventLog:
         """What happens in one replication; if it has very many saves, all of them if `whole`."""
         from cprsim.simulate.cluster import run
+        from cprsim.simulate.logbook import LogLines
 
         failures, draws = self.given(block)
         captures = self.job.policy.captures
         n_saves = sum(self.job.useful_h / one.every_h for one in captures if one.every_h)
         skips = not whole and n_saves > MOST_SAVES_SHOWN
-        log = run(self.job, failures.of(replication), draws.of(replication), skips=skips).log
-        number = block.failures.replications.start + replication
+        logbook = LogLines()
+        run(self.job, failures.of(replication), draws.of(replication), logbook, skips=skips)
+        log, number = logbook.log(), block.failures.replications.start + replication
         return replace(log, replication=np.full_like(log.replication, number))
 
 

@@ -1,33 +1,33 @@
 """The SimPy cluster: jobs on shared nodes, spares and storage, event by event.
 
-Here one reads what a failure costs. A job is a process. It decides its next step and waits for its
-end (`life`); a failure, and whatever else ends at an instant, interrupts it::
+Here one reads what a failure costs. A job is a process: it decides its next step and works or waits
+until its end (`life`). A failure, the end of a save or of a stage of a recovery, and whatever else
+happens at an instant, ends the step early (`happens`)::
 
     works     --a save is due-->               stalled by it, or waiting for an earlier one
     any       --a failure strikes-->           blocked by its recovery, if a stage of that blocks
     any       --the last blocking stage ends-> works
     works     --all useful work is done, and saved if a save of it is under way--> finished
 
-A save (`write`) and a recovery (`recover`) are processes, too. `transitions` decides, for the
-compiled loop as well; here time passes. `docs/model.md` and `docs/recovery.md` say the rules in
-words. A single job is a fleet of one (`run`).
+`transitions` decides, for the compiled loop as well; here time passes. `docs/model.md` and
+`docs/recovery.md` say the rules in words. A single job is a fleet of one (`run`).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from math import inf, isnan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, cast
 
 import simpy
 from simpy.events import EventPriority
 
-from cprsim.records import Activity, EventKind, EventLog
+from cprsim.records import Activity, EventKind
 from cprsim.simulate import transitions
-from cprsim.simulate.alarms import END, FAILURES, GO_ON, JOB, NOTICES, STAGES, Alarm
+from cprsim.simulate.alarms import END, FAILURES, JOB, NOTICES, STAGES, Alarm
 from cprsim.simulate.bandwidth import Link, SharedStorage
 from cprsim.simulate.cycles import skip_cycles
 from cprsim.simulate.job import (
@@ -58,11 +58,10 @@ from cprsim.simulate.numbers import (
     WALL,
     numbers_as_objects,
 )
-from cprsim.simulate.saves import ALL_ALONE, Process, Save, Saves, SharedSaves
+from cprsim.simulate.running import DrawnCosts, Recovery
+from cprsim.simulate.saves import ALL_ALONE, Saves, SharedSaves
 
-if TYPE_CHECKING:
-    from cprsim.simulate.blocks import ReplicationDraws
-
+Process = Generator[simpy.Event, Any, Any]
 WORKS, BOOKED = -2, -3  # what a job does, besides standing still for one of its parts
 
 
@@ -77,41 +76,10 @@ class SharedCluster:
         n_nodes: int | None = None,
         n_spares: int | None = None,
         storage_bytes_per_h: float = inf,
-        *,
-        is_shared: bool = True,
     ) -> None:
         self.env = simpy.Environment()
         self.nodes = Nodes(n_nodes, n_spares)
         self.storage = SharedStorage(self.env, storage_bytes_per_h)
-        self.is_shared = is_shared  # by jobs that may take from each other at any instant
-
-
-@dataclass(slots=True, eq=False)
-class Recovery:
-    """The recovery of some slots, on its way through its stages."""
-
-    number: int
-    of_all: bool  # its rule reverts all
-    speed: float  # of the job, in stages that do not block it
-    slots: set[int]
-    ahead: deque[tuple[Any, float]]  # stages, with their hours
-    loading: set[int] | None = None  # shards to load, where later failures may take them over
-    sharing: Collection[int] = ()  # shards to load over a link that loads share
-    stage: Any = None  # the one that it is in
-    order: EventPriority = STAGES  # of its stages, where others end at the same instant
-    process: Any = None
-
-    @property
-    def is_held(self) -> bool:
-        """Whether it waits for the job to take its slots in."""
-        return self.stage.kind == WAIT and not isnan(self.stage.grows_h)
-
-    @property
-    def has_load(self) -> bool:
-        """Whether a load is before it or under way; one that takes no time is none."""
-        takes_time = bool(self.sharing)
-        ahead = any(s.kind == LOAD and (hours > 0.0 or takes_time) for s, hours in self.ahead)
-        return ahead or self.stage.kind == LOAD
 
 
 # --------------------------------------------------------------------------- the job
@@ -127,7 +95,7 @@ class RunningJob:
         cluster: SharedCluster,
         job: SimulatedJob,
         failures: Iterator[ScopedFailure],
-        draws: ReplicationDraws,
+        draws: DrawnCosts,
         *,
         shared_saves: SharedSaves = ALL_ALONE,
         logbook: LogLines | None = None,
@@ -155,8 +123,6 @@ class RunningJob:
         self.speed = self.rate = self.target_h = 0.0  # of the work in hand
         self.blocked = False
         self.hours = [0.0] * num.n_parts
-        self.alarm: Alarm | None = None  # of the end of its step ...
-        self.at_h = inf  # ... its hour
 
         self.saves, self.link = Saves(self), Link(self)
 
@@ -173,9 +139,10 @@ class RunningJob:
         self.recoveries: list[Recovery] = []
         self.n_recoveries = 0  # that have begun
 
-        ends = partial(self.interrupt, partial(self._end, bool(num.end_is_planned)))
+        ends = partial(self.happens, partial(self._end, bool(num.end_is_planned)))
         self.last = self.at(num.end_h, END, ends)
         self.note(EventKind.STARTED)
+        self.alarm = self.at(0.0, JOB)  # of the end of its step
         self.process = self.env.process(self.life())
 
     @property
@@ -186,44 +153,30 @@ class RunningJob:
     # ----------------------------------------------------------------- the process of the job
 
     def life(self) -> Process:
-        """One step after another. Who interrupts it says what has to be done, if anything."""
-        hours = 0.0
+        """One step after another, each until its end or until something happens."""
+        yield self.alarm
         while self.outcome is None:
-            try:
-                yield from self.pass_hours(hours, JOB, self)
-                hours = self._step()
-            except simpy.Interrupt as interrupt:
-                self.book()
-                if interrupt.cause is not None:
-                    interrupt.cause()
-                hours = 0.0  # decide again when all that ends at this instant has ended
+            self.alarm = self.at(self._step(), JOB)
+            yield self.alarm
         return self.outcome
 
-    def pass_hours(
-        self, hours: float, order: EventPriority, whose: RunningJob | Save | None = None
-    ) -> Process:
-        """Wait so many hours; infinite: until somebody interrupts."""
-        if hours == inf:
-            yield self.env.event()
-        alarm = self.at(hours, order)
-        if whose is not None:
-            whose.alarm, whose.at_h = alarm, alarm.at_h
-        try:
-            yield alarm
-        except simpy.Interrupt:
-            alarm.cancel()
-            raise
+    def happens(self, call: Callable[[], object]) -> None:
+        """Something happens to the job."""
+        if self.outcome is None:
+            self.book()
+            call()
+            self.decide()
+
+    def decide(self) -> None:
+        """Have the job decide again when all that ends at this instant has ended."""
+        if self.process is not self.env.active_process and self.alarm.at_h > self.env.now:
+            self.alarm = self.alarm.moved(0.0)
 
     def at(
         self, hours: float, order: EventPriority, call: Callable[[], object] | None = None
     ) -> Alarm:
         """An alarm at one of the job's instants."""
         return Alarm(self.env, hours, order, call, self.alarms, NEAR * self.num.useful_h)
-
-    def interrupt(self, cause: Callable[[], object] | None = None) -> None:
-        """Have the job do something, and decide again."""
-        if self.outcome is None and self.process is not self.env.active_process:
-            self.process.interrupt(cause)
 
     # ----------------------------------------------------------------- what the job does
 
@@ -266,7 +219,7 @@ class RunningJob:
         if self.rate == 0.0:
             held = [one for one in self.recoveries if one.is_held]
             for one in held:
-                one.process.interrupt(GO_ON)
+                self.go_on(one)
             return 0.0 if held else self._stand_still(num.wait)
         may_skip = self.skips and self.copies.error_h == inf
         if may_skip and (hours := skip_cycles(self, behind)):
@@ -288,7 +241,7 @@ class RunningJob:
         self.age_h += hours * self.clock_per_h
         if self.doing == WORKS:
             progress_h = self.progress_h + hours * self.rate
-            is_there = now_h >= self.at_h or progress_h > self.target_h
+            is_there = progress_h > self.target_h or now_h >= self.alarm.at_h
             self.book_work(self.target_h if is_there else progress_h, hours)
         elif self.doing != BOOKED:
             self.hours[self.doing] += hours
@@ -333,7 +286,7 @@ class RunningJob:
         self.clock_per_h = per_h
         if self.failure is not None and per_h > 0.0:
             delay_h = max(0.0, self.failure.at_h - self.age_h) / per_h
-            self.failure_alarm = self.at(delay_h, FAILURES, partial(self.interrupt, self._fail))
+            self.failure_alarm = self.at(delay_h, FAILURES, partial(self.happens, self._fail))
 
     def _fail(self) -> None:
         """A failure or a silent error strikes, or a failure is announced."""
@@ -365,7 +318,7 @@ class RunningJob:
             transitions.drop_beyond(num, copies, copies.error_h)
             slots = tuple(range(num.n_slots))
             failure = ScopedFailure(self.now_h, slots, num.silent, ())
-            self.interrupt(partial(self._meet, failure))
+            self.happens(partial(self._meet, failure))
 
     def _meet(self, failure: ScopedFailure) -> None:
         """A failure strikes the slots that have nodes."""
@@ -516,22 +469,20 @@ class RunningJob:
         self.recoveries.append(recovery)
         self.n_recoveries += 1
         recovery.order = EventPriority(STAGES + self.n_recoveries)
-        recovery.process = self.env.process(self.recover(recovery))
+        if recovery.stage is None:
+            self._next_stage(recovery)
+        else:  # what stays behind in a wait is in it
+            recovery.alarm = None
 
-    def recover(self, recovery: Recovery) -> Process:
-        """A recovery: its stages that take time, one after the other; then its slots are up."""
-        hours = 0.0 if recovery.stage is None else inf  # what stays behind in a wait is in it
-        while True:
-            if hours > 0.0:
-                try:
-                    yield from self.pass_hours(hours, recovery.order)
-                except simpy.Interrupt as interrupt:
-                    if interrupt.cause is not GO_ON:
-                        return  # another recovery has its slots
-                self.book()
-                self.interrupt()
-            if not recovery.ahead:
-                break
+    def go_on(self, recovery: Recovery) -> None:
+        """The stage of a recovery has ended."""
+        if recovery.alarm is not None:
+            recovery.alarm.cancel()
+        self.happens(partial(self._next_stage, recovery))
+
+    def _next_stage(self, recovery: Recovery) -> None:
+        """A recovery goes on to the next stage that takes time; after the last its slots are up."""
+        while recovery.ahead:
             if recovery.stage is not None and recovery.stage.copies_again:
                 for slot in recovery.slots:
                     self.slots[slot].left = True
@@ -539,6 +490,9 @@ class RunningJob:
             hours = self._stage_h(recovery, hours)
             if hours > 0.0:
                 self.note(EventKind.STAGE)
+                ends = partial(self.go_on, recovery)
+                recovery.alarm = None if hours == inf else self.at(hours, recovery.order, ends)
+                return
         self.recoveries.remove(recovery)
         self._come_back(recovery)
 
@@ -570,7 +524,8 @@ class RunningJob:
 
     def _stop_recovery(self, recovery: Recovery) -> None:
         self.recoveries.remove(recovery)
-        recovery.process.interrupt()
+        if recovery.alarm is not None:
+            recovery.alarm.cancel()
         self.link.stop(recovery)
 
     # Waiting for nodes
@@ -581,8 +536,8 @@ class RunningJob:
         for recovery in list(self.recoveries):
             waits = recovery.stage.kind == WAIT and not recovery.is_held
             if waits and self._has_its_nodes(recovery):
-                recovery.process.interrupt(GO_ON)
-        self.interrupt()
+                self.go_on(recovery)
+        self.decide()
 
     def _has_its_nodes(self, recovery: Recovery) -> bool:
         """Whether a wait is over; from one for each slot those that still wait stay behind."""
@@ -601,7 +556,7 @@ class RunningJob:
         """The job leaves the cluster, at its useful work or horizon, or given up."""
         self.book()
         for save in self.saves.under_way():
-            save.process.interrupt()
+            save.end.cancel()
             self.note(EventKind.SAVE_ABANDONED)
         finished = finished and self.progress_h > 0.0
         if finished and self.progress_h < self.frontier_h:
@@ -639,28 +594,18 @@ class RunningJob:
 # --------------------------------------------------------------------------- one job, and many
 
 
-class Played(NamedTuple):
-    """One replication: its outcome, and its log, empty if that was not asked for."""
-
-    outcome: ReplicationOutcome
-    log: EventLog
-
-
 def run(
     job: SimulatedJob,
     failures: Iterator[ScopedFailure],
-    draws: ReplicationDraws,
+    draws: DrawnCosts,
+    logbook: LogLines | None = None,
     *,
-    logged: bool = True,
     skips: bool = True,
-) -> Played:
+) -> ReplicationOutcome:
     """Run a job alone on its cluster: a fleet of one."""
-    cluster, logbook = SharedCluster(n_spares=job.cluster.n_spares, is_shared=False), LogLines()
-    alone = RunningJob(
-        cluster, job, failures, draws, logbook=logbook if logged else None, skips=skips
-    )
-    outcome: Any = cluster.env.run(until=alone.process)
-    return Played(outcome, logbook.log())
+    cluster = SharedCluster(n_spares=job.cluster.n_spares)
+    alone = RunningJob(cluster, job, failures, draws, logbook=logbook, skips=skips)
+    return cast(ReplicationOutcome, cluster.env.run(until=alone.process))
 
 
 def run_fleet(
@@ -670,7 +615,7 @@ def run_fleet(
     begins: Sequence[Callable[[], RunningJob]],
 ) -> list[tuple[float, ReplicationOutcome]]:
     """When each job starts, and its outcome; `begins` put them on the cluster."""
-    ran: list[Any] = [None for _ in arrive_h]
+    ran: list[Any] = [None for _ in begins]
 
     def passes(number: int) -> Process:
         yield Alarm(cluster.env, arrive_h[number], JOB, None, {})

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
 
 from cprsim.records import Activity
 from cprsim.simulate import transitions
 from cprsim.simulate.numbers import NONE, PROGRESS
-
-if TYPE_CHECKING:
-    from cprsim.simulate.cluster import RunningJob
+from cprsim.simulate.running import Running
 
 
-def skip_cycles(job: RunningJob, behind: bool) -> float:
+def skip_cycles(job: Running, behind: bool) -> float:
     """Take some cycles of the capture that saves most often; the hours of these cycles; 0: none."""
     num, capture, rate = job.num, job.num.fastest, job.rate
-    waits_for_others = job.queued or job.link.is_used
-    if capture == NONE or (job.cluster.is_shared and waits_for_others):
+    if capture == NONE or job.queued or job.link.is_used:  # others may end these at any instant
         return 0.0
     saves, due_h = num.captures[capture], job.saves.due_h[capture]
     along = transitions.flushes_go_along(num, capture, rate)
@@ -39,7 +35,7 @@ def skip_cycles(job: RunningJob, behind: bool) -> float:
         job.saves.n_begun[other] += n_saved
         job.saves.n_committed += n_saved // num.captures[other].parts
         for save in job.saves.in_flight[other]:
-            save.process.interrupt(save.at_h + hours - job.env.now)
+            save.end = save.end.moved(save.end.at_h + hours - job.env.now)
             save.number += n_saved
             save.content_h += n * saves.every_h
             save.due_h += n * saves.every_h
@@ -49,7 +45,7 @@ def skip_cycles(job: RunningJob, behind: bool) -> float:
     return hours
 
 
-def _n_to_skip(job: RunningJob, capture: int, alike: list[int], behind: bool) -> int:
+def _n_to_skip(job: Running, capture: int, alike: list[int], behind: bool) -> int:
     """How many cycles of a capture come before anything else happens."""
     num, saves, due_h, rate = job.num, job.num.captures[capture], job.saves.due_h[capture], job.rate
     until_progress_h = [job.frontier_h if behind else num.useful_h]
@@ -59,14 +55,12 @@ def _n_to_skip(job: RunningJob, capture: int, alike: list[int], behind: bool) ->
     steady_progress_h = min(until_progress_h)
     if steady_progress_h < due_h + 2.0 * saves.every_h:
         return 0
-    moved = {save.alarm for n in (capture, *alike) for save in job.saves.in_flight[n]}
+    moved = {save.end for n in (capture, *alike) for save in job.saves.in_flight[n]}
     moved |= {job.failure_alarm}
     until_h = [one.at_h - job.env.now for one in job.alarms if one not in moved]
-    others = [of for n, of in enumerate(job.saves.in_flight) if n != capture and n not in alike]
-    until_h += [save.at_h - job.env.now for of in others for save in of]  # begun just now
     if job.failure is not None and num.clock != PROGRESS:
         until_h.append(job.failure.at_h - job.age_h)
-    commits_in_h = [[save.at_h - job.env.now for save in of] for of in job.saves.in_flight]
+    commits_in_h = [[save.end.at_h - job.env.now for save in of] for of in job.saves.in_flight]
     within_h, mine = (due_h - job.progress_h) / rate, commits_in_h[capture]
     for nth, save in enumerate(reversed(job.saves.in_flight[capture]), 1):
         if not transitions.is_in_rhythm(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.budget import require_room
+from cprsim.failures.budget import require_room
 from cprsim.records import Activity, EventKind, EventLog
 
 LINE = [("at_h", "f8"), ("kind", "i8"), ("activity", "i8"), ("progress_h", "f8"), ("slot", "i8")]

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from cprsim.simulate.alarms import NODES, STAGES
-
-if TYPE_CHECKING:
-    from cprsim.simulate.cluster import RunningJob
+from cprsim.simulate.running import Running
 
 
 class Nodes:
@@ -31,7 +28,7 @@ class Nodes:
         self.n_free = (n_spares or 0) + (n_nodes or 0)
         self._n_slots = 0  # of the running jobs; at most `n_nodes`
         self._n_owed = 0  # to be scrapped: without limit, jobs that end leave no nodes behind
-        self._slots: deque[tuple[RunningJob, int]] = deque()  # that wait
+        self._slots: deque[tuple[Running, int]] = deque()  # that wait
         self._jobs: deque[tuple[int, Callable[[], object]]] = deque()  # that wait to start
 
     def arrive(self, n_nodes: int, start: Callable[[], object]) -> None:
@@ -42,7 +39,7 @@ class Nodes:
             self._jobs.append((n_nodes, start))
             self._start_jobs()
 
-    def leave(self, job: RunningJob, n_nodes: int) -> None:
+    def leave(self, job: Running, n_nodes: int) -> None:
         """A job ends, and its nodes are free."""
         if job.queued:
             self._slots = deque(one for one in self._slots if one[0] is not job)
@@ -53,13 +50,13 @@ class Nodes:
             self._n_slots -= n_nodes
         self._give()
 
-    def lose(self, job: RunningJob, slot: int, repair_h: float) -> None:
+    def lose(self, job: Running, slot: int, repair_h: float) -> None:
         """The node of a slot goes to repair; a slot without one loses none."""
         if self._replaces and slot not in job.vacant:
             job.vacant.add(slot)
             job.at(repair_h, NODES, self._repaired)
 
-    def ask(self, job: RunningJob, slots: Iterable[int]) -> None:
+    def ask(self, job: Running, slots: Iterable[int]) -> None:
         """Queue those of the slots that are vacant and have not asked before."""
         for slot in sorted(job.vacant.intersection(slots) - job.queued):
             job.queued.add(slot)

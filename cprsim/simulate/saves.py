@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import simpy
+from typing import Any, NamedTuple
 
 from cprsim.records import EventKind
 from cprsim.simulate import transitions
-from cprsim.simulate.alarms import NOTICES, SAVES, Alarm
+from cprsim.simulate.alarms import NOTICES, SAVES
 from cprsim.simulate.numbers import NONE
-
-if TYPE_CHECKING:
-    from cprsim.simulate.cluster import RunningJob
-
-Process = Generator[simpy.Event, Any, Any]
+from cprsim.simulate.running import Running
 
 
 @dataclass(slots=True, eq=False)
@@ -30,9 +25,8 @@ class Save:
     due_h: float  # progress from which what it stands for is due ...
     completes_h: float  # ... and what of that completes a content; infinite: it is a part of one
     copied: int = NONE  # of a flush: the order in which what it copies was written
-    process: Any = None
-    alarm: Alarm | None = None  # of the end of its stall or its background ...
-    at_h: float = inf  # ... its hour
+    behind_h: float = 0.0  # that it takes in the background
+    end: Any = None  # of its stall or its background: an alarm, or flows over a shared storage
 
 
 class SharedSaves(NamedTuple):
@@ -52,7 +46,7 @@ ALL_ALONE = SharedSaves()
 class Saves:
     """The saves of a job; what is there of each capture has its number."""
 
-    def __init__(self, job: RunningJob) -> None:
+    def __init__(self, job: Running) -> None:
         captures = range(job.num.n_captures)
         self._job = job
         self.due_h = [inf for _ in captures]
@@ -106,63 +100,43 @@ class Saves:
         save = Save(capture, self.n_begun[capture], content_h, due_h, completes_h, copied)
         self.n_begun[capture] += 1
         self._job.note(EventKind.SAVE_STARTED if completing else EventKind.SUB_SAVE_STARTED)
+        save.behind_h = self._job.cost_h(
+            saves.background_h, f"background/{saves.name}", save.number
+        )
         stall_h = 0.0
         if copied == NONE:
             stall_h = self._job.cost_h(saves.stall_h, f"stall/{saves.name}", save.number)
-        behind_h = self._job.cost_h(saves.background_h, f"background/{saves.name}", save.number)
         if stall_h > 0.0:
             self.stalling = save
-        elif behind_h > 0.0:
-            self._go_behind(save)
+            self._take(save, stall_h, self._go_behind)
         else:
-            self._commit(save)
-            return
-        save.at_h = self._job.env.now + (stall_h or behind_h)
-        save.process = self._job.env.process(self.write(save, stall_h, behind_h))
+            self._go_behind(save)
 
-    def write(self, save: Save, stall_h: float, behind_h: float) -> Process:
-        """A save: it stalls the job, goes on in the background, and commits; or is abandoned."""
-        try:
-            if stall_h > 0.0:
-                yield from self._take(save, stall_h)
-                self.stalling = None
-                if behind_h > 0.0:
-                    self._go_behind(save)
-            if behind_h > 0.0:
-                yield from self._take(save, behind_h)
-                self.in_flight[save.capture].remove(save)
-            self._commit(save)
-        except simpy.Interrupt:
-            return
-
-    def _take(self, save: Save, hours: float) -> Process:
+    def _take(self, save: Save, hours: float, then: Callable[[Save], None]) -> None:
         """A save takes so long, or longer over a storage that others use."""
         captures, n_flows, cap = self._job.shared_saves
+        ends = partial(self._job.happens, partial(then, save))
         if save.capture in captures:
-            over = self._job.env.event()
-            flows = self._job.cluster.storage.start(
-                self._job.at, n_flows, hours * cap, cap, SAVES, over.succeed
-            )
-            try:
-                yield over
-            except simpy.Interrupt:
-                flows.cancel()
-                raise
-        while save.capture not in captures:
-            try:
-                yield from self._job.pass_hours(hours, SAVES, save)
-                break
-            except simpy.Interrupt as interrupt:
-                if interrupt.cause is None:
-                    raise
-                hours = interrupt.cause  # whole cycles have been taken at once
-        self._job.book()
-        self._job.interrupt()
+            storage = self._job.cluster.storage
+            save.end = storage.start(self._job.at, n_flows, hours * cap, cap, SAVES, ends)
+        else:
+            save.end = self._job.at(hours, SAVES, ends)
 
     def _go_behind(self, save: Save) -> None:
+        """The stall of a save is over: it goes on in the background, or is committed."""
+        if save is self.stalling:
+            self.stalling = None
+        if save.behind_h == 0.0:
+            self._commit(save)
+            return
         self.in_flight[save.capture].append(save)
         if save.copied == NONE:
             self._job.note(EventKind.SAVE_RESUMED)
+        self._take(save, save.behind_h, self._end_behind)
+
+    def _end_behind(self, save: Save) -> None:
+        self.in_flight[save.capture].remove(save)
+        self._commit(save)
 
     def _commit(self, save: Save) -> None:
         """A save is valid from here on, or comes to nothing; flushes of it begin."""
@@ -204,7 +178,7 @@ class Saves:
         for save in self.under_way():
             if self._outlives(save) and not silent:
                 continue
-            save.process.interrupt()
+            save.end.cancel()
             if save is self.stalling:
                 self.stalling = None
             else:

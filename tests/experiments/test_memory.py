@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.budget import MEMORY
 from cprsim.errors import BudgetError
 from cprsim.experiments import pipeline
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.budget import MEMORY
 from tests.engines import columns_of
 from tests.making import PATIENCE_S, SCENARIOS, Make, maker
 

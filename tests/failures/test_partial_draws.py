@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.budget import MEMORY
 from cprsim.errors import BudgetError, TooManyReplicationsError
 from cprsim.failures import partial_draws, renewal
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.budget import MEMORY
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import Constant, Exponential, Gamma, LogNormal, Weibull

@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError, ScenarioError
-from cprsim.fleets.cells import cost_by_kind
-from cprsim.fleets.deciding import FleetDecision, decide, knees
-from cprsim.fleets.options import FleetOption, points_of, run_options, saving
+from cprsim.fleets.course import cost_by_kind
+from cprsim.fleets.options import (
+    FleetDecision,
+    FleetOption,
+    decide,
+    knees,
+    points_of,
+    run_options,
+    saving,
+)
 from cprsim.making.fleeting import said_axes
 from cprsim.results.sensitivity import crossing
 from cprsim.results.store import PointStore
@@ -29,7 +36,9 @@ KINDS = "{jobs: 24, kinds: 12, vary: {useful: {family: uniform, low: 5 h, high: 
 
 def options_of(scenario: LoadedScenario, *over: str) -> list[FleetOption]:
     store = PointStore(scenario.path.parent)
-    return run_options(scenario, points_of(said_axes(over)), Workers(1), store)
+    strategies = range(len(scenario.scenario.recovery))
+    wanted = [(where, n) for where in points_of(said_axes(over)) for n in strategies]
+    return run_options(scenario, wanted, Workers(1), store)
 
 
 def decided(scenario: LoadedScenario, options: list[FleetOption]) -> FleetDecision:
@@ -141,8 +150,8 @@ def test_what_is_no_axis_is_refused(over: str, message: str) -> None:
     ("unknown", "message"),
     [
         ("failures.mtbf: {low: 5 h, high: 5 GB}", "mixes"),
-        ("prices.kwh: {low: 1 USD, high: 2 EUR}", "mixes `USD` and `EUR`"),
-        ("prices.kwh: {low: cheap, high: 2 EUR}", "no price"),
+        ("prices.kwh: {low: 1 USD, high: 2 EUR}", "mixes `EUR` and `USD`"),
+        ("prices.kwh: {low: cheap, high: 2 EUR}", "2.50 USD"),
         ("failures.mtbf: {low: 5 h, high: 5 h}", "begins where it ends"),
         ("failures.mtbff: {low: 5 h, high: 6 h}", r"small.yaml:14: failures.mtbff: unknown key"),
         ("failures.mtbf: {low: -5 h, high: 5 h}", r"small.yaml:14: failures.mtbf: "),

@@ -12,6 +12,7 @@ import pandas as pd
 import cprsim
 from cprsim.records import Activity, EventKind
 from cprsim.simulate.cluster import run
+from cprsim.simulate.logbook import LogLines
 from cprsim.simulate.transitions import uniform
 from tests.golden.plain import Golden, digest, table
 from tests.recovery.random_policies import random_case
@@ -65,7 +66,9 @@ def random_log(seed: int) -> pd.DataFrame:
     """Of a random job under a random policy: the columns of `cprsim.Run.events`."""
     job, failures = random_case(seed)
     draws = RandomDraws(seed, 0.02 * job.useful_h)
-    log = run(job, iter(failures[:60]), draws).log
+    logbook = LogLines()
+    run(job, iter(failures[:60]), draws, logbook)
+    log = logbook.log()
     return pd.DataFrame(
         {
             "at_h": log.at_h,

@@ -61,3 +61,9 @@ def test_where_the_job_says_no_step_each_of_them_is_told_so(tmp_path: Path) -> N
 def test_what_is_no_number_of_steps_is_refused(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(ScenarioError, match=r"recovery\.0\.interval"):
         load_scenario(tmp_path / "steps.yaml", text=TEXT.replace("100 steps", wrong))
+
+
+def test_a_name_may_count_steps(tmp_path: Path) -> None:
+    text = TEXT.replace("interval: 100 steps", "interval: 100 steps, name: 100 steps")
+    entry = load_scenario(tmp_path / "steps.yaml", text=text).scenario.recovery[0]
+    assert (entry.name, entry.interval) == ("100 steps", pytest.approx(1.0))

@@ -58,6 +58,7 @@ def test_a_relative_trace_stands_beside_the_scenario(tmp_path: Path) -> None:
     [
         ({"system": "2"}, "failures.system", "belongs to format `lanl`"),
         ({"time_unit": "h"}, "failures.time_unit", "belongs to format `tidy`"),
+        ({"period": "{from: 2001-01-01, to: 2000-01-01}"}, "failures.period.to", "after `from`"),
         ({"period": "{from: soon, to: 2000-01-01}"}, "failures.period.from", "2000-01-01"),
         ({"clock": "wall"}, "failures.clock", "unknown key"),
         ({"format": "lanl"}, "failures.system", "is missing"),

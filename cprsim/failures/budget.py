@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import lru_cache
 
 from cprsim.errors import BudgetError, ParameterError, TooManyReplicationsError
 from cprsim.units import SIZE
@@ -14,17 +13,13 @@ DEFAULT_MEMORY = "1 GB"
 
 def memory_bytes() -> float:
     """Memory that the data of one process may take [bytes]."""
-    return _parsed(os.environ.get(MEMORY, DEFAULT_MEMORY))
-
-
-@lru_cache(maxsize=8)
-def _parsed(text: str) -> float:
+    text = os.environ.get(MEMORY, DEFAULT_MEMORY)
     try:
         size = SIZE.parse(text)
-        if size <= 0:
-            raise ParameterError("must be above 0")
     except ParameterError as error:
         raise ParameterError(f"{MEMORY}={text}: {error}") from None
+    if size <= 0:
+        raise ParameterError(f"{MEMORY}={text}: must be above 0")
     return size
 
 
