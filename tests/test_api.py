@@ -158,7 +158,7 @@ def test_what_is_wrong_is_raised_with_its_place() -> None:
         cprsim.load("name: small\njob:\n  useful: soon\n")
     with pytest.raises(ScenarioError, match=r"^override costs\.save: "):
         cprsim.load("quickstart", {"costs.save": "soon"})
-    with pytest.raises(ScenarioError, match="nor a scenario of that name"):
+    with pytest.raises(ScenarioError, match="lists the names of those that come with cprsim"):
         cprsim.run("quickstrat")
     with pytest.raises(cprsim.CprsimError, match="one of them"):
         cprsim.sweep("quickstart", {}, replications=3, precision=0.1)

@@ -78,11 +78,13 @@ class LoadedScenario:
         Raises ScenarioError otherwise, which says that the file is `source`.
         """
         for variable in _VARIABLE.findall(file):
-            if variable.startswith(OURS) and os.environ.get(variable):
+            is_ours = variable.startswith(OURS)
+            if is_ours and os.environ.get(variable):
                 continue
-            message = f"the environment variable {one_line(variable)} is not set, or its name does "
-            message += f"not begin with {OURS}: let one that does name the folder with the data "
-            raise ScenarioError.at(self.place(key), f"{message}({shown(file)} is {source})", key)
+            why = "is not set: let it name the folder with the data"
+            why = why if is_ours else f"is not replaced: its name does not begin with {OURS}"
+            message = f"the environment variable {one_line(variable)} {why}"
+            raise ScenarioError.at(self.place(key), f"{message} ({shown(file)} is {source})", key)
         named = self.path.parent / _VARIABLE.sub(lambda match: os.environ[match[1]], file)
         path = Path(os.path.normpath(named))  # as people write it, without `..` in its middle
         if not os.path.isfile(path):
@@ -157,21 +159,14 @@ def read_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
-        text = content.decode("utf-8-sig")
-    except FileNotFoundError:
-        message = "there is no such file"
-        if not path.suffix and len(path.parts) == 1:  # it could have been a name
-            message += ", nor a scenario of that name that comes with cprsim: `cprsim scenarios` "
-            message += "lists these"
-    except UnicodeDecodeError as error:
-        message = f"is not UTF-8 text (byte {error.start})"
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        message = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-    else:
-        if len(content) <= MAX_BYTES:
-            return text
-        message = f"has more than {MAX_BYTES} bytes. Is it a trace?"
-    raise ScenarioError.at(Place(path), message)
+        if len(content) > MAX_BYTES:
+            raise ValueError(f"it has more than {MAX_BYTES} bytes; is it a log?")
+        return content.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        if isinstance(error, FileNotFoundError) and len(path.parts) == 1 and not path.suffix:
+            reason += "; `cprsim scenarios` lists the names of those that come with cprsim"
+        raise ScenarioError.at(Place(path), reason) from None
 
 
 def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:

@@ -66,16 +66,13 @@ def read_yaml(text: str, file: Path | str) -> tuple[Plain, dict[str, Place]]:
     try:
         root = yaml.compose(text, Loader=_Loader)
         data = None if root is None else plain(root, "")
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise ScenarioError.at(Place(file, line), f"is not a text file: {error.reason}") from None
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        complaint = one_line(error.problem or error.context or "", MOST_OF_A_COMPLAINT)
-        place = Place(file, None if mark is None else mark.line + 1)
-        raise ScenarioError.at(place, f"is not valid YAML: {complaint}") from None
-    except RecursionError:
-        raise ScenarioError.at(Place(file), "is nested too deeply, or in itself") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        place = Place(file, mark and mark.line + 1)
+        said = [getattr(error, name, None) for name in ("problem", "context", "reason")]
+        why = next(filter(None, said), "nested too deeply, or in itself")
+        complaint = f"is not valid YAML: {one_line(why, MOST_OF_A_COMPLAINT)}"
+        raise ScenarioError.at(place, complaint) from None
     if problems:
         raise ScenarioError(problems)
     return data, places

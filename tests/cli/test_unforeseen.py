@@ -100,7 +100,12 @@ def test_a_flag_or_the_environment_shows_the_traceback(before, environment) -> N
     ("closing", "arguments", "code", "said"),
     [
         (">&-", "validate small.yaml", 0, ""),
-        (">&-", "validate nothing.yaml", 2, "nothing.yaml: there is no such file\n"),
+        (
+            ">&-",
+            "validate nothing.yaml",
+            2,
+            "nothing.yaml: cannot be read: No such file or directory\n",
+        ),
         ("2>&-", "validate nothing.yaml", 2, ""),
         (">&- 2>&- <&-", "validate nothing.yaml", 2, ""),
         (">&- <&-", "run small.yaml --replications 2", 0, ""),
