@@ -96,7 +96,7 @@ def init(
     known = first.Known(
         kind,
         **split,
-        **_failing(failures.strip(), split["servers"] + split.get("trainers", 0)),
+        **_failing(failures.strip(), split["servers"] + split["trainers"]),
         **first.saves_of(saves.strip()),
         state_bytes=first.quantity("--state", state, first.STATE),
         storage_bytes_per_h=first.quantity("--storage", storage, first.STORAGE),

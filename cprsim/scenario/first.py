@@ -5,6 +5,7 @@ What was not said is assumed, and marked so beside the number.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ WEEK_H = 168.0
 MOST_FAILURES = 1_000  # in the assumed length of the job, so that a run takes seconds
 MOST_SAVES = 10_000
 COLUMN = 30  # from which comments stand
+_NODES = re.compile(r"\s*(?:(\d{1,9})\s*\+)?\s*(\d{1,9})\s*")
 OR_LOG = f", 1000 d {PER_NODE}, {UNKNOWN}, or the name of a log that is there"
 MTBF = Quantity(TIME, "1 s", "100000000 h", "28 h", OR_LOG)
 STATE = Quantity(SIZE, "1 B", "1000 PB", "6 TB")
@@ -162,24 +164,19 @@ def nodes_of(kind: str, text: str) -> dict[str, Any]:
 
     Of a total a third are embedding servers: the ratio of the scenario `quickstart`.
     """
-    counts = [int(part) if part.strip().isdecimal() else -1 for part in text.split("+")]
-    most_counts = 2 if kind == RECOMMENDER else 1
-    if (
-        len(counts) > most_counts
-        or min(counts) < 0
-        or not 0 < counts[-1] <= sum(counts) <= MAX_NODES
-    ):
-        or_both = ", or trainers + embedding servers such as 8+4" if most_counts > 1 else ""
+    found = _NODES.fullmatch(text)
+    trainers, servers = (int(n or 0) for n in found.groups()) if found else (0, 0)
+    is_total = found is None or found[1] is None
+    if not 0 < servers <= trainers + servers <= MAX_NODES or (kind == LLM and not is_total):
+        or_both = "" if kind == LLM else ", or trainers + embedding servers such as 8+4"
         raise ParameterError(
             f"--nodes: {one_line(text)!r} is no number of nodes: write a whole number from 1 to "
             f"{MAX_NODES} such as 12{or_both}"
         )
-    if kind == LLM:
-        return {"servers": counts[0]}
-    if len(counts) == 2:
-        return {"trainers": counts[0], "servers": counts[1]}
-    servers = max(1, counts[0] // 3)
-    return {"trainers": counts[0] - servers, "servers": servers, "split": False}
+    if kind == LLM or not is_total:
+        return {"trainers": trainers, "servers": servers}
+    third = max(1, servers // 3)
+    return {"trainers": servers - third, "servers": third, "split": False}
 
 
 def rate_of(text: str) -> dict[str, Any]:

@@ -16,6 +16,9 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Discriminator,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
     Tag,
     ValidationError,
     create_model,
@@ -42,14 +45,20 @@ from cprsim.recovery.policy import (
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.costs import link_or_duration
 from cprsim.scenario.distributions import DurationSpec, FixedTime, duration_of
-from cprsim.scenario.quantities import TAG, Bandwidth, Model, Share, written_key
+from cprsim.scenario.quantities import (
+    TAG,
+    Bandwidth,
+    Model,
+    PositiveCount,
+    Share,
+    within,
+    written_key,
+)
 from cprsim.units import SIZE, TIME, Quantity
 
 MOST = 4096  # entries of a list
-STRICT = SchemaField(strict=True)
 Time = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s")]
 TimeOrSteps = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s", in_steps=True)]
-Number = Annotated[float, STRICT]
 Name = Annotated[str, SchemaField(strict=True, max_length=60)]
 
 
@@ -79,11 +88,11 @@ WRITTEN_AS: dict[Any, Any] = {  # fields of records by name, others by type
     "every_h": _or_word(TimeOrSteps, {"young": YOUNG_H}) | None,
     "grows_h": Growth | None,
     "regroup_h": _list(Time),
-    int: Annotated[int, STRICT],
-    bool: Annotated[bool, STRICT],
-    float: Number,
+    int: StrictInt,
+    bool: StrictBool,
+    float: StrictFloat,
     str: Name,
-    tuple[float, ...]: _list(Number),
+    tuple[float, ...]: _list(StrictFloat),
     Duration | None: Cost | None,
     Duration | Storage | None: Cost | None,
 }
@@ -106,7 +115,7 @@ def section(record: type[Any], **defaults: Any) -> Any:
 class Place(Model):
     """Where copies lie, among the nodes of a role."""
 
-    ring: Annotated[int, SchemaField(strict=True, ge=1)] | None = None
+    ring: PositiveCount | None = None
     groups: section(Groups) | None = None  # type: ignore[valid-type]
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -119,24 +128,21 @@ WRITTEN_AS[Placement] = _or_word(
     Annotated[Place, AfterValidator(lambda place: place.groups or Ring(place.ring))],
     {"outside": Outside(), "own": OWN},
 )
-WRITTEN_AS[tuple[Stage, ...]] = _list(
-    Annotated[
-        section(Stage),
-        BeforeValidator(
-            lambda stage: {"kind": stage} if isinstance(stage, str) else stage,
-            json_schema_input_type=section(Stage) | str,
-        ),
-    ]
+STAGE = section(Stage)
+STAGE_ALONE = BeforeValidator(
+    lambda stage: {"kind": stage} if isinstance(stage, str) else stage,
+    json_schema_input_type=STAGE | str,
 )
+WRITTEN_AS[tuple[Stage, ...]] = _list(Annotated[STAGE, STAGE_ALONE])
 
 KINDS: dict[str, Any] = {  # of options, and records by name
     "time": TimeOrSteps,
     "size": Annotated[float, Quantity(SIZE, "0 B", "1000 PB", "50 GB")],
     "bandwidth": Bandwidth,
-    "count": Annotated[int, SchemaField(strict=True, ge=0, le=10**9)],
+    "count": Annotated[int, within(0, 10**9)],
     "share": Share,
-    "number": Number,
-    "table": _list(Number, 1),
+    "number": StrictFloat,
+    "table": _list(StrictFloat, 1),
     "times": _list(Time, 1),
     "growth": Growth,
     "word": Name,
