@@ -112,7 +112,7 @@ def section(record: type[Any], **defaults: Any) -> Any:
     return Annotated[model, AfterValidator(lambda made: record(**dict(made)))]
 
 
-class Place(Model):
+class PlacementSection(Model):
     """Where copies lie, among the nodes of a role."""
 
     ring: PositiveCount | None = None
@@ -125,7 +125,7 @@ class Place(Model):
 
 
 WRITTEN_AS[Placement] = _or_word(
-    Annotated[Place, AfterValidator(lambda place: place.groups or Ring(place.ring))],
+    Annotated[PlacementSection, AfterValidator(lambda place: place.groups or Ring(place.ring))],
     {"outside": Outside(), "own": OWN},
 )
 STAGE = section(Stage)
