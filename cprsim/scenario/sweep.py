@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from math import prod
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator
@@ -101,15 +101,12 @@ def _between(said: str, low: str, high: str, logarithmic: bool, n: int) -> Value
     return Values(tuple(written), tuple(map(float, texts)), unit, logarithmic, said)
 
 
-def _read(said: Any) -> Values:
-    if isinstance(said, Values):
-        return said
-    return values_along(said if isinstance(said, str | list | tuple) else [])
-
-
 AxisValues = Annotated[
     Values,
-    PlainValidator(_read, json_schema_input_type=str | tuple[bool | int | float | str, ...]),
+    PlainValidator(
+        lambda said: values_along(said if isinstance(said, Sequence) else []),
+        json_schema_input_type=str | tuple[bool | int | float | str, ...],
+    ),
     PlainSerializer(lambda values: values.said),
 ]
 
