@@ -135,7 +135,7 @@ STAGE_ALONE = BeforeValidator(
 )
 WRITTEN_AS[tuple[Stage, ...]] = _list(Annotated[STAGE, STAGE_ALONE])
 
-KINDS: dict[str, Any] = {  # of options, and records by name
+KINDS: dict[Any, Any] = {  # of options, and types of records
     "time": TimeOrSteps,
     "size": Annotated[float, Quantity(SIZE, "0 B", "1000 PB", "50 GB")],
     "bandwidth": Bandwidth,
@@ -146,28 +146,30 @@ KINDS: dict[str, Any] = {  # of options, and records by name
     "times": _list(Time, 1),
     "growth": Growth,
     "word": Name,
-    "tiers": _list(section(Tier, placement=SchemaField(default_factory=Outside), role="")),
-    "captures": _list(section(Capture)),
-    "rules": _list(section(Rule)),
-    "elastic": section(Elastic, role=""),
-    "tax": section(Tax),
+    tuple[Tier, ...]: _list(section(Tier, placement=SchemaField(default_factory=Outside), role="")),
+    tuple[Capture, ...]: _list(section(Capture)),
+    tuple[Rule, ...]: _list(section(Rule)),
+    Elastic | None: section(Elastic, role=""),
+    Tax: section(Tax),
 }
 
 
 @cache
 def options_model(*systems: str) -> type[Model]:
     """The section of the options of systems; each option says which of them have it."""
-    kinds: dict[str, set[str]] = {}
+    kinds: dict[str, dict[Any, Any]] = {}
     meant: dict[str, dict[str, list[str]]] = {}  # by option and by what it means: the systems
     for system in systems:
-        for one in fields(SYSTEMS[system].options):
+        options = SYSTEMS[system].options
+        for one in fields(options):
             kind, words = one.metadata["kind"], one.metadata["words"]
-            kinds.setdefault(one.name, set()).add(one.name if kind == "records" else kind)
+            kind = get_type_hints(options)[one.name] if kind == "records" else kind
+            kinds.setdefault(one.name, {})[kind] = KINDS[kind]
             meant.setdefault(one.name, {}).setdefault(words, []).append(system)
     entries: dict[str, Any] = {}
-    for key, names in kinds.items():
+    for key, of in kinds.items():
         said = ". ".join(f"{', '.join(which)}: {words}" for words, which in meant[key].items())
-        written_as: Any = Union[*(KINDS[name] for name in sorted(names)), None]
+        written_as: Any = Union[*of.values(), None]
         own = f"{key}_"  # a plain name may be one of the model's own
         entries[own] = (written_as, SchemaField(None, alias=key, description=said))
     return create_model("Options", __base__=Model, __doc__="Options of systems.", **entries)
