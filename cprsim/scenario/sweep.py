@@ -11,7 +11,7 @@ from math import prod
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, PlainSerializer, PlainValidator
+from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.scenario.quantities import Model
@@ -101,6 +101,13 @@ def _between(said: str, low: str, high: str, logarithmic: bool, n: int) -> Value
     return Values(tuple(written), tuple(map(float, texts)), unit, logarithmic, said)
 
 
+def _key(key: str) -> str:
+    if "." not in key or key.startswith(("sweep.", "kernel.")):
+        raise ParameterError("is no key that can be varied: write for example costs.save")
+    return key
+
+
+AxisKey = Annotated[str, AfterValidator(_key)]
 AxisValues = Annotated[
     Values,
     PlainValidator(
@@ -119,7 +126,7 @@ class Sweep(Model):
         description="grid: every combination of the values; one-at-a-time: each axis alone, the "
         "others as the scenario says.",
     )
-    over: dict[str, AxisValues] = Field(
+    over: dict[AxisKey, AxisValues] = Field(
         min_length=1,
         max_length=MOST_AXES,
         description="Keys and their values: LOW:HIGH:logN, LOW:HIGH:linN or a list. "
@@ -135,9 +142,6 @@ class Sweep(Model):
         return prod(lengths) if self.mode == "grid" else 1 + sum(lengths)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Keys are dotted, points can be counted."""
-        for key in self.over:
-            if "." not in key or key.startswith(("sweep.", "kernel.")):
-                yield f"over.{key}", "is no key that can be varied: write for example costs.save"
+        """Points can be counted."""
         if self.n_points > MOST_POINTS:
             yield "over", f"makes {self.n_points:,} points; at most {MOST_POINTS:,} are possible"

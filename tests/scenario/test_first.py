@@ -73,6 +73,9 @@ def test_numbers_that_were_given_stand_in_the_scenario(kind: str) -> None:
     assert scenario.costs.save.stall == pytest.approx(TIME.parse("3 min"))
     today = next(entry for entry in scenario.recovery if entry.name == "today")
     assert today.interval == pytest.approx(TIME.parse("17 min"))
+    assert [one.reach for one in scenario.scopes] == ["process", "node", "rack", "all"]
+    assert sum(one.share or 0.0 for one in scenario.scopes) == pytest.approx(1.0)
+    assert read(known(kind, "1", "28 h", "unknown")).scopes == ()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -86,14 +89,6 @@ def test_the_state_in_all_is_dealt_out_and_what_nobody_says_is_guessed(kind: str
     assert "storage: {bandwidth: 800 Gbit/s}  # given" in text
     assert "useful: 10 d                  # given" in text
     assert n_assumed(first_scenario(job, "x")) == n_assumed(text) + 3
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_share_of_the_failures_takes_a_rack_or_the_whole_job(kind: str) -> None:
-    scenario = read(known(kind, "12", "28 h", "30 min, 2 min"))
-    assert [one.reach for one in scenario.scopes] == ["process", "node", "rack", "all"]
-    assert sum(one.share or 0.0 for one in scenario.scopes) == pytest.approx(1.0)
-    assert read(known(kind, "1", "28 h", "unknown")).scopes == ()
 
 
 def test_whatever_was_not_given_is_marked() -> None:

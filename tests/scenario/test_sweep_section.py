@@ -111,43 +111,31 @@ def test_a_resolved_scenario_keeps_its_sweep(tmp_path: Path) -> None:
     assert again == loaded.scenario
 
 
-@pytest.mark.parametrize(
-    ("block", "said"),
-    [
-        ("  over: {costs.load: 1 min:2 min}\n", "18: sweep.over.costs.load: `1 min:2 min` is no"),
-        ("  over: {costs.load: [1 min, 1 min]}\n", "18: sweep.over.costs.load: `['1 min', '1 min"),
-        ("  over: {}\n", "18: sweep.over: `{}` dictionary should"),
-        ("  over: {costs: [1, 2]}\n", "18: sweep.over.costs: is no key that can be varied"),
-        ("  over: {costs.load: [[1]]}\n", "18: sweep.over.costs.load: `[[1]]` holds a list"),
-        (
-            "  over: {a.b: 1:400:lin400, a.c: 1:400:lin400}\n",
-            "18: sweep.over: makes 160,000 points",
-        ),
-        ("  mode: all\n  over: {costs.load: [1 min]}\n", "18: sweep.mode: `all` should be 'grid'"),
-        ("  mode: grid\n", "17: sweep.over: is missing"),
-    ],
-)
+IN_SECTION = [
+    ("over: {costs.load: 1 min:2 min}", "18: sweep.over.costs.load: `1 min:2 min` is no"),
+    ("over: {costs.load: [1 min, 1 min]}", "18: sweep.over.costs.load: `['1 min', '1 min"),
+    ("over: {costs.load: [[1]]}", "18: sweep.over.costs.load: `[[1]]` holds a list"),
+    ("over: {costs.load: 5}", "18: sweep.over.costs.load: `5` has an empty value: write LOW"),
+    ("over: {}", "18: sweep.over: `{}` dictionary should"),
+    ("over: {a.b: 1:400:lin400, a.c: 1:400:lin400}", "18: sweep.over: makes 160,000 points"),
+    ("{mode: all, over: {costs.load: [1 min]}}", "18: sweep.mode: `all` should be 'grid'"),
+    ("mode: grid", "17: sweep.over: is missing"),
+    *((f"over: {{{key}: [1, 2]}}", f"18: sweep.over.{key}: `{key}` is no key that can be varied")
+      for key in ("costs", "sweep.mode", "kernel.batch")),
+]  # fmt: skip
+ON_COMMAND_LINE = [
+    (("costs.load",), "--over costs.load: write KEY=LOW:HIGH:logN"),
+    (("costs.load=1 min:2 min",),
+     "--over costs.load: sweep.over.costs.load: `1 min:2 min` is no"),
+    (("costs.load=1 s,2 s", "costs.load=3 s,4 s"), "is there twice"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("block", "said"), IN_SECTION)
 def test_a_wrong_section_is_named_with_its_line(tmp_path: Path, block: str, said: str) -> None:
-    assert f"good.yaml:{said}" in message(tmp_path, text=GOOD_TEXT + "sweep:\n" + block)
+    assert f"good.yaml:{said}" in message(tmp_path, text=f"{GOOD_TEXT}sweep:\n  {block}\n")
 
 
-@pytest.mark.parametrize(
-    ("over", "said"),
-    [
-        ("costs.load", "--over costs.load: write KEY=LOW:HIGH:logN"),
-        ("costs.load=1 min:2 min", "--over costs.load: sweep.over.costs.load: `1 min:2 min` is no"),
-    ],
-)
-def test_a_wrong_axis_of_the_command_line_is_named(tmp_path: Path, over: str, said: str) -> None:
-    assert said in message(tmp_path, over)
-
-
-def test_the_same_key_twice_is_refused(tmp_path: Path) -> None:
-    assert "is there twice" in message(tmp_path, "costs.load=1 s,2 s", "costs.load=3 s,4 s")
-
-
-@pytest.mark.parametrize("key", ["costs", "sweep.mode", "kernel.batch"])
-def test_what_is_no_key(tmp_path, key) -> None:
-    assert "is no key that can be varied" in message(
-        tmp_path, text=GOOD_TEXT + f'sweep: {{over: {{"{key}": [1, 2]}}}}\n'
-    )
+@pytest.mark.parametrize(("over", "said"), ON_COMMAND_LINE)
+def test_a_wrong_axis_of_the_command_line_is_named(tmp_path: Path, over, said: str) -> None:
+    assert said in message(tmp_path, *over)
