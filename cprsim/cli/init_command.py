@@ -84,11 +84,11 @@ def init(
 
     What you do not say is assumed, and marked so in the file.
     """
+    from cprsim.files import require_new, write_new, write_over
     from cprsim.scenario import first
     from cprsim.scenario.reading import load_scenario, name_from
     from cprsim.shipping import NAMES_SCHEMA, put_schema_beside
     from cprsim.units import TIME
-    from cprsim.whole_file import require_new, write_new, write_over
 
     if not force:
         require_new(file)
