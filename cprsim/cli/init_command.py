@@ -22,6 +22,18 @@ FIT_FIRST = (
 )
 N_BOOTSTRAP = 199  # as `cprsim fit` by default
 MADE = (".yaml", ".yml")  # a section that `cprsim fit --save` wrote; whatever else is a log
+NEXT = {
+    "What do failures cost, under each strategy": "cprsim run {file}",
+    "How does that depend on the interval between saves": (
+        "cprsim sweep {file} --over recovery.{today}.interval='10 min:8 h:log6'"
+    ),
+    "Which recovery system costs least": "cprsim compare-systems {file}",
+    "Which strategy and interval, if so many samples may be lost": (
+        "cprsim select {file} --target-pls 0.05"
+    ),
+    "How do the nodes fail, by a log of your own": "cprsim fit LOG --save failures.yaml",
+    "One page of a result, of the folder that `run` names": "cprsim report RESULT",
+}
 
 
 def init(
@@ -173,20 +185,10 @@ def _fitted(log: Path, n_nodes: int) -> str:
 
 def _commands(known: Known, file: Path) -> dict[str, str]:
     """Questions, and the command on the scenario that answers each."""
-    named = shlex.quote(str(file))
-    axis = f"recovery.{'full' if known.interval_h is None else 'today'}.interval"
-    found = {
-        "What do failures cost, under each strategy": f"cprsim run {named}",
-        "How does that depend on the interval between saves": (
-            f"cprsim sweep {named} --over {axis}='10 min:8 h:log6'"
-        ),
+    left_out = {
+        "select" if known.kind == "llm" else "compare-systems",
+        "fit" if known.fitted else "",
     }
-    if known.kind == "llm":
-        found["Which recovery system costs least"] = f"cprsim compare-systems {named}"
-    else:
-        question = "Which strategy and interval, if so many samples may be lost"
-        found[question] = f"cprsim select {named} --target-pls 0.05"
-    if not known.fitted:
-        question = "How do the nodes fail, by a log of your own"
-        found[question] = "cprsim fit LOG --save failures.yaml"
-    return found | {"One page of a result, of the folder that `run` names": "cprsim report RESULT"}
+    names = {"file": shlex.quote(str(file)), "today": "today" if known.interval_h else "full"}
+    found = {question: command.format(**names) for question, command in NEXT.items()}
+    return {one: command for one, command in found.items() if command.split()[1] not in left_out}
