@@ -127,7 +127,7 @@ class Outside:
 class Ring:
     """The shard of slot i lies on the slots i, i + 1, ... i + copies - 1, around the role."""
 
-    copies: int = field(metadata={"alias": "ring", "strict": True, "ge": 1})
+    copies: int
 
 
 @dataclass(frozen=True, slots=True)

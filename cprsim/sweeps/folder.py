@@ -136,19 +136,17 @@ def sweep_result(
 ) -> SweepResult:
     """A finished sweep, which has no folder yet."""
     sweep, experiments = require_sweep(loaded), [point.experiment for point in points]
-    axes = sweep.axes()
     return SweepResult(
         path=Path(),
         name=loaded.scenario.name,
         mode=sweep.mode,
         axes=tuple(
-            AxisColumn(one.key, column(one), of.unit, of.numbers is not None, of.logarithmic)
-            for one in axes
-            for of in [one.values]
+            AxisColumn(key, column(key, of), of.unit, of.numbers is not None, of.logarithmic)
+            for key, of in sweep.over.items()
         ),
         reference=points[0].reference,
         useful_h=experiments[0].useful_h,
-        table=sweep_table(axes, points, bodies),
+        table=sweep_table(sweep.over, points, bodies),
         accuracy=tuple(_accuracy(experiments)),
         warnings=tuple(_warnings(experiments)),
         currency=next((one.prices.currency for one in points if one.prices is not None), None),
