@@ -22,6 +22,7 @@ import pandas as pd
 from scipy import special
 
 from cprsim.failures.streams import stream
+from cprsim.files import write_whole
 from cprsim.kernel.blas import one_thread
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.design import Design
@@ -30,7 +31,6 @@ from cprsim.measuring.observed import observed
 from cprsim.measuring.runs import SeedRuns, read_seed, run_seed
 from cprsim.scenario import load_scenario
 from cprsim.staleness import ALWAYS, Metric, jackknife_error, pooled
-from cprsim.whole_file import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = "kernel.clicks.file=${CPRSIM_DATA}/ctr/criteo-kaggle-137k/train.tsv.xz"

@@ -26,6 +26,7 @@ import cprsim
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import replay, simulate
 from cprsim.failures.outages import with_lives
+from cprsim.files import write_whole
 from cprsim.fitting.coalescing import coalesced
 from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import WEIBULL, fit
@@ -36,7 +37,6 @@ from cprsim.fitting.trace_fit import fit_trace
 from cprsim.fitting.trend import silences, trend
 from cprsim.records import Activity, EventLog
 from cprsim.scenario import load_scenario
-from cprsim.whole_file import write_whole
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of
 from tests.fitting.test_causes import competing
 from tests.fitting.test_circle import simulated

@@ -34,16 +34,15 @@ import pandas as pd
 from scipy import stats
 
 import cprsim
-from cprsim.codec import finite_or_none
 from cprsim.curves import chosen_curve, read_curve
-from cprsim.estimate import NO_NUMBER
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.streams import stream
+from cprsim.files import finite_or_none, write_whole
 from cprsim.kernel.blas import description
 from cprsim.kernel.trials import ROUNDING, Saving, ShardFailure, Trial
 from cprsim.measuring.runs import SeedRuns, read_seed, require_seen, run_seed
-from cprsim.records import Floats, ShardLoss
+from cprsim.records import NO_NUMBER, Floats, ShardLoss
 from cprsim.recovery.paper import strategy as paper_policy
 from cprsim.recovery.policy import RELOAD, Policy
 from cprsim.results.manifest import git_state
@@ -53,7 +52,6 @@ from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.pricing import Priced
 from cprsim.selector.selecting import select
 from cprsim.staleness import Metric, StalenessCurve
-from cprsim.whole_file import write_whole
 from cprsim.workers import BACKENDS, Workers, run_each
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -9,8 +9,8 @@ import re
 from itertools import takewhile
 from pathlib import Path
 
+from cprsim.files import write_new
 from cprsim.version import PACKAGE
-from cprsim.whole_file import write_new
 
 FOLDER = PACKAGE / "scenario" / "shipped"
 CURVES = PACKAGE / "curves" / "shipped"

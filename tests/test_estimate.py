@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cprsim.estimate import ROUNDED_Z_95, Z_95, Estimate
+from cprsim.records import ROUNDED_Z_95, Z_95, Estimate
 
 VALUES = np.array([3.0, 4.5, 1.0, 7.25])
 

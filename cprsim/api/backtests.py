@@ -20,10 +20,10 @@ from cprsim.backtesting.replaying import (
     Replayed,
     backtest_logs,
 )
-from cprsim.estimate import Estimate
 from cprsim.making.options import DRAWS, SEED, STATE_NODES
 from cprsim.present.backtest import advice_words, document_of_backtest
 from cprsim.present.document import Document
+from cprsim.records import Estimate
 from cprsim.results.words import count
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from cprsim.api.answer import Answer, table_of
 from cprsim.api.keeping import ResultsPlace
 from cprsim.curves import CurveFile, read_curve, write_curve
 from cprsim.errors import ParameterError
-from cprsim.estimate import NO_NUMBER
 from cprsim.present.curve import document_of_curve, with_half_width
 from cprsim.present.document import Block, Document, Picture, Table, row_columns
+from cprsim.records import NO_NUMBER
 from cprsim.results.words import with_interval
 from cprsim.staleness import Metric, Response
 

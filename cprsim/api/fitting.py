@@ -22,8 +22,8 @@ from cprsim.scenario import read_yaml
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cprsim.estimate import Estimate
     from cprsim.fitting.trace_fit import Subject
+    from cprsim.records import Estimate
 
 
 class Fit(Answer):

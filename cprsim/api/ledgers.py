@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from cprsim.estimate import Estimate
     from cprsim.history.table import Events
+    from cprsim.records import Estimate
 
 
 class Ledger(Answer):

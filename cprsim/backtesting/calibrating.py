@@ -17,7 +17,6 @@ from cprsim.backtesting.facts import (
     saving_every,
 )
 from cprsim.errors import ParameterError
-from cprsim.estimate import Estimate
 from cprsim.experiments.pipeline import simulate
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Distribution
@@ -31,7 +30,7 @@ from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
 from cprsim.history.ledger import JobLedger, ledgers
 from cprsim.history.summing import of_all
 from cprsim.history.table import Events
-from cprsim.records import Floats
+from cprsim.records import Estimate, Floats
 
 FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 FEWEST_FAILURES = 3

@@ -24,12 +24,11 @@ from cprsim.backtesting.facts import (
     with_own_costs,
 )
 from cprsim.errors import ParameterError
-from cprsim.estimate import Estimate
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome, simulate
 from cprsim.failures.streams import stream
 from cprsim.history.ledger import JobLedger, ledgers
 from cprsim.history.table import Events
-from cprsim.records import PARTS, Floats, Ints
+from cprsim.records import PARTS, Estimate, Floats, Ints
 from cprsim.recovery.policy import Policy
 from cprsim.results.accuracy_rows import accuracy_columns
 from cprsim.results.money import (

@@ -36,13 +36,13 @@ def calibrate(
     Then the scenario is held to the logs: the earlier half of all hours predicts the later one.
     """
     from cprsim.backtesting.calibrating import calibrate_logs
+    from cprsim.files import write_over
     from cprsim.history.reading import read_logs
     from cprsim.present.calibration import (
         calibration_as_json,
         calibration_blocks,
         document_of_calibration,
     )
-    from cprsim.whole_file import write_over
 
     if save is not None and save.exists():
         raise ParameterError(f"--save {save}: is there already; name a new file")

@@ -186,10 +186,10 @@ def fit(
 ) -> None:
     """Fit distributions to a log of failures: gaps, up-times of nodes, repairs."""
     from cprsim.errors import ParameterError
+    from cprsim.files import require_new, write_new, writes
     from cprsim.making.fit_log import log_asked, read_to_fit
     from cprsim.present.fit import blocks_of_fit, document_of_fit
     from cprsim.present.fit_json import fit_as_json
-    from cprsim.whole_file import require_new, write_new, writes
 
     if save is not None:
         require_new(save)

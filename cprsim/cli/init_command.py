@@ -10,7 +10,7 @@ import typer
 
 from cprsim.cli.options import AsJson, Force
 from cprsim.cli.saying import complain, say, say_json
-from cprsim.errors import one_line
+from cprsim.errors import CprsimError, ParameterError, one_line
 
 if TYPE_CHECKING:
     from cprsim.scenario.first import Known
@@ -22,6 +22,18 @@ FIT_FIRST = (
 )
 N_BOOTSTRAP = 199  # as `cprsim fit` by default
 MADE = (".yaml", ".yml")  # a section that `cprsim fit --save` wrote; whatever else is a log
+NEXT = {
+    "What do failures cost, under each strategy": "cprsim run {file}",
+    "How does that depend on the interval between saves": (
+        "cprsim sweep {file} --over recovery.{today}.interval='10 min:8 h:log6'"
+    ),
+    "Which recovery system costs least": "cprsim compare-systems {file}",
+    "Which strategy and interval, if so many samples may be lost": (
+        "cprsim select {file} --target-pls 0.05"
+    ),
+    "How do the nodes fail, by a log of your own": "cprsim fit LOG --save failures.yaml",
+    "One page of a result, of the folder that `run` names": "cprsim report RESULT",
+}
 
 
 def init(
@@ -36,8 +48,7 @@ def init(
     nodes: Annotated[
         str,
         typer.Option(
-            metavar="N|NxGPUS|TRAINERS+SERVERS",
-            help="Nodes of the job: 12; 128x8 of 8 GPUs each; of a recommender 8+4.",
+            metavar="N|TRAINERS+SERVERS", help="Nodes of the job: 12; of a recommender 8+4."
         ),
     ],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The scenario to write.")] = FILE,
@@ -85,71 +96,67 @@ def init(
 
     What you do not say is assumed, and marked so in the file.
     """
-    from cprsim.scenario.first import Known, first_scenario, n_assumed, nodes_of, quantity, saves_of
+    from cprsim.files import require_new, write_new, write_over
+    from cprsim.scenario import first
     from cprsim.scenario.reading import load_scenario, name_from
     from cprsim.shipping import NAMES_SCHEMA, put_schema_beside
     from cprsim.units import TIME
-    from cprsim.whole_file import require_new, write_new, write_over
 
     if not force:
         require_new(file)
-    options = {"--state": state, "--storage": storage, "--length": length}
-    sizes = {key: quantity(key, text) for key, text in options.items() if text is not None}
-    of_nodes = nodes_of(kind, nodes)
-    known = Known(
-        kind=kind,
-        **of_nodes,
-        **_failing(failures, of_nodes["servers"] + of_nodes.get("trainers", 0)),
-        **saves_of(saves),
-        state_bytes=sizes.get("--state"),
-        storage_bytes_per_h=sizes.get("--storage"),
-        useful_h=sizes.get("--length"),
+    split = first.nodes_of(kind, nodes)
+    known = first.Known(
+        kind,
+        **split,
+        **_failing(failures.strip(), split["servers"] + split["trainers"]),
+        **first.saves_of(saves.strip()),
+        state_bytes=first.quantity("--state", state, first.STATE),
+        storage_bytes_per_h=first.quantity("--storage", storage, first.STORAGE),
+        length_h=first.quantity("--length", length, first.LENGTH),
     )
-    text = f"{NAMES_SCHEMA}\n{first_scenario(known, name_from(file))}"
-    scenario = load_scenario(file, text=text).scenario
-    (write_over if force else write_new)(file, text)
+    written = f"{NAMES_SCHEMA}\n{first.first_scenario(known, name_from(file))}"
+    scenario = load_scenario(file, text=written).scenario
+    (write_over if force else write_new)(file, written)
     schema = put_schema_beside(file)
-    commands = _commands(known, file)
+    commands, n_assumed = _commands(known, file), first.n_assumed(written)
     if as_json:
-        shown = [{"command": command, "answers": what} for command, what in commands]
-        say_json({"scenario": str(file), "assumed": n_assumed(text), "commands": shown})
+        shown = [{"command": command, "answers": what} for what, command in commands.items()]
+        say_json({"scenario": str(file), "assumed": n_assumed, "commands": shown})
         return
-    say(f"{file}: runs; lines that are marked `assumed`, for you to correct: {n_assumed(text)}")
-    guessed = ", ".join(option for option in options if option not in sizes)
+    say(f"{file}: runs; lines that are marked `assumed`, for you to correct: {n_assumed}")
+    options = {"--state": state, "--storage": storage, "--length": length}
+    guessed = ", ".join(option for option, text in options.items() if text is None)
     say(
         f"{scenario.cluster.state_said}; {TIME.format(scenario.job.useful_h)} of useful work"
         + (f" (guessed: {guessed})" if guessed else "")
     )
     if schema is not None:
         say(f"{schema}: with it, editors know keys and units")
-    for command, what in commands:
+    for what, command in commands.items():
         say(f"\n{what}:\n  {command}")
 
 
 def _failing(text: str, n_nodes: int) -> dict[str, Any]:
     """A rate, or the section that a file holds or its fit makes. Raises ParameterError."""
-    from cprsim.errors import CprsimError, ParameterError
     from cprsim.scenario.first import rate_of
 
-    found = Path(text.strip())
-    if not found.is_file():
+    path = Path(text)
+    if not path.is_file():
         return rate_of(text)
-    written = found.suffix.lower() in MADE
+    is_made = path.suffix.lower() in MADE
     try:
-        section = _section_of(found, n_nodes) if written else _fitted(found, n_nodes)
+        section = _section_of(path) if is_made else _fitted(path, n_nodes)
     except CprsimError as error:
-        how = "" if written else f"; {FIT_FIRST.format(log=shlex.quote(str(found)), n=n_nodes)}"
+        how = "" if is_made else f"; {FIT_FIRST.format(log=shlex.quote(text), n=n_nodes)}"
         raise ParameterError(f"--failures: {error}{how}") from None
-    said = f"# from {one_line(found.name)}: numbers and intervals are the fit's"
+    said = f"# from {one_line(path.name)}: numbers and intervals are the fit's"
     return {"fitted": f"{said}\n{section}"}
 
 
-def _section_of(path: Path, n_nodes: int) -> str:
-    """The section `failures` that a fit saved, scaled to the job. Raises CprsimError if none."""
-    from cprsim.errors import ParameterError
-    from cprsim.scenario import dump_plain, read_yaml
-    from cprsim.scenario.first import for_nodes
+def _section_of(path: Path) -> str:
+    """The section `failures` that a fit saved. Raises CprsimError if that is not what it holds."""
     from cprsim.scenario.reading import read_text
+    from cprsim.scenario.yaml_text import read_yaml
 
     text = read_text(path)
     found = read_yaml(text, path)[0]
@@ -157,12 +164,7 @@ def _section_of(path: Path, n_nodes: int) -> str:
         raise ParameterError(
             f"{path}: is no section `failures` alone, as `cprsim fit LOG --save FILE` writes it"
         )
-    section = found["failures"]
-    scaled, how = for_nodes(section if isinstance(section, dict) else {}, n_nodes)
-    if not how:
-        return text
-    complain(f"note: {path}: {how}")
-    return f"# {how}\n{dump_plain({'failures': scaled})}"
+    return text
 
 
 def _fitted(log: Path, n_nodes: int) -> str:
@@ -170,43 +172,23 @@ def _fitted(log: Path, n_nodes: int) -> str:
 
     Raises CprsimError for a log that can't be read, or too few failures for a fit.
     """
-    from cprsim.errors import ParameterError
-    from cprsim.failures.traces.asked import LogOptions
-    from cprsim.fitting.fragments import fragment
+    from cprsim.fitting.fragments import fragment, nodes_of_job
     from cprsim.making.fit_log import LogAsked, read_to_fit
 
-    read = read_to_fit(LogAsked(log=log, reader=LogOptions()))
-    if n_nodes > read.chosen.n_nodes:
-        raise ParameterError(
-            f"{log}: names {read.chosen.n_nodes} nodes, the job has {n_nodes}; --nodes says "
-            "how many were watched"
-        )
+    read = read_to_fit(LogAsked(log=log))
+    nodes_of_job(n_nodes, read.chosen.n_nodes)  # refuses more before the fit takes its time
     fitted = read.fit(N_BOOTSTRAP, seed=0)
     for note in (*read.chosen.notes, *fitted.warnings):
         complain(f"note: {note}")
     return fragment(fitted, one_line(log.name), n_nodes)
 
 
-def _commands(known: Known, file: Path) -> list[tuple[str, str]]:
-    """Commands on the scenario, and the question that each answers."""
-    named = shlex.quote(str(file))
-    today = "full" if known.interval_h is None else "today"
-    choosing = (
-        (f"cprsim compare-systems {named}", "Which recovery system costs least")
-        if known.kind == "llm"
-        else (
-            f"cprsim select {named} --target-pls 0.05",
-            "Which strategy and interval, if so many samples may be lost",
-        )
-    )
-    fit = ("cprsim fit LOG --save failures.yaml", "How do the nodes fail, by a log of your own")
-    return [
-        (f"cprsim run {named}", "What do failures cost, under each strategy"),
-        (
-            f"cprsim sweep {named} --over recovery.{today}.interval='10 min:8 h:log6'",
-            "How does that depend on the interval between saves",
-        ),
-        choosing,
-        *([] if known.fitted else [fit]),
-        ("cprsim report RESULT", "One page of a result, of the folder that `run` names"),
-    ]
+def _commands(known: Known, file: Path) -> dict[str, str]:
+    """Questions, and the command on the scenario that answers each."""
+    left_out = {
+        "select" if known.kind == "llm" else "compare-systems",
+        "fit" if known.fitted else "",
+    }
+    names = {"file": shlex.quote(str(file)), "today": "today" if known.interval_h else "full"}
+    found = {question: command.format(**names) for question, command in NEXT.items()}
+    return {one: command for one, command in found.items() if command.split()[1] not in left_out}

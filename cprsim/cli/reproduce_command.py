@@ -137,7 +137,7 @@ def _require_sense(
 def _make(works: Sequence[Work], *, keep: bool, as_json: bool) -> None:
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.terminal import Terminal
-    from cprsim.codec import encode
+    from cprsim.files import encode
     from cprsim.present.reproduction import reproduced_blocks
     from cprsim.present.terminal import show
     from cprsim.reproduce.runner import record, reproduce

@@ -65,9 +65,9 @@ def plot(
     Its results folder stays as it is.
     """
     from cprsim.errors import ParameterError
+    from cprsim.files import writes
     from cprsim.plots.save import FORMATS, save_figures
     from cprsim.present.kinds import KINDS
-    from cprsim.whole_file import writes
 
     wanted = formats or ["png", "svg"]
     for unknown in set(wanted) - set(FORMATS):

@@ -53,8 +53,8 @@ def scenarios(
 def _copied(name: str, folder: Path) -> Path:
     """Copy a scenario and, where there is none, the schema that its first line names."""
     from cprsim.errors import ParameterError
+    from cprsim.files import require_new, write_new
     from cprsim.shipping import put_schema_beside, shipped_scenarios
-    from cprsim.whole_file import require_new, write_new
 
     there = shipped_scenarios()
     if name not in there:
@@ -144,8 +144,8 @@ def schema(
     force: Force = False,
 ) -> None:
     """Print the JSON Schema of scenarios: every key with its meaning and unit, for editors."""
+    from cprsim.files import write_new, write_over
     from cprsim.scenario import json_schema
-    from cprsim.whole_file import write_new, write_over
 
     if save is None:
         say_json(json_schema())

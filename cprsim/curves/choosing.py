@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from cprsim.codec import canonical_digest
 from cprsim.curves.curve_file import CurveFile, read_curve
 from cprsim.curves.identity import different_keys, kernel_block
 from cprsim.curves.trained_on import other_files, other_version
 from cprsim.errors import ScenarioError, one_line
+from cprsim.files import digest_of
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.quantities import choices
 from cprsim.shipping import CURVES as FOLDER
@@ -53,7 +53,7 @@ def curve_path(loaded: LoadedScenario) -> Path | None:
     kernel = loaded.scenario.kernel
     if kernel is None:
         return None
-    ours = canonical_digest(kernel_block(kernel))
+    ours = digest_of(kernel_block(kernel))
     return next((shipped_path(n) for n in shipped_names() if shipped(n).identity == ours), None)
 
 

@@ -10,17 +10,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations
-from math import inf, isinf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cprsim.codec import canonical_digest, decode, encode, json_text
 from cprsim.errors import UNUSABLE, CurveError, Place, one_line
-from cprsim.records import SubSaves
-from cprsim.staleness import WHOLE, LengthLaw, Metric, Replicate, Response, StalenessCurve, Weight
-from cprsim.whole_file import write_whole
+from cprsim.files import decode, digest_of, encode, json_text, write_whole
+from cprsim.staleness import WHOLE, LengthLaw, Metric, Response, StalenessCurve
 
 LENGTHS = "lengths"  # in the checks: slopes of shorter runs beside those of the curve
 UNFIT = "unfit"  # in the checks of one metric: why nothing should be decided by it
@@ -48,7 +45,7 @@ class CurveFile:
     @property
     def identity(self) -> str | None:
         """Digest of the kernel block; None where it is not known what was measured."""
-        return None if self.kernel is None else canonical_digest(self.kernel)
+        return None if self.kernel is None else digest_of(self.kernel)
 
     def curve(self, origin: str, notes: tuple[str, ...] = ()) -> StalenessCurve:
         """The curve alone; `origin` says where it is from, `notes` what to be careful with."""
@@ -160,17 +157,9 @@ def read_curve(path: Path | str) -> CurveFile:
         return CurveFile(path.stem, read_own(path))
     plain = _checked(_parsed(path), path)
     try:
-        return CurveFile(
-            name=str(plain["name"]),
-            responses=tuple(map(_response, plain["responses"])),
-            kernel=dict(plain["kernel"]),
-            command=str(plain["command"]),
-            manifest=dict(plain["manifest"]),
-            checks=dict(plain["checks"]),
-            unfit=tuple(map(str, plain["unfit"])),
-        )
+        return decode(CurveFile, plain)
     except UNUSABLE as error:  # also ParameterError
-        reason = f"it has no {error}" if isinstance(error, KeyError) else one_line(str(error), 200)
+        reason = one_line(str(error), 200)
         raise _error(path, f"can't be used as a staleness curve: {reason}") from error
 
 
@@ -185,20 +174,10 @@ def write_curve(path: Path, curve: CurveFile) -> None:
 
 def as_json(curve: CurveFile) -> dict[str, Any]:
     """The object that the file holds, its digest last."""
-    plain = {
-        "kind": KIND,
-        "format": FORMAT,
-        "name": curve.name,
-        "identity": curve.identity,
-        "kernel": curve.kernel,
-        "command": curve.command,
-        "manifest": curve.manifest,
-        "unfit": curve.unfit,
-        "responses": list(map(_response_entry, curve.responses)),
-        "checks": curve.checks,
-    }
-    plain = json.loads(json.dumps(plain, allow_nan=False))  # tuples become lists, as when read
-    return {**plain, "digest": canonical_digest(plain)}
+    plain = {"kind": KIND, "format": FORMAT, "identity": curve.identity, **encode(curve)}
+    for one in plain["responses"]:
+        (one["settings"] or {}).pop("bytes_share", None)  # what it wrote stands in the checks
+    return {**plain, "digest": digest_of(plain)}
 
 
 def _parsed(path: Path) -> Any:
@@ -226,64 +205,9 @@ def _checked(plain: Any, path: Path) -> dict[str, Any]:
         )
         raise _error(path, message)
     rest = {key: value for key, value in plain.items() if key != "digest"}
-    try:
-        digest = canonical_digest(rest)
-    except ValueError:  # NaN and infinity, which JSON does not have
-        digest = ""
-    if digest != plain.get("digest"):
+    if digest_of(rest) != plain.get("digest"):
         raise _error(path, "is damaged or was changed by hand: it differs from its digest")
     return plain
-
-
-def _response_entry(response: Response) -> dict[str, Any]:
-    """The entry of one response."""
-    settings = response.settings
-    return {
-        "strategy": response.strategy,
-        "metric": response.metric.value,
-        "pls": response.pls.tolist(),
-        "loss": response.loss.tolist(),
-        "standard_error": response.standard_error.tolist(),
-        **_weighing(response),
-        "degrees": None if isinf(response.degrees) else response.degrees,
-        "settings": settings  # what it wrote stands in the checks
-        and {name: of for name, of in encode(settings).items() if name != "bytes_share"},
-        "replicates": [{**_weighing(one), "slope": one.slope} for one in response.replicates],
-    }
-
-
-def _weighing(one: Response | Replicate) -> dict[str, Any]:
-    return {
-        "weight": {"at": one.weight.at.tolist(), "weight": one.weight.weight.tolist()},
-        "interval_share": one.interval_share,
-        "intercept": one.intercept,
-    }
-
-
-def _weighed(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Weight, phi and intercept of a response or a replicate."""
-    return {
-        "weight": Weight(*(np.asarray(entry["weight"][name], float) for name in ("at", "weight"))),
-        "interval_share": float(entry["interval_share"]),
-        "intercept": float(entry["intercept"]),
-    }
-
-
-def _response(entry: Mapping[str, Any]) -> Response:
-    settings, degrees = entry["settings"], entry["degrees"]
-    return Response(
-        strategy=str(entry["strategy"]),
-        metric=Metric(entry["metric"]),
-        pls=np.asarray(entry["pls"], float),
-        loss=np.asarray(entry["loss"], float),
-        standard_error=np.asarray(entry["standard_error"], float),
-        **_weighed(entry),
-        degrees=inf if degrees is None else float(degrees),
-        settings=None if settings is None else decode(SubSaves, settings),
-        replicates=tuple(
-            Replicate(**_weighed(one), slope=float(one["slope"])) for one in entry["replicates"]
-        ),
-    )
 
 
 def _error(path: Path, message: str, line: int | None = None) -> CurveError:

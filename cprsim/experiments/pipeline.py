@@ -10,12 +10,12 @@ from math import ceil, sqrt
 import numpy as np
 
 from cprsim.errors import BudgetError, TooManyReplicationsError
-from cprsim.estimate import ROUNDED_Z_95
 from cprsim.experiments.assemble import Experiment
 from cprsim.failures.block import BlockFailures, block_of, replications_of
 from cprsim.failures.budget import how_to_raise, megabytes, memory_bytes
 from cprsim.records import (
     PARTS,
+    ROUNDED_Z_95,
     Cluster,
     CostBreakdown,
     EventLog,

@@ -10,7 +10,6 @@ from math import inf, sqrt
 import numpy as np
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.estimate import Estimate
 from cprsim.failures.outages import Outages
 from cprsim.fitting.correlation import togetherness
 from cprsim.fitting.families import WEIBULL, Fit, fit
@@ -19,7 +18,7 @@ from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, repair_times, uptim
 from cprsim.fitting.likelihood import NotConvergedError
 from cprsim.fitting.observation import Observation, node_hours
 from cprsim.fitting.trace_fit import fit_trace
-from cprsim.records import Bools, Floats, Ints
+from cprsim.records import Bools, Estimate, Floats, Ints
 
 FEWEST = 5  # failures of a cause that is shown by itself
 MOST_CAUSES = 12

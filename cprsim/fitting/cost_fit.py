@@ -19,13 +19,12 @@ import pandas as pd
 from scipy import special
 
 from cprsim.errors import ParameterError
-from cprsim.estimate import HIGH, Z_95, Estimate
 from cprsim.failures.distributions import Constant, Distribution
 from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
 from cprsim.failures.traces.times import HOURS, Times, read_times
 from cprsim.fitting.goodness import Judged, Ranking, rank
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
-from cprsim.records import Bools, Floats
+from cprsim.records import HIGH, Z_95, Bools, Estimate, Floats
 from cprsim.units import SIZE
 
 KINDS = ("save", "load", "detect", "reschedule")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import isfinite
 
-from cprsim.estimate import Estimate
 from cprsim.fitting.cost_fit import Bandwidth, CostFit, count
+from cprsim.records import Estimate
 
 ONE_BY_ONE = {"save": "  save: {stall: %s}", "load": "  load: %s"}
 UNITS = {"s": (3600.0, 120.0), "min": (60.0, 120.0), "h": (1.0, float("inf"))}  # of an hour; up to

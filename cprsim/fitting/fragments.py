@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cprsim.errors import ParameterError
-from cprsim.estimate import Estimate
 from cprsim.failures import limits
 from cprsim.failures.distributions import Distribution, PiecewiseHazard, with_mean
 from cprsim.failures.frailty import GammaFrailty, Lemons
@@ -18,7 +17,7 @@ from cprsim.fitting.families import Fit
 from cprsim.fitting.goodness import P_REJECTED, Judged, Ranking
 from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.trace_fit import TraceFit
-from cprsim.records import MAX_NODES, Cluster, Holds, Role
+from cprsim.records import MAX_NODES, Cluster, Estimate, Holds, Role
 
 FIRST_H = 100.0  # of a job, for which a comment says how often it fails
 

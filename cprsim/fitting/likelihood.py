@@ -12,8 +12,7 @@ import numpy as np
 from scipy import linalg, optimize
 
 from cprsim.errors import CprsimError, ParameterError
-from cprsim.estimate import Z_95, Estimate
-from cprsim.records import Floats, Ints
+from cprsim.records import Z_95, Estimate, Floats, Ints
 
 STEP = 1e-4  # of numerical derivatives, in search numbers
 SMALL_STEP = float(np.finfo(float).eps ** 0.5)  # of those during the search

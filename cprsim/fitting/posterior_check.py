@@ -10,14 +10,13 @@ from math import isfinite, nan
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.estimate import Estimate
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE
 from cprsim.failures.outages import Outages
 from cprsim.fitting.correlated_fit import CorrelatedFit
 from cprsim.fitting.correlation import Portrait, portrait, portrait_of
-from cprsim.records import Cluster, Floats, Holds, Ints, Role
+from cprsim.records import Cluster, Estimate, Floats, Holds, Ints, Role
 
 N_SIMULATED = 400
 NEVER_H = 1e12  # mean of clocks that never strike

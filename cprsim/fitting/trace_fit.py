@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import exp, inf, isfinite, log, sqrt
 
 from cprsim.errors import ParameterError
-from cprsim.estimate import ROUNDED_Z_95, Estimate
 from cprsim.failures.outages import Outages
 from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.fitting.correlation import WEEK_H, Portrait, Togetherness, portrait_of, togetherness
@@ -16,6 +15,7 @@ from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times,
 from cprsim.fitting.likelihood import NotConvergedError, Parameter
 from cprsim.fitting.observation import Observation, Source, node_hours, observation
 from cprsim.fitting.trend import Trend, silences, trend
+from cprsim.records import ROUNDED_Z_95, Estimate
 
 FEW_GAPS = 20
 WORTH_AIC = 10.0  # by how much unequal nodes have to be better to be asked for

@@ -15,14 +15,15 @@ from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import blocks_of, engine_of
 from cprsim.failures.streams import stream
+from cprsim.files import Number
 from cprsim.fleets.population import Population, fleet_of, population_of, scenario_of
-from cprsim.prices import HOURS_PER_MONTH, Prices, Usage, amounts_of, bill_of
 from cprsim.records import Floats, Ints, Transfer
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Medium
 from cprsim.results.money import SYSTEM, USEFUL, state_bytes_of, usage_of, with_system
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.job import Fleet
+from cprsim.scenario.prices import HOURS_PER_MONTH, Prices, Usage, amounts_of, bill_of
 from cprsim.simulate.blocks import BlockDraws
 from cprsim.simulate.cluster import RunningJob, SharedCluster, run_fleet
 from cprsim.simulate.job import SimulatedJob, StaleShard
@@ -214,9 +215,9 @@ class FleetCell:
     """
 
     finished: float  # share of the jobs
-    statistics: Mapping[str, float]
+    statistics: Mapping[str, Number]
     n_jobs: tuple[int, ...]  # of each kind
-    means: Mapping[str, tuple[float, ...]]
+    means: Mapping[str, tuple[Number, ...]]
     used: Usage
     usage: tuple[Usage, ...]
 

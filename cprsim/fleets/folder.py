@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 
-from cprsim.codec import FieldMark, Key
+from cprsim.files import NOT_STORED
 from cprsim.fleets.options import Axes, FleetDecision, FleetOption, Knee
 from cprsim.fleets.population import fleet_of
 from cprsim.results.folder import ResultTarget, new_folder, read_record, write_csv, write_record
@@ -24,10 +24,10 @@ SHARED = ("nodes", "spares", "storage")
 class FleetResult:
     """A finished fleet; `fleet.json` holds all of it."""
 
-    path: Annotated[Path, FieldMark.NOT_STORED]
+    path: Path = field(metadata=NOT_STORED)
     name: str
-    n_jobs: Annotated[int, Key("jobs")]
-    n_kinds: Annotated[int, Key("kinds")]
+    n_jobs: int = field(metadata={"alias": "jobs"})
+    n_kinds: int = field(metadata={"alias": "kinds"})
     window_h: float
     histories: int
     shared: Mapping[str, str]  # what jobs share, in words

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import nan
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cprsim.codec import FieldMark, Finite, decode, digest_of, encode
 from cprsim.errors import ParameterError, Place, ScenarioError, one_line
-from cprsim.estimate import HIGH, LOW, Estimate
 from cprsim.failures.streams import stream
+from cprsim.files import NOT_STORED, Number, decode, digest_of, encode, inlined
 from cprsim.fleets.course import (
     STATISTICS,
     FleetCell,
@@ -27,13 +26,13 @@ from cprsim.fleets.course import (
     with_spares,
 )
 from cprsim.fleets.population import fleet_of, table_of
-from cprsim.prices import Prices, bill_of, energy_kwh
-from cprsim.records import Floats
+from cprsim.records import HIGH, LOW, Estimate, Floats
 from cprsim.results import money
 from cprsim.results.identity import input_digests, source_digest
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.results.store import Body, PointsTask, PointStore, finish_points
 from cprsim.scenario import LoadedScenario, Plain
+from cprsim.scenario.prices import Prices, bill_of, energy_kwh
 from cprsim.scenario.reading import UNKNOWN, unknown_values
 from cprsim.scenario.sweep import Values
 from cprsim.version import __version__
@@ -70,13 +69,13 @@ class FleetOption:
     where: Mapping[str, Any]  # values of the axes, by key; empty for the scenario's own
     finished: bool  # whether every job finished
     statistics: Mapping[str, Estimate]  # of `course.STATISTICS`
-    cost: Finite  # cents, or node-hours where nothing has a price
+    cost: Number  # cents, or node-hours where nothing has a price
     node_h: Mapping[str, float]  # by part
     cents: Mapping[str, int] = field(default_factory=dict)  # by part; empty: nothing has a price
-    energy_kwh: Finite = nan
-    carbon_kg: Finite = nan
-    cells: Annotated[tuple[FleetCell, ...], FieldMark.NOT_STORED] = ()  # by history
-    prices: Annotated[Prices | None, FieldMark.NOT_STORED] = None
+    energy_kwh: Number = nan
+    carbon_kg: Number = nan
+    cells: tuple[FleetCell, ...] = field(default=(), metadata=NOT_STORED)  # by history
+    prices: Prices | None = field(default=None, metadata=NOT_STORED)
 
     @property
     def costs(self) -> list[float]:
@@ -234,6 +233,7 @@ def _tasks(loaded: LoadedScenario, strategy: int) -> Iterator[Task]:
 # ------------------------------------------------------------------------------ the decision
 
 
+@inlined("sensitivity")
 @dataclass(frozen=True, slots=True)
 class FleetDecision:
     """The cheapest option, and the present one."""
@@ -241,7 +241,7 @@ class FleetDecision:
     best: str
     present: str
     saves: Estimate  # what the best costs less per month, in cents or node-hours
-    sensitivity: Annotated[Sensitivity, FieldMark.INLINE]
+    sensitivity: Sensitivity
     n_left_out: int  # options in which some jobs did not finish
 
 

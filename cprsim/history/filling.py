@@ -14,9 +14,8 @@ from math import inf, isfinite, nan
 import numpy as np
 from scipy import special
 
-from cprsim.estimate import HIGH, Z_95
 from cprsim.history.course import Incident
-from cprsim.records import Floats, Ints
+from cprsim.records import HIGH, Z_95, Floats, Ints
 
 ORDER = ("detect", "save", "wait", "reschedule", "regroup", "load", "replay", "rebuild")
 NOT_ALWAYS = "wait"  # a stage that is booked only where the log tells it

@@ -8,7 +8,6 @@ from math import ceil, isfinite, isnan, nan
 
 import numpy as np
 
-from cprsim.estimate import Estimate
 from cprsim.failures.streams import stream
 from cprsim.history.course import Incident, JobCourse, LoggedSave, WorkRun, course_of
 from cprsim.history.filling import DrawnIncidents, Filled, Usual, filled
@@ -22,7 +21,7 @@ from cprsim.history.stretches import (
     silences_s,
 )
 from cprsim.history.table import Events
-from cprsim.records import PARTS, Floats
+from cprsim.records import PARTS, Estimate, Floats
 
 N_DRAWS = 400
 ON_GRID = 1e-6  # of an interval: a step that is a multiple of it

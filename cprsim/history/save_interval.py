@@ -8,9 +8,8 @@ from math import inf, isfinite, nan, sqrt
 
 import numpy as np
 
-from cprsim.estimate import Z_95
 from cprsim.history.course import JobCourse, LoggedSave
-from cprsim.records import Floats
+from cprsim.records import Z_95, Floats
 
 MOST_OPEN = 3.0  # times the shortest interval that fits: the longest, else it can't be told
 LATE_SHARE = 0.1  # of the failures may lose more than an interval: they struck a save

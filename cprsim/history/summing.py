@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cprsim.estimate import Estimate
 from cprsim.history.ledger import LEDGER_PARTS, Charged, JobLedger
+from cprsim.records import Estimate
 
 N_WORST = 10
 

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from cprsim.errors import CheckpointError
+from cprsim.files import whole_file
 from cprsim.kernel.loops import Array
-from cprsim.whole_file import whole_file
 
 MAGIC = b"CPRSIM\x00\x01"  # its last byte is the version of the format
 LENGTH_BYTES = 8

@@ -10,7 +10,6 @@ import numpy as np
 from cprsim.errors import Place
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
-from cprsim.prices import HOURS_PER_MONTH
 from cprsim.records import Floats
 from cprsim.recovery.policy import Policy
 from cprsim.results.metrics import spreads, summarise_rows
@@ -19,6 +18,7 @@ from cprsim.results.rows import replication_rows
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.scenario import LoadedScenario, Plain, read_yaml
 from cprsim.scenario.failures import ANY
+from cprsim.scenario.prices import HOURS_PER_MONTH
 
 N_REPLICATIONS = 200  # of each value: costs are compared on the same failures
 

@@ -6,7 +6,6 @@ from cprsim.curves import curve_path
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
 from cprsim.making.watch import Watch
-from cprsim.prices import mean_node_hour
 from cprsim.records import STATE
 from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.identity import failures_digest
@@ -14,6 +13,7 @@ from cprsim.results.run import Logbook, Price, Result, load_result, write_result
 from cprsim.results.warnings import warnings
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.failures import ANY
+from cprsim.scenario.prices import mean_node_hour
 
 SHOWN = 0  # the replication of the timeline, where none is asked for
 

@@ -9,10 +9,9 @@ from math import sqrt
 import numpy as np
 from scipy import stats
 
-from cprsim.estimate import HIGH
 from cprsim.measuring.fit import Fitted, predicted, weighted
 from cprsim.measuring.observed import Observed
-from cprsim.records import Bools, Floats, Ints
+from cprsim.records import HIGH, Bools, Floats, Ints
 from cprsim.staleness import MORE_BYTES, WHOLE, jackknife_error
 
 CONTROL = "round-robin"

@@ -21,6 +21,7 @@ import numpy as np
 
 from cprsim.errors import CurveError, ParameterError, Place, Problem, TraceError, one_line
 from cprsim.failures.traces.reading import FIRST_ROW, named_columns, read_csv
+from cprsim.files import write_whole
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
@@ -28,7 +29,6 @@ from cprsim.measuring.design import Design
 from cprsim.measuring.observed import Observed, StaleShards
 from cprsim.measuring.runs import SeedResult
 from cprsim.staleness import STRATEGIES, WHOLE, Metric
-from cprsim.whole_file import write_whole
 
 PLANNED = ("seed", "strategy", "interval", "failed_at", "shards", "staleness", "n_shards")
 RESULTS = ("auc", "twin_auc", "log_loss", "twin_log_loss")

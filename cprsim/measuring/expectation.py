@@ -12,11 +12,10 @@ from math import sqrt
 import numpy as np
 from scipy import optimize, sparse, special, stats
 
-from cprsim.estimate import HIGH
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.shared_run import Baseline, Setting, run_trials
-from cprsim.records import Floats
+from cprsim.records import HIGH, Floats
 from cprsim.staleness import FEWEST_SEEDS_TO_USE
 
 BASE_AUC = 0.5  # of the base rate

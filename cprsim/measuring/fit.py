@@ -24,9 +24,8 @@ import numpy as np
 from scipy import optimize, stats
 
 from cprsim.errors import ParameterError
-from cprsim.estimate import HIGH
 from cprsim.measuring.observed import Observed, StaleShards
-from cprsim.records import Floats
+from cprsim.records import HIGH, Floats
 from cprsim.staleness import WHOLE, Metric, Replicate, Weight, mean_between
 
 FEWEST_SEEDS = 3  # that can be fitted at all

@@ -19,6 +19,7 @@ from typing import Any
 from cprsim.curves import kernel_block
 from cprsim.errors import ParameterError, ResultError, one_line
 from cprsim.experiments.proxy_model import SOURCE
+from cprsim.files import write_whole
 from cprsim.kernel.blas import one_thread
 from cprsim.kernel.trials import Saving
 from cprsim.measuring.array_pool import SHARE, memory_bytes
@@ -43,7 +44,6 @@ from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.staleness import ALWAYS, FEWEST_SEEDS_TO_USE, STRATEGIES, WHOLE, Metric
 from cprsim.version import __version__
-from cprsim.whole_file import write_whole
 from cprsim.workers import Workers, run_each
 
 WHOSE = "measurement.json"

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from cprsim.files import Number
+
 Kind = Literal["line", "points", "steps", "stack", "paper"]
 
 
@@ -25,9 +27,9 @@ class Series:
 
     label: str
     x: tuple[float | str, ...]
-    y: tuple[float, ...]
-    low: tuple[float, ...] = ()
-    high: tuple[float, ...] = ()
+    y: tuple[Number, ...]
+    low: tuple[Number, ...] = ()
+    high: tuple[Number, ...] = ()
     kind: Kind = "line"
 
 
@@ -36,8 +38,8 @@ class Band:
     """A value or a range of a paper that holds all along the other axis."""
 
     label: str  # with its mark: published, secondary, derived, recalled
-    low: float
-    high: float
+    low: Number
+    high: Number
     axis: Literal["x", "y"] = "y"
 
 

@@ -8,7 +8,6 @@ from math import ceil, sqrt
 import numpy as np
 from matplotlib.figure import Figure
 
-from cprsim.estimate import ROUNDED_Z_95
 from cprsim.fitting.goodness import Judged, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.trace_fit import Subject, TraceFit
@@ -17,7 +16,7 @@ from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import Draw
 from cprsim.plots.style import INK, style
-from cprsim.records import Floats
+from cprsim.records import ROUNDED_Z_95, Floats
 
 TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
 

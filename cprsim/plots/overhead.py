@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.estimate import Estimate
 from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, fold, percent_axis, title_axes
 from cprsim.plots.style import FAINT, INK, look_of, stacked, style
+from cprsim.records import Estimate
 from cprsim.results.metrics import FINISHED
 from cprsim.results.words import count, hours, percent, saves
 

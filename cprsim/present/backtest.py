@@ -17,8 +17,7 @@ from cprsim.backtesting.replaying import (
     interval_words,
     money_draws,
 )
-from cprsim.codec import finite_or_none as plain
-from cprsim.estimate import NO_NUMBER, Estimate, interval
+from cprsim.files import finite_or_none as plain
 from cprsim.present.document import (
     Block,
     Cell,
@@ -30,8 +29,9 @@ from cprsim.present.document import (
 )
 from cprsim.present.ledger import MOST_JOBS, MOST_JOBS_BRIEF, ends, hours_text
 from cprsim.present.money import bills_as_json, cheapest, money_table
-from cprsim.prices import shown
+from cprsim.records import NO_NUMBER, Estimate, interval
 from cprsim.results.words import count
+from cprsim.scenario.prices import shown
 
 NEVER = "never ends"
 

@@ -10,7 +10,6 @@ from cprsim.backtesting.calibrating import (
     Calibration,
     HalfPrediction,
 )
-from cprsim.estimate import interval
 from cprsim.present.document import (
     Block,
     Document,
@@ -21,6 +20,7 @@ from cprsim.present.document import (
     row_columns,
     word_columns,
 )
+from cprsim.records import interval
 
 
 def calibration_blocks(made: CalibratedLogs) -> list[Block]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from math import ceil, isnan, nan
 
-from cprsim.estimate import NO_NUMBER
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.present.document import Block, Picture, Table, Words, row_columns
+from cprsim.records import NO_NUMBER
 from cprsim.results.words import ends, significant, suited
 
 MOST_ROWS = 60  # of a panel: a curve of more points is read off the figure

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cprsim.codec import finite_or_none
 from cprsim.errors import ParameterError
-from cprsim.estimate import NO_NUMBER, Estimate
+from cprsim.files import finite_or_none
 from cprsim.present.document import (
     Block,
     Column,
@@ -23,6 +22,7 @@ from cprsim.present.document import (
 )
 from cprsim.present.money import money_differences
 from cprsim.present.run_sentences import spread_in_percent
+from cprsim.records import NO_NUMBER, Estimate
 from cprsim.results import (
     FINISHED,
     Differing,

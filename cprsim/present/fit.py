@@ -7,7 +7,6 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from cprsim.errors import one_line
-from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.failures.presets import PRESETS
 from cprsim.fitting.causes import AGES_H, RESTART_H, SAVE_H, ByCause, OfCause
 from cprsim.fitting.correlated_fit import FrailtyFit
@@ -29,6 +28,7 @@ from cprsim.present.document import (
     Words,
     row_columns,
 )
+from cprsim.records import NO_NUMBER, Estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

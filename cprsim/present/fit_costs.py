@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
-from cprsim.codec import finite_or_none
-from cprsim.estimate import NO_NUMBER, Estimate, interval
+from cprsim.files import finite_or_none
 from cprsim.fitting.cost_fit import Bandwidth, CostFit, mean_of
 from cprsim.fitting.cost_fragment import UNITS, bandwidth_of, unit_of, verdict_of
 from cprsim.fitting.goodness import Judged
 from cprsim.present.document import Block, Column, ListingBlock, Table, Words, word_columns
+from cprsim.records import NO_NUMBER, Estimate, interval
 from cprsim.results.words import count
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cprsim.codec import finite_or_none
-from cprsim.estimate import Estimate, interval
+from cprsim.files import finite_or_none
 from cprsim.fitting.causes import AGES_H, ByCause
 from cprsim.fitting.correlation import WORST_FRACTION
 from cprsim.fitting.families import Fit
@@ -18,6 +17,7 @@ from cprsim.fitting.posterior_check import Compared
 from cprsim.fitting.report import FitReport
 from cprsim.fitting.trace_fit import Subject
 from cprsim.fitting.trend import Trend
+from cprsim.records import Estimate, interval
 
 
 def fit_as_json(report: FitReport, figures: list[Path]) -> dict[str, Any]:

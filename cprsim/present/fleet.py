@@ -6,7 +6,6 @@ import json
 from math import isnan
 from typing import Any
 
-from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.fleets.course import STATISTICS
 from cprsim.fleets.folder import ABOUT, FleetResult
 from cprsim.fleets.options import FleetOption, Knee
@@ -26,7 +25,7 @@ from cprsim.present.document import (
 )
 from cprsim.present.provenance import FOUND_AGAIN, origin, places
 from cprsim.present.sensitivity import sensitivity_sentences
-from cprsim.prices import HOURS_PER_MONTH, shown
+from cprsim.records import NO_NUMBER, Estimate
 from cprsim.results.manifest import read_manifest
 from cprsim.results.money import USEFUL
 from cprsim.results.words import (
@@ -38,6 +37,7 @@ from cprsim.results.words import (
     with_ends,
     with_interval,
 )
+from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 
 MONTH = "month of 730.5 h"
 CAPTIONS = {"fleet": "Overheads, and what is not useful work", "curve": "Over what was varied"}

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any
 
-from cprsim.codec import finite_or_none as plain
-from cprsim.estimate import NO_NUMBER, Estimate, interval
+from cprsim.files import finite_or_none as plain
 from cprsim.history.ledger import INFERRED, LEDGER_PARTS, Charged, JobLedger
 from cprsim.history.summing import of_all, worst
 from cprsim.present.document import (
@@ -21,6 +20,7 @@ from cprsim.present.document import (
     Words,
     row_columns,
 )
+from cprsim.records import NO_NUMBER, Estimate, interval
 from cprsim.results.words import count
 
 MOST_JOBS_BRIEF, MOST_JOBS = 20, 200  # on a terminal, on a page; JSON has all

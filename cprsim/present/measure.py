@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cprsim.estimate import NO_NUMBER
 from cprsim.measuring.checks import FAILS_BEYOND, Checks, SeedMean
 from cprsim.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, typical_loss, why_unfit
 from cprsim.measuring.expectation import FEW_CLICKS, Expected
@@ -13,6 +12,7 @@ from cprsim.measuring.power import PlannedSeeds
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.measuring.trainer_check import TrainerCheck
 from cprsim.present.document import Block, Column, Table, Words
+from cprsim.records import NO_NUMBER
 from cprsim.results.words import with_ends
 from cprsim.staleness import ALWAYS, FEWEST_SEEDS_TO_USE, WHOLE, Metric
 

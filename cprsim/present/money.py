@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from cprsim.codec import finite_or_none
+from cprsim.files import finite_or_none
 from cprsim.present.document import Block, Column, Table, Words, row_columns, word_columns
-from cprsim.prices import ACCURACY, ENERGY, STORAGE_KEPT, STORAGE_WRITTEN, Bill, shown
 from cprsim.results import Result
 from cprsim.results.money import SYSTEM, Billed, Bills, bills_in, cheapest_of, comparable
 from cprsim.results.words import significant
+from cprsim.scenario.prices import ACCURACY, ENERGY, STORAGE_KEPT, STORAGE_WRITTEN, Bill, shown
 
 UNPRICED = "not priced"
 MOST_ACROSS = 6  # strategies side by side; more have a row each

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cprsim.estimate import NO_NUMBER
 from cprsim.present.charts import chart_blocks
 from cprsim.present.document import (
     Block,
@@ -22,6 +21,7 @@ from cprsim.present.document import (
 )
 from cprsim.present.markdown import raw_table
 from cprsim.present.provenance import origin
+from cprsim.records import NO_NUMBER
 from cprsim.reproduce.runner import COLUMNS, Reproduced, read_reproduced
 from cprsim.reproduce.summary import Listing, Summary, TargetRow
 from cprsim.reproduce.verdicts import Finding

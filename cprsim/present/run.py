@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cprsim.codec import finite_or_none
-from cprsim.estimate import NO_NUMBER, Estimate, interval
+from cprsim.files import finite_or_none
 from cprsim.present.document import (
     Block,
     Cell,
@@ -39,6 +38,7 @@ from cprsim.present.run_sentences import (
     verdicts,
 )
 from cprsim.present.run_timeline import timeline_section
+from cprsim.records import NO_NUMBER, Estimate, interval
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import RESTART, Policy
 from cprsim.results import FINISHED, Result

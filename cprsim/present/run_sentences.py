@@ -7,8 +7,7 @@ from dataclasses import replace
 from math import inf, isnan
 
 from cprsim.curves import fit_curves
-from cprsim.estimate import NO_NUMBER, Estimate
-from cprsim.records import STOPPED_BEYOND
+from cprsim.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import BY_RULES, RELOAD, RESTART, ROLL_BACK, Policy
 from cprsim.results import FINISHED, Result, differences, records_of

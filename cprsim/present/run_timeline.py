@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cprsim.estimate import NO_NUMBER
 from cprsim.present.document import (
     Block,
     Column,
@@ -14,6 +13,7 @@ from cprsim.present.document import (
     Words,
     row_columns,
 )
+from cprsim.records import NO_NUMBER
 from cprsim.results import Result
 from cprsim.results.pace import paces
 from cprsim.results.words import hours

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from math import isnan
 from typing import Any
 
-from cprsim.codec import encode
-from cprsim.estimate import NO_NUMBER
+from cprsim.files import encode
 from cprsim.present.document import (
     Block,
     Cell,
@@ -35,6 +34,7 @@ from cprsim.present.selection_sentences import (
 )
 from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.present.systems_listing import plain_policy
+from cprsim.records import NO_NUMBER
 from cprsim.results.money import JobPrices, prices_in
 from cprsim.results.words import count, hours, percent, portion, with_interval
 from cprsim.selector.bills import bills_of_selection

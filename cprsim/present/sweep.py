@@ -9,8 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.codec import finite_or_none
-from cprsim.estimate import NO_NUMBER, Estimate, interval
+from cprsim.files import finite_or_none
 from cprsim.present.document import (
     Block,
     Column,
@@ -24,10 +23,11 @@ from cprsim.present.document import (
 from cprsim.present.money import MONTH, WORK
 from cprsim.present.provenance import origin, places
 from cprsim.present.run import loss_column
-from cprsim.prices import ACCURACY, shown
+from cprsim.records import NO_NUMBER, Estimate, interval
 from cprsim.results import records_of
 from cprsim.results.manifest import read_manifest
 from cprsim.results.words import count, hours, suited, ten_thousandths, with_interval
+from cprsim.scenario.prices import ACCURACY, shown
 from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.sweeps.folder import SweepResult
 from cprsim.sweeps.summary import Extreme, StrategySummary, summaries

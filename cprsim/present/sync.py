@@ -8,10 +8,10 @@ from typing import Any
 
 from rich.console import Console
 
-from cprsim.codec import finite_or_none
-from cprsim.estimate import NO_NUMBER
+from cprsim.files import finite_or_none
 from cprsim.present.document import Column, Table, Words
 from cprsim.present.terminal import say, show
+from cprsim.records import NO_NUMBER
 from cprsim.results.words import percent_number, significant
 from cprsim.sync.simulation import SpeedPoint
 

@@ -8,8 +8,7 @@ from functools import partial
 from math import isnan
 from typing import Any
 
-from cprsim.codec import encode, finite_or_none
-from cprsim.estimate import NO_NUMBER, interval
+from cprsim.files import encode, finite_or_none
 from cprsim.plots.systems import systems_figure
 from cprsim.present.document import (
     Block,
@@ -25,11 +24,12 @@ from cprsim.present.money import WORK, bills_as_json, cheapest, money_section
 from cprsim.present.provenance import origin
 from cprsim.present.run import places_of_run
 from cprsim.present.sensitivity import sensitivity_sentences
-from cprsim.prices import shown
+from cprsim.records import NO_NUMBER, interval
 from cprsim.results import FINISHED
 from cprsim.results.metrics import parts_among
 from cprsim.results.money import Bills, bills_in, cheapest_of
 from cprsim.results.words import count, hours, percent_number, significant, with_interval
+from cprsim.scenario.prices import shown
 from cprsim.systems_compared.comparison import (
     BEST,
     KEPT,

@@ -11,9 +11,9 @@ from dataclasses import Field, dataclass, field, fields, replace
 from itertools import groupby
 from typing import Any
 
-from cprsim.codec import encode
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble, policy_of
+from cprsim.files import encode
 from cprsim.records import Cluster
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Groups, Medium, Outside, Policy, Reach, Ring, Rule, StageKind
@@ -249,7 +249,7 @@ OF_TABLES = (
 
 def plain_policy(policy: Policy) -> dict[str, Any]:
     """What a recovery does for scripts: its rules, tiers and captures."""
-    plain = encode(policy, tagged=True)
+    plain = encode(policy)
     return {key: value for key, value in plain.items() if key not in OF_TABLES}
 
 
@@ -274,7 +274,7 @@ def plain_entry(entry: ListedPolicy) -> dict[str, Any]:
             {
                 "name": one.name,
                 "kind": one.metadata["kind"],
-                "default": encode(one.default, tagged=True),
+                "default": encode(one.default),
                 "words": one.metadata["words"],
             }
             for one in entry.options

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cprsim.estimate import NO_NUMBER
 from cprsim.experiments.accuracy import StrategyAccuracy, TrainingOutcome
 from cprsim.experiments.train_in_step import Team
 from cprsim.kernel.metrics import Quality
 from cprsim.present.document import Block, Column, Table, Words
+from cprsim.records import NO_NUMBER
 from cprsim.results.words import count, percent_number, saves
 
 PAPERS_MEMORY = {  # of trackers, for rows of 16 and of 128 numbers

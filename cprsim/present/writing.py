@@ -7,10 +7,10 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from cprsim.errors import ResultError
+from cprsim.files import write_whole, writes
 from cprsim.plots.save import save_figure
 from cprsim.present import html, markdown
 from cprsim.present.document import Picture, ResultsPage
-from cprsim.whole_file import write_whole, writes
 
 Format = Literal["html", "md"]
 

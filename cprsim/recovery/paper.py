@@ -12,12 +12,9 @@ rows those are is what its four strategies differ in; the simulator prices them 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import Any, Literal
-
-import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
@@ -27,7 +24,6 @@ from cprsim.records import (
     Costs,
     Decision,
     Duration,
-    Floats,
     Holds,
     SubSaves,
     Transfer,
@@ -52,6 +48,7 @@ from cprsim.recovery.policy import (
     Groups,
     Medium,
     Outside,
+    PartOf,
     Policy,
     Reverts,
     Rule,
@@ -163,23 +160,6 @@ def _capture(interval_h: float, parts: SubSaves, costs: Costs, n_servers: int) -
         background=part_of(costs.save_background),
         parts=parts.n_per_interval,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class PartOf:
-    """A fraction of a duration, and a time on top of it."""
-
-    whole: Duration
-    fraction: float
-    extra_h: float
-
-    @property
-    def mean_h(self) -> float:
-        return self.fraction * self.whole.mean_h + self.extra_h
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """(size,) draws [h], of the same draws of the whole."""
-        return self.fraction * self.whole.sample(rng, size) + self.extra_h
 
 
 # --------------------------------------------------------------------------- the interval

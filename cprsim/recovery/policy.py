@@ -18,9 +18,42 @@ from enum import IntEnum, StrEnum
 from math import inf
 from typing import Annotated
 
-from cprsim.codec import Endless, FieldMark
-from cprsim.records import Cluster, Decision, Duration, Reliability, Storage, SubSaves
+import numpy as np
+
+from cprsim.failures.distributions import (
+    Constant,
+    Exponential,
+    Gamma,
+    LogNormal,
+    PiecewiseHazard,
+    Weibull,
+)
+from cprsim.files import OMITTED, Endless, Number, Tagged
+from cprsim.records import Cluster, Decision, Duration, Floats, Reliability, Storage, SubSaves
 from cprsim.recovery.intervals import n_saves_due
+
+DISTRIBUTIONS = (Constant, Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull)
+
+
+@dataclass(frozen=True, slots=True)
+class PartOf:
+    """A fraction of a duration, and a time on top of it."""
+
+    whole: Annotated[Duration, Tagged(*DISTRIBUTIONS)]
+    fraction: float
+    extra_h: float
+
+    @property
+    def mean_h(self) -> float:
+        return self.fraction * self.whole.mean_h + self.extra_h
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """(size,) draws [h], of the same draws of the whole."""
+        return self.fraction * self.whole.sample(rng, size) + self.extra_h
+
+
+Varying = Annotated[Duration, Tagged(*DISTRIBUTIONS, PartOf)]
+Loading = Annotated[Duration | Storage, Tagged(*DISTRIBUTIONS, PartOf, Storage)]
 
 
 class Reach(IntEnum):
@@ -94,7 +127,7 @@ class Outside:
 class Ring:
     """The shard of slot i lies on the slots i, i + 1, ... i + copies - 1, around the role."""
 
-    copies: int = field(metadata={"alias": "ring", "strict": True, "ge": 1})
+    copies: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +158,9 @@ class Tier:
 
     name: str
     medium: Medium
-    placement: Placement
+    placement: Annotated[Placement, Tagged(Outside, Ring, Groups)]
     role: str
-    load: Duration | Storage | None = None  # to fetch the state from here; None: no time
+    load: Loading | None = None  # to fetch the state from here; None: no time
     generations: int = 1  # committed contents that are kept
     p_corrupt: float = 0.0  # that a committed content turns out useless when it is loaded
 
@@ -144,11 +177,11 @@ class Capture:
     """Saves to a tier: each `every_h` of progress, after commits of another, or on notice."""
 
     tier: str
-    every_h: float | None = None
+    every_h: Number | None = None
     after: str | None = None  # the tier whose commits it follows: it copies from there
     every_nth: int = 1
-    stall: Duration | None = None  # what it stalls the job for; None: not at all
-    background: Duration | None = None  # from then on until it commits; None: at once
+    stall: Varying | None = None  # what it stalls the job for; None: not at all
+    background: Varying | None = None  # from then on until it commits; None: at once
     in_flight: int = 1  # so many at most
     when_busy: WhenBusy = WhenBusy.WAIT
     parts: int = 1  # saves that make one content: the last of them completes it
@@ -210,10 +243,10 @@ class Stage:
     """
 
     kind: StageKind
-    cost: Duration | None = None
+    cost: Varying | None = None
     blocks: bool = True  # the job stands still meanwhile
     each: bool = False  # of a wait: no slot waits for the node of another
-    grows_h: float | None = None  # of a wait; `GROWTH_H` has words
+    grows_h: Number | None = None  # of a wait; `GROWTH_H` has words
     copies_again: bool = False  # as it ends, the other slots hold all copies of live tiers again
 
 
@@ -281,9 +314,9 @@ class Policy:
     """What a recovery does in a job: to the engines its rules, to tables its interval too."""
 
     name: str
-    rules: Annotated[tuple[Rule, ...], FieldMark.TAGGED]
-    tiers: Annotated[tuple[Tier, ...], FieldMark.TAGGED] = ()
-    captures: Annotated[tuple[Capture, ...], FieldMark.TAGGED] = ()
+    rules: tuple[Rule, ...]
+    tiers: tuple[Tier, ...] = ()
+    captures: tuple[Capture, ...] = ()
     elastic: Elastic | None = None
     tax: Tax = Tax()
     step_h: float = 0.0  # progress of a training step; 0 where nothing asks for it
@@ -292,7 +325,7 @@ class Policy:
     decision: Decision | None = None
     sub_saves: SubSaves | None = None  # None: every save is whole
     # the recovery system whose loss of accuracy nothing but a curve for it prices; None: no such
-    loses_as: Annotated[str | None, FieldMark.OMIT_NONE] = None
+    loses_as: str | None = field(default=None, metadata=OMITTED)
     is_strategy: bool = False  # of the paper
 
     def tier(self, name: str) -> Tier:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from cprsim.codec import digest_of
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome
+from cprsim.files import digest_of
 from cprsim.records import stacked
 from cprsim.recovery.policy import Policy
 from cprsim.rehearsal.prediction import FoldedRun

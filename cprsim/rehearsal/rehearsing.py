@@ -15,6 +15,7 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.proxy_model import ProxyModel
+from cprsim.files import write_whole
 from cprsim.kernel.model import Dlrm
 from cprsim.records import EventLog
 from cprsim.recovery.policy import Policy
@@ -49,7 +50,6 @@ from cprsim.rehearsal.verdict import (
     load_of,
     mean_of,
 )
-from cprsim.whole_file import write_whole
 
 ATTEMPTS = 2  # at one run each time, where the machine was too busy
 BEFORE, FORMAT = "before.json", 1

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.errors import WorkerError
+from cprsim.files import naming
 from cprsim.kernel.loops import Array
 from cprsim.kernel.model import Dlrm
 from cprsim.kernel.optimizers import optimizer_for
@@ -33,7 +34,6 @@ from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.spares import SpareNodes
 from cprsim.rehearsal.store import SaveFiles, write
 from cprsim.rehearsal.trainer import DENSE
-from cprsim.whole_file import naming
 
 END_S = 30.0  # at most to collect the trained state
 LOOK_S = 0.01  # between two checks whether a process that has to answer still lives

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import floor, isnan, log10
 
-from cprsim.estimate import Estimate
 from cprsim.plots.chart import Kind, Series
+from cprsim.records import Estimate
 from cprsim.results.words import significant, with_interval
 
 ROUNDING = 1e-6  # of a value: an interval that is narrower is none

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.estimate import ROUNDED_Z_95
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.block import block_of, replications_of
 from cprsim.failures.distributions import Gamma
@@ -24,7 +23,7 @@ from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.goodness import distances, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes, gaps, lifetimes_of
 from cprsim.plots.chart import Band, Chart, Kind, Panel, Series, floats
-from cprsim.records import Floats
+from cprsim.records import ROUNDED_Z_95, Floats
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.logs import LOGS, TITLES, logs
 from cprsim.reproduce.paper import GAMMA_RMSE, GAMMA_SHAPE, MEDIAN_TTF, MTBF, Mark, at_most, words

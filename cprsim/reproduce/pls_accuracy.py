@@ -17,14 +17,13 @@ from scipy import stats
 
 from cprsim.curves import CurveFile, read_curve
 from cprsim.curves.choosing import shipped_names, shipped_path
-from cprsim.estimate import HIGH, ROUNDED_Z_95
 from cprsim.failures.streams import stream
 from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
 from cprsim.measuring.design import Design
 from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.measuring.runs import SeedResult
 from cprsim.plots.chart import Chart, Panel, Series, floats
-from cprsim.records import Floats, ShardLoss
+from cprsim.records import HIGH, ROUNDED_Z_95, Floats, ShardLoss
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Mark, about, words
 from cprsim.reproduce.study import Study, Work

@@ -16,11 +16,11 @@ import numpy as np
 from scipy import stats
 
 from cprsim.errors import ParameterError
-from cprsim.estimate import HIGH, NO_NUMBER
 from cprsim.experiments.proxy_model import proxy_model
 from cprsim.experiments.train_in_step import Team, sync_setting, train_in_step, warm_start
 from cprsim.failures.distributions import Constant
 from cprsim.plots.chart import Band, Chart, Panel, Series, floats
+from cprsim.records import HIGH, NO_NUMBER
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim, Mark, about, words
 from cprsim.reproduce.study import Part, Study, Work

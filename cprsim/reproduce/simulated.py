@@ -8,9 +8,9 @@ from functools import partial
 from math import nan
 from typing import Any, TypeVar
 
-from cprsim.codec import finite_or_none
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
+from cprsim.files import finite_or_none
 from cprsim.plots.chart import Panel, Series
 from cprsim.recovery.policy import Policy
 from cprsim.reproduce.estimates import StudyEstimate, relative_half_width, series

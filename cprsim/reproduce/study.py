@@ -14,14 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from cprsim.codec import digest_of
 from cprsim.errors import ParameterError, ResultError
+from cprsim.files import digest_of, write_whole, writes
 from cprsim.plots.chart import Chart
 from cprsim.reproduce.summary import Listing, N, Summary, Target
 from cprsim.results.identity import file_digest, source_digest
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.version import __version__
-from cprsim.whole_file import write_whole, writes
 from cprsim.workers import HERE, Workers, run_each
 
 T = TypeVar("T")

@@ -1,6 +1,6 @@
 """What a study says: targets judged as rows, tables, charts, notes.
 
-A `Summary` is all that is kept of a study besides its figures: written as JSON by `cprsim.codec`,
+A `Summary` is all that is kept of a study besides its figures: written as JSON by `cprsim.files`,
 read back by the documents, the notebooks and the report.
 """
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import Generic, TypeVar
 
+from cprsim.files import Number
 from cprsim.plots.chart import Chart
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim
@@ -40,9 +41,9 @@ class TargetRow:
     mark: str  # published, secondary, derived, recalled; empty likewise
     ours: str  # as shown, with its interval
     unit: str
-    value: float  # NaN where ours is no number
-    low: float
-    high: float
+    value: Number  # NaN where ours is no number
+    low: Number
+    high: Number
     verdict: Verdict
     free: tuple[str, ...] = ()  # inputs that we had to assume
 

@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cprsim.estimate import Z_95
 from cprsim.failures.distributions import Constant
 from cprsim.failures.streams import stream
-from cprsim.records import Clock, Cluster, CostBreakdown, Costs, Holds, Ints, Role, Storage
+from cprsim.records import Z_95, Clock, Cluster, CostBreakdown, Costs, Holds, Ints, Role, Storage
 from cprsim.recovery import pieces
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import (

@@ -28,7 +28,7 @@ from enum import StrEnum
 from math import inf, isnan
 
 from cprsim.errors import ParameterError
-from cprsim.estimate import Z_95
+from cprsim.records import Z_95
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim, Mark
 

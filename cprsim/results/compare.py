@@ -10,8 +10,7 @@ from scipy import special
 
 from cprsim.curves import read_curve
 from cprsim.errors import ParameterError
-from cprsim.estimate import CONFIDENCE, Estimate
-from cprsim.records import Floats
+from cprsim.records import CONFIDENCE, Estimate, Floats
 from cprsim.results.accuracy_rows import (
     QUANTITIES,
     RESPONSE,

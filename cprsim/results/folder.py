@@ -20,8 +20,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cprsim.codec import decode, encode, json_text
 from cprsim.errors import UNUSABLE, ResultError, one_line, printable
+from cprsim.files import decode, encode, json_text
 from cprsim.results.identity import Identity
 from cprsim.results.manifest import damage, write_manifest
 from cprsim.results.publish import publishing, require_writable, sole
@@ -93,7 +93,7 @@ def write_record(path: Path, record: Any, indent: int = 2) -> None:
 def read_record(kind: type[Made], path: Path, called: str, /, **given: Any) -> Made:
     """The record of a results folder that `write_record` wrote."""
     with readable(path.parent, called):
-        return decode(kind, json.loads(path.read_bytes()), **given)
+        return decode(kind, json.loads(path.read_bytes()), given)
 
 
 @contextmanager

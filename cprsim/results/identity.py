@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cprsim.codec import digest_of
 from cprsim.curves import curve_path, other_inputs
 from cprsim.errors import ResultError
+from cprsim.files import digest_of
 from cprsim.recovery.systems import FOLDER
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.version import PACKAGE, __version__

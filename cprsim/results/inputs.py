@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.errors import InputError, ResultError
-from cprsim.estimate import NO_NUMBER
+from cprsim.records import NO_NUMBER
 from cprsim.results.folder import SCENARIO
 from cprsim.results.identity import N_DIGITS
 from cprsim.scenario import read_yaml

@@ -18,11 +18,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from cprsim.codec import CodecError, canonical_digest, decode, json_text
 from cprsim.errors import UNUSABLE, ResultError, one_line
+from cprsim.files import CodecError, decode, digest_of, json_text, write_whole
 from cprsim.results.identity import Identity, file_digest, source_digest
 from cprsim.version import PACKAGE, __version__
-from cprsim.whole_file import write_whole
 
 MANIFEST = "manifest.json"
 FORMAT = 3
@@ -124,7 +123,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise ResultError(f"{folder} is no folder")
     try:
         manifest = _whole(json.loads((folder / MANIFEST).read_bytes()), folder)
-        decode(_Entries, manifest)
+        decode(_Entries, manifest, strict=True)
     except FileNotFoundError:
         inside = ", ".join(str(one) for one in results_in(folder)[:3])
         instead = f"; name one in it, such as {inside}" if inside else ""
@@ -168,7 +167,7 @@ def _whole(plain: Any, folder: Path) -> dict[str, Any]:
 
 def _digest(manifest: Mapping[str, Any]) -> str:
     """Digest of a manifest's entries but the digest itself."""
-    return canonical_digest({key: value for key, value in manifest.items() if key != DIGEST})
+    return digest_of({key: value for key, value in manifest.items() if key != DIGEST})
 
 
 def _require_within(folder: Path, name: str) -> None:

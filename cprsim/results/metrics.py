@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cprsim.estimate import CONFIDENCE, Estimate
+from cprsim.records import CONFIDENCE, Estimate
 from cprsim.results.accuracy_rows import (
     BEYOND,
     QUANTITIES,

@@ -10,8 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.errors import ResultError
-from cprsim.estimate import Estimate
-from cprsim.prices import (
+from cprsim.records import Estimate
+from cprsim.recovery.policy import Policy, remote_share
+from cprsim.results.folder import SCENARIO
+from cprsim.results.inputs import stored_scenario
+from cprsim.results.metrics import parts_among
+from cprsim.results.run import Result
+from cprsim.scenario import Scenario
+from cprsim.scenario.cluster import ClusterSection
+from cprsim.scenario.costs import PricesSection
+from cprsim.scenario.failures import SYNC_PS, TRAINER
+from cprsim.scenario.prices import (
     ACCURACY,
     GB,
     HOURS_PER_MONTH,
@@ -25,15 +34,6 @@ from cprsim.prices import (
     to_cents,
     watts_of,
 )
-from cprsim.recovery.policy import Policy, remote_share
-from cprsim.results.folder import SCENARIO
-from cprsim.results.inputs import stored_scenario
-from cprsim.results.metrics import parts_among
-from cprsim.results.run import Result
-from cprsim.scenario import Scenario
-from cprsim.scenario.cluster import ClusterSection
-from cprsim.scenario.costs import PricesSection
-from cprsim.scenario.failures import SYNC_PS, TRAINER
 
 USEFUL, OVERHEAD, SYSTEM = "useful", "overhead", "system nodes"
 AUC_LOSS = "auc_loss"

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cprsim.estimate import CONFIDENCE, Estimate
-from cprsim.records import Floats, Ints
+from cprsim.records import CONFIDENCE, Estimate, Floats, Ints
 
 PERCENT: Ints = np.arange(1, 100)
 

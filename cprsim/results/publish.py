@@ -18,8 +18,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from cprsim.errors import ResultError
+from cprsim.files import UNFINISHED, writes
 from cprsim.results.manifest import damage
-from cprsim.whole_file import UNFINISHED, writes
 
 
 def require_writable(root: Path) -> None:

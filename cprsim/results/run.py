@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from cprsim import codec
-from cprsim.codec import FieldMark
-from cprsim.estimate import NO_NUMBER, Estimate
-from cprsim.failures import distributions
-from cprsim.failures.distributions import PiecewiseHazard
-from cprsim.records import EventLog
-from cprsim.recovery import policy as recovery_policy
-from cprsim.recovery.paper import PartOf
+from cprsim.files import NOT_STORED, OMITTED, inlined
+from cprsim.records import NO_NUMBER, Estimate, EventLog
 from cprsim.recovery.policy import Policy
 from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
+    read_record,
     read_table,
     readable,
     write_csv,
@@ -41,15 +36,6 @@ if TYPE_CHECKING:
 
 JOB = "job.json"
 TABLES = ("replications", "losses", "timeline")
-
-# a policy is any of these records within each other
-codec.register(
-    record
-    for module in (recovery_policy, distributions)
-    for record in vars(module).values()
-    if isinstance(record, type) and is_dataclass(record)
-)
-codec.register([PartOf, PiecewiseHazard])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +55,12 @@ class Price:
         return money if money == NO_NUMBER else f"{money} {self.currency}".rstrip()
 
 
+@inlined("policy")
 @dataclass(frozen=True, slots=True)
 class Recovered:
     """How one strategy of a result recovered, and whether it was given up."""
 
-    policy: Annotated[Policy, FieldMark.INLINE]
+    policy: Policy
     gave_up: bool  # stopped early because no replication finished
 
 
@@ -89,13 +76,12 @@ class CurveUsed:
     unpriced: Mapping[str, str] = field(default_factory=dict)  # why not, by strategy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Result:
     """A results folder in memory; `job.json` holds what is no table.
 
     Columns: docs/metrics.md. `replications`: cprsim.results.rows.replication_rows; `losses`:
-    loss_rows; `timeline`: timeline_rows, of the one replication `timeline_replication`;
-    `summary`: cprsim.results.metrics.summarise.
+    loss_rows; `timeline`: timeline_rows, of the one replication `timeline_replication`.
     """
 
     name: str
@@ -108,14 +94,19 @@ class Result:
     log_notes: tuple[str, ...] = ()  # what is replayed of a log, and what was left out of it
     warnings: tuple[str, ...] = ()  # of `results.warnings`
     # of a node-hour, where the scenario says it
-    price: Annotated[Price | None, FieldMark.OMIT_NONE] = None
+    price: Price | None = field(default=None, metadata=OMITTED)
     strategies: tuple[Recovered, ...]
-    path: Annotated[Path, FieldMark.NOT_STORED]
-    manifest: Annotated[Mapping[str, Any], FieldMark.NOT_STORED]
-    replications: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
-    losses: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
-    timeline: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
-    summary: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
+    path: Path = field(metadata=NOT_STORED)
+    manifest: Mapping[str, Any] = field(metadata=NOT_STORED)
+    replications: pd.DataFrame = field(metadata=NOT_STORED)
+    losses: pd.DataFrame = field(metadata=NOT_STORED)
+    timeline: pd.DataFrame = field(metadata=NOT_STORED)
+    __pydantic_config__: ClassVar = {"arbitrary_types_allowed": True}
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """Of `results.metrics.summarise`: as in summary.csv, but exact to the last digit."""
+        return summarise_rows(self.replications, self.n_nodes)
 
     def spreads(self) -> dict[str, dict[str, Estimate]]:
         """The summary by strategy and quantity."""
@@ -171,7 +162,6 @@ def write_result(
             replications=rows,
             losses=loss_rows(outcome),
             timeline=timeline_rows(logbook.logs, outcome.cluster),
-            summary=summarise_rows(rows, outcome.cluster.n_nodes),
         )
         write_record(folder / JOB, result)
         for name in TABLES:
@@ -209,16 +199,5 @@ def load_result(path: Path | str) -> Result:
 def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
     """`load_result` without the check of the manifest. Raises ResultError."""
     with readable(folder, "a result"):
-        job = json.loads((folder / JOB).read_bytes())
         tables = {name: read_table(folder / f"{name}.parquet") for name in TABLES}
-        rows = tables.pop("replications")
-        return codec.decode(
-            Result,
-            job,
-            path=folder,
-            manifest=manifest,
-            replications=rows,
-            # as in summary.csv, but exact to the last digit whatever reads numbers from text
-            summary=summarise_rows(rows, int(job["n_nodes"])),
-            **tables,
-        )
+    return read_record(Result, folder / JOB, "a result", path=folder, manifest=manifest, **tables)

@@ -9,8 +9,8 @@ from math import exp, log
 
 import numpy as np
 
-from cprsim.codec import Finite
 from cprsim.failures.streams import stream
+from cprsim.files import Number
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario, Plain
 from cprsim.scenario.reading import PRICES, unknown_values
@@ -42,7 +42,7 @@ class Sensitivity:
     """What would make another option the cheapest."""
 
     flips: tuple[OptionFlip, ...]
-    share: Finite  # of the joint draws of all unknown inputs, in which it is the cheapest
+    share: Number  # of the joint draws of all unknown inputs, in which it is the cheapest
     n_draws: int  # how many there were; 0 where nothing is unknown
     others: Mapping[str, int]  # how often other options were
 

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from cprsim.errors import UNUSABLE, ResultError, WorkerError
+from cprsim.files import writes
 from cprsim.results.identity import source_digest
 from cprsim.results.publish import remove_leftovers, workshop
 from cprsim.results.words import count
-from cprsim.whole_file import writes
 from cprsim.workers import Workers, run_each
 
 FOLDER = "points"

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cprsim.estimate import CONFIDENCE, Estimate
 from cprsim.experiments import pipeline
-from cprsim.records import Bools, Floats, Ints
+from cprsim.records import CONFIDENCE, Bools, Estimate, Floats, Ints
 from cprsim.recovery.policy import Policy
 from cprsim.results.accuracy_rows import (
     BEYOND,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import floor, inf, isnan, log10
 
-from cprsim.estimate import NO_NUMBER
+from cprsim.records import NO_NUMBER
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import Policy
 

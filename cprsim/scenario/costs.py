@@ -17,10 +17,10 @@ from pydantic import (
 )
 
 from cprsim.errors import ParameterError
-from cprsim.prices import ANY_ROLE, Money, Prices
 from cprsim.records import OverLink
 from cprsim.recovery.legal import MOST_GENERATIONS
 from cprsim.scenario.distributions import OR_DISTRIBUTION, Duration, DurationSpec
+from cprsim.scenario.prices import ANY_ROLE, Money, Prices
 from cprsim.scenario.quantities import TAG, Bandwidth, Model, within
 from cprsim.units import SHARE, TIME, Quantity
 

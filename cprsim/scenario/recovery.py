@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Discriminator,
-    Field,
-    Tag,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 from pydantic.json_schema import WithJsonSchema
 
 from cprsim.errors import ParameterError
@@ -20,14 +13,20 @@ from cprsim.records import SmallTables, SubSaves
 from cprsim.recovery.paper import INTERVAL_RULES, NEVER, PRIORITY, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.costs import OwnCosts
-from cprsim.scenario.quantities import Model, choices
-from cprsim.scenario.system_options import option_problems, options_json_schema
+from cprsim.scenario.quantities import TAG, Model, PositiveShare, Share, choices, within
+from cprsim.scenario.system_options import SystemOptions, option_problems
 from cprsim.units import TIME, Quantity
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+=-]{0,59}$"
 NEEDS_TARGET = ("cpr", "cpr-undivided")  # the interval rules that start from a target PLS
-IntervalTime = Annotated[float, Quantity(TIME, "1 ms", "100000 h", "2.5 h", in_steps=True)]
+OR_RULE = f", or a rule: {', '.join(INTERVAL_RULES)}"
 SubSaveTime = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 s")]
+IntervalTime = Annotated[float, Quantity(TIME, "1 ms", "100000 h", "2.5 h", OR_RULE, in_steps=True)]
+Rule = Annotated[str, WithJsonSchema({"type": "string", "enum": list(INTERVAL_RULES)})]
+Interval = Annotated[
+    Annotated[IntervalTime, Tag(f"{TAG}time")] | Annotated[Rule, Tag(f"{TAG}rule")],
+    Discriminator(lambda found: TAG + ("rule" if str(found) in INTERVAL_RULES else "time")),
+]
 
 
 def _known_strategy(name: str) -> str:
@@ -36,31 +35,10 @@ def _known_strategy(name: str) -> str:
     return name
 
 
-def _known_rule(name: str) -> str:
-    if name not in INTERVAL_RULES:
-        rules = choices(name, tuple(INTERVAL_RULES))
-        raise ParameterError(f"is neither a time (such as 2.5 h) nor a rule: {rules}")
-    return name
-
-
-def _interval_written_as(value: Any) -> str:
-    is_word = isinstance(value, str) and not any(c.isdigit() for c in value)
-    return "as:rule" if is_word and value.strip(".+-").lower() not in ("nan", "inf") else "as:time"
-
-
 StrategyName = Annotated[
     str,
     AfterValidator(_known_strategy),
     WithJsonSchema({"type": "string", "enum": list(SYSTEMS)}),
-]
-Rule = Annotated[
-    str,
-    AfterValidator(_known_rule),
-    WithJsonSchema({"type": "string", "enum": list(INTERVAL_RULES)}),
-]
-Interval = Annotated[
-    Annotated[IntervalTime, Tag("as:time")] | Annotated[Rule, Tag("as:rule")],
-    Discriminator(_interval_written_as),
 ]
 _SUMMARIES = "; ".join(f"{name}: {one.summary}" for name, one in SYSTEMS.items())
 
@@ -68,30 +46,23 @@ _SUMMARIES = "; ".join(f"{name}: {one.summary}" for name, one in SYSTEMS.items()
 class SubSavesSection(Model):
     """How a priority strategy cuts its interval; the defaults are the paper's (recalled)."""
 
-    fraction: float = Field(
+    fraction: PositiveShare = Field(
         0.125,
-        strict=True,
-        gt=0,
-        le=1,
         description="r: share of the rows of each large table that one sub-save writes, and of "
         "the interval between two of them; one over a whole number.",
     )
-    selection_h: SubSaveTime = Field(
-        0.0, alias="selection", description="To choose the rows, each time [time]."
-    )
-    latency_h: SubSaveTime = Field(
-        0.0, alias="latency", description="Fixed cost of each sub-save on top [time]."
-    )
-    large_tables: int = Field(
-        7, strict=True, ge=1, le=10_000, description="The so many largest tables are prioritised."
+    selection_h: SubSaveTime = Field(0.0, description="To choose the rows, each time [time].")
+    latency_h: SubSaveTime = Field(0.0, description="Fixed cost of each sub-save on top [time].")
+    large_tables: Annotated[int, within(1, 10_000)] = Field(
+        7, description="The so many largest tables are prioritised."
     )
     small_tables: SmallTables = Field(
         SmallTables.EACH_INTERVAL,
         description="When the other tables are saved: once an interval (equal bytes) or with every "
         "sub-save (more bytes, fresher rows).",
     )
-    sample_period: int = Field(
-        2, strict=True, ge=1, le=10**6, description="Of cpr-ssu: it looks at every n-th sample."
+    sample_period: Annotated[int, within(1, 10**6)] = Field(
+        2, description="Of cpr-ssu: it looks at every n-th sample."
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -99,23 +70,13 @@ class SubSavesSection(Model):
         if abs(1 / self.fraction - round(1 / self.fraction)) > 1e-9:
             yield "fraction", f"is {self.fraction:g}; it must be one over a whole number, as 0.125"
 
-    def record(self, tracker: str) -> SubSaves:
-        """The same as the engines take it, with the tracker that chooses the rows."""
-        return SubSaves(
-            tracker,
-            fraction=self.fraction,
-            extra_h=self.selection_h + self.latency_h,
-            n_large_tables=self.large_tables,
-            small_tables=self.small_tables,
-            sample_period=self.sample_period,
-        )
-
 
 class RecoverySection(Model):
     """One strategy to compare."""
 
     strategy: StrategyName = Field(description=f"What a failure does. {_SUMMARIES}.")
     name: str = Field(
+        default_factory=lambda others: others["strategy"],
         strict=True,
         pattern=NAME,
         description="What the tables call it; default the strategy. Needed to compare a strategy "
@@ -128,11 +89,8 @@ class RecoverySection(Model):
         "the strategy's own rule. A CPR strategy with a time, or never, and without target_pls "
         "decides nothing: it recovers partially.",
     )
-    target_pls: float | None = Field(
+    target_pls: Share | None = Field(
         None,
-        strict=True,
-        ge=0,
-        le=1,
         description="Portion of lost samples that you accept, a share between 0 and 1.",
         examples=[0.1],
     )
@@ -142,7 +100,7 @@ class RecoverySection(Model):
         description="Whether `target_pls` is a guess that nobody accepted yet: then what is shown "
         "begins with that.",
     )
-    options: Annotated[dict[str, Any], WithJsonSchema(options_json_schema())] | None = Field(
+    options: SystemOptions | None = Field(
         None, description="Of the recovery systems: what each has besides."
     )
     sub_saves: SubSavesSection | None = Field(
@@ -167,57 +125,41 @@ class RecoverySection(Model):
         """How the strategy cuts its intervals, as the paper does by default; None: not at all."""
         if not SYSTEMS[self.strategy].takes("sub_saves"):
             return None
-        tracker = self.strategy.removeprefix(PRIORITY)
-        return (self.sub_saves or SubSavesSection()).record(tracker)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _name_by_default(cls, entry: Any) -> Any:
-        if not isinstance(entry, dict) or entry.get("name") is not None:
-            return entry
-        strategy = entry.get("strategy")
-        known = isinstance(strategy, str) and strategy in SYSTEMS
-        return {**entry, "name": strategy if known else "unnamed"}
+        cut = self.sub_saves or SubSavesSection()
+        return SubSaves(
+            self.strategy.removeprefix(PRIORITY),
+            fraction=cut.fraction,
+            extra_h=cut.selection_h + cut.latency_h,
+            n_large_tables=cut.large_tables,
+            small_tables=cut.small_tables,
+            sample_period=cut.sample_period,
+        )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """What is given is what the strategy takes."""
-        if self.strategy not in STRATEGIES:
-            for key in ("interval", "target_pls", "assumed", "sub_saves"):
-                if getattr(self, key) is not None:
-                    yield key, f"system `{self.strategy}` does not take it: see its `options`"
-            for key, message in option_problems(self.strategy, self.options):
-                yield f"options.{key}", message
-            return
-        if self.options is not None:
-            yield "options", f"strategy `{self.strategy}` has none: leave them out"
-        strategy = SYSTEMS[self.strategy]
-        saves_rows_first = strategy.takes("sub_saves")
-        if not strategy.takes("interval") and self.interval is not None:
-            yield "interval", f"strategy `{self.strategy}` never saves: leave the interval out"
-        if self.sub_saves is not None and not saves_rows_first:
-            yield "sub_saves", f"strategy `{self.strategy}` saves no rows first: leave it out"
-        if self.costs is not None and saves_rows_first:
-            yield (
-                "costs",
-                f"strategy `{self.strategy}` saves rows first, at the costs of the section "
-                "`costs`: leave them out here",
-            )
-        settled = isinstance(self.interval, float) or self.interval == NEVER
-        rules = {self.rule} if settled else {strategy.default("interval"), self.rule}
-        needs = rules & set(NEEDS_TARGET)
+        """What is given is what the strategy takes, and what it needs is given."""
+        system, is_of_paper = SYSTEMS[self.strategy], self.strategy in STRATEGIES
+        for key in ("interval", "target_pls", "sub_saves"):
+            if getattr(self, key) is not None and not system.takes(key):
+                instead = "leave it out" if is_of_paper else "see its `options`"
+                yield key, f"`{self.strategy}` does not take it: {instead}"
         if self.assumed and self.target_pls is None:
             yield "assumed", "goes with `target_pls`"
-        if not strategy.takes("target_pls"):
-            if self.target_pls is not None:
-                yield "target_pls", f"strategy `{self.strategy}` does not use it: leave it out"
-            if needs:
-                yield "interval", f"strategy `{self.strategy}` has no target PLS to derive it from"
-        elif needs and self.target_pls is None:
-            yield (
-                "target_pls",
-                f"is missing: `{min(needs, key=str)}` needs the portion of lost samples that you "
-                "accept, for example 0.1",
-            )
+        if not is_of_paper:
+            for key, message in option_problems(self.strategy, self.options):
+                yield f"options.{key}", message
+        elif self.options is not None:
+            yield "options", f"`{self.strategy}` has none: leave them out"
+        if self.costs is not None and system.takes("sub_saves"):
+            message = "saves rows first, at the costs of the section `costs`: leave them out here"
+            yield "costs", f"`{self.strategy}` {message}"
+        is_settled = isinstance(self.interval, float) or self.interval == NEVER
+        rules = (self.rule,) if is_settled else (self.rule, system.default("interval"))
+        for rule in [one for one in NEEDS_TARGET if one in rules][:1]:
+            if not system.takes("target_pls"):
+                yield "interval", f"`{self.strategy}` has no target PLS to derive it from"
+            elif self.target_pls is None:
+                message = "needs the portion of lost samples that you accept, for example 0.1"
+                yield "target_pls", f"is missing: `{rule}` {message}"
 
 
 def _strategy_alone(entry: Any) -> Any:

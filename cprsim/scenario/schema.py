@@ -126,7 +126,6 @@ def json_schema() -> dict[str, Any]:
     """JSON Schema of a scenario: meaning and unit of every key."""
     schema = Scenario.model_json_schema(mode="validation")
     schema["required"] = [key for key in schema["required"] if key != "name"]  # by the file's name
-    schema["$defs"]["RecoverySection"]["required"] = ["strategy"]  # a name by default too
     for section in schema["$defs"].values():  # of a record's docstring the first paragraph
         section["description"] = " ".join(section["description"].partition("\n\n")[0].split())
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -1,62 +1,183 @@
-"""The options of recovery systems: a section made from each system's own record."""
+"""The options of recovery systems: their kinds, and the records of a policy, are the schema.
+
+A field `every_h` is the key `every`, a time; a duration a time, a distribution or ``{link: pcie}``.
+A placement is written ``outside``, ``own``, ``{ring: 2}`` or ``{groups: {size: 8, tolerates: 2}}``,
+a stage without a cost as its kind alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import Field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, Union, get_type_hints
 
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    Tag,
+    ValidationError,
+    create_model,
+)
 from pydantic import Field as SchemaField
-from pydantic import ValidationError, create_model
 
+from cprsim.records import Duration, OverLink, Storage
 from cprsim.recovery.paper import STRATEGIES
+from cprsim.recovery.pieces import YOUNG_H
+from cprsim.recovery.policy import (
+    GROWTH_H,
+    OWN,
+    Capture,
+    Elastic,
+    Groups,
+    Outside,
+    Placement,
+    Ring,
+    Rule,
+    Stage,
+    Tax,
+    Tier,
+)
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario.policy import Growth, field_type, record_of
-from cprsim.scenario.quantities import Bandwidth, Model, written_key
+from cprsim.scenario.costs import link_or_duration
+from cprsim.scenario.distributions import DurationSpec, FixedTime, duration_of
+from cprsim.scenario.quantities import (
+    TAG,
+    Bandwidth,
+    Model,
+    PositiveCount,
+    Share,
+    within,
+    written_key,
+)
 from cprsim.units import SIZE, TIME, Quantity
 
-RECORDS = "records"  # kind of an option that is records of a policy
-_TIME = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s")]
-_TIMES = Annotated[tuple[_TIME, ...], SchemaField(min_length=1, max_length=4096)]
-_TIME_OR_STEPS = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s", in_steps=True)]
-_TYPES: dict[str, Any] = {
-    "time": _TIME_OR_STEPS,
+MOST = 4096  # entries of a list
+Time = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s")]
+TimeOrSteps = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s", in_steps=True)]
+Name = Annotated[str, SchemaField(strict=True, max_length=60)]
+
+
+def _list(kind: Any, least: int = 0) -> Any:
+    return Annotated[tuple[kind, ...], SchemaField(min_length=least, max_length=MOST)]
+
+
+def _or_word(kind: Any, words: Mapping[str, Any]) -> Any:
+    """What it is written as, or a word that stands for a value."""
+
+    def is_word(value: Any) -> str:
+        return f"{TAG}word" if isinstance(value, str) and value in words else f"{TAG}value"
+
+    word: Any = Annotated[Literal[tuple(words)], AfterValidator(words.get), Tag(f"{TAG}word")]
+    return Annotated[Annotated[kind, Tag(f"{TAG}value")] | word, Discriminator(is_word)]
+
+
+Cost = Annotated[
+    Annotated[FixedTime, Tag(f"{TAG}time")]
+    | Annotated[DurationSpec, Tag(f"{TAG}distribution")]
+    | Annotated[OverLink, Tag(f"{TAG}link")],
+    Discriminator(link_or_duration),
+    AfterValidator(lambda cost: cost if isinstance(cost, OverLink) else duration_of(cost)),
+]
+Growth = _or_word(Time, GROWTH_H)
+WRITTEN_AS: dict[Any, Any] = {  # fields of records by name, others by type
+    "every_h": _or_word(TimeOrSteps, {"young": YOUNG_H}) | None,
+    "grows_h": Growth | None,
+    "regroup_h": _list(Time),
+    int: StrictInt,
+    bool: StrictBool,
+    float: StrictFloat,
+    str: Name,
+    tuple[float, ...]: _list(StrictFloat),
+    Duration | None: Cost | None,
+    Duration | Storage | None: Cost | None,
+}
+
+
+def section(record: type[Any], **defaults: Any) -> Any:
+    """A record as a section of a scenario, whose validation makes the record."""
+    hints = get_type_hints(record)
+    entries: dict[str, Any] = {
+        one.name: (
+            WRITTEN_AS.get(one.name) or WRITTEN_AS.get(hints[one.name], hints[one.name]),
+            defaults.get(one.name, ... if one.default is MISSING else one.default),
+        )
+        for one in fields(record)
+    }
+    model = create_model(record.__name__, __base__=Model, __doc__=record.__doc__, **entries)
+    return Annotated[model, AfterValidator(lambda made: record(**dict(made)))]
+
+
+class PlacementSection(Model):
+    """Where copies lie, among the nodes of a role."""
+
+    ring: PositiveCount | None = None
+    groups: section(Groups) | None = None  # type: ignore[valid-type]
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """It is one of them."""
+        if len(self.given) != 1:
+            yield "", "is no placement: write outside, own, {ring: 2} or {groups: {...}}"
+
+
+WRITTEN_AS[Placement] = _or_word(
+    Annotated[PlacementSection, AfterValidator(lambda place: place.groups or Ring(place.ring))],
+    {"outside": Outside(), "own": OWN},
+)
+STAGE = section(Stage)
+STAGE_ALONE = BeforeValidator(
+    lambda stage: {"kind": stage} if isinstance(stage, str) else stage,
+    json_schema_input_type=STAGE | str,
+)
+WRITTEN_AS[tuple[Stage, ...]] = _list(Annotated[STAGE, STAGE_ALONE])
+
+KINDS: dict[Any, Any] = {  # of options, and types of records
+    "time": TimeOrSteps,
     "size": Annotated[float, Quantity(SIZE, "0 B", "1000 PB", "50 GB")],
     "bandwidth": Bandwidth,
-    "count": Annotated[int, SchemaField(strict=True, ge=0, le=10**9)],
-    "share": Annotated[float, SchemaField(strict=True, ge=0, le=1)],
-    "number": Annotated[float, SchemaField(strict=True)],
-    "table": Annotated[tuple[float, ...], SchemaField(min_length=1, max_length=4096)],
-    "times": _TIMES,
+    "count": Annotated[int, within(0, 10**9)],
+    "share": Share,
+    "number": StrictFloat,
+    "table": _list(StrictFloat, 1),
+    "times": _list(Time, 1),
     "growth": Growth,
-    "word": Annotated[str, SchemaField(strict=True, max_length=60)],
+    "word": Name,
+    tuple[Tier, ...]: _list(section(Tier, placement=SchemaField(default_factory=Outside), role="")),
+    tuple[Capture, ...]: _list(section(Capture)),
+    tuple[Rule, ...]: _list(section(Rule)),
+    Elastic | None: section(Elastic, role=""),
+    Tax: section(Tax),
 }
 
 
 @cache
-def options_model(system: str) -> type[Model]:
-    """The section of a system's options."""
-    options = SYSTEMS[system].options
-    entries: dict[str, Any] = {
-        f"{one.name}_": (  # a plain name may be one of the model's own
-            _type(options, one) | None,
-            SchemaField(None, alias=one.name, description=one.metadata["words"]),
-        )
-        for one in fields(options)
-    }
-    return create_model(options.__name__, __base__=Model, **entries)
-
-
-def _type(options: type[Any], one: Field[Any]) -> Any:
-    kind = one.metadata["kind"]
-    return field_type(options, one.name) if kind == RECORDS else _TYPES[kind]
+def options_model(*systems: str) -> type[Model]:
+    """The section of the options of systems; each option says which of them have it."""
+    kinds: dict[str, dict[Any, Any]] = {}
+    meant: dict[str, dict[str, list[str]]] = {}  # by option and by what it means: the systems
+    for system in systems:
+        options = SYSTEMS[system].options
+        for one in fields(options):
+            kind, words = one.metadata["kind"], one.metadata["words"]
+            kind = get_type_hints(options)[one.name] if kind == "records" else kind
+            kinds.setdefault(one.name, {})[kind] = KINDS[kind]
+            meant.setdefault(one.name, {}).setdefault(words, []).append(system)
+    entries: dict[str, Any] = {}
+    for key, of in kinds.items():
+        said = ". ".join(f"{', '.join(which)}: {words}" for words, which in meant[key].items())
+        written_as: Any = Union[*of.values(), None]
+        own = f"{key}_"  # a plain name may be one of the model's own
+        entries[own] = (written_as, SchemaField(None, alias=key, description=said))
+    return create_model("Options", __base__=Model, __doc__="Options of systems.", **entries)
 
 
 def options_of(system: str, written: dict[str, Any] | None) -> Any:
     """A system's options from what the scenario says; what it leaves out has its default."""
-    section = options_model(system).model_validate(written or {})
-    return record_of(SYSTEMS[system].options, section)
+    return SYSTEMS[system].options(**options_model(system).model_validate(written or {}).given)
 
 
 def option_problems(system: str, written: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
@@ -68,36 +189,10 @@ def option_problems(system: str, written: dict[str, Any] | None) -> Iterator[tup
             yield written_key(one["loc"], written), one["msg"]
 
 
-def options_json_schema() -> dict[str, Any]:
-    """For editors: the options of all systems, each with the systems that have it."""
-    found: dict[str, dict[str, Any]] = {}
-    meant: dict[str, dict[str, list[str]]] = {}  # by option and by what it means: the systems
-    for name in (name for name in SYSTEMS if name not in STRATEGIES):
-        schema = _inlined(options_model(name).model_json_schema())
-        for key, value in schema["properties"].items():
-            meant.setdefault(key, {}).setdefault(value.get("description", ""), []).append(name)
-            found.setdefault(
-                key,
-                {part: text for part, text in value.items() if part not in ("title", "default")},
-            )
-    for key, schema in found.items():
-        said = (f"{', '.join(names)}: {words}" for words, names in meant[key].items())
-        schema["description"] = " ".join(said)
-    return {"type": "object", "additionalProperties": False, "properties": found}
-
-
-def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
-    """A JSON schema with each definition where it is referred to; none refers to itself."""
-    definitions: dict[str, Any] = schema.pop("$defs", {})
-
-    def inlined(part: Any) -> Any:
-        if isinstance(part, list):
-            return [inlined(one) for one in part]
-        if not isinstance(part, dict):
-            return part
-        if "$ref" in part:
-            return inlined(definitions[part["$ref"].rpartition("/")[2]])
-        return {key: inlined(value) for key, value in part.items()}
-
-    found: dict[str, Any] = inlined(schema)
-    return found
+SystemOptions = Annotated[
+    dict[str, Any],
+    BeforeValidator(
+        lambda written: written,  # validated with the strategy
+        json_schema_input_type=options_model(*(name for name in SYSTEMS if name not in STRATEGIES)),
+    ),
+]

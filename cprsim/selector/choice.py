@@ -1,36 +1,36 @@
 """What a selection says: candidates, what was chosen among them, and why. Plain numbers.
 
-The records are what `selection.json` holds (`cprsim.codec`).
+The records are what `selection.json` holds (`cprsim.files`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, field
 
-from cprsim.codec import Endless, FieldMark, Key
-from cprsim.estimate import Estimate
+from cprsim.files import OMITTED, Endless, Number, inlined
+from cprsim.records import Estimate
 from cprsim.recovery.policy import Policy
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.selector.limit import Limit
 
 
+@inlined("policy")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """One strategy at one interval, as simulated; intervals of means are 95 % and two-sided."""
 
     strategy: str
-    policy: Annotated[Policy, FieldMark.INLINE]
+    policy: Policy
     rule: str = ""  # of the paper's formula, where the interval is its
     option: str = ""  # of a recovery system, that its interval is; none where it has no interval
     entry: str = ""  # of a recovery system, in a scenario that runs it
-    n_saves: Annotated[int, Key("saves")]  # whole ones that are due; 0: never
+    n_saves: int = field(metadata={"alias": "saves"})  # whole ones that are due; 0: never
     finished_fraction: float
     overhead: Estimate  # (wall - useful) / useful
     pls: Estimate
     loss: Estimate  # expected, in the quantity that is limited; also with the curve's uncertainty
     benefit: Estimate  # overhead of full recovery at its best less this one's, paired
-    held: float  # the upper bound that is held to the limit
+    held: Number  # the upper bound that is held to the limit
     keeps: bool
     beyond_fraction: float  # of the replications: lose more than was ever measured
 
@@ -76,7 +76,7 @@ class Selection:
     """The decision and what it rests on."""
 
     useful_h: float
-    n_replications: Annotated[int, Key("replications")]
+    n_replications: int = field(metadata={"alias": "replications"})
     limit: Limit
     curve: str | None  # its name and origin; None where PLS is limited and no curve is needed
     recommended: str  # strategy
@@ -90,14 +90,13 @@ class Selection:
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not know
     # strategies that can't be told from the recommended one, which is the simplest of them
     alike: tuple[str, ...] = ()
-    stand_ins: tuple[
-        Endless, ...
-    ] = ()  # its interval by each curve that might hold as well; 0: none
+    # its interval by each curve that might hold as well; 0: none
+    stand_ins: tuple[Endless, ...] = ()
     accuracy: str = ""  # the section of a scenario that asks the same
     limited: bool = True  # whether anything compared loses samples, so that the limit counts
     front: dict[str, tuple[Candidate, ...]]  # by strategy, from never saving on
     # what would make another one the cheapest; None: no input is said to be unknown
-    sensitivity: Annotated[Sensitivity | None, FieldMark.OMIT_NONE] = None
+    sensitivity: Sensitivity | None = field(default=None, metadata=OMITTED)
 
     def __post_init__(self) -> None:
         """Raise ValueError where the strategy that is recommended is not there."""

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import StrategyOutcome
-from cprsim.records import SubSaves
+from cprsim.records import Estimate, SubSaves
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Policy
 from cprsim.scenario.failures import EMB_PS

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, isfinite, nan, sqrt
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from cprsim.errors import ParameterError
+from cprsim.files import Stored
 from cprsim.records import Floats
 from cprsim.staleness import MeanLoss, Metric, Prediction, pooled
 
@@ -37,7 +38,7 @@ LimitedQuantity.PLS = LimitedQuantity("pls")
 class Limit:
     """The most that may be lost, and how surely."""
 
-    quantity: LimitedQuantity  # what is limited
+    quantity: Annotated[LimitedQuantity, Stored(str, LimitedQuantity)]  # what is limited
     most: float  # the limit, not negative, in what the quantity is counted in
     # the limit holds at this one-sided upper bound of what is estimated, from 0.5 (the estimate
     # itself) to below 1

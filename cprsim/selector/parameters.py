@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from cprsim.estimate import Z_95
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.streams import stream
-from cprsim.records import Floats
+from cprsim.records import Z_95, Floats
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.distributions import Lifetime
 from cprsim.scenario.failures import CorrelatedFailures, JobFailures, NodeFailures

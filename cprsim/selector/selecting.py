@@ -9,8 +9,8 @@ from math import isclose
 import numpy as np
 from scipy import optimize
 
-from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
+from cprsim.records import Estimate
 from cprsim.recovery.intervals import cpr_h
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.words import hours

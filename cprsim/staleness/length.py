@@ -15,8 +15,7 @@ import numpy as np
 from scipy import special
 
 from cprsim.errors import ParameterError
-from cprsim.estimate import HIGH
-from cprsim.records import Floats
+from cprsim.records import HIGH, Floats
 from cprsim.staleness.expected import jackknife_error
 
 N_LENGTHS = 3

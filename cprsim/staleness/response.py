@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import inf
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from cprsim.errors import ParameterError
+from cprsim.files import NOT_STORED, Endless, Stored
 from cprsim.records import CostBreakdown, Floats, Ints, ShardLoss, SubSaves
 from cprsim.staleness.expected import Prediction, jackknife_error
 from cprsim.staleness.metric import Metric
@@ -28,6 +29,9 @@ COUNTED: Mapping[str, Callable[[CostBreakdown, float], Floats]] = {
 hours that it lacks in speed as a share of useful time."""
 
 
+Column = Annotated[Floats, Stored(np.ndarray.tolist, lambda plain: np.asarray(plain, float))]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Weight:
     """How much a lost sample counts, by how much of the job is done when it is lost.
@@ -36,9 +40,9 @@ class Weight:
     """
 
     # (m,) ascending shares of the job that are done at the failure
-    at: Floats = field(default_factory=lambda: np.zeros(1))
+    at: Column = field(default_factory=lambda: np.zeros(1))
     # (m,) positive; its mean over the job is 1
-    weight: Floats = field(default_factory=lambda: np.ones(1))
+    weight: Column = field(default_factory=lambda: np.ones(1))
 
     def __post_init__(self) -> None:
         at, weight = self.at, self.weight
@@ -95,14 +99,14 @@ class Response:
     """
 
     strategy: str  # one of `STRATEGIES`, or a recovery system
-    metric: Metric  # in what
+    metric: Annotated[Metric, Stored(str, Metric)]  # in what
     # (n,) ascending portions of lost samples, the first 0; straight lines between them. Of a
     # recovery system what `by` counts
-    pls: Floats
+    pls: Column
     # loss, standard_error: (n,) the mean loss at those, and its standard error; the first 0. A
     # loss neither falls nor is negative, and one of 0 has an error
-    loss: Floats
-    standard_error: Floats
+    loss: Column
+    standard_error: Column
     weight: Weight = field(default_factory=Weight)  # how much a sample counts by when it is lost
     # phi, the share of the loss that goes by the save interval and not by the time since the last
     # save: of priority saving, whose rows may be older than the last save
@@ -110,12 +114,13 @@ class Response:
     # of the line: what losing any samples costs; negative where few cost less than their share of
     # many
     intercept: float = 0.0
-    degrees: float = inf  # of freedom of the standard errors; infinite where they are known
+    degrees: Endless = inf  # of freedom of the standard errors; infinite where they are known
     # at which priority saving was measured; None: not said, or there is none
     settings: SubSaves | None = None
     # the same without each of the seeds; none where only the errors are known
     replicates: tuple[Replicate, ...] = ()
-    by: str = BY_PLS  # what `pls` holds: `pls` itself, or one of `COUNTED`
+    # what `pls` holds: `pls` itself, or one of `COUNTED`; files have none of these
+    by: str = field(default=BY_PLS, metadata=NOT_STORED)
 
     def __post_init__(self) -> None:
         for message in _wrong(self):

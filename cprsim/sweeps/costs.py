@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import Any
 
-from cprsim.codec import number_from
-from cprsim.estimate import Estimate
-from cprsim.prices import ACCURACY
+from cprsim.files import decode
+from cprsim.records import Estimate
 from cprsim.results.money import JobPrices, at_overhead, use_of
 from cprsim.results.store import Body
+from cprsim.scenario.prices import ACCURACY
 from cprsim.sweeps.points import Point
 
 COST_JOB, COST_MONTH = "cost_job", "cost_month"  # quantities; ``cost_month save``: of a part
@@ -68,4 +68,4 @@ def _of_strategy(
 
 
 def _estimate(mean: Any, low: Any, high: Any) -> Estimate:
-    return Estimate(number_from(mean), number_from(low), number_from(high))
+    return decode(Estimate, {"mean": mean, "low": low, "high": high})

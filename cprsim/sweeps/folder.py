@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
-from cprsim.codec import FieldMark, decode
 from cprsim.errors import ResultError, one_line
 from cprsim.experiments.assemble import Experiment
-from cprsim.prices import ACCURACY
+from cprsim.files import NOT_STORED
 from cprsim.recovery.policy import BY_RULES, RELOAD
 from cprsim.results import records_of
 from cprsim.results.accuracy_rows import QUANTITIES, further_losses, why_unpriced
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
+    read_record,
     read_table,
     readable,
     write_csv,
@@ -32,6 +31,7 @@ from cprsim.results.store import Body
 from cprsim.results.warnings import warnings
 from cprsim.results.words import count, priced_by
 from cprsim.scenario import LoadedScenario
+from cprsim.scenario.prices import ACCURACY
 from cprsim.staleness import Metric, strategy_key
 from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.sweeps.points import Point, require_sweep
@@ -70,16 +70,17 @@ class AxisColumn:
 class SweepResult:
     """A finished sweep; `sweep.json` holds what is no table. `table` is that of `sweep_table`."""
 
-    path: Annotated[Path, FieldMark.NOT_STORED]
+    path: Path = field(metadata=NOT_STORED)
     name: str
     mode: str
     axes: tuple[AxisColumn, ...]
     reference: str
     useful_h: float
-    table: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
+    table: pd.DataFrame = field(metadata=NOT_STORED)
     accuracy: tuple[str, ...] = ()  # which staleness curve prices losses, in sentences
     warnings: tuple[str, ...] = ()
     currency: str | None = None  # of what it costs; None: nothing has a price
+    __pydantic_config__: ClassVar = {"arbitrary_types_allowed": True}
 
     def of(self, quantity: str) -> pd.DataFrame:
         """The rows of one quantity."""
@@ -135,19 +136,17 @@ def sweep_result(
 ) -> SweepResult:
     """A finished sweep, which has no folder yet."""
     sweep, experiments = require_sweep(loaded), [point.experiment for point in points]
-    axes = sweep.axes()
     return SweepResult(
         path=Path(),
         name=loaded.scenario.name,
         mode=sweep.mode,
         axes=tuple(
-            AxisColumn(one.key, column(one), of.unit, of.numbers is not None, of.logarithmic)
-            for one in axes
-            for of in [one.values]
+            AxisColumn(key, column(key, of), of.unit, of.numbers is not None, of.logarithmic)
+            for key, of in sweep.over.items()
         ),
         reference=points[0].reference,
         useful_h=experiments[0].useful_h,
-        table=sweep_table(axes, points, bodies),
+        table=sweep_table(sweep.over, points, bodies),
         accuracy=tuple(_accuracy(experiments)),
         warnings=tuple(_warnings(experiments)),
         currency=next((one.prices.currency for one in points if one.prices is not None), None),
@@ -204,5 +203,5 @@ def load_sweep(path: Path | str) -> SweepResult:
 
 def _read(folder: Path) -> SweepResult:
     with readable(folder, "a sweep"):
-        plain = json.loads((folder / ABOUT).read_bytes())
-        return decode(SweepResult, plain, path=folder, table=read_table(folder / TABLE))
+        table = read_table(folder / TABLE)
+    return read_record(SweepResult, folder / ABOUT, "a sweep", path=folder, table=table)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from cprsim.codec import digest_of
 from cprsim.curves import curve_path
 from cprsim.errors import Place, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.files import digest_of
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.identity import file_digest, source_digest
 from cprsim.results.money import JobPrices, prices_of
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.recovery import RecoverySection
-from cprsim.scenario.sweep import Axis, Sweep
+from cprsim.scenario.sweep import Sweep, Values
 from cprsim.version import __version__
 
 BESIDE_THE_NUMBERS = {  # sections that decide none of them
@@ -62,22 +62,24 @@ def require_sweep(loaded: LoadedScenario) -> Sweep:
 def points_of(loaded: LoadedScenario) -> tuple[Point, ...]:
     """The points in the order of the axes, the last axis fastest; all are known to be possible."""
     sweep = require_sweep(loaded)
-    axes = sweep.axes()
-    return tuple(_point(loaded, axes, where) for where in _coordinates(sweep, axes))
+    return tuple(_point(loaded, sweep.over, where) for where in _coordinates(sweep))
 
 
-def _coordinates(sweep: Sweep, axes: tuple[Axis, ...]) -> Iterator[tuple[int | None, ...]]:
+def _coordinates(sweep: Sweep) -> Iterator[tuple[int | None, ...]]:
+    lengths = [len(values) for values in sweep.over.values()]
     if sweep.mode == "grid":
-        yield from product(*(range(len(axis)) for axis in axes))
+        yield from product(*map(range, lengths))
         return
-    nowhere = (None,) * len(axes)
+    nowhere = (None,) * len(lengths)
     yield nowhere
-    for n, axis in enumerate(axes):
-        for i in range(len(axis)):
+    for n, length in enumerate(lengths):
+        for i in range(length):
             yield (*nowhere[:n], i, *nowhere[n + 1 :])
 
 
-def _point(loaded: LoadedScenario, axes: tuple[Axis, ...], where: tuple[int | None, ...]) -> Point:
+def _point(
+    loaded: LoadedScenario, axes: Mapping[str, Values], where: tuple[int | None, ...]
+) -> Point:
     varied = _varied(loaded, axes, where)
     scenario = varied.scenario
     return Point(
@@ -86,16 +88,16 @@ def _point(loaded: LoadedScenario, axes: tuple[Axis, ...], where: tuple[int | No
 
 
 def _varied(
-    loaded: LoadedScenario, axes: Sequence[Axis], where: Sequence[int | None]
+    loaded: LoadedScenario, axes: Mapping[str, Values], where: Sequence[int | None]
 ) -> LoadedScenario:
     """The scenario at one value of each axis; None: as the scenario says."""
     changes: dict[str, Any] = {}
     stands: dict[str, Place] = {}
-    for axis, i in zip(axes, where, strict=True):
+    for (axis, values), i in zip(axes.items(), where, strict=True):
         if i is None:
             continue
-        place = loaded.place(f"sweep.over.{axis.key}")
-        for key, value in _changes(loaded, axis.key, axis.values.written[i], place):
+        place = loaded.place(f"sweep.over.{axis}")
+        for key, value in _changes(loaded, axis, values.written[i], place):
             changes[key], stands[key] = value, place
     return loaded.varied(changes, stands.__getitem__)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cprsim.codec import finite_or_none
-from cprsim.estimate import Estimate, interval
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import compile_engine
+from cprsim.files import finite_or_none
+from cprsim.records import Estimate, interval
 from cprsim.results.metrics import FINISHED
 from cprsim.results.store import Body, PointsTask, PointStore, finish_points
 from cprsim.results.streaming import Moments, summarise

@@ -10,8 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.estimate import Estimate
-from cprsim.records import Bools
+from cprsim.records import Bools, Estimate
 from cprsim.results import records_of
 from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.sweeps.folder import SweepResult

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cprsim.recovery.intervals import cpr_h, daly_h, young_h
 from cprsim.results.store import Body
-from cprsim.scenario.sweep import Axis
+from cprsim.scenario.sweep import Values
 from cprsim.sweeps.costs import Costs, costs_at
 from cprsim.sweeps.points import Point
 
@@ -18,20 +18,22 @@ VARIED = "varied"  # which axis a row of one-at-a-time varies; empty for the sce
 NUMBERS = ("mean", "low", "high", "difference", "difference_low", "difference_high")
 
 
-def column(axis: Axis) -> str:
+def column(key: str, values: Values) -> str:
     """Name of an axis in the table: its key, with the unit of its numbers."""
-    return f"{axis.key} [{axis.values.unit}]" if axis.values.unit else axis.key
+    return f"{key} [{values.unit}]" if values.unit else key
 
 
 def sweep_table(
-    axes: Sequence[Axis], points: Sequence[Point], bodies: Sequence[Body]
+    axes: Mapping[str, Values], points: Sequence[Point], bodies: Sequence[Body]
 ) -> pd.DataFrame:
     """The tidy table of a sweep, in the order of its points."""
     each = zip(points, bodies, costs_at(points, bodies), strict=True)
     return pd.DataFrame([row for one in each for row in _rows(axes, *one)])
 
 
-def _rows(axes: Sequence[Axis], point: Point, body: Body, costs: Costs) -> list[dict[str, Any]]:
+def _rows(
+    axes: Mapping[str, Values], point: Point, body: Body, costs: Costs
+) -> list[dict[str, Any]]:
     place = _place(axes, point)
     rules = _rules(point)
     rows = []
@@ -54,13 +56,13 @@ def _rows(axes: Sequence[Axis], point: Point, body: Body, costs: Costs) -> list[
     return rows
 
 
-def _place(axes: Sequence[Axis], point: Point) -> dict[str, Any]:
+def _place(axes: Mapping[str, Values], point: Point) -> dict[str, Any]:
     """Where a point is: its value on each axis; empty where the scenario's own holds."""
     place: dict[str, Any] = {}
-    for axis, i in zip(axes, point.coordinates, strict=True):
-        listed = axis.values.numbers or axis.values.written
-        place[column(axis)] = None if i is None else listed[i]
-    varied = [a.key for a, i in zip(axes, point.coordinates, strict=True) if i is not None]
+    for (key, values), i in zip(axes.items(), point.coordinates, strict=True):
+        listed = values.numbers or values.written
+        place[column(key, values)] = None if i is None else listed[i]
+    varied = [key for key, i in zip(axes, point.coordinates, strict=True) if i is not None]
     return {**place, VARIED: "" if not varied else " ".join(varied)}
 
 

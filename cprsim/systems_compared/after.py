@@ -8,14 +8,14 @@ during a recovery, or before the first saves, only a simulation shows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from math import inf
 from operator import itemgetter
 from typing import Annotated, NamedTuple
 
-from cprsim.codec import Endless, FieldMark, Key
 from cprsim.failures.distributions import Constant
+from cprsim.files import Endless, Stored
 from cprsim.records import Clock, Cluster
 from cprsim.recovery.policy import Capture, Groups, Policy, Reach, Reverts, Rule, Scope, To
 from cprsim.simulate import transitions
@@ -40,10 +40,12 @@ class LossKind(IntEnum):
 class Fate:
     """What a failure takes: at most `up_to_h` of progress; infinite where all of it."""
 
-    kind: Annotated[LossKind, Key("takes"), FieldMark.BY_NAME]
+    kind: Annotated[
+        LossKind, Stored(lambda kind: kind.name.lower(), lambda name: LossKind[name.upper()])
+    ] = field(metadata={"alias": "takes"})
     up_to_h: Endless = 0.0
     # where the content lies that is gone back to
-    tier: Annotated[str, Key("from")] = ""
+    tier: str = field(default="", metadata={"alias": "from"})
 
 
 class Strike(NamedTuple):

@@ -7,18 +7,17 @@ Its results folder is that of the run, so that what reads runs reads comparisons
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf, isfinite, isnan
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 
-from cprsim.codec import FieldMark, Key
-from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
-from cprsim.prices import ACCURACY
+from cprsim.files import NOT_STORED, OMITTED
+from cprsim.records import Estimate
 from cprsim.recovery.policy import Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.compare import differences
@@ -28,6 +27,7 @@ from cprsim.results.money import Bills
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.scenario import Scenario
+from cprsim.scenario.prices import ACCURACY
 from cprsim.systems_compared.after import Fate, content_every_h, fates
 from cprsim.systems_compared.best import entry_of
 from cprsim.systems_compared.lineup import FOUND, Entrant
@@ -50,11 +50,11 @@ class SystemFacts:
 
     strategy: str
     how: str  # its interval came about: see `Entrant`
-    text: Annotated[str, Key("entry")]  # its entry of `recovery`
+    text: str = field(metadata={"alias": "entry"})  # its entry of `recovery`
     not_counted: str  # what it loses that no number shows; empty: nothing
     unknown: tuple[str, ...]  # its options that no source has a figure for
     runs_as: str  # what a job can run today; empty: a paper only
-    fates: Annotated[Mapping[str, Fate], Key("after")]
+    fates: Mapping[str, Fate] = field(metadata={"alias": "after"})
     storage_bytes_per_h: float | None  # of all nodes together
     peers_bytes_per_h: float | None  # that one node sends to others
 
@@ -118,13 +118,13 @@ class Comparison:
     name: str  # of the scenario
     fixed: bool
     limit: Mapping[str, Any] | None  # of accuracy: quantity and most; None: none was said
-    facts: Annotated[Mapping[str, SystemFacts], Key("systems")]  # by the system's name
+    facts: Mapping[str, SystemFacts] = field(metadata={"alias": "systems"})  # by system's name
     left_out: Mapping[str, str]  # why, by name
     assumed: tuple[str, ...]  # of the job, where the scenario does not say, in sentences
-    result: Annotated[Result, FieldMark.NOT_STORED]
+    result: Result = field(metadata=NOT_STORED)
     today: str = ""  # how the job runs now, at its own interval; empty: it is not compared
     # what would make another system the cheapest; None: no input is said to be unknown
-    sensitivity: Annotated[Sensitivity | None, FieldMark.OMIT_NONE] = None
+    sensitivity: Sensitivity | None = field(default=None, metadata=OMITTED)
     contents: tuple[Contents, ...] = ()  # by their number, from 1 on; none without silent errors
 
     @property

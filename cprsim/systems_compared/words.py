@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from cprsim.estimate import NO_NUMBER, Estimate
+from cprsim.records import NO_NUMBER, Estimate
 from cprsim.results.metrics import FINISHED
 from cprsim.results.words import every, hours, percent, with_interval
 from cprsim.systems_compared.after import Fate, LossKind

@@ -12,7 +12,7 @@ import pytest
 from markupsafe import Markup
 
 from cprsim.curves.choosing import shipped_path
-from cprsim.estimate import Estimate
+from cprsim.records import Estimate
 from cprsim.recovery.policy import RELOAD, ROLL_BACK
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity

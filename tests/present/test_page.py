@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from cprsim.codec import decode
 from cprsim.curves import CurveFile, write_curve
+from cprsim.files import decode
 from cprsim.present.document import Document, ListingBlock, ResultsPage, Section
 from cprsim.present.html import render, whole
 from cprsim.present.kinds import page_of
@@ -187,7 +187,7 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(
     def full(descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cprsim.whole_file.os.fsync", full)
+    monkeypatch.setattr("cprsim.files.os.fsync", full)
     done = cprsim("report", results.alone, "--out", out)
     assert done.exit_code == 2
     assert done.output == f"cprsim: can't write {out}: No space left on device\n"

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from cprsim.estimate import Estimate
 from cprsim.failures.distributions import Constant, Exponential
-from cprsim.records import Clock, Cluster, Duration
+from cprsim.records import Clock, Cluster, Duration, Estimate
 from cprsim.recovery.policy import CHECK, NO_CONTENT, Capture, Policy, Reach, Scope, checked
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures

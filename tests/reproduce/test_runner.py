@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.codec import encode
 from cprsim.errors import ParameterError, ResultError
+from cprsim.files import encode
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.reproduce import STUDIES
 from cprsim.reproduce.estimates import StudyEstimate

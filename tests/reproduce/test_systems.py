@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.estimate import Z_95
+from cprsim.records import Z_95
 from cprsim.reproduce import systems
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim, Mark, about

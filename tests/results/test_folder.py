@@ -6,12 +6,15 @@ import errno
 import resource
 import subprocess
 import sys
+from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from cprsim.errors import ResultError
+from cprsim.records import SubSaves
 from cprsim.results import Identity, damage, load_result, summarise
 from cprsim.results.identity import safe_name
 from cprsim.results.publish import publishing, remove_leftovers
@@ -27,7 +30,11 @@ def unhidden(root: Path) -> list[Path]:
 
 
 def test_what_is_written_reads_back(write, outcome):
-    result = write()
+    full, cpr = outcome.strategies
+    sub_saves = SubSaves("mfu", 0.25, 0.01, n_large_tables=3)
+    cpr = replace(cpr, policy=replace(cpr.policy, sub_saves=sub_saves, interval_h=inf))
+    outcome = replace(outcome, strategies=(full, cpr))
+    result = write(outcome=outcome)
     pd.testing.assert_frame_equal(result.summary, summarise(outcome))
     pd.testing.assert_frame_equal(result.replications, replication_rows(outcome), check_dtype=False)
     pd.testing.assert_frame_equal(result.losses, loss_rows(outcome), check_dtype=False)

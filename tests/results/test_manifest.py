@@ -28,13 +28,7 @@ def say(folder: Path, manifest: dict) -> None:
     (folder / "manifest.json").write_text(json.dumps(rest), "utf-8")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "", "{", "[]", "null", 100_000 * "[",
-        '{"format": 3, "took_s": 1' + 400 * "0" + ', "files": {}}',
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", 100_000 * "["])
 def test_a_damaged_manifest_is_found(write, text):
     result = write()
     (result.path / "manifest.json").write_text(text)
@@ -56,7 +50,7 @@ def test_a_damaged_manifest_is_found(write, text):
 def test_an_entry_of_another_kind_is_refused(write, key, value):
     result = write()
     say(result.path, {**manifest_of(result.path), key: value})
-    with pytest.raises(ResultError, match=rf"is damaged: {key}[.\w]* is .*; it holds"):
+    with pytest.raises(ResultError, match=rf"is damaged: {key}[.\w]*: Input should be"):
         load_result(result.path)
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from cprsim.errors import ResultError
 from cprsim.present.money import cheapest, money_table
-from cprsim.prices import Bill, Prices
 from cprsim.recovery.policy import RELOAD, ROLL_BACK
 from cprsim.results.money import Billed, JobPrices, JobUse, bills_of, cheapest_of, prices_in, summed
+from cprsim.scenario.prices import Bill, Prices
 from tests.making import paper_policy
 
 PRICES = Prices(

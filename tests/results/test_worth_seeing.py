@@ -44,4 +44,6 @@ def test_what_did_not_finish_is_left_aside(result) -> None:
     finished = [True] * 10 + [False] * 10
     named = worth_seeing(with_walls(result, np.arange(20), finished))
     assert named == {"median": 4, "p95": 9, "worst": 9}
-    assert worth_seeing(with_walls(result, np.arange(20), [False] * 20)) == {}
+    assert judged_by(with_walls(result, np.arange(20), [False] * 20)) == "partial"
+    none = result.replications.assign(finished=False)
+    assert worth_seeing(replace(result, replications=none)) == {}

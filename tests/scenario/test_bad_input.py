@@ -65,12 +65,14 @@ ONE_WRONG = {
          "  - {strategy: full, costs: {detect: 5 s}}"),
         15, "recovery.0.costs.detect", "each scope has its own"),
     "no such interval": (
-        ("- full", "- {strategy: full, interval: yuong}"), 14, "recovery.0.interval", "`young`"),
+        ("- full", "- {strategy: full, interval: yuong}"),
+        14, "recovery.0.interval", "a rule: young"),
     "interval of full from a target": (
         ("- full", "- {strategy: full, interval: cpr}"),
         14, "recovery.0.interval", "no target PLS"),
     "interval of none": (
-        ("- full", "- {strategy: none, interval: 1 h}"), 14, "recovery.0.interval", "never saves"),
+        ("- full", "- {strategy: none, interval: 1 h}"),
+        14, "recovery.0.interval", "does not take it"),
     "more than a million saves": (
         ("- full", "- {strategy: full, interval: 1 ms}"),
         14, "recovery.0.interval", "saves in 50 h"),

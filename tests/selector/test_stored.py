@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cprsim.codec import decode, encode
-from cprsim.estimate import Estimate
+from cprsim.files import decode, encode
+from cprsim.records import Estimate
 from cprsim.selector.choice import Candidate, DrawnDecisions, Flip, Selection
 from cprsim.selector.limit import Limit, LimitedQuantity
 from tests.generated import anything, comparable, finite, names, policies, positive

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cprsim.codec import decode, encode
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.files import decode, encode
 from cprsim.plots.selection import pareto_figure, saves_figure
 from cprsim.present.selection import document_of_selection, summary
 from cprsim.present.terminal import show

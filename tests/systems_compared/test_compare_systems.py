@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cprsim.estimate import Estimate
 from cprsim.present.kinds import KINDS, kind_of
 from cprsim.present.systems import document_of_systems, name_of, systems_blocks
 from cprsim.present.terminal import show
+from cprsim.records import Estimate
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import load_scenario

@@ -92,9 +92,9 @@ def test_the_table_and_the_schema_know_it_and_its_option(said: dict[str, Said]) 
     code, out, err = said["shown"]
     assert code == 0, err
     assert "neighbour" in out
-    recovery = json.loads(said["schema"][1])["$defs"]["RecoverySection"]["properties"]
-    assert "neighbour" in json.dumps(recovery["strategy"])
-    assert "neighbour: progress between copies" in json.dumps(recovery["options"])
+    sections = json.loads(said["schema"][1])["$defs"]
+    assert "neighbour" in json.dumps(sections["RecoverySection"]["properties"]["strategy"])
+    assert "neighbour: progress between copies" in json.dumps(sections["Options"])
 
 
 @pytest.mark.parametrize("option", WRONG)

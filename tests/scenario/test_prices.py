@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from cprsim.prices import Prices, mean_node_hour
+from cprsim.scenario.prices import Prices, mean_node_hour
 
 BY_ROLE = Prices("USD", {"trainer": Decimal("2.50"), "any": Decimal("0.80")})
 
