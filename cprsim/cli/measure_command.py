@@ -24,8 +24,7 @@ from cprsim.cli.options import (
     settled,
 )
 from cprsim.cli.pulse import pulse
-from cprsim.cli.saying import say, say_json
-from cprsim.cli.showing import show
+from cprsim.cli.saying import say, say_json, show
 from cprsim.making.options import MEASURED_SEEDS
 
 if TYPE_CHECKING:
