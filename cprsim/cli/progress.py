@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from rich.progress import (
     BarColumn,
@@ -17,7 +17,9 @@ from rich.progress import (
 )
 
 from cprsim.cli.pulse import pulse
+from cprsim.cli.saying import complain
 from cprsim.cli.terminal import Terminal
+from cprsim.making.watch import Watch
 
 
 @contextmanager
@@ -74,3 +76,22 @@ def _done(shown: Progress) -> str:
     """``300 of 1,000``; nothing where that is not known yet."""
     task = shown.tasks[0]
     return "" if task.total is None else f"{task.completed:,.0f} of {task.total:,.0f}"
+
+
+class TerminalWatch(Watch):
+    """Shows all of the work on stderr: bars, the pulse, complaints."""
+
+    def doing(self, what: str) -> None:
+        pulse.doing(what)
+
+    def warn(self, message: str) -> None:
+        complain(f"cprsim: {message}")
+
+    def progress(self, doing: str) -> AbstractContextManager[Callable[[int, int], None]]:
+        return progress(doing)
+
+    def counting(self, what: str) -> AbstractContextManager[Callable[[], None]]:
+        return counting(what)
+
+
+ON_STDERR = TerminalWatch()

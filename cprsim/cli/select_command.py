@@ -109,7 +109,7 @@ def select(
         "max_loss": _limit_by_name(max_loss),
     }
     from cprsim.cli.finished import target_of
-    from cprsim.cli.watching import ON_STDERR
+    from cprsim.cli.progress import ON_STDERR
     from cprsim.making import selecting
     from cprsim.present.selection import selection_as_json, selection_blocks
     from cprsim.scenario import load_scenario

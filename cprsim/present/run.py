@@ -371,7 +371,7 @@ def _costs(result: Result) -> list[Block]:
 
 
 def _overhead_picture(result: Result) -> Picture:
-    from cprsim.plots.overhead import overhead_figure
+    from cprsim.plots.run import overhead_figure
 
     return Picture(
         caption="Overhead by strategy and cause",
