@@ -20,11 +20,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cprsim.errors import UNUSABLE, ResultError, one_line, printable
+from cprsim.errors import UNUSABLE, InputError, ResultError, one_line, printable
 from cprsim.files import decode, encode, json_text
 from cprsim.results.identity import Identity
 from cprsim.results.manifest import damage, write_manifest
 from cprsim.results.publish import publishing, require_writable, sole
+from cprsim.scenario import read_yaml
 
 SCENARIO = "scenario.yaml"
 ANEW = "it is made anew"  # what is done about a damaged folder
@@ -104,6 +105,17 @@ def readable(folder: Path, called: str) -> Iterator[None]:
     except (OSError, pa.ArrowException, *UNUSABLE) as error:
         reason = one_line(str(error), 200)
         raise ResultError(f"{folder} can't be read as {called}: {reason}") from error
+
+
+def stored_scenario(folder: Path) -> Any:
+    """The scenario of a results folder as plain data; empty where it has none."""
+    path = folder / SCENARIO
+    if not path.is_file():
+        return {}
+    try:
+        return read_yaml(path.read_text("utf-8"), path)[0]
+    except (OSError, UnicodeDecodeError, InputError) as error:
+        raise ResultError(f"{path} can't be read: {error}") from error
 
 
 def read_table(path: Path) -> pd.DataFrame:

@@ -6,15 +6,16 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
 from cprsim.files import NOT_STORED, OMITTED, inlined
 from cprsim.records import NO_NUMBER, Estimate, EventLog
 from cprsim.recovery.policy import Policy
-from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -27,12 +28,13 @@ from cprsim.results.folder import (
 )
 from cprsim.results.identity import file_digest
 from cprsim.results.manifest import read_manifest
-from cprsim.results.metrics import parts_among, spreads, summarise_rows
-from cprsim.results.rows import loss_rows, replication_rows, timeline_rows
+from cprsim.results.metrics import FINISHED, parts_among, spreads, summarise_rows
+from cprsim.results.rows import loss_rows, replication_rows, timeline_rows, why_unpriced
 from cprsim.results.words import significant
 
 if TYPE_CHECKING:
     from cprsim.experiments.pipeline import Outcome
+
 
 JOB = "job.json"
 TABLES = ("replications", "losses", "timeline")
@@ -201,3 +203,31 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
     with readable(folder, "a result"):
         tables = {name: read_table(folder / f"{name}.parquet") for name in TABLES}
     return read_record(Result, folder / JOB, "a result", path=folder, manifest=manifest, **tables)
+
+
+# --------------------------------------------------------------------------- what to look at
+
+
+SHARES = {"median": 0.5, "p95": 0.95, "worst": 1.0}
+
+
+def judged_by(result: Result) -> str | None:
+    """The strategy whose overhead orders replications: plain full recovery, else the first."""
+    spreads = result.spreads()
+    finished = [one for one in result.policies if spreads[one.name][FINISHED].mean > 0]
+    plain = [one for one in finished if one.is_plain_full]
+    return next((one.name for one in (*plain, *finished)), None)
+
+
+def worth_seeing(result: Result) -> dict[str, int]:
+    """Numbers of replications by `SHARES`; empty where none finished."""
+    name = judged_by(result)
+    rows = result.replications
+    mine = rows[(rows["strategy"] == name) & rows["finished"].astype(bool)]
+    if not len(mine):
+        return {}
+    in_order = mine.sort_values(["wall_h", "replication"])
+    walls = in_order["wall_h"].to_numpy(np.float64)
+    numbers = in_order["replication"].to_numpy(np.int64)
+    ranks = {what: ceil(share * len(walls)) - 1 for what, share in SHARES.items()}
+    return {what: int(numbers[np.searchsorted(walls, walls[rank])]) for what, rank in ranks.items()}

@@ -15,7 +15,6 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED
 from cprsim.recovery.policy import BY_RULES, RELOAD
 from cprsim.results import records_of
-from cprsim.results.accuracy_rows import QUANTITIES, further_losses, why_unpriced
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -27,6 +26,7 @@ from cprsim.results.folder import (
     write_record,
 )
 from cprsim.results.manifest import read_manifest
+from cprsim.results.rows import QUANTITIES, further_losses, why_unpriced
 from cprsim.results.store import Body
 from cprsim.results.warnings import warnings
 from cprsim.results.words import count, priced_by
