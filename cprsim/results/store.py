@@ -20,8 +20,8 @@ from typing import Any, Protocol, TypeVar
 
 from cprsim.errors import UNUSABLE, ResultError, WorkerError
 from cprsim.files import writes
+from cprsim.results.folder import remove_leftovers, workshop
 from cprsim.results.identity import source_digest
-from cprsim.results.publish import remove_leftovers, workshop
 from cprsim.results.words import count
 from cprsim.workers import Workers, run_each
 
