@@ -85,16 +85,15 @@ _WHERE = {
     "cprsim.api.systems": ("Systems", "systems"),
     "cprsim.errors": ("CprsimError",),
 }
-_MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     """A public name, loaded when it is first asked for."""
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(_MODULE_OF[name]), name)
-    globals()[name] = found
-    return found
+    for module, names in _WHERE.items():
+        if name in names:
+            found = globals()[name] = getattr(import_module(module), name)
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -69,32 +69,36 @@ def measure(
     team: Team | None = None,
 ) -> TrainingOutcome:
     """Train the stand-in without failures, and with those of one replication per strategy."""
-    runs = _OneModel(experiment, what, on_progress) if team is None else _InStep(experiment, team)
-    return measure_by(runs, experiment, what, replication, team)
+    train = (
+        _one_model(experiment, what, on_progress) if team is None else _in_step(experiment, team)
+    )
+    return measure_by(train, experiment, what, replication, team)
+
+
+Run = tuple[Trained, Saver | None, tuple[int, ...]]  # and what lost trainers had not synchronised
+Train = Callable[[Policy | None, EventLog | None], Run]
+"""Trains a model from the start, with the failures of a log under a policy, or with none."""
 
 
 def measure_by(
-    runs: Runs,
-    experiment: Experiment,
-    what: Any,
-    replication: int,
-    team: Team | None = None,
+    train: Train, experiment: Experiment, what: Any, replication: int, team: Team | None = None
 ) -> TrainingOutcome:
     """The same by runs of any model."""
     logs = pipeline.replay(experiment, replication)
     outcome = pipeline.outcome_of_one(experiment, replication)
-    whole = runs.without_failures()
+    whole, _, _ = train(None, None)
     strategies = []
     for simulated in outcome.strategies:
-        log = logs[simulated.policy.name]
-        costs, losses, policy = simulated.costs, simulated.losses, simulated.policy
+        log, policy = logs[simulated.policy.name], simulated.policy
+        costs, losses = simulated.costs, simulated.losses
         finished = log.kind[-1] == EventKind.FINISHED
-        trained: Trained | None = whole if finished else None
-        saver: Saver | None = None
-        lost: tuple[int, ...] = ()
-        if finished and policy.leaves_stale:
+        run: tuple[Trained | None, Saver | None, tuple[int, ...]] = whole, None, ()
+        if not finished:
+            run = None, None, ()
+        elif policy.leaves_stale:
             _require_one_tier(policy)
-            trained, saver, lost = runs.under(policy, log)
+            run = train(policy, log)
+        trained, saver, lost_iterations = run
         strategies.append(
             StrategyAccuracy(
                 policy=policy,
@@ -104,23 +108,10 @@ def measure_by(
                 pls=float(np.sum(losses.since_save_h * losses.share) / experiment.useful_h),
                 bytes_written=None if saver is None else saver.bytes_written,
                 tracker_fraction=0.0 if saver is None else saver.tracker_fraction,
-                lost_iterations=lost,
+                lost_iterations=lost_iterations,
             )
         )
     return TrainingOutcome(what, replication, whole, tuple(strategies), team)
-
-
-Run = tuple[Trained, Saver, tuple[int, ...]]  # its saver, and what lost trainers had not synced
-
-
-class Runs(Protocol):
-    """Runs of one model, each from the start."""
-
-    def without_failures(self) -> Trained:
-        """One run to its end."""
-
-    def under(self, policy: Policy, log: EventLog) -> Run:
-        """One run with the failures of a log."""
 
 
 def _require_one_tier(policy: Policy) -> None:
@@ -131,53 +122,47 @@ def _require_one_tier(policy: Policy) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _OneModel:
+def replayed(
+    log: EventLog, experiment: Experiment, course: TracedTraining, saver: Saver
+) -> LossCurve:
+    """Train to the end of a log, with the losses of its shards."""
+    cluster = experiment.cluster
+    slots = cluster.shard_slots, cluster.replica_slots
+    return replay(log, experiment.useful_h, *slots, course, saver)
+
+
+def _one_model(experiment: Experiment, what: ProxyModel, on_progress: OnProgress) -> Train:
     """Runs of one model."""
 
-    experiment: Experiment
-    what: ProxyModel
-    on_progress: OnProgress
-
-    def without_failures(self) -> Trained:
-        course = self._course("no failures")
-        course.go_to(course.trainer.n_samples)
-        return Trained(course.trainer.evaluate(self.what.test), course.curve())
-
-    def under(self, policy: Policy, log: EventLog) -> Run:
-        course = self._course(policy.name)
-        saver = Saver(course.trainer, self.what.shards, policy.sub_saves)
-        job = self.experiment
-        curve = replay(
-            log, job.useful_h, job.cluster.shard_slots, job.cluster.replica_slots, course, saver
-        )
-        return Trained(course.trainer.evaluate(self.what.test), curve), saver, ()
-
-    def _course(self, name: str) -> TracedTraining:
-        trainer = ProxyTrainer(self.what.shape, self.what.train, self.what.plan)
+    def train(policy: Policy | None, log: EventLog | None) -> Run:
+        trainer = ProxyTrainer(what.shape, what.train, what.plan)
         trainer.initialise()
-        return TracedTraining(trainer, lambda done: self.on_progress(name, done, trainer.n_samples))
+        name = "no failures" if policy is None else policy.name
+        course = TracedTraining(trainer, lambda done: on_progress(name, done, trainer.n_samples))
+        if policy is None or log is None:
+            course.go_to(trainer.n_samples)
+            return Trained(trainer.evaluate(what.test), course.curve()), None, ()
+        saver = Saver(trainer, what.shards, policy.sub_saves)
+        curve = replayed(log, experiment, course, saver)
+        return Trained(trainer.evaluate(what.test), curve), saver, ()
+
+    return train
 
 
-@dataclass(frozen=True, slots=True)
-class _InStep:
+def _in_step(experiment: Experiment, team: Team) -> Train:
     """Runs of several replicas that stay in step.
 
     A save under full recovery holds every replica, so that rolling back changes none.
     """
 
-    experiment: Experiment
-    team: Team
-
-    def without_failures(self) -> Trained:
-        replicas = self.team.replicas()
-        replicas.train(self.team.log())
-        return Trained(replicas.evaluate(self.team.what.test), loss_curve(replicas))
-
-    def under(self, policy: Policy, log: EventLog) -> Run:
-        job = self.experiment
-        replicas, saver = train_with_failures(
-            self.team, log, job.useful_h, job.cluster, policy.sub_saves
-        )
-        trained = Trained(replicas.evaluate(self.team.what.test), loss_curve(replicas))
+    def train(policy: Policy | None, log: EventLog | None) -> Run:
+        saver, useful_h, cluster = None, experiment.useful_h, experiment.cluster
+        if policy is None or log is None:
+            replicas = team.replicas()
+            replicas.train(team.log())
+        else:
+            replicas, saver = train_with_failures(team, log, useful_h, cluster, policy.sub_saves)
+        trained = Trained(replicas.evaluate(team.what.test), loss_curve(replicas))
         return trained, saver, tuple(replicas.lost_iterations)
+
+    return train

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, pairwise
+from itertools import count
 from math import ceil, sqrt
 
 import numpy as np
@@ -16,6 +16,7 @@ from cprsim.failures.budget import how_to_raise, megabytes, memory_bytes
 from cprsim.records import (
     PARTS,
     ROUNDED_Z_95,
+    Bools,
     Cluster,
     CostBreakdown,
     EventLog,
@@ -25,7 +26,7 @@ from cprsim.records import (
     stacked,
 )
 from cprsim.recovery.policy import Policy
-from cprsim.simulate.blocks import Block, Engine, Rows, expect, joined
+from cprsim.simulate.blocks import Block, Engine, Rows, expect
 from cprsim.staleness import StalenessCurve
 
 N_KEPT = 4  # blocks of failures
@@ -51,14 +52,6 @@ class StrategyOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """Some replications under every strategy; None for those that were given up before."""
-
-    replications: range
-    rows: tuple[Rows | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
     """What failures cost the job under each strategy."""
 
@@ -70,33 +63,28 @@ class Outcome:
 
 
 class FailureBlocks:
-    """The failures of an experiment, block by block, for all that is simulated with them.
+    """The failures of experiments that meet the same, block by block.
 
-    The first blocks are kept where there is room, so that further simulations do not draw them
-    again.
+    The first blocks are kept if they are small, so that each is drawn once for all experiments.
     """
 
-    def __init__(self, experiment: Experiment) -> None:
-        self._experiment = experiment
-        self.n_wanted = n_at_most(experiment)  # the first ones; no others are drawn
+    def __init__(self, experiments: Sequence[Experiment]) -> None:
+        self._experiment = experiments[0]
+        self._n_wanted = max(map(_n_at_most, experiments))  # the first ones; no others are drawn
         self._kept: dict[int, BlockFailures] = {}
 
     def block(self, number: int) -> BlockFailures:
-        """One block, drawn where it is not there yet."""
-        for other, failures in self._kept.items():
-            if other != number and failures.n_bytes > KEPT_SHARE * memory_bytes() / N_KEPT:
-                failures.forget()
-        found = self._kept.get(number)
-        if found is None:
-            found = _failures(self._experiment, number, self.n_wanted)
-            if number < N_KEPT:
-                self._kept[number] = found
+        """One block, or its first replications as far as they are wanted."""
+        most_bytes = KEPT_SHARE * memory_bytes() / N_KEPT
+        found = self._kept.get(number) or self._drawn(number)
+        kept = {n: one for n, one in self._kept.items() if one.n_bytes <= most_bytes}
+        self._kept = kept | ({number: found} if number < N_KEPT else {})
         return found
 
-
-def n_at_most(experiment: Experiment) -> int:
-    """How many replications an experiment can come to."""
-    return experiment.n_replications or max(experiment.at_most, STEP)
+    def _drawn(self, number: int) -> BlockFailures:
+        whole = _failures(self._experiment, number)
+        n_wanted = self._n_wanted - whole.replications.start
+        return whole.of_these(range(min(n_wanted, whole.n_replications)))
 
 
 def simulate(
@@ -109,240 +97,117 @@ def simulate(
     Replication i meets the same failures under every strategy. Where a precision is asked for,
     replications are added until the 95 % interval of every strategy's mean overhead is that narrow.
     """
-    _expects([experiment])
-    course = _Course(experiment, keep_losses=True)
+    expect_all([experiment])
     kept: list[list[Rows]] = [[] for _ in experiment.policies]
-    _require_room(experiment.n_replications or 0, ROW_BYTES * len(experiment.policies))
-    for number in count():
-        for batch in course.through(number, _block_of(experiment, number, failures)):
-            for rows, all_rows in zip(batch.rows, kept, strict=True):
-                all_rows += [] if rows is None else [rows]
-            n_losses = sum(len(rows.losses.slot) for some in kept for rows in some)
-            row_bytes = ROW_BYTES * len(kept) + LOSS_BYTES * n_losses / course.n_done
-            _require_room(course.n_done, row_bytes)
-            if on_progress is not None:
-                on_progress(course.n_done, course.n_wanted)
-        if course.is_over:
-            return _outcome(experiment, kept, [run.gave_up for run in course.runs])
-    raise AssertionError("blocks do not end")
+    row_bytes, n_losses = ROW_BYTES * len(kept), 0
+    _require_room(experiment.n_replications or 0, row_bytes)
+    for batch in batches(experiment, failures or FailureBlocks([experiment])):
+        for all_rows, rows in zip(kept, batch.rows, strict=True):
+            if rows is not None:
+                all_rows.append(rows)
+                n_losses += len(rows.losses.slot)
+        _require_room(batch.n_done, row_bytes + LOSS_BYTES * n_losses / batch.n_done)
+        if on_progress is not None:
+            on_progress(batch.n_done, batch.n_wanted)
+    return _outcome(experiment, kept)
 
 
-def side_by_side(experiments: Sequence[Experiment]) -> Iterator[tuple[int, Batch | None]]:
-    """Run experiments that meet the same failures, block after block.
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The next replications under every strategy; None for those that were given up before."""
 
-    Losses have rows only where a staleness curve is there to price them.
+    rows: tuple[Rows | None, ...]
+    n_done: int  # replications, these included
+    n_wanted: int  # as far as the ones so far tell
+
+
+def batches(
+    experiment: Experiment, blocks: FailureBlocks, *, keep_losses: bool = True
+) -> Iterator[Batch]:
+    """Simulate block after block until there are enough replications.
+
+    The first look at them is early, to see whether jobs finish at all. A precision is looked at
+    where it should be reached; no more than `MOST_GROWTH` times what is there, which tells it.
     """
-    _expects(experiments)
-    going = {
-        place: _Course(one, keep_losses=one.curve is not None)
-        for place, one in enumerate(experiments)
-    }
+    engines: list[Engine | None] = [
+        engine_of(policy, experiment, keep_losses) for policy in experiment.policies
+    ]
+    finished: Bools = np.zeros(len(engines), dtype=bool)
+    walls_h: list[list[Floats | None]] = []
+    n_done, n_wanted = 0, experiment.n_replications or STEP
     for number in count():
-        if not going:
+        block = Block(blocks.block(number), experiment.shares)
+        last = block.failures.replications.stop
+        while n_done < min(last, n_wanted):
+            look_at = min(_next_look(experiment, n_done, n_wanted), last)
+            for end, rows in _parts(experiment, block, range(n_done, look_at), engines):
+                n_done = end
+                finished |= [one is not None and one.costs.finished.any() for one in rows]
+                if experiment.precision_fraction is not None:
+                    walls_h.append([one and one.costs.wall_h for one in rows])
+                if n_done == look_at:
+                    going = np.flatnonzero(finished)
+                    engines = [one if i in going else None for i, one in enumerate(engines)]
+                    n_wanted = _n_wanted(
+                        experiment, n_done, n_wanted, [[some[i] for some in walls_h] for i in going]
+                    )
+                yield Batch(rows, n_done, n_wanted)
+        if n_done >= n_wanted:
             return
-        n_wanted = max(n_at_most(course.experiment) for course in going.values())
-        failures = _failures(next(iter(going.values())).experiment, number, n_wanted)
-        for place, course in list(going.items()):
-            for batch in course.through(number, failures):
-                yield place, batch
-            if course.is_over:
-                yield place, None
-                del going[place]
 
 
-def failures_key(experiment: Experiment) -> Hashable:
-    """Equal for experiments that meet the same failures."""
-    source: object = experiment.failures
-    try:
-        hash(source)
-    except TypeError:  # it holds arrays: whoever shares them holds the same object
-        source = id(source)
-    return source, experiment.cluster, experiment.seed, experiment.useful_h
+def _next_look(experiment: Experiment, n_done: int, n_wanted: int) -> int:
+    """How many replications to have before the next look at them."""
+    if n_done < FIRST_LOOK:
+        return min(FIRST_LOOK, n_wanted)
+    if experiment.n_replications is not None:
+        return n_wanted
+    wanted = min(n_wanted, MOST_GROWTH * n_done)
+    return min(experiment.at_most, ceil(wanted / STEP) * STEP)
 
 
-def compile_engine(experiment: Experiment, n_alike: float = 1.0) -> None:
-    """Compile the loop if that pays for so many experiments: seconds that workers would spend."""
-    if _expects([experiment], n_alike):
-        block = next(blocks_of(experiment, range(1)))
-        engine_of(experiment.policies[0], experiment, keep_losses=False).run(block, range(1))
+def _n_wanted(
+    experiment: Experiment, n_done: int, n_wanted: int, walls_h: Sequence[Sequence[Floats]]
+) -> int:
+    """How many replications there have to be, going by those of each strategy so far."""
+    if experiment.precision_fraction is None or n_done < STEP:
+        return n_wanted
+    excess = 0.0  # of the widest interval
+    for wall_h in walls_h:
+        overhead_h = np.concatenate(wall_h) - experiment.useful_h
+        if (mean_h := float(overhead_h.mean())) > 0:
+            half_h = ROUNDED_Z_95 * float(overhead_h.std(ddof=1)) / sqrt(n_done)
+            excess = max(excess, half_h / mean_h / experiment.precision_fraction)
+    wanted = n_done if excess <= 1.0 else ceil(n_done * excess**2 * MARGIN)
+    return min(experiment.at_most, wanted)
 
 
-def _expects(experiments: Sequence[Experiment], n_alike: float = 1.0) -> bool:
-    """Whether the replications of all experiments are so many that the loop is compiled."""
-    by_loop = [one for one in experiments if one.engine != "simpy"]
-    n = sum(n_at_most(one) * len(one.policies) for one in by_loop)
-    return bool(by_loop) and expect(n_alike * n)
+def _parts(
+    experiment: Experiment, block: Block, replications: range, engines: Sequence[Engine | None]
+) -> Iterator[tuple[int, tuple[Rows | None, ...]]]:
+    """What some replications of a block cost, in parts where not all fit in memory, and their ends.
 
-
-def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> dict[str, EventLog]:
-    """The event log of one replication under each strategy; draws its block alone."""
-    block = _block_of_one(experiment, replication)
-    return {
-        policy.name: engine_of(policy, experiment).log(block, 0, whole=whole)
-        for policy in experiment.policies
-    }
-
-
-def outcome_of_one(experiment: Experiment, replication: int) -> Outcome:
-    """What one replication costs under each strategy; draws its block alone."""
-    block = _block_of_one(experiment, replication)
-    kept = [[engine_of(policy, experiment).run(block, range(1))] for policy in experiment.policies]
-    return _outcome(experiment, kept, [not rows[0].costs.finished.any() for rows in kept])
-
-
-def failures_of(experiment: Experiment, replication: int) -> Iterator[Failure]:
-    """The failures of one replication, in order, for as long as anybody asks."""
-    return _block_of_one(experiment, replication).failures.of(0)
-
-
-def _block_of_one(experiment: Experiment, replication: int) -> Block:
-    """The block of one replication, with it alone."""
-    most = experiment.failures.block_replications(experiment.cluster, experiment.useful_h)
-    number = block_of(most, replication)
-    within = replication - replications_of(most, number).start
-    only = _failures(experiment, number).of_these(range(within, within + 1))
-    return Block(only, experiment.shares)
-
-
-def blocks_of(experiment: Experiment, replications: range) -> Iterator[Block]:
-    """Blocks that hold these replications and no others, in their order."""
-    most = experiment.failures.block_replications(experiment.cluster, experiment.useful_h)
-    first = replications.start
-    while first < replications.stop:
-        number = block_of(most, first)
-        whole = replications_of(most, number)
-        last = min(replications.stop, whole.stop)
-        kept = range(first - whole.start, last - whole.start)
-        yield Block(_failures(experiment, number).of_these(kept), experiment.shares)
-        first = last
-
-
-def _failures(experiment: Experiment, number: int, n_wanted: int | None = None) -> BlockFailures:
-    """A block of failures, as far as it is among the first replications, as many as are wanted."""
-    whole = BlockFailures(
-        experiment.failures, experiment.cluster, experiment.seed, number, experiment.useful_h
-    )
-    if n_wanted is None or whole.replications.stop <= n_wanted:
-        return whole
-    return whole.of_these(range(max(1, n_wanted - whole.replications.start)))
-
-
-def _block_of(experiment: Experiment, number: int, failures: FailureBlocks | None) -> BlockFailures:
-    n_wanted = n_at_most(experiment)
-    if failures is not None and n_wanted <= failures.n_wanted:
-        return failures.block(number)
-    return _failures(experiment, number, n_wanted)
-
-
-class _Course:
-    """One experiment, as far as it has come."""
-
-    def __init__(self, experiment: Experiment, keep_losses: bool) -> None:
-        self.experiment = experiment
-        self.runs = [_Run(policy, experiment, keep_losses) for policy in experiment.policies]
-        self.n_done = 0
-        self.n_wanted = experiment.n_replications or STEP
-
-    @property
-    def is_over(self) -> bool:
-        return self.n_done >= self.n_wanted
-
-    def through(self, number: int, failures: BlockFailures) -> Iterator[Batch]:
-        """The replications of one block, or those that are wanted yet."""
-        last, block = failures.replications.stop, Block(failures, self.experiment.shares)
-        while self.n_done < last and not self.is_over:
-            look_at = min(self._next_look(), last)
-            for begin, end in self._stretches(look_at):
-                rows = self._rows(block, range(begin, end))
-                for run, of_run in zip(self.runs, rows, strict=True):
-                    run.note(of_run)
-                self.n_done = end
-                if end == look_at:
-                    self._look()
-                yield Batch(range(begin, end), rows)
-
-    def _rows(self, block: Block, replications: range) -> tuple[Rows | None, ...]:
-        """What some replications of a block cost: at once, or by halves where there is no room."""
-        failures, n = block.failures, len(replications)
-        first = replications.start - failures.replications.start
+    A part draws its failures alone.
+    """
+    n_of_block, first = block.failures.n_replications, block.failures.replications.start
+    at_once = SIMPY_AT_ONCE if experiment.engine == "simpy" else n_of_block
+    while replications:
+        some = replications[:at_once]
+        part, within = block, range(some.start - first, some.stop - first)
+        if at_once < n_of_block:
+            part = Block(block.failures.of_these(within), experiment.shares)
+            within = range(len(some))
         try:
-            return tuple(run.rows(block, range(first, first + n)) for run in self.runs)
+            rows = tuple(None if one is None else one.run(part, within) for one in engines)
         except TooManyReplicationsError as error:
-            failures.forget()
-            if n == failures.n_replications == 1:
-                message = f"replication {replications.start} alone is too large: {error}"
+            block.failures.forget()
+            at_once = min(len(some), part.failures.n_replications // 2)
+            if at_once == 0:
+                message = f"replication {some.start} alone is too large: {error}"
                 raise BudgetError(message) from None
-        middle = n // 2 if n == failures.n_replications else n
-        parts = []
-        for some in (replications[:middle], replications[middle:]):
-            if some:
-                start = some.start - failures.replications.start
-                kept = failures.of_these(range(start, start + len(some)))
-                parts.append(self._rows(Block(kept, self.experiment.shares), some))
-        return tuple(_all_of(some) for some in zip(*parts, strict=True))
-
-    def _stretches(self, look_at: int) -> Iterator[tuple[int, int]]:
-        """Replications to run at once until the next look at them."""
-        step = SIMPY_AT_ONCE if self.experiment.engine == "simpy" else look_at
-        edges = range((self.n_done // step + 1) * step, look_at, step)
-        yield from pairwise([self.n_done, *edges, look_at])
-
-    def _next_look(self) -> int:
-        """How many replications to have before the next look at them.
-
-        The first look is early, to see whether jobs finish at all. A precision is looked at where
-        it should be reached; no more than `MOST_GROWTH` times what is there, which tells it.
-        """
-        if self.n_done < FIRST_LOOK:
-            return min(FIRST_LOOK, self.n_wanted)
-        if self.experiment.n_replications is not None:
-            return self.n_wanted
-        wanted = min(max(self.n_wanted, self.n_done + 1), MOST_GROWTH * self.n_done)
-        return min(self.experiment.at_most, max(1, ceil(wanted / STEP)) * STEP)
-
-    def _look(self) -> None:
-        """How many replications there have to be, as far as the ones so far tell."""
-        precision = self.experiment.precision_fraction
-        if self.experiment.n_replications is not None or self.n_done < STEP:
-            return
-        assert precision is not None
-        going = [run.half_width_fraction() for run in self.runs if not run.gave_up]
-        excess = max(going, default=0.0) / precision
-        wanted = self.n_done if excess <= 1.0 else ceil(self.n_done * excess**2 * MARGIN)
-        self.n_wanted = min(self.experiment.at_most, wanted)
-
-
-class _Run:
-    """One strategy, as far as it has come."""
-
-    def __init__(self, policy: Policy, experiment: Experiment, keep_losses: bool) -> None:
-        self.gave_up = False
-        self._useful_h = experiment.useful_h
-        self.engine = engine_of(policy, experiment, keep_losses)
-        self._looks = experiment.n_replications is None
-        self._any_finished = False
-        self._overhead_h: list[Floats] = []
-
-    def rows(self, block: Block, replications: range) -> Rows | None:
-        """What some replications cost; None where the strategy is given up."""
-        return None if self.gave_up else self.engine.run(block, replications)
-
-    def note(self, rows: Rows | None) -> None:
-        """Take note of what the next replications cost."""
-        if rows is None:
-            return
-        self._any_finished = self._any_finished or bool(rows.costs.finished.any())
-        self.gave_up = not self._any_finished
-        if self._looks:
-            self._overhead_h.append(rows.costs.wall_h - self._useful_h)
-
-    def half_width_fraction(self) -> float:
-        """Half-width of the 95 % interval of the mean overhead, as a share of that mean."""
-        self._overhead_h = [overhead_h := np.concatenate(self._overhead_h)]
-        mean_h = float(overhead_h.mean())
-        if mean_h <= 0:
-            return 0.0
-        return ROUNDED_Z_95 * float(overhead_h.std(ddof=1)) / sqrt(len(overhead_h)) / mean_h
+            continue
+        yield some.stop, rows
+        replications = replications[at_once:]
 
 
 def engine_of(policy: Policy, experiment: Experiment, keep_losses: bool = True) -> Engine:
@@ -358,10 +223,79 @@ def engine_of(policy: Policy, experiment: Experiment, keep_losses: bool = True) 
     )
 
 
-def _all_of(parts: Sequence[Rows | None]) -> Rows | None:
-    """The rows of one strategy in some replications; None where it is given up."""
-    there = [rows for rows in parts if rows is not None]
-    return joined(there) if there else None
+def failures_key(experiment: Experiment) -> Hashable:
+    """Equal for experiments that meet the same failures."""
+    source: object = experiment.failures
+    try:
+        hash(source)
+    except TypeError:  # it holds arrays: whoever shares them holds the same object
+        source = id(source)
+    return source, experiment.cluster, experiment.seed, experiment.useful_h
+
+
+def compile_engine(experiment: Experiment, n_alike: float = 1.0) -> None:
+    """Compile the loop if that pays for so many experiments: seconds that workers would spend."""
+    if expect_all([experiment], n_alike):
+        block = next(blocks_of(experiment, range(1)))
+        engine_of(experiment.policies[0], experiment, keep_losses=False).run(block, range(1))
+
+
+def expect_all(experiments: Sequence[Experiment], n_alike: float = 1.0) -> bool:
+    """Whether the replications of all experiments are so many that the loop is compiled."""
+    by_loop = [one for one in experiments if one.engine != "simpy"]
+    n = sum(_n_at_most(one) * len(one.policies) for one in by_loop)
+    return bool(by_loop) and expect(n_alike * n)
+
+
+def _n_at_most(experiment: Experiment) -> int:
+    """How many replications an experiment can come to."""
+    return experiment.n_replications or experiment.at_most
+
+
+# --------------------------------------------------------------------------- one replication
+
+
+def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> dict[str, EventLog]:
+    """The event log of one replication under each strategy; draws its block alone."""
+    block = _block_of_one(experiment, replication)
+    return {
+        policy.name: engine_of(policy, experiment).log(block, 0, whole=whole)
+        for policy in experiment.policies
+    }
+
+
+def outcome_of_one(experiment: Experiment, replication: int) -> Outcome:
+    """What one replication costs under each strategy; draws its block alone."""
+    block = _block_of_one(experiment, replication)
+    engines = [engine_of(policy, experiment) for policy in experiment.policies]
+    return _outcome(experiment, [[engine.run(block, range(1))] for engine in engines])
+
+
+def failures_of(experiment: Experiment, replication: int) -> Iterator[Failure]:
+    """The failures of one replication, in order, for as long as anybody asks."""
+    return _block_of_one(experiment, replication).failures.of(0)
+
+
+def _block_of_one(experiment: Experiment, replication: int) -> Block:
+    """The block of one replication, with it alone."""
+    return next(blocks_of(experiment, range(replication, replication + 1)))
+
+
+def blocks_of(experiment: Experiment, replications: range) -> Iterator[Block]:
+    """Blocks that hold these replications and no others, in their order."""
+    most = experiment.failures.block_replications(experiment.cluster, experiment.useful_h)
+    while replications:
+        number = block_of(most, replications.start)
+        whole = replications_of(most, number)
+        some = replications[: whole.stop - replications.start]
+        kept = range(some.start - whole.start, some.stop - whole.start)
+        yield Block(_failures(experiment, number, kept), experiment.shares)
+        replications = replications[len(some) :]
+
+
+def _failures(experiment: Experiment, number: int, kept: range | None = None) -> BlockFailures:
+    source, cluster = experiment.failures, experiment.cluster
+    return BlockFailures(source, cluster, experiment.seed, number, experiment.useful_h, kept)
 
 
 def _require_room(n: int, row_bytes: float) -> None:
@@ -375,22 +309,16 @@ def _require_room(n: int, row_bytes: float) -> None:
         )
 
 
-def _outcome(
-    experiment: Experiment, kept: Sequence[Sequence[Rows]], gave_up: Sequence[bool]
-) -> Outcome:
-    strategies = tuple(
-        StrategyOutcome(
-            policy,
-            stacked([one.costs for one in rows]),
-            stacked([one.losses for one in rows]),
-            given_up,
-        )
-        for policy, rows, given_up in zip(experiment.policies, kept, gave_up, strict=True)
-    )
+def _outcome(experiment: Experiment, kept: Sequence[Sequence[Rows]]) -> Outcome:
+    strategies = []
+    for policy, rows in zip(experiment.policies, kept, strict=True):
+        costs = stacked([one.costs for one in rows])
+        losses = stacked([one.losses for one in rows])
+        strategies.append(StrategyOutcome(policy, costs, losses, not costs.finished.any()))
     return Outcome(
         experiment.useful_h,
         experiment.cluster,
-        strategies,
+        tuple(strategies),
         experiment.precision_fraction,
         experiment.curve,
     )

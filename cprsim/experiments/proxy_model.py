@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from cprsim.errors import ClickError, Place, ScenarioError
 from cprsim.kernel.clicks.criteo import read_log
-from cprsim.kernel.clicks.encoding import Encoding, hashing_encoding, vocabulary_encoding
+from cprsim.kernel.clicks.encoding import hashing_encoding, vocabulary_encoding
 from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.clicks.records import Clicks, RawClicks, n_train, split
+from cprsim.kernel.clicks.records import Clicks, n_train, split
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shape import PRESETS, ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
@@ -56,69 +56,52 @@ def proxy_model(loaded: LoadedScenario) -> ProxyModel:
     Raises ScenarioError for a log that is not there, or where the scenario names a trainer of the
     user's own; ClickError for a log that can't be read.
     """
+    section = loaded.scenario.kernel or Kernel.model_validate({})
     if loaded.scenario.silent is not None:
         message = "is left out of what is trained or rehearsed: leave it out here too"
         raise ScenarioError.at(loaded.place("silent"), message, "silent")
-    section = loaded.scenario.kernel or Kernel.model_validate({})
     if section.trainer is not None:
-        message = (
-            f"`{section.trainer}` is a trainer of your own; here the built-in model is trained"
-        )
+        words = "is a trainer of your own; here the built-in model is trained"
+        message = f"`{section.trainer}` {words}"
         raise ScenarioError.at(loaded.place("kernel.trainer"), message, "kernel.trainer")
-    clicks, teacher, n_skipped = _clicks(loaded, section)
-    train, test = clicks
+    tables = PRESETS[section.tables].tables.capped(section.most_rows)
+    teacher, n_skipped = None, 0
+    if isinstance(section.clicks, ClickFile):
+        train, test, n_skipped = _logged(loaded, section, section.clicks, tables)
+    else:
+        generated = generate(tables, section.samples, section.seed)
+        train, test = split(generated.clicks)
+        teacher = generated.teacher_on(slice(n_train(section.samples), None))
+    plan = TrainingPlan(
+        section.batch, section.rate, section.schedule, section.optimizer, section.epochs,
+        section.seed,
+    )  # fmt: skip
     return ProxyModel(
         shape=ModelShape(train.tables, section.dimension, section.bottom, section.top),
         train=train,
         test=test,
-        plan=TrainingPlan(
-            batch=section.batch,
-            rate=section.rate,
-            schedule=section.schedule,
-            optimizer=section.optimizer,
-            epochs=section.epochs,
-            seed=section.seed,
-        ),
+        plan=plan,
         shards=Shards(train.tables, loaded.scenario.cluster.emb_ps, section.shard_by),
         teacher=teacher,
         n_skipped=n_skipped,
     )
 
 
-def _clicks(
-    loaded: LoadedScenario, section: Kernel
-) -> tuple[tuple[Clicks, Clicks], Quality | None, int]:
-    if isinstance(section.clicks, ClickFile):
-        clicks, n_skipped = _logged(loaded, section, section.clicks)
-        return clicks, None, n_skipped
-    tables = PRESETS[section.tables].tables.capped(section.most_rows)
-    return (*_generated(tables, section), 0)
-
-
-def _encoding(train: RawClicks, section: Kernel, log: ClickFile) -> Encoding:
-    if log.encoding == "hashing":
-        return hashing_encoding(train, PRESETS[section.tables].tables.capped(section.most_rows))
-    return vocabulary_encoding(train, log.least_count, section.most_rows)
-
-
-def _generated(tables: TableLayout, section: Kernel) -> tuple[tuple[Clicks, Clicks], Quality]:
-    generated = generate(tables, section.samples, section.seed)
-    return split(generated.clicks), generated.teacher_on(slice(n_train(section.samples), None))
-
-
 def _logged(
-    loaded: LoadedScenario, section: Kernel, log: ClickFile
-) -> tuple[tuple[Clicks, Clicks], int]:
+    loaded: LoadedScenario, section: Kernel, log: ClickFile, tables: TableLayout
+) -> tuple[Clicks, Clicks, int]:
+    """Clicks of a log to train and to test on, and the number of its bad lines."""
     path = loaded.input_file(log.file, "kernel.clicks.file", SOURCE)
     raw, n_skipped = read_log(path, section.samples, log.skip_bad)
     at = n_train(len(raw))
     if at < LEAST_TRAINED:
         raise ClickError.at(Place(path), f"{len(raw)} clicks are too few to train and to test on")
-    encoding = _encoding(raw[:at], section, log)
-    clicks = encoding.encode(raw[:at]), encoding.encode(raw[at:])
-    for part in clicks:
-        if not 0 < part.label.mean() < 1:
-            raise ClickError.at(
-                Place(path), "has only clicks, or none, in the training or test part"
-            )
-    return clicks, n_skipped
+    if log.encoding == "hashing":
+        encoding = hashing_encoding(raw[:at], tables)
+    else:
+        encoding = vocabulary_encoding(raw[:at], log.least_count, section.most_rows)
+    train, test = encoding.encode(raw[:at]), encoding.encode(raw[at:])
+    if not all(0 < part.label.mean() < 1 for part in (train, test)):
+        message = "has only clicks, or none, in the training or test part"
+        raise ClickError.at(Place(path), message)
+    return train, test, n_skipped

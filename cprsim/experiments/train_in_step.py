@@ -15,7 +15,7 @@ import numpy as np
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.replay import N_MARKS, STARTS, LossCurve, Moment, act, moments
+from cprsim.kernel.replay import N_MARKS, STARTS, LossCurve, act, moments
 from cprsim.kernel.replicas import Replicas
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import ProxyTrainer
@@ -104,14 +104,10 @@ def train_in_step(team: Team) -> InStep:
     replicas, log = team.replicas(), team.log()
     replicas.train(log)
     loss = replicas.summed_loss / team.n_trained
-    return InStep(replicas.evaluate(team.what.test), loss, syncs_per_trainer(log, team.setting))
-
-
-def syncs_per_trainer(log: SyncLog, setting: SyncSetting) -> float:
-    """How often a trainer synchronised in a run, on average."""
     synced = log.trainer[log.kind == SyncEvent.SYNCED]
     n_of_all = int(np.sum(synced == ALL))
-    return n_of_all + (len(synced) - n_of_all) / setting.n_trainers
+    n_syncs = n_of_all + (len(synced) - n_of_all) / team.setting.n_trainers
+    return InStep(replicas.evaluate(team.what.test), loss, n_syncs)
 
 
 # ----------------------------------------------------------------------------- with failures
@@ -141,46 +137,30 @@ def outages_of(log: EventLog, useful_h: float, cluster: Cluster, run_h: float) -
     return found
 
 
-class ReplicaSaves:
-    """What a simulated job saved and lost of its embeddings, done to replicas on their way."""
-
-    def __init__(
-        self, log: EventLog, useful_h: float, cluster: Cluster, replicas: Replicas, saver: Saver
-    ) -> None:
-        self._replicas, self._saver = replicas, saver
-        self._first_slot = cluster.shard_slots.start
-        self._start, self._moments = replicas.position, deque(moments(log, cluster.replica_slots))
-        self._per_h = (len(replicas.clicks) - replicas.position) / useful_h
-
-    def up_to(self, position: int) -> None:
-        """Do all that happened up to a position in the data."""
-        while self._moments and self._position_of(self._moments[0]) <= position:
-            self._do(self._moments.popleft())
-
-    def _position_of(self, moment: Moment) -> int:
-        batch = self._replicas.plan.batch
-        return self._start + round(moment.progress_h * self._per_h / batch) * batch
-
-    def _do(self, moment: Moment) -> None:
-        if moment.kind in STARTS:
-            self._replicas.gather()
-        act(moment, self._saver, self._first_slot)
-        if moment.kind is not EventKind.REVERTED or moment.keeps_layers:
-            return
-        if len(set(moment.slots)) == self._saver.shards.n_servers:
-            self._replicas.restart_from_central()
-
-
 def train_with_failures(
     team: Team, log: EventLog, useful_h: float, cluster: Cluster, sub_saves: SubSaves | None
 ) -> tuple[Replicas, Saver]:
     """Train the rest of the clicks with the failures of a simulated job under partial recovery."""
-    replicas = team.replicas()
-    saver = Saver(replicas, team.what.shards, sub_saves)
-    saves = ReplicaSaves(log, useful_h, cluster, replicas, saver)
+    replicas, batch = team.replicas(), team.what.plan.batch
+    saver, start = Saver(replicas, team.what.shards, sub_saves), replicas.position
+    to_do, per_h = deque(moments(log, cluster.replica_slots)), team.n_trained / useful_h
+
+    def up_to(position: int) -> None:
+        """Save and lose what the job did up to a position in the data."""
+        while to_do:
+            if start + round(to_do[0].progress_h * per_h / batch) * batch > position:
+                return
+            moment = to_do.popleft()
+            if moment.kind in STARTS:
+                replicas.gather()
+            act(moment, saver, cluster.shard_slots.start)
+            all_went_back = len(set(moment.slots)) == saver.shards.n_servers
+            if moment.kind is EventKind.REVERTED and not moment.keeps_layers and all_went_back:
+                replicas.restart_from_central()
+
     run_h = float(team.log().at_h[-1])
-    replicas.train(team.log(outages_of(log, useful_h, cluster, run_h)), saves.up_to)
-    saves.up_to(len(replicas.clicks) + replicas.plan.batch)
+    replicas.train(team.log(outages_of(log, useful_h, cluster, run_h)), up_to)
+    up_to(len(replicas.clicks) + batch)
     return replicas, saver
 
 

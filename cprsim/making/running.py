@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
-
 from cprsim.curves import curve_path
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
 from cprsim.making.watch import Watch
-from cprsim.records import STATE, EventLog
+from cprsim.records import STATE
 from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.identity import failures_digest
 from cprsim.results.run import Logbook, Price, Result, load_result, warnings_of, write_result
@@ -80,21 +76,12 @@ def _simulate(
     experiment: Experiment, replay: int | None, watch: Watch
 ) -> tuple[pipeline.Outcome, Logbook]:
     if replay is not None:
-        logs = _replayed(experiment, replay)
-        return pipeline.outcome_of_one(experiment, replay), Logbook(replay, logs)
+        return pipeline.outcome_of_one(experiment, replay), logbook_of(experiment, replay)
     with watch.progress("simulating") as on_progress:
         outcome = pipeline.simulate(experiment, on_progress=on_progress)
     return outcome, logbook_of(experiment)
 
 
-def logbook_of(experiment: Experiment) -> Logbook:
-    """The event logs of the replication that is shown where none is asked for."""
-    return Logbook(SHOWN, _replayed(experiment, SHOWN))
-
-
-def _replayed(experiment: Experiment, replication: int) -> dict[str, EventLog]:
-    """The event logs of one replication, numbered as in the whole run and not as in its block."""
-    return {
-        name: replace(log, replication=np.full_like(log.replication, replication))
-        for name, log in pipeline.replay(experiment, replication, whole=False).items()
-    }
+def logbook_of(experiment: Experiment, replication: int = SHOWN) -> Logbook:
+    """The event logs of one replication; by default of the one shown where none is asked for."""
+    return Logbook(replication, pipeline.replay(experiment, replication, whole=False))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cprsim.experiments.accuracy import Run, Trained
+from cprsim.experiments.accuracy import OnProgress, Run, Train, Trained, replayed
 from cprsim.experiments.assemble import Experiment
-from cprsim.kernel.replay import Bookmark, LossCurve, TracedTraining, replay
+from cprsim.kernel.replay import Bookmark, LossCurve, TracedTraining
 from cprsim.kernel.saving import Saver
 from cprsim.measuring.plugged import Plugged, PluggedSetting
 from cprsim.measuring.runs import own_setting
@@ -18,7 +18,6 @@ from cprsim.recovery.policy import Policy
 from cprsim.scenario import LoadedScenario
 
 NO_CURVE = LossCurve(np.zeros(0, np.int64), np.zeros(0))
-OnProgress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,41 +64,30 @@ class OwnCourse(TracedTraining):
         self.trainer.changed[:] = 1
 
 
-@dataclass(frozen=True, slots=True)
-class OwnRuns:
-    """Runs of one trainer of the user's own; see `experiments.accuracy.Runs`."""
+def runs_of(setting: PluggedSetting, experiment: Experiment, on_progress: OnProgress) -> Train:
+    """Runs of one trainer of the user's own."""
 
-    experiment: Experiment
-    setting: PluggedSetting
-    on_progress: OnProgress
+    def train(policy: Policy | None, log: EventLog | None) -> Run:
+        run, saver, curve = setting.trainer(), None, NO_CURVE
+        if policy is None or log is None:
+            run.run()
+            on_progress("no failures", run.n_samples, run.n_samples)
+        else:
+            saver, name = Saver(run, setting.shards, policy.sub_saves), policy.name
+            goes_back = bool(np.any(log.kind == EventKind.ROLLED_BACK))
+            course = OwnCourse(run, goes_back, lambda done: on_progress(name, done, run.n_samples))
+            curve = replayed(log, experiment, course, saver)
+        return Trained(setting.evaluate(run), curve), saver, ()
 
-    def without_failures(self) -> Trained:
-        """One run to its end."""
-        run = self.setting.trainer()
-        run.run()
-        self.on_progress("no failures", run.n_samples, run.n_samples)
-        return Trained(self.setting.evaluate(run), NO_CURVE)
-
-    def under(self, policy: Policy, log: EventLog) -> Run:
-        """One run with the failures of a log."""
-        job, run = self.experiment, self.setting.trainer()
-        saver = Saver(run, self.setting.shards, policy.sub_saves)
-        goes_back = bool(np.any(log.kind == EventKind.ROLLED_BACK))
-        course = OwnCourse(
-            run, goes_back, lambda done: self.on_progress(policy.name, done, run.n_samples)
-        )
-        curve = replay(
-            log, job.useful_h, job.cluster.shard_slots, job.cluster.replica_slots, course, saver
-        )
-        return Trained(self.setting.evaluate(run), curve), saver, ()
+    return train
 
 
 def own_runs(
     loaded: LoadedScenario, experiment: Experiment, on_progress: OnProgress
-) -> tuple[OwnModel, OwnRuns]:
+) -> tuple[OwnModel, Train]:
     """The trainer that the scenario names, made. Raises ScenarioError where it can't be."""
     kernel = loaded.scenario.kernel
     assert kernel is not None
     setting = own_setting(loaded, kernel.seed)
     what = OwnModel(str(kernel.trainer), setting.trainer().n_samples)
-    return what, OwnRuns(experiment, setting, on_progress)
+    return what, runs_of(setting, experiment, on_progress)

@@ -114,12 +114,13 @@ def summarise(
         groups.setdefault(pipeline.failures_key(experiment), []).append(place)
     for places in groups.values():
         group = [experiments[place] for place in places]
-        sums = [_Sums(experiment, tuple(metrics)) for experiment in group]
-        for i, batch in pipeline.side_by_side(group):
-            if batch is None:
-                yield places[i], sums[i].moments()
-            else:
-                sums[i].add(batch.rows)
+        pipeline.expect_all(group)
+        failures = pipeline.FailureBlocks(group)
+        for place, experiment in zip(places, group, strict=True):
+            sums, keep_losses = _Sums(experiment, tuple(metrics)), experiment.curve is not None
+            for batch in pipeline.batches(experiment, failures, keep_losses=keep_losses):
+                sums.add(batch.rows)
+            yield place, sums.moments()
 
 
 def _column(name: str) -> Metric:

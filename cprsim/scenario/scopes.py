@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool
 
-from cprsim import records
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential
 from cprsim.records import Clock, Cluster
+from cprsim.records import Duration as DurationRecord
 from cprsim.recovery.policy import CHECK, NO_CONTENT, Capture, Reach, Scope
 from cprsim.scenario.distributions import Duration, duration_of
 from cprsim.scenario.failures import Failures, NodeFailures, TraceFailures
@@ -68,7 +68,7 @@ class ScopeSection(Model):
                 where = "are drawn from in the section `failures` alone: leave them out here"
                 yield "failures", f"`mtbf_95` and `spread_95` {where}"
 
-    def record(self, detect: records.Duration) -> Scope:
+    def record(self, detect: DurationRecord) -> Scope:
         """The same as the engines take it; `detect` is what `costs` say."""
         reach = Reach[self.reach.upper()]
         replaces = reach >= Reach.NODE if self.needs_node is None else self.needs_node

@@ -78,7 +78,7 @@ class Bench:
     _saves: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._failures = pipeline.FailureBlocks(self.experiment)
+        self._failures = pipeline.FailureBlocks([self.experiment])
 
     def price(self, strategy: str, intervals_h: Iterable[float]) -> list[Priced]:
         """The candidates of one strategy at some intervals [h], in order."""

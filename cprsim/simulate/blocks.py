@@ -6,7 +6,7 @@ writes the event log of one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -25,7 +25,6 @@ from cprsim.records import (
     Floats,
     Ints,
     ShardLoss,
-    stacked,
 )
 from cprsim.simulate import replications
 from cprsim.simulate.folding import require_sums
@@ -349,15 +348,3 @@ def with_parts(costs: CostBreakdown, parts: tuple[str, ...]) -> CostBreakdown:
     none = np.zeros(costs.n_replications)
     hours = [costs.hours_of(part) if part in costs.parts else none for part in parts]
     return replace(costs, parts=parts, hours=np.stack(hours, axis=1))
-
-
-def joined(some: Sequence[Rows]) -> Rows:
-    """The rows of some replications and of those after them."""
-    if len(some) == 1:
-        return some[0]
-    return Rows(
-        stacked([one.costs for one in some]),
-        stacked([one.losses for one in some]),
-        np.concatenate([one.stale_h for one in some]),
-        np.concatenate([one.stale_net_h for one in some]),
-    )

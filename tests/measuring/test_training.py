@@ -15,7 +15,7 @@ from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.plugged import PluggedSetting
-from cprsim.measuring.training import OwnCourse, OwnModel, OwnRuns
+from cprsim.measuring.training import OwnCourse, OwnModel, runs_of
 from cprsim.records import EventKind as K
 from cprsim.records import SubSaves
 from cprsim.scenario import load_scenario
@@ -72,7 +72,7 @@ def test_a_log_leaves_the_weights_that_it_leaves_the_built_in_model(loaded, sett
 def test_train_gives_the_accuracy_and_the_bytes_of_the_built_in_model(loaded, setting):
     experiment = assemble(loaded)
     theirs = measure(experiment, proxy_model(loaded), 0, lambda *told: None)
-    runs = OwnRuns(experiment, setting, lambda *told: None)
+    runs = runs_of(setting, experiment, lambda *told: None)
     ours = measure_by(runs, experiment, OwnModel("here:make", 2500), 0)
     assert ours.whole.quality == theirs.whole.quality
     for one, other in zip(ours.strategies, theirs.strategies, strict=True):

@@ -55,27 +55,14 @@ def test_paths_that_are_no_file(tmp_path: Path) -> None:
     assert "cannot be read" in problems(tmp_path / ("x" * 5000))[0].message
 
 
-JUNK = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    st.text(max_size=20),
-    st.sampled_from(["transfer", "3 h", "any", "full", "\ud800", "x" * 2000, "${HOME}"]),
-    st.recursive(
-        st.sampled_from([1, "3 h", "full", None]),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(
-                    ["family", "mean", "stall", "rows", "name", "strategy", "kind", "0"]
-                ),
-                inner,
-                max_size=3,
-            )
-        ),
-        max_leaves=6,
-    ),
+PLAIN = st.sampled_from(
+    [None, True, -1, 0.5, "transfer", "3 h", "any", "full", "\ud800", "x" * 2000, "${HOME}"]
+)
+KEYS = st.sampled_from(["family", "mean", "stall", "rows", "name", "strategy", "kind", "0"])
+JUNK = st.recursive(
+    PLAIN | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=6,
 )
 BASES = (
     GOOD["failures"],
@@ -97,10 +84,6 @@ def key_paths(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str
 @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_junk_anywhere_is_a_problem_with_a_line_or_no_problem(data: st.DataObject) -> None:
-    load_junk(data)
-
-
-def load_junk(data: st.DataObject) -> None:
     plain = copy.deepcopy(GOOD)
     plain["failures"] = copy.deepcopy(data.draw(st.sampled_from(BASES)))
     path = data.draw(st.sampled_from(key_paths(plain)[1:]))

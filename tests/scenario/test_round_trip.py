@@ -27,6 +27,11 @@ CHANGES = (
     "recovery=[none, {strategy: full, interval: 0.7 d, costs: {save: {stall: 1 s}}}, "
     "{strategy: cpr, target_pls: 0.05, interval: cpr-undivided}]",
     "simulation={precision: 0.7 %, at_most: 300}",
+    *(
+        "sync={algorithm: fr-easgd, iteration: 36 ms, dense_size: 8 MB, servers: 2, "
+        f"server_bandwidth: 8 Gbit/s, {more}}}"
+        for more in ("every: 5", "every: 15 s, shadow_cost: 3 %", "every: 5, elastic: 0.3")
+    ),
     "storage={bandwidth: 33.3 GB/s, per_server: 25 Gbit/s}",
     *(
         f'name="{name}"'

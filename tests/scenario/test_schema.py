@@ -13,7 +13,7 @@ from cprsim.recovery.paper import INTERVAL_RULES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import Scenario, json_schema, load_scenario
 from cprsim.scenario.cluster import tables_bytes
-from tests.scenario.writing import GOOD, GOOD_TEXT, scenario, write
+from tests.scenario.writing import GOOD, GOOD_TEXT, changed, scenario, write
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -35,24 +35,13 @@ def test_a_short_save_is_its_stall() -> None:
 
 
 def test_rescheduling_has_a_default_as_detection_has(tmp_path: Path) -> None:
-    text = GOOD_TEXT.replace("  reschedule: 2 min\n", "")
-    absent = load_scenario(write(tmp_path, text)).scenario
+    absent = load_scenario(write(tmp_path, changed(("  reschedule: 2 min\n", "")))).scenario
     assert (absent.costs.reschedule, absent.costs.detect) == (0.0, 0.0)
-    zero = GOOD_TEXT.replace("  reschedule: 2 min\n", "  reschedule: 0 s\n  detect: 0 s\n")
-    assert absent == load_scenario(write(tmp_path, zero)).scenario
     costs = json_schema()["$defs"]["CostsSection"]
     assert "reschedule" not in costs["required"]
     for name in ("detect", "reschedule"):
         assert costs["properties"][name]["default"] == 0.0
         assert costs["properties"][name]["description"].endswith("default 0 s.")
-
-
-def test_a_lognormal_may_be_said_by_its_median() -> None:
-    repair = {"family": "lognormal", "mean": "5.9 h", "median": "1 h"}
-    spec = scenario(cluster={"repair": repair, "spares": 4}).cluster.repair
-    assert not isinstance(spec, float)
-    assert spec is not None
-    assert (spec.distribution.mean_h, spec.distribution.quantile(0.5)) == pytest.approx((5.9, 1))
 
 
 @pytest.mark.parametrize(
@@ -85,6 +74,10 @@ def test_defaults() -> None:
     ).failures
     assert nodes.kind == "node"
     assert (nodes.start, nodes.clock) == ("stationary", "wall")
+    alike = scenario(failures={"kind": "correlated", "mtbf": "9 h", "shape": 1}).failures
+    assert alike.kind == "correlated"
+    assert (alike.frailty, alike.lemons, alike.shocks) == (None, None, None)
+    assert (alike.start, alike.watched_h, alike.clock) == ("stationary", 0.0, "wall")
     injected = scenario(failures={"kind": "injected", "count": 1}).failures
     assert injected.kind == "injected"
     assert (injected.together, injected.n_together, injected.clock) == (1, 1, "progress")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -32,22 +31,10 @@ def shipped(name: str) -> LoadedScenario:
     return load_scenario(SCENARIOS / f"{name}.yaml")
 
 
-def test_these_scenarios_are_shipped() -> None:
-    assert [path.stem for path in SHIPPED] == [
-        "criteo-kaggle", "criteo-terabyte", "failure-analysis", "fleet", "goodput",
-        "gpu-cluster", "lanl", "llm", "moe", "planning", "production-gamma", "production",
-        "quickstart", "rehearsal", "shadowsync",
-    ]  # fmt: skip
-
-
 @pytest.mark.usefixtures("some_traces")
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_it_loads_under_its_own_name(path: Path) -> None:
+def test_it_loads_under_its_own_name_and_editors_find_its_schema(path: Path) -> None:
     assert load_scenario(path).scenario.name == path.stem
-
-
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_editors_find_its_schema(path: Path) -> None:
     first = path.read_text("utf-8").splitlines()[0]
     assert first == "# yaml-language-server: $schema=scenario.schema.json"
     assert (SCENARIOS / "scenario.schema.json").is_file()
@@ -82,14 +69,6 @@ def test_the_emulation_of_the_paper(name: str, save_min: float, recovery_min: fl
     assert names == ["full", "partial", "cpr", "cpr-mfu", "cpr-ssu", "cpr-scar"]
 
 
-def test_the_production_scale_set_up() -> None:
-    scenario = shipped("production").scenario
-    failures = scenario.failures
-    assert isinstance(failures, InjectedFailures)
-    assert (scenario.cluster.trainers, scenario.cluster.emb_ps) == (20, 18)
-    assert (scenario.job.useful_h, failures.count, failures.together) == (50.0, 5, 4)
-
-
 @pytest.mark.usefixtures("some_traces")
 @pytest.mark.parametrize(("name", "n_nodes"), [("gpu-cluster", 400), ("lanl", 49)])
 def test_the_job_fills_the_cluster_of_the_trace(name: str, n_nodes: int) -> None:
@@ -108,11 +87,3 @@ def test_without_the_data_it_says_where_they_come_from(
     (found,) = error.value.problems
     line = (SCENARIOS / f"{name}.yaml").read_text("utf-8").splitlines()[(found.place.line or 0) - 1]
     assert line.strip().startswith("file: ${CPRSIM_DATA}")
-
-
-@pytest.mark.skipif(not os.environ.get("CPRSIM_DATA"), reason="CPRSIM_DATA is not set: no traces")
-@pytest.mark.parametrize("name", ON_TRACES)
-def test_with_the_data_it_finds_them(name: str) -> None:
-    trace = shipped(name).trace_path
-    assert trace is not None
-    assert trace.stat().st_size > 0

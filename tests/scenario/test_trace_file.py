@@ -51,29 +51,3 @@ def test_a_variable_is_replaced_for_reading_and_kept_in_the_scenario(
 def test_a_relative_trace_stands_beside_the_scenario(tmp_path: Path) -> None:
     trace = write(tmp_path, "[]", "t.json")
     assert load_scenario(write(tmp_path, with_trace("t.json"))).trace_path == trace
-
-
-@pytest.mark.parametrize(
-    ("keys", "key", "hint"),
-    [
-        ({"system": "2"}, "failures.system", "belongs to format `lanl`"),
-        ({"time_unit": "h"}, "failures.time_unit", "belongs to format `tidy`"),
-        ({"period": "{from: 2001-01-01, to: 2000-01-01}"}, "failures.period.to", "after `from`"),
-        ({"period": "{from: soon, to: 2000-01-01}"}, "failures.period.from", "2000-01-01"),
-        ({"clock": "wall"}, "failures.clock", "unknown key"),
-        ({"format": "lanl"}, "failures.system", "is missing"),
-    ],
-)
-def test_keys_of_a_trace(tmp_path: Path, keys: dict[str, str], key: str, hint: str) -> None:
-    found = {p.key: p.message for p in problems(write(tmp_path, with_trace("t.json", **keys)))}
-    assert hint in found.get(key, f"only {found}")
-
-
-def test_a_trace_has_a_node_for_every_slot_and_its_own_repairs(tmp_path: Path) -> None:
-    write(tmp_path, "[]", "t.json")
-    text = with_trace("t.json").replace("nodes: 400", "nodes: 37")
-    (found,) = problems(write(tmp_path, text))
-    assert "the trace has 37 nodes, the job 38" in found.message
-    text = with_trace("t.json").replace("emb_ps: 18", "emb_ps: 18\n  repair: 2 h")
-    assert "its own repair" in problems(write(tmp_path, text))[0].message
-    assert "37" not in str(load_scenario(write(tmp_path, with_trace("t.json"))).scenario.failures)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cprsim.errors import Problem, ScenarioError
+from cprsim.experiments.assemble import assemble
 from cprsim.scenario import Scenario, load_scenario
 
 GOOD: dict[str, Any] = {
@@ -59,7 +60,7 @@ def write(folder: Path, text: str | bytes, name: str = "bad.yaml") -> Path:
 
 def problems(path: Path, *overrides: str) -> tuple[Problem, ...]:
     with pytest.raises(ScenarioError) as error:
-        load_scenario(path, overrides)
+        assemble(load_scenario(path, overrides))
     found = error.value.problems
     assert len(str(error.value).splitlines()) == len(found), "each problem is one line"
     return tuple(found)

@@ -1,0 +1,220 @@
+"""Every section that not each scenario has: one clear line for whatever does not fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cprsim.errors import ScenarioError
+from cprsim.experiments.train_in_step import sync_setting
+from cprsim.scenario import load_scenario
+from cprsim.sync.setting import Stragglers
+from tests.making import small_scenario
+from tests.scenario.writing import GOOD_TEXT, changed, problems, write
+
+INJECTED = "failures: {kind: injected, count: 5, together: 4}\n"
+CORRELATED = """\
+failures:
+  kind: correlated
+  mtbf: 300 d
+  shape: 0.4
+  frailty: {shape: 0.8}
+  lemons: {share: 12 %, factor: 5.5}
+  shocks:
+    every: 280 h
+    sizes: {2: 20, 8: 5}
+    nodes: 400
+  start: fresh
+  watched: 349 d
+"""
+PIECES = """\
+failures: {kind: job, family: piecewise, ages: [0 h, 2 h], hazards: [1 failures/d, 9 failures/year]}
+"""
+TRACE = "failures: {kind: trace, format: infinitehbd, nodes: 400, file: t.json}\n"
+SYNC = """\
+sync:
+  algorithm: fr-easgd
+  iteration: 36 ms
+  dense_size: 8 MB
+  servers: 2
+  server_bandwidth: 8 Gbit/s
+  every: 5
+"""
+SHARDS = """\
+  shards:
+    - {servers: 17, size: 70 GB, access: 0.05}
+    - {servers: 1, size: 10 GB, access: 0.15}
+"""
+ROLES = """\
+job: {useful: 40 h, step: 10 s}
+cluster:
+  roles: {stage: {nodes: 8, state: 40 GB}, expert: {nodes: 4, state: 250 GB}}
+  others: {reader: 2}
+  link: 400 Gbit/s
+  links: {pcie: 25 GB/s}
+failures: {kind: node, roles: {expert: {family: exponential, mtbf: 60 h}}}
+scopes:
+  - {name: node, share: 1, detect: 3 min}
+  - {name: stages, failures: {kind: job, family: exponential, mtbf: 30 h, role: stage}}
+storage: {bandwidth: 200 Gbit/s}
+costs: {save: {stall: {link: pcie}, background: transfer}, load: transfer, reschedule: 4 min}
+recovery: [full]
+simulation: {seed: 1, replications: 60}
+"""
+BASES = {
+    "correlated": changed((INJECTED, CORRELATED)),
+    "pieces": changed((INJECTED, PIECES)),
+    "trace": changed((INJECTED, TRACE)),
+    "sync": GOOD_TEXT + SYNC,
+    "shards": changed(("  shard_size: 50 GB\n", SHARDS)),
+    "roles": ROLES,
+    "silent": small_scenario() + "silent: {mtbf: 8 h, latency: {family: exponential, mean: 1 h}}\n",
+}
+WRONG = {
+    "correlated": {
+        "failures.lemons.share=0.12": ("", "write its unit"),
+        "failures.lemons.share=100 %": ("", "99.999 %"),
+        "failures.lemons.n=3": ("", "Known: share"),
+        "failures.shocks.every=280": ("", "unit"),
+        "failures.shocks.sizes={two: 20}": ("failures.shocks.sizes.two", "valid integer"),
+        "failures.shocks.sizes={401: 5}": ("failures.shocks.sizes.401", "only 400 nodes"),
+        "failures.shocks.nodes=37": ("", "the job has 38"),
+    },
+    "pieces": {
+        "failures.ages=[1 h, 2 h]": ("", "pieces begin at 0"),
+        "failures.ages=[0 h, 0 h]": ("", "then ever later"),
+        "failures.ages=[0 h]": ("", "each piece needs the age where"),
+        "failures.ages=null": ("", "is missing"),
+        "failures.hazards=null": ("", "is missing"),
+        "failures.mtbf=3 h": ("", "leave it out"),
+        "failures.shape=3": ("", "no parameter"),
+        "failures.hazards=[1, 2 failures/d]": ("failures.hazards.0", "bare number"),
+        "failures.hazards=[1 h, 2 failures/d]": ("failures.hazards.0", "no unit of a hazard"),
+        "failures.hazards=[0 failures/d, 1 failures/d]": ("failures.hazards.0", "range"),
+        "failures.hazards=[3600 failures/h, 3600 failures/h]": ("", "failures per job"),
+        "failures.family=exponential": ("failures.ages", "no parameter of exponential"),
+    },
+    "trace": {
+        "failures.system=2": ("", "belongs to format `lanl`"),
+        "failures.time_unit=h": ("", "belongs to format `tidy`"),
+        "failures.period={from: soon, to: 2000-01-01}": ("failures.period.from", "2000-01-01"),
+        "failures.clock=wall": ("", "unknown key"),
+        "failures.format=lanl": ("failures.system", "is missing"),
+        "failures.nodes=37": ("", "the trace has 37 nodes, the job 38"),
+        "cluster.repair=2 h": ("", "its own repair"),
+    },
+    "sync": {
+        "sync.algorithm=shadow": ("", "should be 'shadow-easgd'"),
+        "sync.every=0": ("", "or equal to 1"),
+        "sync.every=5 m": ("", "is no unit of a time"),
+        "sync.every=5 GB": ("", "is no unit of a time"),
+        "sync.every=null": ("", "is missing: fr-easgd synchronises at a fixed rate"),
+        "sync.algorithm=shadow-easgd": ("sync.every", "shadow-easgd has no rate"),
+        "sync.algorithm=fr-ma": ("sync.trainer_bandwidth", "is missing: fr-ma averages over it"),
+        "sync.servers=null": ("", "keeps its central copy on sync servers"),
+        "sync.server_bandwidth=8": ("", "bare number: write its unit"),
+        "sync.iteration=0 s": ("", "takes no time"),
+        "sync.iteration=36": ("", "bare number: write its unit"),
+        "sync.dense_size=8": ("", "bare number: write its unit"),
+        "sync.threads=0": ("", "or equal to 1"),
+        "sync.elastic=1.5": ("", "or equal to 1"),
+        "sync={algorithm: shadow-ma, elastic: 1, iteration: 1 s, dense_size: 8 MB, "
+        "trainer_bandwidth: 1 Gbit/s}": ("sync.elastic", "undoes all that its workers learn"),
+        "sync.momentum=0.9": ("", "is of shadow-bmuf and fr-bmuf alone"),
+        "sync.shadow_cost=0.03": ("", "bare number: write its unit"),
+        "sync.stragglers={trainers: 30, factor: 2}": ("sync.stragglers.trainers", "30 of 20"),
+        "sync.stragglers={trainers: 1, factor: 0.5}": ("sync.stragglers.factor", "or equal to 1"),
+        "cluster.trainers=0": ("", "`sync` says how trainers stay in step"),
+        "sync.server=2": ("", "unknown key"),
+    },
+    "shards": {
+        "cluster.emb_ps=5": ("cluster.shards", "are on 18 servers, and `emb_ps` is 5"),
+        "cluster.shards.0.access=0.1": ("cluster.shards", "for 1.85 of the look-ups in all"),
+        "cluster.shard_size=10 GB": ("cluster.shards", "give neither `tables` nor `shard_size`"),
+        "cluster.shards.0.access=null": ("cluster.shards", "give it for all, or for none"),
+    },
+    "roles": {
+        "cluster.workers=3": ("cluster.emb_ps", "give one of `emb_ps` (embedding servers)"),
+        "cluster.state=3 GB": ("", "of `roles` give the `state` of each"),
+        "cluster.roles.any={nodes: 1, state: 1 GB}": ("", "a name that has a meaning"),
+        "cluster.others.stage=2": ("", "is one of `roles` already; choose another name"),
+        "costs.save.stall={link: ssd}": ("costs.save", "no link `ssd` in `cluster.links`"),
+        "scopes.node.failures={kind: job, family: exponential, mtbf: 9 h}": (
+            "scopes.0.share", "give either `share`"),
+        "scopes.stages.failures.clock=uptime": ("scopes.1.failures.clock", "age on one clock"),
+        "scopes.stages.failures.mtbf_95=[20 h, 50 h]": (
+            "scopes.1.failures", "leave them out here"),
+        "scopes.stages.failures.role=stag": ("scopes.1.failures.role", "no node of role `stag`"),
+        "recovery=[partial]": ("recovery.0", "workers go back together"),
+    },
+    "silent": {
+        "silent={mtbf: 8 h}": ("silent.latency", "is missing: say how errors are noticed"),
+        "silent.mtbf=-8 h": ("", "`-8 h` is out of range"),
+        "silent.mtbf=0.1 s": ("", "`0.1 s` is out of range"),
+        "silent.latency=-1 h": ("", "`-1 h` is out of range"),
+        "silent.check={every: 1 h}": ("silent.check.takes", "is missing"),
+        "silent.check={takes: 0 s}": ("silent.check.takes", "`0 s` is out of range"),
+        "fleet={jobs: 10}": ("silent", "does not go with `fleet`"),
+        "kernel={samples: 10000}": ("silent", "does not go with `kernel`"),
+        "scopes=[{name: silent, share: 1}]": ("scopes.0.name", "`silent` is what errors"),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("base", "override"), [(base, one) for base, wrong in WRONG.items() for one in wrong]
+)
+def test_what_does_not_fit_is_one_line_that_says_what_would(
+    tmp_path: Path, base: str, override: str
+) -> None:
+    """An empty key: that of the override."""
+    write(tmp_path, "[]", "t.json")
+    key, hint = WRONG[base][override]
+    found = {one.key: one.message for one in problems(write(tmp_path, BASES[base]), override)}
+    assert hint in found.get(key or override.split("=")[0], ""), found
+
+
+def test_a_problem_deep_in_a_section_names_its_line(tmp_path: Path) -> None:
+    text = changed((INJECTED, CORRELATED), ("8: 5", "401: 5"))
+    (found,) = problems(write(tmp_path, text))
+    assert (found.place.line, found.key) == (15, "failures.shocks.sizes.401")
+
+
+# ------------------------------------------------------------------ trainers in step
+
+
+@pytest.fixture
+def in_step(tmp_path: Path) -> Path:
+    return write(tmp_path, BASES["sync"])
+
+
+def test_units_become_hours_and_bytes(in_step: Path) -> None:
+    setting = sync_setting(load_scenario(in_step, ["sync.stragglers={trainers: 2, factor: 3}"]))
+    assert setting.n_trainers == 20
+    assert setting.iteration.mean_h == pytest.approx(1e-5)
+    assert setting.dense_bytes == 8e6
+    assert setting.server_bandwidth_bytes_per_h == pytest.approx(2 * 1e9 * 3600)
+    assert (setting.every_iterations, setting.every_h) == (5, None)
+    assert setting.stragglers == Stragglers(2, 3.0)
+    timed = sync_setting(load_scenario(in_step, ["sync.every=36 s"]))
+    assert timed.every_iterations is None
+    assert timed.every_h == pytest.approx(0.01)
+
+
+def test_the_elastic_coefficient_is_smaller_where_an_average_undoes_what_workers_learn(
+    in_step: Path,
+) -> None:
+    link = ["sync.trainer_bandwidth=25 Gbit/s", "sync.every=null"]
+    default = {
+        name: sync_setting(load_scenario(in_step, [*link, f"sync.algorithm={name}"])).elastic
+        for name in ("shadow-easgd", "shadow-ma", "shadow-bmuf")
+    }
+    assert default == {"shadow-easgd": 0.5, "shadow-ma": 0.1, "shadow-bmuf": 0.1}
+    given = ["sync.algorithm=shadow-ma", "sync.elastic=0.3"]
+    assert sync_setting(load_scenario(in_step, [*link, *given])).elastic == 0.3
+
+
+def test_a_scenario_without_the_section_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="sync: is missing: say how the trainers stay in step"):
+        sync_setting(load_scenario(write(tmp_path, GOOD_TEXT)))
