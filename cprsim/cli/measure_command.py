@@ -164,7 +164,7 @@ def measure(
 
     if runs is None:
         require_allowed(loaded, allow_code, Path.cwd())
-    from cprsim.results.publish import require_writable
+    from cprsim.results.folder import require_writable
     from cprsim.units import SHARE, TIME
 
     path = out or FOLDER / f"{loaded.scenario.name}.json"
