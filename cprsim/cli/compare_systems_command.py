@@ -17,7 +17,7 @@ from cprsim.cli.options import (
     SimulationSeed,
 )
 from cprsim.cli.pulse import pulse
-from cprsim.cli.showing import show
+from cprsim.cli.saying import show
 from cprsim.making.options import shortcuts
 
 

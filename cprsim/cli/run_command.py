@@ -15,7 +15,7 @@ from cprsim.cli.options import (
     ScenarioFile,
     SimulationSeed,
 )
-from cprsim.cli.showing import show
+from cprsim.cli.saying import show
 from cprsim.making.options import replay_number, require_replication, shortcuts
 
 if TYPE_CHECKING:

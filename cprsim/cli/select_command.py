@@ -9,7 +9,7 @@ import typer
 
 from cprsim.cli import completing
 from cprsim.cli.options import RESULTS, AsJson, OutFolder, Overrides, ScenarioFile
-from cprsim.cli.showing import show
+from cprsim.cli.saying import show
 from cprsim.errors import ParameterError
 
 NUMBER = "NUMBER|PERCENT"

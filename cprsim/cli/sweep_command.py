@@ -20,7 +20,7 @@ from cprsim.cli.options import (
     ScenarioFile,
     SimulationSeed,
 )
-from cprsim.cli.showing import show
+from cprsim.cli.saying import show
 from cprsim.making.options import shortcuts
 
 

@@ -17,7 +17,7 @@ from cprsim.cli.options import (
     ScenarioFile,
 )
 from cprsim.cli.pulse import pulse
-from cprsim.cli.showing import show
+from cprsim.cli.saying import show
 from cprsim.errors import ScenarioError
 from cprsim.making.options import require_replication
 
@@ -50,7 +50,7 @@ def train(
     from cprsim.measuring.own_code import require_allowed
 
     require_allowed(loaded, allow_code, Path.cwd())
-    from cprsim.cli.progress import training
+    from cprsim.cli.terminal import training
     from cprsim.experiments.accuracy import built_in, measure
     from cprsim.experiments.assemble import assemble
     from cprsim.experiments.proxy_model import proxy_model

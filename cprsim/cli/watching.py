@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from cprsim.cli.progress import counting, progress
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain
+from cprsim.cli.terminal import counting, progress
 from cprsim.making.watch import Watch
 
 

@@ -43,8 +43,8 @@ from cprsim.recovery.policy import (
     Tier,
 )
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario.costs import link_or_duration
-from cprsim.scenario.distributions import DurationSpec, FixedTime, duration_of
+from cprsim.scenario.distributions import Duration as DurationSection
+from cprsim.scenario.distributions import duration_of
 from cprsim.scenario.quantities import (
     TAG,
     Bandwidth,
@@ -77,11 +77,11 @@ def _or_word(kind: Any, words: Mapping[str, Any]) -> Any:
 
 
 Cost = Annotated[
-    Annotated[FixedTime, Tag(f"{TAG}time")]
-    | Annotated[DurationSpec, Tag(f"{TAG}distribution")]
+    Annotated[DurationSection, AfterValidator(duration_of), Tag(f"{TAG}duration")]
     | Annotated[OverLink, Tag(f"{TAG}link")],
-    Discriminator(link_or_duration),
-    AfterValidator(lambda cost: cost if isinstance(cost, OverLink) else duration_of(cost)),
+    Discriminator(
+        lambda cost: TAG + ("link" if isinstance(cost, dict) and "link" in cost else "duration")
+    ),
 ]
 Growth = _or_word(Time, GROWTH_H)
 WRITTEN_AS: dict[Any, Any] = {  # fields of records by name, others by type

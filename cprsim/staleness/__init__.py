@@ -20,7 +20,16 @@ from cprsim.staleness.expected import (
     pooled,
 )
 from cprsim.staleness.length import LengthLaw
-from cprsim.staleness.metric import ALWAYS, Metric
+from cprsim.staleness.names import (
+    ALWAYS,
+    MORE_BYTES,
+    STRATEGIES,
+    TRACKERS,
+    WHOLE,
+    Metric,
+    lost_portion,
+    strategy_key,
+)
 from cprsim.staleness.response import (
     BY_PLS,
     COUNTED,
@@ -29,14 +38,6 @@ from cprsim.staleness.response import (
     Weight,
     between,
     mean_between,
-)
-from cprsim.staleness.strategies import (
-    MORE_BYTES,
-    STRATEGIES,
-    TRACKERS,
-    WHOLE,
-    lost_portion,
-    strategy_key,
 )
 
 __all__ = [

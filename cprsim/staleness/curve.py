@@ -10,9 +10,8 @@ from cprsim.records import CostBreakdown, Floats, ShardLoss, SubSaves
 from cprsim.recovery.policy import Policy
 from cprsim.staleness.expected import Prediction, nothing_lost
 from cprsim.staleness.length import LengthLaw
-from cprsim.staleness.metric import Metric
+from cprsim.staleness.names import Metric, priority_key, strategy_key
 from cprsim.staleness.response import BY_PLS, Response
-from cprsim.staleness.strategies import priority_key, strategy_key
 
 SAME_LENGTH = 0.01  # by which lengths of training may differ and count as one
 HOW_LENGTHS = (

@@ -73,7 +73,7 @@ OVERHEADS = {
 
 def result(policies=(FULL, CPR), overheads=None, timeline=None):
     """A result as read back, made of what a test cares about."""
-    return Result(
+    made = Result(
         path=Path("nowhere"),
         manifest={},
         name="by hand",
@@ -89,8 +89,9 @@ def result(policies=(FULL, CPR), overheads=None, timeline=None):
             if timeline is None
             else timeline
         ),
-        summary=summary(overheads or OVERHEADS),
     )
+    vars(made)["summary"] = summary(overheads or OVERHEADS)  # not of its rows
+    return made
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ import matplotlib
 import pytest
 
 from cprsim.plots.axes import axis_top
-from cprsim.plots.overhead import overhead_figure
-from cprsim.plots.run import run_figures
+from cprsim.plots.run import overhead_figure, run_figures
 from cprsim.plots.save import save_figures
 from cprsim.plots.timeline import timeline_figure
 from tests.plots.conftest import result

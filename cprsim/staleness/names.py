@@ -1,11 +1,15 @@
-"""In what a model is worse than its twin that met no failure: AUC, log-loss, or any other name."""
+"""What a response is of: a strategy, whose stale shards are priced, and a metric of the model."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from cprsim.errors import ParameterError
+from cprsim.records import Floats, Ints, ShardLoss, SmallTables, SubSaves
+from cprsim.recovery.policy import Policy
 
 NAME = re.compile(r"[a-z0-9][a-z0-9@.-]{0,39}")
 
@@ -79,3 +83,38 @@ BETTER_IF_HIGH = (Metric.AUC, Metric.NDCG)
 WORSE = "_worse"
 QUANTITIES = {Metric.AUC: "auc_loss", Metric.LOG_LOSS: "log_loss_rise"}
 LABELS = {Metric.AUC: "AUC", Metric.NE: "NE", Metric.NDCG: "NDCG"}
+
+
+WHOLE = "partial"  # every save is whole: partial recovery, at whatever interval
+MORE_BYTES = "+"  # after the tracker's name: the small tables are saved with every sub-save
+TRACKERS = ("scar", "mfu", "ssu", "round-robin")
+STRATEGIES = (WHOLE, *TRACKERS, *(tracker + MORE_BYTES for tracker in TRACKERS))
+
+
+def strategy_key(policy: Policy) -> str | None:
+    """Whose response a policy has: of `STRATEGIES`, or a system's; None: nothing is lost."""
+    if policy.loses_as is not None:
+        return policy.loses_as
+    if not policy.leaves_stale:
+        return None
+    return WHOLE if policy.sub_saves is None else priority_key(policy.sub_saves)
+
+
+def priority_key(sub_saves: SubSaves) -> str:
+    """The same of a way of priority saving."""
+    fresh = sub_saves.small_tables is SmallTables.EACH_SUB_SAVE
+    return sub_saves.tracker + (MORE_BYTES if fresh else "")
+
+
+def lost_portion(
+    staleness_h: Floats, losses: ShardLoss, replications: Ints, useful_h: float
+) -> Floats:
+    """Portion of lost samples of each replication.
+
+    Sum of ``staleness * share / useful`` over the replication's losses: samples are lost in
+    proportion to hours of work, and a shard holds its share of the embedding servers.
+    """
+    portion = np.zeros(len(replications))
+    row = np.searchsorted(replications, losses.replication)
+    np.add.at(portion, row, staleness_h * losses.share / useful_h)
+    return portion
