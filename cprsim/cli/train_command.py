@@ -59,7 +59,7 @@ def train(
     from cprsim.plots.loss import loss_figure
     from cprsim.plots.save import save_figure
     from cprsim.present.train import accuracy_as_json, accuracy_blocks
-    from cprsim.results.publish import require_writable
+    from cprsim.results.folder import require_writable
 
     require_replication(replay)
     own = loaded.scenario.kernel is not None and loaded.scenario.kernel.trainer is not None
