@@ -151,7 +151,7 @@ def decode(
             record: Record = of.validate_json(json.dumps(plain), strict=True)
         else:
             plain = {**plain, **given} if given else plain
-            record = of.validate_python(plain, by_alias=True, by_name=True)
+            record = of.validate_python(plain)
     except ValidationError as error:
         first = error.errors()[0]
         raise CodecError(": ".join([".".join(map(str, first["loc"])), first["msg"]])) from error

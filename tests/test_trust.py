@@ -87,10 +87,10 @@ KILLED = {
     "run": (("run", "small.yaml"), "cprsim.results.manifest._installed", load_result),
     "select": (
         ("select", "small.yaml", "--target-pls", 0.1, "--replications", 100),
-        "cprsim.results.publish._put_in_place",
+        "cprsim.results.folder._put_in_place",
         read_selection,
     ),
-    "sweep": (("sweep", "small.yaml", *OVER), "cprsim.results.publish._put_in_place", load_sweep),
+    "sweep": (("sweep", "small.yaml", *OVER), "cprsim.results.folder._put_in_place", load_sweep),
 }
 KILL = f"""\
 import os, signal, sys

@@ -14,10 +14,9 @@ from cprsim.api import public
 from cprsim.api.answer import Answer
 from cprsim.making.watch import Watch
 from cprsim.plots.save import save_figures
-from cprsim.results.folder import ResultTarget
+from cprsim.results.folder import ResultTarget, publishing
 from cprsim.results.identity import Identity, identity_of
 from cprsim.results.manifest import damage, list_again
-from cprsim.results.publish import publishing
 from cprsim.scenario import LoadedScenario
 
 

@@ -54,7 +54,7 @@ def measure(
     from cprsim.measuring.measure import MeasureRequest
     from cprsim.measuring.measure import measure as run
     from cprsim.measuring.own_code import require_allowed
-    from cprsim.results.publish import require_writable
+    from cprsim.results.folder import require_writable
     from cprsim.workers import Workers
 
     loaded = source_of(scenario, overrides).read()

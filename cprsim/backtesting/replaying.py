@@ -30,7 +30,6 @@ from cprsim.history.ledger import JobLedger, ledgers
 from cprsim.history.table import Events
 from cprsim.records import PARTS, Estimate, Floats, Ints
 from cprsim.recovery.policy import Policy
-from cprsim.results.accuracy_rows import accuracy_columns
 from cprsim.results.money import (
     AUC_LOSS,
     Billed,
@@ -43,6 +42,7 @@ from cprsim.results.money import (
     prices_of,
     summed,
 )
+from cprsim.results.rows import accuracy_columns
 from cprsim.scenario import LoadedScenario
 
 N_DRAWS = 200

@@ -9,7 +9,7 @@ import typer
 from cprsim.cli.ledger_command import Logs, PageFile, SavesEvery, Seed, StateNodes, TimeUnit
 from cprsim.cli.options import AsJson, Overrides
 from cprsim.cli.pulse import pulse
-from cprsim.cli.showing import show, write_document
+from cprsim.cli.saying import show, write_document
 from cprsim.making.options import DRAWS
 
 

@@ -10,8 +10,7 @@ import typer
 from cprsim.cli.ledger_command import Logs, PageFile, SavesEvery, Seed, StateNodes, TimeUnit
 from cprsim.cli.options import AsJson, Bootstrap, settled
 from cprsim.cli.pulse import pulse
-from cprsim.cli.saying import say
-from cprsim.cli.showing import show, write_document
+from cprsim.cli.saying import say, show, write_document
 from cprsim.errors import ParameterError
 
 

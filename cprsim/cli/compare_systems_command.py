@@ -17,7 +17,7 @@ from cprsim.cli.options import (
     SimulationSeed,
 )
 from cprsim.cli.pulse import pulse
-from cprsim.cli.showing import show
+from cprsim.cli.saying import show
 from cprsim.making.options import shortcuts
 
 
@@ -65,7 +65,7 @@ def compare_systems(
     started = datetime.now(UTC)
     all_overrides = [*overrides, *shortcuts(seed, None)]
     from cprsim.cli.finished import target_of
-    from cprsim.cli.progress import ON_STDERR
+    from cprsim.cli.watching import ON_STDERR
     from cprsim.making import comparing_systems
     from cprsim.present.systems import comparison_as_json, systems_blocks
     from cprsim.scenario import load_scenario

@@ -11,8 +11,7 @@ import typer
 from cprsim.cli.ledger_command import PageFile
 from cprsim.cli.options import AsJson, Bootstrap, column_names, settled
 from cprsim.cli.pulse import pulse
-from cprsim.cli.saying import complain
-from cprsim.cli.showing import show, write_document
+from cprsim.cli.saying import complain, show, write_document
 from cprsim.errors import one_line
 from cprsim.making.options import JOB_NODES, SEED
 

@@ -19,7 +19,7 @@ from cprsim.cli.options import (
     ScenarioFile,
     SimulationSeed,
 )
-from cprsim.cli.showing import show
+from cprsim.cli.saying import show
 from cprsim.making.options import shortcuts
 
 
@@ -64,7 +64,7 @@ def fleet(
     loaded = load_scenario(scenario, all_overrides)
     from cprsim.cli.finished import target_of
     from cprsim.cli.interrupts import telling_what_is_kept
-    from cprsim.cli.progress import ON_STDERR
+    from cprsim.cli.watching import ON_STDERR
     from cprsim.making.fleeting import fleet_identity, fleet_into, said_axes
     from cprsim.present.fleet import fleet_as_json, fleet_blocks
 

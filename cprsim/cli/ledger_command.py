@@ -9,7 +9,7 @@ import typer
 
 from cprsim.cli.options import AsJson, settled
 from cprsim.cli.pulse import pulse
-from cprsim.cli.showing import show, write_document
+from cprsim.cli.saying import show, write_document
 from cprsim.making.options import SEED, STATE_NODES
 
 Logs = Annotated[

@@ -24,8 +24,7 @@ from cprsim.cli.options import (
     settled,
 )
 from cprsim.cli.pulse import pulse
-from cprsim.cli.saying import say, say_json
-from cprsim.cli.showing import show
+from cprsim.cli.saying import say, say_json, show
 from cprsim.making.options import MEASURED_SEEDS
 
 if TYPE_CHECKING:
@@ -165,7 +164,7 @@ def measure(
 
     if runs is None:
         require_allowed(loaded, allow_code, Path.cwd())
-    from cprsim.results.publish import require_writable
+    from cprsim.results.folder import require_writable
     from cprsim.units import SHARE, TIME
 
     path = out or FOLDER / f"{loaded.scenario.name}.json"

@@ -62,7 +62,7 @@ def rehearse(
 
     if smoke:
         loaded = load_scenario(scenario, [*overrides, *smoke_overrides(loaded.scenario)])
-    from cprsim.results.publish import require_writable, sole
+    from cprsim.results.folder import require_writable, sole
 
     require_writable(out)
     names = chosen_names(strategies, loaded.scenario, smoke)

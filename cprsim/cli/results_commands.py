@@ -10,8 +10,7 @@ import typer
 
 from cprsim.cli.options import AsJson, settled
 from cprsim.cli.pulse import pulse
-from cprsim.cli.saying import say
-from cprsim.cli.showing import show
+from cprsim.cli.saying import say, show
 
 if TYPE_CHECKING:
     from cprsim.present.kinds import ResultKind

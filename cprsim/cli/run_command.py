@@ -15,7 +15,7 @@ from cprsim.cli.options import (
     ScenarioFile,
     SimulationSeed,
 )
-from cprsim.cli.showing import show
+from cprsim.cli.saying import show
 from cprsim.making.options import replay_number, require_replication, shortcuts
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def run(
 
     experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
     from cprsim.cli.finished import target_of
-    from cprsim.cli.progress import ON_STDERR
+    from cprsim.cli.watching import ON_STDERR
     from cprsim.making.running import simulate_into
     from cprsim.present.run import run_as_json, run_blocks
 

@@ -102,10 +102,10 @@ def _checked(scenario: Path, overrides: list[str]) -> tuple[str, list[str], list
     # finds what only building the parts shows, in a failure trace for example
     experiment = assemble(loaded)
     _require_files(loaded)
-    from cprsim.results.warnings import warnings
+    from cprsim.results.run import warnings_of
 
     strategies = [entry.name for entry in loaded.scenario.recovery]
-    return loaded.scenario.name, strategies, list(warnings(experiment, loaded.scenario.cluster))
+    return loaded.scenario.name, strategies, list(warnings_of(experiment, loaded.scenario.cluster))
 
 
 def _require_files(loaded: LoadedScenario) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from cprsim.cli import completing
 from cprsim.cli.options import RESULTS, AsJson, OutFolder, Overrides, ScenarioFile
-from cprsim.cli.showing import show
+from cprsim.cli.saying import show
 from cprsim.errors import ParameterError
 
 NUMBER = "NUMBER|PERCENT"
@@ -109,7 +109,7 @@ def select(
         "max_loss": _limit_by_name(max_loss),
     }
     from cprsim.cli.finished import target_of
-    from cprsim.cli.progress import ON_STDERR
+    from cprsim.cli.watching import ON_STDERR
     from cprsim.making import selecting
     from cprsim.present.selection import selection_as_json, selection_blocks
     from cprsim.scenario import load_scenario

@@ -20,7 +20,7 @@ from cprsim.cli.options import (
     ScenarioFile,
     SimulationSeed,
 )
-from cprsim.cli.showing import show
+from cprsim.cli.saying import show
 from cprsim.making.options import shortcuts
 
 
@@ -89,7 +89,7 @@ def sweep(
     loaded = load_scenario(scenario, all_overrides, over)
     from cprsim.cli.finished import target_of
     from cprsim.cli.interrupts import telling_what_is_kept
-    from cprsim.cli.progress import ON_STDERR
+    from cprsim.cli.watching import ON_STDERR
     from cprsim.making.sweeping import sweep_into
     from cprsim.present.sweep import sweep_as_json, sweep_blocks
 

@@ -54,7 +54,7 @@ def sync(
     from cprsim.plots.save import save_figure
     from cprsim.plots.sync import sync_figure
     from cprsim.present.sync import print_sync, sync_as_json
-    from cprsim.results.publish import require_writable
+    from cprsim.results.folder import require_writable
 
     require_writable(out)
     loaded = load_scenario(scenario, overrides).scenario

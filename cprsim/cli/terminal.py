@@ -1,11 +1,22 @@
-"""The terminal of tables and progress; heavy to import. Plain lines: `cprsim.cli.saying`."""
+"""Tables, and how far the work has come; heavy to import. Plain lines: `cprsim.cli.saying`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.segment import Segment
 from rich.text import Text
 
@@ -35,3 +46,62 @@ class Terminal(Console):
     ) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=printable(segment.text))
+
+
+# How far the work has come, on stderr: bars on a terminal, a line now and then elsewhere.
+
+
+@contextmanager
+def progress(doing: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar with the time left; it is told what is done, and how much there is."""
+    with _shown(
+        TextColumn(doing, markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    ) as shown:
+        task = shown.add_task(doing, total=None)
+        pulse.doing(doing, lambda: _done(shown))
+        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+@contextmanager
+def training() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar that starts again with each run; it is told which, what is done, and how much."""
+    with _shown(
+        TextColumn("training: {task.description}", markup=False), BarColumn(), TimeRemainingColumn()
+    ) as shown:
+        task = shown.add_task("clicks", total=None)
+        pulse.doing("training", lambda: f"{shown.tasks[0].description} {_done(shown)}")
+
+        def on_progress(run: str, done: int, total: int) -> None:
+            shown.update(task, description=run, completed=done, total=total)
+
+        yield on_progress
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[], None]]:
+    """How many things are done, where nobody knows how many there will be."""
+    with _shown(
+        SpinnerColumn(),
+        TextColumn(f"{{task.completed:.0f}} {what}", markup=False),
+        TimeElapsedColumn(),
+    ) as shown:
+        task = shown.add_task(what, total=None)
+        pulse.doing("working", lambda: f"{shown.tasks[0].completed:,.0f} {what}")
+        yield lambda: shown.update(task, advance=1)
+
+
+@contextmanager
+def _shown(*columns: ProgressColumn) -> Iterator[Progress]:
+    console = Terminal(stderr=True)
+    bar = console.is_terminal and not pulse.quiet
+    with ExitStack() as stack:
+        if bar:
+            stack.enter_context(pulse.behind_a_bar())
+        bars = Progress(*columns, console=console, transient=True, disable=not bar)
+        yield stack.enter_context(bars)
+
+
+def _done(shown: Progress) -> str:
+    """``300 of 1,000``; nothing where that is not known yet."""
+    task = shown.tasks[0]
+    return "" if task.total is None else f"{task.completed:,.0f} of {task.total:,.0f}"

@@ -17,7 +17,7 @@ from cprsim.cli.options import (
     ScenarioFile,
 )
 from cprsim.cli.pulse import pulse
-from cprsim.cli.showing import show
+from cprsim.cli.saying import show
 from cprsim.making.options import require_replication
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def train(
     from cprsim.measuring.own_code import require_allowed
 
     require_allowed(loaded, allow_code, Path.cwd())
-    from cprsim.cli.progress import training
+    from cprsim.cli.terminal import training
     from cprsim.experiments.accuracy import measure
     from cprsim.experiments.assemble import assemble
     from cprsim.experiments.proxy_model import proxy_model
@@ -62,7 +62,7 @@ def train(
     from cprsim.plots.loss import loss_figure
     from cprsim.plots.save import save_figure
     from cprsim.present.train import accuracy_as_json, accuracy_blocks
-    from cprsim.results.publish import require_writable
+    from cprsim.results.folder import require_writable
 
     require_replication(replay)
     own = loaded.scenario.kernel is not None and loaded.scenario.kernel.trainer is not None
@@ -91,7 +91,7 @@ def train(
 
 def _train_own(loaded: LoadedScenario, experiment: Experiment, replay: int) -> TrainingOutcome:
     """The same on a trainer of the user's own. Raises ScenarioError where it can't be made."""
-    from cprsim.cli.progress import training
+    from cprsim.cli.terminal import training
     from cprsim.errors import ScenarioError
     from cprsim.experiments.accuracy import measure_by
     from cprsim.measuring.training import own_runs

@@ -16,7 +16,7 @@ from cprsim.curves.choosing import (
     stand_ins,
 )
 from cprsim.curves.curve_file import CurveFile, read_curve, write_curve
-from cprsim.curves.identity import kernel_block
+from cprsim.curves.trained_on import kernel_block
 
 __all__ = [
     "CurveFile",

@@ -10,8 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from cprsim.curves.curve_file import CurveFile, read_curve
-from cprsim.curves.identity import different_keys, kernel_block
-from cprsim.curves.trained_on import other_files, other_version
+from cprsim.curves.trained_on import different_keys, kernel_block, other_files, other_version
 from cprsim.errors import ScenarioError, one_line
 from cprsim.files import digest_of
 from cprsim.scenario import LoadedScenario

@@ -1,18 +1,42 @@
-"""What a model was trained on and by: digests and versions in a curve, and what there is here."""
+"""What a curve was measured on: the section `kernel`, digests and versions, and what is here."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import metadata
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from cprsim.curves.curve_file import CurveFile
 from cprsim.errors import ScenarioError
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.kernel import ClickFile
+from cprsim.scenario.kernel import ClickFile, Kernel
+
+
+def kernel_block(section: Kernel) -> dict[str, Any]:
+    """The resolved section without its seed; a click log by its file name alone."""
+    if section.trainer is not None:
+        return section.model_dump(mode="json", include={"trainer", "options", "shard_by"})
+    block = section.model_dump(mode="json", exclude={"seed", "trainer", "options"})
+    if isinstance(block["clicks"], dict):
+        block["clicks"]["file"] = PurePath(block["clicks"]["file"]).name
+    return block
+
+
+def different_keys(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+    """In words, each key that two kernel blocks do not share: ``most_rows (5000, here 20000)``."""
+    for key in sorted({*one, *other}):
+        if _plain(one.get(key)) != _plain(other.get(key)):
+            yield f"{key} ({_plain(one.get(key))}, here {_plain(other.get(key))})"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: inner for key, inner in value.items() if key != "sha256"}
+    return list(value) if isinstance(value, tuple) else value
+
 
 LOG = "clicks.file"  # the key of a click log; a trainer's options have their own
 

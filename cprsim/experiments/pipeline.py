@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
 from math import ceil, sqrt
 
 import numpy as np
@@ -16,7 +15,6 @@ from cprsim.failures.budget import how_to_raise, megabytes, memory_bytes
 from cprsim.records import (
     PARTS,
     ROUNDED_Z_95,
-    Bools,
     Cluster,
     CostBreakdown,
     EventLog,
@@ -70,21 +68,19 @@ class FailureBlocks:
 
     def __init__(self, experiments: Sequence[Experiment]) -> None:
         self._experiment = experiments[0]
-        self._n_wanted = max(map(_n_at_most, experiments))  # the first ones; no others are drawn
-        self._kept: dict[int, BlockFailures] = {}
+        self._n_wanted = max(map(_n_at_most, experiments))
+        self._kept: dict[int, BlockFailures] = {}  # by their first replications
 
-    def block(self, number: int) -> BlockFailures:
-        """One block, or its first replications as far as they are wanted."""
-        most_bytes = KEPT_SHARE * memory_bytes() / N_KEPT
-        found = self._kept.get(number) or self._drawn(number)
-        kept = {n: one for n, one in self._kept.items() if one.n_bytes <= most_bytes}
-        self._kept = kept | ({number: found} if number < N_KEPT else {})
-        return found
-
-    def _drawn(self, number: int) -> BlockFailures:
-        whole = _failures(self._experiment, number)
-        n_wanted = self._n_wanted - whole.replications.start
-        return whole.of_these(range(min(n_wanted, whole.n_replications)))
+    def __iter__(self) -> Iterator[BlockFailures]:
+        n_done, most_bytes = 0, KEPT_SHARE * memory_bytes() / N_KEPT
+        while n_done < self._n_wanted:
+            self._kept = {at: one for at, one in self._kept.items() if one.n_bytes <= most_bytes}
+            rest = range(n_done, self._n_wanted)
+            block = self._kept.get(n_done) or next(_drawn(self._experiment, rest))
+            if len(self._kept) < N_KEPT:
+                self._kept[n_done] = block
+            yield block
+            n_done = block.replications.stop
 
 
 def simulate(
@@ -132,25 +128,22 @@ def batches(
     engines: list[Engine | None] = [
         engine_of(policy, experiment, keep_losses) for policy in experiment.policies
     ]
-    finished: Bools = np.zeros(len(engines), dtype=bool)
-    walls_h: list[list[Floats | None]] = []
+    finished, walls_h = [False] * len(engines), [list[Floats]() for _ in engines]
     n_done, n_wanted = 0, experiment.n_replications or STEP
-    for number in count():
-        block = Block(blocks.block(number), experiment.shares)
-        last = block.failures.replications.stop
+    for failures in blocks:
+        block, last = Block(failures, experiment.shares), failures.replications.stop
         while n_done < min(last, n_wanted):
             look_at = min(_next_look(experiment, n_done, n_wanted), last)
             for end, rows in _parts(experiment, block, range(n_done, look_at), engines):
                 n_done = end
-                finished |= [one is not None and one.costs.finished.any() for one in rows]
-                if experiment.precision_fraction is not None:
-                    walls_h.append([one and one.costs.wall_h for one in rows])
+                for i, one in enumerate(rows):
+                    if one is not None:
+                        finished[i] |= bool(one.costs.finished.any())
+                        walls_h[i] += [one.costs.wall_h] * (experiment.n_replications is None)
                 if n_done == look_at:
-                    going = np.flatnonzero(finished)
-                    engines = [one if i in going else None for i, one in enumerate(engines)]
-                    n_wanted = _n_wanted(
-                        experiment, n_done, n_wanted, [[some[i] for some in walls_h] for i in going]
-                    )
+                    engines = [one if finished[i] else None for i, one in enumerate(engines)]
+                    going_h = [some for i, some in enumerate(walls_h) if finished[i]]
+                    n_wanted = _n_wanted(experiment, n_done, n_wanted, going_h)
                 yield Batch(rows, n_done, n_wanted)
         if n_done >= n_wanted:
             return
@@ -283,19 +276,20 @@ def _block_of_one(experiment: Experiment, replication: int) -> Block:
 
 def blocks_of(experiment: Experiment, replications: range) -> Iterator[Block]:
     """Blocks that hold these replications and no others, in their order."""
-    most = experiment.failures.block_replications(experiment.cluster, experiment.useful_h)
+    return (Block(one, experiment.shares) for one in _drawn(experiment, replications))
+
+
+def _drawn(experiment: Experiment, replications: range) -> Iterator[BlockFailures]:
+    """The failures of these replications and no others, block by block."""
+    source, cluster, useful_h = experiment.failures, experiment.cluster, experiment.useful_h
+    most = source.block_replications(cluster, useful_h)
     while replications:
         number = block_of(most, replications.start)
         whole = replications_of(most, number)
         some = replications[: whole.stop - replications.start]
         kept = range(some.start - whole.start, some.stop - whole.start)
-        yield Block(_failures(experiment, number, kept), experiment.shares)
+        yield BlockFailures(source, cluster, experiment.seed, number, useful_h, kept)
         replications = replications[len(some) :]
-
-
-def _failures(experiment: Experiment, number: int, kept: range | None = None) -> BlockFailures:
-    source, cluster = experiment.failures, experiment.cluster
-    return BlockFailures(source, cluster, experiment.seed, number, experiment.useful_h, kept)
 
 
 def _require_room(n: int, row_bytes: float) -> None:

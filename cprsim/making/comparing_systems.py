@@ -16,8 +16,8 @@ from cprsim.making.watch import Watch
 from cprsim.results import Result, write_result
 from cprsim.results.folder import ResultTarget, finished_or_make, write_record
 from cprsim.results.money import bills_of, cheapest_of, prices_of, used_in
+from cprsim.results.run import warnings_of
 from cprsim.results.sensitivity import Sensitivity
-from cprsim.results.warnings import warnings
 from cprsim.scenario import LoadedScenario
 from cprsim.selector.limit import Limit
 from cprsim.selector.pricing import affordable
@@ -118,7 +118,7 @@ def _compare(
         draw=finish,
         curve_path=curve_path(loaded),
         log_notes=experiment.log_notes,
-        warnings=warnings(experiment, scenario.cluster),
+        warnings=warnings_of(experiment, scenario.cluster),
     )
     return load_comparison(made.path)
 

@@ -35,7 +35,7 @@ def replay_number(replay: str | None, whole: Callable[[], Result]) -> int | None
 
     Raises ParameterError: it is neither a number nor a name, or no replication finished.
     """
-    from cprsim.results.worth_seeing import SHARES, worth_seeing
+    from cprsim.results.run import SHARES, worth_seeing
 
     if replay is None:
         return None

@@ -9,8 +9,7 @@ from cprsim.making.watch import Watch
 from cprsim.records import STATE
 from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.identity import failures_digest
-from cprsim.results.run import Logbook, Price, Result, load_result, write_result
-from cprsim.results.warnings import warnings
+from cprsim.results.run import Logbook, Price, Result, load_result, warnings_of, write_result
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.failures import ANY
 from cprsim.scenario.prices import mean_node_hour
@@ -47,7 +46,7 @@ def simulate_into(
             draw=draw if draws else None,
             curve_path=curve_path(loaded),
             log_notes=experiment.log_notes,
-            warnings=warnings(experiment, loaded.scenario.cluster),
+            warnings=warnings_of(experiment, loaded.scenario.cluster),
             price=_price(loaded),
         )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cprsim.plots.axes import OVERHEAD_LABEL, axis_top
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
-from cprsim.results.percentiles import Percentiles
+from cprsim.results.metrics import Percentiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -34,8 +34,8 @@ from cprsim.results import (
     same_failures,
     shared_errors,
 )
-from cprsim.results.accuracy_rows import further_losses, has_measured_error
 from cprsim.results.metrics import parts_among
+from cprsim.results.rows import further_losses, has_measured_error
 from cprsim.results.words import (
     count,
     hours,

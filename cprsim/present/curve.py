@@ -13,7 +13,7 @@ from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.present.charts import chart_blocks
 from cprsim.present.document import Block, Document, Facts, Section, Table, Words, row_columns
 from cprsim.records import HIGH
-from cprsim.results.inputs import flat
+from cprsim.results.compare import flat
 from cprsim.results.words import count, with_interval
 from cprsim.staleness import MORE_BYTES, WHOLE, Metric, Response
 

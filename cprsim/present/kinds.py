@@ -28,7 +28,7 @@ from cprsim.present.selection import document_of_selection
 from cprsim.present.sweep import document_of_sweep
 from cprsim.present.systems import document_of_systems
 from cprsim.reproduce.runner import SUMMARY, read_reproduced
-from cprsim.results.inputs import inputs_of
+from cprsim.results.compare import inputs_of
 from cprsim.results.manifest import read_manifest
 from cprsim.results.run import JOB, load_result
 from cprsim.results.words import count

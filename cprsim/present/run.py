@@ -42,10 +42,10 @@ from cprsim.records import NO_NUMBER, Estimate, interval
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import RESTART, Policy
 from cprsim.results import FINISHED, Result
-from cprsim.results.accuracy_rows import BEYOND, QUANTITIES, further_losses
-from cprsim.results.metrics import BESIDE, parts_among
+from cprsim.results.metrics import BESIDE, Percentiles, parts_among, percentiles
 from cprsim.results.money import bills_in
-from cprsim.results.percentiles import Percentiles, percentiles
+from cprsim.results.rows import BEYOND, QUANTITIES, further_losses
+from cprsim.results.run import judged_by, worth_seeing
 from cprsim.results.words import (
     count,
     every,
@@ -61,7 +61,6 @@ from cprsim.results.words import (
     with_interval,
     writes_parts_only,
 )
-from cprsim.results.worth_seeing import judged_by, worth_seeing
 from cprsim.staleness import Metric
 
 if TYPE_CHECKING:

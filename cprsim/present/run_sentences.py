@@ -11,7 +11,7 @@ from cprsim.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import BY_RULES, RELOAD, RESTART, ROLL_BACK, Policy
 from cprsim.results import FINISHED, Result, differences, records_of
-from cprsim.results.inputs import stored_scenario
+from cprsim.results.folder import stored_scenario
 from cprsim.results.words import (
     count,
     ends,

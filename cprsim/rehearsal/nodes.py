@@ -23,7 +23,7 @@ from cprsim.errors import WorkerError
 from cprsim.files import naming
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.messages import Assembler, Message, packed, pid_of
-from cprsim.results.publish import remove_leftovers, workshop
+from cprsim.results.folder import remove_leftovers, workshop
 
 START_S = 120.0  # at most until the fork server is warm: it may have to compile
 FORK_S = 30.0  # at most until a forked process has connected

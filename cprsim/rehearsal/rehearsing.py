@@ -15,7 +15,7 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.proxy_model import ProxyModel
-from cprsim.files import write_whole
+from cprsim.files import decode, write_whole
 from cprsim.kernel.model import Dlrm
 from cprsim.records import EventLog
 from cprsim.recovery.policy import Policy
@@ -283,7 +283,7 @@ def _calibration_in(journal: Path) -> RunCalibration | None:
     path = journal / BEFORE
     if not path.exists():
         return None
-    return RunCalibration(**json.loads(path.read_bytes())["calibration"])
+    return decode(RunCalibration, json.loads(path.read_bytes())["calibration"])
 
 
 def _write_before(journal: Path, calibration: RunCalibration, planned: list[Planned]) -> str:
@@ -318,13 +318,12 @@ def _plain(attempt: Attempt) -> dict[str, Any]:
 
 def _attempt_from(plain: dict[str, Any], planned: Planned, experiment: Experiment) -> Attempt:
     log = log_from(plain["log"])
-    of_replay = plain["replayed"]
     return Attempt(
         planned,
         int(plain["number"]),
         folded(log, experiment.useful_h, experiment.cluster.n_emb_ps),
-        MachineLoad(**plain["load"]),
-        ReplayCheck(**{**of_replay, "accounts": tuple(of_replay["accounts"])}),
+        decode(MachineLoad, plain["load"]),
+        decode(ReplayCheck, plain["replayed"]),
     )
 
 

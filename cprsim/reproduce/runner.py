@@ -17,10 +17,9 @@ import pandas as pd
 
 from cprsim.reproduce.study import Work
 from cprsim.reproduce.summary import Summary
-from cprsim.results.folder import finished_or_make, read_record, write_csv, write_record
+from cprsim.results.folder import finished_or_make, publishing, read_record, write_csv, write_record
 from cprsim.results.identity import Identity, file_digest
 from cprsim.results.manifest import MANIFEST, read_manifest, write_manifest
-from cprsim.results.publish import publishing
 
 SUMMARY, COMPARISONS = "summary.json", "comparisons.csv"
 COLUMNS = ("quantity", "paper", "provenance", "ours", "verdict")

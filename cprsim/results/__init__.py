@@ -6,9 +6,16 @@ differences) and go into a folder (tables, summary, the manifest last) that read
 
 from __future__ import annotations
 
-from cprsim.results.compare import compare, differences, same_failures, shared_errors
+from cprsim.results.compare import (
+    Differing,
+    compare,
+    differences,
+    different,
+    inputs_of,
+    same_failures,
+    shared_errors,
+)
 from cprsim.results.identity import Identity, input_digests
-from cprsim.results.inputs import Differing, different, inputs_of
 from cprsim.results.manifest import damage
 from cprsim.results.metrics import FINISHED, METRICS, records_of, summarise
 from cprsim.results.run import Logbook, Recovered, Result, load_result, write_result

@@ -1,8 +1,11 @@
-"""Differences between strategies of one result, and between two results."""
+"""Differences between strategies of one result, and between results: numbers and inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,8 +13,11 @@ from scipy import special
 
 from cprsim.curves import read_curve
 from cprsim.errors import ParameterError
-from cprsim.records import CONFIDENCE, Estimate, Floats
-from cprsim.results.accuracy_rows import (
+from cprsim.records import CONFIDENCE, NO_NUMBER, Estimate, Floats
+from cprsim.results.folder import stored_scenario
+from cprsim.results.identity import N_DIGITS
+from cprsim.results.metrics import measure, metrics_of, parts_of
+from cprsim.results.rows import (
     QUANTITIES,
     RESPONSE,
     Sharing,
@@ -21,7 +27,6 @@ from cprsim.results.accuracy_rows import (
     not_shared,
     shared_by,
 )
-from cprsim.results.metrics import measure, metrics_of, parts_of
 from cprsim.results.run import Result
 from cprsim.staleness import Metric, StalenessCurve
 
@@ -221,3 +226,74 @@ def welch(a: Floats, b: Floats) -> Interval:
     freedom = squares.sum() ** 2 / (squares**2 / np.array([len(a) - 1, len(b) - 1])).sum()
     half = float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2) * np.sqrt(squares.sum()))
     return difference, difference - half, difference + half
+
+
+# --------------------------------------------------------------------------- what went into them
+
+
+OF_SCENARIO = "name"  # a key that every scenario has
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """One input that is not the same in all results."""
+
+    key: str
+    values: tuple[str, ...]  # of each result; NO_NUMBER where it has none
+
+
+def inputs_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Every input of a results folder: the scenario's keys, seed, replications, files, versions."""
+    found = dict(flat(stored_scenario(folder), ""))
+    program = manifest.get("cprsim") or {}
+    git = program.get("git") or {}
+    more = {
+        "seed": manifest.get("seed"),
+        "replication shown alone": manifest.get("replay"),
+        "replications": manifest.get("replications"),
+        "effort": manifest.get("effort"),
+        "clicks": manifest.get("clicks"),
+        "input": {name: of[:N_DIGITS] for name, of in (manifest.get("inputs") or {}).items()},
+        "cprsim": program.get("version"),
+        "source of cprsim": (program.get("source") or "")[:N_DIGITS] or None,
+        "commit": (git.get("commit") or "")[:N_DIGITS] or None,
+        "uncommitted changes": git.get("dirty"),
+        "Python": manifest.get("python"),
+        "library": manifest.get("libraries"),
+    }
+    return found | dict(flat(more, ""))
+
+
+def different(inputs: Sequence[Mapping[str, str]]) -> list[Differing]:
+    """In what several results differ, in the order of the keys; the seed is told once."""
+    keys = dict.fromkeys(key for one in inputs for key in one)
+    alike = all(OF_SCENARIO in one for one in inputs)
+    found = [Differing(key, tuple(one.get(key, NO_NUMBER) for one in inputs)) for key in keys]
+    differ = [one for one in found if len(set(one.values) - (set() if alike else {NO_NUMBER})) > 1]
+    told = {one.key for one in differ}
+    return [one for one in differ if not (one.key == "seed" and "simulation.seed" in told)]
+
+
+def flat(value: Any, key: str) -> Iterator[tuple[str, str]]:
+    """Dotted keys and values as texts; entries of a list by their name where they have one."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from flat(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list) and value and all(_name(one) for one in value):
+        for one in value:
+            rest = {name: inner for name, inner in one.items() if name != "name"}
+            yield from flat(rest, f"{key}.{_name(one)}")
+    elif value is not None:
+        yield key, _text(value)
+
+
+def _name(entry: Any) -> str | None:
+    return entry.get("name") if isinstance(entry, Mapping) else None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(_text, value))
+    return str(value)

@@ -12,8 +12,7 @@ from typing import Any
 from cprsim.errors import ResultError
 from cprsim.records import Estimate
 from cprsim.recovery.policy import Policy, remote_share
-from cprsim.results.folder import SCENARIO
-from cprsim.results.inputs import stored_scenario
+from cprsim.results.folder import SCENARIO, stored_scenario
 from cprsim.results.metrics import parts_among
 from cprsim.results.run import Result
 from cprsim.scenario import Scenario

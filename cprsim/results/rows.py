@@ -1,18 +1,32 @@
-"""Records of the pipeline as tables, and back: one row per replication, loss or event."""
+"""Records of the pipeline as tables: one row per replication, loss or event.
+
+What the staleness curve says of a replication stands in its row. A curve errs alike in all, so that
+its standard error stays beside each loss and is not averaged away with them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from cprsim.records import Activity, Cluster, EventKind, EventLog, ShardLoss
+from cprsim.records import Activity, Cluster, EventKind, EventLog, Floats, ShardLoss, SubSaves
 from cprsim.recovery.policy import Policy
-from cprsim.results.accuracy_rows import accuracy_columns
-from cprsim.staleness import lost_portion
+from cprsim.staleness import (
+    ALWAYS,
+    MeanLoss,
+    Metric,
+    Prediction,
+    StalenessCurve,
+    lost_portion,
+    mean_loss,
+    nothing_lost,
+    pooled,
+    strategy_key,
+)
 
 if TYPE_CHECKING:
     from cprsim.experiments.pipeline import Outcome, StrategyOutcome
@@ -78,3 +92,137 @@ def timeline_rows(logs: Mapping[str, EventLog], cluster: Cluster) -> pd.DataFram
         frame["node"] = np.where(log.slot >= 0, nodes[log.slot], "")
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)
+
+
+# --------------------------------------------------------------------------- what lost samples cost
+
+
+QUANTITIES = {metric: metric.quantity for metric in ALWAYS}  # which all results have columns of
+BEYOND = "beyond_measured"
+RESPONSE = "response"
+
+# (quantity, one response, another) -> the correlation of their errors, None where nothing tells
+Sharing = Callable[[str, str, str], float | None]
+Column = Floats | float | str
+Variance = tuple[float, float]  # squared standard error, its degrees of freedom
+
+
+def priced_by(curve: StalenessCurve | None) -> dict[Metric, str]:
+    """The column of each metric's loss: AUC, log-loss, and what else a curve knows."""
+    further = () if curve is None else curve.metrics
+    return QUANTITIES | {metric: metric.quantity for metric in further}
+
+
+def further_losses(columns: Iterable[Any]) -> tuple[str, ...]:
+    """Columns of losses in other metrics than AUC and log-loss."""
+    names = map(str, columns)
+    return tuple(n for n in names if n not in QUANTITIES.values() and has_measured_error(n))
+
+
+def errors_of(quantities: Iterable[str]) -> tuple[str, ...]:
+    """The columns of the errors of some losses."""
+    return tuple(f"{name}_{part}" for name in quantities for part in ("se", "degrees"))
+
+
+def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Column]:
+    """The columns of one strategy's rows: see docs/metrics.md. NaN where nothing is known."""
+    columns: dict[str, Column] = {RESPONSE: strategy_key(strategy.policy) or ""}
+    beyond = np.full(strategy.costs.n_replications, np.nan)
+    for metric, name in priced_by(outcome.curve).items():
+        predicted = _predicted(strategy, outcome, metric)
+        if predicted is None:
+            columns |= {name: np.nan, f"{name}_se": np.nan, f"{name}_degrees": np.nan}
+            continue
+        columns |= {name: predicted.loss, f"{name}_se": predicted.standard_error}
+        columns[f"{name}_degrees"] = predicted.degrees
+        beyond = np.fmax(beyond, predicted.beyond)
+    return columns | {BEYOND: beyond}
+
+
+def why_unpriced(curve: StalenessCurve, policy: Policy) -> str:
+    """Why a curve does not say what AUC a policy loses; empty where it does, or nothing is lost."""
+    key = strategy_key(policy)
+    if key is None or curve.of_policy(policy, Metric.AUC) is not None:
+        return ""
+    response = curve.of(key, Metric.AUC)
+    if response is not None and response.settings is not None and policy.sub_saves is not None:
+        measured, here = _settings(response.settings), _settings(policy.sub_saves)
+        return f"it was measured with sub-saves of {measured}, here they are of {here}"
+    if curve.of(key, Metric.LOG_LOSS) is not None:
+        return f"the response of `{key}` is in log-loss alone, not in AUC"
+    known = ", ".join(one.strategy for one in curve.responses if one.metric == Metric.AUC)
+    return f"it has no response of `{key}` in AUC; it has: {known or 'none'}"
+
+
+def _settings(sub_saves: SubSaves) -> str:
+    every = f", every {sub_saves.sample_period}th sample" if sub_saves.tracker == "ssu" else ""
+    return f"{100 * sub_saves.fraction:g} % of {sub_saves.n_large_tables} large tables{every}"
+
+
+def _predicted(strategy: StrategyOutcome, outcome: Outcome, metric: Metric) -> Prediction | None:
+    if outcome.curve is None:
+        loses_nothing = strategy_key(strategy.policy) is None
+        return nothing_lost(strategy.costs.n_replications) if loses_nothing else None
+    return outcome.curve.predict(
+        strategy.policy, metric, strategy.losses, strategy.costs, outcome.useful_h
+    )
+
+
+def shared_by(curve: StalenessCurve) -> Sharing:
+    """How far the errors of losses go together that one curve prices."""
+
+    def correlation(quantity: str, a: str, b: str) -> float | None:
+        metric = Metric.of_quantity(quantity)
+        return None if metric is None else curve.correlation(metric, a, b)
+
+    return correlation
+
+
+def not_shared(quantity: str, a: str, b: str) -> None:
+    """Errors of two curves: nothing tells how they go together."""
+
+
+def has_measured_error(quantity: str) -> bool:
+    """Whether a metric carries the error of a curve beside that of the simulation."""
+    return Metric.of_quantity(quantity) is not None
+
+
+def mean_of_loss(rows: pd.DataFrame, quantity: str) -> MeanLoss:
+    """Mean of a predicted loss, with the errors of simulation and measurement together."""
+    return mean_loss(_values(rows, quantity), *_errors(rows, quantity))
+
+
+def difference_of_losses(
+    a: pd.DataFrame, b: pd.DataFrame, quantity: str, *simulated: Variance, sharing: Sharing
+) -> MeanLoss:
+    """Difference of two mean losses, b - a."""
+    difference = float(_values(b, quantity).mean() - _values(a, quantity).mean())
+    (error_a, degrees_a), (error_b, degrees_b) = _mean_error(a, quantity), _mean_error(b, quantity)
+    correlation = sharing(quantity, str(a[RESPONSE].iloc[0]), str(b[RESPONSE].iloc[0]))
+    measured = of_difference((error_a, degrees_a), (error_b, degrees_b), correlation)
+    return MeanLoss(difference, *pooled(*simulated, *measured))
+
+
+def of_difference(
+    a: tuple[float, float], b: tuple[float, float], correlation: float | None
+) -> tuple[Variance, ...]:
+    """Variances of a difference of two losses that come from measurement."""
+    (error_a, degrees_a), (error_b, degrees_b) = a, b
+    if correlation is not None:
+        together = error_a**2 + error_b**2 - 2.0 * correlation * error_a * error_b
+        return ((max(together, 0.0), min(degrees_a, degrees_b)),)
+    return ((error_a**2, degrees_a), (error_b**2, degrees_b))
+
+
+def _values(rows: pd.DataFrame, quantity: str) -> Floats:
+    return rows[quantity].to_numpy(np.float64)
+
+
+def _errors(rows: pd.DataFrame, quantity: str) -> tuple[Floats, float]:
+    degrees = float(rows[f"{quantity}_degrees"].iloc[0])
+    return _values(rows, f"{quantity}_se"), degrees
+
+
+def _mean_error(rows: pd.DataFrame, quantity: str) -> tuple[float, float]:
+    errors, degrees = _errors(rows, quantity)
+    return float(errors.mean()), degrees

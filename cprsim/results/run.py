@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
+from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED, OMITTED, inlined
 from cprsim.records import NO_NUMBER, Estimate, EventLog
-from cprsim.recovery.policy import Policy
-from cprsim.results.accuracy_rows import why_unpriced
+from cprsim.recovery.intervals import ROUNDING, n_saves_due
+from cprsim.recovery.policy import Policy, WhenBusy
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -27,12 +30,15 @@ from cprsim.results.folder import (
 )
 from cprsim.results.identity import file_digest
 from cprsim.results.manifest import read_manifest
-from cprsim.results.metrics import parts_among, spreads, summarise_rows
-from cprsim.results.rows import loss_rows, replication_rows, timeline_rows
-from cprsim.results.words import significant
+from cprsim.results.metrics import FINISHED, parts_among, spreads, summarise_rows
+from cprsim.results.rows import loss_rows, replication_rows, timeline_rows, why_unpriced
+from cprsim.results.words import hours, significant
+from cprsim.scenario.cluster import ClusterSection
+from cprsim.units import SIZE
 
 if TYPE_CHECKING:
     from cprsim.experiments.pipeline import Outcome
+
 
 JOB = "job.json"
 TABLES = ("replications", "losses", "timeline")
@@ -92,7 +98,7 @@ class Result:
     replay: int | None  # the number of the replication that is here alone; None: a whole run
     curve: CurveUsed | None = None
     log_notes: tuple[str, ...] = ()  # what is replayed of a log, and what was left out of it
-    warnings: tuple[str, ...] = ()  # of `results.warnings`
+    warnings: tuple[str, ...] = ()  # of `warnings_of`
     # of a node-hour, where the scenario says it
     price: Price | None = field(default=None, metadata=OMITTED)
     strategies: tuple[Recovered, ...]
@@ -201,3 +207,80 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
     with readable(folder, "a result"):
         tables = {name: read_table(folder / f"{name}.parquet") for name in TABLES}
     return read_record(Result, folder / JOB, "a result", path=folder, manifest=manifest, **tables)
+
+
+# --------------------------------------------------------------------------- what to look at
+
+
+SHARES = {"median": 0.5, "p95": 0.95, "worst": 1.0}
+
+
+def judged_by(result: Result) -> str | None:
+    """The strategy whose overhead orders replications: plain full recovery, else the first."""
+    spreads = result.spreads()
+    finished = [one for one in result.policies if spreads[one.name][FINISHED].mean > 0]
+    plain = [one for one in finished if one.is_plain_full]
+    return next((one.name for one in (*plain, *finished)), None)
+
+
+def worth_seeing(result: Result) -> dict[str, int]:
+    """Numbers of replications by `SHARES`; empty where none finished."""
+    name = judged_by(result)
+    rows = result.replications
+    mine = rows[(rows["strategy"] == name) & rows["finished"].astype(bool)]
+    if not len(mine):
+        return {}
+    in_order = mine.sort_values(["wall_h", "replication"])
+    walls = in_order["wall_h"].to_numpy(np.float64)
+    numbers = in_order["replication"].to_numpy(np.int64)
+    ranks = {what: ceil(share * len(walls)) - 1 for what, share in SHARES.items()}
+    return {what: int(numbers[np.searchsorted(walls, walls[rank])]) for what, rank in ranks.items()}
+
+
+# -------------------------------------------------------------- what costs more than one may think
+
+
+MOST_ON_A_NODE = 2.5e12  # bytes: more than the GPUs of a node hold
+
+
+def warnings_of(experiment: Experiment, section: ClusterSection | None = None) -> tuple[str, ...]:
+    """A sentence for each tier to which a save goes on for longer than until the next."""
+    said = [] if section is None else list(_more_than_a_node_holds(section))
+    for policy in experiment.policies:
+        said += _longer_than_intervals(policy, experiment.useful_h)
+    return tuple(said)
+
+
+def _more_than_a_node_holds(section: ClusterSection) -> Iterator[str]:
+    if section.workers > 1 and (section.state_bytes or 0.0) > MOST_ON_A_NODE:
+        whole = SIZE.format(section.state_bytes or 0.0)
+        share = SIZE.format(float(f"{(section.state_bytes or 0.0) / section.workers:.4g}"))
+        yield (
+            f"{section.state_said}: is {whole} the state of all nodes? `cluster.state` is that of "
+            f"one; then write {share}, or times `replicas` where replicas hold it."
+        )
+
+
+def _longer_than_intervals(policy: Policy, useful_h: float) -> Iterator[str]:
+    """By the means of what varies."""
+    for capture in policy.captures:
+        if capture.every_h is None or capture.background is None:
+            continue
+        behind_h, most_h = capture.background.mean_h, capture.in_flight * capture.every_h
+        waits = capture.when_busy is WhenBusy.WAIT and n_saves_due(capture.every_h, useful_h) > 1
+        if not waits or behind_h <= most_h * (1.0 + ROUNDING):
+            continue
+        if policy.is_strategy:
+            behind = hours(capture.parts * behind_h)
+            yield (
+                f"{policy.name}: a save goes on in the background for {behind}, longer than the "
+                f"interval of {hours(policy.interval_h)}: each save waits for the one before it, "
+                f"and the job with it. Take an interval of at least {behind}."
+            )
+        else:
+            yield (
+                f"{policy.name}: a save to `{capture.tier}` goes on in the background for "
+                f"{hours(behind_h)}, longer than the {hours(most_h)} in which the next is due "
+                f"with {capture.in_flight} in flight: saves wait for those before them, and the "
+                "job with them."
+            )

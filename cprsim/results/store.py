@@ -9,7 +9,6 @@ asked for it. A file is not flushed to the disk: what a power cut damages is com
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,9 +18,9 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from cprsim.errors import UNUSABLE, ResultError, WorkerError
-from cprsim.files import writes
+from cprsim.files import digest_of, writes
+from cprsim.results.folder import remove_leftovers, workshop
 from cprsim.results.identity import source_digest
-from cprsim.results.publish import remove_leftovers, workshop
 from cprsim.results.words import count
 from cprsim.workers import Workers, run_each
 
@@ -92,9 +91,9 @@ class PointStore:
     def write(self, digest: str, body: Body) -> None:
         """Keep a finished point: after this it is there, whole, whatever happens."""
         assert self._desk is not None, "points are written within `writing`"
-        said = json.dumps(body, allow_nan=False)
         draft = self._desk / digest
-        draft.write_text(json.dumps({"sha256": _digest(said), "body": said}), "utf-8")
+        kept = {"sha256": digest_of(body), "body": body}
+        draft.write_text(json.dumps(kept, allow_nan=False), "utf-8")
         path = self.path(digest)
         path.parent.mkdir(exist_ok=True)
         os.replace(draft, path)
@@ -104,14 +103,9 @@ def _whole(text: str) -> Body | None:
     """The body of a point's file, None where the file is not what was written."""
     try:
         kept = json.loads(text)
-        said = kept["body"]
-        return dict(json.loads(said)) if _digest(said) == kept["sha256"] else None
+        return dict(kept["body"]) if digest_of(kept["body"]) == kept["sha256"] else None
     except UNUSABLE:
         return None
-
-
-def _digest(said: str) -> str:
-    return hashlib.sha256(said.encode()).hexdigest()
 
 
 # --------------------------------------------------------------------------- computing points

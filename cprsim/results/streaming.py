@@ -15,17 +15,17 @@ import numpy as np
 from cprsim.experiments import pipeline
 from cprsim.records import CONFIDENCE, Bools, Estimate, Floats, Ints
 from cprsim.recovery.policy import Policy
-from cprsim.results.accuracy_rows import (
+from cprsim.results.metrics import METRICS, Metric
+from cprsim.results.rows import (
     BEYOND,
     QUANTITIES,
+    beside_the_job,
     further_losses,
     has_measured_error,
     of_difference,
     priced_by,
     shared_by,
 )
-from cprsim.results.metrics import METRICS, Metric
-from cprsim.results.rows import beside_the_job
 from cprsim.staleness import MeanLoss, StalenessCurve, pooled, strategy_key
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED
 from cprsim.recovery.policy import BY_RULES, RELOAD
 from cprsim.results import records_of
-from cprsim.results.accuracy_rows import QUANTITIES, further_losses, why_unpriced
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -27,8 +26,9 @@ from cprsim.results.folder import (
     write_record,
 )
 from cprsim.results.manifest import read_manifest
+from cprsim.results.rows import QUANTITIES, further_losses, why_unpriced
+from cprsim.results.run import warnings_of
 from cprsim.results.store import Body
-from cprsim.results.warnings import warnings
 from cprsim.results.words import count, priced_by
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.prices import ACCURACY
@@ -166,11 +166,11 @@ def write_sweep(
 
 
 def _warnings(experiments: Sequence[Experiment]) -> list[str]:
-    """Of `results.warnings`: the first of each strategy, and at how many points it is warned of."""
+    """Of `warnings_of`: the first of each strategy, and at how many points it is warned of."""
     first: dict[str, str] = {}
     n_points: Counter[str] = Counter()
     for experiment in experiments:
-        for warning in warnings(experiment):
+        for warning in warnings_of(experiment):
             strategy = warning.partition(":")[0]
             first.setdefault(strategy, warning)
             n_points[strategy] += 1

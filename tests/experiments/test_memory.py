@@ -116,7 +116,7 @@ def test_what_does_not_fit_at_once_is_done_in_parts_with_the_same_rows(
     monkeypatch.setattr(BlockFailures, "of_these", noting)
     experiment = replace(make(f"failures.mtbf={mtbf}"), engine=engine, n_replications=30)
     whole = pipeline.simulate(experiment)
-    assert at_once == [30]  # of the block
+    assert not at_once
     monkeypatch.setenv(MEMORY, memory)
     monkeypatch.setattr(pipeline, "ROWS_SHARE", np.inf)
     assert_same_rows(pipeline.simulate(experiment), whole)
@@ -152,11 +152,9 @@ def test_small_blocks_are_kept_for_further_simulations(
 ) -> None:
     few, many = make("simulation.replications=20"), make("simulation.replications=4100")
     blocks = pipeline.FailureBlocks([few, many])
-    first = blocks.block(0)
-    first.strikes(1)
-    assert len(blocks.block(1).replications) == 100
-    assert blocks.block(0) is first
+    first, second = blocks
+    assert len(second.replications) == 100
+    assert list(blocks) == [first, second]
     assert_same_rows(pipeline.simulate(few, failures=blocks), pipeline.simulate(few))
     monkeypatch.setattr(pipeline, "KEPT_SHARE", 0.0)
-    blocks.block(1)
-    assert blocks.block(0) is not first
+    assert first not in list(blocks)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from cprsim.experiments.pipeline import simulate
+from tests.engines import assert_same
 from tests.making import Make, call, maker, small_scenario
 
 SILENT = "silent: {mtbf: 8 h, latency: {family: exponential, mean: 1 h}}\n"
@@ -29,9 +29,7 @@ def test_both_engines_give_the_same_rows(
     given = (*overrides, f"failures.clock={clock}")
     ours, theirs = (simulate(make(*given, f"simulation.engine={e}")) for e in ("auto", "simpy"))
     for one, other in zip(ours.strategies, theirs.strategies, strict=True):
-        assert np.array_equal(one.costs.n_failures, other.costs.n_failures)
-        assert one.costs.wall_h == pytest.approx(other.costs.wall_h, abs=1e-9)
-        assert one.costs.hours == pytest.approx(other.costs.hours, abs=1e-9)
+        assert_same(one.costs, other.costs)
 
 
 def test_other_failures_stay_where_they_are(make: Make) -> None:

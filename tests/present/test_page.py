@@ -20,7 +20,7 @@ from cprsim.present.kinds import page_of
 from cprsim.present.run_sentences import answer
 from cprsim.reproduce.summary import Summary
 from cprsim.results import load_result
-from cprsim.results.percentiles import PERCENT, percentiles
+from cprsim.results.metrics import PERCENT, percentiles
 from cprsim.results.words import percent, percent_number
 from cprsim.staleness import Metric, Response
 from cprsim.sweeps.folder import load_sweep

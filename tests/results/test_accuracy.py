@@ -25,9 +25,8 @@ from cprsim.results import (
     shared_errors,
     summarise,
 )
-from cprsim.results.accuracy_rows import of_difference
 from cprsim.results.metrics import spreads
-from cprsim.results.rows import replication_rows
+from cprsim.results.rows import of_difference, replication_rows
 from cprsim.results.streaming import Moments
 from cprsim.staleness import Metric, Response
 

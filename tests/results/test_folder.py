@@ -16,8 +16,8 @@ import pytest
 from cprsim.errors import ResultError
 from cprsim.records import SubSaves
 from cprsim.results import Identity, damage, load_result, summarise
+from cprsim.results.folder import publishing, remove_leftovers
 from cprsim.results.identity import safe_name
-from cprsim.results.publish import publishing, remove_leftovers
 from cprsim.results.rows import loss_rows, replication_rows
 
 
@@ -151,7 +151,7 @@ def test_a_limit_on_file_sizes_acts_like_a_full_disk(write, tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from cprsim.results.publish import publishing
+from cprsim.results.folder import publishing
 with publishing(Path(sys.argv[1])) as folder:
     (folder / "half.txt").write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)

@@ -8,7 +8,7 @@ import pytest
 
 from cprsim.present.run import document_of_run
 from cprsim.results import load_result
-from cprsim.results.warnings import warnings
+from cprsim.results.run import warnings_of
 from tests.making import call, maker, small_scenario
 
 SLOW = ["costs.save={stall: 1 s, background: 5 min}"]
@@ -41,7 +41,7 @@ SAID = (
     ],
 )  # fmt: skip
 def test_a_background_that_is_longer_than_the_interval_is_warned_of(tmp_path, overrides, warned):
-    assert len(warnings(maker(tmp_path, small_scenario())(*overrides))) == warned
+    assert len(warnings_of(maker(tmp_path, small_scenario())(*overrides))) == warned
 
 
 @pytest.mark.parametrize(("remote_every", "warned"), [("2 min", 1), ("5 min", 0)])
@@ -49,7 +49,7 @@ def test_a_system_is_warned_of_for_each_tier_that_is_too_slow(tmp_path, remote_e
     every = f"[1 min, 2 h, {remote_every}]"  # on the disk, with a partner, far away
     text = small_scenario(f"{{strategy: scr, options: {{disk: 1 GB/s, every: {every}}}}}")
     job = ["cluster.shard_size=10 GB", "cluster.link=10 Gbit/s", "storage={bandwidth: 1 GB/s}"]
-    said = warnings(maker(tmp_path, text)(*SLOW, *job))
+    said = warnings_of(maker(tmp_path, text)(*SLOW, *job))
     assert len(said) == warned
     slow = "scr: a save to `remote` goes on in the background for 5 min, longer than the 2 min in"
     assert all(one.startswith(slow) for one in said)
@@ -62,7 +62,7 @@ def test_saves_that_are_left_out_while_one_is_under_way_hold_up_nobody(tmp_path,
         f"when_busy: {when_busy}}}], rules: [{{reverts: all, sources: [far], stages: [load]}}]"
     )
     text = small_scenario(f"{{strategy: policy, options: {{{options}}}}}")
-    assert len(warnings(maker(tmp_path, text)(*SLOW))) == warned
+    assert len(warnings_of(maker(tmp_path, text)(*SLOW))) == warned
 
 
 def test_it_is_said_by_validate_and_run_for_people_for_scripts_and_on_the_page(

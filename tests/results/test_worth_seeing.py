@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cprsim.results import load_result
-from cprsim.results.worth_seeing import judged_by, worth_seeing
+from cprsim.results.run import judged_by, worth_seeing
 from tests.making import call, small_scenario
 
 

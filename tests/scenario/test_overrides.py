@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from cprsim.errors import Place, ScenarioError
-from cprsim.scenario import LoadedScenario, load_scenario
-from tests.scenario.writing import GOOD_TEXT, write
+from cprsim.scenario import LoadedScenario, Scenario, load_scenario
+from tests.scenario.writing import GOOD_TEXT, scenario, write
 
 
 def load(folder: Path, *overrides: str, text: str = GOOD_TEXT) -> LoadedScenario:
@@ -26,20 +27,33 @@ def test_a_time_is_overridden_and_says_where_it_came_from(tmp_path: Path) -> Non
     assert loaded.place("costs.load") == Place(tmp_path / "good.yaml", 11)
 
 
-def test_the_last_override_of_a_key_counts(tmp_path: Path) -> None:
-    assert load(tmp_path, "costs.load=1 h", "costs.load=2 h").scenario.costs.load == 2.0
+RIGHT: list[tuple[list[str], Callable[[Scenario], bool]]] = [
+    (["costs.load=1 h", "costs.load=2 h"], lambda s: s.costs.load == 2.0),  # the last counts
+    # entries of recovery go by name or number, and a short form is spelled out to take a key
+    (["recovery.cpr.target_pls=0.05"], lambda s: s.recovery[1].target_pls == 0.05),
+    (["recovery.1.target_pls=0.05"], lambda s: s.recovery[1].target_pls == 0.05),
+    (["recovery.full.interval=2 h"], lambda s: s.recovery[0].interval == 2.0),
+    # sections and lists are set whole
+    (["failures={kind: job, family: exponential, mtbf: 9 h}"], lambda s: s.failures.kind == "job"),
+    (["recovery=[none, full]"], lambda s: [one.name for one in s.recovery] == ["none", "full"]),
+    (["costs.save={stall: 3 s, background: transfer}"], lambda s: s.costs.save.stall == 3 / 3600),
+    # a missing section is made, and null takes a key out
+    (["cluster.others.reader=3"], lambda s: s.cluster.others == {"reader": 3}),
+    (["failures.at=null"], lambda s: s == scenario()),
+    (["cluster.shard_size=~", "costs.save=1 s"], lambda s: s.cluster.shard_size_bytes is None),
+    # one way to say a thing replaces the other
+    (["simulation.precision=1 %"], lambda s: s.simulation.replications is None),
+    (["cluster.tables=criteo-kaggle"], lambda s: s.cluster.shard_size_bytes is None),
+    (["failures.at=[3 h]"], lambda s: s.failures.count is None),  # type: ignore[union-attr]
+    (["failures.servers=[2, 5]"], lambda s: s.failures.n_together == 2),  # type: ignore[union-attr]
+]
 
 
-def test_entries_of_recovery_go_by_name_or_number(tmp_path: Path) -> None:
-    by_name = load(tmp_path, "recovery.cpr.target_pls=0.05").scenario
-    by_number = load(tmp_path, "recovery.1.target_pls=0.05").scenario
-    assert by_name == by_number
-    assert by_name.recovery[1].target_pls == 0.05
-
-
-def test_a_short_form_is_spelled_out_to_take_a_key(tmp_path: Path) -> None:
-    entry = load(tmp_path, "recovery.full.interval=2 h").scenario.recovery[0]
-    assert (entry.strategy, entry.name, entry.interval) == ("full", "full", 2.0)
+@pytest.mark.parametrize(("overrides", "check"), RIGHT, ids=lambda one: str(one)[:30])
+def test_what_is_set_is_what_counts(
+    tmp_path: Path, overrides: list[str], check: Callable[[Scenario], bool]
+) -> None:
+    assert check(load(tmp_path, *overrides).scenario)
 
 
 def test_a_name_with_dots_is_found(tmp_path: Path) -> None:
@@ -48,49 +62,6 @@ def test_a_name_with_dots_is_found(tmp_path: Path) -> None:
     assert loaded.scenario.recovery[1].target_pls == 0.2
     assert loaded.place("recovery.cpr-0.1.target_pls").file == ("--set recovery.cpr-0.1.target_pls")
     assert loaded.place("recovery.cpr-0.1.strategy").line == 15
-
-
-def test_sections_and_lists_can_be_set_whole(tmp_path: Path) -> None:
-    loaded = load(
-        tmp_path,
-        "failures={kind: job, family: exponential, mtbf: 9 h}",
-        "recovery=[none, full]",
-        "costs.save={stall: 3 s, background: transfer}",
-    )
-    assert loaded.scenario.failures.kind == "job"
-    assert [entry.name for entry in loaded.scenario.recovery] == ["none", "full"]
-    assert loaded.scenario.costs.save.background == "transfer"
-
-
-def test_a_missing_section_is_made(tmp_path: Path) -> None:
-    text = GOOD_TEXT.replace("simulation: {seed: 1, replications: 100}\n", "")
-    loaded = load(tmp_path, "simulation.seed=7", "cluster.others.reader=3", text=text)
-    assert loaded.scenario.simulation.seed == 7
-    assert loaded.scenario.cluster.others == {"reader": 3}
-
-
-def test_null_takes_a_key_out(tmp_path: Path) -> None:
-    assert load(tmp_path, "failures.at=null").scenario.failures == load(tmp_path).scenario.failures
-    text = GOOD_TEXT.replace("  emb_ps: 18", "  emb_ps: 18\n  spares: 2\n  repair: 1 h")
-    cluster = load(tmp_path, "cluster.spares=null", "cluster.repair=~", text=text).scenario.cluster
-    assert cluster.spares is None
-    assert cluster.repair is None
-
-
-@pytest.mark.parametrize(
-    ("override", "check"),
-    [
-        ("simulation.precision=1 %", lambda s: s.simulation.replications is None),
-        ("cluster.tables=criteo-kaggle", lambda s: s.cluster.shard_size_bytes is None),
-        ("failures.at=[3 h]", lambda s: s.failures.count is None),
-        ("failures.servers=[2, 5]", lambda s: s.failures.n_together == 2),
-    ],
-)
-def test_one_way_to_say_a_thing_replaces_the_other(
-    tmp_path: Path, override: str, check: object
-) -> None:
-    assert callable(check)
-    assert check(load(tmp_path, override).scenario)
 
 
 @pytest.mark.parametrize(

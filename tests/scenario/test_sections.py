@@ -62,7 +62,12 @@ costs: {save: {stall: {link: pcie}, background: transfer}, load: transfer, resch
 recovery: [full]
 simulation: {seed: 1, replications: 60}
 """
+INSTANTS = "failures={kind: injected, at: [3 h, 9 h], servers: "
+AT_ONCE = "failures={kind: injected, count: 1, "
+JOB = "failures={kind: job, family: "
+NODE = "failures={kind: node, roles: "
 BASES = {
+    "good": GOOD_TEXT,
     "correlated": changed((INJECTED, CORRELATED)),
     "pieces": changed((INJECTED, PIECES)),
     "trace": changed((INJECTED, TRACE)),
@@ -72,6 +77,64 @@ BASES = {
     "silent": small_scenario() + "silent: {mtbf: 8 h, latency: {family: exponential, mean: 1 h}}\n",
 }
 WRONG = {
+    "good": {
+        "cluster.emb_ps=0": ("", "at least 1"),
+        "cluster.trainers=-1": ("", "or equal to 0"),
+        "cluster.others={trainer: 2}": ("cluster.others.trainer", "choose another"),
+        "cluster.others={a b: 2}": ("cluster.others.a b", "should match pattern"),
+        "cluster.others.reader=99999": ("cluster", "at most 100000"),
+        "cluster.spares=2": ("cluster.repair", "comes back"),
+        "cluster.repair={family: lognormal, mean: 1 h, median: 2 h}": (
+            "cluster.repair.median", "below the mean"),
+        "cluster={emb_ps: 4, shard_size: 1 GB, tables: criteo-kaggle}": (
+            "cluster.shard_size", "not both"),
+        "cluster.tables=criteo": ("", "'criteo-kaggle'"),
+        "cluster.tables=[{dimension: 16}]": ("cluster.tables.0.rows", "missing"),
+        "failures.together=19": ("", "the cluster has 18"),
+        "failures.role=reader": ("", "it has: emb_ps, trainer, any"),
+        "failures.at=[3 h, 60 h]": ("failures.at.1", "beyond the job of 50 h"),
+        "failures.at=[3 h, 180 min]": ("", "twice"),
+        "failures.count=null": ("", "either"),
+        AT_ONCE + "at: [3 h]}": ("failures.count", "either"),
+        AT_ONCE + "role: any, servers: [2]}": ("failures.servers", "cannot be `any`"),
+        AT_ONCE + "servers: [1, 1]}": ("failures.servers", "twice"),
+        AT_ONCE + "servers: [0, 18]}": ("failures.servers", "numbered 0 to 17"),
+        AT_ONCE + "servers: [2], together: 1}": ("failures.together", "either"),
+        AT_ONCE + "servers: [[1], [2]]}": ("failures.servers", "goes with `at`"),
+        INSTANTS + "[[1], [2, 2]]}": ("failures.servers.1", "twice"),
+        INSTANTS + "[[1], [18]]}": ("failures.servers.1", "numbered 0 to 17"),
+        INSTANTS + "[[1], []]}": ("failures.servers.1", "at least 1 item"),
+        INSTANTS + "[[1], 2]}": ("failures.servers.1", "a valid list"),
+        INSTANTS + "[[1]]}": ("failures.servers", "1 lists for 2 instants"),
+        "failures={kind: injected, clock: wall, at: [60 h, 5000 h]}": (
+            "failures.at.1", "beyond 100 times the job of 50 h"),
+        JOB + "exponential, nodes: 16, mtbf: 9 h, role: any}": (
+            "failures.nodes", "this is the rate of 16 node(s), the job has 38"),
+        "failures.kind=injcted": ("", "`injcted` is no kind"),
+        "failures.mtbf=3 h": ("", "unknown key"),
+        JOB + "gamma, mtbf: 9 h}": ("failures.shape", "gamma needs it"),
+        JOB + "exponential, mtbf: 9 h, shape: 2}": ("failures.shape", "no parameter of"),
+        JOB + "normal, mtbf: 9 h}": (
+            "failures.family", "'exponential', 'gamma', 'weibull', 'lognormal' or 'piecewise'"),
+        JOB + "exponential, mtbf: 1 s}": ("failures.mtbf", "failures per job"),
+        NODE + "{reader: {family: exponential, mtbf: 900 h}}}": (
+            "failures.roles.reader", "it has: emb_ps, trainer"),
+        NODE + "{any: {family: exponential, mtbf: 900 h}}}": (
+            "failures.roles.any", "name each role"),
+        NODE + "{emb_ps: {family: exponential, mtbf: 10 s}}}": (
+            "failures.roles.emb_ps.mtbf", "failures per job"),
+        NODE + "{emb_ps: {family: exponential, mtb: 900 h}}}": (
+            "failures.roles.emb_ps.mtb", "`mtbf`"),
+        "costs.load={family: gamma, mean: 3 h, median: 1 h, shape: 1}": (
+            "costs.load.median", "no parameter of gamma"),
+        "costs.load={family: lognormal, mean: 3 h, median: 1 s}": (
+            "costs.load.median", "spreads too far"),
+        "costs.load={family: gamma, mean: 3 min, shpe: 2}": ("costs.load.shpe", "`shape`"),
+        "costs.load=transfr": ("", "`transfer`"),
+        "job.useful=[50 h]": ("", "not a time"),
+        "simulation=3": ("", "not a section"),
+        "storage.bandwidth=25 Gb/s": ("", "25 Gbit/s"),
+    },
     "correlated": {
         "failures.lemons.share=0.12": ("", "write its unit"),
         "failures.lemons.share=100 %": ("", "99.999 %"),

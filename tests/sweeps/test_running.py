@@ -18,9 +18,8 @@ import pytest
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.results import METRICS, differences, summarise
-from cprsim.results.accuracy_rows import BEYOND, QUANTITIES
-from cprsim.results.publish import sole
-from cprsim.results.rows import replication_rows
+from cprsim.results.folder import sole
+from cprsim.results.rows import BEYOND, QUANTITIES, replication_rows
 from cprsim.results.store import PointStore
 from cprsim.scenario import load_scenario
 from cprsim.sweeps import running as running_module
