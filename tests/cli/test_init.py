@@ -128,36 +128,6 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(
     assert listing() == before
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--nodes", "12"), "--kind"),
-        (("--kind", "gpu", "--nodes", "12", *UNKNOWN), "'gpu' is not one of"),
-        (("--kind", "llm", "--nodes", "few", *UNKNOWN), "--nodes: 'few' is no number"),
-        ((*RECOMMENDER[:4], "--failures", "28", "--saves", "unknown"), "--failures: '28'"),
-        ((*RECOMMENDER, "--saves", "often"), "--saves: 'often'"),
-        ((*RECOMMENDER, "--saves", "unknown", "--state", "6"), "--state: '6' has no unit"),
-        ((*RECOMMENDER[:4], "--failures", "small.yaml", "--saves", "unknown"), "small.yaml"),
-        (("--kind", "llm", "--nodes", "1", "--failures", "few.csv", "--saves", "unknown"), "few"),
-        (("--kind", "llm", "--nodes", "21", "--failures", "log.csv", "--saves", "unknown"),
-         "--nodes N --job-nodes 21"),
-        (("--kind", "llm", "--nodes", "2", "--failures", "bad.csv", "--saves", "unknown"),
-         "bad.csv"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(
-    cprsim, log, listing, arguments, said
-) -> None:
-    log.with_name("few.csv").write_text("node,start,end\na,2025-01-01,2025-01-02\n", "utf-8")
-    log.with_name("bad.csv").write_text("\x00\x01", "utf-8")
-    before = listing()
-    called = cprsim("init", "mine.yaml", *arguments)
-    assert called.exit_code == 2
-    assert said in called.stderr
-    assert "Traceback" not in called.stderr
-    assert listing() == before
-
-
 def test_a_file_that_is_there_stays_unless_forced(cprsim, scenario) -> None:
     before = scenario.read_text()
     arguments = ("init", scenario, *RECOMMENDER, "--saves", "unknown")
