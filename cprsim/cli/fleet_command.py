@@ -63,7 +63,7 @@ def fleet(
     all_overrides += [] if histories is None else [f"fleet.histories={histories}"]
     loaded = load_scenario(scenario, all_overrides)
     from cprsim.cli.finished import target_of
-    from cprsim.cli.interrupts import telling_what_is_kept
+    from cprsim.cli.unforeseen import telling_what_is_kept
     from cprsim.cli.watching import ON_STDERR
     from cprsim.making.fleeting import fleet_identity, fleet_into, said_axes
     from cprsim.present.fleet import fleet_as_json, fleet_blocks

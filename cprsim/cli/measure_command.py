@@ -183,7 +183,7 @@ def measure(
         measured, request = _made_elsewhere(runs, request)
         _show(measured, request, read_shorter(shorter, request), path, as_json)
         return
-    from cprsim.cli.interrupts import telling_what_is_kept
+    from cprsim.cli.unforeseen import telling_what_is_kept
     from cprsim.measuring.runs import n_finished
 
     pulse.doing("training once, to say what can be expected")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cprsim.cli.interrupts import telling_what_is_kept
 from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say, say_json
+from cprsim.cli.unforeseen import telling_what_is_kept
 
 if TYPE_CHECKING:
     from cprsim.rehearsal.rehearsing import Rehearsal

@@ -135,8 +135,8 @@ def _require_sense(
 
 
 def _make(works: Sequence[Work], *, keep: bool, as_json: bool) -> None:
-    from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.terminal import Terminal
+    from cprsim.cli.unforeseen import telling_what_is_kept
     from cprsim.files import encode
     from cprsim.present.reproduction import reproduced_blocks
     from cprsim.present.terminal import show

@@ -88,7 +88,7 @@ def sweep(
     all_overrides += [f"sweep.mode={mode.value}"] if mode is not None else []
     loaded = load_scenario(scenario, all_overrides, over)
     from cprsim.cli.finished import target_of
-    from cprsim.cli.interrupts import telling_what_is_kept
+    from cprsim.cli.unforeseen import telling_what_is_kept
     from cprsim.cli.watching import ON_STDERR
     from cprsim.making.sweeping import sweep_into
     from cprsim.present.sweep import sweep_as_json, sweep_blocks

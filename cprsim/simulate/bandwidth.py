@@ -13,9 +13,8 @@ from typing import Any
 import simpy
 from simpy.events import EventPriority
 
-from cprsim.simulate.alarms import Alarm, SetAlarm
 from cprsim.simulate.numbers import link_of
-from cprsim.simulate.running import Recovery, Running
+from cprsim.simulate.running import Alarm, Recovery, Running, SetAlarm
 from cprsim.simulate.transitions import rate_of_each
 
 ROUNDING = 1e-12  # of a rate

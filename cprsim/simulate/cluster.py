@@ -27,7 +27,6 @@ from simpy.events import EventPriority
 
 from cprsim.records import Activity, EventKind
 from cprsim.simulate import transitions
-from cprsim.simulate.alarms import END, FAILURES, JOB, NOTICES, STAGES, Alarm
 from cprsim.simulate.bandwidth import Link, SharedStorage
 from cprsim.simulate.cycles import skip_cycles
 from cprsim.simulate.job import (
@@ -58,7 +57,7 @@ from cprsim.simulate.numbers import (
     WALL,
     numbers_as_objects,
 )
-from cprsim.simulate.running import DrawnCosts, Recovery
+from cprsim.simulate.running import END, FAILURES, JOB, NOTICES, STAGES, Alarm, DrawnCosts, Recovery
 from cprsim.simulate.saves import ALL_ALONE, Saves, SharedSaves
 
 Process = Generator[simpy.Event, Any, Any]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from cprsim.simulate.alarms import NODES, STAGES
-from cprsim.simulate.running import Running
+from cprsim.simulate.running import NODES, STAGES, Running
 
 
 class Nodes:

@@ -1,19 +1,79 @@
-"""A job that runs on the SimPy cluster, as its saves, its link and the nodes see it."""
+"""A job on the SimPy cluster as its saves, link and nodes see it: its alarms and recoveries."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from math import isnan
+from math import inf, isnan, nextafter
 from typing import Any, Protocol
 
+import simpy
 from simpy.events import EventPriority
 
 from cprsim.records import Activity, EventKind
-from cprsim.simulate.alarms import STAGES, Alarm
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import LOAD, WAIT
+
+# Of events at one instant: commits first, a failure last; of stages that of the recovery that began
+# first, whose number is added
+SAVES, NODES, STAGES, NOTICES, JOB, END, FAILURES = (EventPriority(n << 32) for n in range(1, 8))
+
+
+class Alarm(simpy.Event):
+    """Something to wait for, or that calls a function, after a delay, unless it is cancelled.
+
+    An infinite delay ends by `moved` alone.
+    Instants of one job that are nearer than `near_h`, this one included, are one: rounding does not
+    decide what comes first. `pending` are the alarms of the job.
+    """
+
+    def __init__(
+        self, env: simpy.Environment, delay_h: float, order: EventPriority,
+        call: Callable[[], object] | None, pending: dict[Alarm, None], near_h: float = 0.0,
+    ) -> None:  # fmt: skip
+        now_h = env.now
+        if delay_h < near_h:
+            delay_h = 0.0
+        self.env, self.at_h = env, now_h + delay_h  # no super().__init__: there are millions
+        self._order, self._near_h = order, near_h
+        for other in pending:
+            if self.at_h != other.at_h and abs(self.at_h - other.at_h) < near_h:
+                self.at_h, delay_h = other.at_h, other.at_h - now_h
+                while now_h + delay_h != other.at_h:
+                    delay_h = nextafter(delay_h, inf if now_h + delay_h < other.at_h else 0.0)
+                break
+        self._ok, self._value = True, None
+        self._call: Any = call
+        self._pending = pending
+        self.callbacks = [self._ring]
+        pending[self] = None
+        if delay_h < inf:
+            env.schedule(self, order, delay_h)
+
+    def _ring(self, _: simpy.Event) -> None:
+        del self._pending[self]
+        call, self._call = self._call, None  # no cycle of references for the garbage collector
+        if call is not None:
+            call()
+
+    def cancel(self) -> None:
+        """Call nothing. The alarm stays in the queue, where it refers to nothing."""
+        if self.callbacks:
+            del self._pending[self]
+            self.callbacks.clear()
+            self._call = None
+
+    def moved(self, delay_h: float) -> Alarm:
+        """The same alarm, for the same who wait, after another delay from now."""
+        call, waiting = self._call, self.callbacks[1:]
+        self.cancel()
+        other = Alarm(self.env, delay_h, self._order, call, self._pending, self._near_h)
+        other.callbacks += waiting
+        return other
+
+
+SetAlarm = Callable[[float, EventPriority, Callable[[], object]], Alarm]
 
 
 @dataclass(slots=True, eq=False)

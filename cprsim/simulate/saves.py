@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 from cprsim.records import EventKind
 from cprsim.simulate import transitions
-from cprsim.simulate.alarms import NOTICES, SAVES
 from cprsim.simulate.numbers import NONE
-from cprsim.simulate.running import Running
+from cprsim.simulate.running import NOTICES, SAVES, Running
 
 
 @dataclass(slots=True, eq=False)

@@ -88,7 +88,7 @@ def test_an_interrupted_measurement_says_how_many_runs_are_kept(scenario) -> Non
 
 
 def test_an_interrupt_before_anything_is_computed_says_so(monkeypatch, capsys) -> None:
-    from cprsim.cli.interrupts import telling_what_is_kept
+    from cprsim.cli.unforeseen import telling_what_is_kept
 
     monkeypatch.setattr(sys, "argv", ["cprsim", "sweep", "a file.yaml"])
     with pytest.raises(KeyboardInterrupt), telling_what_is_kept():

@@ -15,9 +15,9 @@ import pytest
 import simpy
 
 from cprsim.fleets.course import run_history
-from cprsim.simulate.alarms import FAILURES, JOB, SAVES, Alarm
 from cprsim.simulate.bandwidth import Flows, SharedStorage
 from cprsim.simulate.nodes import Nodes
+from cprsim.simulate.running import FAILURES, JOB, SAVES, Alarm
 from tests.fleet.making import prepared
 
 N_RUNS, N_JOBS, WARM = 16, 1500, 300
