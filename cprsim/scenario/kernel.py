@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, StrictBool, Tag
+from pydantic import Field, StrictBool
 
 from cprsim.records import ShardBy
 from cprsim.scenario.cluster import Preset
@@ -17,7 +17,6 @@ from cprsim.scenario.quantities import (
     AS_SECTION,
     AS_TEXT,
     SECTION_OR_TEXT,
-    TAG,
     Model,
     Seed,
     Share,
@@ -126,11 +125,7 @@ class Kernel(Model):
 
 MetricName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9@._-]{0,39}$")]
 ONE = Field(min_length=1, max_length=1)
-Risk = Annotated[
-    Annotated[Literal["mean"], AS_TEXT]
-    | Annotated[float, Field(strict=True, gt=0, lt=1), Tag(f"{TAG}share")],
-    Discriminator(lambda risk: f"{TAG}text" if isinstance(risk, str) else f"{TAG}share"),
-]
+Risk = Literal["mean"] | Annotated[float, Field(strict=True, gt=0, lt=1)]
 
 
 class Accuracy(Model):

@@ -82,7 +82,7 @@ def test_a_file_of_the_users_goes_before_a_shipped_scenario_of_its_name(cprsim, 
 def test_a_name_that_no_scenario_has_says_where_the_names_are_listed(cprsim):
     called = cprsim("run", "quikstart")
     assert called.exit_code == 2
-    assert "`cprsim scenarios` lists these" in called.stderr
+    assert "`cprsim scenarios` lists the names" in called.stderr
     assert "cprsim scenarios" not in cprsim("run", "nowhere/quickstart.yaml").stderr
 
 

@@ -117,7 +117,7 @@ def test_a_shipped_curve_of_another_model_is_warned_of(drawing_cprsim, scenario,
         (["--max-auc-loss", "0.1", "--target-pls", "0.1"], "there are 2 limits: keep one"),
         (["--max-auc-loss", "-1"], "should be"),
         (["--max-auc-loss", "0.1", "--confidence", "0.1"], "should be"),
-        (["--max-auc-loss", "0.1", "--risk", "high"], "neither `mean` nor a share of jobs"),
+        (["--max-auc-loss", "0.1", "--risk", "high"], "`high` should be a valid number"),
         (["--max-auc-loss", "0.1", "--replications", "5"], "at least"),
         (["--max-auc-loss", "0.01%%"], "--max-auc-loss': '0.01%%' is no number"),
         (

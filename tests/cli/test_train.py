@@ -114,7 +114,7 @@ def test_bad_clicks_are_an_error_with_file_and_line_or_skipped(cprsim, trained, 
     ("override", "said"),
     [
         ("kernel.clicks={file: nowhere.tsv}", "`nowhere.tsv` is not there"),
-        ("kernel.clicks={file: '${UNSET_HERE}/x'}", "begin with CPRSIM_ only"),
+        ("kernel.clicks={file: '${UNSET_HERE}/x'}", "does not begin with CPRSIM_"),
         ("kernel.batch=3000", "larger than the test clicks"),
         ("kernel.optimizer=lion", "kernel.optimizer"),
         ("kernel.rate=0", "kernel.rate"),

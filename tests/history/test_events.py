@@ -44,7 +44,7 @@ def test_importing_it_loads_nothing_but_the_standard_library() -> None:
         "sorted(name for name in sys.modules if name.startswith('cprsim')))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "[] ['cprsim', 'cprsim.events']"
+    assert said.stdout.strip() == "[] ['cprsim', 'cprsim.events', 'cprsim.version']"
 
 
 def test_the_file_works_when_it_is_copied_alone(tmp_path) -> None:
