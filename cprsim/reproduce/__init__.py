@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cprsim.reproduce import (
     accuracy,
     failure_analysis,
@@ -23,7 +21,7 @@ from cprsim.reproduce import (
 )
 from cprsim.reproduce.study import Study
 
-STUDIES: dict[str, Study[Any]] = {
+STUDIES: dict[str, Study] = {
     study.name: study
     for study in (
         failure_analysis.STUDY,

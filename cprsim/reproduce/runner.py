@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from cprsim.reproduce.study import Work
-from cprsim.reproduce.summary import Summary
+from cprsim.reproduce.study import Summary, Work
 from cprsim.results.folder import finished_or_make, publishing, read_record, write_csv, write_record
 from cprsim.results.identity import Identity, file_digest
 from cprsim.results.manifest import MANIFEST, read_manifest, write_manifest
@@ -57,7 +56,6 @@ def reproduce(work: Work) -> Reproduced:
         about = {
             "command": ["cprsim", *sys.argv[1:]],
             "effort": str(work.effort),
-            "timed": study.timed,
             "clicks": None if work.clicks is None else work.clicks.name,
         }
         with publishing(final) as folder:

@@ -8,7 +8,6 @@ simulated under one policy and failures of their own.
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -48,11 +47,16 @@ from cprsim.recovery.systems.behind import (
 )
 from cprsim.recovery.systems.memory import save_fraction
 from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.logs import DATA
 from cprsim.reproduce.simulated import simulate_cases
-from cprsim.reproduce.study import Part, Study, Work
-from cprsim.reproduce.summary import Listing
-from cprsim.reproduce.systems_claims import AVAILABILITY, BAMBOO, ELASTIC, GAPS_MIN, TARGETS
+from cprsim.reproduce.study import DATA, Study, Summary, Work, data_files, listing
+from cprsim.reproduce.systems_claims import (
+    AVAILABILITY,
+    BAMBOO,
+    ELASTIC,
+    GAPS_MIN,
+    SURVIVES,
+    TARGETS,
+)
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures, ScopedFailures, ScopedStrikes
@@ -154,11 +158,6 @@ def ran(job: SimulatedJob, failures: ScopedFailures) -> CostBreakdown:
     return run_block(job, failures, BlockDraws(job, SEED, 0, n, range(n)), range(n)).costs
 
 
-def exactly(value: float) -> StudyEstimate:
-    """A number without noise: its interval has no width."""
-    return StudyEstimate(value, value, value)
-
-
 def mean_of(values: FloatsOf) -> StudyEstimate:
     """Mean of many values, its 95 % interval that of the normal distribution."""
     half = Z_95 * float(values.std(ddof=1)) / sqrt(len(values))
@@ -183,12 +182,11 @@ def over(estimate: StudyEstimate, by: float) -> StudyEstimate:
 def gemini_survives(work: Work) -> Estimates:
     """Whether hosts' memory survives: its formula, and simulated jobs."""
     n_drawn = work.pick(4_000, 20_000, 100_000)
-    cases = [("groups", 16, k) for k in (2, 3, 4)] + [("groups", 1000, k) for k in (2, 3)]
     estimates: Estimates = {}
-    for place, n, k in [*cases, *(("ring", 16, k) for k in (2, 3, 4))]:
+    for place, n, k in SURVIVES:
         what = f"gemini {place} {n} {k}"
         if place == "groups":
-            estimates[f"{what} exact"] = exactly(p_groups_survive(n, 2, k))
+            estimates[f"{what} exact"] = StudyEstimate.exact(p_groups_survive(n, 2, k))
         estimates[f"{what} simulated"] = _memory_survives(place, n, k, n_drawn)
     return estimates
 
@@ -229,7 +227,7 @@ def gemini_wasted(work: Work) -> Estimates:
     costs = ran(simulated, failures)
     minutes = 60.0 * (costs.hours_of("lost") + costs.hours_of("load"))
     return {
-        "gemini wasted": exactly(60.0 * 2.5 * whole_h),
+        "gemini wasted": StudyEstimate.exact(60.0 * 2.5 * whole_h),
         "gemini wasted simulated": ratio_of(minutes, costs.n_failures.astype(float)),
     }
 
@@ -254,7 +252,7 @@ def pccheck(work: Work) -> Estimates:
     wall_h = float(ran(full, GivenFailures(((),))).wall_h[0])
     return {
         "pccheck in flight": ratio_of(beyond, half),
-        "pccheck throughput": exactly(job.useful_h / wall_h),
+        "pccheck throughput": StudyEstimate.exact(job.useful_h / wall_h),
     }
 
 
@@ -273,7 +271,7 @@ def by_rule(work: Work) -> Estimates:
             sqrt(2.0 * stall_h * rate) for stall_h, rate in zip(*LEVELS, strict=True)
         ),
     }
-    return {name: exactly(value) for name, value in numbers.items()}
+    return {name: StudyEstimate.exact(value) for name, value in numbers.items()}
 
 
 # --------------------------------------------------------------------------- ECRec, MoC
@@ -290,7 +288,7 @@ def ecrec(work: Work) -> Estimates:
     closed = 0.05 + rate * (DETECT_H + RESCHEDULE_H + 1.0 * (1.0 - 0.9))
     overhead = mean_of(costs.wall_h / job.useful_h - 1.0)
     alone = 100 * (float(ran(simulated, GivenFailures(((),))).wall_h[0]) / job.useful_h - 1.0)
-    return {"ecrec": over(overhead, closed), "ecrec no failures": exactly(alone)}
+    return {"ecrec": over(overhead, closed), "ecrec no failures": StudyEstimate.exact(alone)}
 
 
 def moc(work: Work) -> Estimates:
@@ -317,7 +315,7 @@ def moc(work: Work) -> Estimates:
     return {
         "moc overhead": ratio_of(costs.wall_h - job.useful_h, closed),
         "moc staleness": mean_of(stale),
-        "moc plt": exactly(100 * tokens),
+        "moc plt": StudyEstimate.exact(100 * tokens),
     }
 
 
@@ -388,7 +386,7 @@ def hsdp(work: Work) -> Estimates:
     between_h = 0.3
     estimates = {}
     for name, minutes in (("hsdp stall 10", 10.0), ("hsdp stall 3", 3.0)):
-        estimates[name] = exactly(_evenly(minutes / 60.0, between_h))
+        estimates[name] = StudyEstimate.exact(_evenly(minutes / 60.0, between_h))
     estimates["hsdp stall 3 published"] = estimates["hsdp stall 3"]
     for name, clock in (("wall", Clock.WALL), ("uptime", Clock.UPTIME)):
         job, policy = _groups(10.0 / 60.0, 6.0)
@@ -494,8 +492,9 @@ def goodput(work: Work) -> Estimates:
         "goodput stall": ["costs.save=30 s"],
         "goodput hangs": [f"scopes.{place}.detect=5 min" for place in (2, 4, 6)],
     }
-    cases = {name: (GOODPUT, [*overrides, replications]) for name, overrides in variants.items()}
-    found = {name: one.percent("full", "ettr") for name, one in simulate_cases(work, cases).items()}
+    cases = {name: [*overrides, replications] for name, overrides in variants.items()}
+    simulated = simulate_cases(work, GOODPUT, cases)
+    found = {name: one.percent("full", "ettr") for name, one in simulated.items()}
     return found | {f"{name} expected": one for name, one in found.items()}
 
 
@@ -511,11 +510,13 @@ def elastic(table: Path, trace: Path) -> Estimates:
     rows = rows[: MOST - FEWEST + 1]
     restarts = tuple((float(row["varuna_restart_s"]) - VARUNA_STALL_S) / 3600.0 for row in rows[1:])
     spot = _on_spot_nodes(trace, tuple(float(row["oobleck_samples_per_s"]) for row in rows))
-    estimates: Estimates = {"oobleck gcp": exactly(spot)}
+    estimates: Estimates = {"oobleck gcp": StudyEstimate.exact(spot)}
     for name, more in (("oobleck", {}), ("varuna", {"restarts": restarts})):
         speeds = tuple(float(row[f"{name}_samples_per_s"]) for row in rows)
         for gap, minutes in GAPS_MIN.items():
-            estimates[f"{name} {gap}"] = exactly(_samples_per_s(name, speeds, minutes / 60.0, more))
+            estimates[f"{name} {gap}"] = StudyEstimate.exact(
+                _samples_per_s(name, speeds, minutes / 60.0, more)
+            )
     return estimates
 
 
@@ -662,17 +663,16 @@ PARTS = (
 )  # fmt: skip
 
 
-def numbers(work: Work) -> Estimates:
+def systems(work: Work) -> Summary:
     """All estimates; those of the artifact's table where the user has it."""
-    parts = [
-        Part(part.__name__, partial(_plain, partial(part, work)), (GOODPUT,)) for part in PARTS
-    ]
-    if files := tuple(artifact().values()):
-        parts.append(Part("elastic", partial(_plain, partial(elastic, *files))))
     estimates = goodput(work)
-    for outcome in work.each(parts):
+    parts = {part.__name__: partial(_plain, partial(part, work)) for part in PARTS}
+    outcomes = work.each(parts, [GOODPUT])
+    if files := tuple(artifact().values()):
+        outcomes += work.each({"elastic": partial(_plain, partial(elastic, *files))})
+    for outcome in outcomes:
         estimates |= {name: StudyEstimate(*ends) for name, ends in outcome.items()}
-    return estimates
+    return summary(estimates)
 
 
 def _plain(part: Callable[[], Estimates]) -> dict[str, tuple[float, float, float]]:
@@ -680,62 +680,64 @@ def _plain(part: Callable[[], Estimates]) -> dict[str, tuple[float, float, float
     return {name: (one.mean, *one.ends) for name, one in part().items()}
 
 
-def _availabilities() -> Listing:
-    """What SPARe says of itself, beside which nothing of ours can stand."""
-    rows = tuple(
-        (n, f"{replicated} %", f"{spare} %", f"{mu(int(n), 3):.1f}")
-        for n, (replicated, spare) in AVAILABILITY.items()
-    )
-    return Listing(
-        "SPARe: availability at 600,000 H100 (secondary), without a verdict: step time, failure "
-        "target and interval rule are missing.",
-        ("groups", "replication, r = 3", "SPARe", "failures until a loss, r = 3 (derived)"),
-        rows,
-    )
-
-
 def artifact() -> Mapping[str, Path]:
     """The artifact's files, where the user has them."""
-    folder = Path(os.environ.get(DATA, ""))
-    paths = {name: folder / file for name, file in FILES.items()}
-    return paths if all(path.is_file() for path in paths.values()) else {}
+    return data_files(FILES)
 
 
-def _without_table(estimates: Mapping[str, StudyEstimate]) -> str:
-    if estimates.keys() & ELASTIC.keys():
-        return ""
-    return (
-        f"Oobleck and Varuna are left out: {DATA} names no folder with "
-        f"{' and '.join(FILES.values())}, of Oobleck's public artifact."
+def summary(estimates: Estimates) -> Summary:
+    """The targets that there are estimates of, judged."""
+    targets = TARGETS | ELASTIC
+    return Summary.of(
+        "Recovery systems of the literature",
+        "Does each system do here what its paper says of it, or what arithmetic says of it?",
+        (one.claim(estimates[name]) for name, one in targets.items() if name in estimates),
+        [
+            listing(
+                "SPARe: availability at 600,000 H100 (secondary), without a verdict: step time, "
+                "failure target and interval rule are missing.",
+                (
+                    {
+                        "groups": n,
+                        "replication, r = 3": f"{replicated} %",
+                        "SPARe": f"{by_spare} %",
+                        "failures until a loss, r = 3 (derived)": f"{mu(int(n), 3):.1f}",
+                    }
+                    for n, (replicated, by_spare) in AVAILABILITY.items()
+                ),
+            )
+        ],
+        (
+            *NOTES,
+            ""
+            if estimates.keys() & ELASTIC.keys()
+            else f"Oobleck and Varuna are left out: {DATA} names no folder with "
+            f"{' and '.join(FILES.values())}, of Oobleck's public artifact.",
+        ),
     )
 
 
+NOTES = (
+    "The tolerance stands behind each quantity; targets and tolerances were written before the "
+    "simulations (`systems_claims.py`). Where an input is assumed, nothing is told.",
+    "PCcheck counts half of the time that a save is written; content that is committed is all "
+    "of it old, so that ours is larger by the other half.",
+    "FT-HSDP's 44 % are 1 - 10/18 on a clock that runs during the stall, failures evenly "
+    "spaced; the same stall leaves 57.4 % where they are Poisson on wall time, and 64.3 % on "
+    "uptime.",
+    "SPARe's formula is the limit for many groups; with 200 the exact mean lies 4 % above.",
+    "The goodput lab's hangs are all its causes that are found after 30 min. What it prints "
+    "are means of 20 seeds, the same for each variant, that drew a failure each 14.0 h of "
+    "uptime where its rates say 14.8 h: all four lie low together, by 1.3 standard errors. "
+    "Over 4,000 seeds its rules agree with ours.",
+    "Bamboo: nodes come and go, steps take and reconfigurations stall as in its public "
+    "simulator (published), which loses no work where both copies are lost: here saves each "
+    "6 min cost nothing (assumed). Nodes are taken in one by one, there in pipelines of 12.",
+)
 STUDY = Study(
-    name="systems",
-    shows="recovery systems of the literature, each held to its own numbers",
-    title="Recovery systems of the literature",
-    question="Does each system do here what its paper says of it, or what arithmetic says of it?",
-    numbers=numbers,
-    targets=[*TARGETS.values(), *ELASTIC.values()],
-    listings=lambda estimates: [_availabilities()],
-    notes=(
-        "The tolerance stands behind each quantity; targets and tolerances were written before the "
-        "simulations (`systems_claims.py`). Where an input is assumed, nothing is told.",
-        "PCcheck counts half of the time that a save is written; content that is committed is all "
-        "of it old, so that ours is larger by the other half.",
-        "FT-HSDP's 44 % are 1 - 10/18 on a clock that runs during the stall, failures evenly "
-        "spaced; the same stall leaves 57.4 % where they are Poisson on wall time, and 64.3 % on "
-        "uptime.",
-        "SPARe's formula is the limit for many groups; with 200 the exact mean lies 4 % above.",
-        "The goodput lab's hangs are all its causes that are found after 30 min. What it prints "
-        "are means of 20 seeds, the same for each variant, that drew a failure each 14.0 h of "
-        "uptime where its rates say 14.8 h: all four lie low together, by 1.3 standard errors. "
-        "Over 4,000 seeds its rules agree with ours.",
-        "Bamboo: nodes come and go, steps take and reconfigurations stall as in its public "
-        "simulator (published), which loses no work where both copies are lost: here saves each "
-        "6 min cost nothing (assumed). Nodes are taken in one by one, there in pipelines of 12.",
-        _without_table,
-    ),
+    "systems",
+    "recovery systems of the literature, each held to its own numbers",
+    systems,
     inputs=(GOODPUT,),
     more_inputs=artifact,
 )

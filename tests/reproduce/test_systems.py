@@ -9,11 +9,10 @@ import pytest
 from cprsim.records import Z_95
 from cprsim.reproduce import systems
 from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.paper import Claim, Mark, about
+from cprsim.reproduce.paper import Mark, about
 from cprsim.reproduce.study import Effort, Work
-from cprsim.reproduce.summary import TargetRow
-from cprsim.reproduce.systems_claims import ELASTIC, TARGETS, held
-from cprsim.reproduce.verdicts import Finding, Tolerance, agreement
+from cprsim.reproduce.systems_claims import ELASTIC, TARGETS, Target
+from cprsim.reproduce.verdicts import Claim, Finding, Tolerance, agreement
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 TEN = about(10.0, "h", Mark.PUBLISHED)
@@ -37,20 +36,17 @@ def test_a_tolerance_of_standard_errors_follows_the_interval() -> None:
     assert agreement(TEN, StudyEstimate.around(10.41, half), Tolerance(None)) is False
 
 
-def row_of(claim: Claim, value: float, undecided: tuple[str, ...] = ()) -> TargetRow:
-    _, target = held("name", "what", claim, Tolerance(0.01), undecided)
-    row = target.row({"name": StudyEstimate(value)})
-    assert row is not None
-    return row
+def row_of(value: float, undecided: tuple[str, ...] = ()) -> Claim:
+    return Target("what", TEN, Tolerance(0.01), undecided).claim(StudyEstimate(value))
 
 
 def test_what_rests_on_an_assumption_can_t_be_told() -> None:
-    row = row_of(TEN, 10.0, undecided=("a link",))
+    row = row_of(10.0, undecided=("a link",))
     assert row.free == ("a link",)
     assert row.verdict.finding is Finding.OPEN
     assert str(row.verdict) == "open, can't be told: assumed a link"
-    assert row_of(TEN, 10.0).verdict.finding is Finding.REPRODUCED
-    missed = row_of(TEN, 12.0)
+    assert row_of(10.0).verdict.finding is Finding.REPRODUCED
+    missed = row_of(12.0)
     assert missed.verdict.finding is Finding.NOT_REPRODUCED
     assert missed.quantity == "what (± 1 %)"
 
@@ -82,4 +78,4 @@ NOISY = {"gemini wasted simulated", "levels simulated", "spare mu 3",
 def test_without_the_artifact_s_table_two_systems_are_left_out(monkeypatch) -> None:
     monkeypatch.delenv("CPRSIM_DATA", raising=False)
     assert systems.artifact() == {}
-    assert "Oobleck and Varuna are left out" in systems.STUDY.summary({}).notes[-1]
+    assert "Oobleck and Varuna are left out" in systems.summary({}).notes[-1]

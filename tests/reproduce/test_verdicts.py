@@ -8,7 +8,7 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.paper import Claim, Mark, about, at_most, between, over, words
+from cprsim.reproduce.paper import Mark, Reported, about, at_most, between, over, words
 from cprsim.reproduce.verdicts import (
     Assumptions,
     Finding,
@@ -44,7 +44,7 @@ SURE, FREE = Assumptions(), Assumptions(free=("a", "b"))
     ],
 )  # fmt: skip
 def test_a_number_is_met_missed_or_open(
-    claim: Claim, ours: StudyEstimate, met: bool | None
+    claim: Reported, ours: StudyEstimate, met: bool | None
 ) -> None:
     assert agreement(claim, ours) is met
 
