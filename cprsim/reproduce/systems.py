@@ -107,6 +107,10 @@ def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
     )
 
 
+NODES_64 = facts(64, scopes=(NODE,), reschedule=Constant(0.0))
+NO_FAILURES = GivenFailures(((),))
+
+
 def planned(system: str, job: JobFacts, **options: Any) -> Policy:
     """A system's policy for a job."""
     known = SYSTEMS[system]
@@ -114,7 +118,7 @@ def planned(system: str, job: JobFacts, **options: Any) -> Policy:
 
 
 def poisson(
-    job: SimulatedJob,
+    job: JobFacts,
     rates_per_h: Sequence[float],
     n_replications: int,
     until_h: float,
@@ -142,20 +146,19 @@ def poisson(
     )  # fmt: skip
 
 
-def job_of(
-    facts: JobFacts, policy: Policy, clock: Clock, scopes: tuple[Scope, ...] | None = None,
+def costs_of(
+    job: JobFacts,
+    policy: Policy,
+    clock: Clock,
+    failures: ScopedFailures,
     horizon_h: float | None = None,
-) -> SimulatedJob:  # fmt: skip
-    """A job; its scopes are those of the facts unless others are given."""
-    scopes = facts.scopes if scopes is None else scopes
-    require_legal(policy, facts.cluster, scopes)
-    return SimulatedJob(facts.useful_h, facts.cluster, clock, scopes, policy, horizon_h)
-
-
-def ran(job: SimulatedJob, failures: ScopedFailures) -> CostBreakdown:
+) -> CostBreakdown:
     """Where the hours of all replications went."""
+    require_legal(policy, job.cluster, job.scopes)
+    simulated = SimulatedJob(job.useful_h, job.cluster, clock, job.scopes, policy, horizon_h)
     n = failures.n_replications
-    return run_block(job, failures, BlockDraws(job, SEED, 0, n, range(n)), range(n)).costs
+    draws = BlockDraws(simulated, SEED, 0, n, range(n))
+    return run_block(simulated, failures, draws, range(n)).costs
 
 
 def mean_of(values: FloatsOf) -> StudyEstimate:
@@ -209,7 +212,7 @@ def _memory_survives(place: str, n: int, k: int, n_drawn: int) -> StudyEstimate:
         (ScopedFailure(at, tuple(slots), 0, (0.0,) * k),)
         for at, slots in zip(at_h.tolist(), lost.tolist(), strict=True)
     )
-    costs = ran(job_of(job, policy, Clock.WALL), GivenFailures(failures))
+    costs = costs_of(job, policy, Clock.WALL, GivenFailures(failures))
     return mean_of((costs.hours_of("load") < 1.0).astype(float))
 
 
@@ -221,10 +224,10 @@ def gemini_wasted(work: Work) -> Estimates:
         state_bytes=530e9 * 12.0 / 16.0, node_bytes_per_h=400e9 / 8.0 * 3600.0,
         storage=Storage(20e9 / 8.0 * 3600.0),
     )  # fmt: skip
-    simulated = job_of(job, planned("gemini", job, remote_every=0.01), Clock.PROGRESS)
     n = work.pick(2_000, 10_000, 50_000)
-    failures = poisson(simulated, (0.02,), n, job.useful_h, "gemini/wasted", together=16)
-    costs = ran(simulated, failures)
+    failures = poisson(job, (0.02,), n, job.useful_h, "gemini/wasted", together=16)
+    policy = planned("gemini", job, remote_every=0.01)
+    costs = costs_of(job, policy, Clock.PROGRESS, failures)
     minutes = 60.0 * (costs.hours_of("lost") + costs.hours_of("load"))
     return {
         "gemini wasted": StudyEstimate.exact(60.0 * 2.5 * whole_h),
@@ -240,16 +243,13 @@ def pccheck(work: Work) -> Estimates:
     every_h, write_h = 1.0, 1.5
     job = facts(useful_h=400 * every_h)
     times = {"every": every_h, "snapshot": 0.0, "persist": write_h, "in_flight": 2}
-    simulated = job_of(job, planned("pccheck", job, **times), Clock.PROGRESS)
-    failures = poisson(simulated, (0.05,), work.pick(500, 2_000, 8_000), 400.0, "pccheck")
-    costs = ran(simulated, failures)
+    failures = poisson(job, (0.05,), work.pick(500, 2_000, 8_000), 400.0, "pccheck")
+    costs = costs_of(job, planned("pccheck", job, **times), Clock.PROGRESS, failures)
     charged = every_h / 2.0 + min(write_h, 2 * every_h) / 2.0  # by its code (published)
     beyond = costs.hours_of("lost") - charged * costs.n_failures
     half = 0.5 * write_h * costs.n_failures
-    full = job_of(
-        job, planned("pccheck", job, **(times | {"persist": 3 * every_h})), Clock.PROGRESS
-    )
-    wall_h = float(ran(full, GivenFailures(((),))).wall_h[0])
+    slow = planned("pccheck", job, **(times | {"persist": 3 * every_h}))
+    wall_h = float(costs_of(job, slow, Clock.PROGRESS, NO_FAILURES).wall_h[0])
     return {
         "pccheck in flight": ratio_of(beyond, half),
         "pccheck throughput": StudyEstimate.exact(job.useful_h / wall_h),
@@ -281,14 +281,18 @@ def ecrec(work: Work) -> Estimates:
     """Parity that is rebuilt while the job goes on, beside its closed form."""
     job = facts(100, useful_h=1000.0, scopes=(NODE,))
     options = {"tax": 0.05, "speed_meanwhile": 0.9, "rebuild": 1.0, "backstop": job.useful_h}
-    simulated = job_of(job, planned("ecrec", job, **options), Clock.PROGRESS)
-    rate = 1 / 500.0
-    failures = poisson(simulated, (rate,), work.pick(4_000, 20_000, 100_000), 1000.0, "ecrec")
-    costs = ran(simulated, failures)
+    policy, rate = planned("ecrec", job, **options), 1 / 500.0
+    failures = poisson(job, (rate,), work.pick(4_000, 20_000, 100_000), 1000.0, "ecrec")
+    with_failures, without = (
+        costs_of(job, policy, Clock.PROGRESS, some).wall_h / job.useful_h
+        for some in (failures, NO_FAILURES)
+    )
     closed = 0.05 + rate * (DETECT_H + RESCHEDULE_H + 1.0 * (1.0 - 0.9))
-    overhead = mean_of(costs.wall_h / job.useful_h - 1.0)
-    alone = 100 * (float(ran(simulated, GivenFailures(((),))).wall_h[0]) / job.useful_h - 1.0)
-    return {"ecrec": over(overhead, closed), "ecrec no failures": StudyEstimate.exact(alone)}
+    alone = 100 * (float(without[0]) - 1.0)
+    return {
+        "ecrec": over(mean_of(with_failures - 1.0), closed),
+        "ecrec no failures": StudyEstimate.exact(alone),
+    }
 
 
 def moc(work: Work) -> Estimates:
@@ -299,9 +303,8 @@ def moc(work: Work) -> Estimates:
         "experts": 64, "saved_each": 8, "every": every_h, "snapshot": snapshot_h, "window": 0.0,
         "persist": 0.0,
     }  # fmt: skip
-    simulated = job_of(job, planned("moc", job, **options), Clock.PROGRESS)
-    failures = poisson(simulated, (0.05,), work.pick(2_000, 10_000, 50_000), 200.0, "moc")
-    costs = ran(simulated, failures)
+    failures = poisson(job, (0.05,), work.pick(2_000, 10_000, 50_000), 200.0, "moc")
+    costs = costs_of(job, planned("moc", job, **options), Clock.PROGRESS, failures)
     stall_h = save_fraction(64, 8, 0.86) * snapshot_h
     recovery_h = DETECT_H + RESCHEDULE_H
     n = costs.n_failures
@@ -349,13 +352,10 @@ def swift(work: Work) -> Estimates:
     """What the struck replay, over half an interval."""
     every_h, estimates = 4.0, {}
     job = facts(save_stall=Constant(0.0), save_background=None)
+    failures = poisson(job, (0.05,), work.pick(2_000, 10_000, 50_000), job.useful_h, "swift")
     for name, speed in (("swift full redo", 1.0), ("swift replica", 1e9)):
         policy = planned("swift", job, every=every_h, replay_speed=speed)
-        simulated = job_of(job, policy, Clock.PROGRESS)
-        failures = poisson(
-            simulated, (0.05,), work.pick(2_000, 10_000, 50_000), job.useful_h, "swift"
-        )
-        costs = ran(simulated, failures)
+        costs = costs_of(job, policy, Clock.PROGRESS, failures)
         estimates[name] = ratio_of(costs.hours_of("replay"), every_h / 2.0 * costs.n_failures)
     return estimates
 
@@ -373,48 +373,45 @@ def just_in_time(work: Work) -> Estimates:
     )
     after = planned("just-in-time", job, backstop=job.useful_h)
     n = work.pick(2_000, 10_000, 50_000)
-    overheads = []
-    for policy in (after, periodic):
-        simulated = job_of(job, policy, Clock.PROGRESS)
-        failures = poisson(simulated, (rate,), n, job.useful_h, "just-in-time")
-        overheads.append(ran(simulated, failures).wall_h - job.useful_h)
+    failures = poisson(job, (rate,), n, job.useful_h, "just-in-time")
+    overheads = (
+        costs_of(job, policy, Clock.PROGRESS, failures).wall_h - job.useful_h
+        for policy in (after, periodic)
+    )
     return {"just-in-time": ratio_of(*overheads)}
 
 
 def hsdp(work: Work) -> Estimates:
-    """Effective time with a failure each 18 min, on the clock that 44 % imply and on others."""
-    between_h = 0.3
-    estimates = {}
-    for name, minutes in (("hsdp stall 10", 10.0), ("hsdp stall 3", 3.0)):
-        estimates[name] = StudyEstimate.exact(_evenly(minutes / 60.0, between_h))
+    """Effective time with a failure each 18 min, on the clock that 44 % imply and on others.
+
+    64 nodes in groups of two whose absence costs no speed, for it is not given.
+    """
+    between_h, n_evenly, n = 0.3, 1000, work.pick(1_000, 5_000, 20_000)
+
+    def costs(
+        stall_h: float, useful_h: float, clock: Clock, failures: ScopedFailures,
+        horizon_h: float | None = None,
+    ) -> CostBreakdown:  # fmt: skip
+        job = replace(NODES_64, useful_h=useful_h)
+        options = {"group": 2, "stall": stall_h, "speed": 1.0, "copy": 0.0, "backstop": useful_h}
+        return costs_of(job, planned("hsdp", job, **options), clock, failures, horizon_h)
+
+    evenly = GivenFailures(
+        (tuple(ScopedFailure(k * between_h, (k % 64,), 0, (0.0,)) for k in range(1, n_evenly)),)
+    )
+    estimates, window_h = {}, n_evenly * between_h
+    for minutes in (10, 3):
+        one = costs(minutes / 60.0, window_h, Clock.WALL, evenly, window_h)
+        share = StudyEstimate.exact(float(one.useful_h[0] / one.wall_h[0]))
+        estimates[f"hsdp stall {minutes}"] = share
     estimates["hsdp stall 3 published"] = estimates["hsdp stall 3"]
-    for name, clock in (("wall", Clock.WALL), ("uptime", Clock.UPTIME)):
-        job, policy = _groups(10.0 / 60.0, 6.0)
-        simulated = job_of(job, policy, clock)
-        n = work.pick(1_000, 5_000, 20_000)
-        costs = ran(simulated, poisson(simulated, (1 / between_h,), n, 40.0, f"hsdp/{name}"))
-        longer = mean_of(costs.wall_h / job.useful_h)
-        estimates[f"hsdp poisson {name}"] = StudyEstimate(
+    for clock in (Clock.WALL, Clock.UPTIME):
+        failures = poisson(NODES_64, (1 / between_h,), n, 40.0, f"hsdp/{clock}")
+        longer = mean_of(costs(10.0 / 60.0, 6.0, clock, failures).wall_h / 6.0)
+        estimates[f"hsdp poisson {clock}"] = StudyEstimate(
             1 / longer.mean, 1 / longer.high, 1 / longer.low
         )
     return estimates
-
-
-def _groups(stall_h: float, useful_h: float) -> tuple[JobFacts, Policy]:
-    """64 nodes in groups of two whose absence costs no speed, for it is not given."""
-    job = facts(64, useful_h=useful_h, scopes=(NODE,), reschedule=Constant(0.0))
-    options = {"group": 2, "stall": stall_h, "speed": 1.0, "copy": 0.0, "backstop": useful_h}
-    return job, planned("hsdp", job, **options)
-
-
-def _evenly(stall_h: float, between_h: float) -> float:
-    """Share of a wall window in which the job works, with evenly spaced failures."""
-    n = 1000
-    job, policy = _groups(stall_h, n * between_h)
-    failures = tuple(ScopedFailure(k * between_h, (k % 64,), 0, (0.0,)) for k in range(1, n))
-    simulated = job_of(job, policy, Clock.WALL, horizon_h=n * between_h)
-    costs = ran(simulated, GivenFailures((failures,)))
-    return float(costs.useful_h[0] / costs.wall_h[0])
 
 
 def spare(work: Work) -> Estimates:
@@ -474,10 +471,10 @@ def levels(work: Work) -> Estimates:
             for name, times, stall_h in zip(names, (1, nth), stalls_h, strict=True)
         ),
     )
-    simulated = job_of(job, policy, Clock.UPTIME)
     n = work.pick(2_000, 30_000, 100_000)
-    failures = poisson(simulated, rates, n, 1.5 * job.useful_h, "levels")
-    return {"levels simulated": mean_of(ran(simulated, failures).wall_h / job.useful_h - 1.0)}
+    failures = poisson(job, rates, n, 1.5 * job.useful_h, "levels")
+    wall_h = costs_of(job, policy, Clock.UPTIME, failures).wall_h
+    return {"levels simulated": mean_of(wall_h / job.useful_h - 1.0)}
 
 
 # --------------------------------------------------------------------------- fleets
@@ -508,31 +505,37 @@ def elastic(table: Path, trace: Path) -> Estimates:
     with table.open(encoding="utf-8") as lines:
         rows = sorted(csv.DictReader(lines), key=lambda row: -int(row["nodes"]))
     rows = rows[: MOST - FEWEST + 1]
+    speeds = {
+        name: tuple(float(row[f"{name}_samples_per_s"]) for row in rows)
+        for name in ("oobleck", "varuna")
+    }
+    with trace.open(encoding="utf-8") as lines:
+        came = [(float(ms) / 3.6e6, what == "add", name) for ms, what, name in csv.reader(lines)]
+    began_h, failures = absences(came, MOST, 1)
+    of_all = (*speeds["oobleck"], *[speeds["oobleck"][-1]] * FEWEST)[:MOST]  # as on the fewest
+    spot = _samples_per_s("oobleck", of_all, came[-1][0] - began_h, failures)
+    estimates: Estimates = {"oobleck gcp": spot}
     restarts = tuple((float(row["varuna_restart_s"]) - VARUNA_STALL_S) / 3600.0 for row in rows[1:])
-    spot = _on_spot_nodes(trace, tuple(float(row["oobleck_samples_per_s"]) for row in rows))
-    estimates: Estimates = {"oobleck gcp": StudyEstimate.exact(spot)}
     for name, more in (("oobleck", {}), ("varuna", {"restarts": restarts})):
-        speeds = tuple(float(row[f"{name}_samples_per_s"]) for row in rows)
-        for gap, minutes in GAPS_MIN.items():
-            estimates[f"{name} {gap}"] = StudyEstimate.exact(
-                _samples_per_s(name, speeds, minutes / 60.0, more)
-            )
+        for gap, minutes in GAPS_MIN.items():  # one node leaves every gap; it ends as the 15th does
+            gap_h, n = minutes / 60.0, MOST - FEWEST
+            leave = tuple(ScopedFailure((k + 1) * gap_h, (k,), 0, (inf,)) for k in range(n - 1))
+            per_s = _samples_per_s(name, speeds[name], n * gap_h, leave, **more)
+            estimates[f"{name} {gap}"] = per_s
     return estimates
 
 
 def _samples_per_s(
-    name: str, speeds: tuple[float, ...], gap_h: float, more: dict[str, Any]
-) -> float:
-    """One node leaves every gap, and the course ends as the 15th does."""
-    window_h = (MOST - FEWEST) * gap_h
+    name: str,
+    speeds: tuple[float, ...],
+    window_h: float,
+    failures: tuple[ScopedFailure, ...],
+    **options: Any,
+) -> StudyEstimate:
     job = _elastic_job(MOST, window_h, BATCH / speeds[0] / 3600.0)
-    policy = planned(name, job, throughput=speeds, **more)
-    failures = tuple(
-        ScopedFailure((k + 1) * gap_h, (k,), 0, (inf,)) for k in range(MOST - FEWEST - 1)
-    )
-    simulated = job_of(job, policy, Clock.WALL, horizon_h=window_h)
-    costs = ran(simulated, GivenFailures((failures,)))
-    return float(costs.useful_h[0] * speeds[0] / costs.wall_h[0])
+    policy = planned(name, job, throughput=speeds, **options)
+    costs = costs_of(job, policy, Clock.WALL, GivenFailures((failures,)), window_h)
+    return StudyEstimate.exact(float(costs.useful_h[0] * speeds[0] / costs.wall_h[0]))
 
 
 def _elastic_job(n_nodes: int, useful_h: float, step_h: float) -> JobFacts:
@@ -549,19 +552,6 @@ def _elastic_job(n_nodes: int, useful_h: float, step_h: float) -> JobFacts:
 
 READY_H = 45.0 / 3600.0  # from an instance's coming until it works, in both simulators
 Instances = Iterable[tuple[float, bool, Any]]  # hour, whether it comes (else it goes), and name
-
-
-def _on_spot_nodes(trace: Path, speeds: tuple[float, ...]) -> float:
-    """Samples per second of Oobleck; on fewer nodes than its table knows as on the fewest."""
-    with trace.open(encoding="utf-8") as lines:
-        came = [(float(ms) / 3.6e6, what == "add", name) for ms, what, name in csv.reader(lines)]
-    began_h, failures = absences(came, MOST, 1)
-    window_h = came[-1][0] - began_h
-    job = _elastic_job(MOST, window_h, BATCH / speeds[0] / 3600.0)
-    policy = planned("oobleck", job, throughput=(*speeds, *[speeds[-1]] * FEWEST)[:MOST])
-    simulated = job_of(job, policy, Clock.WALL, horizon_h=window_h)
-    costs = ran(simulated, GivenFailures((failures,)))
-    return float(costs.useful_h[0] * speeds[0] / costs.wall_h[0])
 
 
 def absences(
@@ -613,15 +603,12 @@ def bamboo(work: Work) -> Estimates:
         "bamboo", job, throughput=tuple(batch / s for s in step_s), reconfigure=20.0 / 3600.0,
         backstop=0.1,
     )  # fmt: skip
-    simulated = job_of(job, policy, Clock.WALL)
     estimates = {}
     for p in BAMBOO:
         rng = stream(SEED, 0, f"bamboo/{p}")
         courses = [absences(market(p, 48, rng), 48, 12)[1] for _ in range(work.pick(40, 200, 1000))]
-        wall_h = ran(simulated, GivenFailures(tuple(courses))).wall_h
-        per_s = steps * batch / 3600.0 / wall_h
-        half = Z_95 * float(per_s.std(ddof=1)) / sqrt(len(per_s))
-        estimates[f"bamboo {p:g}"] = StudyEstimate.around(float(per_s.mean()), half)
+        wall_h = costs_of(job, policy, Clock.WALL, GivenFailures(tuple(courses))).wall_h
+        estimates[f"bamboo {p:g}"] = mean_of(steps * batch / 3600.0 / wall_h)
     return estimates
 
 
