@@ -7,9 +7,8 @@ Nearly everything of that paper is recalled. One number is fitted: that FR-EASGD
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from math import isnan, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -156,8 +155,6 @@ def over_trainers(work: Work, name: str, n_servers: int) -> dict[str, Any]:
         "eps": [one.samples_per_h / SECONDS for one in simulated],
         "gap": [one.gap for one in simulated],
         "eps model": [one.samples_per_h / SECONDS for one in modelled],
-        "linear": [one.linear_samples_per_h / SECONDS for one in modelled],
-        "gap model": [one.gap for one in modelled],
         "elp": [one.elp for one in settings],
     }
 
@@ -177,7 +174,6 @@ def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
         runs[f"{name}, {n}"] = {
             "auc": run.quality.auc,
             "log_loss": run.quality.log_loss,
-            "training_loss": run.training_loss,
             "syncs": run.n_syncs,
             "gain": small.step_gain,
         }
@@ -191,75 +187,48 @@ def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """A mean difference over seeds, paired, with its 95 % interval (Student's t)."""
-
-    difference: StudyEstimate  # without an interval where there is one seed
-    detectable: float  # difference that would be found with probability `POWER`
-
-    @property
-    def shown(self) -> str:
-        """In 1e-4, with its interval where there are several seeds."""
-        low, high = self.difference.ends
-        half = (high - low) / 2
-        interval = ", one seed" if isnan(self.detectable) else f" ± {1e4 * half:.1f}"
-        return f"{1e4 * self.difference.mean:.1f}{interval}"
+def shown(loss: StudyEstimate) -> str:
+    """In 1e-4, with its interval where there are several seeds."""
+    interval = f" ± {1e4 * loss.half_width:.1f}" if loss.has_interval else ", one seed"
+    return f"{1e4 * loss.mean:.1f}{interval}"
 
 
-def paired(differences: Sequence[float]) -> Paired:
-    """The mean of paired differences; one alone tells nothing of its spread."""
-    n = len(differences)
-    mean = StudyEstimate.of_mean(differences)
-    if n < 2:
-        return Paired(mean, nan)
-    error = float(np.std(differences, ddof=1)) / sqrt(n)
-    t, more = (float(stats.t.ppf(p, n - 1)) for p in (HIGH, POWER))
-    return Paired(mean, (t + more) * error)
+def detectable(loss: StudyEstimate) -> float:
+    """The difference that as many seeds would find with probability `POWER`; NaN for one seed."""
+    t, more = stats.t.ppf((HIGH, POWER), loss.n - 1) if loss.has_interval else (1.0, 0.0)
+    return float(loss.half_width * (1 + more / t))
 
 
-def no_worse(losses: Sequence[Paired]) -> bool | None:
+def no_worse(losses: Sequence[StudyEstimate]) -> bool | None:
     """Whether no loss is beyond `NO_WORSE`: all intervals below it, some above it, or open."""
-    if all(one.difference.high <= NO_WORSE for one in losses):
+    if all(one.high <= NO_WORSE for one in losses):
         return True
-    return False if any(one.difference.low > NO_WORSE for one in losses) else None
+    return False if any(one.low > NO_WORSE for one in losses) else None
 
 
 # ----------------------------------------------------------------------------- comparisons
 
 
-def share_of_linear(curve: Curve) -> float:
-    """Examples per second of the most trainers over as many times those of one."""
-    eps, trainers = curve["eps"], curve["trainers"]
-    return float(eps[-1] / eps[0] * trainers[0] / trainers[-1])
-
-
-def flattens_at(curve: Curve) -> float:
-    """Where the line through the first point meets the height of the last one [trainers]."""
-    return float(curve["eps"][-1] / (curve["eps"][0] / curve["trainers"][0]))
-
-
-def exponent(curve: Curve) -> float:
-    """X where the sync gap grows as n^x, from FEW trainers on."""
-    n, gap = (np.array(curve[key]) for key in ("trainers", "gap"))
-    many = n >= FEW
-    return float(np.polyfit(np.log(n[many]), np.log(gap[many]), 1)[0])
-
-
 def _of_throughput(curves: Curves) -> Iterator[Claim]:
-    knee = StudyEstimate(flattens_at(curves["FR-EASGD-5", 2]))
+    # Where the line through the first point meets the height of the last one.
+    eps, trainers = (curves["FR-EASGD-5", 2][key] for key in ("eps", "trainers"))
+    knee = StudyEstimate(eps[-1] / (eps[0] / trainers[0]))
     yield compare("FR-EASGD-5, 2 sync servers", FLATTENS, knee, FITTED)
     for name, n_servers, reported, rests_on, how in (
         ("S-EASGD", 2, SHADOW_LINEAR, FREE, ""),
         ("FR-EASGD-30", 2, FR_30_LINEAR, NONE, " (predicted)"),
         ("FR-EASGD-5", 4, RECOVERED, NONE, " (predicted)"),
     ):
-        curve = curves[name, n_servers]
-        share, n = share_of_linear(curve), curve["trainers"][-1]
-        tested = Tested(share > 1 - LINEAR_WITHIN, f"{100 * share:.1f} % of linear at {n} trainers")
+        eps, trainers = (curves[name, n_servers][key] for key in ("eps", "trainers"))
+        share = eps[-1] / eps[0] * trainers[0] / trainers[-1]
+        linear = f"{100 * share:.1f} % of linear at {trainers[-1]} trainers"
+        tested = Tested(share > 1 - LINEAR_WITHIN, linear)
         yield compare(f"{name}, {n_servers} sync servers{how}", reported, tested, rests_on)
     curve = curves["S-EASGD", 2]
-    growth = exponent(curve)
+    n, gap = (
+        np.array(curve[key])[np.array(curve["trainers"]) >= FEW] for key in ("trainers", "gap")
+    )
+    growth = float(np.polyfit(np.log(n), np.log(gap), 1)[0])
     tested = Tested(abs(growth - 1) < 0.1, f"as n^{growth:.2f} from {FEW} trainers on")
     yield compare("sync gap of S-EASGD over trainers", GAP_GROWS, tested)
     two, four = (curves["S-EASGD", servers]["gap"][-1] for servers in SERVERS)
@@ -276,21 +245,21 @@ def _of_throughput(curves: Curves) -> Iterator[Claim]:
 def _of_quality(seeds: Seeds) -> Iterator[Claim]:
     for shadow, other, reported in PAIRS:
         losses = losses_of(seeds, shadow, other).values()
-        worst = max(losses, key=lambda one: one.difference.high)
-        shown = f"loses {worst.shown} x 1e-4 AUC at worst; seeds: {len(seeds)}"
-        tested = Tested(no_worse(list(losses)), shown)
+        worst = max(losses, key=lambda one: one.high)
+        said = f"loses {shown(worst)} x 1e-4 AUC at worst; seeds: {len(seeds)}"
+        tested = Tested(no_worse(list(losses)), said)
         yield compare(f"{shadow} against {other}", reported, tested, OF_QUALITY)
     most = max(N_QUALITY)
     for shadow, other in FOREGROUND.items():
         last = losses_of(seeds, shadow, other)[most]
-        tested = Tested(last.difference.below(0), f"gains {last.shown} x 1e-4 AUC at {most}")
+        tested = Tested(last.below(0), f"gains {shown(last)} x 1e-4 AUC at {most}")
         yield compare(f"{other} against {shadow}", FR_WORSE, tested, OF_QUALITY)
 
 
-def losses_of(seeds: Seeds, shadow: str, other: str) -> dict[int, Paired]:
+def losses_of(seeds: Seeds, shadow: str, other: str) -> dict[int, StudyEstimate]:
     """AUC that the shadow form loses to the other, by trainers."""
     return {
-        n: paired(
+        n: StudyEstimate.of_mean(
             [float(seed[f"{other}, {n}"]["auc"] - seed[f"{shadow}, {n}"]["auc"]) for seed in seeds]
         )
         for n in N_QUALITY
@@ -341,10 +310,10 @@ def _listings(curves: Curves, seeds: Seeds) -> Iterator[Listing]:
                 "shadow": shadow,
                 "foreground": other,
                 "trainers": str(n),
-                "loses": loss.shown,
-                "smallest detectable": NO_NUMBER
-                if isnan(loss.detectable)
-                else f"{1e4 * loss.detectable:.1f}",
+                "loses": shown(loss),
+                "smallest detectable": f"{1e4 * detectable(loss):.1f}"
+                if loss.has_interval
+                else NO_NUMBER,
                 "within 5": in_words[no_worse([loss])],
             }
             for shadow, other, _ in PAIRS
@@ -374,7 +343,7 @@ def _chart(curves: Curves, seeds: Seeds) -> Chart:
         one = curves[form]
         return Series(label, floats(one["trainers"]), floats([y / unit for y in one[key]]))
 
-    shown = [form for form in FORMS if form[1] == 2 or form[0] == "FR-EASGD-5"]
+    drawn = [form for form in FORMS if form[1] == 2 or form[0] == "FR-EASGD-5"]
     losses = (
         Series(name, floats(N_QUALITY),
                floats([_mean(seeds, (name, n), "log_loss") for n in N_QUALITY]))
@@ -387,7 +356,7 @@ def _chart(curves: Curves, seeds: Seeds) -> Chart:
             Panel(
                 "Throughput", "trainers", "thousand examples per second",
                 tuple(line(form, f"{form[0]}, {form[1]} sync servers", "eps", 1e3)
-                      for form in shown),
+                      for form in drawn),
                 (Band("paper: FR-EASGD-5 flattens (recalled)", FLATTENS_AT, FLATTENS_AT, "x"),),
             ),
             Panel(
