@@ -147,33 +147,24 @@ def mean(jobs: Floats) -> Floats:
     return np.asarray(jobs.mean(axis=1))
 
 
-def percentile(share: float) -> Statistic:
-    """The overhead that so many of the jobs stay below."""
-    return lambda jobs: np.asarray(np.quantile(jobs, share, axis=1))
+def worst(jobs: Floats) -> Floats:
+    """Mean over the 5 % of the jobs with the highest overhead."""
+    first = jobs.shape[1] - round(0.05 * jobs.shape[1])
+    return np.asarray(np.partition(jobs, first, axis=1)[:, first:].mean(axis=1))
 
 
-def worst(share: float) -> Statistic:
-    """Mean over the share of the jobs with the highest overhead."""
-
-    def statistic(jobs: Floats) -> Floats:
-        first = jobs.shape[1] - round(share * jobs.shape[1])
-        return np.asarray(np.partition(jobs, first, axis=1)[:, first:].mean(axis=1))
-
-    return statistic
-
-
-P90, P95, WORST = percentile(0.9), percentile(0.95), worst(0.05)
+P50, P75, P90, P95 = (partial(np.quantile, q=share, axis=1) for share in (0.5, 0.75, 0.9, 0.95))
 STATISTICS: dict[str, Statistic] = {
-    "mean": mean, "P90": P90, "P95": P95, "mean of the worst 5 %": WORST,
+    "mean": mean, "P90": P90, "P95": P95, "mean of the worst 5 %": worst,
 }  # fmt: skip
 REPORTED = dict(zip(STATISTICS, (FLEET_MEAN, FLEET_P90, FLEET_WORST, FLEET_WORST), strict=True))
 BARS: dict[str, tuple[float, float, Statistic]] = {
     "mean": (0.0, 1.0, mean),
-    "P50": (0.45, 0.55, percentile(0.5)),
-    "P75": (0.70, 0.80, percentile(0.75)),
+    "P50": (0.45, 0.55, P50),
+    "P75": (0.70, 0.80, P75),
     "P90": (0.88, 0.92, P90),
     "P95": (0.94, 0.96, P95),
-    "worst 5 %": (0.95, 1.0, WORST),
+    "worst 5 %": (0.95, 1.0, worst),
 }
 """Ranks of overhead of the jobs of a bar, and what its height estimates, up to their width."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -195,8 +196,10 @@ def shown(loss: StudyEstimate) -> str:
 
 def detectable(loss: StudyEstimate) -> float:
     """The difference that as many seeds would find with probability `POWER`; NaN for one seed."""
-    t, more = stats.t.ppf((HIGH, POWER), loss.n - 1) if loss.has_interval else (1.0, 0.0)
-    return float(loss.half_width * (1 + more / t))
+    if not loss.has_interval:
+        return nan
+    t, more = (float(stats.t.ppf(p, loss.n - 1)) for p in (HIGH, POWER))
+    return loss.half_width * (1 + more / t)
 
 
 def no_worse(losses: Sequence[StudyEstimate]) -> bool | None:
