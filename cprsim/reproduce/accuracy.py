@@ -43,7 +43,7 @@ ASKED = tuple(name + suffix for suffix in ("", MORE_BYTES) for name in ("mfu", "
 def accuracy(work: Work) -> Summary:
     """Train over several seeds."""
     n_seeds, samples = work.pick((3, 50_000), (16, None), (40, None))
-    seeds = work.per_seed(partial(_trained, work, samples), n_seeds, reads=(SCENARIO,))
+    seeds = work.per_seed(partial(_trained, work, samples), n_seeds)
     lost = {
         (name, metric): np.array([trial[metric] for (trial,) in trials_of(seeds, name)])
         for name in STRATEGIES

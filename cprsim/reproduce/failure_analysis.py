@@ -97,13 +97,8 @@ class GammaFit:
 def failure_analysis(work: Work) -> Summary:
     """Draw jobs, take their times to failure, and fit."""
     n_jobs, n_draws = work.pick(1000, 4000, 17_000), work.pick(3, 6, 12)
-    draws = work.each(
-        {
-            f"jobs, draw {seed}": partial(_times, work, seed, n_jobs)
-            for seed in range(1, n_draws + 1)
-        },
-        [SCENARIO],
-    )
+    seeds = range(1, n_draws + 1)
+    draws = work.each({f"jobs, draw {seed}": partial(_times, work, seed, n_jobs) for seed in seeds})
     mtbf_h = {n_nodes: _mtbf_h(work, n_nodes) for n_nodes in NODES}
     lifetimes = [_lifetimes(draw["hours"], draw["seen"]) for draw in draws]
     fits = [GammaFit.to(one) for one in lifetimes]

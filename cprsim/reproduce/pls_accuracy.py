@@ -57,7 +57,7 @@ def pls_accuracy(work: Work) -> Summary:
     """Train fresh seeds with more and less PLS, and measure the shipped curve anew."""
     n_seeds, histories = work.pick((4, HISTORIES[1:3]), (8, HISTORIES), (20, HISTORIES))
     compute = partial(_trained, work, histories)
-    seeds = work.per_seed(compute, n_seeds, FIRST_SEED, (SCENARIO,))
+    seeds = work.per_seed(compute, n_seeds, FIRST_SEED)
     has_curve = work.clicks is None and CURVE in shipped_names()
     curve = read_curve(shipped_path(CURVE)) if has_curve else None
     responses = {name: curve.curve("shipped").of(name, Metric.AUC) for name in STRATEGIES if curve}
@@ -173,7 +173,7 @@ def _measured_anew(work: Work, n_seeds: int) -> Measured | None:
     if not n_seeds:
         return None
     loaded = work.scenario(SCENARIO, [f"kernel.seed={FIRST_ANEW}", *work.clicks_overrides()])
-    journals = work.folder("curve", (SCENARIO,))
+    journals = work.folder("curve")
     request = MeasureRequest(loaded, journals, n_seeds=n_seeds, workers=work.workers, design=ANEW)
     return measure(request)
 

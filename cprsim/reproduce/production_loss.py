@@ -46,7 +46,7 @@ FREE = ("the model", "its clicks", "its training", "target PLS", "which loss is 
 def production_loss(work: Work) -> Summary:
     """Train under the failures of several replications."""
     n_seeds, samples = work.pick((2, 50_000), (6, 500_000), (20, 2_000_000))
-    seeds = work.per_seed(partial(_trained, work, samples), n_seeds, reads=(SCENARIO,))
+    seeds = work.per_seed(partial(_trained, work, samples), n_seeds)
     mean = {
         (name, quantity): StudyEstimate.of_mean([seed[name][quantity] for seed in seeds])
         for name in STRATEGIES

@@ -74,7 +74,7 @@ def simulate_cases(
         str(case): partial(_simulated, work, scenario, overrides)
         for case, overrides in cases.items()
     }
-    return dict(zip(cases, map(Simulated, work.each(parts, [scenario])), strict=True))
+    return dict(zip(cases, map(Simulated, work.each(parts)), strict=True))
 
 
 def _simulated(work: Work, scenario: str, overrides: Sequence[str]) -> Values:

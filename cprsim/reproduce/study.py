@@ -98,8 +98,7 @@ class Work:
     """What a study works with: its effort, its inputs, and a store of the parts that are finished.
 
     A part is stored as soon as it is finished and found again by what decides it: the code, the
-    effort, its name and the inputs that it reads. An interrupted run continues where it was, and a
-    changed scenario makes again only the parts that read it.
+    effort, its name and the study's inputs. An interrupted run continues where it was.
     """
 
     study: Study
@@ -139,13 +138,13 @@ class Work:
                 )
         return files if self.clicks is None else files | {"clicks": self.clicks}
 
-    def each(self, parts: Mapping[str, Callable[[], Any]], reads: Sequence[str] = ()) -> list[Any]:
+    def each(self, parts: Mapping[str, Callable[[], Any]]) -> list[Any]:
         """What the parts compute (JSON), in their order; those that are new run in parallel.
 
-        `reads` are the inputs that they read: none, all of the study. Raises ResultError where one
-        can't be stored.
+        Raises ResultError where one can't be stored.
         """
-        paths = {name: self.folder(name, reads).with_suffix(".json") for name in parts}
+        decided_by = self._decided_by()
+        paths = {name: self._path([*decided_by, name]).with_suffix(".json") for name in parts}
         new = [name for name, path in paths.items() if _read(path) is None]
         for number, outcome in run_each(
             _compute, [parts[name] for name in new], self.workers, new.__getitem__
@@ -157,26 +156,26 @@ class Work:
                 write_whole(path, json.dumps(found, allow_nan=False, ensure_ascii=False))
         return [_found(path) for path in paths.values()]
 
-    def per_seed(
-        self, compute: Callable[[int], Any], n: int, first: int = 1, reads: Sequence[str] = ()
-    ) -> list[Any]:
+    def per_seed(self, compute: Callable[[int], Any], n: int, first: int = 1) -> list[Any]:
         """The outcomes of one part for each of n seeds."""
         seeds = range(first, first + n)
-        return self.each({f"seed {seed}": partial(compute, seed) for seed in seeds}, reads)
+        return self.each({f"seed {seed}": partial(compute, seed) for seed in seeds})
 
-    def folder(self, part: str, reads: Sequence[str] = ()) -> Path:
+    def folder(self, part: str) -> Path:
         """The folder of a part that has a store of its own."""
-        files = self.files()
-        reads = [*reads, *(["clicks"] if self.clicks else [])] if reads else list(files)
-        inputs = sorted(file_digest(files[name]) for name in reads)
-        code = [__version__, source_digest()]
-        digest = digest_of([self.study.name, *code, str(self.effort), part, inputs])
-        return self.out / PARTS / digest
+        return self._path([*self._decided_by(), part])
 
     def n_finished(self) -> int:
         """How many parts of the study are stored, of this run and of those before."""
         kept = map(_read, (self.out / PARTS).glob("*.json"))
         return sum((one or {}).get("study") == self.study.name for one in kept)
+
+    def _decided_by(self) -> list[Any]:
+        inputs = sorted(map(file_digest, self.files().values()))
+        return [self.study.name, __version__, source_digest(), str(self.effort), inputs]
+
+    def _path(self, decided_by: Sequence[Any]) -> Path:
+        return self.out / PARTS / digest_of(decided_by)
 
 
 def data_files(files: Mapping[str, str]) -> dict[str, Path]:

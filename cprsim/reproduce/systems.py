@@ -432,7 +432,7 @@ def mu(n_groups: int, copies: int) -> float:
 
 
 def _distinct(rng: np.random.Generator, rows: int, below: int, each: int) -> Ints:
-    """So many different numbers in each row, (rows, each)."""
+    """Different numbers in each row, (rows, each)."""
     drawn = rng.integers(0, below, (rows, each))
     while True:
         in_order = np.sort(drawn, axis=1)
@@ -557,7 +557,7 @@ Instances = Iterable[tuple[float, bool, Any]]  # hour, whether it comes (else it
 def absences(
     instances: Instances, n_nodes: int, n_needed: int
 ) -> tuple[float, tuple[ScopedFailure, ...]]:
-    """When so many instances work for the first time, and what a job that begins then loses.
+    """When `n_needed` instances work for the first time, and what a job that begins then loses.
 
     Nodes that are not there yet are lost at its beginning.
     """
@@ -654,10 +654,9 @@ def systems(work: Work) -> Summary:
     """All estimates; those of the artifact's table where the user has it."""
     estimates = goodput(work)
     parts = {part.__name__: partial(_plain, partial(part, work)) for part in PARTS}
-    outcomes = work.each(parts, [GOODPUT])
     if files := tuple(artifact().values()):
-        outcomes += work.each({"elastic": partial(_plain, partial(elastic, *files))})
-    for outcome in outcomes:
+        parts["elastic"] = partial(_plain, partial(elastic, *files))
+    for outcome in work.each(parts):
         estimates |= {name: StudyEstimate(*ends) for name, ends in outcome.items()}
     return summary(estimates)
 
