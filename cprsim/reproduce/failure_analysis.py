@@ -8,7 +8,6 @@ to failure look like is not put in. Where the traces themselves are there, their
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import log
 from typing import Any
@@ -55,6 +54,7 @@ FITS = at_most(GAMMA_RMSE.high, "%", Mark.RECALLED, text="about 4.4 %")
 FALLING = words("hazard is higher near a job's start, then almost constant", Mark.RECALLED)
 OVER_NODES = words("MTBF falls as 1/nodes", Mark.RECALLED)
 N_SHOWN = 60  # points of a curve
+DIGITS = {"n": ",.0f", "shape": ".3f"}  # of a fit's numbers, where they are not .2f
 NOTES = (
     "The jobs are not the paper's: they run on nodes of a GPU cluster whose trace is "
     "public. The gamma fit's distance from the survival curve is that of the same measure "
@@ -70,28 +70,20 @@ NOTES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GammaFit:
-    """A gamma fit to times until a failure, beside the exponential one."""
+GammaFit = Mapping[str, float]  # by the heading under which it is shown
 
-    n: int
-    shape: float
-    mean_h: float
-    median_h: float
-    rmse: float  # of the survival curve
-    rmse_of_exponential: float
 
-    @classmethod
-    def to(cls, lifetimes: Lifetimes) -> GammaFit:
-        gamma, exponential = (fit(FAMILIES[name], lifetimes) for name in ("gamma", "exponential"))
-        return cls(
-            lifetimes.n,
-            gamma.parameter("shape").mean,
-            gamma.mean.mean,
-            _median_h(gamma.distribution),
-            distances(gamma.distribution, lifetimes)[1],
-            distances(exponential.distribution, lifetimes)[1],
-        )
+def gamma_fit(lifetimes: Lifetimes) -> GammaFit:
+    """A gamma fit to times until a failure, and how far it and an exponential fit are from them."""
+    gamma, exponential = (fit(FAMILIES[name], lifetimes) for name in ("gamma", "exponential"))
+    return {
+        "n": lifetimes.n,
+        "shape": gamma.parameter("shape").mean,
+        "mean, h": gamma.mean.mean,
+        "median, h": _median_h(gamma.distribution),
+        "RMSE, %": 100 * distances(gamma.distribution, lifetimes)[1],
+        "RMSE of exponential, %": 100 * distances(exponential.distribution, lifetimes)[1],
+    }
 
 
 def failure_analysis(work: Work) -> Summary:
@@ -101,8 +93,8 @@ def failure_analysis(work: Work) -> Summary:
     draws = work.each({f"jobs, draw {seed}": partial(_times, work, seed, n_jobs) for seed in seeds})
     mtbf_h = {n_nodes: _mtbf_h(work, n_nodes) for n_nodes in NODES}
     lifetimes = [_lifetimes(draw["hours"], draw["seen"]) for draw in draws]
-    fits = [GammaFit.to(one) for one in lifetimes]
-    of_logs = {name: GammaFit.to(_gaps(work, name)) for name in _logs()}
+    fits = [gamma_fit(one) for one in lifetimes]
+    of_logs = {name: gamma_fit(_gaps(work, name)) for name in _logs()}
     fitted = {
         **{f"jobs, draw {number}": one for number, one in enumerate(fits, start=1)},
         **_by_size(draws),
@@ -117,14 +109,10 @@ def failure_analysis(work: Work) -> Summary:
             listing(
                 "Gamma fits:",
                 (
-                    {
-                        "times": name,
-                        "n": f"{one.n:,.0f}",
-                        "shape": f"{one.shape:.3f}",
-                        "mean, h": f"{one.mean_h:.2f}",
-                        "median, h": f"{one.median_h:.2f}",
-                        "RMSE, %": f"{100 * one.rmse:.2f}",
-                        "RMSE of exponential, %": f"{100 * one.rmse_of_exponential:.2f}",
+                    {"times": name}
+                    | {
+                        heading: f"{value:{DIGITS.get(heading, '.2f')}}"
+                        for heading, value in one.items()
                     }
                     for name, one in fitted.items()
                 ),
@@ -141,14 +129,13 @@ def _claims(
     mtbf_h: Mapping[int, float],
     of_logs: Mapping[str, GammaFit],
 ) -> Iterator[Claim]:
-    def mean(quantity: str, scale: float = 1.0) -> StudyEstimate:
-        values = [getattr(one, quantity) for one in fits]
-        return StudyEstimate.of_mean(scale * np.array(values))
+    def mean(heading: str) -> StudyEstimate:
+        return StudyEstimate.of_mean([one[heading] for one in fits])
 
-    yield compare("gamma fit: RMSE of the survival curve", FITS, mean("rmse", 100), FREE)
-    yield alone("exponential fit: RMSE, likewise", mean("rmse_of_exponential", 100), "%")
+    yield compare("gamma fit: RMSE of the survival curve", FITS, mean("RMSE, %"), FREE)
+    yield alone("exponential fit: RMSE, likewise", mean("RMSE of exponential, %"), "%")
     yield compare("gamma fit: shape", GAMMA_SHAPE, mean("shape"), FREE)
-    yield compare("median time to failure", MEDIAN_TTF, mean("median_h"), FREE)
+    yield compare("median time to failure", MEDIAN_TTF, mean("median, h"), FREE)
     over_nodes = [*map(StudyEstimate, mtbf_h.values())]
     yield compare(f"MTBF of jobs of {NODES[0]} to {NODES[-1]} nodes", MTBF, over_nodes, FREE)
     ratios = []  # the hazard in the first two hours over that from ten hours on, draw by draw
@@ -162,7 +149,7 @@ def _claims(
     falls = Tested(bool(abs(slope + 1) < TOLERANCE), f"{slope:.2f}")
     yield compare("slope of log MTBF over log nodes", OVER_NODES, falls, FREE)
     for name, gamma in of_logs.items():
-        rmse = StudyEstimate(100 * gamma.rmse)
+        rmse = StudyEstimate(gamma["RMSE, %"])
         yield compare(f"{TITLES[name]}: gamma fit to the gaps, RMSE", FITS, rmse)
     for end_h in ENDS_H:
         median = StudyEstimate(_median_h(Gamma.from_mean(end_h, GAMMA_SHAPE.low)))
@@ -191,7 +178,7 @@ def _by_size(draws: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, GammaFit
     for number, n_nodes in enumerate(JOBS_OF):
         those = slice(number * size, (number + 1) * size)
         times = (np.concatenate([draw[key][those] for draw in draws]) for key in ("hours", "seen"))
-        fits[f"jobs of {n_nodes} nodes"] = GammaFit.to(_lifetimes(*times))
+        fits[f"jobs of {n_nodes} nodes"] = gamma_fit(_lifetimes(*times))
     return fits
 
 
@@ -245,14 +232,14 @@ def hazards(lifetimes: Lifetimes, borders_h: Floats) -> tuple[Floats, Floats]:
 
 
 def _chart(lifetimes: Lifetimes, fitted: GammaFit, mtbf_h: Mapping[int, float]) -> Chart:
-    gamma = Gamma.from_mean(fitted.mean_h, fitted.shape)
+    gamma = Gamma.from_mean(fitted["mean, h"], fitted["shape"])
     curve = survival_curve(lifetimes)
     some = np.unique(np.linspace(0, len(curve.age_h) - 1, N_SHOWN).astype(int))
     ages, survival, error = (x[some] for x in (curve.age_h, curve.survival, curve.standard_error))
     borders = np.array([0.0, 0.5, 1, 2, 4, 7, 11, 16, 24, 40, 70, 100])
     middle = (borders[:-1] + borders[1:]) / 2
     rate, rate_error = hazards(lifetimes, borders)
-    label, x_nodes = f"gamma, shape {fitted.shape:.2f}", floats(list(mtbf_h))
+    label, x_nodes = f"gamma, shape {fitted['shape']:.2f}", floats(list(mtbf_h))
 
     def simulated(x: Floats, y: Floats, standard_error: Floats, kind: Kind) -> Series:
         low, high = (floats(y + sign * ROUNDED_Z_95 * standard_error) for sign in (-1, 1))
