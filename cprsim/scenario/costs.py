@@ -7,42 +7,24 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BeforeValidator,
-    Discriminator,
-    Field,
-    PlainSerializer,
-    Tag,
-    WithJsonSchema,
-)
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from cprsim.errors import ParameterError
 from cprsim.records import OverLink
 from cprsim.recovery.legal import MOST_GENERATIONS
 from cprsim.scenario.distributions import OR_DISTRIBUTION, Duration, DurationSpec
 from cprsim.scenario.prices import ANY_ROLE, Money, Prices
-from cprsim.scenario.quantities import TAG, Bandwidth, Model, within
+from cprsim.scenario.quantities import Bandwidth, Model, OneOf, within
 from cprsim.units import SHARE, TIME, Quantity
 
-TRANSFER = "transfer"
 OR_TRANSFER = f", or `transfer`{OR_DISTRIBUTION}"
 TransferTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", OR_TRANSFER)]
 Chance = Annotated[float, Quantity(SHARE, "0 %", "50 %", "1 %")]
 
 
-def link_or_duration(value: Any) -> str:
-    """Which member a value is of a union of a time, a distribution and a link."""
-    if isinstance(value, OverLink) or (isinstance(value, dict) and "link" in value):
-        return f"{TAG}link"
-    return f"{TAG}distribution" if isinstance(value, dict | DurationSpec) else f"{TAG}time"
-
-
 Cost = Annotated[
-    Annotated[TransferTime, Tag(f"{TAG}time")]
-    | Annotated[DurationSpec, Tag(f"{TAG}distribution")]
-    | Annotated[OverLink, Tag(f"{TAG}link")]
-    | Annotated[Literal["transfer"], Tag(f"{TAG}transfer")],
-    Discriminator(lambda cost: f"{TAG}transfer" if cost == TRANSFER else link_or_duration(cost)),
+    TransferTime | DurationSpec | OverLink | Literal["transfer"],
+    OneOf("text", "section", "link", "word", words=["transfer"]),
 ]
 
 

@@ -28,6 +28,7 @@ from cprsim.scenario.quantities import (
     Model,
     Mtbf,
     NodeCount,
+    OneOf,
     PositiveCount,
     Text,
     Time,
@@ -219,18 +220,10 @@ class CorrelatedFailures(Model):
 # ---------------------------------------------------------------------- failures that are given
 
 
-def _servers_written_as(value: Any) -> str:
-    one_each = isinstance(value, list | tuple) and any(isinstance(v, list | tuple) for v in value)
-    return f"{TAG}each" if one_each else f"{TAG}all"
-
-
 AT_MOST = Field(min_length=1, max_length=MAX_INSTANTS)
 NodeNumbers = Annotated[tuple[NodeCount, ...], Field(min_length=1)]
 NumbersAtEach = Annotated[tuple[NodeNumbers, ...], AT_MOST]
-Servers = Annotated[
-    Annotated[NodeNumbers, Tag(f"{TAG}all")] | Annotated[NumbersAtEach, Tag(f"{TAG}each")],
-    Discriminator(_servers_written_as),
-]
+Servers = Annotated[NodeNumbers | NumbersAtEach, OneOf("list", "lists")]
 
 
 class InjectedFailures(Model):

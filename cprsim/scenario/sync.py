@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from math import inf
 from typing import Annotated
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
 from cprsim.scenario.distributions import Duration, DurationSpec, duration_of
-from cprsim.scenario.quantities import TAG, Bandwidth, Model, PositiveShare, PositiveTime, within
+from cprsim.scenario.quantities import Bandwidth, Model, OneOf, PositiveShare, PositiveTime, within
 from cprsim.sync.setting import Algorithm, Method, Stragglers, SyncSetting
 from cprsim.units import SHARE, SIZE, Quantity
 
@@ -27,12 +27,7 @@ ELASTIC_OF_MEAN = 0.1  # what workers learn during an AllReduce counts by 1 - el
 
 
 Threads = Annotated[int, within(1, 1024)]
-Every = Annotated[
-    Annotated[Iterations, Tag(f"{TAG}iterations")] | Annotated[PositiveTime, Tag(f"{TAG}time")],
-    Discriminator(
-        lambda every: f"{TAG}{'time' if isinstance(every, str | float) else 'iterations'}"
-    ),
-]
+Every = Annotated[Iterations | PositiveTime, OneOf("number", "text")]
 
 
 class StandIn(Model):
