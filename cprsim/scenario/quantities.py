@@ -198,7 +198,7 @@ class OneOf:
         self.forms, self.words = forms, words
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
-        members = handler(source)["choices"]  # type: ignore[typeddict-item]
+        members = handler(source)["choices"]
         tagged = {f"{TAG}{form}": one for form, one in zip(self.forms, members, strict=True)}
         return core_schema.tagged_union_schema(tagged, self._form)
 
