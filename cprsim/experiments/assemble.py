@@ -34,7 +34,7 @@ from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.costs import CostsSection, OwnCosts
 from cprsim.scenario.distributions import DurationSpec, duration_of
 from cprsim.scenario.failures import EMB_PS, SYNC_PS, TRAINER, Failures, TraceFailures
-from cprsim.scenario.job import EngineName
+from cprsim.scenario.job import Simulation
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.scopes import SILENT
 from cprsim.scenario.system_options import options_of
@@ -47,21 +47,20 @@ from cprsim.staleness import StalenessCurve
 class Experiment:
     """A scenario as records: everything that an engine needs, nothing that only a user does."""
 
-    useful_h: float
     cluster: Cluster
     costs: Costs
     failures: FailureSource
     policies: tuple[Policy, ...]
-    seed: int
     scopes: tuple[Scope, ...]  # what failures kill
     shares: ScopeShares  # of the failures
-    scenario: Scenario  # it says what else recovery systems ask of a job
-    n_replications: int | None  # None: until the precision is reached
-    precision_fraction: float | None = None
-    at_most: int = 0  # replications, where the precision decides
-    engine: EngineName = "auto"
+    scenario: Scenario  # the useful work, and what else recovery systems ask of a job
+    simulation: Simulation  # replications, seed and engine
     curve: StalenessCurve | None = None  # prices lost samples; None: none applies
-    horizon_h: float | None = None  # wall time at which the job ends, done or not
+
+    @property
+    def useful_h(self) -> float:
+        """Useful work in hours at full speed."""
+        return self.scenario.job.useful_h
 
     @property
     def check(self) -> Capture | None:
@@ -69,13 +68,17 @@ class Experiment:
         silent = self.scenario.silent
         return None if silent is None else silent.capture
 
+    def simulated(self, **how: Any) -> Experiment:
+        """The same with other replications, another seed or another engine."""
+        return replace(self, simulation=self.simulation.model_copy(update=how))
+
     def simulated_job(self, policy: Policy) -> SimulatedJob:
         """The job under a policy."""
         if self.check is not None:
             policy = checked(policy, self.cluster, self.check)
             require_legal(policy, self.cluster, self.scopes)
-        clock = self.failures.clock
-        return SimulatedJob(self.useful_h, self.cluster, clock, self.scopes, policy, self.horizon_h)
+        clock, job = self.failures.clock, self.scenario.job
+        return SimulatedJob(job.useful_h, self.cluster, clock, self.scopes, policy, job.horizon_h)
 
     @cached_property
     def facts(self) -> JobFacts:
@@ -149,23 +152,16 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
     except ParameterError as error:
         raise ScenarioError.at(loaded.place("failures"), str(error), key="failures") from error
-    simulation = scenario.simulation
     experiment = Experiment(
-        useful_h=scenario.job.useful_h,
         cluster=cluster,
         costs=costs,
         failures=failures,
         policies=(),
-        seed=simulation.seed,
-        n_replications=simulation.replications,
-        precision_fraction=simulation.precision_fraction,
-        at_most=simulation.at_most or 0,
-        engine=simulation.engine,
-        curve=chosen_curve(loaded),
         scopes=scopes,
         shares=shares,
-        horizon_h=scenario.job.horizon_h,
         scenario=scenario,
+        simulation=scenario.simulation,
+        curve=chosen_curve(loaded),
     )
     if not with_policies:
         return experiment

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -96,7 +95,7 @@ def test_points_share_failures_where_they_meet_the_same(make: Make) -> None:
 
 def test_a_strategy_that_is_given_up_has_no_moments(make: Make) -> None:
     experiment = make("failures.mtbf=30 min", "recovery=[none, partial]")
-    experiment = replace(experiment, n_replications=11)
+    experiment = experiment.simulated(replications=11)
     (ours,) = moments(experiment)
     assert ours.gave_up.tolist() == [True, False]
     assert np.isnan(ours.mean[:, 0]).all()
