@@ -114,10 +114,7 @@ class Sync(Model):
         return ELASTIC_OF_MEAN if self.algorithm in OF_MEAN else ELASTIC
 
     def setting(self, n_trainers: int) -> SyncSetting:
-        """How so many trainers stay in step, as plain numbers.
-
-        Raises ParameterError where that makes no sense.
-        """
+        """How so many trainers stay in step, as plain numbers."""
         link = self.trainer_bandwidth_bytes_per_h
         n_servers = (self.servers or 0) if self.algorithm.has_servers else 0  # others stand idle
         return SyncSetting(
@@ -125,7 +122,7 @@ class Sync(Model):
             n_trainers=n_trainers,
             n_threads=self.threads,
             batch=self.batch,
-            iteration=duration_of(self.iteration).simulable(),
+            iteration=duration_of(self.iteration),
             dense_bytes=self.dense_size_bytes,
             server_bandwidth_bytes_per_h=n_servers * (self.server_bandwidth_bytes_per_h or 0.0),
             n_servers=n_servers,
