@@ -9,7 +9,9 @@ from typing import Any
 
 from cprsim.curves import chosen_curve
 from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
-from cprsim.failures.distributions import Constant
+from cprsim.experiments.sources import source_of
+from cprsim.failures.clocks import JobClock
+from cprsim.failures.distributions import Constant, Exponential
 from cprsim.failures.replay import Replay
 from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
@@ -26,17 +28,17 @@ from cprsim.records import (
 )
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.paper import STRATEGIES
-from cprsim.recovery.policy import Capture, Policy, Reach, Scope, checked
+from cprsim.recovery.policy import CHECK, NO_CONTENT, Capture, Policy, Reach, Scope, checked
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.costs import CostsSection, OwnCosts
 from cprsim.scenario.distributions import DurationSpec, duration_of
-from cprsim.scenario.failures import EMB_PS, SYNC_PS, TRAINER, Failures, TraceFailures
+from cprsim.scenario.failures import EMB_PS, SYNC_PS, TRAINER
 from cprsim.scenario.job import Simulation
 from cprsim.scenario.recovery import RecoverySection
-from cprsim.scenario.scopes import SILENT
+from cprsim.scenario.scopes import SILENT, ScopeSection
 from cprsim.scenario.system_options import options_of
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
@@ -66,7 +68,10 @@ class Experiment:
     def check(self) -> Capture | None:
         """For silent errors."""
         silent = self.scenario.silent
-        return None if silent is None else silent.capture
+        if silent is None or silent.check is None:
+            return None
+        takes = Constant(silent.check.takes_h)
+        return Capture(CHECK, silent.check.every_h, stall=takes, parts=NO_CONTENT)
 
     def simulated(self, **how: Any) -> Experiment:
         """The same with other replications, another seed or another engine."""
@@ -216,17 +221,23 @@ def _failures(
 ) -> tuple[FailureSource, tuple[Scope, ...], ScopeShares]:
     """Where failures come from, what they kill, and how many are of each scope."""
     scenario, silent = loaded.scenario, loaded.scenario.silent
-    of_job = _source(loaded, scenario.failures, cluster)
-    own = {
-        one.name: _source(loaded, one.failures, cluster) for one in scenario.scopes if one.failures
+    useful_h = scenario.job.useful_h
+    of_job = source_of(scenario.failures, cluster, useful_h, loaded.trace_path)
+    own: dict[str, FailureSource] = {
+        one.name: source_of(one.failures, cluster, useful_h, None)
+        for one in scenario.scopes
+        if one.failures
     }
-    scopes = [one.record(detect) for one in scenario.scopes]
+    scopes = [_scope(one, detect) for one in scenario.scopes]
     shares = [one.share or 0.0 for one in scenario.scopes]
     if not scopes:  # every failure kills a node
         scopes, shares = [Scope("node", Reach.NODE, detect)], [1.0]
-    if silent is not None:
-        scopes, shares = [*scopes, silent.scope], [*shares, 0.0]
-        own[SILENT] = silent.source(cluster, of_job.clock)
+    if silent is not None:  # when an error is noticed, all processes start again on their nodes
+        latency = None if silent.latency is None else duration_of(silent.latency)
+        errors = Scope(SILENT, Reach.PROCESS, Constant(0.0), False, silent=True, latency=latency)
+        scopes, shares = [*scopes, errors], [*shares, 0.0]
+        strikes = Exponential(silent.mtbf_h)
+        own[SILENT] = JobClock(strikes, range(cluster.n_nodes), clock=of_job.clock)
     of_source = tuple(i for i, scope in enumerate(scopes) if scope.name in own)
     reaches, rack = tuple(scope.reach for scope in scopes), scenario.cluster.rack
     return (
@@ -236,11 +247,12 @@ def _failures(
     )
 
 
-def _source(loaded: LoadedScenario, section: Failures, cluster: Cluster) -> FailureSource:
-    if not isinstance(section, TraceFailures):
-        return section.source(cluster, loaded.scenario.job.useful_h)
-    assert loaded.trace_path is not None, "loading sees to it that a trace has a file"
-    return section.source(loaded.trace_path)
+def _scope(section: ScopeSection, detect: Duration) -> Scope:
+    """A kind of failure; `detect` is what `costs` say."""
+    reach = Reach[section.reach.upper()]
+    replaces = reach >= Reach.NODE if section.needs_node is None else section.needs_node
+    noticed = detect if section.detect is None else duration_of(section.detect)
+    return Scope(section.name, reach, noticed, replaces, section.notice_h)
 
 
 # ----------------------------------------------------------------------------- recovery

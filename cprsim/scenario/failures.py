@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, StrictBool, Tag
 
 from cprsim.errors import ParameterError
 from cprsim.failures import limits
-from cprsim.failures.clocks import JobClock, NodeClocks
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
-from cprsim.failures.distributions import Weibull
-from cprsim.failures.frailty import ALIKE, GammaFrailty, Lemons
-from cprsim.failures.injected import Injected
-from cprsim.failures.outages import Outages, with_lives
-from cprsim.failures.replay import Replay
+from cprsim.failures.frailty import GammaFrailty
 from cprsim.failures.sources import Start
-from cprsim.records import MAX_NODES, Clock, Cluster
+from cprsim.records import MAX_NODES, Clock
 from cprsim.scenario.distributions import Lifetime, Mtbf95, Shape, Spread95
 from cprsim.scenario.quantities import (
     NO_KIND,
@@ -43,7 +36,6 @@ KINDS = ("job", "node", "correlated", "injected", "trace")
 MAX_INJECTED = 10_000
 MAX_INSTANTS = 1000
 MAX_FAILURES = 100_000  # that a job may expect
-FEWEST_OUTAGES = 2  # that can be replayed
 
 ClockName = Annotated[
     Clock,
@@ -73,11 +65,6 @@ def too_many(n_failures: float) -> str:
     return f"makes {n_failures:.3g} failures per job; at most {MAX_FAILURES} make sense"
 
 
-def slots_of(cluster: Cluster, role: str) -> range:
-    """Slots of a role of the job, or of all of them."""
-    return range(cluster.n_nodes) if role == ANY else cluster.slots(role)
-
-
 # ---------------------------------------------------------------------- clocks
 
 
@@ -95,11 +82,6 @@ class JobFailures(Lifetime):
     start: StartName = Start.FRESH
     clock: ClockName = Clock.WALL
 
-    def source(self, cluster: Cluster, useful_h: float) -> JobClock:
-        """These failures in a job."""
-        slots, together = slots_of(cluster, self.role), self.together
-        return JobClock(self.distribution, slots, together, self.clock, self.start, cluster.repair)
-
 
 class NodeFailures(Model):
     """Every node of the named roles fails on its own; a replacement starts new."""
@@ -110,11 +92,6 @@ class NodeFailures(Model):
     )
     start: StartName = Start.STATIONARY
     clock: ClockName = Clock.WALL
-
-    def source(self, cluster: Cluster, useful_h: float) -> NodeClocks:
-        """These failures in a job."""
-        lifetimes = {role: lifetime.distribution for role, lifetime in self.roles.items()}
-        return NodeClocks(lifetimes, self.clock, self.start, cluster.repair)
 
 
 # ---------------------------------------------------------------------- nodes that differ
@@ -155,12 +132,6 @@ class ShocksSection(Model):
             if size > self.nodes:
                 yield f"sizes.{size}", f"there are only {self.nodes} nodes to be struck"
 
-    def record(self) -> Shocks:
-        """Their rate, and the share of each size."""
-        total = sum(self.sizes.values())
-        shares = tuple(weight / total for weight in self.sizes.values())
-        return Shocks(1 / self.every_h, tuple(self.sizes), shares, self.nodes)
-
 
 class CorrelatedFailures(Model):
     """Nodes with Weibull lifetimes that differ, and shocks besides; all nodes of the job."""
@@ -193,28 +164,6 @@ class CorrelatedFailures(Model):
         "the length of the log that was fitted; default 0 h.",
     )
     clock: ClockName = Clock.WALL
-
-    def source(self, cluster: Cluster, useful_h: float) -> CorrelatedNodes:
-        """These failures in a job.
-
-        Raises ParameterError where it would have too many: how often nodes that differ fail does
-        not follow from `mtbf` alone.
-        """
-        lemons, shocks = self.lemons, self.shocks
-        others = self.frailty or ALIKE
-        nodes = CorrelatedNodes(
-            lifetime=Weibull.from_mean(self.mtbf_h, self.shape),
-            frailty=Lemons(lemons.share_fraction, lemons.factor, others) if lemons else others,
-            shocks=None if shocks is None else shocks.record(),
-            clock=self.clock,
-            start=self.start,
-            watched_h=self.watched_h,
-            repair=cluster.repair,
-        )
-        n_failures = useful_h / nodes.expected(cluster, useful_h).mtbf_h
-        if n_failures > MAX_FAILURES:
-            raise ParameterError(too_many(n_failures))
-        return nodes
 
 
 # ---------------------------------------------------------------------- failures that are given
@@ -298,21 +247,6 @@ class InjectedFailures(Model):
         elif self.servers_at and len(named) != len(at_h or ()):
             which = f"has {len(named)} lists for {len(at_h or ())} instants of `at`"
             yield "servers", f"{which}: give one for each, or one list for all"
-
-    def source(self, cluster: Cluster, useful_h: float) -> Injected:
-        """These failures in a job."""
-        slots = slots_of(cluster, self.role)
-        named = [tuple(slots[n] for n in servers) for servers in self.named_servers.values()]
-        return Injected(
-            useful_h=useful_h,
-            slots=named[0] if named and not self.servers_at else slots,
-            together=self.n_together,
-            at_h=self.at_h,
-            count=self.count or 0,
-            repair=cluster.repair,
-            clock=self.clock,
-            slots_at=tuple(named) if self.servers_at else None,
-        )
 
 
 # ---------------------------------------------------------------------- replay of a log
@@ -447,47 +381,6 @@ class TraceFailures(Model):
         yield from ((f"period.{key}", f"{ends[key]} is no {right}") for key in wrong)
         if not wrong and len(ends) == 2 and not _order(ends["from"]) < _order(ends["to"]):
             yield "period.to", f"{ends['to']} does not lie after `from` ({ends['from']})"
-
-    def source(self, path: Path) -> Replay:
-        """The outages of the file.
-
-        Raises ParameterError where there are too few to replay, TraceError where the file can't be
-        read.
-        """
-        outages = self._read(path)
-        if self.cause is not None:
-            outages = outages.of_cause(self.cause)
-        if self.begins == "random" and outages.n_outages < FEWEST_OUTAGES:
-            raise ParameterError(
-                f"the trace has {outages.n_outages} outage: what lies between outages can't be "
-                f"told; replay needs {FEWEST_OUTAGES} at least"
-            )
-        return Replay(outages, from_first=self.begins == "first")
-
-    def _read(self, path: Path) -> Outages:
-        from cprsim.failures.traces.asked import LogOptions  # pandas comes: most need none
-        from cprsim.failures.traces.formats import FORMATS
-        from cprsim.failures.traces.formats.lanl import lanl_lives
-        from cprsim.failures.traces.node_file import lives_in_log
-        from cprsim.failures.traces.reading import csv_pieces
-
-        period = self.period
-        asked = LogOptions(
-            n_nodes=self.nodes,
-            system=self.system,
-            period=(None, None) if period is None else (period.first, period.last),
-            time_unit=self.time_unit,
-            columns={
-                ours: theirs for ours, theirs in (self.columns or {}).items() if ours != theirs
-            },
-            repair_h=self.repair_h,
-        )
-        log = FORMATS[self.format].read(path, asked)
-        if not self.node_dates:
-            return log
-        if self.system is not None:  # of lanl alone
-            return with_lives(log, lanl_lives(path, self.system, log))
-        return with_lives(log, lives_in_log(path, csv_pieces(path), log, asked))
 
 
 def _kind(section: Any) -> str | None:

@@ -7,12 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool
 
-from cprsim.failures.clocks import JobClock
-from cprsim.failures.distributions import Constant, Exponential
-from cprsim.records import Clock, Cluster
-from cprsim.records import Duration as DurationRecord
-from cprsim.recovery.policy import CHECK, NO_CONTENT, Capture, Reach, Scope
-from cprsim.scenario.distributions import Duration, duration_of
+from cprsim.scenario.distributions import Duration
 from cprsim.scenario.failures import Failures, NodeFailures, TraceFailures
 from cprsim.scenario.quantities import Model, Mtbf, PositiveShare, PositiveTime, Time
 
@@ -68,13 +63,6 @@ class ScopeSection(Model):
                 where = "are drawn from in the section `failures` alone: leave them out here"
                 yield "failures", f"`mtbf_95` and `spread_95` {where}"
 
-    def record(self, detect: DurationRecord) -> Scope:
-        """The same as the engines take it; `detect` is what `costs` say."""
-        reach = Reach[self.reach.upper()]
-        replaces = reach >= Reach.NODE if self.needs_node is None else self.needs_node
-        noticed = detect if self.detect is None else duration_of(self.detect)
-        return Scope(self.name, reach, noticed, replaces, self.notice_h)
-
 
 Scopes = Annotated[
     tuple[ScopeSection, ...],
@@ -109,21 +97,3 @@ class SilentSection(Model):
         """Something notices an error."""
         if self.latency is None and self.check is None:
             yield "latency", "is missing: say how errors are noticed, by `latency` or by `check`"
-
-    @property
-    def scope(self) -> Scope:
-        """An error as it is noticed: all processes start again on their nodes."""
-        latency = None if self.latency is None else duration_of(self.latency)
-        return Scope(SILENT, Reach.PROCESS, Constant(0.0), False, silent=True, latency=latency)
-
-    @property
-    def capture(self) -> Capture | None:
-        """The checks as an engine makes them, if there are any."""
-        check = self.check
-        if check is None:
-            return None
-        return Capture(CHECK, check.every_h, stall=Constant(check.takes_h), parts=NO_CONTENT)
-
-    def source(self, cluster: Cluster, clock: Clock) -> JobClock:
-        """When errors strike."""
-        return JobClock(Exponential(self.mtbf_h), range(cluster.n_nodes), clock=clock)
