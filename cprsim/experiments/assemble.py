@@ -35,10 +35,9 @@ from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.costs import CostsSection, OwnCosts
 from cprsim.scenario.distributions import DurationSpec, duration_of
-from cprsim.scenario.failures import EMB_PS, SYNC_PS, TRAINER
+from cprsim.scenario.failures import EMB_PS, SILENT, SYNC_PS, TRAINER, ScopeSection
 from cprsim.scenario.job import Simulation
 from cprsim.scenario.recovery import RecoverySection
-from cprsim.scenario.scopes import SILENT, ScopeSection
 from cprsim.scenario.system_options import options_of
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
