@@ -203,7 +203,7 @@ class OneOf:
         return core_schema.tagged_union_schema(tagged, self._form)
 
     def _form(self, value: Any) -> str:
-        if str(value) in self.words:
+        if self.words and str(value) in self.words:
             return f"{TAG}word"
         *others, last = [form for form in FORMS if form in self.forms]
         return TAG + next((form for form in others if FORMS[form](value)), last)
