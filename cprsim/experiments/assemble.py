@@ -73,7 +73,9 @@ class Experiment:
         return Capture(CHECK, silent.check.every_h, stall=takes, parts=NO_CONTENT)
 
     def simulated(self, **how: Any) -> Experiment:
-        """The same with other replications, another seed or another engine."""
+        """The same with another seed, engine or number of replications, in place of a precision."""
+        if "replications" in how:
+            how = {"precision_fraction": None, "at_most": None, **how}
         return replace(self, simulation=self.simulation.model_copy(update=how))
 
     def simulated_job(self, policy: Policy) -> SimulatedJob:
