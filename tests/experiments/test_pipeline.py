@@ -131,6 +131,12 @@ def test_all_strategies_meet_every_injected_failure(make: Make) -> None:
         assert (costs.n_failures == 4).all()
 
 
+def test_a_number_of_replications_takes_the_place_of_a_precision(make: Make) -> None:
+    precise = make("simulation={seed: 5, precision: 0.1 %}")
+    outcome = pipeline.simulate(precise.simulated(replications=250))
+    assert {one.costs.n_replications for one in outcome.strategies} == {250}
+
+
 def test_a_precision_decides_the_replications_up_to_at_most(make: Make) -> None:
     precise = "simulation={seed: 5, precision: 3 %, at_most: 3000}"
     wall_h = by_name(pipeline.simulate(make(precise, "recovery=[full]")))["full"].wall_h
