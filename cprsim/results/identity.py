@@ -96,6 +96,8 @@ def failures_digest(loaded: LoadedScenario) -> str:
         parts["workers"] = scenario.cluster.workers
     if scenario.cluster.roles:
         parts["roles"] = scenario.cluster.n_nodes_of_stateful
+    if scenario.sync is not None and scenario.sync.servers:
+        parts["sync servers"] = scenario.sync.servers
     if scenario.scopes:  # what else a failure is, and whom it strikes besides
         kinds = [[one.name, one.share, one.reach] for one in scenario.scopes]
         parts["scopes"] = [kinds, scenario.cluster.rack]
