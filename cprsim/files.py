@@ -253,7 +253,7 @@ def _there_already(path: Path) -> ResultError:
 
 # --------------------------------------------------------------------------- what is shipped
 
-FOLDER = PACKAGE / "scenario" / "shipped"
+SHIPPED = PACKAGE / "scenario" / "shipped"
 CURVES = PACKAGE / "curves" / "shipped"
 SCHEMA = "scenario.schema.json"  # which the scenarios name in their first lines, for editors
 NAMES_SCHEMA = f"# yaml-language-server: $schema={SCHEMA}"
@@ -261,7 +261,7 @@ NAMES_SCHEMA = f"# yaml-language-server: $schema={SCHEMA}"
 
 def shipped_scenarios() -> dict[str, Path]:
     """The files of the scenarios that come with the program, by name, sorted."""
-    return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
+    return {path.stem: path for path in sorted(SHIPPED.glob("*.yaml"))}
 
 
 def file_or_shipped(path: Path) -> Path:
@@ -281,7 +281,7 @@ def put_schema_beside(scenario: Path) -> Path | None:
     schema = scenario.with_name(SCHEMA)
     if schema.exists():
         return None
-    write_new(schema, (FOLDER / SCHEMA).read_text("utf-8"))
+    write_new(schema, (SHIPPED / SCHEMA).read_text("utf-8"))
     return schema
 
 

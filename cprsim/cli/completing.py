@@ -13,7 +13,7 @@ from pathlib import Path
 
 import typer
 
-from cprsim.files import CURVES, FOLDER, SCHEMA, shipped_scenarios
+from cprsim.files import CURVES, SCHEMA, SHIPPED, shipped_scenarios
 
 Offered = list[tuple[str, str]]  # each with what a shell may show beside it
 Offer = Callable[[typer.Context, str], Offered]
@@ -75,6 +75,6 @@ def _files(incomplete: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, st
 
 
 def _strategies() -> list[str]:
-    schema = json.loads((FOLDER / SCHEMA).read_text("utf-8"))
+    schema = json.loads((SHIPPED / SCHEMA).read_text("utf-8"))
     strategy = schema["$defs"]["RecoverySection"]["properties"]["strategy"]
     return [str(name) for name in strategy["enum"]]

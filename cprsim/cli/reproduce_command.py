@@ -95,9 +95,9 @@ def reproduce(
 
 def _folder_of(scenarios: Path) -> Path:
     """The folder of the scenarios: outside the repository, that of the program."""
-    from cprsim.files import FOLDER
+    from cprsim.files import SHIPPED
 
-    return FOLDER if scenarios == SCENARIOS and not scenarios.is_dir() else scenarios
+    return SHIPPED if scenarios == SCENARIOS and not scenarios.is_dir() else scenarios
 
 
 def _finished(work: Work, number: int, n_studies: int) -> str:

@@ -46,7 +46,7 @@ from cprsim.staleness import StalenessCurve
 
 @dataclass(frozen=True)
 class Experiment:
-    """A scenario as records: everything that an engine needs, nothing that only a user does."""
+    """A scenario as records: all that an engine needs."""
 
     cluster: Cluster
     costs: Costs
