@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import cycle
+from math import sqrt
 from textwrap import fill
 from typing import Any
 
@@ -12,9 +13,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import NullFormatter
 
-from cprsim.plots.axes import fold, title_figure
+from cprsim.plots.axes import fold, log_scale, panels, title_figure
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.plots.style import (
     FAINT,
@@ -32,12 +32,12 @@ HATCHES = ("", "////", "xxx", "+++", "----", "||||", "\\\\\\\\")
 LOOKS_OF_LINES = [
     Look("", line.colour, hatch) for line, hatch in zip(SERIES, HATCHES, strict=False)
 ]
-PANEL_WIDTH_IN, HEIGHT_IN = 4.4, 4.0
-MOST_BESIDE = 3  # panels in a row; four stand two by two
-FEW_DECADES = 30  # highest over lowest: below it the ticks between powers of ten have numbers
+HEIGHT_IN, BAR_HEIGHT_IN = 4.0, 0.5  # of a panel; of a bar along x with its name
 MOST_TICKS = 8  # that are the values of x themselves on a logarithmic axis
 LOG_HEADROOM = 0.15  # of a logarithmic axis: room for a legend above a line along the top
 MOST_MARKERS = 40  # of a line: with more points it has none
+LEAST_DOT, MOST_DOT = 2.0, 4.5  # points across: smaller where there are many
+MOST_VECTORS = 5_000  # points of an SVG, beyond which it holds them as an image
 MANY_LINES, LEGEND_HEADROOM = 4, 0.25  # in a legend; of an axis: room for that legend
 LARGE = 1e5  # values from here on are written out; matplotlib would put 1e6 above the axis
 NAMES_WIDTH = 52  # characters along x
@@ -53,23 +53,21 @@ BESIDE = 0.2  # how far right of a bar's middle a paper's value stands, in width
 
 def chart_figure(chart: Chart) -> Figure:
     """Draw a chart: its panels side by side under one title, at most three in a row."""
-    n = len(chart.panels)
-    n_columns = 2 if n == 4 else min(n, MOST_BESIDE)
-    n_rows = -(-n // n_columns)
-    width_in = max(6.4, PANEL_WIDTH_IN * n_columns)
+    n_bars = max(
+        len(x.x) if x.kind == "range" else 0 for panel in chart.panels for x in panel.series
+    )
     with style():
-        figure = Figure(figsize=(width_in, HEIGHT_IN * n_rows), layout="constrained")
-        places = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
-        for axes, panel in zip(places, chart.panels, strict=False):
+        figure, places = panels(
+            len(chart.panels), (4.4, max(HEIGHT_IN, 2 + BAR_HEIGHT_IN * n_bars))
+        )
+        for axes, panel in zip(places, chart.panels, strict=True):
             _panel(axes, panel)
-        for empty in places[n:]:
-            empty.remove()
-        labels = {tuple(axes.get_legend_handles_labels()[1]) for axes in places[:n]}
-        if n > 1 and len(labels) == 1 and len(min(labels)) > MANY_LINES:
+        labels = {tuple(axes.get_legend_handles_labels()[1]) for axes in places}
+        if len(places) > 1 and len(labels) == 1 and len(min(labels)) > MANY_LINES:
             handles = places[0].get_legend_handles_labels()
             figure.legend(*handles, loc="outside right center", fontsize=7.2)
         else:
-            for axes, panel in zip(places, chart.panels, strict=False):
+            for axes, panel in zip(places, chart.panels, strict=True):
                 _legend(axes, panel)
         title_figure(figure, chart.title, chart.subtitle)
     return figure
@@ -78,7 +76,7 @@ def chart_figure(chart: Chart) -> Figure:
 def _panel(axes: Axes, panel: Panel) -> None:
     names = _categories(panel)
     _stack(axes, [one for one in panel.series if one.kind == "stack"], names)
-    drawn = [one for one in panel.series if one.kind not in ("stack", "paper")]
+    drawn = [one for one in panel.series if one.kind in ("line", "points", "steps")]
     labels = list(dict.fromkeys(one.label for one in drawn))
     with_lines = {one.label for one in drawn if one.kind != "points"}
     for one in drawn:
@@ -90,7 +88,27 @@ def _panel(axes: Axes, panel: Panel) -> None:
     for one in panel.series:
         if one.kind == "paper":
             _paper(axes, one, names)
-    _dress(axes, panel, names)
+    bars = [one for one in panel.series if one.kind == "range"]
+    for one in bars:
+        _bars(axes, one)
+    if bars:
+        axes.set_xlabel(panel.y_label)
+        axes.set_title(fill(panel.title, 48), loc="left", fontsize=9)
+    else:
+        _dress(axes, panel, names)
+
+
+def _bars(axes: Axes, one: Series) -> None:
+    """A bar along x for each name, the first on top; a line where all have the same y."""
+    low, high = np.array(one.low), np.array(one.high)
+    axes.barh(range(len(one.x)), high - low, BAR_WIDTH, low, color=SERIES[5].colour)
+    axes.set_yticks(range(len(one.x)), [fold(str(name), 24) for name in one.x])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(one.x) - 0.5, -0.5)
+    axes.use_sticky_edges = False  # bars end beside the border
+    for y in set(one.y):
+        axes.axvline(y, color=INK, lw=1.2, label=one.label)
+    axes.xaxis.grid(True)
 
 
 def _categories(panel: Panel) -> list[str]:
@@ -134,10 +152,11 @@ def _series(axes: Axes, one: Series, look: Line, names: Sequence[str], label: st
     x = np.array(_places(one, names), dtype=float)
     colour, marker, dashes = look
     many = one.kind != "points" and len(x) > MOST_MARKERS
+    size = float(np.clip(80 / sqrt(max(len(x), 1)), LEAST_DOT, MOST_DOT))
     shown = None if one.kind == "steps" or many else marker
     axes.plot(
         x, one.y, color=colour, ls="none" if one.kind == "points" else dashes,
-        marker=shown, ms=4.5, lw=1.4, label=label,
+        marker=shown, ms=size, lw=1.4, label=label, rasterized=len(x) > MOST_VECTORS,
         drawstyle="steps-post" if one.kind == "steps" else "default",
     )  # fmt: skip
     if not one.low:
@@ -168,48 +187,28 @@ def _band(axes: Axes, band: Band, dashes: tuple[int, ...]) -> None:
         line(band.low, color=INK, lw=1.0, ls=(0, dashes), label=band.label, zorder=0)
 
 
-def _heights(panel: Panel) -> Iterator[float]:
-    """Everything that has to be seen along y."""
-    for one in panel.series:
-        yield from (*one.y, *one.low)
-    yield from (band.low for band in panel.bands if band.axis == "y")
-
-
-def _ticks_at_values(axes: Axes, panel: Panel) -> None:
-    """Few values of x are the ticks themselves; powers of ten would say less."""
-    values = sorted({x for one in panel.series for x in one.x if not isinstance(x, str)})
-    if len(values) <= MOST_TICKS:
-        axes.set_xticks(values, [f"{x:,.10g}" for x in values])
-        axes.set_xticks([], minor=True)
-    else:
-        axes.xaxis.set_major_formatter("{x:g}")
-
-
 def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
     axes.set_title(fill(panel.title, 48), loc="left", fontsize=9)
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
+    if panel.y_range is not None:
+        axes.set_ylim(*panel.y_range)
+    if panel.x_range is not None:
+        axes.set_xlim(*panel.x_range)
     if panel.x_log:
-        axes.set_xscale("log")
-        _ticks_at_values(axes, panel)
+        log_scale(axes, "x")
+        values = sorted({x for one in panel.series for x in one.x if not isinstance(x, str)})
+        if len(values) <= MOST_TICKS:  # ticks at the values; powers of ten would say less
+            axes.set_xticks(values, [f"{x:,.10g}" for x in values])
     if panel.y_log:
-        axes.set_yscale("log")
+        log_scale(axes, "y")
+        low, high = axes.get_ylim()
         if panel.y_range is None:
-            low, high = axes.get_ylim()
             axes.set_ylim(low, high * (high / low) ** LOG_HEADROOM)
-        axes.yaxis.set_major_formatter("{x:g}")
-        if axes.get_ylim()[1] < FEW_DECADES * axes.get_ylim()[0]:
-            axes.yaxis.set_minor_formatter("{x:g}")
-        else:
-            axes.yaxis.set_minor_formatter(NullFormatter())
-    elif panel.y_from_zero and not any(value < 0 for value in _heights(panel)):
+    elif panel.y_range is None and panel.y_from_zero and axes.dataLim.y0 >= 0:
         axes.set_ylim(bottom=0)
     if not panel.y_log and axes.get_ylim()[1] >= LARGE:
         axes.yaxis.set_major_formatter("{x:,.0f}")
-    if panel.x_range is not None:
-        axes.set_xlim(*panel.x_range)
-    if panel.y_range is not None:
-        axes.set_ylim(*panel.y_range)
     if names:
         width = int(NAMES_WIDTH / len(names))  # characters that stand beside each other
         folded = [fold(name, width) for name in names]

@@ -14,15 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 
-from cprsim.plots.axes import log_scale, title_figure
+from cprsim.plots.axes import log_scale, panels, title_figure
 from cprsim.plots.style import INK, style
-from cprsim.plots.sweep_axes import (
-    axis_label,
-    is_wide,
-    panels,
-    rows_on,
-    subtitle,
-)
+from cprsim.plots.sweep_axes import axis_label, is_wide, rows_on
 from cprsim.records import Floats
 from cprsim.sweeps.costs import OVERHEAD
 from cprsim.sweeps.folder import AxisColumn, SweepResult
@@ -42,14 +36,13 @@ def map_figure(result: SweepResult, across: AxisColumn, up: AxisColumn) -> Figur
     Along the thick line both cost the same; hatched where the reference costs less. Thin lines
     join equal differences, so that the map can be read without colours.
     """
-    rows, held = rows_on(result, [across, up])
+    rows, caption = rows_on(result, [across, up])
     grids = {
         name: _grid(rows[rows["strategy"] == name], across, up)
         for name in compared(result)[:MOST_PANELS]
     }
     with style():
-        size_in = (1.6 + min(4.0, 8.8 / len(grids)) * len(grids), 4.4)
-        figure, every = panels(len(grids), size_in)
+        figure, every = panels(len(grids), beside_in=1.6, sharey=True)
         norm = _norm(list(grids.values()))
         mesh = None
         for axes, (name, grid) in zip(every, grids.items(), strict=True):
@@ -68,7 +61,8 @@ def map_figure(result: SweepResult, across: AxisColumn, up: AxisColumn) -> Figur
         bar.set_label("difference of overheads, percentage points")
         if handles := _handles(result.reference, list(grids.values())):
             figure.legend(handles=handles, loc="outside lower left", ncols=2)
-        title_figure(figure, f"Where which costs less: {result.name}", subtitle(result, held))
+        title = f"Overhead less that of {result.reference}: {result.name}"
+        title_figure(figure, title, caption)
     return figure
 
 
