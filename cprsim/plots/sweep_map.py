@@ -6,6 +6,7 @@ from textwrap import fill
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import AsinhNorm
@@ -43,23 +44,30 @@ def map_figure(result: SweepResult, across: AxisColumn, up: AxisColumn) -> Figur
     }
     with style():
         figure, every = panels(len(grids), beside_in=1.6, sharey=True)
-        norm = _norm(list(grids.values()))
-        mesh = None
+        found = np.concatenate([z[np.isfinite(z)] for _, _, z in grids.values()])
+        far = max(float(np.abs(found).max(initial=0.0)), 1e-9)
+        norm = AsinhNorm(far / 20, -far, far)  # white at no difference, finer near it
+        meshes = []
         for axes, (name, grid) in zip(every, grids.items(), strict=True):
-            mesh = _panel(axes, grid, norm)
+            meshes.append(_panel(axes, grid, norm))
             axes.set_title(fill(f"{name} – {result.reference}", 30), fontsize=9.5)
             axes.set_xlabel(axis_label(across))
             for which, axis, values in (("x", across, grid[0]), ("y", up, grid[1])):
                 if axis.logarithmic or is_wide(values):
                     log_scale(axes, which)
         every[0].set_ylabel(axis_label(up))
-        assert mesh is not None, "there are other strategies"
-        bar = figure.colorbar(mesh, ax=every, shrink=0.85)
-        bar.set_ticks(_ticks(norm))
+        positive = [size for size in SIZES if far / 20 <= size <= far]
+        ticks = [*(-size for size in reversed(positive)), 0.0, *positive]
+        bar = figure.colorbar(meshes[0], ax=every, shrink=0.85, ticks=ticks, format=_signed)
         bar.minorticks_off()
-        bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
-        bar.set_label("difference of overheads, percentage points")
-        if handles := _handles(result.reference, list(grids.values())):
+        bar.set_label("difference of overheads [percentage points]")
+        handles: list[Artist] = []
+        if len(found) and found.min() < 0 < found.max():
+            handles.append(Line2D([], [], color=INK, lw=2.2, label="break-even"))
+        if len(found) and found.max() > 0:
+            text = f"{result.reference} costs less"
+            handles.append(Patch(facecolor="none", edgecolor=INK, hatch="//", label=text))
+        if handles:
             figure.legend(handles=handles, loc="outside lower left", ncols=2)
         title = f"Overhead less that of {result.reference}: {result.name}"
         title_figure(figure, title, caption)
@@ -84,11 +92,8 @@ def _grid(rows: pd.DataFrame, across: AxisColumn, up: AxisColumn) -> tuple[Float
     )
 
 
-def _norm(grids: list[tuple[Floats, Floats, Floats]]) -> AsinhNorm:
-    """Colours with white at no difference, finer near it, the same for all panels."""
-    values = np.concatenate([z[np.isfinite(z)] for _, _, z in grids])
-    far = max(float(np.abs(values).max()) if len(values) else 1.0, 1e-9)
-    return AsinhNorm(far / 20, -far, far)
+def _signed(value: float, _: object = None) -> str:
+    return f"{value:+g}" if value else "0"
 
 
 def _panel(axes: Axes, grid: tuple[Floats, Floats, Floats], norm: AsinhNorm) -> QuadMesh:
@@ -101,7 +106,7 @@ def _panel(axes: Axes, grid: tuple[Floats, Floats, Floats], norm: AsinhNorm) -> 
     levels = _levels(finite)
     lines = axes.contour(x, y, z, levels=levels, colors=INK, linewidths=0.6, linestyles="solid")
     lines.set_path_effects(HALO)  # on dark ground, too
-    texts = axes.clabel(lines, fmt=lambda value: f"{value:+g}" if value else "0", fontsize=7)
+    texts = axes.clabel(lines, fmt=_signed, fontsize=7)
     for text in texts:
         text.set(path_effects=HALO, clip_on=False)
     if finite.min() < 0 < finite.max():
@@ -118,24 +123,4 @@ def _levels(finite: Floats) -> list[float]:
     """Round differences among those found, at most `MOST_LINES`."""
     round_ones = [sign * size for size in SIZES if size >= FINEST for sign in (1, -1)]
     inside = [level for level in round_ones if finite.min() < level < finite.max()]
-    far = sorted(inside, key=abs)[-MOST_LINES:]
-    return sorted(far) or [float(np.median(finite))]
-
-
-def _ticks(norm: AsinhNorm) -> list[float]:
-    """Round values along the colours, those left out that would stand on each other near 0."""
-    far = float(norm.vmax or 0.0)
-    positive = [size for size in SIZES if far / 20 <= size <= far]
-    return [*(-size for size in reversed(positive)), 0.0, *positive]
-
-
-def _handles(reference: str, grids: list[tuple[Floats, Floats, Floats]]) -> list[Line2D | Patch]:
-    """What the line and the hatches mean, where there are any."""
-    maps = [(float(np.nanmin(z)), float(np.nanmax(z))) for _, _, z in grids if np.isfinite(z).any()]
-    handles: list[Line2D | Patch] = []
-    if any(low < 0 < high for low, high in maps):
-        handles.append(Line2D([], [], color=INK, lw=2.2, label="break-even"))
-    if any(high > 0 for _, high in maps):
-        text = f"{reference} costs less"
-        handles.append(Patch(facecolor="none", edgecolor=INK, hatch="//", label=text))
-    return handles
+    return sorted(sorted(inside, key=abs)[-MOST_LINES:]) or [float(np.median(finite))]
