@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import cycle
 from math import sqrt
@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from cprsim.plots.axes import fold, log_scale, panels, title_figure
-from cprsim.plots.chart import Band, Chart, Panel, Series
+from cprsim.plots.chart import Band, Chart, Kind, Panel, Series
 from cprsim.plots.style import (
     FAINT,
     INK,
@@ -27,6 +27,7 @@ from cprsim.plots.style import (
     line_of_many,
     style,
 )
+from cprsim.records import Floats, Ints
 
 HATCHES = ("", "////", "xxx", "+++", "----", "||||", "\\\\\\\\")
 LOOKS_OF_LINES = [
@@ -43,8 +44,11 @@ LARGE = 1e5  # values from here on are written out; matplotlib would put 1e6 abo
 NAMES_WIDTH = 52  # characters along x
 BAR_WIDTH = 0.62
 PAPER: Any = {"mfc": "white", "mec": INK, "mew": 1.1, "ls": "none", "zorder": 5}
+LINES: tuple[Kind, ...] = ("line", "steps", "points")
+KINDS: tuple[Kind, ...] = ("stack", "range", *LINES, "paper")  # in this order
+PUBLISHED = "published"
 SIGNS = {
-    "published": ("*", 12), "secondary": ("p", 9), "derived": ("X", 8), "recalled": ("o", 7),
+    PUBLISHED: ("*", 12), "secondary": ("p", 9), "derived": ("X", 8), "recalled": ("o", 7),
     "chosen": ("*", 15), "lowest": ("o", 9), "Young": ("X", 7),
 }  # fmt: skip
 DASHES_OF_BANDS = ((6, 3), (1, 1), (6, 2, 1, 2))
@@ -53,13 +57,10 @@ BESIDE = 0.2  # how far right of a bar's middle a paper's value stands, in width
 
 def chart_figure(chart: Chart) -> Figure:
     """Draw a chart: its panels side by side under one title, at most three in a row."""
-    n_bars = max(
-        len(x.x) if x.kind == "range" else 0 for panel in chart.panels for x in panel.series
-    )
+    bars = [one for panel in chart.panels for one in panel.series if one.kind == "range"]
+    height_in = max(HEIGHT_IN, 2 + BAR_HEIGHT_IN * max((len(one.x) for one in bars), default=0))
     with style():
-        figure, places = panels(
-            len(chart.panels), (4.4, max(HEIGHT_IN, 2 + BAR_HEIGHT_IN * n_bars))
-        )
+        figure, places = panels(len(chart.panels), (4.4, height_in))
         for axes, panel in zip(places, chart.panels, strict=True):
             _panel(axes, panel)
         labels = {tuple(axes.get_legend_handles_labels()[1]) for axes in places}
@@ -74,121 +75,94 @@ def chart_figure(chart: Chart) -> Figure:
 
 
 def _panel(axes: Axes, panel: Panel) -> None:
-    names = _categories(panel)
-    _stack(axes, [one for one in panel.series if one.kind == "stack"], names)
-    drawn = [one for one in panel.series if one.kind in ("line", "points", "steps")]
-    labels = list(dict.fromkeys(one.label for one in drawn))
-    with_lines = {one.label for one in drawn if one.kind != "points"}
-    for one in drawn:
-        again = one.kind == "points" and one.label in with_lines
-        look = line_of_many(labels.index(one.label), len(labels))
-        _series(axes, one, look, names, "_" if again else one.label)
+    names = list(dict.fromkeys(x for one in panel.series for x in one.x if isinstance(x, str)))
+    places, bottom = {name: place for place, name in enumerate(names)}, np.zeros(len(names))
+    labels = list(dict.fromkeys(one.label for one in panel.series if one.kind in LINES))
+    fills, shown = _fills(panel), set()
+    axes.set_title(fill(panel.title, 48), loc="left", fontsize=9)
+    for one in sorted(panel.series, key=lambda one: KINDS.index(one.kind)):
+        x = np.array([places.get(x, x) for x in one.x], dtype=np.float64)  # type: ignore[call-overload]
+        if one.kind == "stack":
+            _stack(axes, one, x.astype(int), bottom, fills[one.label])
+        elif one.kind == "range":
+            _bars(axes, one, panel)
+            return
+        elif one.kind == "paper":  # the sign says what the values are
+            sign, size = next(
+                (SIGNS[mark] for mark in SIGNS if mark in one.label), SIGNS[PUBLISHED]
+            )
+            x = x + BESIDE if names else x
+            axes.plot(x, one.y, label=one.label, marker=sign, ms=size, **PAPER)
+        else:
+            look = line_of_many(labels.index(one.label), len(labels))
+            _series(axes, one, x, look, "_" if one.label in shown else one.label)
+            shown.add(one.label)
     for band, dashes in zip(panel.bands, cycle(DASHES_OF_BANDS), strict=False):
         _band(axes, band, dashes)
-    for one in panel.series:
-        if one.kind == "paper":
-            _paper(axes, one, names)
-    bars = [one for one in panel.series if one.kind == "range"]
-    for one in bars:
-        _bars(axes, one)
-    if bars:
-        axes.set_xlabel(panel.y_label)
-        axes.set_title(fill(panel.title, 48), loc="left", fontsize=9)
-    else:
-        _dress(axes, panel, names)
+    _dress(axes, panel, names)
 
 
-def _bars(axes: Axes, one: Series) -> None:
+def _fills(panel: Panel) -> dict[str, Look]:
+    """Looks of the parts of a stack: those of overhead as in all figures, others unlike them.
+
+    A stack without parts of overhead has the colours of lines.
+    """
+    labels = [one.label for one in panel.series if one.kind == "stack"]
+    others = cycle(OTHER_LOOKS if any(label in LOOKS for label in labels) else LOOKS_OF_LINES)
+    return {label: LOOKS.get(label) or replace(next(others), label=label) for label in labels}
+
+
+def _stack(axes: Axes, one: Series, x: Ints, bottom: Floats, look: Look) -> None:
+    heights = np.where(np.isfinite(one.y), one.y, 0.0)  # what is left out is said
+    axes.bar(x, heights, BAR_WIDTH, bottom[x], **look.fill(), label=look.label)
+    bottom[x] += heights
+    if one.low:
+        ends = np.abs(np.array([one.low, one.high]) - bottom[x])
+        axes.errorbar(x, bottom[x], ends, fmt="none", color=INK, capsize=4, lw=1.1)
+
+
+def _series(axes: Axes, one: Series, x: Floats, look: Line, label: str) -> None:
+    colour, marker, dashes = look
+    many = one.kind == "steps" or (one.kind == "line" and len(x) > MOST_MARKERS)
+    axes.plot(
+        x, one.y, color=colour, ls="none" if one.kind == "points" else dashes, lw=1.4,
+        marker=None if many else marker, label=label, rasterized=len(x) > MOST_VECTORS,
+        ms=float(np.clip(80 / sqrt(max(len(x), 1)), LEAST_DOT, MOST_DOT)),
+        drawstyle="steps-post" if one.kind == "steps" else "default",
+    )  # fmt: skip
+    if one.low and many:
+        axes.fill_between(x, one.low, one.high, color=colour, alpha=0.2, lw=0)
+    elif one.low:
+        ends = np.abs(np.array([one.low, one.high]) - np.array(one.y))
+        axes.errorbar(x, one.y, ends, fmt="none", color=colour, capsize=2.5, lw=1.0)
+
+
+def _bars(axes: Axes, one: Series, panel: Panel) -> None:
     """A bar along x for each name, the first on top; a line where all have the same y."""
     low, high = np.array(one.low), np.array(one.high)
+    axes.use_sticky_edges = False  # bars end beside the border
     axes.barh(range(len(one.x)), high - low, BAR_WIDTH, low, color=SERIES[5].colour)
     axes.set_yticks(range(len(one.x)), [fold(str(name), 24) for name in one.x])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(one.x) - 0.5, -0.5)
-    axes.use_sticky_edges = False  # bars end beside the border
     for y in set(one.y):
         axes.axvline(y, color=INK, lw=1.2, label=one.label)
     axes.xaxis.grid(True)
-
-
-def _categories(panel: Panel) -> list[str]:
-    """Names along x, in the order in which they come; none where x are numbers."""
-    found: dict[str, None] = {}
-    for one in panel.series:
-        found.update({name: None for name in one.x if isinstance(name, str)})
-    return list(found)
-
-
-def _places(one: Series, names: Sequence[str]) -> list[float]:
-    return [names.index(x) if isinstance(x, str) else x for x in one.x]
-
-
-def _stack(axes: Axes, parts: Sequence[Series], names: Sequence[str]) -> None:
-    bottom = np.zeros(len(names))
-    fills = _fills([part.label for part in parts])
-    for part, look in zip(parts, fills, strict=True):
-        places = np.array(_places(part, names), dtype=int)
-        heights = np.where(np.isfinite(part.y), part.y, 0.0)  # what is left out is said
-        axes.bar(places, heights, BAR_WIDTH, bottom[places], **look)
-        bottom[places] += heights
-    for part in (part for part in parts if part.low):
-        places = np.array(_places(part, names), dtype=int)
-        ends = np.abs(np.array([part.low, part.high]) - bottom[places])
-        axes.errorbar(places, bottom[places], ends, fmt="none", color=INK, capsize=4, lw=1.1)
-
-
-def _fills(labels: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """How the parts of a stack are filled: those of overhead as in all figures, others unlike them.
-
-    A stack without parts of overhead has the colours of lines.
-    """
-    others = cycle(OTHER_LOOKS if any(label in LOOKS for label in labels) else LOOKS_OF_LINES)
-    for label in labels:
-        look = LOOKS.get(label) or replace(next(others), label=label)
-        yield {**look.fill(), "label": look.label}
-
-
-def _series(axes: Axes, one: Series, look: Line, names: Sequence[str], label: str) -> None:
-    x = np.array(_places(one, names), dtype=float)
-    colour, marker, dashes = look
-    many = one.kind != "points" and len(x) > MOST_MARKERS
-    size = float(np.clip(80 / sqrt(max(len(x), 1)), LEAST_DOT, MOST_DOT))
-    shown = None if one.kind == "steps" or many else marker
-    axes.plot(
-        x, one.y, color=colour, ls="none" if one.kind == "points" else dashes,
-        marker=shown, ms=size, lw=1.4, label=label, rasterized=len(x) > MOST_VECTORS,
-        drawstyle="steps-post" if one.kind == "steps" else "default",
-    )  # fmt: skip
-    if not one.low:
-        return
-    if shown is None:
-        axes.fill_between(x, one.low, one.high, color=colour, alpha=0.2, lw=0)
-        return
-    ends = np.abs(np.array([one.low, one.high]) - np.array(one.y))
-    axes.errorbar(x, one.y, ends, fmt="none", color=colour, capsize=2.5, lw=1.0)
-
-
-def _paper(axes: Axes, one: Series, names: Sequence[str]) -> None:
-    """Values that are marked apart; the sign says what they are."""
-    sign, size = next((SIGNS[mark] for mark in SIGNS if mark in one.label), SIGNS["published"])
-    places = [place + BESIDE if names else place for place in _places(one, names)]
-    axes.plot(places, one.y, label=one.label, marker=sign, ms=size, **PAPER)
+    axes.set_xlabel(panel.y_label)
 
 
 def _band(axes: Axes, band: Band, dashes: tuple[int, ...]) -> None:
-    along = axes.axhspan if band.axis == "y" else axes.axvspan
-    line = axes.axhline if band.axis == "y" else axes.axvline
+    across = band.axis == "y"
+    shared = {"label": band.label, "zorder": 0}
     if band.high > band.low:
-        along(
-            band.low, band.high, facecolor="none", edgecolor=FAINT, hatch="\\\\", lw=0.8,
-            label=band.label, zorder=0,
-        )  # fmt: skip
+        look = {"facecolor": "none", "edgecolor": FAINT, "hatch": "\\\\", "lw": 0.8}
+        (axes.axhspan if across else axes.axvspan)(band.low, band.high, **look, **shared)
     else:
-        line(band.low, color=INK, lw=1.0, ls=(0, dashes), label=band.label, zorder=0)
+        line = axes.axhline if across else axes.axvline
+        line(band.low, color=INK, lw=1.0, ls=(0, dashes), **shared)
 
 
 def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
-    axes.set_title(fill(panel.title, 48), loc="left", fontsize=9)
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     if panel.y_range is not None:

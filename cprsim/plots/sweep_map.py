@@ -23,11 +23,9 @@ from cprsim.sweeps.costs import OVERHEAD
 from cprsim.sweeps.folder import AxisColumn, SweepResult
 
 MOST_PANELS = 3
-MOST_LINES = 7
 MOST_VECTORS = 2_000  # cells of a map, beyond which an SVG holds it as an image
 HALO: list[AbstractPathEffect] = [withStroke(linewidth=2.2, foreground="white")]
 SIZES = [digit * 10.0**decade for decade in range(-9, 9) for digit in (1, 2, 5)]
-FINEST = 0.001  # percentage points between lines
 COLOURS = "PuOr_r"  # both ends differ from the middle in grey too
 
 
@@ -47,17 +45,17 @@ def map_figure(result: SweepResult, across: AxisColumn, up: AxisColumn) -> Figur
         found = np.concatenate([z[np.isfinite(z)] for _, _, z in grids.values()])
         far = max(float(np.abs(found).max(initial=0.0)), 1e-9)
         norm = AsinhNorm(far / 20, -far, far)  # white at no difference, finer near it
+        positive = [size for size in SIZES if far / 20 <= size <= far]
+        ticks = [*(-size for size in reversed(positive)), 0.0, *positive]
         meshes = []
         for axes, (name, grid) in zip(every, grids.items(), strict=True):
-            meshes.append(_panel(axes, grid, norm))
+            meshes.append(_panel(axes, grid, norm, ticks))
             axes.set_title(fill(f"{name} – {result.reference}", 30), fontsize=9.5)
             axes.set_xlabel(axis_label(across))
             for which, axis, values in (("x", across, grid[0]), ("y", up, grid[1])):
                 if axis.logarithmic or is_wide(values):
                     log_scale(axes, which)
         every[0].set_ylabel(axis_label(up))
-        positive = [size for size in SIZES if far / 20 <= size <= far]
-        ticks = [*(-size for size in reversed(positive)), 0.0, *positive]
         bar = figure.colorbar(meshes[0], ax=every, shrink=0.85, ticks=ticks, format=_signed)
         bar.minorticks_off()
         bar.set_label("difference of overheads [percentage points]")
@@ -96,31 +94,24 @@ def _signed(value: float, _: object = None) -> str:
     return f"{value:+g}" if value else "0"
 
 
-def _panel(axes: Axes, grid: tuple[Floats, Floats, Floats], norm: AsinhNorm) -> QuadMesh:
+def _panel(
+    axes: Axes, grid: tuple[Floats, Floats, Floats], norm: AsinhNorm, levels: list[float]
+) -> QuadMesh:
     x, y, z = grid
     many = z.size > MOST_VECTORS
     mesh = axes.pcolormesh(x, y, z, norm=norm, cmap=COLOURS, shading="nearest", rasterized=many)
     finite = z[np.isfinite(z)]
     if min(z.shape) < 2 or not len(finite) or finite.min() == finite.max():
         return mesh
-    levels = _levels(finite)
-    lines = axes.contour(x, y, z, levels=levels, colors=INK, linewidths=0.6, linestyles="solid")
-    lines.set_path_effects(HALO)  # on dark ground, too
-    texts = axes.clabel(lines, fmt=_signed, fontsize=7)
-    for text in texts:
-        text.set(path_effects=HALO, clip_on=False)
-    if finite.min() < 0 < finite.max():
-        even = axes.contour(x, y, z, levels=[0.0], colors=INK, linewidths=2.2)
-        even.set_path_effects(HALO)
+    inside = [level for level in levels if finite.min() < level < finite.max()]
+    if inside:
+        widths = [0.6 if level else 2.2 for level in inside]  # thick where both cost the same
+        lines = axes.contour(x, y, z, inside, colors=INK, linewidths=widths, linestyles="solid")
+        lines.set_path_effects(HALO)  # on dark ground, too
+        texts = axes.clabel(lines, [one for one in inside if one], fmt=_signed, fontsize=7)
+        for text in texts:
+            text.set(path_effects=HALO, clip_on=False)
     if finite.max() > 0:
-        axes.contourf(x, y, z, levels=[0.0, finite.max() * 2], colors="none", hatches=["//"])
-    axes.set_xlim(x.min(), x.max())
-    axes.set_ylim(y.min(), y.max())
+        axes.contourf(x, y, z, [0.0, finite.max() * 2], colors="none", hatches=["//"])
+    axes.set(xlim=(x.min(), x.max()), ylim=(y.min(), y.max()))
     return mesh
-
-
-def _levels(finite: Floats) -> list[float]:
-    """Round differences among those found, at most `MOST_LINES`."""
-    round_ones = [sign * size for size in SIZES if size >= FINEST for sign in (1, -1)]
-    inside = [level for level in round_ones if finite.min() < level < finite.max()]
-    return sorted(sorted(inside, key=abs)[-MOST_LINES:]) or [float(np.median(finite))]

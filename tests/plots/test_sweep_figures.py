@@ -9,6 +9,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.contour import ContourSet
 from matplotlib.figure import Figure
 
 from cprsim.plots.axes import words_of_key
@@ -103,9 +104,16 @@ def test_an_interval_has_its_minimum_and_what_the_formulas_choose_in_its_own_uni
 def test_a_map_has_its_break_even_line_where_both_cost_the_same() -> None:
     figure = sweep_figures(swept(SAVE, INTERVAL))["map"]
     assert "break-even" in texts(figure)
-    lines = [c for c in figure.axes[0].collections if list(np.ravel(c.get_linewidth())) == [2.2]]
-    assert len(lines) == 1
-    path = lines[0].get_paths()[0].vertices
+    sets = [one for one in figure.axes[0].collections if isinstance(one, ContourSet)]
+    (line,) = [
+        path
+        for one in sets
+        if not one.filled
+        for level, path in zip(one.levels, one.get_paths(), strict=True)
+        if level == 0
+    ]
+    path = line.vertices
+    assert len(path)
     for interval_min, save_s in path[:: max(1, len(path) // 5)]:
         apart = overhead("partial", interval_min, save_s) - overhead("full", interval_min, save_s)
         assert abs(apart) < 0.02  # straight lines between the points of a coarse grid
