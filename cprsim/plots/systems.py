@@ -26,7 +26,7 @@ from cprsim.systems_compared.words import (
 )
 
 ROW_IN, BAR = 0.36, 0.62
-TOP_IN = 1.15  # title and headings
+TOP_IN = 1.3  # title and headings
 AXIS_IN, LEGEND_ROW_IN, LEGEND_COLUMNS = 0.55, 0.2, 5
 NAMES_IN, BARS_IN, CELL_IN = 1.45, 3.6, 0.66
 MARKS = {BEST: "★ ", TIED: "≈ "}  # before the name
@@ -64,7 +64,7 @@ def systems_figure(comparison: Comparison) -> Figure:
         caption = (
             f"{hours(result.useful_h)} of useful work on {result.n_nodes} nodes; "
             f"{intervals_in_words(comparison)}; mean of {count(n, 'replication')}, bars: 95 %. "
-            "★ best, ≈ not distinguishable from it; after ...: progress lost at most"
+            "★ best, ≈ not distinguishable from it; after a failure: most progress lost"
         )
         title_figure(figure, f"Overhead and side costs by system: {comparison.name}", caption)
     return figure
@@ -100,7 +100,7 @@ def _columns(found: Sequence[Standing]) -> list[Column]:
     """Heading and cell of all that stands beside the bars."""
     columns: list[Column] = [
         ("%", lambda one: overhead(one).split(" ±")[0].replace(" done", "\ndone")),
-        ("saves\nevery", interval_of),
+        ("saves\nevery", lambda one: interval_of(one).replace(", ", ",\n")),
         ("ETTR", partial(ratio, "ettr")),
         ("ETTR\npaid", partial(ratio, "ettr_paid")),
         ("memory\n+%", lambda one: percent_number(one.policy.tax.memory)),
