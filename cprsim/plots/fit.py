@@ -14,7 +14,7 @@ from cprsim.fitting.trace_fit import Subject, TraceFit
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import Draw
-from cprsim.records import ROUNDED_Z_95, Floats
+from cprsim.records import ROUNDED_Z_95
 
 TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
 
@@ -77,8 +77,7 @@ def _survival(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
     error = ROUNDED_Z_95 * np.append(0.0, curve.standard_error[shown])
     low, high = (floats(np.clip(survival + sign * error, 0, 1)) for sign in (-1, 1))
     observed = Series("Kaplan-Meier", floats(age_h), floats(survival), low, high, kind="steps")
-    ages_h = _ages(lifetimes)
-    fits = _lines(judged, ages_h, [one.fit.distribution.survival(ages_h) for one in judged])
+    fits = _lines(lifetimes, judged, "survival")
     return Panel("Survival", "time [h]", "share that lasts longer", (observed, *fits), x_log=True)
 
 
@@ -96,8 +95,7 @@ def _hazard(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
     low, high = floats(rate - half), floats(rate + half)
     label = "ends over time at risk"
     observed = Series(label, floats(middle), floats(rate), low, high, kind="points")
-    ages_h = _ages(lifetimes)
-    fits = _lines(judged, ages_h, [one.fit.distribution.hazard_per_h(ages_h) for one in judged])
+    fits = _lines(lifetimes, judged, "hazard_per_h")
     seen = float(rate[rate > 0].min() / 5), float(rate.max() * 5)
     series = (observed, *fits)
     return Panel("Hazard", "age [h]", "hazard [1/h]", series, x_log=True, y_log=True, y_range=seen)
@@ -123,15 +121,15 @@ def _quantiles(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
     )  # fmt: skip
 
 
-def _ages(lifetimes: Lifetimes) -> Floats:
+def _lines(lifetimes: Lifetimes, judged: tuple[Judged, ...], height: str) -> list[Series]:
+    """What each fitted distribution says at the ages that were seen, and a little beyond."""
     ends_h = lifetimes.duration_h[lifetimes.observed]
-    return np.geomspace(max(ends_h.min() / 2, 1e-6), ends_h.max() * 1.5, N_AGES)
+    ages_h = np.geomspace(max(ends_h.min() / 2, 1e-6), ends_h.max() * 1.5, N_AGES)
+    return [
+        Series(_label(one), floats(ages_h), floats(getattr(one.fit.distribution, height)(ages_h)))
+        for one in judged
+    ]
 
 
 def _label(one: Judged) -> str:
     return f"{one.fit.family}, AIC {one.fit.aic:.0f}"
-
-
-def _lines(judged: tuple[Judged, ...], x: Floats, heights: list[Floats]) -> list[Series]:
-    each = zip(judged, heights, strict=True)
-    return [Series(_label(one), floats(x), floats(y)) for one, y in each]

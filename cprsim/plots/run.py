@@ -1,4 +1,4 @@
-"""The figures of a run, and its overhead by part: stacked bars, as in the CPR paper."""
+"""The figures of a run: its overhead by part, as in the CPR paper, and by percentile."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, fold, percent_axis, title_figure
+from cprsim.plots.chart import Chart, Panel, Series, floats
+from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import Draw
 from cprsim.plots.style import FAINT, INK, look_of, stacked, style
 from cprsim.plots.timeline import timeline_figure
 from cprsim.records import Estimate
-from cprsim.results.metrics import FINISHED
+from cprsim.results.metrics import FINISHED, Percentiles
 from cprsim.results.words import count, hours, percent, saves
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 BAR_WIDTH = 0.58
 NOTE = {"boxstyle": "round,pad=0.18", "facecolor": "white", "edgecolor": "none", "alpha": 0.92}
+READ_AT = 95  # the percentile by which the scale of all is chosen
 LEAST_WIDTH_IN = 4.6  # that the texts need however few bars there are
 
 
@@ -108,3 +111,21 @@ def _below(policy: Policy, result: Result) -> list[str]:
     if result.price is not None and not isnan(node_h):
         lines.append(result.price.said(node_h))
     return lines
+
+
+def percentiles_figure(overheads: Mapping[str, Percentiles], *, what: str) -> Figure:
+    """A line per strategy with the band of its 95 % intervals, by overhead as a share."""
+    lines = tuple(
+        Series(
+            name, floats(one.percent), floats(100 * one.value), floats(100 * one.low),
+            floats(100 * one.high),
+        )
+        for name, one in overheads.items()
+    )  # fmt: skip
+    at = [one.at(READ_AT).mean for one in overheads.values()]
+    x_label = "percentile of the replications [%]"
+    panel = Panel("", x_label, OVERHEAD_LABEL, lines, y_log=axis_top(at) < max(at))
+    title = f"Percentiles of the overhead: {what}"
+    return chart_figure(
+        Chart(title, "share of replications with at most this overhead; bands: 95 %", (panel,))
+    )

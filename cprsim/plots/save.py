@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from io import BytesIO, StringIO
+from io import BytesIO
 from pathlib import Path
 
 import matplotlib
@@ -28,15 +28,11 @@ FORMATS = tuple(_SILENT)
 
 def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
     """Write the figure as ``<stem>.<format>`` for each format and return the paths."""
-    _spell_out(figure)
-    paths = []
-    with style():
-        for suffix in formats:
-            path = stem.with_name(f"{stem.name}.{suffix}")
-            figure.savefig(path, format=suffix, metadata=_SILENT[suffix])
-            figure.set_layout_engine("none")  # laid out once, for all formats: half of the time
-            paths.append(path)
-    return paths
+    paths = {suffix: stem.with_name(f"{stem.name}.{suffix}") for suffix in formats}
+    for suffix, path in paths.items():
+        path.write_bytes(_bytes(figure, suffix))
+        figure.set_layout_engine("none")  # laid out once, for all formats: half of the time
+    return list(paths.values())
 
 
 def save_figures(
@@ -56,32 +52,28 @@ def save_figures(
 
 def png_bytes(figure: Figure) -> bytes:
     """The figure as the bytes of a PNG."""
-    _spell_out(figure)
-    file = BytesIO()
-    with style():
-        figure.savefig(file, format="png", metadata=_SILENT["png"])
-    return file.getvalue()
+    return _bytes(figure, "png")
 
 
 def displayed(figure: Figure) -> Figure:
     """The figure, which a notebook shows as an image without pyplot; returns it."""
-    _spell_out(figure)
     vars(figure)["_repr_png_"] = partial(png_bytes, figure)
     return figure
 
 
 def svg_text(figure: Figure, salt: str) -> str:
     """The figure as SVG whose words are words, for a page that holds several."""
-    _spell_out(figure)
-    file = StringIO()
-    with style(), matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
-        figure.savefig(file, format="svg", metadata=_SILENT["svg"])
-    return file.getvalue()
+    look = {"svg.fonttype": "none", "svg.hashsalt": salt}
+    return _bytes(figure, "svg", look).decode("utf-8")
 
 
-def _spell_out(figure: Figure) -> None:
-    """Spell out control characters, so that an SVG can be read."""
+def _bytes(figure: Figure, suffix: str, look: Mapping[str, str] = {}) -> bytes:
+    """The figure in a format, with control characters spelled out so that an SVG can be read."""
     FigureCanvasAgg(figure)
     for text in figure.findobj(Text):
         assert isinstance(text, Text)  # as asked for
         text.set_text(printable(text.get_text()))
+    file = BytesIO()
+    with style(), matplotlib.rc_context(dict(look)):
+        figure.savefig(file, format=suffix, metadata=_SILENT[suffix])
+    return file.getvalue()

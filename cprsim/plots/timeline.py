@@ -32,6 +32,7 @@ ARROW_HEAD_POINTS = 9.0  # a shorter arrow is a line: its head would stick out
 WIDE, HAIRLINE = 0.004, 0.0012
 MOST_HAIRLINES = 0.05  # of a lane's length: more of them would hide what else there is
 CUT_ABOVE_TIMES = 4.0  # a lane so many times as long as the next is cut, to let others be seen
+ENDS_OF_SAVES = ("save_committed", "save_abandoned")
 N_READABLE = 60  # marks of one kind in a lane that still stand apart
 SHARE_OF_CLOSE_UP = 0.12  # of the whole time: a wider close-up would show nothing new
 LOST, SAVE = LOOKS["lost"].colour, LOOKS["save"].colour
@@ -292,41 +293,31 @@ def _longest(spans: tuple[Span, ...], window: tuple[float, float], n_bins: int) 
 
 def _spans(events: pd.DataFrame) -> tuple[Span, ...]:
     """Stretches of one activity; neighbours of the same activity are one."""
-    changed = events["activity"] != events["activity"].shift()
-    starts = events.loc[changed, ["at_h", "activity"]]
+    starts = events[events["activity"] != events["activity"].shift()]
     ends = [*starts["at_h"].iloc[1:], events["at_h"].iloc[-1]]
-    return tuple(
-        Span(float(start), float(end), str(activity))
-        for start, end, activity in zip(starts["at_h"], ends, starts["activity"], strict=True)
-        if end > start
-    )
+    stretches = zip(starts["at_h"], ends, starts["activity"], strict=True)
+    return tuple(Span(float(x), float(end), str(what)) for x, end, what in stretches if end > x)
 
 
 def _background(events: pd.DataFrame) -> tuple[tuple[float, float], ...]:
     """From the end of the stall to the commit, or to where the save was abandoned."""
-    stretches, since = [], None
-    for kind, at_h in zip(events["kind"], events["at_h"], strict=True):
-        if kind == "save_resumed":
-            since = float(at_h)
-        elif kind in ("save_committed", "save_abandoned") and since is not None:
-            stretches.append((since, float(at_h)))
-            since = None
-    return tuple(stretches)
+    saves = events[events["kind"].isin(["save_resumed", *ENDS_OF_SAVES])]
+    goes_on = (saves["kind"] == "save_resumed") & saves["kind"].shift(-1).isin(ENDS_OF_SAVES)
+    ends = zip(saves["at_h"][goes_on], saves["at_h"].shift(-1)[goes_on], strict=True)
+    return tuple((float(start), float(end)) for start, end in ends)
 
 
 def _setbacks(events: pd.DataFrame) -> tuple[Setback, ...]:
     """Rollbacks and reloads, each with the instant whose state it went back to."""
-    found: dict[tuple[float, bool], Setback] = {}
-    save_started_h = last_save_h = 0.0
-    columns = (events["kind"], events["at_h"], events["progress_h"])
-    for kind, at_h, progress_h in zip(*columns, strict=True):
-        if kind == "save_started":
-            save_started_h = float(at_h)
-        elif kind == "save_committed":
-            last_save_h = save_started_h
-        elif kind in ("rolled_back", "reverted"):
-            shards_only = kind == "reverted"
-            from_nothing = not shards_only and progress_h == 0
-            back_to_h = 0.0 if from_nothing else last_save_h
-            found[float(at_h), shards_only] = Setback(float(at_h), back_to_h, shards_only)
-    return tuple(found.values())
+    kind, at_h = events["kind"], events["at_h"]
+    started_h = at_h.where(kind == "save_started").ffill()
+    saved_h = started_h.where(kind == "save_committed").ffill().fillna(0.0)
+    from_nothing = (kind == "rolled_back") & (events["progress_h"] == 0)
+    rows = events.assign(back_to_h=saved_h.where(~from_nothing, 0.0), shards=kind == "reverted")
+    rows = rows[kind.isin(["rolled_back", "reverted"])].drop_duplicates(
+        ["at_h", "shards"], keep="last"
+    )
+    columns = zip(rows["at_h"], rows["back_to_h"], rows["shards"], strict=True)
+    return tuple(
+        Setback(float(at_h), float(back_h), bool(shards)) for at_h, back_h, shards in columns
+    )
