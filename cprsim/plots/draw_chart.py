@@ -76,12 +76,13 @@ def chart_figure(chart: Chart) -> Figure:
 
 def _panel(axes: Axes, panel: Panel) -> None:
     names = list(dict.fromkeys(x for one in panel.series for x in one.x if isinstance(x, str)))
-    places, bottom = {name: place for place, name in enumerate(names)}, np.zeros(len(names))
+    places: dict[str | float, int] = {name: place for place, name in enumerate(names)}
+    bottom = np.zeros(len(names))
     labels = list(dict.fromkeys(one.label for one in panel.series if one.kind in LINES))
     fills, shown = _fills(panel), set()
     axes.set_title(fill(panel.title, 48), loc="left", fontsize=9)
     for one in sorted(panel.series, key=lambda one: KINDS.index(one.kind)):
-        x = np.array([places.get(x, x) for x in one.x], dtype=np.float64)  # type: ignore[call-overload]
+        x = np.array([places.get(x, x) for x in one.x], dtype=np.float64)
         if one.kind == "stack":
             _stack(axes, one, x.astype(int), bottom, fills[one.label])
         elif one.kind == "range":
@@ -153,9 +154,9 @@ def _bars(axes: Axes, one: Series, panel: Panel) -> None:
 
 def _band(axes: Axes, band: Band, dashes: tuple[int, ...]) -> None:
     across = band.axis == "y"
-    shared = {"label": band.label, "zorder": 0}
+    shared: dict[str, Any] = {"label": band.label, "zorder": 0}
     if band.high > band.low:
-        look = {"facecolor": "none", "edgecolor": FAINT, "hatch": "\\\\", "lw": 0.8}
+        look: dict[str, Any] = {"facecolor": "none", "edgecolor": FAINT, "hatch": "\\\\", "lw": 0.8}
         (axes.axhspan if across else axes.axvspan)(band.low, band.high, **look, **shared)
     else:
         line = axes.axhline if across else axes.axvline

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -67,13 +68,13 @@ def svg_text(figure: Figure, salt: str) -> str:
     return _bytes(figure, "svg", look).decode("utf-8")
 
 
-def _bytes(figure: Figure, suffix: str, look: Mapping[str, str] = {}) -> bytes:
+def _bytes(figure: Figure, suffix: str, look: Any = None) -> bytes:
     """The figure in a format, with control characters spelled out so that an SVG can be read."""
     FigureCanvasAgg(figure)
     for text in figure.findobj(Text):
         assert isinstance(text, Text)  # as asked for
         text.set_text(printable(text.get_text()))
     file = BytesIO()
-    with style(), matplotlib.rc_context(dict(look)):
+    with style(), matplotlib.rc_context(look):
         figure.savefig(file, format=suffix, metadata=_SILENT[suffix])
     return file.getvalue()

@@ -156,7 +156,7 @@ def _lowest(
 ) -> Series:
     """The minimum of each line; of a line without any other value where `flat`."""
     shown = [one for one in lines if one["mean"].nunique() > (0 if flat else 1)]
-    best = [one.loc[one["mean"].idxmin()] for one in shown]
+    best = [one.iloc[int(np.nanargmin(one["mean"].to_numpy()))] for one in shown]
     x = floats(one[along.column] for one in best)
     return Series("lowest", x, floats(height.scale * one["mean"] for one in best), kind="paper")
 

@@ -185,11 +185,11 @@ def _draw_marks(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -
     behind = ((start, middle, end, middle) for start, end in lane.background)
     lines(behind, colors=SAVE, linewidths=2, alpha=0.45)
     small = {"ms": 3} if len(lane.failed_at_h) > N_READABLE else {}
-    for at_h, height, look in (
+    for instants_h, height, look in (
         (lane.abandoned_at_h, middle, ABANDONED),
         (lane.failed_at_h, above, FAILED | small),
     ):
-        axes.plot(at_h, [height] * len(at_h), zorder=6, **look)
+        axes.plot(instants_h, [height] * len(instants_h), zorder=6, **look)
     if len(lane.setbacks) > N_READABLE:
         back = ((one.at_h, above, one.back_to_h, above) for one in lane.setbacks)
         lines(back, colors=LOST, alpha=0.35)

@@ -264,7 +264,7 @@ def _picture(made: Selected) -> Picture:
             "the limit and the choice marked"
         )
     return Picture(
-        caption=f"Overhead against {against}",
+        caption=f"Overhead over {against}",
         alternative=(
             f"{shown}: overhead in percent of useful time {line}. The table below has "
             "the strategies at their best."
