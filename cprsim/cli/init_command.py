@@ -96,10 +96,9 @@ def init(
 
     What you do not say is assumed, and marked so in the file.
     """
-    from cprsim.files import require_new, write_new, write_over
+    from cprsim.files import NAMES_SCHEMA, put_schema_beside, require_new, write_new, write_over
     from cprsim.scenario import first
     from cprsim.scenario.reading import load_scenario, name_from
-    from cprsim.shipping import NAMES_SCHEMA, put_schema_beside
     from cprsim.units import TIME
 
     if not force:
