@@ -57,7 +57,7 @@ def nodes_figure(fitted: TraceFit) -> Figure:
     never = int((counts == 0).sum())
     days, ranks = floats(outages.start_h / 24), floats(rank[outages.node])
     panel = Panel(
-        "", "time since the start of the observation [days]", "node, by number of failures",
+        "", "time since the start of the observation [days]", "rank of the node by failures",
         (Series("failure", days, ranks, kind="points"),),
         y_range=(max(outages.n_nodes - never, 1) + 0.5, 0.5),
     )  # fmt: skip

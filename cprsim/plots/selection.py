@@ -60,7 +60,7 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
     ]
     bands.append(Band(f"limit ({limit.most:g})", most, most, "x"))
     furthest = 1.05 * max((float(x) for one in fronts for x in one.x), default=1.0)
-    words = f"{quantity_of(limit)}{unit}, {100 * limit.confidence:g} % upper bound"
+    words = f"{quantity_of(limit)}, {100 * limit.confidence:g} % upper bound{unit}"
     whole = Panel(
         "", words, OVERHEAD_LABEL, (*fronts, chosen), tuple(bands),
         x_range=(0.0, min(furthest, BEYOND_LIMIT * most) or furthest or 1.0),

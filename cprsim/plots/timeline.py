@@ -93,9 +93,8 @@ def timeline_figure(result: Result) -> Figure:
             panels[1].set_title("Close-up of the first failure", loc="left", fontsize=9)
             panels[0].axvspan(*window, color="#fff3c4", zorder=-5, lw=0)
         _legend(figure, lanes)
-        number, useful = result.timeline_replication, hours(result.useful_h)
-        caption = f"dashed: {useful}, without failures and saves"
-        title_figure(figure, f"Timeline of replication {number}: {result.name}", caption)
+        title = f"Timeline of replication {result.timeline_replication}: {result.name}"
+        title_figure(figure, title, f"dashed: {hours(result.useful_h)}, the useful work alone")
     return figure
 
 
@@ -117,8 +116,7 @@ def close_up(lanes: list[Lane], end_h: float) -> tuple[float, float] | None:
 
 def _whole(axes: Axes, lanes: list[Lane], result: Result, end_h: float) -> None:
     """Where the work would have ended, and how each lane ended; an arrow beyond the axis."""
-    if result.useful_h <= end_h:  # else all were given up before
-        axes.axvline(result.useful_h, color=INK, lw=0.9, ls=(0, (4, 3)), zorder=0.5)
+    axes.axvline(result.useful_h, color=INK, lw=0.9, ls=(0, (4, 3)), zorder=0.5)
     for y, lane in enumerate(reversed(lanes)):
         arrow = "\N{RIGHTWARDS ARROW} " if lane.end_h > end_h else ""
         more = f"\n+{percent(lane.end_h / result.useful_h - 1)}"
