@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 
@@ -117,17 +117,13 @@ class Batch:
     n_wanted: int  # as far as the ones so far tell
 
 
-def batches(
-    experiment: Experiment, blocks: FailureBlocks, *, keep_losses: bool = True
-) -> Iterator[Batch]:
+def batches(experiment: Experiment, blocks: FailureBlocks) -> Iterator[Batch]:
     """Simulate block after block until there are enough replications.
 
     The first look at them is early, to see whether jobs finish at all. A precision is looked at
     where it should be reached; no more than `MOST_GROWTH` times what is there, which tells it.
     """
-    engines: list[Engine | None] = [
-        engine_of(policy, experiment, keep_losses) for policy in experiment.policies
-    ]
+    engines: list[Engine | None] = [engine_of(one, experiment) for one in experiment.policies]
     finished, walls_h = [False] * len(engines), [list[Floats]() for _ in engines]
     n_done, n_wanted = 0, experiment.n_replications or STEP
     for failures in blocks:
@@ -214,16 +210,6 @@ def engine_of(policy: Policy, experiment: Experiment, keep_losses: bool = True) 
         keep_losses=keep_losses,
         parts=parts,
     )
-
-
-def failures_key(experiment: Experiment) -> Hashable:
-    """Equal for experiments that meet the same failures."""
-    source: object = experiment.failures
-    try:
-        hash(source)
-    except TypeError:  # it holds arrays: whoever shares them holds the same object
-        source = id(source)
-    return source, experiment.cluster, experiment.seed, experiment.useful_h
 
 
 def compile_engine(experiment: Experiment, n_alike: float = 1.0) -> None:

@@ -8,23 +8,25 @@ finished results folder.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from cprsim.records import CONFIDENCE, Estimate, Floats, Ints
+from cprsim.records import CONFIDENCE, Bools, Estimate, Floats, Ints
 from cprsim.results.rows import (
     BEYOND,
     QUANTITIES,
     RESPONSE,
-    errors_of,
+    Sharing,
+    Variance,
     further_losses,
     has_measured_error,
-    mean_of_loss,
+    of_difference,
     replication_rows,
 )
+from cprsim.staleness import MeanLoss, pooled
 
 if TYPE_CHECKING:
     from cprsim.experiments.pipeline import Outcome
@@ -36,7 +38,7 @@ Metric = Callable[[Columns, int], Any]
 
 
 def _part(name: str) -> Metric:
-    return lambda rows, n_nodes: rows[f"{name}_h"] / rows["useful_h"]
+    return lambda rows, n_nodes: rows.get(f"{name}_h", 0.0) / rows["useful_h"]
 
 
 def _column(name: str) -> Metric:
@@ -80,9 +82,11 @@ BESIDE: dict[str, Metric] = {
 
 FINISHED = "finished_fraction"  # the quantity that every summary has, whatever happened
 
+PRICED = (*QUANTITIES.values(), BEYOND)  # what a staleness curve alone tells
 IN_TABLES = ("save", "load", "lost", "detect", "wait", "reschedule")
 """The parts of overhead that every table shows first, in this order."""
 
+ROUNDING = 1e-9  # so far two engines are apart where a strategy costs the same
 _NO_PARTS = ("wall", "useful")  # columns of hours that are no part of overhead
 
 
@@ -114,49 +118,140 @@ def known_first(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(there, key=lambda name: ranks.get(name, len(ranks))))
 
 
-def measure(rows: pd.DataFrame, n_nodes: int, parts: Sequence[str] | None = None) -> pd.DataFrame:
-    """Every metric of every replication: strategy, replication, finished and a column a metric."""
-    there = parts_of(rows)
-    metrics = metrics_of(there if parts is None else parts)
-    rows = rows.assign(**{f"{part}_h": 0.0 for part in parts or () if part not in there})
-    further = further_losses(rows)
-    metrics |= {name: _column(name) for name in further}
-    values = {name: metric(rows, n_nodes) for name, metric in metrics.items()}
-    errors = errors_of((*QUANTITIES.values(), *further))
-    kept = rows[["strategy", "replication", "finished", RESPONSE, *errors]]
-    return pd.concat([kept, pd.DataFrame(values)], axis=1)
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Every metric of the replications of one strategy."""
+
+    metrics: tuple[str, ...]
+    values: Floats  # (n_metrics, n_replications)
+    replication: Ints
+    finished: Bools
+    response: str  # of a staleness curve, that prices the losses
+    errors: Mapping[str, tuple[Floats, float]]  # by loss: the curve's, (n_replications,), degrees
+
+    def of(self, replications: Ints) -> Sample:
+        """These replications alone, all of which it has."""
+        if np.array_equal(replications, self.replication):
+            return self
+        at = np.searchsorted(self.replication, replications)
+        errors = {name: (error[at], degrees) for name, (error, degrees) in self.errors.items()}
+        return replace(
+            self, values=self.values[:, at], replication=replications,
+            finished=self.finished[at], errors=errors,
+        )  # fmt: skip
+
+    def value(self, metric: str) -> Floats:
+        """One metric of every replication."""
+        row: Floats = self.values[self.metrics.index(metric)]
+        return row
+
+    def measured(self, loss: str) -> tuple[float, float]:
+        """The curve's standard error of a mean loss, and its degrees of freedom."""
+        error, degrees = self.errors[loss]
+        return float(error.mean()), degrees
+
+
+def sample_of(columns: Columns, n_nodes: int, parts: Iterable[str] | None = None) -> Sample:
+    """What is measured of the replication rows of one strategy; parts that they lack are 0."""
+    metrics = metrics_of(parts_of(columns) if parts is None else parts)
+    metrics |= {name: _column(name) for name in further_losses(columns)}
+    values = np.empty((len(metrics), len(columns["finished"])))
+    for row, metric in zip(values, metrics.values(), strict=True):
+        row[:] = metric(columns, n_nodes)
+    losses = [name for name in metrics if has_measured_error(name)]
+    of_curve = {
+        name: (
+            np.broadcast_to(np.asarray(columns[f"{name}_se"], np.float64), values.shape[1:]),
+            float(_first(columns[f"{name}_degrees"])),
+        )
+        for name in losses
+    }
+    return Sample(
+        tuple(metrics), values, np.asarray(columns["replication"]), np.asarray(columns["finished"]),
+        str(_first(columns[RESPONSE])), of_curve,
+    )  # fmt: skip
+
+
+def _first(column: Any) -> Any:
+    """What is equal in all rows: of a column, or the scalar that stands for one."""
+    return np.atleast_1d(column)[0]
+
+
+def samples_of(
+    rows: pd.DataFrame, n_nodes: int, parts: Iterable[str] | None = None
+) -> dict[str, Sample]:
+    """The samples of replication rows, which may have been read back, by strategy."""
+    each = rows.groupby("strategy", sort=False, observed=True)
+    return {str(name): sample_of(mine, n_nodes, parts) for name, mine in each}
+
+
+def summary_of(sample: Sample) -> dict[str, Estimate]:
+    """Mean and 95 % interval of every metric, and how many replications finished.
+
+    Where some did not, the means are NaN: the hours of a stopped replication say nothing.
+    """
+    n, n_finished = len(sample.finished), int(sample.finished.sum())
+    share = {FINISHED: Estimate.of_share(n_finished, n)}
+    if n_finished < n:
+        return share | dict.fromkeys(sample.metrics, Estimate(np.nan, n=n))
+    return share | _estimates(
+        sample.metrics,
+        sample.values,
+        lambda loss: ((sample.measured(loss)[0] ** 2, sample.measured(loss)[1]),),
+    )
+
+
+def difference_of(a: Sample, b: Sample, sharing: Sharing) -> dict[str, Estimate]:
+    """Mean and interval of b - a, over the replications that both have; NaN as `summary_of`."""
+    shared = np.intersect1d(a.replication, b.replication, assume_unique=True)
+    metrics, n = tuple(name for name in a.metrics if name in b.metrics), len(shared)
+    if not n or not (a.finished.all() and b.finished.all()):
+        return dict.fromkeys(metrics, Estimate(np.nan, n=n))
+    a, b = a.of(shared), b.of(shared)
+    both = [
+        one.values if one.metrics == metrics else np.array([one.value(name) for name in metrics])
+        for one in (a, b)
+    ]
+    values = both[1] - both[0]
+    values[np.abs(values) <= ROUNDING * np.maximum(*np.abs(both))] = 0.0
+    return _estimates(
+        metrics,
+        values,
+        lambda loss: of_difference(
+            a.measured(loss), b.measured(loss), sharing(loss, a.response, b.response)
+        ),
+    )
+
+
+def _estimates(
+    metrics: Sequence[str], values: Floats, measured: Callable[[str], tuple[Variance, ...]]
+) -> dict[str, Estimate]:
+    """Mean and interval of each row of values; those of losses have the curve's variances too."""
+    n, means = values.shape[1], values.mean(axis=1)
+    squares = np.square(values - means[:, None]).sum(axis=1)
+    found = {}
+    for name, mean, square in zip(metrics, means.tolist(), squares.tolist(), strict=True):
+        found[name] = Estimate.of_squares(mean, square, n)
+        if n > 1 and has_measured_error(name):
+            simulated = square / (n - 1) / n, n - 1.0
+            loss = MeanLoss(mean, *pooled(simulated, *measured(name)))
+            found[name] = Estimate(mean, *loss.interval(CONFIDENCE), n)
+    return found
 
 
 def summarise(outcome: Outcome) -> pd.DataFrame:
-    """Mean and 95 % interval of every metric of every strategy.
-
-    Tidy frame: strategy, quantity, mean, low, high, n (replications). Where a strategy has
-    replications that did not finish, the means of its metrics are NaN, because the hours of a
-    stopped replication say nothing; `finished_fraction` is there for every strategy.
-    """
+    """`summary_of` every strategy. Tidy frame: strategy, quantity, mean, low, high, n."""
     return summarise_rows(replication_rows(outcome), outcome.cluster.n_nodes)
 
 
 def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
     """`summarise`, from replication rows that may have been read back."""
-    measured = measure(rows, n_nodes)
-    records = []
-    for strategy, mine in measured.groupby("strategy", sort=False, observed=True):
-        n, n_finished = len(mine), int(mine["finished"].sum())
-        records.append(
-            (strategy, FINISHED, n_finished / n, *Estimate.of_share(n_finished, n).triple[1:], n)
-        )
-        for name in (*metrics_of(parts_of(rows)), *further_losses(rows)):
-            mean, low, high = _interval(mine, name) if n_finished == n else (np.nan, np.nan, np.nan)
-            records.append((strategy, name, mean, low, high, n))
+    records = [
+        (strategy, quantity, *one.triple, one.n)
+        for strategy, sample in samples_of(rows, n_nodes).items()
+        for quantity, one in summary_of(sample).items()
+    ]
     return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
-
-
-def _interval(measured: pd.DataFrame, name: str) -> tuple[float, float, float]:
-    if has_measured_error(name):
-        found = mean_of_loss(measured, name)
-        return found.mean, *found.interval(CONFIDENCE)
-    return Estimate.of_mean(measured[name].to_numpy(np.float64)).triple
 
 
 def spreads(summary: pd.DataFrame) -> dict[str, dict[str, Estimate]]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
+from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.pipeline import compile_engine
 from cprsim.files import finite_or_none
-from cprsim.records import Estimate, interval
-from cprsim.results.metrics import FINISHED
+from cprsim.records import interval
+from cprsim.results.metrics import FINISHED, PRICED, difference_of, sample_of, summary_of
+from cprsim.results.rows import columns_of, not_shared, shared_by
 from cprsim.results.store import Body, PointsTask, PointStore, finish_points
-from cprsim.results.streaming import Moments, summarise
 from cprsim.sweeps.points import Point
 from cprsim.workers import Workers
 
@@ -31,7 +30,7 @@ def run_points(
 
     def tasks_of(missing: Sequence[Point]) -> list[PointsTask]:
         if missing and workers.backend == "local":
-            compile_engine(missing[0].experiment, len(missing) / workers.n_local)
+            pipeline.compile_engine(missing[0].experiment, len(missing) / workers.n_local)
         groups = list(_groups(missing, workers))
         names = (
             f"task {n} of {len(groups)} ({len(group)} points of the sweep)"
@@ -67,37 +66,41 @@ def task_of(points: Sequence[Point], name: str) -> PointsTask:
 
 def bodies_of(work: Sequence[tuple[Experiment, str]]) -> list[Body]:
     """The numbers of each point: means, and differences to its reference, with intervals."""
-    found = dict(summarise([experiment for experiment, _ in work]))
-    return [_body(found[place], reference) for place, (_, reference) in enumerate(work)]
+    experiments = [experiment for experiment, _ in work]
+    pipeline.expect_all(experiments)
+    failures = pipeline.FailureBlocks(experiments)
+    return [_body(pipeline.simulate(one, failures=failures), reference) for one, reference in work]
 
 
-def _body(moments: Moments, reference: str) -> Body:
-    return {
-        "reference": reference,
-        "strategies": [
+def _body(outcome: pipeline.Outcome, reference: str) -> Body:
+    n_nodes, curve = outcome.cluster.n_nodes, outcome.curve
+    policies = [one.policy for one in outcome.strategies]
+    samples = {
+        one.policy.name: sample_of(columns_of(one, outcome), n_nodes) for one in outcome.strategies
+    }
+    sharing = not_shared if curve is None else shared_by(curve)
+    strategies = []
+    for policy, sample in zip(policies, samples.values(), strict=True):
+        found = summary_of(sample)
+        apart = (
+            {} if policy.name == reference else difference_of(samples[reference], sample, sharing)
+        )
+        quantities = {
+            name: [
+                *interval(one).values(),
+                *(interval(apart[name]).values() if name in apart else NONE),
+            ]
+            for name, one in found.items()
+            if curve is not None or name not in PRICED
+        }
+        strategies.append(
             {
                 "name": policy.name,
                 "on_failure": policy.on_failure,
                 "save_interval_h": finite_or_none(policy.interval_h),
                 "interval_rule": policy.interval_rule,
-                "n": moments.n,
-                "quantities": _quantities(moments, i, reference),
+                "n": found[FINISHED].n,
+                "quantities": quantities,
             }
-            for i, policy in enumerate(moments.strategies)
-        ],
-    }
-
-
-def _quantities(moments: Moments, i: int, reference: str) -> dict[str, list[float | None]]:
-    """Mean and interval of each metric, then those of its difference to the reference's."""
-    name, n_finished = moments.strategies[i].name, int(moments.n_finished[i])
-    share = (n_finished / moments.n, *Estimate.of_share(n_finished, moments.n).triple[1:])
-    found: dict[str, list[Any]] = {FINISHED: [*share, *NONE]}
-    for metric in moments.metrics:
-        paired = (
-            NONE
-            if name == reference
-            else interval(moments.difference(name, reference, metric)).values()
         )
-        found[metric] = [*interval(moments.spread(name, metric)).values(), *paired]
-    return found
+    return {"reference": reference, "strategies": strategies}
