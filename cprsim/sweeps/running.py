@@ -11,7 +11,7 @@ from cprsim.files import finite_or_none
 from cprsim.records import interval
 from cprsim.results.metrics import FINISHED, PRICED, difference_of, sample_of, summary_of
 from cprsim.results.rows import columns_of, not_shared, shared_by
-from cprsim.results.store import Body, PointsTask, PointStore, finish_points
+from cprsim.results.store import Body, PointStore, Task
 from cprsim.sweeps.points import Point
 from cprsim.workers import Workers
 
@@ -26,10 +26,10 @@ def run_points(
     workers: Workers,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[Body], int]:
-    """The numbers of all points of a sweep, and how many were computed; see `finish_points`."""
+    """The numbers of all points of a sweep, and how many were computed; see `PointStore.each`."""
 
-    def tasks_of(missing: Sequence[Point]) -> list[PointsTask]:
-        if missing and workers.backend == "local":
+    def tasks_of(missing: Sequence[Point]) -> list[Task]:
+        if workers.backend == "local":
             pipeline.compile_engine(missing[0].experiment, len(missing) / workers.n_local)
         groups = list(_groups(missing, workers))
         names = (
@@ -38,7 +38,7 @@ def run_points(
         )
         return [task_of(group, name) for group, name in zip(groups, names, strict=True)]
 
-    return finish_points(points, store, workers, tasks_of, on_progress)
+    return store.each(points, bodies_of, tasks_of, workers, on_progress)
 
 
 def _groups(points: Iterable[Point], workers: Workers) -> Iterator[tuple[Point, ...]]:
@@ -54,11 +54,11 @@ def _groups(points: Iterable[Point], workers: Workers) -> Iterator[tuple[Point, 
             yield tuple(group[first : first + together])
 
 
-def task_of(points: Sequence[Point], name: str) -> PointsTask:
+def task_of(points: Sequence[Point], name: str) -> Task:
     """The work on points that meet the same failures: each with its reference."""
     failures = points[0].experiment.failures  # one object for all: a trace travels once
     work = [(replace(one.experiment, failures=failures), one.reference) for one in points]
-    return PointsTask(name, tuple(point.digest for point in points), bodies_of, work)
+    return Task(name, [point.digest for point in points], work)
 
 
 # --------------------------------------------------------------------------- numbers of a point

@@ -179,15 +179,15 @@ def test_a_sweep_leaves_its_figures_and_plot_draws_them_again(scenario, tmp_path
 
 def stop_after(n_points: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """End the sweep, as by a kill, once so many points are written."""
-    write, left = PointStore.write, [n_points]
+    put, left = PointStore.put, [n_points]
 
-    def counting(self: PointStore, digest: str, body: object) -> None:
+    def counting(*point: object) -> None:
         if not left[0]:
             raise KeyboardInterrupt
         left[0] -= 1
-        write(self, digest, body)
+        put(*point)
 
-    monkeypatch.setattr(PointStore, "write", counting)
+    monkeypatch.setattr(PointStore, "put", counting)
 
 
 def test_an_interrupted_sweep_goes_on_where_it_was(scenario, swift, monkeypatch) -> None:
