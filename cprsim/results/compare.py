@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from cprsim.curves import read_curve
 from cprsim.errors import ParameterError
@@ -20,6 +19,7 @@ from cprsim.results.metrics import Sample, difference_of, parts_of, samples_of
 from cprsim.results.rows import (
     QUANTITIES,
     Sharing,
+    Variance,
     has_measured_error,
     not_shared,
     of_difference,
@@ -151,36 +151,31 @@ def _mean(sample: Sample, quantity: str) -> float:
 
 def _independent(a: Sample, b: Sample, sharing: Sharing) -> dict[str, Estimate]:
     """Difference of the means b - a of independent replications; see `difference_of`."""
-    n, found = min(len(a.finished), len(b.finished)), {}
-    for name in (name for name in a.metrics if name in b.metrics):
-        values = a.value(name), b.value(name)
-        interval = welch(*values)
-        if not (a.finished.all() and b.finished.all()):
-            interval = (np.nan, np.nan, np.nan)
-        elif has_measured_error(name) and n > 1:
-            simulated = [(float(np.var(of, ddof=1)) / len(of), len(of) - 1) for of in values]
+    metrics = [name for name in a.metrics if name in b.metrics]
+    if not (a.finished.all() and b.finished.all()):
+        return dict.fromkeys(metrics, Estimate(np.nan, n=min(len(a.finished), len(b.finished))))
+    found = {}
+    for name in metrics:
+        measured: tuple[Variance, ...] = ()
+        if has_measured_error(name):
             correlation = sharing(name, a.response, b.response)
             measured = of_difference(a.measured(name), b.measured(name), correlation)
-            loss = MeanLoss(interval[0], *pooled(*simulated, *measured))
-            interval = (loss.mean, *loss.interval(CONFIDENCE))
-        found[name] = Estimate(*interval, n)
+        found[name] = welch(a.value(name), b.value(name), *measured)
     return found
 
 
-def welch(a: Floats, b: Floats) -> tuple[float, float, float]:
+def welch(a: Floats, b: Floats, *measured: Variance) -> Estimate:
     """Difference of the means of two independent samples, b - a, and its 95 % interval.
 
-    Student's t with Welch's degrees of freedom (Welch 1947).
+    Student's t with Welch's degrees of freedom (Welch 1947); the error of a measurement may add to
+    that of the samples.
     """
-    difference = float(np.mean(b) - np.mean(a))
-    if min(len(a), len(b)) < 2:
-        return difference, np.nan, np.nan
-    squares = np.array([np.var(a, ddof=1) / len(a), np.var(b, ddof=1) / len(b)])
-    if squares.sum() == 0:
-        return difference, difference, difference
-    freedom = squares.sum() ** 2 / (squares**2 / np.array([len(a) - 1, len(b) - 1])).sum()
-    half = float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2) * np.sqrt(squares.sum()))
-    return difference, difference - half, difference + half
+    difference, n = float(np.mean(b) - np.mean(a)), min(len(a), len(b))
+    if n < 2:
+        return Estimate(difference, n=n)
+    simulated = [(float(np.var(of, ddof=1)) / len(of), len(of) - 1.0) for of in (a, b)]
+    loss = MeanLoss(difference, *pooled(*simulated, *measured))
+    return Estimate(difference, *loss.interval(CONFIDENCE), n)
 
 
 # --------------------------------------------------------------------------- what went into them
