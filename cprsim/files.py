@@ -1,4 +1,4 @@
-"""Files: records as JSON and back, and files that are written whole or not at all.
+"""Files: records as JSON and back, files that are written whole or not at all, and shipped ones.
 
 A record, a frozen dataclass, is its file's schema, by pydantic. Where the file differs, the field
 says so: its type is annotated with `Stored` or `Tagged`, or its metadata say what a field of
@@ -10,17 +10,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 from math import inf, isfinite, isnan, nan
 from operator import not_
 from pathlib import Path
 from typing import IO, Annotated, Any, TypeVar
 
 from cprsim.errors import ResultError
+from cprsim.version import PACKAGE
 
 UNFINISHED = ".unfinished"
 TAG = "is"  # key of a record's class, where only the file tells which it is
@@ -239,3 +242,45 @@ def _rename_to_new(unfinished: Path, path: Path) -> None:
 
 def _there_already(path: Path) -> ResultError:
     return ResultError(f"{path} is there already, and stays: name another file, or delete it")
+
+
+# --------------------------------------------------------------------------- what is shipped
+
+FOLDER = PACKAGE / "scenario" / "shipped"
+CURVES = PACKAGE / "curves" / "shipped"
+SCHEMA = "scenario.schema.json"  # which the scenarios name in their first lines, for editors
+NAMES_SCHEMA = f"# yaml-language-server: $schema={SCHEMA}"
+
+
+def shipped_scenarios() -> dict[str, Path]:
+    """The files of the scenarios that come with the program, by name, sorted."""
+    return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
+
+
+def file_or_shipped(path: Path) -> Path:
+    """A scenario's file; where there is none and the path is a shipped scenario's name, that."""
+    if path.is_file():
+        return path
+    return shipped_scenarios().get(str(path), path)
+
+
+def put_schema_beside(scenario: Path) -> Path | None:
+    """Write the schema that a scenario's first line names beside it; None where one is there.
+
+    The name there is relative, so that the two files hold together wherever they are taken.
+
+    Raises ResultError where it can't be written.
+    """
+    schema = scenario.with_name(SCHEMA)
+    if schema.exists():
+        return None
+    write_new(schema, (FOLDER / SCHEMA).read_text("utf-8"))
+    return schema
+
+
+def about(path: Path) -> str:
+    """What a shipped scenario is: its first comment, up to the end of a sentence or a colon."""
+    lines = path.read_text("utf-8").splitlines()[1:]  # the first names the schema
+    comment = takewhile(lambda line: line.startswith("#"), lines)
+    text = " ".join(line.removeprefix("#").strip() for line in comment)
+    return re.split(r"[.:](?:\s|$)", text, maxsplit=1)[0]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from cprsim.api import public
 from cprsim.api.answer import Shown
 from cprsim.errors import ParameterError, one_line
+from cprsim.files import file_or_shipped
 from cprsim.present.document import Document, ListingBlock, Section
 from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
-from cprsim.shipping import file_or_shipped
 
 if TYPE_CHECKING:
     from cprsim.api.curves import Curve

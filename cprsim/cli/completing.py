@@ -13,7 +13,7 @@ from pathlib import Path
 
 import typer
 
-from cprsim.shipping import CURVES, FOLDER, SCHEMA, shipped_scenarios
+from cprsim.files import CURVES, FOLDER, SCHEMA, shipped_scenarios
 
 Offered = list[tuple[str, str]]  # each with what a shell may show beside it
 Offer = Callable[[typer.Context, str], Offered]

@@ -96,10 +96,9 @@ def init(
 
     What you do not say is assumed, and marked so in the file.
     """
-    from cprsim.files import require_new, write_new, write_over
+    from cprsim.files import NAMES_SCHEMA, put_schema_beside, require_new, write_new, write_over
     from cprsim.scenario import first
     from cprsim.scenario.reading import load_scenario, name_from
-    from cprsim.shipping import NAMES_SCHEMA, put_schema_beside
     from cprsim.units import TIME
 
     if not force:
@@ -145,7 +144,7 @@ def _failing(text: str, n_nodes: int) -> dict[str, Any]:
         return rate_of(text)
     is_made = path.suffix.lower() in MADE
     try:
-        section = _section_of(path) if is_made else _fitted(path, n_nodes)
+        section = _section_of(path, n_nodes) if is_made else _fitted(path, n_nodes)
     except CprsimError as error:
         how = "" if is_made else f"; {FIT_FIRST.format(log=shlex.quote(text), n=n_nodes)}"
         raise ParameterError(f"--failures: {error}{how}") from None
@@ -153,18 +152,24 @@ def _failing(text: str, n_nodes: int) -> dict[str, Any]:
     return {"fitted": f"{said}\n{section}"}
 
 
-def _section_of(path: Path) -> str:
-    """The section `failures` that a fit saved. Raises CprsimError if that is not what it holds."""
+def _section_of(path: Path, n_nodes: int) -> str:
+    """The section `failures` that a fit saved, scaled to the job. Raises CprsimError if none."""
+    from cprsim.scenario.first import for_nodes
     from cprsim.scenario.reading import read_text
-    from cprsim.scenario.yaml_text import read_yaml
+    from cprsim.scenario.yaml_text import dump_plain, read_yaml
 
     text = read_text(path)
     found = read_yaml(text, path)[0]
-    if not isinstance(found, dict) or list(found) != ["failures"]:
+    if not (isinstance(found, dict) and list(found) == ["failures"]):
         raise ParameterError(
             f"{path}: is no section `failures` alone, as `cprsim fit LOG --save FILE` writes it"
         )
-    return text
+    section = found["failures"]
+    scaled, how = for_nodes(section if isinstance(section, dict) else {}, n_nodes)
+    if not how:
+        return text
+    complain(f"note: {path}: {how}")
+    return f"# {how}\n{dump_plain({'failures': scaled})}"
 
 
 def _fitted(log: Path, n_nodes: int) -> str:

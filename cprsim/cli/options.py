@@ -38,7 +38,7 @@ def _by_name(path: Path) -> Path:
     """The file that SCENARIO names: one of the user's, or one that comes with the program."""
     if path.is_file():
         return path
-    from cprsim.shipping import file_or_shipped
+    from cprsim.files import file_or_shipped
 
     return file_or_shipped(path)
 

@@ -95,7 +95,7 @@ def reproduce(
 
 def _folder_of(scenarios: Path) -> Path:
     """The folder of the scenarios: outside the repository, that of the program."""
-    from cprsim.shipping import FOLDER
+    from cprsim.files import FOLDER
 
     return FOLDER if scenarios == SCENARIOS and not scenarios.is_dir() else scenarios
 

@@ -36,7 +36,7 @@ def scenarios(
 ) -> None:
     """List the scenarios that come with cprsim, or copy one; every command takes them by name."""
     from cprsim.errors import ParameterError
-    from cprsim.shipping import about, shipped_scenarios
+    from cprsim.files import about, shipped_scenarios
 
     if copy is not None:
         say(_copied(copy, folder or Path()))
@@ -53,8 +53,7 @@ def scenarios(
 def _copied(name: str, folder: Path) -> Path:
     """Copy a scenario and, where there is none, the schema that its first line names."""
     from cprsim.errors import ParameterError
-    from cprsim.files import require_new, write_new
-    from cprsim.shipping import put_schema_beside, shipped_scenarios
+    from cprsim.files import put_schema_beside, require_new, shipped_scenarios, write_new
 
     there = shipped_scenarios()
     if name not in there:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,12 +18,8 @@ from cprsim.cli.options import (
 )
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import show
+from cprsim.errors import ScenarioError
 from cprsim.making.options import require_replication
-
-if TYPE_CHECKING:
-    from cprsim.experiments.accuracy import TrainingOutcome
-    from cprsim.experiments.assemble import Experiment
-    from cprsim.scenario import LoadedScenario
 
 
 def train(
@@ -55,10 +51,11 @@ def train(
 
     require_allowed(loaded, allow_code, Path.cwd())
     from cprsim.cli.terminal import training
-    from cprsim.experiments.accuracy import measure
+    from cprsim.experiments.accuracy import built_in, measure
     from cprsim.experiments.assemble import assemble
     from cprsim.experiments.proxy_model import proxy_model
     from cprsim.experiments.train_in_step import team_of
+    from cprsim.measuring.training import own_runs
     from cprsim.plots.loss import loss_figure
     from cprsim.plots.save import save_figure
     from cprsim.present.train import accuracy_as_json, accuracy_blocks
@@ -66,17 +63,22 @@ def train(
 
     require_replication(replay)
     own = loaded.scenario.kernel is not None and loaded.scenario.kernel.trainer is not None
+    if own and loaded.scenario.sync is not None:
+        message = "trains replicas of the built-in model; remove it, or `kernel.trainer`"
+        raise ScenarioError.at(loaded.place("sync"), message, "sync")
     if not own:
         require_writable(out)
     experiment = assemble(loaded)
     figures: Sequence[Path] = ()
-    if own:
-        measured = _train_own(loaded, experiment, replay)
-    else:
-        what = proxy_model(loaded)
-        with training() as on_progress:
+    with training() as on_progress:
+        if own:
+            measured = measure(experiment, replay, *own_runs(loaded, experiment, on_progress))
+        else:
+            what = proxy_model(loaded)
             team = None if loaded.scenario.sync is None else team_of(loaded, what)
-            measured = measure(experiment, what, replay, on_progress, team)
+            runs = built_in(experiment, what, on_progress, team)
+            measured = measure(experiment, replay, what, runs, team)
+    if not own:
         pulse.doing("drawing the figure")
         out.mkdir(parents=True, exist_ok=True)
         stem = out / f"{loaded.scenario.name}-loss-{replay}"
@@ -87,18 +89,3 @@ def train(
         as_json=as_json,
         files=figures,
     )
-
-
-def _train_own(loaded: LoadedScenario, experiment: Experiment, replay: int) -> TrainingOutcome:
-    """The same on a trainer of the user's own. Raises ScenarioError where it can't be made."""
-    from cprsim.cli.terminal import training
-    from cprsim.errors import ScenarioError
-    from cprsim.experiments.accuracy import measure_by
-    from cprsim.measuring.training import own_runs
-
-    if loaded.scenario.sync is not None:
-        message = "trains replicas of the built-in model; remove it, or `kernel.trainer`"
-        raise ScenarioError.at(loaded.place("sync"), message, "sync")
-    with training() as on_progress:
-        what, runs = own_runs(loaded, experiment, on_progress)
-        return measure_by(runs, experiment, what, replay)

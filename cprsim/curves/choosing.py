@@ -12,10 +12,10 @@ from pathlib import Path
 from cprsim.curves.curve_file import CurveFile, read_curve
 from cprsim.curves.trained_on import different_keys, kernel_block, other_files, other_version
 from cprsim.errors import ScenarioError, one_line
+from cprsim.files import CURVES as FOLDER
 from cprsim.files import digest_of
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.quantities import choices
-from cprsim.shipping import CURVES as FOLDER
 from cprsim.staleness import StalenessCurve
 
 KEY = "accuracy.curve"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -66,17 +65,10 @@ class CurveFile:
 
     @property
     def n_samples(self) -> int | None:
-        """Samples of a run, all epochs; None where the file does not say.
-
-        Older files say how many generated clicks there were, and how many of them are the test.
-        """
-        of_trainer, expected = (self.manifest.get(key) or {} for key in ("trainer", "expected"))
-        found = self.manifest.get("n_samples", of_trainer.get("n_samples"))
-        kernel = self.kernel or {}
-        if found is None and kernel.get("clicks") == "generated":
-            with suppress(KeyError, TypeError):
-                found = (kernel["samples"] - expected["n_test"]) * kernel["epochs"]
-        return None if found is None else int(found)
+        """Samples of a run, all epochs; None where the file does not say."""
+        of_trainer = self.manifest.get("trainer") or {}
+        found: int | None = self.manifest.get("n_samples", of_trainer.get("n_samples"))
+        return found
 
     @property
     def lengths(self) -> dict[Metric, LengthLaw]:

@@ -61,29 +61,15 @@ class TrainingOutcome:
     team: Team | None = None  # of trainers in step; None: one model, trained plainly
 
 
-def measure(
-    experiment: Experiment,
-    what: ProxyModel,
-    replication: int,
-    on_progress: OnProgress,
-    team: Team | None = None,
-) -> TrainingOutcome:
-    """Train the stand-in without failures, and with those of one replication per strategy."""
-    train = (
-        _one_model(experiment, what, on_progress) if team is None else _in_step(experiment, team)
-    )
-    return measure_by(train, experiment, what, replication, team)
-
-
 Run = tuple[Trained, Saver | None, tuple[int, ...]]  # and what lost trainers had not synchronised
 Train = Callable[[Policy | None, EventLog | None], Run]
 """Trains a model from the start, with the failures of a log under a policy, or with none."""
 
 
-def measure_by(
-    train: Train, experiment: Experiment, what: Any, replication: int, team: Team | None = None
+def measure(
+    experiment: Experiment, replication: int, what: Any, train: Train, team: Team | None = None
 ) -> TrainingOutcome:
-    """The same by runs of any model."""
+    """Train without failures, and with those of one replication per strategy."""
     logs = pipeline.replay(experiment, replication)
     outcome = pipeline.outcome_of_one(experiment, replication)
     whole, _, _ = train(None, None)
@@ -92,13 +78,16 @@ def measure_by(
         log, policy = logs[simulated.policy.name], simulated.policy
         costs, losses = simulated.costs, simulated.losses
         finished = log.kind[-1] == EventKind.FINISHED
-        run: tuple[Trained | None, Saver | None, tuple[int, ...]] = whole, None, ()
-        if not finished:
-            run = None, None, ()
-        elif policy.leaves_stale:
-            _require_one_tier(policy)
-            run = train(policy, log)
-        trained, saver, lost_iterations = run
+        trained: Trained | None = whole if finished else None
+        saver: Saver | None = None
+        lost: tuple[int, ...] = ()
+        if finished and policy.leaves_stale:
+            if (n_tiers := len(policy.captures)) > 1:
+                raise ParameterError(
+                    f"`{policy.name}` saves to {n_tiers} tiers; a stand-in can be "
+                    "trained under systems that save to one"
+                )
+            trained, saver, lost = train(policy, log)
         strategies.append(
             StrategyAccuracy(
                 policy=policy,
@@ -108,18 +97,10 @@ def measure_by(
                 pls=float(np.sum(losses.since_save_h * losses.share) / experiment.useful_h),
                 bytes_written=None if saver is None else saver.bytes_written,
                 tracker_fraction=0.0 if saver is None else saver.tracker_fraction,
-                lost_iterations=lost_iterations,
+                lost_iterations=lost,
             )
         )
     return TrainingOutcome(what, replication, whole, tuple(strategies), team)
-
-
-def _require_one_tier(policy: Policy) -> None:
-    if len(policy.captures) > 1:
-        raise ParameterError(
-            f"`{policy.name}` saves to {len(policy.captures)} tiers; a stand-in can be "
-            "trained under systems that save to one"
-        )
 
 
 def replayed(
@@ -131,8 +112,12 @@ def replayed(
     return replay(log, experiment.useful_h, *slots, course, saver)
 
 
-def _one_model(experiment: Experiment, what: ProxyModel, on_progress: OnProgress) -> Train:
-    """Runs of one model."""
+def built_in(
+    experiment: Experiment, what: ProxyModel, on_progress: OnProgress, team: Team | None = None
+) -> Train:
+    """Runs of the built-in model, or of a team of its replicas."""
+    if team is not None:
+        return _in_step(experiment, team)
 
     def train(policy: Policy | None, log: EventLog | None) -> Run:
         trainer = ProxyTrainer(what.shape, what.train, what.plan)

@@ -135,7 +135,8 @@ def batches(experiment: Experiment, blocks: FailureBlocks) -> Iterator[Batch]:
                 for i, one in enumerate(rows):
                     if one is not None:
                         finished[i] |= bool(one.costs.finished.any())
-                        walls_h[i] += [one.costs.wall_h] * (experiment.n_replications is None)
+                        if experiment.n_replications is None:
+                            walls_h[i].append(one.costs.wall_h)
                 if n_done == look_at:
                     engines = [one if finished[i] else None for i, one in enumerate(engines)]
                     going_h = [some for i, some in enumerate(walls_h) if finished[i]]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.experiments.accuracy import measure
+from cprsim.experiments.accuracy import built_in, measure
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.proxy_model import proxy_model
 from cprsim.plots.chart import Chart, Panel, Series, floats
@@ -56,7 +56,9 @@ def _trained(work: Work, samples: int, seed: int) -> dict[str, Any]:
     """One replication's failures on one seed's clicks."""
     overrides = [KERNEL % samples, f"kernel.seed={seed}", RECOVERY, *work.clicks_overrides()]
     loaded = work.scenario(SCENARIO, overrides)
-    measured = measure(assemble(loaded), proxy_model(loaded), seed, lambda run, done, to_do: None)
+    experiment, what = assemble(loaded), proxy_model(loaded)
+    runs = built_in(experiment, what, lambda run, done, to_do: None)
+    measured = measure(experiment, seed, what, runs)
     whole = measured.whole
     found: dict[str, Any] = {"position": _some(whole.curve.position), "": _some(whole.curve.loss)}
     for one in measured.strategies:

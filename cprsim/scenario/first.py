@@ -26,6 +26,8 @@ WEEK_H = 168.0
 MOST_FAILURES = 1_000  # in the assumed length of the job, so that a run takes seconds
 MOST_SAVES = 10_000
 COLUMN = 30  # from which comments stand
+TIMES_OF_JOB = ("mtbf", "mtbf_95", "ages")  # of a rate, that grow as the job has fewer nodes
+_NUMBER = re.compile(r"[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
 _NODES = re.compile(r"\s*(?:(\d{1,9})\s*\+)?\s*(\d{1,9})\s*")
 OR_LOG = f", 1000 d {PER_NODE}, {UNKNOWN}, or the name of a log that is there"
 MTBF = Quantity(TIME, "1 s", "100000000 h", "28 h", OR_LOG)
@@ -198,6 +200,38 @@ def saves_of(text: str) -> dict[str, Any]:
         key: quantity("--saves", part, kind)
         for (key, kind), part in zip(kinds.items(), parts, strict=True)
     }
+
+
+def for_nodes(section: dict[str, Any], n_nodes: int) -> tuple[dict[str, Any], str]:
+    """A section `failures` for a job on so many nodes, and in words from what to what it is scaled.
+
+    Nodes are taken to fail alike and independently: the rate is in proportion to their number.
+    Raises ParameterError where the section does not say of how many nodes its rate is.
+    """
+    known = section.get("nodes")
+    if section.get("kind") != "job" or known == n_nodes:
+        return section, ""  # the others have a clock for each node
+    if not isinstance(known, int) or known < 1:
+        raise ParameterError(
+            "failures.nodes is missing: of how many nodes is this rate? Write for example "
+            f"`nodes: {n_nodes}` below `kind: job`"
+        )
+    factors = {"hazards": n_nodes / known} | dict.fromkeys(TIMES_OF_JOB, known / n_nodes)
+    scaled = {key: _times(value, factors.get(key, 1)) for key, value in section.items()}
+    first = next((key for key in ("mtbf", "hazards") if key in section), "rate")
+    return scaled | {"nodes": n_nodes}, (
+        f"scaled from {known} to {n_nodes} nodes, {first} from {section.get(first)} to "
+        f"{scaled.get(first)} ({ASSUMED}: nodes fail alike and independently)"
+    )
+
+
+def _times(value: Any, factor: float) -> Any:
+    """A quantity, or a list of them, `factor` as large."""
+    if factor == 1:
+        return value
+    if isinstance(value, list):
+        return [_times(one, factor) for one in value]
+    return _NUMBER.sub(lambda found: f"{float(found[0]) * factor:.6g}", str(value), count=1)
 
 
 # --------------------------------------------------------------------------- the scenario

@@ -112,7 +112,8 @@ def _explained(section: type[Model], error: ErrorDetails) -> tuple[Any, str, Any
     if kind in ("missing", "missing_argument"):
         field = keys.get(str(loc[0]))
         meaning = ((field and field.description) or "").split(". ")[0].rstrip(".")
-        return loc, f"is missing ({meaning[:1].lower()}{meaning[1:]})", found
+        meant = f" ({meaning[:1].lower()}{meaning[1:]})" if meaning else ""
+        return loc, f"is missing{meant}", found
     if kind == NO_KIND and isinstance(found, dict):
         loc, found = (*loc, "kind"), found.get("kind")
     elif kind in ("model_type", "dataclass_type", "dict_type"):

@@ -107,13 +107,16 @@ def _key(key: str) -> str:
     return key
 
 
+def _read(said: object) -> Values:
+    if not isinstance(said, Sequence):
+        raise ParameterError(f"is no range: {EXAMPLE}")
+    return values_along(said)
+
+
 AxisKey = Annotated[str, AfterValidator(_key)]
 AxisValues = Annotated[
     Values,
-    PlainValidator(
-        lambda said: values_along(said if isinstance(said, Sequence) else []),
-        json_schema_input_type=str | tuple[bool | int | float | str, ...],
-    ),
+    PlainValidator(_read, json_schema_input_type=str | tuple[bool | int | float | str, ...]),
     PlainSerializer(lambda values: values.said),
 ]
 

@@ -46,6 +46,9 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.distributions import Duration as DurationSection
 from cprsim.scenario.distributions import duration_of
 from cprsim.scenario.quantities import (
+    AS_SECTION,
+    AS_TEXT,
+    SECTION_OR_TEXT,
     TAG,
     Bandwidth,
     Model,
@@ -56,6 +59,7 @@ from cprsim.scenario.quantities import (
 )
 from cprsim.units import SIZE, TIME, Quantity
 
+PLACES = {"outside": Outside(), "own": OWN}
 MOST = 4096  # entries of a list
 Time = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s")]
 TimeOrSteps = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s", in_steps=True)]
@@ -66,14 +70,13 @@ def _list(kind: Any, least: int = 0) -> Any:
     return Annotated[tuple[kind, ...], SchemaField(min_length=least, max_length=MOST)]
 
 
-def _or_word(kind: Any, words: Mapping[str, Any]) -> Any:
-    """What it is written as, or a word that stands for a value."""
-
-    def is_word(value: Any) -> str:
-        return f"{TAG}word" if isinstance(value, str) and value in words else f"{TAG}value"
-
+def _or_word(time: Any, words: Mapping[str, float]) -> Any:
+    """A time, or a word that stands for one."""
     word: Any = Annotated[Literal[tuple(words)], AfterValidator(words.get), Tag(f"{TAG}word")]
-    return Annotated[Annotated[kind, Tag(f"{TAG}value")] | word, Discriminator(is_word)]
+    return Annotated[
+        Annotated[time, Tag(f"{TAG}time")] | word,
+        Discriminator(lambda found: TAG + ("word" if str(found) in words else "time")),
+    ]
 
 
 Cost = Annotated[
@@ -124,10 +127,13 @@ class PlacementSection(Model):
             yield "", "is no placement: write outside, own, {ring: 2} or {groups: {...}}"
 
 
-WRITTEN_AS[Placement] = _or_word(
-    Annotated[PlacementSection, AfterValidator(lambda place: place.groups or Ring(place.ring))],
-    {"outside": Outside(), "own": OWN},
-)
+WRITTEN_AS[Placement] = Annotated[
+    Annotated[Literal["outside", "own"], AfterValidator(PLACES.get), AS_TEXT]
+    | Annotated[
+        PlacementSection, AfterValidator(lambda made: made.groups or Ring(made.ring)), AS_SECTION
+    ],
+    SECTION_OR_TEXT,
+]
 STAGE = section(Stage)
 STAGE_ALONE = BeforeValidator(
     lambda stage: {"kind": stage} if isinstance(stage, str) else stage,

@@ -57,7 +57,7 @@ from cprsim.simulate.numbers import (
     WALL,
     numbers_as_objects,
 )
-from cprsim.simulate.running import END, FAILURES, JOB, NOTICES, STAGES, Alarm, DrawnCosts, Recovery
+from cprsim.simulate.running import END, FAILURES, JOB, NOTICES, STAGES, Alarm, Recovery
 from cprsim.simulate.saves import ALL_ALONE, Saves, SharedSaves
 
 Process = Generator[simpy.Event, Any, Any]
@@ -94,7 +94,7 @@ class RunningJob:
         cluster: SharedCluster,
         job: SimulatedJob,
         failures: Iterator[ScopedFailure],
-        draws: DrawnCosts,
+        draws: Any,  # `blocks.ReplicationDraws`
         *,
         shared_saves: SharedSaves = ALL_ALONE,
         logbook: LogLines | None = None,
@@ -596,7 +596,7 @@ class RunningJob:
 def run(
     job: SimulatedJob,
     failures: Iterator[ScopedFailure],
-    draws: DrawnCosts,
+    draws: Any,  # `blocks.ReplicationDraws`
     logbook: LogLines | None = None,
     *,
     skips: bool = True,

@@ -1,4 +1,4 @@
-"""A job on the SimPy cluster as its saves, link and nodes see it: its alarms and recoveries."""
+"""Alarms and recoveries of a job on the SimPy cluster."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from math import inf, isnan, nextafter
-from typing import Any, Protocol
+from typing import Any
 
 import simpy
 from simpy.events import EventPriority
 
-from cprsim.records import Activity, EventKind
-from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import LOAD, WAIT
 
 # Of events at one instant: commits first, a failure last; of stages that of the recovery that began
@@ -104,64 +102,4 @@ class Recovery:
         return ahead or self.stage.kind == LOAD
 
 
-class DrawnCosts(Protocol):
-    """What varies in one replication, by name and number."""
-
-    def hours(self, name: str, n: int) -> float: ...
-
-    def uniform(self, tier: str, n: int) -> float: ...
-
-
-class Running(Protocol):
-    """The job: `cluster.RunningJob`, which is made of what takes this."""
-
-    job: SimulatedJob
-    draws: Any
-    num: Any
-    cluster: Any
-    env: Any
-    saves: Any
-    link: Any
-    shared_saves: Any
-    logbook: Any
-    copies: Any
-    slots: Any
-    vacant: set[int]  # slots without a node
-    queued: set[int]  # those of them that wait for one
-    alarms: dict[Alarm, None]
-    progress_h: float
-    frontier_h: float
-    rate: float
-    hours: list[float]
-    failure: ScopedFailure | None
-    failure_alarm: Alarm | None
-    age_h: float
-
-    @property
-    def now_h(self) -> float: ...
-
-    def at(
-        self, hours: float, order: EventPriority, call: Callable[[], object] | None = None
-    ) -> Alarm: ...
-
-    def happens(self, call: Callable[[], object]) -> None: ...
-
-    def decide(self) -> None: ...
-
-    def book(self) -> None: ...
-
-    def book_work(self, progress_h: float, hours: float) -> None: ...
-
-    def cost_h(self, fixed_h: float, name: str, n: int) -> float: ...
-
-    def run_clock(self, per_h: float) -> None: ...
-
-    def name_activity(self, activity: Activity) -> None: ...
-
-    def note(self, kind: EventKind) -> None: ...
-
-    def notice(self) -> None: ...
-
-    def on_node(self) -> None: ...
-
-    def go_on(self, recovery: Recovery) -> None: ...
+Running = Any  # `cluster.RunningJob`, which is made of what takes this

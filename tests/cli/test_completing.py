@@ -12,8 +12,8 @@ import pytest
 
 from cprsim.cli import completing
 from cprsim.curves import shipped_names
+from cprsim.files import shipped_scenarios
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.shipping import shipped_scenarios
 
 HEAVY = ("numpy", "pandas", "yaml", "numba", "cprsim.scenario", "cprsim.recovery")
 

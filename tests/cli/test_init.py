@@ -68,15 +68,34 @@ def test_a_log_is_fitted_for_the_nodes_of_the_job(cprsim, log, monkeypatch) -> N
     assert 30 < failures.mtbf_h < 120  # 600 h of a node, 10 nodes
 
 
-def test_a_saved_fit_is_of_as_many_nodes_as_the_job(cprsim, tmp_path) -> None:
+@pytest.mark.parametrize(("nodes", "mtbf_h"), [(8, 66.7), (16, 33.35), (64, 8.3375)])
+def test_a_rate_of_so_many_nodes_is_scaled_to_the_job(cprsim, tmp_path, nodes, mtbf_h) -> None:
     (tmp_path / "failures.yaml").write_text(OF_16_NODES, "utf-8")
-    arguments = ("init", "mine.yaml", "--kind", "llm", "--failures", "failures.yaml")
-    refused = cprsim(*arguments, "--nodes", 8)
-    assert refused.exit_code == 2
-    assert "the rate of 16 node(s), the job has 8: let `cprsim fit`" in refused.stderr
-    assert cprsim(*arguments, "--nodes", 16).exit_code == 0
+    arguments = ("--kind", "llm", "--nodes", nodes, "--saves", "unknown")
+    called = cprsim("init", "mine.yaml", *arguments, "--failures", "failures.yaml")
+    assert called.exit_code == 0, called.stderr
     failures = load_scenario("mine.yaml").scenario.failures
-    assert (failures.mtbf_h, failures.mtbf_95_h, failures.nodes) == (33.35, (30, 37), 16)
+    assert failures.mtbf_h == pytest.approx(mtbf_h)
+    assert failures.mtbf_95_h == pytest.approx((30 * 16 / nodes, 37 * 16 / nodes))
+    assert (failures.shape, failures.nodes) == (0.8, nodes)
+    text, how = (tmp_path / "mine.yaml").read_text("utf-8"), f"scaled from 16 to {nodes} nodes"
+    assert (how in text, how in called.stderr) == (nodes != 16, nodes != 16)
+
+
+def test_hazards_and_pieces_are_scaled_too_and_a_rate_of_unknown_nodes_is_not(
+    cprsim, tmp_path
+) -> None:
+    arguments = ("init", "mine.yaml", "--kind", "llm", "--nodes", 8, "--saves", "unknown")
+    file = tmp_path / "failures.yaml"
+    pieces = "family: piecewise, ages: [0 h, 12 h], hazards: [0.1 failures/h, 2e-2 failures/h]"
+    file.write_text(f"failures: {{kind: job, nodes: 16, {pieces}, role: any}}\n", "utf-8")
+    assert cprsim(*arguments, "--failures", file).exit_code == 0
+    failures = load_scenario("mine.yaml").scenario.failures
+    assert (failures.ages_h, failures.hazards_per_h) == ((0, 24), (0.05, 0.01))
+    file.write_text("failures: {kind: job, family: exponential, mtbf: 9 h}\n", "utf-8")
+    called = cprsim(*arguments, "--force", "--failures", file)
+    assert called.exit_code == 2
+    assert "failures.nodes is missing: of how many nodes is this rate?" in called.stderr
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from cprsim.fitting.fragments import fragment
 from cprsim.fitting.trace_fit import fit_trace
 from cprsim.records import Clock
 from cprsim.scenario import load_scenario
+from tests.engines import z_score
 from tests.failures.tidy import read_tidy
 from tests.making import Make, maker
 
@@ -47,10 +48,9 @@ def make(tmp_path: Path) -> Make:
     return maker(tmp_path, CORRELATED)
 
 
-def mean_failures(experiment: Experiment) -> tuple[float, float]:
-    """Mean number of failures per job, and its standard error."""
-    n = pipeline.simulate(experiment).strategies[0].costs.n_failures
-    return float(n.mean()), float(n.std(ddof=1) / np.sqrt(len(n)))
+def off_by(experiment: Experiment, n_expected: float) -> float:
+    """How many standard errors the mean number of failures per job lies from theory."""
+    return z_score(pipeline.simulate(experiment).strategies[0].costs.n_failures, n_expected)
 
 
 def test_every_number_of_the_scenario_is_in_the_source(make: Make) -> None:
@@ -71,8 +71,7 @@ def test_lemons_and_shocks_strike_as_often_as_arithmetic_says(make: Make) -> Non
     of_nodes = 20 / 50 * 6 * (0.75 + 0.25 * 3)
     # a shock of 2 or 3 of 12 nodes misses the 6 of the job with probability (6 over k)/(12 over k)
     of_shocks = 20 / 8 * (0.75 * (1 - 15 / 66) + 0.25 * (1 - 20 / 220))
-    mean, error = mean_failures(experiment)
-    assert abs(mean - (of_nodes + of_shocks)) <= 4 * error
+    assert abs(off_by(experiment, of_nodes + of_shocks)) <= 4
 
 
 def test_a_job_that_fails_beyond_reason_is_refused_on_its_line(make: Make) -> None:
@@ -90,8 +89,7 @@ def test_pieces_make_their_hazard(make: Make) -> None:
 def test_a_flat_hazard_in_pieces_strikes_as_an_exponential_one(make: Make) -> None:
     flat = "family: piecewise, ages: [0 h, 5 h], hazards: [0.01 failures/h, 0.01 failures/h]"
     roles = f"failures={{kind: node, clock: progress, roles: {{emb_ps: {{{flat}}}}}}}"
-    mean, error = mean_failures(make(roles))
-    assert abs(mean - 20 * 4 * 0.01) <= 4 * error
+    assert abs(off_by(make(roles), 20 * 4 * 0.01)) <= 4
 
 
 def test_the_fragment_of_a_fit_makes_the_source_that_was_fitted(tmp_path: Path) -> None:

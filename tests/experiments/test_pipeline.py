@@ -12,11 +12,12 @@ import pytest
 from cprsim.errors import ScenarioError
 from cprsim.experiments import pipeline
 from cprsim.failures.distributions import LogNormal
+from cprsim.failures.several import SeveralSources
 from cprsim.records import CostBreakdown
 from cprsim.recovery.policy import ROLL_BACK
 from cprsim.simulate.folding import cost_breakdown
 from tests.engines import assert_same
-from tests.making import Make, maker
+from tests.making import Make, call, maker, small_scenario
 
 SCENARIO = """\
 job: {useful: 20 h}
@@ -75,6 +76,7 @@ def test_a_replication_replayed_alone_is_the_one_of_the_run(
         assert whole[name].replication.tolist() == list(range(n))
 
 
+SILENT = "silent={mtbf: 8 h, latency: {family: exponential, mean: 1 h}}"
 MFU = "recovery=[{strategy: cpr-mfu, target_pls: 0.1}]"
 ON_BOTH = {
     "fixed replications": ("simulation={seed: 5, replications: 300}",),
@@ -91,6 +93,11 @@ ON_BOTH = {
         "storage={bandwidth: 1 Gbit/s}", "costs.load=transfer", MFU,
     ),
     "finite spares": ("cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 20 h}",),
+    "silent errors": (SILENT,),
+    "silent errors by progress, checked at saves": (
+        SILENT, "silent.check={takes: 1 min}", "failures.clock=progress",
+    ),
+    "silent errors, checked": (SILENT, "silent.check={takes: 1 min, every: 40 min}"),
 }  # fmt: skip
 SLOW = list(ON_BOTH)[:4]
 
@@ -107,6 +114,15 @@ def test_the_engine_does_not_change_the_rows(make: Make, what: str) -> None:
         assert ours.gave_up == theirs.gave_up
         assert_same(ours.costs, theirs.costs)
         assert_same(ours.losses, theirs.losses)
+
+
+@pytest.mark.parametrize("command", ["train", "rehearse"])
+def test_commands_that_know_no_silent_errors_refuse_them(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "errors.yaml"
+    path.write_text(small_scenario("full") + SILENT.replace("=", ": ", 1), "utf-8")
+    done = call(command, path, "--out", tmp_path)
+    assert done.exit_code == 2
+    assert "errors.yaml:8: silent: is left out of what is trained or rehearsed" in done.output
 
 
 def test_all_strategies_meet_every_injected_failure(make: Make) -> None:
@@ -145,6 +161,16 @@ def test_progress_is_told_to_the_end_more_often_by_events(
 
 
 class TestAssembling:
+    def test_silent_errors_leave_other_failures_where_they_are(self, make: Make) -> None:
+        """Each source has streams of its own; expected failures count the errors."""
+        exponential = "failures={kind: job, family: exponential, mtbf: 6 h}"
+        without, with_errors = make(exponential), make(exponential, SILENT)
+        assert isinstance(with_errors.failures, SeveralSources)
+        assert dict(with_errors.failures.sources)[""] == without.failures
+        expected = with_errors.failures.expected(with_errors.cluster, with_errors.useful_h)
+        assert 1 / expected.mtbf_h == pytest.approx(1 / 6 + 1 / 8)
+        assert with_errors.expected_shares == pytest.approx((8 / 14, 6 / 14), rel=1e-6)
+
     def test_cpr_divides_by_the_shards_that_a_failure_strikes(self, make: Make) -> None:
         struck = "failures={kind: injected, count: 5, role: emb_ps, together: 2}"
         divided, undivided = (

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cprsim.experiments.accuracy import measure, measure_by
+from cprsim.experiments.accuracy import built_in, measure
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.proxy_model import proxy_model
 from cprsim.kernel.replay import TracedTraining, replay
@@ -71,9 +71,10 @@ def test_a_log_leaves_the_weights_that_it_leaves_the_built_in_model(loaded, sett
 
 def test_train_gives_the_accuracy_and_the_bytes_of_the_built_in_model(loaded, setting):
     experiment = assemble(loaded)
-    theirs = measure(experiment, proxy_model(loaded), 0, lambda *told: None)
+    what = proxy_model(loaded)
+    theirs = measure(experiment, 0, what, built_in(experiment, what, lambda *told: None))
     runs = runs_of(setting, experiment, lambda *told: None)
-    ours = measure_by(runs, experiment, OwnModel("here:make", 2500), 0)
+    ours = measure(experiment, 0, OwnModel("here:make", 2500), runs)
     assert ours.whole.quality == theirs.whole.quality
     for one, other in zip(ours.strategies, theirs.strategies, strict=True):
         assert one.trained is not None

@@ -107,6 +107,9 @@ WRONG = [  # what stands in the scenario, what instead, and what is said
     ("rules:", "every: 0 h\n      rules:", "mine: `every` is 0.0; it must be positive"),
     ("every: young,", "every: 10,", "captures.0.every: `10` is a bare number: write its unit"),
     ("{ring: 2}", "{ring: two}", "tiers.0.placement.ring: `two` should be"),
+    ("{tier: remote", "{tier: null", "captures.1.tier: nothing should be a valid string"),
+    ("tier: remote, after", "after", "captures.1.tier: is missing"),
+    ("{ring: 2}", "ring", "tiers.0.placement: `ring` should be 'outside' or 'own'"),
     ("{ring: 2}", "{}", "tiers.0.placement: is no placement: write outside, own, {ring: 2}"),
     ("[detect,", "[detct,", "rules.0.stages.0: `detct` should be"),
     ("{ring: 2}", "{groups: {size: 4, tolerates: 1, striped: true}}",
@@ -161,46 +164,3 @@ def test_what_is_wrong_is_said_with_its_place(
         policy_of(tmp_path, SCENARIO.replace(right, wrong))
     assert said in str(error.value)
     assert re.search(r"two-level\.yaml:(1[0-9]|2[0-9]): recovery\.0", str(error.value))
-
-
-@pytest.mark.parametrize(
-    ("found", "wrong", "place", "words"),
-    [
-        ("generations: 2", "p_corrupt: 1.2", "16: recovery.1.options.tiers.1.p_corrupt", "1.2"),
-        ("in_flight: 2", "in_flight: 0", "18: recovery.1.options.captures.0.in_flight", "is 0"),
-        ("[near, far]", "[near, fare]", "20: recovery.1.options.rules.0", "`fare`"),
-    ],
-)
-def test_what_makes_no_sense_of_a_policy_is_told_at_its_line(
-    tmp_path: Path, found: str, wrong: str, place: str, words: str
-) -> None:
-    text = PLACED.replace(found, wrong)
-    with pytest.raises(ScenarioError) as caught:
-        assemble(load_scenario(tmp_path / "placed.yaml", text=text))
-    (problem,) = caught.value.problems
-    assert f"{problem.place.line}: {problem.key}" == place
-    assert words in problem.message
-
-
-PLACED = """\
-name: placed
-job: {useful: 10 h}
-cluster: {workers: 8}
-failures: {kind: job, family: exponential, mtbf: 5 h, role: worker}
-costs:
-  save: 1 s
-  load: 0 s
-  detect: 0 s
-  reschedule: 6 min
-recovery:
-  - full
-  - strategy: policy
-    options:
-      tiers:
-        - {name: near, medium: host, placement: own}
-        - {name: far, medium: remote, generations: 2}
-      captures:
-        - {tier: far, every: 1 h, stall: 2 s, in_flight: 2}
-        - {tier: near, every: 30 min}
-      rules: [{reverts: all, sources: [near, far], stages: [detect, load]}]
-"""

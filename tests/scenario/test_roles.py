@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.fleets.population import _roles
 from cprsim.scenario import load_scenario
+from tests.engines import assert_same
 
 SECONDS = 3600.0
 SCENARIO = """
@@ -36,9 +36,7 @@ simulation: {seed: 1, replications: 60}
 
 
 def experiment_of(tmp_path: Path, text: str = SCENARIO) -> Experiment:
-    path = tmp_path / "roles.yaml"
-    path.write_text(text, encoding="utf-8")
-    return assemble(load_scenario(path))
+    return assemble(load_scenario(tmp_path / "roles.yaml", text=text))
 
 
 def test_state_lies_on_all_roles_that_hold_some(tmp_path: Path) -> None:
@@ -47,6 +45,9 @@ def test_state_lies_on_all_roles_that_hold_some(tmp_path: Path) -> None:
     assert cluster.slots("state") == range(12)
     assert (cluster.slots("stage"), cluster.slots("expert")) == (range(8), range(8, 12))
     assert cluster.slots("reader") == range(12, 14)
+    per_h = (4 / 60, 1 / 30)  # of each source
+    shares = [one / sum(per_h) for one in per_h]
+    assert experiment.expected_shares == pytest.approx(shares, rel=0.01)
     systems = experiment.policies[1:]
     assert [{tier.role for tier in system.tiers} for system in systems] == [{"state"}] * 2
 
@@ -65,24 +66,14 @@ def test_bytes_are_those_of_each_role(tmp_path: Path) -> None:
 def test_both_engines_agree(tmp_path: Path) -> None:
     shorter = SCENARIO.replace("10 s}", "3 min}").replace("40 h", "20 h").replace(": 60}", ": 9}")
     experiment = experiment_of(tmp_path, shorter)
-    fast = simulate(experiment)
-    by_events = simulate(replace(experiment, engine="simpy"))
-    for one, other in zip(fast.strategies, by_events.strategies, strict=True):
-        assert one.costs.parts == other.costs.parts
-        np.testing.assert_allclose(one.costs.hours, other.costs.hours, rtol=0, atol=1e-9)
+    both = simulate(experiment), simulate(replace(experiment, engine="simpy"))
+    for one, other in zip(*(outcome.strategies for outcome in both), strict=True):
+        assert_same(one.costs, other.costs)
         assert one.costs.hours.sum() > 0.0
 
 
-def test_shares_follow_from_the_sources(tmp_path: Path) -> None:
-    per_h = (4 / 60, 1 / 30)
-    shares = experiment_of(tmp_path).expected_shares
-    assert shares == pytest.approx([one / sum(per_h) for one in per_h], rel=0.01)
-
-
 def test_a_fleet_varies_the_nodes_of_all_roles(tmp_path: Path) -> None:
-    path = tmp_path / "roles.yaml"
-    path.write_text(SCENARIO, encoding="utf-8")
-    roles = dict(_roles(load_scenario(path), 28))
-    assert roles == {
+    roles = _roles(load_scenario(tmp_path / "roles.yaml", text=SCENARIO), 28)
+    assert dict(roles) == {
         "cluster.others.reader": 4, "cluster.roles.stage.nodes": 16, "cluster.roles.expert.nodes": 8
     }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -11,32 +12,67 @@ import pytest
 from cprsim.kernel.shape import PRESETS
 from cprsim.recovery.paper import INTERVAL_RULES
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario import Scenario, json_schema, load_scenario
+from cprsim.scenario import json_schema, load_scenario
 from cprsim.scenario.cluster import tables_bytes
-from tests.scenario.writing import GOOD, GOOD_TEXT, changed, scenario, write
+from tests.scenario.writing import GOOD_TEXT, changed, scenario, write
 
 ROOT = Path(__file__).parent.parent.parent
 
 
-def test_work_may_be_samples_over_throughput() -> None:
-    job = scenario(job={"useful": None, "samples": 7.2e9, "throughput": "20000 samples/s"}).job
-    assert job.useful_h == pytest.approx(100.0, rel=1e-14)
-    assert job.samples == 7.2e9
+KINDS = {
+    "job": "{kind: job, family: exponential, mtbf: 9 h}",
+    "node": "{kind: node, roles: {trainer: {family: exponential, mtbf: 99 h}}}",
+    "correlated": "{kind: correlated, mtbf: 9 h, shape: 1}",
+    "injected": "{kind: injected, count: 1}",
+}
+AT = "failures={kind: injected, clock: wall, at: [60 h, 3 h], servers: "
+TABLES = "cluster={emb_ps: 5, tables: [{rows: 1000, dimension: 16}, {rows: 10, dimension: 8, %s}]}"
+INSIDE: list[tuple[str, dict[str, Any]]] = [
+    # one way to say a thing stands for another, or takes its place
+    ("job={samples: 7.2e9, throughput: 20000 samples/s}", {"job.useful_h": pytest.approx(100.0)}),
+    ("costs.save=90 s", {"costs.save.stall": 90 / 3600, "costs.save.background": None}),
+    ("costs.save={stall: 90 s}", {"costs.save.stall": 90 / 3600, "costs.save.background": None}),
+    (TABLES % "bytes_per_value: 2", {"cluster.shard_bytes": (1000 * 16 * 4 + 10 * 8 * 2) / 5}),
+    (AT + "[[0], [2, 3]]}", {"failures.servers_at": ((0,), (2, 3)), "failures.n_together": 2}),
+    (AT + "[2, 3]}", {"failures.servers_at": (), "failures.named_servers": {"servers": (2, 3)}}),
+    ("cluster.tables=criteo-kaggle", {"cluster.shard_size_bytes": None}),
+    ("failures.at=[3 h]", {"failures.count": None}),
+    ("failures.servers=[2, 5]", {"failures.n_together": 2}),
+    ("simulation.precision=0.5 %", {"simulation.replications": None, "simulation.at_most": 100_000,
+                                    "simulation.precision_fraction": 0.005}),
+    # sections and entries are set whole or in part, missing ones are made, null takes them out
+    ("costs.save={stall: 3 s, background: transfer}", {"costs.save.background": "transfer"}),
+    ("cluster.others.reader=3", {"cluster.others": {"reader": 3}}),
+    ("failures.at=null", {"": scenario()}),
+    ("costs.save=~;costs.save=1 s", {"costs.save.stall": 1 / 3600}),
+    ("costs.load=1 h;costs.load=2 h", {"costs.load": 2.0}),
+    # defaults of each kind of failures
+    (f"failures={KINDS['job']}", {"failures.role": "emb_ps", "failures.together": 1,
+                                  "failures.start": "fresh", "failures.clock": "wall"}),
+    (f"failures={KINDS['node']}", {"failures.start": "stationary", "failures.clock": "wall"}),
+    (f"failures={KINDS['correlated']}", {
+        "failures.frailty": None, "failures.lemons": None, "failures.shocks": None,
+        "failures.start": "stationary", "failures.watched_h": 0.0, "failures.clock": "wall"}),
+    (f"failures={KINDS['injected']}", {"failures.together": 1, "failures.clock": "progress"}),
+    # numbers are those of YAML 1.2
+    *((f"job={{samples: {number}, throughput: 20000 samples/s}}", {"job.samples": 4e9})
+      for number in ("4e9", "4.0e9", "4E+9", "4000000000", "+.4e10")),
+]  # fmt: skip
 
 
-def test_a_short_save_is_its_stall() -> None:
-    costs = {"load": "1 h", "reschedule": "0 s"}
-    short = scenario(costs={**costs, "save": "90 s"})
-    assert short == scenario(costs={**costs, "save": {"stall": "90 s"}})
-    spread = {"family": "gamma", "mean": "90 s", "shape": 2}
-    assert scenario(costs={"save": spread}) == scenario(costs={"save": {"stall": spread}})
-    assert short.costs.save.background is None
-    assert short.costs.detect == 0.0
+@pytest.mark.parametrize(("sets", "expected"), INSIDE)
+def test_what_is_said_comes_to_this_inside(sets: str, expected: dict[str, Any]) -> None:
+    made = load_scenario("good.yaml", sets.split(";"), text=GOOD_TEXT).scenario
+    assert {key: attrgetter(key)(made) if key else made for key in expected} == expected
 
 
-def test_rescheduling_has_a_default_as_detection_has(tmp_path: Path) -> None:
-    absent = load_scenario(write(tmp_path, changed(("  reschedule: 2 min\n", "")))).scenario
-    assert (absent.costs.reschedule, absent.costs.detect) == (0.0, 0.0)
+def test_what_is_left_out_has_a_default() -> None:
+    text = changed(
+        ("  reschedule: 2 min\n", ""), ("simulation: {seed: 1, replications: 100}\n", "")
+    )
+    made = load_scenario("good.yaml", text=text).scenario
+    assert (made.costs.reschedule, made.costs.detect) == (0.0, 0.0)
+    assert (made.simulation.seed, made.simulation.replications) == (1, 1000)
     costs = json_schema()["$defs"]["CostsSection"]
     assert "reschedule" not in costs["required"]
     for name in ("detect", "reschedule"):
@@ -58,49 +94,6 @@ def test_presets_have_the_published_rows_and_bytes(
     assert cluster.shard_bytes == tables_bytes(preset) / 18
 
 
-def test_tables_are_rows_times_dimension_times_bytes() -> None:
-    tables = [{"rows": 1000, "dimension": 16}, {"rows": 10, "dimension": 8, "bytes_per_value": 2}]
-    cluster = scenario(cluster={"shard_size": None, "tables": tables, "emb_ps": 5}).cluster
-    assert cluster.shard_bytes == (1000 * 16 * 4 + 10 * 8 * 2) / 5
-
-
-def test_defaults() -> None:
-    failures = scenario(failures={"kind": "job", "family": "exponential", "mtbf": "9 h"}).failures
-    assert failures.kind == "job"
-    assert (failures.role, failures.together) == ("emb_ps", 1)
-    assert (failures.start, failures.clock) == ("fresh", "wall")
-    nodes = scenario(
-        failures={"kind": "node", "roles": {"trainer": {"family": "exponential", "mtbf": "99 h"}}}
-    ).failures
-    assert nodes.kind == "node"
-    assert (nodes.start, nodes.clock) == ("stationary", "wall")
-    alike = scenario(failures={"kind": "correlated", "mtbf": "9 h", "shape": 1}).failures
-    assert alike.kind == "correlated"
-    assert (alike.frailty, alike.lemons, alike.shocks) == (None, None, None)
-    assert (alike.start, alike.watched_h, alike.clock) == ("stationary", 0.0, "wall")
-    injected = scenario(failures={"kind": "injected", "count": 1}).failures
-    assert injected.kind == "injected"
-    assert (injected.together, injected.n_together, injected.clock) == (1, 1, "progress")
-
-
-def test_injected_failures_name_their_clock_and_who_fails_when() -> None:
-    at = {"kind": "injected", "clock": "wall", "at": ["60 h", "3 h"]}
-    each = scenario(failures={**at, "servers": [[0], [2, 3]]}).failures
-    assert each.kind == "injected"
-    assert (each.clock, each.servers_at, each.n_together) == ("wall", ((0,), (2, 3)), 2)
-    alike = scenario(failures={**at, "servers": [2, 3]}).failures
-    assert alike.kind == "injected"
-    assert (alike.servers_at, alike.named_servers) == ((), {"servers": (2, 3)})
-
-
-def test_simulation_by_default_and_by_precision() -> None:
-    without = Scenario.model_validate({k: v for k, v in GOOD.items() if k != "simulation"})
-    assert (without.simulation.seed, without.simulation.replications) == (1, 1000)
-    precise = scenario(simulation={"precision": "0.5 %", "replications": None}).simulation
-    assert (precise.replications, precise.precision_fraction) == (None, 0.005)
-    assert precise.at_most == 100_000
-
-
 def test_the_name_is_the_files_by_default(tmp_path: Path) -> None:
     text = GOOD_TEXT.replace("name: good\n", "")
     assert load_scenario(write(tmp_path, text, "my job (2).yaml")).scenario.name == "my-job-2"
@@ -116,19 +109,6 @@ def test_places(tmp_path: Path) -> None:
     assert lines == {"": 1, "job.useful": 2, "cluster.emb_ps": 5, "costs.detect": 9,
                      "recovery.full": 14, "nowhere": 1}  # fmt: skip
     assert loaded.place("recovery.cpr.target_pls") == loaded.place("recovery.1.target_pls")
-
-
-# ------------------------------------------------------------------ what YAML means
-
-
-@pytest.mark.parametrize(
-    ("text", "samples"),
-    [("4e9", 4e9), ("4.0e9", 4e9), ("4E+9", 4e9), ("4000000000", 4e9), ("+.5e10", 5e9)],
-)
-def test_numbers_are_those_of_yaml_1_2(tmp_path: Path, text: str, samples: float) -> None:
-    job = f"{{samples: {text}, throughput: 20000 samples/s}}"
-    path = write(tmp_path, GOOD_TEXT.replace("{useful: 50 h}", job))
-    assert load_scenario(path).scenario.job.samples == samples
 
 
 def test_aliases_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:

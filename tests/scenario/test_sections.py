@@ -132,7 +132,26 @@ WRONG = {
         "costs.load={family: gamma, mean: 3 min, shpe: 2}": ("costs.load.shpe", "`shape`"),
         "costs.load=transfr": ("", "`transfer`"),
         "job.useful=[50 h]": ("", "not a time"),
+        "job={useful: 50 h, samples: 4e9}": ("job.samples", "either"),
+        "job={samples: 4e9}": ("job.useful", "throughput"),
+        "job={samples: 4e15, throughput: 1 samples/s}": ("job.samples", "100000 h"),
+        "recovery=full": ("", "a valid list"),
+        "recovery=[]": ("", "at least 1"),
+        "recovery=[{strategy: partial, assumed: true}]": (
+            "recovery.0.assumed", "goes with `target_pls`"),
+        "recovery.full.target_pls=0.1": ("recovery.0.target_pls", "leave it out"),
+        "recovery.full.costs={}": ("recovery.0.costs", "says nothing"),
+        "recovery.full.costs.sve=5 s": ("recovery.0.costs.sve", "`save`"),
+        "recovery.full.costs.load=5": ("recovery.0.costs.load", "bare number"),
+        "recovery=[{strategy: cpr-mfu, target_pls: 0.1, costs: {load: 5 s}}]": (
+            "recovery.0.costs", "saves rows first"),
+        "recovery.full.interval=yuong": ("recovery.0.interval", "a rule: young"),
+        "recovery.full.interval=cpr": ("recovery.0.interval", "no target PLS"),
+        "recovery=[{strategy: none, interval: 1 h}]": ("recovery.0.interval", "does not take it"),
+        "recovery.full.interval=1 ms": ("recovery.0.interval", "saves in 50 h"),
         "simulation=3": ("", "not a section"),
+        "simulation={replications: 9, precision: 1 %}": ("simulation.replications", "either"),
+        "simulation.at_most=1000": ("", "goes with `precision`"),
         "storage.bandwidth=25 Gb/s": ("", "25 Gbit/s"),
     },
     "correlated": {
@@ -190,6 +209,7 @@ WRONG = {
         "sync.stragglers={trainers: 1, factor: 0.5}": ("sync.stragglers.factor", "or equal to 1"),
         "cluster.trainers=0": ("", "`sync` says how trainers stay in step"),
         "sync.server=2": ("", "unknown key"),
+        "recovery.full.costs.load=5 s": ("recovery.0.costs", "does not go with `sync`"),
     },
     "shards": {
         "cluster.emb_ps=5": ("cluster.shards", "are on 18 servers, and `emb_ps` is 5"),
@@ -209,6 +229,7 @@ WRONG = {
         "scopes.stages.failures.mtbf_95=[20 h, 50 h]": (
             "scopes.1.failures", "leave them out here"),
         "scopes.stages.failures.role=stag": ("scopes.1.failures.role", "no node of role `stag`"),
+        "recovery.full.costs.detect=5 s": ("recovery.0.costs.detect", "each scope has its own"),
         "recovery=[partial]": ("recovery.0", "workers go back together"),
     },
     "silent": {

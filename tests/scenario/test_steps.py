@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import jsonschema
 import pytest
 
@@ -28,26 +26,23 @@ recovery:
       captures: [{tier: far, every: 1 step, stall: 2 s}]
       rules: [{reverts: all, sources: [far], stages: [detect, load]}]
 """
+EVERY_300 = "recovery.full.interval=300 steps"
 
 
-def test_intervals_are_written_in_steps(tmp_path: Path) -> None:
-    experiment = assemble(load_scenario(tmp_path / "steps.yaml", text=TEXT))
-    intervals_h = [policy.interval_h for policy in experiment.policies]
-    assert intervals_h == pytest.approx([1.0, 0.015, 0.01])
-    jsonschema.validate(read_yaml(TEXT, tmp_path / "steps.yaml")[0], json_schema())
+@pytest.mark.parametrize(
+    ("sets", "expected_h"),
+    [([], [1.0, 0.015, 0.01]), (["job.step=18 s", EVERY_300], [1.5, 0.0075, 0.005])],
+)
+def test_intervals_are_written_in_steps(sets: list[str], expected_h: list[float]) -> None:
+    experiment = assemble(load_scenario("steps.yaml", sets, text=TEXT))
+    assert [policy.interval_h for policy in experiment.policies] == pytest.approx(expected_h)
+    jsonschema.validate(read_yaml(TEXT, "steps.yaml")[0], json_schema())
 
 
-def test_a_step_that_changes_changes_them(tmp_path: Path) -> None:
-    sets = ["job.step=18 s", "recovery.full.interval=300 steps"]
-    experiment = assemble(load_scenario(tmp_path / "steps.yaml", sets, text=TEXT))
-    intervals_h = [policy.interval_h for policy in experiment.policies]
-    assert intervals_h == pytest.approx([1.5, 0.0075, 0.005])
-
-
-def test_where_the_job_says_no_step_each_of_them_is_told_so(tmp_path: Path) -> None:
+def test_where_the_job_says_no_step_each_of_them_is_told_so() -> None:
     text = TEXT.replace(", step: 36 s", "")
     with pytest.raises(ScenarioError) as caught:
-        load_scenario(tmp_path / "steps.yaml", text=text)
+        load_scenario("steps.yaml", text=text)
     told = [f"{problem.place.line} {problem.key}" for problem in caught.value.problems]
     assert told == [
         "8 recovery.0.interval",
@@ -58,12 +53,12 @@ def test_where_the_job_says_no_step_each_of_them_is_told_so(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("wrong", ["-3 steps", "10 stepps", "0 steps"])
-def test_what_is_no_number_of_steps_is_refused(tmp_path: Path, wrong: str) -> None:
+def test_what_is_no_number_of_steps_is_refused(wrong: str) -> None:
     with pytest.raises(ScenarioError, match=r"recovery\.0\.interval"):
-        load_scenario(tmp_path / "steps.yaml", text=TEXT.replace("100 steps", wrong))
+        load_scenario("steps.yaml", text=TEXT.replace("100 steps", wrong))
 
 
-def test_a_name_may_count_steps(tmp_path: Path) -> None:
+def test_a_name_may_count_steps() -> None:
     text = TEXT.replace("interval: 100 steps", "interval: 100 steps, name: 100 steps")
-    entry = load_scenario(tmp_path / "steps.yaml", text=text).scenario.recovery[0]
+    entry = load_scenario("steps.yaml", text=text).scenario.recovery[0]
     assert (entry.name, entry.interval) == ("100 steps", pytest.approx(1.0))

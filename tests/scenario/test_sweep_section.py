@@ -115,7 +115,7 @@ IN_SECTION = [
     ("over: {costs.load: 1 min:2 min}", "18: sweep.over.costs.load: `1 min:2 min` is no"),
     ("over: {costs.load: [1 min, 1 min]}", "18: sweep.over.costs.load: `['1 min', '1 min"),
     ("over: {costs.load: [[1]]}", "18: sweep.over.costs.load: `[[1]]` holds a list"),
-    ("over: {costs.load: 5}", "18: sweep.over.costs.load: `5` has an empty value: write LOW"),
+    ("over: {costs.load: 5}", "18: sweep.over.costs.load: `5` is no range: write LOW"),
     ("over: {}", "18: sweep.over: `{}` dictionary should"),
     ("over: {a.b: 1:400:lin400, a.c: 1:400:lin400}", "18: sweep.over: makes 160,000 points"),
     ("{mode: all, over: {costs.load: [1 min]}}", "18: sweep.mode: `all` should be 'grid'"),
