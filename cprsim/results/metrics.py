@@ -96,7 +96,7 @@ def metrics_of(parts: Iterable[str]) -> dict[str, Metric]:
 
 
 METRICS: Mapping[str, Metric] = metrics_of(IN_TABLES)
-"""Those of the parts that the engines tell apart today; sweeps add them up without rows."""
+"""Those of every result; recovery systems have further parts."""
 
 
 def parts_of(columns: Iterable[Any]) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ class PointStore:
         on_progress: Callable[[int, int], None] | None = None,
     ) -> tuple[list[Body], int]:
         """The numbers of all points, in their order, and how many were computed and put here."""
-        found = {point.digest: self.get(point.digest) for point in points}
+        found: dict[str, Body | None] = {one.digest: self.get(one.digest) for one in points}
         missing = list({p.digest: p for p in points if found[p.digest] is None}.values())
         n_done = 0
         try:
@@ -119,9 +119,9 @@ class PointStore:
                     remove_leftovers(self.folder)  # of sweeps that were killed
                     with workshop(self.folder / "sweep") as desk, closing(results):
                         for number, bodies in results:
-                            for digest, body in zip(tasks[number].digests, bodies, strict=True):
-                                self.put(digest, body, desk)
-                                found[digest] = body
+                            for digest, made in zip(tasks[number].digests, bodies, strict=True):
+                                self.put(digest, made, desk)
+                                found[digest] = made
                                 n_done += 1
                                 if on_progress is not None:
                                     on_progress(n_done, len(missing))

@@ -22,10 +22,10 @@ def costs_of(point: Point, strategy: Mapping[str, Any]) -> dict[str, Estimate]:
     of the overhead. Empty where nothing has a price, or not all jobs finish.
     """
     policy = next(one for one in point.experiment.policies if one.name == strategy["name"])
-    summary = {
-        name: Estimate(*(nan if number is None else number for number in of[:3]))
-        for name, of in strategy["quantities"].items()
-    }
+    summary = {}
+    for name, of in strategy["quantities"].items():
+        mean, low, high = (nan if number is None else number for number in of[:3])
+        summary[name] = Estimate(mean, low, high)
     prices, use = point.prices, use_of(point.experiment.useful_h, summary)
     if prices is None or use is None:
         return {}
