@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -108,30 +108,38 @@ class PointStore:
         missing = list({p.digest: p for p in points if found[p.digest] is None}.values())
         n_done = 0
         try:
-            if missing:
-                tasks = tasks_of(missing)
-                run = partial(_checked, source_digest(), compute)
-                results = run_each(
-                    run, [one.work for one in tasks], workers, lambda n: tasks[n].name
-                )
-                with writes(f"to {self.folder}"):
-                    self.folder.mkdir(parents=True, exist_ok=True)
-                    remove_leftovers(self.folder)  # of sweeps that were killed
-                    with workshop(self.folder / "sweep") as desk, closing(results):
-                        for number, bodies in results:
-                            for digest, made in zip(tasks[number].digests, bodies, strict=True):
-                                self.put(digest, made, desk)
-                                found[digest] = made
-                                n_done += 1
-                                if on_progress is not None:
-                                    on_progress(n_done, len(missing))
+            tasks = tasks_of(missing) if missing else ()
+            with closing(self._computed(compute, tasks, workers)) as results:
+                for n_done, (digest, body) in enumerate(results, start=1):
+                    found[digest] = body
+                    if on_progress is not None:
+                        on_progress(n_done, len(missing))
         except (ResultError, WorkerError) as error:
             n_kept = len(found) - len(missing) + n_done
             raise type(error)(
                 f"{error}; {n_kept} of {count(len(found), 'point')} are finished and kept: the "
                 "same command goes on from there"
             ) from error
-        return [body for point in points if (body := found[point.digest]) is not None], n_done
+        return [made for point in points if (made := found[point.digest]) is not None], n_done
+
+    def _computed(
+        self, compute: Callable[[Any], Sequence[Body]], tasks: Sequence[Task], workers: Workers
+    ) -> Generator[tuple[str, Body], None, None]:
+        """Digest and numbers of each point as its task comes back, when they are kept."""
+        if not tasks:
+            return
+        run, work = partial(_checked, source_digest(), compute), [one.work for one in tasks]
+        with writes(f"to {self.folder}"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            remove_leftovers(self.folder)  # of sweeps that were killed
+            with (
+                workshop(self.folder / "sweep") as desk,
+                closing(run_each(run, work, workers, lambda n: tasks[n].name)) as results,
+            ):
+                for number, bodies in results:
+                    for digest, body in zip(tasks[number].digests, bodies, strict=True):
+                        self.put(digest, body, desk)
+                        yield digest, body
 
 
 def _checked(source: str, compute: Callable[[Any], Sequence[Body]], work: Any) -> Sequence[Body]:
