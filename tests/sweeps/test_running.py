@@ -46,21 +46,35 @@ def sweep(scenario: Path, *options: object) -> dict[str, object]:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("curve", [[], ["accuracy.curve=criteo-kaggle-linear"]])
-def test_a_point_is_what_a_run_of_the_same_scenario_gives(scenario, swift, curve) -> None:
-    said = sweep(scenario, *(part for one in curve for part in ("--set", one)))
+@pytest.mark.parametrize(
+    ("changes", "further"),
+    [
+        ([], []),
+        (["accuracy.curve=criteo-kaggle-linear"], []),
+        (
+            ["recovery=[full, {strategy: hsdp, options: {group: 2, copy: 1 min}}]"],
+            ["regroup", "degraded"],
+        ),
+    ],
+)
+def test_a_point_is_what_a_run_of_the_same_scenario_gives(
+    scenario, swift, changes, further
+) -> None:
+    said = sweep(scenario, *(part for one in changes for part in ("--set", one)))
     table = load_sweep(said["results"]).table
     there = (table["costs.save [min]"] == 5) & (table["failures.mtbf [h]"] == 30)
     there &= table["recovery.full.interval [h]"] == 4
     mine = table[there].set_index(["strategy", "quantity"])
-    overrides = ["costs.save=5 min", "failures.mtbf=30 h", "recovery.full.interval=4 h", *curve]
+    point = ["costs.save=5 min", "failures.mtbf=30 h", "recovery.full.interval=4 h"]
+    overrides = [*changes, *point]
     experiment = assemble(load_scenario(scenario, overrides))
     outcome = simulate(experiment)
     single = summarise(outcome).set_index(["strategy", "quantity"])
     single = single[single.index.isin(mine.index)]
     assert list(mine.index) == list(single.index)
-    without_curve = {*QUANTITIES.values(), BEYOND}
-    assert set(METRICS) - set(mine.index.levels[1]) == (set() if curve else without_curve)
+    without_curve = set() if "curve" in str(changes) else {*QUANTITIES.values(), BEYOND}
+    assert set(METRICS) - set(mine.index.levels[1]) == without_curve
+    assert set(further) <= set(mine.index.levels[1])
     np.testing.assert_allclose(mine[NUMBERS], single[NUMBERS], rtol=1e-9, atol=1e-12)
     rows = replication_rows(outcome)
     paired = differences(rows, experiment.cluster.n_nodes, "full").set_index(
