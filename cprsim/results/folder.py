@@ -182,15 +182,19 @@ def publishing(final: Path) -> Iterator[Path]:
             new = folder / "new"
             new.mkdir()
             yield new
-            if final.exists() and damage(final) is not None:
-                _require_ours(final, new)
-                with suppress(FileNotFoundError):  # another run has moved it
-                    final.rename(folder / "damaged")
-            try:
-                new.rename(final)
-            except OSError:
-                if damage(final) is not None:
-                    raise
+            _put_in_place(new, final)
+
+
+def _put_in_place(new: Path, final: Path) -> None:
+    if final.exists() and damage(final) is not None:
+        _require_ours(final, new)
+        with suppress(FileNotFoundError):  # another run has moved it
+            final.rename(new.parent / "damaged")
+    try:
+        new.rename(final)
+    except OSError:
+        if damage(final) is not None:
+            raise
 
 
 @contextmanager
