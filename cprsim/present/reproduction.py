@@ -23,8 +23,8 @@ from cprsim.present.markdown import raw_table
 from cprsim.present.provenance import origin
 from cprsim.records import NO_NUMBER
 from cprsim.reproduce.runner import COLUMNS, Reproduced, read_reproduced
-from cprsim.reproduce.summary import Listing, Summary, TargetRow
-from cprsim.reproduce.verdicts import Finding
+from cprsim.reproduce.study import Listing, Summary
+from cprsim.reproduce.verdicts import Claim, Finding
 from cprsim.results.manifest import MANIFEST, read_manifest
 from cprsim.results.words import count
 
@@ -78,7 +78,7 @@ def overview_of_reproductions(made: Sequence[Reproduced]) -> Document:
     )
 
 
-def _tally(rows: Sequence[TargetRow]) -> str:
+def _tally(rows: Sequence[Claim]) -> str:
     """How many comparisons came to which verdict, limits included, the most frequent first."""
     found = Counter(str(row.verdict) for row in _judged(rows))
     if not found:
@@ -87,11 +87,11 @@ def _tally(rows: Sequence[TargetRow]) -> str:
     return f"Of {count(found.total(), 'comparison')} with the paper: {parts}."
 
 
-def _judged(rows: Sequence[TargetRow]) -> list[TargetRow]:
+def _judged(rows: Sequence[Claim]) -> list[Claim]:
     return [row for row in rows if row.verdict.finding is not Finding.NOTHING]
 
 
-def _misses(rows: Sequence[TargetRow]) -> list[str]:
+def _misses(rows: Sequence[Claim]) -> list[str]:
     missed = (Finding.NOT_CONSISTENT, Finding.NOT_REPRODUCED, Finding.OPEN)
     return [
         f"{row.quantity}: {row.paper} ({row.mark}) in the paper, {row.ours} here: {row.verdict}."
@@ -100,7 +100,7 @@ def _misses(rows: Sequence[TargetRow]) -> list[str]:
     ]
 
 
-def _comparisons(rows: Sequence[TargetRow]) -> Table:
+def _comparisons(rows: Sequence[Claim]) -> Table:
     return Table(
         caption=f"Quantities, with 95 % intervals where ours has noise. {MARKS}.",
         columns=[
@@ -111,7 +111,7 @@ def _comparisons(rows: Sequence[TargetRow]) -> Table:
     )
 
 
-def _cells(row: TargetRow) -> tuple[str, ...]:
+def _cells(row: Claim) -> tuple[str, ...]:
     return (row.quantity, row.paper, row.mark, row.ours, str(row.verdict))
 
 

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cprsim.reproduce import (
     accuracy,
     failure_analysis,
@@ -23,23 +21,13 @@ from cprsim.reproduce import (
 )
 from cprsim.reproduce.study import Study
 
-STUDIES: dict[str, Study[Any]] = {
-    study.name: study
-    for study in (
-        failure_analysis.STUDY,
-        fleet.STUDY,
-        fig_overheads.STUDY,
-        accuracy.STUDY,
-        pls_accuracy.STUDY,
-        sensitivity.STUDY,
-        scalability.STUDY,
-        production.STUDY,
-        production_loss.STUDY,
-        trackers.STUDY,
-        shadowsync.STUDY,
-        systems.STUDY,
+STUDIES: dict[str, Study] = {
+    room.STUDY.name: room.STUDY
+    for room in (
+        failure_analysis, fleet, fig_overheads, accuracy, pls_accuracy, sensitivity, scalability,
+        production, production_loss, trackers, shadowsync, systems,
     )
-}
+}  # fmt: skip
 """What can be reproduced, by name, in the order in which it is shown."""
 
 __all__ = ["STUDIES", "Study"]

@@ -7,22 +7,27 @@ weights again: it loses exactly nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from cprsim.failures.streams import stream
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.plots.chart import Chart, Panel, Series
-from cprsim.records import Floats
+from cprsim.plots.chart import Chart, Panel
 from cprsim.reproduce.estimates import StudyEstimate, series
 from cprsim.reproduce.paper import Mark, words
-from cprsim.reproduce.study import Study, Work
-from cprsim.reproduce.summary import Listing, Target, Tested, alone
-from cprsim.reproduce.trained import FREE, SHOWN, Trials, clicks_of, lost_by, setting_of, shown
-from cprsim.reproduce.verdicts import Assumptions
+from cprsim.reproduce.study import Study, Summary, Work, listing
+from cprsim.reproduce.trained import (
+    SHOWN,
+    STAND_IN,
+    Seed,
+    clicks_of,
+    lost_by,
+    setting_of,
+    shown,
+    trials_of,
+)
+from cprsim.reproduce.verdicts import Tested, alone, compare
 from cprsim.staleness import MORE_BYTES
 
 SCENARIO = "criteo-kaggle.yaml"
@@ -32,16 +37,77 @@ PRIORITY = ("scar", "mfu", "ssu", "round-robin")
 STRATEGIES = ("partial", *PRIORITY, *(name + MORE_BYTES for name in PRIORITY))
 METRICS = {"auc": "AUC lost", "log_loss": "log-loss added"}
 SAVES_MORE = words("CPR-MFU and CPR-SSU lose less accuracy than saving whole", Mark.RECALLED)
+ASKED = tuple(name + suffix for suffix in ("", MORE_BYTES) for name in ("mfu", "ssu"))
 
 
-def numbers(work: Work) -> Trials:
+def accuracy(work: Work) -> Summary:
     """Train over several seeds."""
     n_seeds, samples = work.pick((3, 50_000), (16, None), (40, None))
-    compute = partial(_trained, work, samples)
-    return Trials(clicks_of(work), work.per_seed(compute, n_seeds, reads=(SCENARIO,)))
+    seeds = work.per_seed(partial(_trained, work, samples), n_seeds)
+    lost = {
+        (name, metric): np.array([trial[metric] for (trial,) in trials_of(seeds, name)])
+        for name in STRATEGIES
+        for metric in ("pls", *METRICS)
+    }
+    mean = {key: StudyEstimate.of_mean(values) for key, values in lost.items()}
+    saved = {  # paired differences: the same failures, so most of the noise cancels
+        name: StudyEstimate.of_mean(lost["partial", "auc"] - lost[name, "auc"])
+        for name in STRATEGIES[1:]
+    }
+    twin = {metric: np.mean([seed["twin"][metric] for seed in seeds]) for metric in METRICS}
+    gain = "AUC saved against whole saves"
+    no_loss = {"strategy": "no failures, full recovery"}
+    no_loss |= {label: f"of {twin[metric]:.5f}: 0" for metric, label in METRICS.items()}
+    rows = [
+        {"strategy": shown(name)}
+        | {label: mean[name, metric].shown() for metric, label in METRICS.items()}
+        | {gain: saved[name].shown() if name in saved else ""}
+        for name in STRATEGIES
+    ]
+
+    def panel(metric: str, unit: str) -> Panel:
+        lines = (
+            series(label, [SHOWN[name] for name in names],
+                   [mean[name + suffix, metric] for name in names], "points")
+            for suffix, label, names in (
+                ("", "equal bytes", list(SHOWN)),
+                (MORE_BYTES, "small tables often", [one for one in SHOWN if one in PRIORITY]),
+            )
+        )  # fmt: skip
+        return Panel(METRICS[metric], "", f"{METRICS[metric]}{unit}", tuple(lines))
+
+    return Summary.of(
+        "Accuracy by strategy",
+        "What do the emulation's two failures cost in AUC and log-loss, by strategy "
+        f"({clicks_of(work)})?",
+        [
+            *(
+                compare(f"AUC that {shown(name)} saves against whole saves", SAVES_MORE,
+                        Tested(saved[name].above(0), saved[name].shown()), STAND_IN)
+                for name in ASKED
+            ),
+            alone("PLS of these failures", mean["partial", "pls"]),
+            *(alone(f"{label}: {shown(name)}", mean[name, metric])
+              for metric, label in METRICS.items() for name in STRATEGIES),
+        ],
+        [listing("By strategy:", [no_loss | {gain: ""}, *rows])],
+        (
+            f"Mean over {len(seeds)} seeds with its 95 % interval (Student's t); each run "
+            "beside the run without failures of the same clicks, order and initial weights. Full "
+            "recovery loses exactly 0.",
+            "Small tables: with each interval as in the paper, at equal bytes; *often*: with "
+            "every sub-save, at more bytes. Round robin writes as much and knows nothing: it is "
+            "the control.",
+        ),
+        Chart(
+            "What two failures cost in accuracy, by strategy",
+            "Mean over seeds against twins without failures; error bars: 95 % interval.",
+            (panel("auc", ""), panel("log_loss", ", nats")),
+        ),
+    )  # fmt: skip
 
 
-def _trained(work: Work, samples: int | None, seed: int) -> dict[str, Any]:
+def _trained(work: Work, samples: int | None, seed: int) -> Seed:
     rng = stream(seed, 0, "reproduce/accuracy")
     failures = tuple(
         ShardFailure(float(at), (int(rng.integers(N_SERVERS)),))
@@ -51,108 +117,10 @@ def _trained(work: Work, samples: int | None, seed: int) -> dict[str, Any]:
     return lost_by(setting_of(work, SCENARIO, seed, samples), trials)
 
 
-# ------------------------------------------------------------------------------ comparisons
-
-
-def _lost(runs: Trials, strategy: str, metric: str) -> Floats:
-    """What one strategy lost, seed by seed."""
-    return np.array([trial[metric] for (trial,) in runs.of(strategy)])
-
-
-def _saved(runs: Trials, strategy: str) -> StudyEstimate:
-    """Paired difference to whole saves: the same failures, so most of the noise cancels."""
-    return StudyEstimate.of_mean(_lost(runs, "partial", "auc") - _lost(runs, strategy, "auc"))
-
-
-def _saves_more(strategy: str) -> Target[Trials]:
-    def tested(runs: Trials) -> Tested:
-        saved = _saved(runs, strategy)
-        return Tested(saved.above(0), saved.shown())
-
-    quantity = f"AUC that {shown(strategy)} saves against whole saves"
-    return Target(quantity, SAVES_MORE, tested, Assumptions(FREE))
-
-
-def _mean_lost(strategy: str, metric: str) -> Callable[[Trials], StudyEstimate]:
-    return lambda runs: StudyEstimate.of_mean(_lost(runs, strategy, metric))
-
-
-TARGETS: list[Target[Trials]] = [
-    *(_saves_more(name + suffix) for suffix in ("", MORE_BYTES) for name in ("mfu", "ssu")),
-    alone("PLS of these failures", _mean_lost("partial", "pls")),
-    *(
-        alone(f"{label}: {shown(name)}", _mean_lost(name, metric))
-        for metric, label in METRICS.items()
-        for name in STRATEGIES
-    ),
-]
-
-
-# ------------------------------------------------------------------------------ how it is shown
-
-
-def _listings(runs: Trials) -> list[Listing]:
-    def cell(metric: str) -> Callable[[str], str]:
-        without_failures = np.mean([seed["twin"][metric] for seed in runs.seeds])
-        return lambda strategy: (
-            _mean_lost(strategy, metric)(runs).shown()
-            if strategy
-            else f"of {without_failures:.5f}: 0"
-        )
-
-    return [
-        Listing.of(
-            "By strategy:",
-            ("", *STRATEGIES),
-            ("strategy", lambda name: shown(name) if name else "no failures, full recovery"),
-            *((label, cell(metric)) for metric, label in METRICS.items()),
-            (
-                "AUC saved against whole saves",
-                lambda name: "" if name in ("", "partial") else _saved(runs, name).shown(),
-            ),
-        )
-    ]
-
-
-def _chart(runs: Trials) -> Chart:
-    def line(metric: str, suffix: str, label: str) -> Series:
-        names = {name: short for name, short in SHOWN.items() if suffix == "" or name in PRIORITY}
-        lost = [_mean_lost(name + suffix, metric)(runs) for name in names]
-        return series(label, names.values(), lost, "points")
-
-    def panel(metric: str, unit: str) -> Panel:
-        lines = (line(metric, "", "equal bytes"), line(metric, MORE_BYTES, "small tables often"))
-        return Panel(METRICS[metric], "", f"{METRICS[metric]}{unit}", lines)
-
-    return Chart(
-        "What two failures cost in accuracy, by strategy",
-        "Mean over seeds against twins without failures; error bars: 95 % interval.",
-        (panel("auc", ""), panel("log_loss", ", nats")),
-    )
-
-
 STUDY = Study(
-    name="accuracy",
-    shows="AUC and log-loss by strategy, measured on a small model (--clicks FILE: on your clicks)",
-    title="Accuracy by strategy",
-    question=lambda runs: (
-        "What do the emulation's two failures cost in AUC and log-loss, by strategy "
-        f"({runs.clicks})?"
-    ),
-    numbers=numbers,
-    targets=TARGETS,
-    listings=_listings,
-    notes=(
-        lambda runs: (
-            f"Mean over {len(runs.seeds)} seeds with its 95 % interval (Student's t); each run "
-            "beside the run without failures of the same clicks, order and initial weights. Full "
-            "recovery loses exactly 0."
-        ),
-        "Small tables: with each interval as in the paper, at equal bytes; *often*: with "
-        "every sub-save, at more bytes. Round robin writes as much and knows nothing: it is "
-        "the control.",
-    ),
-    chart=_chart,
+    "accuracy",
+    "AUC and log-loss by strategy, measured on a small model (--clicks FILE: on your clicks)",
+    accuracy,
     inputs=(SCENARIO,),
     trains=True,
 )

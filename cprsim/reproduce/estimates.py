@@ -7,10 +7,9 @@ from math import floor, isnan, log10
 
 from cprsim.plots.chart import Kind, Series
 from cprsim.records import Estimate
-from cprsim.results.words import significant, with_interval
+from cprsim.results.words import ROUNDING, significant, with_interval
 
-ROUNDING = 1e-6  # of a value: an interval that is narrower is none
-SMALL = 0.5  # values below it are shown with as many decimals as they deserve
+SMALL = 0.5  # values below it are shown with as many decimals as their intervals allow
 
 
 class StudyEstimate(Estimate):
@@ -20,8 +19,13 @@ class StudyEstimate(Estimate):
 
     @classmethod
     def around(cls, mean: float, half_width: float) -> StudyEstimate:
-        """With an interval that is even."""
+        """With a symmetric interval."""
         return cls(mean, mean - half_width, mean + half_width)
+
+    @classmethod
+    def exact(cls, value: float) -> StudyEstimate:
+        """With an interval of no width."""
+        return cls(value, value, value)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -34,7 +38,7 @@ class StudyEstimate(Estimate):
         return StudyEstimate.around(ratio, ratio * relative_half_width(self, other))
 
     def above(self, bound: float) -> bool | None:
-        """Whether the whole interval lies above a value; None where neither above nor below it."""
+        """Whether the whole interval lies above a value; None where the value lies in it."""
         return True if self.low > bound else False if self.high < bound else None
 
     def below(self, bound: float) -> bool | None:
@@ -43,36 +47,33 @@ class StudyEstimate(Estimate):
         return None if is_above is None else not is_above
 
     def shown(self, unit: str = "") -> str:
-        """``8.36 ± 0.05 %``; the ends where the interval is not even."""
+        """``8.36 ± 0.05 %``; the ends where the interval is not symmetric."""
         return f"{self._digits()} {unit}".rstrip()
 
     def _digits(self) -> str:
         value, (low, high) = self.mean, self.ends
+        half = (high - low) / 2
+        is_exact = half <= ROUNDING * abs(value) / 2
+        is_even = abs((high - value) - (value - low)) < 0.02 * (high - low)
         if 0 < abs(value) < SMALL:
-            return self._small()
-        if high - low <= ROUNDING * abs(value):
+            return _small(value, low, high, is_even=is_even)
+        if is_exact:
             return significant(value)
-        if self._is_even:
-            return with_interval(value, (high - low) / 2)
+        if is_even:
+            return with_interval(value, half)
         return f"{significant(value)} ({significant(low)} to {significant(high)})"
 
-    @property
-    def _is_even(self) -> bool:
-        low, high = self.ends
-        return abs((high - self.mean) - (self.mean - low)) < 0.02 * (high - low)
 
-    def _small(self) -> str:
-        """Two significant digits of the interval, at most three of the value: 0.0846 ± 0.0013."""
-        value, (low, high) = self.mean, self.ends
-        half = (high - low) / 2
-        digits = 2 - floor(log10(abs(value)))
-        if half <= ROUNDING * abs(value):
-            return f"{value:.{digits}f}"
-        digits = max(min(digits, 1 - floor(log10(half))), 1)
-        if self._is_even:
-            shown = f"{half:.{digits}f}"
-            return f"{value:.{digits}f} ± {shown if shown.strip('0.') else f'{half:.1g}'}"
-        return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+def _small(value: float, low: float, high: float, *, is_even: bool) -> str:
+    """Two significant digits of the interval, at most three of the value: 0.0846 ± 0.0013."""
+    half, digits = (high - low) / 2, 2 - floor(log10(abs(value)))
+    if half <= ROUNDING * abs(value):
+        return f"{value:.{digits}f}"
+    digits = max(min(digits, 1 - floor(log10(half))), 1)
+    if is_even:
+        shown = f"{half:.{digits}f}"
+        return f"{value:.{digits}f} ± {shown if shown.strip('0.') else f'{half:.1g}'}"
+    return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
 def relative_half_width(*factors: StudyEstimate) -> float:
@@ -85,6 +86,5 @@ def series(
     label: str, x: Iterable[float | str], estimates: Sequence[StudyEstimate], kind: Kind = "line"
 ) -> Series:
     """Estimates over x with their intervals, as a series of a figure."""
-    values = tuple(one.mean for one in estimates)
-    low, high = (tuple(one.ends[end] for one in estimates) for end in (0, 1))
-    return Series(label, tuple(x), values, low, high, kind)
+    low, high = zip(*(one.ends for one in estimates), strict=True)
+    return Series(label, tuple(x), tuple(one.mean for one in estimates), low, high, kind)

@@ -7,20 +7,16 @@ also strike saves and recoveries.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from math import floor
 
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.recovery.intervals import full_overhead_fraction, partial_overhead_fraction
 from cprsim.recovery.policy import ROLL_BACK, Policy
-from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import OVERHEADS, REDUCTIONS
-from cprsim.reproduce.simulated import OVERHEAD, Simulated, simulate_cases
-from cprsim.reproduce.study import Study, Work
-from cprsim.reproduce.summary import Listing, Target, alone
-from cprsim.reproduce.verdicts import FITTED, RECALLED
+from cprsim.reproduce.simulated import OVERHEAD, simulate_cases
+from cprsim.reproduce.study import Study, Summary, Work, listing
+from cprsim.reproduce.verdicts import FITTED, RECALLED, alone, compare
 
 EXPONENTIAL = (
     "failures={kind: job, family: exponential, mtbf: 28 h, clock: wall, role: emb_ps, together: 1}"
@@ -48,100 +44,71 @@ NOTES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Emulation:
-    """What came of one data set: simulated twice, and by two formulas (strategy -> share)."""
-
-    injected: Simulated  # the emulation's two failures
-    exponential: Simulated
-    first_order: dict[str, float]
-    counted: dict[str, float]
-
-
-Emulations = dict[str, Emulation]  # by scenario
-
-
-def numbers(work: Work) -> Emulations:
+def fig_overheads(work: Work) -> Summary:
     """Run both scenarios, with the emulation's two failures and with exponential ones."""
-    scenarios = {name: f"{name}.yaml" for name in OVERHEADS}
-    injected = simulate_cases(work, {name: (file, []) for name, file in scenarios.items()})
-    exponential = simulate_cases(
-        work, {f"{name}, exponential": (file, [EXPONENTIAL]) for name, file in scenarios.items()}
-    )
-    runs = {}
-    for name, file in scenarios.items():
+    claims, rows, panels = [], [], []
+    for name, reported in OVERHEADS.items():
+        title, file = TITLES[name], f"{name}.yaml"
+        cases = {name: [], f"{name}, exponential": [EXPONENTIAL]}
+        injected, exponential = simulate_cases(work, file, cases).values()
+        claims += [
+            *(
+                compare(
+                    f"{title}: {STRATEGIES[strategy]}, overhead",
+                    claim,
+                    injected.percent(strategy),
+                    RECALLED if strategy == "partial" else FITTED,
+                )
+                for strategy, claim in reported.items()
+            ),
+            alone(f"{title}: CPR with whole saves, overhead", injected.percent("cpr"), "%"),
+            compare(
+                f"{title}: removed by CPR-MFU",
+                REDUCTIONS[name],
+                injected.removed_percent("cpr-mfu"),
+                FITTED,
+            ),
+        ]
         experiment = assemble(work.scenario(file))
-        runs[name] = Emulation(
-            injected[name],
-            exponential[f"{name}, exponential"],
+        policies = {policy.name: policy for policy in experiment.policies}
+        rows += [
             {
-                policy.name: first_order_fraction(experiment, policy)
-                for policy in experiment.policies
-            },
-            {policy.name: counted_fraction(experiment, policy) for policy in experiment.policies},
-        )
-    return runs
-
-
-def _targets(name: str) -> list[Target[Emulations]]:
-    title = TITLES[name]
-
-    def overhead(strategy: str) -> Callable[[Emulations], StudyEstimate]:
-        return lambda runs: runs[name].injected.percent(strategy)
-
-    return [
-        *(
-            Target(
-                f"{title}: {STRATEGIES[strategy]}, overhead",
-                claim,
-                overhead(strategy),
-                RECALLED if strategy == "partial" else FITTED,
+                "scenario": name,
+                "strategy": strategy,
+                "paper, %": str(reported.get(strategy, "")),
+                "first order, %": f"{100 * first_order_fraction(experiment, policy):.2f}",
+                "counted, %": f"{100 * counted_fraction(experiment, policy):.2f}",
+                "simulated, %": injected.percent(strategy).shown(),
+                "exponential, wall, %": exponential.percent(strategy).shown(),
+            }
+            for strategy in STRATEGIES
+            for policy in [policies[strategy]]
+        ]
+        papers = [
+            Series(
+                f"paper ({mark})",
+                tuple(STRATEGIES[strategy] for strategy in marked),
+                tuple(reported[strategy].low for strategy in marked),
+                kind="paper",
             )
-            for strategy, claim in OVERHEADS[name].items()
+            for mark in dict.fromkeys(claim.mark for claim in reported.values())
+            for marked in [[key for key, claim in reported.items() if claim.mark is mark]]
+        ]
+        drawn = (*injected.stack(STRATEGIES), *papers)
+        panels.append(Panel(f"Criteo {title}", "", OVERHEAD, drawn))
+    return Summary.of(
+        "Overheads in the emulation",
+        "What do failures cost in 56 h on 8 embedding servers with 2 failures, and how much "
+        "of it does CPR remove?",
+        claims,
+        [listing("The same in detail, in % of useful time:", rows)],
+        NOTES,
+        Chart(
+            "What failures cost in the emulation, by strategy",
+            "Mean over replications; error bars: 95 % interval of the mean.",
+            tuple(panels),
         ),
-        alone(f"{title}: CPR with whole saves, overhead", overhead("cpr"), "%"),
-        Target(
-            f"{title}: removed by CPR-MFU",
-            REDUCTIONS[name],
-            lambda runs: runs[name].injected.removed_percent("cpr-mfu"),
-            FITTED,
-        ),
-    ]
-
-
-def _details(runs: Emulations) -> list[Listing]:
-    return [
-        Listing.of(
-            "The same in detail, in % of useful time:",
-            ((name, strategy, one) for name, one in runs.items() for strategy in STRATEGIES),
-            ("scenario", lambda line: line[0]),
-            ("strategy", lambda line: line[1]),
-            ("paper, %", lambda line: str(OVERHEADS[line[0]].get(line[1], ""))),
-            ("first order, %", lambda line: f"{100 * line[2].first_order[line[1]]:.2f}"),
-            ("counted, %", lambda line: f"{100 * line[2].counted[line[1]]:.2f}"),
-            ("simulated, %", lambda line: line[2].injected.percent(line[1]).shown()),
-            ("exponential, wall, %", lambda line: line[2].exponential.percent(line[1]).shown()),
-        )
-    ]
-
-
-def _chart(runs: Emulations) -> Chart:
-    return Chart(
-        "What failures cost in the emulation, by strategy",
-        "Mean over replications; error bars: 95 % interval of the mean.",
-        tuple(_panel(name, one.injected) for name, one in runs.items()),
     )
-
-
-def _panel(name: str, simulated: Simulated) -> Panel:
-    by_mark: dict[str, dict[str, float]] = {}
-    for strategy, claim in OVERHEADS[name].items():
-        by_mark.setdefault(str(claim.mark), {})[STRATEGIES[strategy]] = claim.low
-    papers = (
-        Series(f"paper ({mark})", tuple(values), tuple(values.values()), kind="paper")
-        for mark, values in by_mark.items()
-    )
-    return Panel(f"Criteo {TITLES[name]}", "", OVERHEAD, (*simulated.stack(STRATEGIES), *papers))
 
 
 # ------------------------------------------------------------------------------ formulas
@@ -198,15 +165,8 @@ def _recovery_h(experiment: Experiment, policy: Policy) -> float:
 
 
 STUDY = Study(
-    name="fig-overheads",
-    shows="overhead of full recovery, naive partial recovery and CPR in the emulation",
-    title="Overheads in the emulation",
-    question="What do failures cost in 56 h on 8 embedding servers with 2 failures, and how much "
-    "of it does CPR remove?",
-    numbers=numbers,
-    targets=[target for name in OVERHEADS for target in _targets(name)],
-    listings=_details,
-    notes=NOTES,
-    chart=_chart,
-    inputs=("criteo-kaggle.yaml", "criteo-terabyte.yaml"),
+    "fig-overheads",
+    "overhead of full recovery, naive partial recovery and CPR in the emulation",
+    fig_overheads,
+    inputs=tuple(f"{name}.yaml" for name in OVERHEADS),
 )

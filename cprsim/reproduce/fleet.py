@@ -23,10 +23,15 @@ from cprsim.fleets.population import drawn_kinds, scenario_of
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats
 from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.paper import FLEET_MACHINE_YEARS, FLEET_MEAN, FLEET_P90, FLEET_WORST, Claim
-from cprsim.reproduce.study import Part, Study, Work
-from cprsim.reproduce.summary import Listing, Target, alone
-from cprsim.reproduce.verdicts import Assumptions, agreement
+from cprsim.reproduce.paper import (
+    FLEET_MACHINE_YEARS,
+    FLEET_MEAN,
+    FLEET_P90,
+    FLEET_WORST,
+    Reported,
+)
+from cprsim.reproduce.study import Study, Summary, Work, listing
+from cprsim.reproduce.verdicts import Assumptions, agreement, alone, compare
 from cprsim.results.metrics import IN_TABLES
 from cprsim.results.rows import replication_rows
 from cprsim.scenario import LoadedScenario, load_scenario
@@ -40,7 +45,7 @@ MOST_OF_A_KIND = 100  # jobs
 HOURS_PER_YEAR = 8766.0
 AS_FIXED, AFTERWARDS = "as fixed", "afterwards: "
 ASSUMED = re.compile(r"[\s-]*(?P<key>\w[\w ]*):[^#]*#.*\bassumed\b")
-STRATEGIES = ("full", "cpr")
+STRATEGIES = {"full": "full recovery", "cpr": "CPR"}
 PARTS = tuple(part for part in IN_TABLES if part not in ("detect", "wait"))  # none of both here
 Statistic = Callable[[Floats], Floats]  # (resamples, jobs) -> (resamples,)
 
@@ -142,32 +147,24 @@ def mean(jobs: Floats) -> Floats:
     return np.asarray(jobs.mean(axis=1))
 
 
-def percentile(share: float) -> Statistic:
-    """The overhead that so many of the jobs stay below."""
-    return lambda jobs: np.asarray(np.quantile(jobs, share, axis=1))
+def worst(jobs: Floats) -> Floats:
+    """Mean over the 5 % of the jobs with the highest overhead."""
+    first = jobs.shape[1] - round(0.05 * jobs.shape[1])
+    return np.asarray(np.partition(jobs, first, axis=1)[:, first:].mean(axis=1))
 
 
-def worst(share: float) -> Statistic:
-    """Mean over the share of the jobs with the highest overhead."""
-
-    def statistic(jobs: Floats) -> Floats:
-        first = jobs.shape[1] - round(share * jobs.shape[1])
-        return np.asarray(np.partition(jobs, first, axis=1)[:, first:].mean(axis=1))
-
-    return statistic
-
-
-P90, P95, WORST = percentile(0.9), percentile(0.95), worst(0.05)
+P50, P75, P90, P95 = (partial(np.quantile, q=share, axis=1) for share in (0.5, 0.75, 0.9, 0.95))
 STATISTICS: dict[str, Statistic] = {
-    "mean": mean, "P90": P90, "P95": P95, "mean of the worst 5 %": WORST,
+    "mean": mean, "P90": P90, "P95": P95, "mean of the worst 5 %": worst,
 }  # fmt: skip
+REPORTED = dict(zip(STATISTICS, (FLEET_MEAN, FLEET_P90, FLEET_WORST, FLEET_WORST), strict=True))
 BARS: dict[str, tuple[float, float, Statistic]] = {
     "mean": (0.0, 1.0, mean),
-    "P50": (0.45, 0.55, percentile(0.5)),
-    "P75": (0.70, 0.80, percentile(0.75)),
+    "P50": (0.45, 0.55, P50),
+    "P75": (0.70, 0.80, P75),
     "P90": (0.88, 0.92, P90),
     "P95": (0.94, 0.96, P95),
-    "worst 5 %": (0.95, 1.0, WORST),
+    "worst 5 %": (0.95, 1.0, worst),
 }
 """Ranks of overhead of the jobs of a bar, and what its height estimates, up to their width."""
 
@@ -175,51 +172,83 @@ BARS: dict[str, tuple[float, float, Statistic]] = {
 # ------------------------------------------------------------------------------ the study
 
 
-@dataclass(frozen=True)
-class FleetRuns:
-    """The fleet as fixed, and under each of the other assumptions."""
-
-    window: str
-    assumptions: Assumptions
-    fleets: Mapping[str, FleetCosts]  # by title
-
-    @property
-    def fixed(self) -> FleetCosts:
-        return self.fleets[AS_FIXED]
-
-    def met(
-        self, claim: Claim, number: Callable[[FleetCosts], StudyEstimate]
-    ) -> dict[str, FleetCosts]:
-        """The other assumptions under which a number of the paper is met, or may be."""
-        return {
-            title: one
-            for title, one in self.fleets.items()
-            if title != AS_FIXED and agreement(claim, number(one)) is not False
-        }
-
-
-def numbers(work: Work) -> FleetRuns:
+def fleet(work: Work) -> Summary:
     """Simulate the fleet as fixed, and under each of the other assumptions."""
-    path = work.input(SCENARIO)
+    path = work.files()[SCENARIO]
     for title in OTHERS:
         fleet_of(path, title)  # each makes sense before the first is simulated
     n_kinds, n_others = work.pick((340, 34), (1700, 340), (17_000, 1700))
-    fleets = {AS_FIXED: _costs(work, AS_FIXED, n_kinds)}
-    fleets |= {title: _costs(work, title, n_others) for title in OTHERS}
+    fixed = _costs(work, AS_FIXED, n_kinds)
+    fleets = {AS_FIXED: fixed} | {title: _costs(work, title, n_others) for title in OTHERS}
     window = TIME.format(section_of(fleet_of(path)).window_h)
-    return FleetRuns(window, Assumptions(assumed_in(path)), fleets)
+    free = assumed_in(path)
+    assumed = Assumptions(free)
+    splits = [
+        (strategy, "all" if name == "mean" else name, fixed.split(strategy, low, high))
+        for strategy in STRATEGIES
+        for name, (low, high, _) in BARS.items()
+    ]
+    return Summary.of(
+        "A fleet under full recovery, and under CPR",
+        f"What do failures cost {fixed.n_jobs:,} jobs of different length and size in {window}?",
+        [
+            *(
+                compare(f"full recovery, overhead: {name}", reported,
+                        fixed.percent("full", STATISTICS[name]), assumed)
+                for name, reported in REPORTED.items()
+            ),
+            compare("machine-years lost", FLEET_MACHINE_YEARS, fixed.machine_years("full"),
+                    assumed),
+            *(alone(f"CPR, overhead: {name}", fixed.percent("cpr", statistic), "%")
+              for name, statistic in STATISTICS.items()),
+            alone("CPR, machine-years lost", fixed.machine_years("cpr"), "machine-years"),
+        ],
+        [
+            listing(
+                "Where the hours of the jobs around a percentile of overhead go, in % of useful "
+                "time (P90: the jobs from P88 to P92, and so on):",
+                (
+                    {"strategy": strategy, "jobs": jobs}
+                    | {f"{part}, %": f"{abs(share):.2f}" for part, share in split.items()}
+                    | {"overhead, %": f"{sum(split.values()):.1f}"}
+                    for strategy, jobs, split in splits
+                ),
+            ),
+            listing(
+                "The same fleet under other assumptions, one change at a time, fixed beforehand "
+                "but for the last ones; overheads in %:",
+                (
+                    {"assumption": title}
+                    | {f"full: {name}": one.percent("full", statistic).shown()
+                       for name, statistic in STATISTICS.items()}
+                    | {"machine-years": one.machine_years("full").shown(),
+                       "CPR: mean": one.percent("cpr", mean).shown()}
+                    for title, one in fleets.items()
+                ),
+            ),
+        ],
+        (
+            f"Intervals: 95 %, by drawing the kinds of jobs again. The {len(free)} free inputs "
+            f"are: {', '.join(free)}.",
+            _tail_note(fleets),
+            _years_note(fleets),
+        ),
+        Chart(
+            "A fleet of 17,000 jobs",
+            "Every input that the paper does not give is assumed, and was fixed before the first "
+            "run. Error bars: 95 % interval.",
+            (bars(fixed), _exceedances(fixed)),
+        ),
+    )  # fmt: skip
 
 
 def _costs(work: Work, title: str, n_kinds: int) -> FleetCosts:
-    """Simulate a fleet, so many kinds of jobs at a time."""
+    """Simulate a fleet, `N_TOGETHER` kinds of jobs at a time."""
     pieces = work.each(
-        [
-            Part(
-                f"{title}, {n_kinds} kinds, from {first}",
-                partial(_some, work, title, n_kinds, first),
-            )
+        {
+            f"{title}, {n_kinds} kinds, from {first}": partial(_some, work, title, n_kinds, first)
             for first in range(0, n_kinds, N_TOGETHER)
-        ]
+        }
     )
     jobs = {
         strategy: {
@@ -228,7 +257,7 @@ def _costs(work: Work, title: str, n_kinds: int) -> FleetCosts:
         }
         for strategy in STRATEGIES
     }
-    n_jobs = section_of(fleet_of(work.input(SCENARIO), title)).jobs
+    n_jobs = section_of(fleet_of(work.files()[SCENARIO], title)).jobs
     assert n_jobs is not None, "it has no table"
     return FleetCosts(jobs, n_jobs)
 
@@ -236,7 +265,7 @@ def _costs(work: Work, title: str, n_kinds: int) -> FleetCosts:
 def _some(
     work: Work, title: str, n_kinds: int, first: int
 ) -> dict[str, dict[str, list[list[float]]]]:
-    fleet = fleet_of(work.input(SCENARIO), title)
+    fleet = fleet_of(work.files()[SCENARIO], title)
     each = min((section_of(fleet).jobs or 0) // n_kinds, MOST_OF_A_KIND)
     fleet = fleet.varied({"simulation.replications": each}, fleet.place)
     kinds = drawn_kinds(fleet, n_kinds)[first : first + N_TOGETHER]
@@ -265,146 +294,47 @@ def _of_jobs(rows: pd.DataFrame, strategy: str, n_nodes: int) -> dict[str, Float
 # ------------------------------------------------------------------------------ what it says
 
 
-def _overhead(strategy: str, statistic: Statistic) -> Callable[[FleetRuns], StudyEstimate]:
-    return lambda runs: runs.fixed.percent(strategy, statistic)
+def _met(
+    fleets: Mapping[str, FleetCosts],
+    reported: Reported,
+    number: Callable[[FleetCosts], StudyEstimate],
+) -> dict[str, str]:
+    """The other assumptions under which a number of the paper is met, or may be, with ours."""
+    numbers = {title: number(one) for title, one in fleets.items() if title != AS_FIXED}
+    return {
+        title: f"{title} ({one.shown(reported.unit)})"
+        for title, one in numbers.items()
+        if agreement(reported, one) is not False
+    }
 
 
-def _rests_on(runs: FleetRuns) -> Assumptions:
-    return runs.assumptions
-
-
-CLAIMS = dict(zip(STATISTICS, (FLEET_MEAN, FLEET_P90, FLEET_WORST, FLEET_WORST), strict=True))
-TARGETS: list[Target[FleetRuns]] = [
-    *(
-        Target(
-            f"full recovery, overhead: {name}",
-            claim,
-            _overhead("full", STATISTICS[name]),
-            _rests_on,
-        )
-        for name, claim in CLAIMS.items()
-    ),
-    Target(
-        "machine-years lost",
-        FLEET_MACHINE_YEARS,
-        lambda runs: runs.fixed.machine_years("full"),
-        _rests_on,
-    ),
-    *(
-        alone(f"CPR, overhead: {name}", _overhead("cpr", statistic), "%")
-        for name, statistic in STATISTICS.items()
-    ),
-    alone("CPR, machine-years lost", lambda runs: runs.fixed.machine_years("cpr"), "machine-years"),
-]
-
-
-def _listings(runs: FleetRuns) -> list[Listing]:
-    splits = [
-        (strategy, "all" if name == "mean" else name, runs.fixed.split(strategy, low, high))
-        for strategy in STRATEGIES
-        for name, (low, high, _) in BARS.items()
-    ]
-
-    def share(part: str) -> Callable[[tuple[str, str, dict[str, float]]], str]:
-        return lambda line: f"{abs(line[2][part]):.2f}"
-
-    def overhead(statistic: Statistic) -> Callable[[str], str]:
-        return lambda title: runs.fleets[title].percent("full", statistic).shown()
-
-    return [
-        Listing.of(
-            "Where the hours of the jobs around a percentile of overhead go, in % of useful time "
-            "(P90: the jobs from P88 to P92, and so on):",
-            splits,
-            ("strategy", lambda line: line[0]),
-            ("jobs", lambda line: line[1]),
-            *((f"{part}, %", share(part)) for part in PARTS),
-            ("overhead, %", lambda line: f"{sum(line[2].values()):.1f}"),
-        ),
-        Listing.of(
-            "The same fleet under other assumptions, one change at a time, fixed beforehand but "
-            "for the last ones; overheads in %:",
-            runs.fleets,
-            ("assumption", str),
-            *((f"full: {name}", overhead(statistic)) for name, statistic in STATISTICS.items()),
-            ("machine-years", lambda title: runs.fleets[title].machine_years("full").shown()),
-            ("CPR: mean", lambda title: runs.fleets[title].percent("cpr", mean).shown()),
-        ),
-    ]
-
-
-def _free_note(runs: FleetRuns) -> str:
-    free = runs.assumptions.free
-    return (
-        f"Intervals: 95 %, by drawing the kinds of jobs again. The {len(free)} free inputs "
-        f"are: {', '.join(free)}."
-    )
-
-
-def _of_full(statistic: Statistic) -> Callable[[FleetCosts], StudyEstimate]:
-    return lambda fleet: fleet.percent("full", statistic)
-
-
-def _tail_note(runs: FleetRuns) -> str:
+def _tail_note(fleets: Mapping[str, FleetCosts]) -> str:
     """Which other assumptions have the paper's tail, and which its mean as well."""
-    with_tail, with_mean = runs.met(FLEET_P90, _of_full(P90)), runs.met(FLEET_MEAN, _of_full(mean))
-    both = {title: one for title, one in with_tail.items() if title in with_mean}
+    with_tail = _met(fleets, FLEET_P90, lambda one: one.percent("full", P90))
+    with_mean = _met(fleets, FLEET_MEAN, lambda one: one.percent("full", mean))
+    both = [shown for title, shown in with_mean.items() if title in with_tail]
     return (
         "Why the tail is shorter: as fixed, most jobs are so long that their failures average out, "
         "and all save at the best interval tables of much the same size, so that their overheads "
         "are alike. The tail grows with rarer saves, shorter jobs, a long tail of rescheduling, "
         "and with tables of more different size, which raise the mean least. P90 is over "
-        f"30 %, or can't be told from it, with: {_listed(with_tail, FLEET_P90, _of_full(P90))}. "
+        f"30 %, or can't be told from it, with: {'; '.join(with_tail.values()) or 'none'}. "
         "The mean is as published too, or can't be told from it, with: "
-        f"{_listed(both, FLEET_MEAN, _of_full(mean))}."
+        f"{'; '.join(both) or 'none'}."
     )
 
 
-def _years_note(runs: FleetRuns) -> str:
-    fleet = runs.fixed
-    needed = FLEET_MACHINE_YEARS.low * HOURS_PER_YEAR / fleet.n_jobs / 0.125
-
-    def years(one: FleetCosts) -> StudyEstimate:
-        return one.machine_years("full")
-
-    met = runs.met(FLEET_MACHINE_YEARS, years)
+def _years_note(fleets: Mapping[str, FleetCosts]) -> str:
+    fixed = fleets[AS_FIXED]
+    needed = FLEET_MACHINE_YEARS.low * HOURS_PER_YEAR / fixed.n_jobs / 0.125
+    met = _met(fleets, FLEET_MACHINE_YEARS, lambda one: one.machine_years("full"))
     return (
         f"Why fewer machine-years: 1,156 machine-years of 17,000 jobs at an overhead of 12.5 % "
         f"mean {needed:,.0f} useful node-hours per job; the fleet as fixed has "
-        f"{float(fleet.jobs['full']['node_h'].mean()):,.0f}. "
+        f"{float(fixed.jobs['full']['node_h'].mean()):,.0f}. "
         "Jobs that are larger, or of more different length, have them, at the same overheads. "
         "The published number is met, or can't be told from it, with: "
-        f"{_listed(met, FLEET_MACHINE_YEARS, years)}."
-    )
-
-
-def _listed(
-    some: Mapping[str, FleetCosts], claim: Claim, number: Callable[[FleetCosts], StudyEstimate]
-) -> str:
-    titles = [f"{title} ({number(one).shown(claim.unit)})" for title, one in some.items()]
-    return "; ".join(titles) or "none"
-
-
-def _chart(runs: FleetRuns) -> Chart:
-    fleet = runs.fixed
-    curves = tuple(
-        Series(name, *_exceedance(fleet.jobs[strategy]["overhead"]), kind="steps")
-        for strategy, name in (("full", "full recovery"), ("cpr", "CPR"))
-    )
-    stars = Series("paper (published): over 30 % at P90", (FLEET_P90.low,), (10.0,), kind="paper")
-    worst_ones = Series("paper (secondary): 43 % at P95", (FLEET_WORST.low,), (5.0,), kind="paper")
-    share = Panel(
-        "How many jobs lose more than that",
-        "overhead, % of useful time",
-        "jobs that lose more, % of all",
-        (*curves, stars, worst_ones),
-        y_log=True,
-    )
-    return Chart(
-        "A fleet of 17,000 jobs",
-        "Every input that the paper does not give is assumed, and was fixed before the first run. "
-        "Error bars: 95 % interval.",
-        (bars(fleet), share),
+        f"{'; '.join(met.values()) or 'none'}."
     )
 
 
@@ -426,25 +356,30 @@ def bars(fleet: FleetCosts) -> Panel:
                  (*parts, ends, p90))  # fmt: skip
 
 
-def _exceedance(overhead: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _exceedances(fleet: FleetCosts) -> Panel:
     """Overheads in percent, and the percentage of jobs that exceed them, at 100 points."""
     shares = np.geomspace(1.0, 1e-3, 100)
-    x = 100 * np.quantile(overhead, 1 - shares)
-    return floats(x.tolist()), floats((100 * shares).tolist())
+    curves = (
+        Series(name, floats(100 * np.quantile(fleet.jobs[strategy]["overhead"], 1 - shares)),
+               floats(100 * shares), kind="steps")
+        for strategy, name in STRATEGIES.items()
+    )  # fmt: skip
+    papers = (
+        Series("paper (published): over 30 % at P90", (FLEET_P90.low,), (10.0,), kind="paper"),
+        Series("paper (secondary): 43 % at P95", (FLEET_WORST.low,), (5.0,), kind="paper"),
+    )
+    return Panel(
+        "How many jobs lose more than that",
+        "overhead, % of useful time",
+        "jobs that lose more, % of all",
+        (*curves, *papers),
+        y_log=True,
+    )
 
 
 STUDY = Study(
-    name="fleet",
-    shows="overhead of a fleet of 17,000 jobs by percentile, machine-years lost",
-    title="A fleet under full recovery, and under CPR",
-    question=lambda runs: (
-        f"What do failures cost {runs.fixed.n_jobs:,} jobs of different length and size in "
-        f"{runs.window}?"
-    ),
-    numbers=numbers,
-    targets=TARGETS,
-    listings=_listings,
-    notes=(_free_note, _tail_note, _years_note),
-    chart=_chart,
+    "fleet",
+    "overhead of a fleet of 17,000 jobs by percentile, machine-years lost",
+    fleet,
     inputs=(SCENARIO,),
 )

@@ -21,11 +21,10 @@ class Mark(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """One number, range, bound or statement of a paper.
+class Reported:
+    """A number, range, bound or statement of a paper.
 
-    A number has equal ends, a bound an infinite one; a statement in words has none, and the result
-    that judges it says by which test.
+    A number has equal ends, a bound an infinite one; a statement in words has two.
     """
 
     text: str  # as it is shown
@@ -41,45 +40,41 @@ class Claim:
 
     @property
     def is_bound(self) -> bool:
-        """Whether it says only `over` or `at most` so much."""
+        """Whether it is an upper or a lower bound."""
         return not self.is_words and (self.low == -inf or self.high == inf)
 
     def __str__(self) -> str:
         return f"{self.text} ({self.mark})"
 
 
-def about(value: float, unit: str, mark: Mark, *, text: str = "") -> Claim:
+def about(value: float, unit: str, mark: Mark, *, text: str = "") -> Reported:
     """One number."""
-    return Claim(text or _with_unit(f"{value:,g}", unit), mark, unit, value, value)
+    return Reported(text or f"{value:,g} {unit}".rstrip(), mark, unit, value, value)
 
 
-def between(low: float, high: float, unit: str, mark: Mark) -> Claim:
+def between(low: float, high: float, unit: str, mark: Mark) -> Reported:
     """A range."""
-    return Claim(_with_unit(f"{low:,g} to {high:,g}", unit), mark, unit, low, high)
+    return Reported(f"{low:,g} to {high:,g} {unit}".rstrip(), mark, unit, low, high)
 
 
-def over(bound: float, unit: str, mark: Mark) -> Claim:
-    """More than so much."""
-    return Claim(_with_unit(f"over {bound:,g}", unit), mark, unit, low=bound)
+def over(bound: float, unit: str, mark: Mark) -> Reported:
+    """A lower bound, which is excluded."""
+    return Reported(f"over {bound:,g} {unit}".rstrip(), mark, unit, low=bound)
 
 
-def at_most(bound: float, unit: str, mark: Mark, *, text: str = "") -> Claim:
-    """No more than so much."""
-    return Claim(text or _with_unit(f"at most {bound:,g}", unit), mark, unit, high=bound)
+def at_most(bound: float, unit: str, mark: Mark, *, text: str = "") -> Reported:
+    """An upper bound, which is included."""
+    return Reported(text or f"at most {bound:,g} {unit}".rstrip(), mark, unit, high=bound)
 
 
-def words(text: str, mark: Mark) -> Claim:
+def words(text: str, mark: Mark) -> Reported:
     """A statement without a number."""
-    return Claim(text, mark)
-
-
-def _with_unit(number: str, unit: str) -> str:
-    return f"{number} {unit}".rstrip()
+    return Reported(text, mark)
 
 
 # The ends of the published ranges, of full recovery and of CPR-MFU and CPR-SSU; which end is which
 # data set is recalled.
-OVERHEADS: dict[str, dict[str, Claim]] = {
+OVERHEADS: dict[str, dict[str, Reported]] = {
     "criteo-kaggle": {
         "full": about(8.5, "%", Mark.PUBLISHED),
         "partial": about(4.4, "%", Mark.RECALLED),

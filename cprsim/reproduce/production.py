@@ -6,18 +6,16 @@ the share is a table over the plausible range; nothing in it is tuned.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 
 from cprsim.experiments.assemble import assemble
-from cprsim.plots.chart import Band, Chart, Panel, Series
+from cprsim.plots.chart import Band, Chart, Panel
 from cprsim.recovery.policy import Policy
-from cprsim.reproduce.estimates import StudyEstimate, series
+from cprsim.reproduce.estimates import series
 from cprsim.reproduce.paper import PRODUCTION_REMOVED
-from cprsim.reproduce.simulated import OVERHEAD, Simulated, simulate_cases
-from cprsim.reproduce.study import Study, Work
-from cprsim.reproduce.summary import Listing, Target, alone
-from cprsim.reproduce.verdicts import Assumptions, agreement
+from cprsim.reproduce.simulated import OVERHEAD, simulate_cases
+from cprsim.reproduce.study import Study, Summary, Work, listing
+from cprsim.reproduce.verdicts import Assumptions, agreement, alone, compare
 
 SCENARIO = "production.yaml"
 STORAGES = {
@@ -36,54 +34,96 @@ STRATEGIES = {
     "cpr-undivided": "CPR, undivided",
 }
 FREE = ("shard size and storage bandwidth", "rescheduling time", "target PLS")
-
-
-@dataclass(frozen=True, slots=True)
-class ProductionCase:
-    """One choice of what the paper leaves open, and of the form of CPR's interval."""
-
-    storage: str
-    reschedule_min: int
-    form: str
-    simulated: Simulated
-    first_order: float  # share of full recovery's overhead that CPR removes, by the formulas
-
-    @property
-    def removed(self) -> StudyEstimate:
-        """Share of full recovery's overhead that CPR removes, in percent."""
-        return self.simulated.removed_percent(self.form)
-
-    @property
-    def met(self) -> bool | None:
-        """Whether that is over the published bound."""
-        return agreement(PRODUCTION_REMOVED, self.removed)
-
-
-Cases = list[ProductionCase]
-
-
-def numbers(work: Work) -> Cases:
-    """Simulate the shipped production scenario over storage, rescheduling and interval form."""
-    choices = {choice: _overrides(*choice) for choice in product(STORAGES, RESCHEDULE_MIN)}
-    simulated = simulate_cases(
-        work, {choice: (SCENARIO, overrides) for choice, overrides in choices.items()}
-    )
-    return [
-        ProductionCase(*choice, policy.name, simulated[choice], first_order_removed(policy))
-        for choice, overrides in choices.items()
-        for policy in assemble(work.scenario(SCENARIO, overrides)).policies
-        if policy.name in FORMS
-    ]
-
-
-def _overrides(storage: str, reschedule_min: int) -> list[str]:
-    bandwidth, per_server = STORAGES[storage]
-    return [
-        f"storage.bandwidth={bandwidth}",
-        f"storage.per_server={per_server}",
+CASES = {
+    (storage, reschedule_min): [
+        f"storage.bandwidth={STORAGES[storage][0]}",
+        f"storage.per_server={STORAGES[storage][1]}",
         f"costs.reschedule={reschedule_min} min",
         f"simulation.replications={REPLICATIONS}",
     ]
+    for storage, reschedule_min in product(STORAGES, RESCHEDULE_MIN)
+}
+
+
+def production(work: Work) -> Summary:
+    """Simulate the shipped production scenario over storage, rescheduling and interval form."""
+    simulated = simulate_cases(work, SCENARIO, CASES)
+    typical = simulated[TYPICAL]
+    first_order = {
+        (*choice, policy.name): first_order_removed(policy)
+        for choice, sets in CASES.items()
+        for policy in assemble(work.scenario(SCENARIO, sets)).policies
+        if policy.name in FORMS
+    }
+    removed = {case: simulated[case[:2]].removed_percent(case[2]) for case in first_order}
+    over = {case: agreement(PRODUCTION_REMOVED, share) for case, share in removed.items()}
+    in_words = {True: "yes", False: "no", None: "open"}
+    reached = [
+        f"{storage}, O_res {minutes} min, {FORMS[form]}"
+        for (storage, minutes, form), met in over.items()
+        if met
+    ]
+    by_reschedule = tuple(
+        series(f"{storage}, {FORMS[form]}", RESCHEDULE_MIN,
+               [removed[storage, minutes, form] for minutes in RESCHEDULE_MIN])
+        for form in FORMS for storage in STORAGES
+    )  # fmt: skip
+    bound = Band(f"paper: {PRODUCTION_REMOVED}", PRODUCTION_REMOVED.low, PRODUCTION_REMOVED.low)
+    return Summary.of(
+        "Production scale",
+        "20 trainers, 18 embedding servers, 50 h, 5 failures of 4 servers each: how much of "
+        "full recovery's overhead does CPR remove?",
+        [
+            compare("overhead removed by CPR", PRODUCTION_REMOVED, [*removed.values()],
+                    Assumptions(FREE)),
+            alone("full recovery, overhead of the shipped scenario", typical.percent("full"), "%"),
+            *(alone(f"CPR ({form}), likewise", typical.percent(name), "%")
+              for name, form in FORMS.items()),
+        ],
+        [
+            listing(
+                "Share of full recovery's overhead that CPR removes; 50 GB per server and target "
+                "PLS 0.1 are assumed:",
+                (
+                    {
+                        "storage bandwidth": storage,
+                        "O_res, min": str(minutes),
+                        "interval": FORMS[form],
+                        "T_save, h":
+                            f"{simulated[storage, minutes][form, 'save_interval_h'].mean:.3g}",
+                        "PLS": f"{simulated[storage, minutes][form, 'pls'].mean:.3f}",
+                        "removed, first order": f"{100 * share:.1f} %",
+                        "removed, simulated": f"{removed[storage, minutes, form].mean:.1f} %",
+                        "over 91 %": in_words[over[storage, minutes, form]],
+                    }
+                    for (storage, minutes, form), share in first_order.items()
+                ),
+            )
+        ],
+        (
+            f"Over 91 % is removed in {len(reached)} of {len(removed)} cases: "
+            f"{'; '.join(reached)}.",
+            "What decides is rescheduling, and how far apart the loads of one server and of all "
+            "are: both recoveries pay O_res at each failure, so the longer it is, the smaller the "
+            "share that partial recovery can remove. The undivided form removes more because it "
+            "accepts about 4 times the target PLS when 4 servers fail together.",
+        ),
+        Chart(
+            "Production scale: 5 failures of 4 servers in 50 h",
+            "Mean of 1,000 replications; error bars: 95 % interval.",
+            (
+                Panel(
+                    f"Overhead of the shipped scenario ({TYPICAL[0]}, O_res {TYPICAL[1]} min)",
+                    "", OVERHEAD, typical.stack(STRATEGIES),
+                ),
+                Panel(
+                    "Removed by CPR, over what the paper leaves open", "rescheduling O_res, min",
+                    "overhead removed, % of full recovery's", by_reschedule, (bound,),
+                    y_from_zero=False,
+                ),
+            ),
+        ),
+    )  # fmt: skip
 
 
 def first_order_removed(policy: Policy) -> float:
@@ -94,100 +134,9 @@ def first_order_removed(policy: Policy) -> float:
     return 1.0 - min(decision.partial_overhead_fraction, full) / full
 
 
-def _typical(cases: Cases) -> Simulated:
-    return next(one.simulated for one in cases if (one.storage, one.reschedule_min) == TYPICAL)
-
-
-TARGETS: list[Target[Cases]] = [
-    Target(
-        "overhead removed by CPR",
-        PRODUCTION_REMOVED,
-        lambda cases: tuple(one.removed for one in cases),
-        Assumptions(FREE),
-    ),
-    alone(
-        "full recovery, overhead of the shipped scenario",
-        lambda cases: _typical(cases).percent("full"),
-        "%",
-    ),
-    alone("CPR (divided), likewise", lambda cases: _typical(cases).percent("cpr"), "%"),
-    alone("CPR (undivided), likewise", lambda cases: _typical(cases).percent("cpr-undivided"), "%"),
-]
-
-
-def _listings(cases: Cases) -> list[Listing]:
-    in_words = {True: "yes", False: "no", None: "open"}
-    return [
-        Listing.of(
-            "Share of full recovery's overhead that CPR removes; 50 GB per server and target PLS "
-            "0.1 are assumed:",
-            cases,
-            ("storage bandwidth", lambda one: one.storage),
-            ("O_res, min", lambda one: str(one.reschedule_min)),
-            ("interval", lambda one: FORMS[one.form]),
-            ("T_save, h", lambda one: f"{one.simulated[one.form, 'save_interval_h'].mean:.3g}"),
-            ("PLS", lambda one: f"{one.simulated[one.form, 'pls'].mean:.3f}"),
-            ("removed, first order", lambda one: f"{100 * one.first_order:.1f} %"),
-            ("removed, simulated", lambda one: f"{one.removed.mean:.1f} %"),
-            ("over 91 %", lambda one: in_words[one.met]),
-        )
-    ]
-
-
-def _reached(cases: Cases) -> str:
-    reached = [
-        f"{one.storage}, O_res {one.reschedule_min} min, {FORMS[one.form]}"
-        for one in cases
-        if one.met
-    ]
-    return f"Over 91 % is removed in {len(reached)} of {len(cases)} cases: {'; '.join(reached)}."
-
-
-def _chart(cases: Cases) -> Chart:
-    def removed(form: str, storage: str) -> Series:
-        line = [one for one in cases if (one.form, one.storage) == (form, storage)]
-        x = [one.reschedule_min for one in line]
-        return series(f"{storage}, {FORMS[form]}", x, [one.removed for one in line])
-
-    bound = Band(f"paper: {PRODUCTION_REMOVED}", PRODUCTION_REMOVED.low, PRODUCTION_REMOVED.low)
-    return Chart(
-        "Production scale: 5 failures of 4 servers in 50 h",
-        "Mean of 1,000 replications; error bars: 95 % interval.",
-        (
-            Panel(
-                f"Overhead of the shipped scenario ({TYPICAL[0]}, O_res {TYPICAL[1]} min)",
-                "",
-                OVERHEAD,
-                _typical(cases).stack(STRATEGIES),
-            ),
-            Panel(
-                "Removed by CPR, over what the paper leaves open",
-                "rescheduling O_res, min",
-                "overhead removed, % of full recovery's",
-                tuple(removed(form, storage) for form in FORMS for storage in STORAGES),
-                (bound,),
-                y_from_zero=False,
-            ),
-        ),
-    )
-
-
 STUDY = Study(
-    name="production",
-    shows="share of overhead that CPR removes at production scale",
-    title="Production scale",
-    question="20 trainers, 18 embedding servers, 50 h, 5 failures of 4 servers each: how much of "
-    "full recovery's overhead does CPR remove?",
-    numbers=numbers,
-    targets=TARGETS,
-    listings=_listings,
-    notes=(
-        _reached,
-        "What decides is rescheduling, and how far apart the loads of one server and of all are: "
-        "both recoveries pay O_res at each failure, so the longer it is, the smaller the share "
-        "that partial recovery can remove. The undivided form removes more because it accepts "
-        "about 4 times the target PLS when 4 servers fail together.",
-    ),
-    chart=_chart,
+    "production",
+    "share of overhead that CPR removes at production scale",
+    production,
     inputs=(SCENARIO,),
 )

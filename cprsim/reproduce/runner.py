@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import shutil
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
 
-from cprsim.reproduce.study import Work
-from cprsim.reproduce.summary import Summary
+from cprsim.reproduce.study import Summary, Work
 from cprsim.results.folder import finished_or_make, publishing, read_record, write_csv, write_record
 from cprsim.results.identity import Identity, file_digest
 from cprsim.results.manifest import MANIFEST, read_manifest, write_manifest
@@ -32,7 +31,6 @@ class Reproduced:
     name: str
     path: Path
     summary: Summary
-    found: bool = True  # it was there already
 
     @property
     def figures(self) -> tuple[Path, ...]:
@@ -57,7 +55,6 @@ def reproduce(work: Work) -> Reproduced:
         about = {
             "command": ["cprsim", *sys.argv[1:]],
             "effort": str(work.effort),
-            "timed": study.timed,
             "clicks": None if work.clicks is None else work.clicks.name,
         }
         with publishing(final) as folder:
@@ -68,8 +65,7 @@ def reproduce(work: Work) -> Reproduced:
             write_manifest(folder, identity, about, started)
         return read_reproduced(final)
 
-    made, was_there = finished_or_make(final, read_reproduced, make)
-    return replace(made, found=was_there)
+    return finished_or_make(final, read_reproduced, make)[0]
 
 
 def _write(folder: Path, summary: Summary) -> None:
@@ -94,15 +90,11 @@ def read_reproduced(folder: Path) -> Reproduced:
 def record(made: Reproduced, kept: Path) -> Path:
     """Keep a finished folder in `kept` under its plain name, in the place of the one before."""
     final = kept / made.name
-    if (final / MANIFEST).is_file() and read_digest(final) == read_digest(made.path):
+    is_kept = (final / MANIFEST).is_file()
+    if is_kept and read_manifest(final)["digest"] == read_manifest(made.path)["digest"]:
         return final
     if final.exists():
         shutil.rmtree(final)
     with publishing(final) as folder:
         shutil.copytree(made.path, folder, dirs_exist_ok=True)
     return final
-
-
-def read_digest(folder: Path) -> str:
-    """What decided a finished folder."""
-    return str(read_manifest(folder)["digest"])

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from cprsim.plots.chart import Chart, Panel, Series
-from cprsim.reproduce.estimates import StudyEstimate
+from cprsim.reproduce.estimates import series
 from cprsim.reproduce.paper import Mark, about, words
-from cprsim.reproduce.simulated import Simulated, line_over, overheads_over, simulate_cases
-from cprsim.reproduce.study import Study, Work
-from cprsim.reproduce.summary import Listing, Target, Tested
-from cprsim.reproduce.verdicts import RECALLED
+from cprsim.reproduce.simulated import Simulated, overheads_over, simulate_cases
+from cprsim.reproduce.study import Listing, Study, Summary, Work
+from cprsim.reproduce.verdicts import RECALLED, Claim, Tested, compare
 
 SCENARIO = "criteo-kaggle.yaml"
 N_EMB_PS = 8
@@ -32,37 +30,6 @@ SHRINKS = words("the benefit shrinks as failures become frequent", Mark.RECALLED
 REACTS = words("CPR then shortens T_save or reverts to full recovery", Mark.RECALLED)
 
 
-@dataclass(frozen=True, slots=True)
-class SensitivityRuns:
-    """The emulation over each of the inputs."""
-
-    counts: Mapping[float, Simulated]  # failures
-    together: Mapping[float, Simulated]  # servers that fail in each
-    targets: Mapping[float, Simulated]  # target PLS
-    whole: Mapping[float, Simulated]  # servers, in a job of a whole number of intervals
-
-
-def numbers(work: Work) -> SensitivityRuns:
-    """Run the emulation on Kaggle over failures, servers failing together, and targets."""
-    cases: dict[str, dict[float, list[str]]] = {
-        "counts": {n: _failing(count=n) for n in COUNTS},
-        "together": {k: _failing(together=k) for k in TOGETHER},
-        "targets": {target: _failing(target=target) for target in TARGET_PLS},
-        "whole": {k: _whole_job(k) for k in TOGETHER},
-    }
-    simulated = simulate_cases(
-        work,
-        {
-            f"{of} {value}": (SCENARIO, overrides)
-            for of, over in cases.items()
-            for value, overrides in over.items()
-        },
-    )
-    return SensitivityRuns(
-        **{of: {value: simulated[f"{of} {value}"] for value in over} for of, over in cases.items()}
-    )
-
-
 def _failing(count: int = 2, together: int = 1, target: float = USUAL) -> list[str]:
     return [
         f"failures={{kind: injected, count: {count}, role: emb_ps, together: {together}}}",
@@ -77,150 +44,118 @@ def _whole_job(together: int) -> list[str]:
     """A job of a whole number of the divided form's intervals, with the same MTBF of 28 h."""
     interval_h = 2 * USUAL * N_EMB_PS * 28.0 / together
     useful_h = WHOLE * interval_h
-    count = round(useful_h / 28.0)
-    return [f"job.useful={useful_h!r} h", *_failing(count, together)]
+    return [f"job.useful={useful_h!r} h", *_failing(round(useful_h / 28.0), together)]
 
 
-# ------------------------------------------------------------------------------ comparisons
+CASES: dict[str, dict[float, list[str]]] = {
+    "counts": {n: _failing(count=n) for n in COUNTS},
+    "together": {k: _failing(together=k) for k in TOGETHER},
+    "targets": {target: _failing(target=target) for target in TARGET_PLS},
+    "whole": {k: _whole_job(k) for k in TOGETHER},
+}
 
 
-def _shrinks(runs: SensitivityRuns) -> Tested:
-    before, after = (runs.counts[n].removed_percent("cpr-undivided") for n in (FEW, MANY))
+def sensitivity(work: Work) -> Summary:
+    """Run the emulation on Kaggle over failures, servers failing together, and targets."""
+    simulated = simulate_cases(
+        work, SCENARIO, {f"{of} {value}": sets for of in CASES for value, sets in CASES[of].items()}
+    )
+    runs = {of: {value: simulated[f"{of} {value}"] for value in CASES[of]} for of in CASES}
+    few, many = (runs["counts"][n] for n in (FEW, MANY))
+    return Summary.of(
+        "Sensitivity: failures, servers failing together, target PLS",
+        "How does CPR's benefit change with the number of failures, the share of servers that "
+        "fail together and the PLS that is accepted (emulation on Kaggle, 8 servers, 56 h)?",
+        [
+            compare("removed by CPR at 40 failures against 2", SHRINKS, _shrinks(few, many),
+                    RECALLED),
+            compare("what CPR does at 40 failures", REACTS, _reacts(few, many), RECALLED),
+            *(_pls(runs["together"], form, k) for k in TOGETHER for form in FORMS),
+            *(_pls(runs["whole"], "cpr", k, f"{WHOLE} intervals: ") for k in TOGETHER),
+        ],
+        [
+            _over("Over the number of failures:", "failures", runs["counts"]),
+            _over("Over the servers that fail together (2 failures):", "servers", runs["together"]),
+            _over("Over the target PLS (2 failures of 1 server):", "target PLS", runs["targets"]),
+        ],
+        (
+            "PLS by the paper's formula is k T_save / (2 T_fail N). It is exact where the job is a "
+            "whole number of intervals. At the emulation's values it is 1.25 intervals at k = 1: a "
+            "failure in the last, shorter interval loses less, so that ours is lower. "
+            f"The other assumption, a job of {WHOLE} intervals with the same failure rate: the "
+            "formula is met (last rows).",
+            "With the published, undivided interval the PLS comes out k times the target when k "
+            "servers fail together; divided by k it meets the target, at more saves.",
+        ),
+        _chart(runs),
+    )  # fmt: skip
+
+
+def _shrinks(few: Simulated, many: Simulated) -> Tested:
+    before, after = (one.removed_percent("cpr-undivided") for one in (few, many))
     return Tested(after.ends[1] < before.ends[0], f"{after.shown('%')} against {before.shown('%')}")
 
 
-def _reacts(runs: SensitivityRuns) -> Tested:
-    few, many = (runs.counts[n]["cpr-undivided", "save_interval_h"].mean for n in (FEW, MANY))
-    partial = runs.counts[MANY]["cpr-undivided", "chose_partial"].mean
-    chose = "partial" if partial else "full"
+def _reacts(few: Simulated, many: Simulated) -> Tested:
+    before_h, after_h = (one["cpr-undivided", "save_interval_h"].mean for one in (few, many))
+    chose = "partial" if many["cpr-undivided", "chose_partial"].mean else "full"
     return Tested(
-        many < few or chose == "full",
-        f"{chose} recovery, T_save {many:.3g} h instead of {few:.3g} h",
+        after_h < before_h or chose == "full",
+        f"{chose} recovery, T_save {after_h:.3g} h instead of {before_h:.3g} h",
     )
 
 
-def _pls(strategy: str, together: int, *, whole: bool = False) -> Target[SensitivityRuns]:
+def _pls(runs: Mapping[float, Simulated], form: str, together: int, job: str = "") -> Claim:
     """The PLS that the formula says: the target, or k times it where the interval is undivided."""
-    value = USUAL * (together if strategy == "cpr-undivided" else 1)
-    what = f"{WHOLE} intervals: " if whole else ""
-
-    def pls(runs: SensitivityRuns) -> StudyEstimate:
-        return (runs.whole if whole else runs.together)[together][strategy, "pls"]
-
-    return Target(
-        f"{what}PLS, {100 * together / N_EMB_PS:g} % of the servers failing, "
-        f"{STRATEGIES[strategy]}",
+    value = USUAL * (together if form == "cpr-undivided" else 1)
+    share = 100 * together / N_EMB_PS
+    return compare(
+        f"{job}PLS, {share:g} % of the servers failing, {STRATEGIES[form]}",
         about(value, "", Mark.DERIVED, text=f"{value:g} (formula)"),
-        pls,
+        runs[together][form, "pls"],
         RECALLED,
     )
 
 
-TARGETS = [
-    Target("removed by CPR at 40 failures against 2", SHRINKS, _shrinks, RECALLED),
-    Target("what CPR does at 40 failures", REACTS, _reacts, RECALLED),
-    *(_pls(strategy, k) for k in TOGETHER for strategy in FORMS),
-    *(_pls("cpr", k, whole=True) for k in TOGETHER),
-]
+def _over(title: str, heading: str, runs: Mapping[float, Simulated]) -> Listing:
+    planned = [heading for label in FORMS.values() for heading in (f"{label}: T_save, h", "PLS")]
+    overheads = [f"{label}, %" for label in STRATEGIES.values()]
+    rows = []
+    for value, one in runs.items():
+        of_forms = (
+            cell for form in FORMS for cell in (one.interval(form), f"{one[form, 'pls'].mean:.3f}")
+        )
+        rows.append((f"{value:g}", *(one.percent(name).shown() for name in STRATEGIES), *of_forms))
+    return Listing(title, (heading, *overheads, *planned), tuple(rows))
 
 
-# ------------------------------------------------------------------------------ how it is shown
-
-
-def _listing(title: str, heading: str, cases: Mapping[float, Simulated]) -> Listing:
-    def overhead(strategy: str) -> Callable[[float], str]:
-        return lambda value: cases[value].percent(strategy).shown()
-
-    def interval(form: str) -> Callable[[float], str]:
-        return lambda value: cases[value].interval(form)
-
-    def pls(form: str) -> Callable[[float], str]:
-        return lambda value: f"{cases[value][form, 'pls'].mean:.3f}"
-
-    planned = (
-        column
-        for form, label in FORMS.items()
-        for column in ((f"{label}: T_save, h", interval(form)), ("PLS", pls(form)))
-    )
-    return Listing.of(
-        title,
-        cases,
-        (heading, "{:g}".format),
-        *((f"{label}, %", overhead(strategy)) for strategy, label in STRATEGIES.items()),
-        *planned,
-    )
-
-
-def _listings(runs: SensitivityRuns) -> list[Listing]:
-    return [
-        _listing("Over the number of failures:", "failures", runs.counts),
-        _listing("Over the servers that fail together (2 failures):", "servers", runs.together),
-        _listing("Over the target PLS (2 failures of 1 server):", "target PLS", runs.targets),
+def _chart(runs: Mapping[str, Mapping[float, Simulated]]) -> Chart:
+    shares = {100 * k / N_EMB_PS: one for k, one in runs["together"].items()}
+    failing, by_count = "servers failing, %", "failures per job"
+    lines = [
+        series(STRATEGIES[form], shares, [one[form, "pls"] for one in shares.values()])
+        for form in FORMS
     ]
-
-
-def _chart(runs: SensitivityRuns) -> Chart:
-    shares = {100 * k / N_EMB_PS: one for k, one in runs.together.items()}
-    failing = "servers failing, %"
-    by_formula = Series(
-        "k times the target (derived)",
-        tuple(shares),
-        tuple(USUAL * k for k in TOGETHER),
-        kind="paper",
-    )
+    formula = tuple(USUAL * k for k in TOGETHER)
+    lines.append(Series("k times the target (derived)", tuple(shares), formula, kind="paper"))
     return Chart(
         "What CPR's benefit depends on (emulation on Kaggle)",
         "Means over replications; error bars: 95 % interval of the mean.",
         (
-            overheads_over(
-                "Over the number of failures in 56 h",
-                "failures per job",
-                runs.counts,
-                STRATEGIES,
-                x_log=True,
-            ),
-            overheads_over(
-                "Over the servers that fail together (2 failures)", failing, shares, STRATEGIES
-            ),
-            overheads_over(
-                "Over the target PLS (2 failures): what it costs",
-                "target PLS",
-                runs.targets,
-                {"cpr": "CPR, 1 server failing"},
-                x_log=True,
-            ),
-            Panel(
-                "PLS, target 0.1",
-                failing,
-                "PLS",
-                (*(_pls_over(form, shares) for form in FORMS), by_formula),
-            ),
+            overheads_over("Over the number of failures in 56 h", by_count, runs["counts"],
+                           STRATEGIES, x_log=True),
+            overheads_over("Over the servers that fail together (2 failures)", failing, shares,
+                           STRATEGIES),
+            overheads_over("Over the target PLS (2 failures): what it costs", "target PLS",
+                           runs["targets"], {"cpr": "CPR, 1 server failing"}, x_log=True),
+            Panel("PLS, target 0.1", failing, "PLS", tuple(lines)),
         ),
-    )
-
-
-def _pls_over(form: str, shares: Mapping[float, Simulated]) -> Series:
-    return line_over(STRATEGIES[form], shares, lambda one: one[form, "pls"])
+    )  # fmt: skip
 
 
 STUDY = Study(
-    name="sensitivity",
-    shows="CPR's benefit over the number of failures, servers failing together, and the target PLS",
-    title="Sensitivity: failures, servers failing together, target PLS",
-    question="How does CPR's benefit change with the number of failures, the share of servers that "
-    "fail together and the PLS that is accepted (emulation on Kaggle, 8 servers, 56 h)?",
-    numbers=numbers,
-    targets=TARGETS,
-    listings=_listings,
-    notes=(
-        "PLS by the paper's formula is k T_save / (2 T_fail N). It is exact where the job is a "
-        "whole number of intervals. At the emulation's values it is 1.25 intervals at k = 1: a "
-        "failure in the last, shorter interval loses less, so that ours is lower. "
-        f"The other assumption, a job of {WHOLE} intervals with the same failure rate: the "
-        "formula is met (last rows).",
-        "With the published, undivided interval the PLS comes out k times the target when k "
-        "servers fail together; divided by k it meets the target, at more saves.",
-    ),
-    chart=_chart,
+    "sensitivity",
+    "CPR's benefit over the number of failures, servers failing together, and the target PLS",
+    sensitivity,
     inputs=(SCENARIO,),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import nan
@@ -12,22 +12,22 @@ from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.files import finite_or_none
 from cprsim.plots.chart import Panel, Series
-from cprsim.recovery.policy import Policy
 from cprsim.reproduce.estimates import StudyEstimate, relative_half_width, series
-from cprsim.reproduce.study import Part, Work
+from cprsim.reproduce.study import Work
 from cprsim.results.metrics import IN_TABLES, spreads, summarise
-from cprsim.scenario import LoadedScenario
 
-Case = TypeVar("Case")
+Case = TypeVar("Case", bound=Hashable)
 OVERHEAD = "overhead, % of useful time"
-Values = dict[str, dict[str, list[float | None]]]  # by strategy and quantity: mean, low, high
+Values = Mapping[
+    str, Mapping[str, Sequence[float | None]]
+]  # by strategy, quantity: mean, low, high
 
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
     """Means and 95 % intervals of what the strategies of one scenario cost."""
 
-    values: Mapping[str, Mapping[str, Sequence[float | None]]]  # mean, low, high
+    values: Values
 
     def __getitem__(self, key: tuple[str, str]) -> StudyEstimate:
         strategy, quantity = key
@@ -56,63 +56,45 @@ class Simulated:
 
     def stack(self, label: Mapping[str, str]) -> tuple[Series, ...]:
         """Stacked bars of mean overhead by cause, in percent; the interval is that of the total."""
-        names = list(label)
-        parts = [part for part in IN_TABLES if any(self[name, part].mean > 0 for name in names)]
-        ends = [self.percent(name).ends for name in names]
-        low, high = (tuple(pair[end] for pair in ends) for end in (0, 1))
+        parts = [part for part in IN_TABLES if any(self[name, part].mean > 0 for name in label)]
+        low, high = zip(*(self.percent(name).ends for name in label), strict=True)
         bars = []
         for part in parts:
-            y = tuple(self.percent(name, part).mean for name in names)
+            y = tuple(self.percent(name, part).mean for name in label)
             interval = (low, high) if part == parts[-1] else ((), ())
             bars.append(Series(part, tuple(label.values()), y, *interval, "stack"))
         return tuple(bars)
 
 
 def simulate_cases(
-    work: Work, cases: Mapping[Case, tuple[str, Sequence[str]]]
+    work: Work, scenario: str, cases: Mapping[Case, Sequence[str]]
 ) -> dict[Case, Simulated]:
-    """Simulate files among the study's inputs under overrides; each case is a part of the work."""
-    parts = [
-        Part(str(case), partial(_simulated, work, scenario, overrides), (scenario,))
-        for case, (scenario, overrides) in cases.items()
-    ]
+    """Simulate one of the study's scenarios under the overrides of each case."""
+    parts = {
+        str(case): partial(_simulated, work, scenario, overrides)
+        for case, overrides in cases.items()
+    }
     return dict(zip(cases, map(Simulated, work.each(parts)), strict=True))
 
 
 def _simulated(work: Work, scenario: str, overrides: Sequence[str]) -> Values:
-    return values_of(work.scenario(scenario, overrides))
-
-
-def values_of(loaded: LoadedScenario) -> Values:
-    """Simulate a scenario: mean, low and high of every metric of every strategy."""
-    experiment = assemble(loaded)
+    """Mean, low and high of every metric of every strategy; and what is known beforehand."""
+    experiment = assemble(work.scenario(scenario, overrides))
     summary = spreads(summarise(simulate(experiment)))
-    return {
-        policy.name: {
+    values = {}
+    for policy in experiment.policies:
+        metrics = {
             name: [*map(finite_or_none, one.triple)] for name, one in summary[policy.name].items()
         }
-        | _planned(policy)
-        for policy in experiment.policies
-    }
-
-
-def _planned(policy: Policy) -> dict[str, list[float | None]]:
-    """What is known beforehand: the interval, and whether CPR recovers partially."""
-    partial = 1.0 if policy.decision is None or policy.decision.chosen == "partial" else 0.0
-    return {
-        "save_interval_h": [finite_or_none(policy.interval_h), None, None],
-        "chose_partial": [partial, None, None],
-    }
+        is_partial = policy.decision is None or policy.decision.chosen == "partial"
+        values[policy.name] = metrics | {
+            "save_interval_h": [finite_or_none(policy.interval_h), None, None],
+            "chose_partial": [1.0 if is_partial else 0.0, None, None],
+        }
+    return values
 
 
 # ------------------------------------------------------------------------------ over an input
-
-
-def line_over(
-    label: str, cases: Mapping[Any, Simulated], read: Callable[[Simulated], StudyEstimate]
-) -> Series:
-    """One quantity over the values of an input."""
-    return series(label, map(float, cases), [read(one) for one in cases.values()])
 
 
 def overheads_over(
@@ -125,9 +107,8 @@ def overheads_over(
     y_log: bool = False,
 ) -> Panel:
     """A panel with the overhead of some strategies, by their labels, over an input."""
-
-    def line(strategy: str, label: str) -> Series:
-        return line_over(label, cases, lambda one: one.percent(strategy))
-
-    lines = tuple(line(*strategy) for strategy in strategies.items())
+    lines = tuple(
+        series(label, map(float, cases), [one.percent(name) for one in cases.values()])
+        for name, label in strategies.items()
+    )
     return Panel(title, x_label, OVERHEAD, lines, x_log=x_log, y_log=y_log)

@@ -8,7 +8,6 @@ simulated under one policy and failures of their own.
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -48,11 +47,16 @@ from cprsim.recovery.systems.behind import (
 )
 from cprsim.recovery.systems.memory import save_fraction
 from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.logs import DATA
 from cprsim.reproduce.simulated import simulate_cases
-from cprsim.reproduce.study import Part, Study, Work
-from cprsim.reproduce.summary import Listing
-from cprsim.reproduce.systems_claims import AVAILABILITY, BAMBOO, ELASTIC, GAPS_MIN, TARGETS
+from cprsim.reproduce.study import DATA, Study, Summary, Work, data_files, listing
+from cprsim.reproduce.systems_claims import (
+    AVAILABILITY,
+    BAMBOO,
+    ELASTIC,
+    GAPS_MIN,
+    SURVIVES,
+    TARGETS,
+)
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures, ScopedFailures, ScopedStrikes
@@ -103,6 +107,10 @@ def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
     )
 
 
+NODES_64 = facts(64, scopes=(NODE,), reschedule=Constant(0.0))
+NO_FAILURES = GivenFailures(((),))
+
+
 def planned(system: str, job: JobFacts, **options: Any) -> Policy:
     """A system's policy for a job."""
     known = SYSTEMS[system]
@@ -110,7 +118,7 @@ def planned(system: str, job: JobFacts, **options: Any) -> Policy:
 
 
 def poisson(
-    job: SimulatedJob,
+    job: JobFacts,
     rates_per_h: Sequence[float],
     n_replications: int,
     until_h: float,
@@ -138,25 +146,19 @@ def poisson(
     )  # fmt: skip
 
 
-def job_of(
-    facts: JobFacts, policy: Policy, clock: Clock, scopes: tuple[Scope, ...] | None = None,
+def costs_of(
+    job: JobFacts,
+    policy: Policy,
+    clock: Clock,
+    failures: ScopedFailures,
     horizon_h: float | None = None,
-) -> SimulatedJob:  # fmt: skip
-    """A job; its scopes are those of the facts unless others are given."""
-    scopes = facts.scopes if scopes is None else scopes
-    require_legal(policy, facts.cluster, scopes)
-    return SimulatedJob(facts.useful_h, facts.cluster, clock, scopes, policy, horizon_h)
-
-
-def ran(job: SimulatedJob, failures: ScopedFailures) -> CostBreakdown:
+) -> CostBreakdown:
     """Where the hours of all replications went."""
+    require_legal(policy, job.cluster, job.scopes)
+    simulated = SimulatedJob(job.useful_h, job.cluster, clock, job.scopes, policy, horizon_h)
     n = failures.n_replications
-    return run_block(job, failures, BlockDraws(job, SEED, 0, n, range(n)), range(n)).costs
-
-
-def exactly(value: float) -> StudyEstimate:
-    """A number without noise: its interval has no width."""
-    return StudyEstimate(value, value, value)
+    draws = BlockDraws(simulated, SEED, 0, n, range(n))
+    return run_block(simulated, failures, draws, range(n)).costs
 
 
 def mean_of(values: FloatsOf) -> StudyEstimate:
@@ -183,12 +185,11 @@ def over(estimate: StudyEstimate, by: float) -> StudyEstimate:
 def gemini_survives(work: Work) -> Estimates:
     """Whether hosts' memory survives: its formula, and simulated jobs."""
     n_drawn = work.pick(4_000, 20_000, 100_000)
-    cases = [("groups", 16, k) for k in (2, 3, 4)] + [("groups", 1000, k) for k in (2, 3)]
     estimates: Estimates = {}
-    for place, n, k in [*cases, *(("ring", 16, k) for k in (2, 3, 4))]:
+    for place, n, k in SURVIVES:
         what = f"gemini {place} {n} {k}"
         if place == "groups":
-            estimates[f"{what} exact"] = exactly(p_groups_survive(n, 2, k))
+            estimates[f"{what} exact"] = StudyEstimate.exact(p_groups_survive(n, 2, k))
         estimates[f"{what} simulated"] = _memory_survives(place, n, k, n_drawn)
     return estimates
 
@@ -211,7 +212,7 @@ def _memory_survives(place: str, n: int, k: int, n_drawn: int) -> StudyEstimate:
         (ScopedFailure(at, tuple(slots), 0, (0.0,) * k),)
         for at, slots in zip(at_h.tolist(), lost.tolist(), strict=True)
     )
-    costs = ran(job_of(job, policy, Clock.WALL), GivenFailures(failures))
+    costs = costs_of(job, policy, Clock.WALL, GivenFailures(failures))
     return mean_of((costs.hours_of("load") < 1.0).astype(float))
 
 
@@ -223,13 +224,13 @@ def gemini_wasted(work: Work) -> Estimates:
         state_bytes=530e9 * 12.0 / 16.0, node_bytes_per_h=400e9 / 8.0 * 3600.0,
         storage=Storage(20e9 / 8.0 * 3600.0),
     )  # fmt: skip
-    simulated = job_of(job, planned("gemini", job, remote_every=0.01), Clock.PROGRESS)
     n = work.pick(2_000, 10_000, 50_000)
-    failures = poisson(simulated, (0.02,), n, job.useful_h, "gemini/wasted", together=16)
-    costs = ran(simulated, failures)
+    failures = poisson(job, (0.02,), n, job.useful_h, "gemini/wasted", together=16)
+    policy = planned("gemini", job, remote_every=0.01)
+    costs = costs_of(job, policy, Clock.PROGRESS, failures)
     minutes = 60.0 * (costs.hours_of("lost") + costs.hours_of("load"))
     return {
-        "gemini wasted": exactly(60.0 * 2.5 * whole_h),
+        "gemini wasted": StudyEstimate.exact(60.0 * 2.5 * whole_h),
         "gemini wasted simulated": ratio_of(minutes, costs.n_failures.astype(float)),
     }
 
@@ -242,19 +243,16 @@ def pccheck(work: Work) -> Estimates:
     every_h, write_h = 1.0, 1.5
     job = facts(useful_h=400 * every_h)
     times = {"every": every_h, "snapshot": 0.0, "persist": write_h, "in_flight": 2}
-    simulated = job_of(job, planned("pccheck", job, **times), Clock.PROGRESS)
-    failures = poisson(simulated, (0.05,), work.pick(500, 2_000, 8_000), 400.0, "pccheck")
-    costs = ran(simulated, failures)
+    failures = poisson(job, (0.05,), work.pick(500, 2_000, 8_000), 400.0, "pccheck")
+    costs = costs_of(job, planned("pccheck", job, **times), Clock.PROGRESS, failures)
     charged = every_h / 2.0 + min(write_h, 2 * every_h) / 2.0  # by its code (published)
     beyond = costs.hours_of("lost") - charged * costs.n_failures
     half = 0.5 * write_h * costs.n_failures
-    full = job_of(
-        job, planned("pccheck", job, **(times | {"persist": 3 * every_h})), Clock.PROGRESS
-    )
-    wall_h = float(ran(full, GivenFailures(((),))).wall_h[0])
+    slow = planned("pccheck", job, **(times | {"persist": 3 * every_h}))
+    wall_h = float(costs_of(job, slow, Clock.PROGRESS, NO_FAILURES).wall_h[0])
     return {
         "pccheck in flight": ratio_of(beyond, half),
-        "pccheck throughput": exactly(job.useful_h / wall_h),
+        "pccheck throughput": StudyEstimate.exact(job.useful_h / wall_h),
     }
 
 
@@ -273,7 +271,7 @@ def by_rule(work: Work) -> Estimates:
             sqrt(2.0 * stall_h * rate) for stall_h, rate in zip(*LEVELS, strict=True)
         ),
     }
-    return {name: exactly(value) for name, value in numbers.items()}
+    return {name: StudyEstimate.exact(value) for name, value in numbers.items()}
 
 
 # --------------------------------------------------------------------------- ECRec, MoC
@@ -283,14 +281,18 @@ def ecrec(work: Work) -> Estimates:
     """Parity that is rebuilt while the job goes on, beside its closed form."""
     job = facts(100, useful_h=1000.0, scopes=(NODE,))
     options = {"tax": 0.05, "speed_meanwhile": 0.9, "rebuild": 1.0, "backstop": job.useful_h}
-    simulated = job_of(job, planned("ecrec", job, **options), Clock.PROGRESS)
-    rate = 1 / 500.0
-    failures = poisson(simulated, (rate,), work.pick(4_000, 20_000, 100_000), 1000.0, "ecrec")
-    costs = ran(simulated, failures)
+    policy, rate = planned("ecrec", job, **options), 1 / 500.0
+    failures = poisson(job, (rate,), work.pick(4_000, 20_000, 100_000), 1000.0, "ecrec")
+    with_failures, without = (
+        costs_of(job, policy, Clock.PROGRESS, some).wall_h / job.useful_h
+        for some in (failures, NO_FAILURES)
+    )
     closed = 0.05 + rate * (DETECT_H + RESCHEDULE_H + 1.0 * (1.0 - 0.9))
-    overhead = mean_of(costs.wall_h / job.useful_h - 1.0)
-    alone = 100 * (float(ran(simulated, GivenFailures(((),))).wall_h[0]) / job.useful_h - 1.0)
-    return {"ecrec": over(overhead, closed), "ecrec no failures": exactly(alone)}
+    alone = 100 * (float(without[0]) - 1.0)
+    return {
+        "ecrec": over(mean_of(with_failures - 1.0), closed),
+        "ecrec no failures": StudyEstimate.exact(alone),
+    }
 
 
 def moc(work: Work) -> Estimates:
@@ -301,9 +303,8 @@ def moc(work: Work) -> Estimates:
         "experts": 64, "saved_each": 8, "every": every_h, "snapshot": snapshot_h, "window": 0.0,
         "persist": 0.0,
     }  # fmt: skip
-    simulated = job_of(job, planned("moc", job, **options), Clock.PROGRESS)
-    failures = poisson(simulated, (0.05,), work.pick(2_000, 10_000, 50_000), 200.0, "moc")
-    costs = ran(simulated, failures)
+    failures = poisson(job, (0.05,), work.pick(2_000, 10_000, 50_000), 200.0, "moc")
+    costs = costs_of(job, planned("moc", job, **options), Clock.PROGRESS, failures)
     stall_h = save_fraction(64, 8, 0.86) * snapshot_h
     recovery_h = DETECT_H + RESCHEDULE_H
     n = costs.n_failures
@@ -317,7 +318,7 @@ def moc(work: Work) -> Estimates:
     return {
         "moc overhead": ratio_of(costs.wall_h - job.useful_h, closed),
         "moc staleness": mean_of(stale),
-        "moc plt": exactly(100 * tokens),
+        "moc plt": StudyEstimate.exact(100 * tokens),
     }
 
 
@@ -351,13 +352,10 @@ def swift(work: Work) -> Estimates:
     """What the struck replay, over half an interval."""
     every_h, estimates = 4.0, {}
     job = facts(save_stall=Constant(0.0), save_background=None)
+    failures = poisson(job, (0.05,), work.pick(2_000, 10_000, 50_000), job.useful_h, "swift")
     for name, speed in (("swift full redo", 1.0), ("swift replica", 1e9)):
         policy = planned("swift", job, every=every_h, replay_speed=speed)
-        simulated = job_of(job, policy, Clock.PROGRESS)
-        failures = poisson(
-            simulated, (0.05,), work.pick(2_000, 10_000, 50_000), job.useful_h, "swift"
-        )
-        costs = ran(simulated, failures)
+        costs = costs_of(job, policy, Clock.PROGRESS, failures)
         estimates[name] = ratio_of(costs.hours_of("replay"), every_h / 2.0 * costs.n_failures)
     return estimates
 
@@ -375,48 +373,45 @@ def just_in_time(work: Work) -> Estimates:
     )
     after = planned("just-in-time", job, backstop=job.useful_h)
     n = work.pick(2_000, 10_000, 50_000)
-    overheads = []
-    for policy in (after, periodic):
-        simulated = job_of(job, policy, Clock.PROGRESS)
-        failures = poisson(simulated, (rate,), n, job.useful_h, "just-in-time")
-        overheads.append(ran(simulated, failures).wall_h - job.useful_h)
+    failures = poisson(job, (rate,), n, job.useful_h, "just-in-time")
+    overheads = (
+        costs_of(job, policy, Clock.PROGRESS, failures).wall_h - job.useful_h
+        for policy in (after, periodic)
+    )
     return {"just-in-time": ratio_of(*overheads)}
 
 
 def hsdp(work: Work) -> Estimates:
-    """Effective time with a failure each 18 min, on the clock that 44 % imply and on others."""
-    between_h = 0.3
-    estimates = {}
-    for name, minutes in (("hsdp stall 10", 10.0), ("hsdp stall 3", 3.0)):
-        estimates[name] = exactly(_evenly(minutes / 60.0, between_h))
+    """Effective time with a failure each 18 min, on the clock that 44 % imply and on others.
+
+    64 nodes in groups of two whose absence costs no speed, for it is not given.
+    """
+    between_h, n_evenly, n = 0.3, 1000, work.pick(1_000, 5_000, 20_000)
+
+    def costs(
+        stall_h: float, useful_h: float, clock: Clock, failures: ScopedFailures,
+        horizon_h: float | None = None,
+    ) -> CostBreakdown:  # fmt: skip
+        job = replace(NODES_64, useful_h=useful_h)
+        options = {"group": 2, "stall": stall_h, "speed": 1.0, "copy": 0.0, "backstop": useful_h}
+        return costs_of(job, planned("hsdp", job, **options), clock, failures, horizon_h)
+
+    evenly = GivenFailures(
+        (tuple(ScopedFailure(k * between_h, (k % 64,), 0, (0.0,)) for k in range(1, n_evenly)),)
+    )
+    estimates, window_h = {}, n_evenly * between_h
+    for minutes in (10, 3):
+        one = costs(minutes / 60.0, window_h, Clock.WALL, evenly, window_h)
+        share = StudyEstimate.exact(float(one.useful_h[0] / one.wall_h[0]))
+        estimates[f"hsdp stall {minutes}"] = share
     estimates["hsdp stall 3 published"] = estimates["hsdp stall 3"]
-    for name, clock in (("wall", Clock.WALL), ("uptime", Clock.UPTIME)):
-        job, policy = _groups(10.0 / 60.0, 6.0)
-        simulated = job_of(job, policy, clock)
-        n = work.pick(1_000, 5_000, 20_000)
-        costs = ran(simulated, poisson(simulated, (1 / between_h,), n, 40.0, f"hsdp/{name}"))
-        longer = mean_of(costs.wall_h / job.useful_h)
-        estimates[f"hsdp poisson {name}"] = StudyEstimate(
+    for clock in (Clock.WALL, Clock.UPTIME):
+        failures = poisson(NODES_64, (1 / between_h,), n, 40.0, f"hsdp/{clock}")
+        longer = mean_of(costs(10.0 / 60.0, 6.0, clock, failures).wall_h / 6.0)
+        estimates[f"hsdp poisson {clock}"] = StudyEstimate(
             1 / longer.mean, 1 / longer.high, 1 / longer.low
         )
     return estimates
-
-
-def _groups(stall_h: float, useful_h: float) -> tuple[JobFacts, Policy]:
-    """64 nodes in groups of two whose absence costs no speed, for it is not given."""
-    job = facts(64, useful_h=useful_h, scopes=(NODE,), reschedule=Constant(0.0))
-    options = {"group": 2, "stall": stall_h, "speed": 1.0, "copy": 0.0, "backstop": useful_h}
-    return job, planned("hsdp", job, **options)
-
-
-def _evenly(stall_h: float, between_h: float) -> float:
-    """Share of a wall window in which the job works, with evenly spaced failures."""
-    n = 1000
-    job, policy = _groups(stall_h, n * between_h)
-    failures = tuple(ScopedFailure(k * between_h, (k % 64,), 0, (0.0,)) for k in range(1, n))
-    simulated = job_of(job, policy, Clock.WALL, horizon_h=n * between_h)
-    costs = ran(simulated, GivenFailures((failures,)))
-    return float(costs.useful_h[0] / costs.wall_h[0])
 
 
 def spare(work: Work) -> Estimates:
@@ -437,7 +432,7 @@ def mu(n_groups: int, copies: int) -> float:
 
 
 def _distinct(rng: np.random.Generator, rows: int, below: int, each: int) -> Ints:
-    """So many different numbers in each row, (rows, each)."""
+    """Different numbers in each row, (rows, each)."""
     drawn = rng.integers(0, below, (rows, each))
     while True:
         in_order = np.sort(drawn, axis=1)
@@ -476,10 +471,10 @@ def levels(work: Work) -> Estimates:
             for name, times, stall_h in zip(names, (1, nth), stalls_h, strict=True)
         ),
     )
-    simulated = job_of(job, policy, Clock.UPTIME)
     n = work.pick(2_000, 30_000, 100_000)
-    failures = poisson(simulated, rates, n, 1.5 * job.useful_h, "levels")
-    return {"levels simulated": mean_of(ran(simulated, failures).wall_h / job.useful_h - 1.0)}
+    failures = poisson(job, rates, n, 1.5 * job.useful_h, "levels")
+    wall_h = costs_of(job, policy, Clock.UPTIME, failures).wall_h
+    return {"levels simulated": mean_of(wall_h / job.useful_h - 1.0)}
 
 
 # --------------------------------------------------------------------------- fleets
@@ -494,8 +489,9 @@ def goodput(work: Work) -> Estimates:
         "goodput stall": ["costs.save=30 s"],
         "goodput hangs": [f"scopes.{place}.detect=5 min" for place in (2, 4, 6)],
     }
-    cases = {name: (GOODPUT, [*overrides, replications]) for name, overrides in variants.items()}
-    found = {name: one.percent("full", "ettr") for name, one in simulate_cases(work, cases).items()}
+    cases = {name: [*overrides, replications] for name, overrides in variants.items()}
+    simulated = simulate_cases(work, GOODPUT, cases)
+    found = {name: one.percent("full", "ettr") for name, one in simulated.items()}
     return found | {f"{name} expected": one for name, one in found.items()}
 
 
@@ -509,29 +505,37 @@ def elastic(table: Path, trace: Path) -> Estimates:
     with table.open(encoding="utf-8") as lines:
         rows = sorted(csv.DictReader(lines), key=lambda row: -int(row["nodes"]))
     rows = rows[: MOST - FEWEST + 1]
+    speeds = {
+        name: tuple(float(row[f"{name}_samples_per_s"]) for row in rows)
+        for name in ("oobleck", "varuna")
+    }
+    with trace.open(encoding="utf-8") as lines:
+        came = [(float(ms) / 3.6e6, what == "add", name) for ms, what, name in csv.reader(lines)]
+    began_h, failures = absences(came, MOST, 1)
+    of_all = (*speeds["oobleck"], *[speeds["oobleck"][-1]] * FEWEST)[:MOST]  # as on the fewest
+    spot = _samples_per_s("oobleck", of_all, came[-1][0] - began_h, failures)
+    estimates: Estimates = {"oobleck gcp": spot}
     restarts = tuple((float(row["varuna_restart_s"]) - VARUNA_STALL_S) / 3600.0 for row in rows[1:])
-    spot = _on_spot_nodes(trace, tuple(float(row["oobleck_samples_per_s"]) for row in rows))
-    estimates: Estimates = {"oobleck gcp": exactly(spot)}
     for name, more in (("oobleck", {}), ("varuna", {"restarts": restarts})):
-        speeds = tuple(float(row[f"{name}_samples_per_s"]) for row in rows)
-        for gap, minutes in GAPS_MIN.items():
-            estimates[f"{name} {gap}"] = exactly(_samples_per_s(name, speeds, minutes / 60.0, more))
+        for gap, minutes in GAPS_MIN.items():  # one node leaves every gap; it ends as the 15th does
+            gap_h, n = minutes / 60.0, MOST - FEWEST
+            leave = tuple(ScopedFailure((k + 1) * gap_h, (k,), 0, (inf,)) for k in range(n - 1))
+            per_s = _samples_per_s(name, speeds[name], n * gap_h, leave, **more)
+            estimates[f"{name} {gap}"] = per_s
     return estimates
 
 
 def _samples_per_s(
-    name: str, speeds: tuple[float, ...], gap_h: float, more: dict[str, Any]
-) -> float:
-    """One node leaves every gap, and the course ends as the 15th does."""
-    window_h = (MOST - FEWEST) * gap_h
+    name: str,
+    speeds: tuple[float, ...],
+    window_h: float,
+    failures: tuple[ScopedFailure, ...],
+    **options: Any,
+) -> StudyEstimate:
     job = _elastic_job(MOST, window_h, BATCH / speeds[0] / 3600.0)
-    policy = planned(name, job, throughput=speeds, **more)
-    failures = tuple(
-        ScopedFailure((k + 1) * gap_h, (k,), 0, (inf,)) for k in range(MOST - FEWEST - 1)
-    )
-    simulated = job_of(job, policy, Clock.WALL, horizon_h=window_h)
-    costs = ran(simulated, GivenFailures((failures,)))
-    return float(costs.useful_h[0] * speeds[0] / costs.wall_h[0])
+    policy = planned(name, job, throughput=speeds, **options)
+    costs = costs_of(job, policy, Clock.WALL, GivenFailures((failures,)), window_h)
+    return StudyEstimate.exact(float(costs.useful_h[0] * speeds[0] / costs.wall_h[0]))
 
 
 def _elastic_job(n_nodes: int, useful_h: float, step_h: float) -> JobFacts:
@@ -550,23 +554,10 @@ READY_H = 45.0 / 3600.0  # from an instance's coming until it works, in both sim
 Instances = Iterable[tuple[float, bool, Any]]  # hour, whether it comes (else it goes), and name
 
 
-def _on_spot_nodes(trace: Path, speeds: tuple[float, ...]) -> float:
-    """Samples per second of Oobleck; on fewer nodes than its table knows as on the fewest."""
-    with trace.open(encoding="utf-8") as lines:
-        came = [(float(ms) / 3.6e6, what == "add", name) for ms, what, name in csv.reader(lines)]
-    began_h, failures = absences(came, MOST, 1)
-    window_h = came[-1][0] - began_h
-    job = _elastic_job(MOST, window_h, BATCH / speeds[0] / 3600.0)
-    policy = planned("oobleck", job, throughput=(*speeds, *[speeds[-1]] * FEWEST)[:MOST])
-    simulated = job_of(job, policy, Clock.WALL, horizon_h=window_h)
-    costs = ran(simulated, GivenFailures((failures,)))
-    return float(costs.useful_h[0] * speeds[0] / costs.wall_h[0])
-
-
 def absences(
     instances: Instances, n_nodes: int, n_needed: int
 ) -> tuple[float, tuple[ScopedFailure, ...]]:
-    """When so many instances work for the first time, and what a job that begins then loses.
+    """When `n_needed` instances work for the first time, and what a job that begins then loses.
 
     Nodes that are not there yet are lost at its beginning.
     """
@@ -612,15 +603,12 @@ def bamboo(work: Work) -> Estimates:
         "bamboo", job, throughput=tuple(batch / s for s in step_s), reconfigure=20.0 / 3600.0,
         backstop=0.1,
     )  # fmt: skip
-    simulated = job_of(job, policy, Clock.WALL)
     estimates = {}
     for p in BAMBOO:
         rng = stream(SEED, 0, f"bamboo/{p}")
         courses = [absences(market(p, 48, rng), 48, 12)[1] for _ in range(work.pick(40, 200, 1000))]
-        wall_h = ran(simulated, GivenFailures(tuple(courses))).wall_h
-        per_s = steps * batch / 3600.0 / wall_h
-        half = Z_95 * float(per_s.std(ddof=1)) / sqrt(len(per_s))
-        estimates[f"bamboo {p:g}"] = StudyEstimate.around(float(per_s.mean()), half)
+        wall_h = costs_of(job, policy, Clock.WALL, GivenFailures(tuple(courses))).wall_h
+        estimates[f"bamboo {p:g}"] = mean_of(steps * batch / 3600.0 / wall_h)
     return estimates
 
 
@@ -662,17 +650,15 @@ PARTS = (
 )  # fmt: skip
 
 
-def numbers(work: Work) -> Estimates:
+def systems(work: Work) -> Summary:
     """All estimates; those of the artifact's table where the user has it."""
-    parts = [
-        Part(part.__name__, partial(_plain, partial(part, work)), (GOODPUT,)) for part in PARTS
-    ]
-    if files := tuple(artifact().values()):
-        parts.append(Part("elastic", partial(_plain, partial(elastic, *files))))
     estimates = goodput(work)
+    parts = {part.__name__: partial(_plain, partial(part, work)) for part in PARTS}
+    if files := tuple(artifact().values()):
+        parts["elastic"] = partial(_plain, partial(elastic, *files))
     for outcome in work.each(parts):
         estimates |= {name: StudyEstimate(*ends) for name, ends in outcome.items()}
-    return estimates
+    return summary(estimates)
 
 
 def _plain(part: Callable[[], Estimates]) -> dict[str, tuple[float, float, float]]:
@@ -680,62 +666,64 @@ def _plain(part: Callable[[], Estimates]) -> dict[str, tuple[float, float, float
     return {name: (one.mean, *one.ends) for name, one in part().items()}
 
 
-def _availabilities() -> Listing:
-    """What SPARe says of itself, beside which nothing of ours can stand."""
-    rows = tuple(
-        (n, f"{replicated} %", f"{spare} %", f"{mu(int(n), 3):.1f}")
-        for n, (replicated, spare) in AVAILABILITY.items()
-    )
-    return Listing(
-        "SPARe: availability at 600,000 H100 (secondary), without a verdict: step time, failure "
-        "target and interval rule are missing.",
-        ("groups", "replication, r = 3", "SPARe", "failures until a loss, r = 3 (derived)"),
-        rows,
-    )
-
-
 def artifact() -> Mapping[str, Path]:
     """The artifact's files, where the user has them."""
-    folder = Path(os.environ.get(DATA, ""))
-    paths = {name: folder / file for name, file in FILES.items()}
-    return paths if all(path.is_file() for path in paths.values()) else {}
+    return data_files(FILES)
 
 
-def _without_table(estimates: Mapping[str, StudyEstimate]) -> str:
-    if estimates.keys() & ELASTIC.keys():
-        return ""
-    return (
-        f"Oobleck and Varuna are left out: {DATA} names no folder with "
-        f"{' and '.join(FILES.values())}, of Oobleck's public artifact."
+def summary(estimates: Estimates) -> Summary:
+    """The targets that there are estimates of, judged."""
+    targets = TARGETS | ELASTIC
+    return Summary.of(
+        "Recovery systems of the literature",
+        "Does each system do here what its paper says of it, or what arithmetic says of it?",
+        (one.claim(estimates[name]) for name, one in targets.items() if name in estimates),
+        [
+            listing(
+                "SPARe: availability at 600,000 H100 (secondary), without a verdict: step time, "
+                "failure target and interval rule are missing.",
+                (
+                    {
+                        "groups": n,
+                        "replication, r = 3": f"{replicated} %",
+                        "SPARe": f"{by_spare} %",
+                        "failures until a loss, r = 3 (derived)": f"{mu(int(n), 3):.1f}",
+                    }
+                    for n, (replicated, by_spare) in AVAILABILITY.items()
+                ),
+            )
+        ],
+        (
+            *NOTES,
+            ""
+            if estimates.keys() & ELASTIC.keys()
+            else f"Oobleck and Varuna are left out: {DATA} names no folder with "
+            f"{' and '.join(FILES.values())}, of Oobleck's public artifact.",
+        ),
     )
 
 
+NOTES = (
+    "The tolerance stands behind each quantity; targets and tolerances were written before the "
+    "simulations (`systems_claims.py`). Where an input is assumed, nothing is told.",
+    "PCcheck counts half of the time that a save is written; content that is committed is all "
+    "of it old, so that ours is larger by the other half.",
+    "FT-HSDP's 44 % are 1 - 10/18 on a clock that runs during the stall, failures evenly "
+    "spaced; the same stall leaves 57.4 % where they are Poisson on wall time, and 64.3 % on "
+    "uptime.",
+    "SPARe's formula is the limit for many groups; with 200 the exact mean lies 4 % above.",
+    "The goodput lab's hangs are all its causes that are found after 30 min. What it prints "
+    "are means of 20 seeds, the same for each variant, that drew a failure each 14.0 h of "
+    "uptime where its rates say 14.8 h: all four lie low together, by 1.3 standard errors. "
+    "Over 4,000 seeds its rules agree with ours.",
+    "Bamboo: nodes come and go, steps take and reconfigurations stall as in its public "
+    "simulator (published), which loses no work where both copies are lost: here saves each "
+    "6 min cost nothing (assumed). Nodes are taken in one by one, there in pipelines of 12.",
+)
 STUDY = Study(
-    name="systems",
-    shows="recovery systems of the literature, each held to its own numbers",
-    title="Recovery systems of the literature",
-    question="Does each system do here what its paper says of it, or what arithmetic says of it?",
-    numbers=numbers,
-    targets=[*TARGETS.values(), *ELASTIC.values()],
-    listings=lambda estimates: [_availabilities()],
-    notes=(
-        "The tolerance stands behind each quantity; targets and tolerances were written before the "
-        "simulations (`systems_claims.py`). Where an input is assumed, nothing is told.",
-        "PCcheck counts half of the time that a save is written; content that is committed is all "
-        "of it old, so that ours is larger by the other half.",
-        "FT-HSDP's 44 % are 1 - 10/18 on a clock that runs during the stall, failures evenly "
-        "spaced; the same stall leaves 57.4 % where they are Poisson on wall time, and 64.3 % on "
-        "uptime.",
-        "SPARe's formula is the limit for many groups; with 200 the exact mean lies 4 % above.",
-        "The goodput lab's hangs are all its causes that are found after 30 min. What it prints "
-        "are means of 20 seeds, the same for each variant, that drew a failure each 14.0 h of "
-        "uptime where its rates say 14.8 h: all four lie low together, by 1.3 standard errors. "
-        "Over 4,000 seeds its rules agree with ours.",
-        "Bamboo: nodes come and go, steps take and reconfigurations stall as in its public "
-        "simulator (published), which loses no work where both copies are lost: here saves each "
-        "6 min cost nothing (assumed). Nodes are taken in one by one, there in pipelines of 12.",
-        _without_table,
-    ),
+    "systems",
+    "recovery systems of the literature, each held to its own numbers",
+    systems,
     inputs=(GOODPUT,),
     more_inputs=artifact,
 )

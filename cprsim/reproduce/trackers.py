@@ -6,10 +6,10 @@ run to run; what is compared is how they grow with the rows of a table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from time import process_time
+from typing import Any
 
 import numpy as np
 
@@ -23,15 +23,14 @@ from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import SubSaves
 from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.paper import Claim, Mark, about, between, words
-from cprsim.reproduce.study import Study, Work
-from cprsim.reproduce.summary import Listing, Target, Tested
-from cprsim.reproduce.verdicts import RECALLED, TOLERANCE
+from cprsim.reproduce.paper import Mark, Reported, about, between, words
+from cprsim.reproduce.study import Study, Summary, Work, listing
+from cprsim.reproduce.verdicts import RECALLED, TOLERANCE, Claim, Tested, compare
 
 SHOWN = {"scar": "SCAR", "mfu": "MFU", "ssu": "SSU", "round-robin": "round robin"}
 N_LARGE, FRACTION, N_SERVERS = 7, 0.125, 8
 DIMENSIONS = (16, 32, 64, 128)
-MEMORY: dict[str, Claim] = {
+MEMORY: dict[str, Reported] = {
     "scar": about(100.0, "%", Mark.RECALLED),
     "mfu": between(0.78, 6.25, "%", Mark.RECALLED),
     "ssu": between(0.097, 0.78, "%", Mark.RECALLED),
@@ -47,30 +46,78 @@ LARGE_ROWS = {
     "Terabyte": (CRITEO_TERABYTE, about(99.1, "%", Mark.RECALLED)),
 }
 STRICTEST = 1.0 + TOLERANCE  # of the slope of log time over log rows; N log N has about 1.07
+Times = Mapping[str, Sequence[float]]  # rows -> seconds
 
 
-@dataclass(frozen=True, slots=True)
-class TrackerCosts:
-    """What the trackers took."""
-
-    memory: Mapping[str, Mapping[str, float]]  # tracker -> dimension -> % of the rows tracked
-    written: Mapping[str, float]  # tracker -> bytes over those of a whole save, %
-    times: Mapping[str, Mapping[str, Sequence[float]]]  # tracker -> rows -> s
-
-
-def numbers(work: Work) -> TrackerCosts:
+def trackers(work: Work) -> Summary:
     """Measure the kernel's trackers."""
     sizes = work.pick((20_000, 200_000), (20_000, 60_000, 200_000, 600_000, 2_000_000), (
         20_000, 60_000, 200_000, 600_000, 2_000_000, 10_000_000))  # fmt: skip
     n_clicks = work.pick(40_960, 163_840, 1_024_000)  # eight times a number of batches
-    return TrackerCosts(
-        work.once("memory", _memory),
-        work.once("bytes", partial(_bytes, n_clicks)),
+    memory, written, *seconds = work.each(
         {
-            name: work.once(f"time, {name}, {max(sizes)} rows", partial(_times, name, sizes))
-            for name in SHOWN
-        },
+            "memory": _memory,
+            "bytes": partial(_bytes, n_clicks),
+            **{f"time, {name}, {max(sizes)} rows": partial(_times, name, sizes) for name in SHOWN},
+        }
     )
+    times: dict[str, Times] = dict(zip(SHOWN, seconds, strict=True))
+    return Summary.of(
+        "Trackers: memory, time, bytes",
+        "What do SCAR, MFU and SSU take on the embedding servers, and do they write more?",
+        _claims(memory, written, times),
+        [
+            listing(
+                "Milliseconds to choose the rows of one sub-save, median of 5:",
+                (
+                    {"tracker": SHOWN[name]}
+                    | {f"{int(n):,} rows": f"{1e3 * float(np.median(taken)):.3g}"
+                       for n, taken in of.items()}
+                    for name, of in times.items()
+                ),
+            )
+        ],
+        (
+            "Time: seconds on the machine of this run for choosing the rows of one sub-save "
+            "(r = 0.125). Our SCAR and MFU find the r N most urgent rows by partition, O(N), "
+            "instead of sorting: the claim holds as a bound.",
+            "Bytes: one interval of 8 sub-saves against one whole save. SSU writes less, for it "
+            "writes only rows that were used since the last sub-save.",
+        ),
+        _chart(memory, times),
+    )  # fmt: skip
+
+
+def _claims(
+    memory: Mapping[str, Mapping[str, float]],
+    written: Mapping[str, float],
+    times: Mapping[str, Times],
+) -> Iterator[Claim]:
+    for name, reported in MEMORY.items():
+        added = f"{SHOWN[name]}: memory added, rows of 128 down to 16 floats"
+        least, most = (of(memory[name].values()) for of in (min, max))
+        ours: StudyEstimate | Tested = StudyEstimate(least)
+        if reported.high > reported.low:
+            ends = ((least, reported.low), (most, reported.high))
+            met = all(abs(ours - paper) <= TOLERANCE * paper for ours, paper in ends)
+            same = most - least < 1e-9
+            ours = Tested(met, f"{least:.3g} %" if same else f"{least:.3g} to {most:.3g} %")
+        yield compare(added, reported, ours, RECALLED)
+    for name, reported in GROWTH.items():
+        slope, half = _slope(times[name])
+        tested = Tested(
+            StudyEstimate.around(slope, half).below(STRICTEST), f"{slope:.2f} ± {half:.2f}"
+        )
+        what = f"{SHOWN[name]}: slope of log time to choose over log rows"
+        yield compare(what, reported, tested, RECALLED)
+    for name, percent in written.items():
+        tested = Tested(percent <= 100 * (1 + TOLERANCE), f"{percent:.1f} %")
+        what = f"{SHOWN[name]}: bytes per T_save over those of a whole save"
+        yield compare(what, EQUAL_BYTES, tested, RECALLED)
+    for name, (shape, reported) in LARGE_ROWS.items():
+        rows = sum(shape.tables.rows[table] for table in shape.tables.largest(N_LARGE))
+        share = StudyEstimate(100 * rows / shape.tables.n_rows)
+        yield compare(f"{name}: rows in the 7 largest tables", reported, share, RECALLED)
 
 
 # ------------------------------------------------------------------------------ measuring
@@ -137,35 +184,7 @@ def _bytes(n_clicks: int) -> dict[str, float]:
     return percent
 
 
-# ------------------------------------------------------------------------------ comparisons
-
-
-def _memory_target(name: str, claim: Claim) -> Target[TrackerCosts]:
-    def range_of(runs: TrackerCosts) -> Tested | StudyEstimate:
-        least, most = (of(runs.memory[name].values()) for of in (min, max))
-        if claim.high == claim.low:
-            return StudyEstimate(least)
-        ends = zip((least, most), (claim.low, claim.high), strict=True)
-        met = all(abs(ours - paper) <= TOLERANCE * paper for ours, paper in ends)
-        shown = f"{least:.3g} %" if most - least < 1e-9 else f"{least:.3g} to {most:.3g} %"
-        return Tested(met, shown)
-
-    quantity = f"{SHOWN[name]}: memory added, rows of 128 down to 16 floats"
-    return Target(quantity, claim, range_of, RECALLED)
-
-
-def _growth_target(name: str, claim: Claim) -> Target[TrackerCosts]:
-    def steepness(runs: TrackerCosts) -> Tested:
-        slope, half = _slope(runs.times[name])
-        return Tested(
-            StudyEstimate.around(slope, half).below(STRICTEST), f"{slope:.2f} ± {half:.2f}"
-        )
-
-    quantity = f"{SHOWN[name]}: slope of log time to choose over log rows"
-    return Target(quantity, claim, steepness, RECALLED)
-
-
-def _slope(times: Mapping[str, Sequence[float]]) -> tuple[float, float]:
+def _slope(times: Times) -> tuple[float, float]:
     """Slope of log time over log rows, for the larger tables, and its standard error doubled."""
     large = {int(n): taken for n, taken in times.items() if int(n) >= 200_000 or len(times) < 3}
     x = np.log(np.repeat(list(large), [len(taken) for taken in large.values()]))
@@ -174,92 +193,30 @@ def _slope(times: Mapping[str, Sequence[float]]) -> tuple[float, float]:
     return float(slope), 2 * float(np.sqrt(covariance[0, 0]))
 
 
-def _bytes_target(name: str) -> Target[TrackerCosts]:
-    def no_more(runs: TrackerCosts) -> Tested:
-        percent = runs.written[name]
-        return Tested(percent <= 100 * (1 + TOLERANCE), f"{percent:.1f} %")
-
-    quantity = f"{SHOWN[name]}: bytes per T_save over those of a whole save"
-    return Target(quantity, EQUAL_BYTES, no_more, RECALLED)
-
-
-def _rows_target(name: str, shape: ModelShape, claim: Claim) -> Target[TrackerCosts]:
-    large = shape.tables.largest(N_LARGE)
-    share = 100 * sum(shape.tables.rows[table] for table in large) / shape.tables.n_rows
-    quantity = f"{name}: rows in the 7 largest tables"
-    return Target(quantity, claim, lambda runs: StudyEstimate(share), RECALLED)
-
-
-TARGETS = [
-    *(_memory_target(*one) for one in MEMORY.items()),
-    *(_growth_target(*one) for one in GROWTH.items()),
-    *(_bytes_target(name) for name in SHOWN),
-    *(_rows_target(name, *one) for name, one in LARGE_ROWS.items()),
-]
-
-
-# ------------------------------------------------------------------------------ how it is shown
-
-
-def _listings(runs: TrackerCosts) -> list[Listing]:
-    def milliseconds(n: str) -> tuple[str, Callable[[str], str]]:
-        return (
-            f"{int(n):,} rows",
-            lambda name: f"{1e3 * float(np.median(runs.times[name][n])):.3g}",
-        )
-
-    return [
-        Listing.of(
-            "Milliseconds to choose the rows of one sub-save, median of 5:",
-            runs.times,
-            ("tracker", lambda name: SHOWN[name]),
-            *map(milliseconds, runs.times["mfu"]),
-        )
-    ]
-
-
-def _chart(runs: TrackerCosts) -> Chart:
-    memory = [
+def _chart(memory: Mapping[str, Mapping[str, float]], times: Mapping[str, Times]) -> Chart:
+    added = [
         Series(SHOWN[name], tuple(map(float, of)), floats(list(of.values())))
-        for name, of in runs.memory.items()
+        for name, of in memory.items()
     ]
     paper = Series("paper (recalled)", (16.0, 128.0) * 2 + (16.0,),
                    (6.25, 0.78, 0.78, 0.097, 100.0), kind="paper")  # fmt: skip
+    timed: list[Any] = []
+    for name in GROWTH:
+        taken = list(times[name].values())
+        y, low, high = (floats([float(of(one)) for one in taken]) for of in (np.median, min, max))
+        timed.append(Series(SHOWN[name], tuple(map(float, times[name])), y, low, high))
     return Chart(
         "What the trackers take",
         "Memory is counted; times are of the machine of this run: median, and least to most of 5.",
         (
             Panel("Memory", "floats per row", "memory added, % of the rows tracked",
-                  (*memory, paper), x_log=True, y_log=True),
+                  (*added, paper), x_log=True, y_log=True),
             Panel("Time to choose the rows of one sub-save", "rows of the table", "seconds",
-                  tuple(_timed(name, runs.times[name]) for name in GROWTH),
-                  x_log=True, y_log=True),
+                  tuple(timed), x_log=True, y_log=True),
         ),
     )  # fmt: skip
 
 
-def _timed(name: str, times: Mapping[str, Sequence[float]]) -> Series:
-    y, low, high = (
-        floats([float(of(taken)) for taken in times.values()]) for of in (np.median, min, max)
-    )
-    return Series(SHOWN[name], tuple(map(float, times)), y, low, high)
-
-
 STUDY = Study(
-    name="trackers",
-    shows="memory, time and bytes of SCAR, MFU and SSU, on the kernel's trackers",
-    title="Trackers: memory, time, bytes",
-    question="What do SCAR, MFU and SSU take on the embedding servers, and do they write more?",
-    numbers=numbers,
-    targets=TARGETS,
-    listings=_listings,
-    notes=(
-        "Time: seconds on the machine of this run for choosing the rows of one sub-save "
-        "(r = 0.125). Our SCAR and MFU find the r N most urgent rows by partition, O(N), "
-        "instead of sorting: the claim holds as a bound.",
-        "Bytes: one interval of 8 sub-saves against one whole save. SSU writes less, for it "
-        "writes only rows that were used since the last sub-save.",
-    ),
-    chart=_chart,
-    timed=True,
+    "trackers", "memory, time and bytes of SCAR, MFU and SSU, on the kernel's trackers", trackers
 )

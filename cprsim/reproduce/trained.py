@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.measuring import runs
 from cprsim.reproduce.study import Work
+from cprsim.reproduce.verdicts import Assumptions
 from cprsim.staleness import MORE_BYTES
 
 SHOWN = {
@@ -20,22 +19,13 @@ SHOWN = {
     "mfu": "CPR-MFU",
     "scar": "CPR-SCAR",
 }
-FREE = ("the model, smaller than the paper's", "its clicks", "its training")
+STAND_IN = Assumptions(("the model, smaller than the paper's", "its clicks", "its training"))
+Seed = dict[str, Any]  # what `lost_by` found on one
 
 
-@dataclass(frozen=True, slots=True)
-class Trials:
-    """What `lost_by` found on each seed, and on which clicks."""
-
-    clicks: str
-    seeds: Sequence[dict[str, Any]]
-
-    def of(self, strategy: str) -> list[list[dict[str, Any]]]:
-        """The trials of one strategy, seed by seed."""
-        return [
-            [trial for trial in seed["trials"] if trial["strategy"] == strategy]
-            for seed in self.seeds
-        ]
+def trials_of(seeds: Sequence[Seed], strategy: str) -> list[list[dict[str, Any]]]:
+    """The trials of one strategy, seed by seed."""
+    return [[one for one in seed["trials"] if one["strategy"] == strategy] for seed in seeds]
 
 
 def clicks_of(work: Work) -> str:
@@ -57,24 +47,21 @@ def setting_of(work: Work, scenario: str, seed: int, samples: int | None) -> Set
     return runs.setting_of(work.scenario(scenario, overrides), seed)
 
 
-def lost_by(setting: Setting, trials: Sequence[Trial]) -> dict[str, Any]:
+def lost_by(setting: Setting, trials: Sequence[Trial]) -> Seed:
     """What each trial loses against its twin, and the twin's quality."""
     twin, quality = runs.forked(setting, trials)
-    n_servers = setting.shards.n_servers
-    return {
-        "twin": {"auc": twin.auc, "log_loss": twin.log_loss},
-        "trials": [_beside(twin, trial, quality[trial], n_servers) for trial in trials],
-    }
-
-
-def _beside(twin: Quality, trial: Trial, quality: Quality, n_servers: int) -> dict[str, Any]:
-    stale = stale_shards(trial)
-    return {
-        "strategy": trial.saving.strategy,
-        "pls": sum(one.since_save for one in stale) / n_servers,
-        "pls_net": sum(one.since_reload for one in stale) / n_servers,
-        "auc": twin.auc - quality.auc,
-        "log_loss": quality.log_loss - twin.log_loss,
-        "interval": trial.saving.interval_fraction,
-        "stale": [[one.at_fraction, one.since_save, one.since_reload] for one in stale],
-    }
+    n_servers, found = setting.shards.n_servers, []
+    for trial in trials:
+        stale = stale_shards(trial)
+        found.append(
+            {
+                "strategy": trial.saving.strategy,
+                "pls": sum(one.since_save for one in stale) / n_servers,
+                "pls_net": sum(one.since_reload for one in stale) / n_servers,
+                "auc": twin.auc - quality[trial].auc,
+                "log_loss": quality[trial].log_loss - twin.log_loss,
+                "interval": trial.saving.interval_fraction,
+                "stale": [[one.at_fraction, one.since_save, one.since_reload] for one in stale],
+            }
+        )
+    return {"twin": {"auc": twin.auc, "log_loss": twin.log_loss}, "trials": found}

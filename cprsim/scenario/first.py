@@ -28,7 +28,7 @@ MOST_SAVES = 10_000
 COLUMN = 30  # from which comments stand
 TIMES_OF_JOB = ("mtbf", "mtbf_95", "ages")  # of a rate, that grow as the job has fewer nodes
 _NUMBER = re.compile(r"[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
-_NODES = re.compile(r"\s*(?:(\d{1,9})\s*\+)?\s*(\d{1,9})\s*")
+_NODES = re.compile(r"(?:(\d{1,9})\s*\+\s*)?(\d{1,9})")
 OR_LOG = f", 1000 d {PER_NODE}, {UNKNOWN}, or the name of a log that is there"
 MTBF = Quantity(TIME, "1 s", "100000000 h", "28 h", OR_LOG)
 STATE = Quantity(SIZE, "1 B", "1000 PB", "6 TB")
@@ -166,7 +166,7 @@ def nodes_of(kind: str, text: str) -> dict[str, Any]:
 
     Of a total a third are embedding servers: the ratio of the scenario `quickstart`.
     """
-    found = _NODES.fullmatch(text)
+    found = _NODES.fullmatch(text.strip())
     trainers, servers = (int(n or 0) for n in found.groups()) if found else (0, 0)
     is_total = found is None or found[1] is None
     if not 0 < servers <= trainers + servers <= MAX_NODES or (kind == LLM and not is_total):

@@ -102,7 +102,8 @@ def _between(said: str, low: str, high: str, logarithmic: bool, n: int) -> Value
 
 
 def _key(key: str) -> str:
-    if "." not in key or key.startswith(("sweep.", "kernel.")):
+    is_one_word = not any(sign.isspace() or sign == "=" for sign in key)
+    if not is_one_word or "." not in key or key.startswith(("sweep.", "kernel.")):
         raise ParameterError("is no key that can be varied: write for example costs.save")
     return key
 

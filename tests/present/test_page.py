@@ -18,7 +18,7 @@ from cprsim.present.document import Document, ListingBlock, ResultsPage, Section
 from cprsim.present.html import render, whole
 from cprsim.present.kinds import page_of
 from cprsim.present.run_sentences import answer
-from cprsim.reproduce.summary import Summary
+from cprsim.reproduce.study import Summary
 from cprsim.results import load_result
 from cprsim.results.metrics import PERCENT, percentiles
 from cprsim.results.words import percent, percent_number

@@ -16,8 +16,8 @@ from cprsim.reproduce import STUDIES
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Mark, about
 from cprsim.reproduce.runner import read_reproduced, reproduce
-from cprsim.reproduce.study import Effort, Study, Work
-from cprsim.reproduce.summary import Listing, Target, alone
+from cprsim.reproduce.study import Effort, Study, Summary, Work, listing
+from cprsim.reproduce.verdicts import alone, compare
 from tests.making import SCENARIOS, call
 
 CHART = Chart(
@@ -58,29 +58,26 @@ def study(computed: list[str]) -> Study:
     def part(work: Work, name: str) -> Callable[[], float]:
         def compute() -> float:
             computed.append(name)
-            return float(work.input(name).read_text("utf-8"))
+            if name == "two" and (work.scenarios / "stop").exists():
+                raise KeyboardInterrupt
+            return float(work.files()[name].read_text("utf-8"))
 
         return compute
 
-    def numbers(work: Work) -> list[float]:
-        return [work.once(name, part(work, name), [name]) for name in ("one", "two")]
+    def make(work: Work) -> Summary:
+        names = ("one", "two")
+        found = [work.each({name: part(work, name)})[0] for name in names]
+        total = StudyEstimate(sum(found))
+        return Summary.of(
+            "Title",
+            "Question?",
+            [compare("sum", about(3.0, "h", Mark.RECALLED), total), alone("n", StudyEstimate(2.0))],
+            [listing("parts", [dict(zip(names, map(str, found), strict=True))])],
+            ("A note.", f"{len(found)} parts.", ""),
+            CHART,
+        )
 
-    return Study(
-        name="sums",
-        shows="sums",
-        title="Title",
-        question="Question?",
-        numbers=numbers,
-        targets=(
-            Target("sum", about(3.0, "h", Mark.RECALLED), lambda found: StudyEstimate(sum(found))),
-            alone("n", lambda found: StudyEstimate(2.0)),
-            alone("left out", lambda found: None),
-        ),
-        listings=lambda found: [Listing("parts", ("one", "two"), (tuple(map(str, found)),))],
-        notes=("A note.", lambda found: f"{len(found)} parts.", lambda found: ""),
-        chart=lambda found: CHART,
-        inputs=("one", "two"),
-    )
+    return Study("sums", "sums", make, inputs=("one", "two"))
 
 
 @pytest.fixture
@@ -97,7 +94,7 @@ def test_a_finished_result_is_found_again_byte_by_byte(
 ) -> None:
     first = reproduce(Work(study, Effort.FULL, inputs, tmp_path / "a"))
     again = reproduce(Work(study, Effort.FULL, inputs, tmp_path / "a"))
-    assert (first.found, again.found) == (False, True)
+    assert first.path == again.path
     assert computed == ["one", "two"]
     elsewhere = reproduce(Work(study, Effort.FULL, inputs, tmp_path / "b"))
     for name in ("summary.json", "comparisons.csv", "figure.png"):
@@ -105,13 +102,10 @@ def test_a_finished_result_is_found_again_byte_by_byte(
     assert encode(first.summary) == encode(again.summary) == encode(elsewhere.summary)
 
 
-def test_a_changed_input_makes_again_only_what_reads_it(
-    study: Study, inputs: Path, tmp_path: Path, computed: list[str]
-) -> None:
+def test_a_changed_input_is_another_result(study: Study, inputs: Path, tmp_path: Path) -> None:
     first = reproduce(Work(study, Effort.FULL, inputs, tmp_path))
     (inputs / "two").write_text("5")
     second = reproduce(Work(study, Effort.FULL, inputs, tmp_path))
-    assert computed == ["one", "two", "two"]
     assert first.path != second.path
     assert second.summary.rows[0].ours == "6.00 h"
 
@@ -119,11 +113,11 @@ def test_a_changed_input_makes_again_only_what_reads_it(
 def test_a_run_that_was_cut_off_goes_on_where_it_was(
     study: Study, inputs: Path, tmp_path: Path, computed: list[str]
 ) -> None:
-    (inputs / "two").write_text("not yet a number")
-    with pytest.raises(ValueError, match="not yet"):
+    (inputs / "stop").touch()
+    with pytest.raises(KeyboardInterrupt):
         reproduce(Work(study, Effort.FULL, inputs, tmp_path))
     assert not list(tmp_path.glob("sums-*"))
-    (inputs / "two").write_text("2")
+    (inputs / "stop").unlink()
     reproduce(Work(study, Effort.FULL, inputs, tmp_path))
     assert computed == ["one", "two", "two"]
 
@@ -136,14 +130,14 @@ def test_a_part_that_is_damaged_or_of_other_code_is_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     work = Work(study, Effort.FULL, inputs, tmp_path)
-    assert study.numbers(work) == study.numbers(work)
+    assert repr(study.make(work)) == repr(study.make(work))
     for part in tmp_path.glob("parts/*.json"):
         part.write_text(part.read_text()[:-5])
-    study.numbers(work)
+    study.make(work)
     assert computed == ["one", "two", "one", "two"]
-    study.numbers(replace(work, effort=Effort.QUICK))
+    study.make(replace(work, effort=Effort.QUICK))
     monkeypatch.setattr("cprsim.reproduce.study.source_digest", lambda: "changed")
-    study.numbers(work)
+    study.make(work)
     assert len(computed) == 8
 
 

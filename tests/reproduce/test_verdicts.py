@@ -2,89 +2,101 @@
 
 from __future__ import annotations
 
-from math import inf, nan
+from itertools import product
+from math import nan
 
 import pytest
 
 from cprsim.errors import ParameterError
+from cprsim.records import Z_95
 from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.paper import Claim, Mark, about, at_most, between, over, words
+from cprsim.reproduce.paper import Mark, Reported, about, at_most, between, over, words
+from cprsim.reproduce.systems_claims import Target
 from cprsim.reproduce.verdicts import (
+    A_TENTH,
+    FITTED,
+    NONE,
+    RECALLED,
     Assumptions,
     Finding,
+    Tolerance,
     agreement,
+    compare,
     judge,
     judge_cases,
 )
 
 PUBLISHED = about(10.0, "%", Mark.PUBLISHED)
-SURE, FREE = Assumptions(), Assumptions(free=("a", "b"))
+FREE, UNDECIDED = Assumptions(free=("a", "b")), Assumptions(undecided=("a link",))
+HUNDREDTH, ERRORS = Tolerance(0.01), Tolerance(None)
 
 
 @pytest.mark.parametrize(
-    ("claim", "ours", "met"),
+    ("reported", "tolerance", "ours", "met"),
     [
-        (PUBLISHED, StudyEstimate(10.0), True),
-        (PUBLISHED, StudyEstimate(10.9, 10.8, 11.0), True),  # 10 % to either side
-        (PUBLISHED, StudyEstimate(10.9, 10.7, 11.1), None),  # across the end
-        (PUBLISHED, StudyEstimate(12.0, 11.1, 12.9), False),
-        (PUBLISHED, StudyEstimate(8.0), False),
-        (PUBLISHED, StudyEstimate(10.0, 5.0, 15.0), None),  # too noisy to tell
-        (between(14, 30, "h", Mark.SECONDARY), StudyEstimate(20.0, 13.0, 32.0), True),
-        (between(14, 30, "h", Mark.SECONDARY), StudyEstimate(34.0, 33.5, 34.5), False),
-        (over(91, "%", Mark.PUBLISHED), StudyEstimate(91.5, 91.01, 92.0), True),
-        (over(91, "%", Mark.PUBLISHED), StudyEstimate(91.5, 90.9, 92.0), None),
-        (over(91, "%", Mark.PUBLISHED), StudyEstimate(91.0), False),  # bounds have no slack
-        (over(91, "%", Mark.PUBLISHED), StudyEstimate(90.0), False),
-        (at_most(4, "%", Mark.RECALLED), StudyEstimate(4.0), True),
-        (at_most(4, "%", Mark.RECALLED), StudyEstimate(4.1), False),
-        (at_most(4, "%", Mark.RECALLED), StudyEstimate(3.9, 3.7, 4.1), None),
-        (about(-10.0, "%", Mark.RECALLED), StudyEstimate(-10.9), True),
-        (PUBLISHED, StudyEstimate(nan), None),
+        (PUBLISHED, A_TENTH, (10.0,), True),
+        (PUBLISHED, A_TENTH, (10.9, 10.8, 11.0), True),  # 10 % to either side
+        (PUBLISHED, A_TENTH, (10.9, 10.7, 11.1), None),  # across the end
+        (PUBLISHED, A_TENTH, (12.0, 11.1, 12.9), False),
+        (PUBLISHED, A_TENTH, (8.0,), False),
+        (PUBLISHED, A_TENTH, (10.0, 5.0, 15.0), None),  # too noisy to tell
+        (PUBLISHED, A_TENTH, (nan,), None),
+        (PUBLISHED, HUNDREDTH, (10.0, 9.95, 10.05), True),
+        (PUBLISHED, HUNDREDTH, (10.05, 9.95, 10.15), None),
+        (PUBLISHED, Tolerance(0.1, absolute=True), (10.25, 10.2, 10.3), False),
+        (PUBLISHED, ERRORS, (10.39, 10.39 - 0.1 * Z_95, 10.39 + 0.1 * Z_95), True),
+        (PUBLISHED, ERRORS, (10.41, 10.41 - 0.1 * Z_95, 10.41 + 0.1 * Z_95), False),
+        (about(-10.0, "%", Mark.RECALLED), A_TENTH, (-10.9,), True),
+        (between(14, 30, "h", Mark.SECONDARY), A_TENTH, (20.0, 13.0, 32.0), True),
+        (between(14, 30, "h", Mark.SECONDARY), A_TENTH, (34.0, 33.5, 34.5), False),
+        (over(91, "%", Mark.PUBLISHED), A_TENTH, (91.5, 91.01, 92.0), True),
+        (over(91, "%", Mark.PUBLISHED), A_TENTH, (91.5, 90.9, 92.0), None),
+        (over(91, "%", Mark.PUBLISHED), A_TENTH, (91.0,), False),  # bounds have no slack
+        (over(91, "%", Mark.PUBLISHED), A_TENTH, (90.0,), False),
+        (at_most(4, "%", Mark.RECALLED), A_TENTH, (4.0,), True),
+        (at_most(4, "%", Mark.RECALLED), A_TENTH, (4.1,), False),
+        (at_most(4, "%", Mark.RECALLED), A_TENTH, (3.9, 3.7, 4.1), None),
     ],
 )  # fmt: skip
 def test_a_number_is_met_missed_or_open(
-    claim: Claim, ours: StudyEstimate, met: bool | None
+    reported: Reported, tolerance: Tolerance, ours: tuple[float, ...], met: bool | None
 ) -> None:
-    assert agreement(claim, ours) is met
+    assert agreement(reported, StudyEstimate(*ours), tolerance) is met
 
 
 def test_words_are_judged_by_a_test_of_their_own() -> None:
-    claim = words("it grows", Mark.RECALLED)
-    assert claim.low == -inf
-    assert claim.high == inf
     with pytest.raises(ParameterError, match="no number"):
-        agreement(claim, StudyEstimate(1.0))
+        agreement(words("it grows", Mark.RECALLED), StudyEstimate(1.0))
 
 
-@pytest.mark.parametrize("mark", [Mark.RECALLED, Mark.DERIVED])
+def test_a_recalled_or_derived_number_is_never_reproduced() -> None:
+    for mark, basis, met in product(
+        (Mark.RECALLED, Mark.DERIVED), (NONE, FREE, FITTED, RECALLED), (True, False, None)
+    ):
+        finding = judge(about(1.0, "", mark), met, basis).finding
+        assert finding in {Finding.CONSISTENT, Finding.NOT_CONSISTENT, Finding.OPEN}
+
+
 @pytest.mark.parametrize(
-    "basis", [SURE, FREE, Assumptions(fitted=True), Assumptions(recalled=True)]
+    ("met", "basis", "verdict"),
+    [
+        (True, NONE, "reproduced"),
+        (False, NONE, "not reproduced"),
+        (None, NONE, "open, interval across the end"),
+        (True, FREE, "consistent, with 2 free inputs"),
+        (False, FREE, "not consistent, with 2 free inputs"),
+        (True, Assumptions(free=("a",)), "consistent, with 1 free input"),
+        (True, FITTED, "consistent, by construction"),
+        (False, FITTED, "not consistent, though fitted to it"),
+        (True, RECALLED, "consistent, set-up recalled"),
+        (True, UNDECIDED, "open, can't be told: assumed a link"),
+    ],
 )
-@pytest.mark.parametrize("met", [True, False, None])
-def test_a_recalled_or_derived_number_is_never_reproduced(
-    mark: Mark, basis: Assumptions, met: bool | None
-) -> None:
-    finding = judge(about(1.0, "", mark), met, basis).finding
-    assert finding in {Finding.CONSISTENT, Finding.NOT_CONSISTENT, Finding.OPEN}
-
-
 @pytest.mark.parametrize("mark", [Mark.PUBLISHED, Mark.SECONDARY])
-def test_a_published_number_is_reproduced_only_without_free_fitted_or_recalled_inputs(
-    mark: Mark,
+def test_what_a_published_number_that_is_met_or_missed_is_worth(
+    mark: Mark, met: bool | None, basis: Assumptions, verdict: str
 ) -> None:
-    claim = about(1.0, "", mark)
-    assert str(judge(claim, True, SURE)) == "reproduced"
-    assert str(judge(claim, False, SURE)) == "not reproduced"
-    assert str(judge(claim, True, FREE)) == "consistent, with 2 free inputs"
-    assert str(judge(claim, False, FREE)) == "not consistent, with 2 free inputs"
-    assert str(judge(claim, True, Assumptions(free=("a",)))) == "consistent, with 1 free input"
-    assert str(judge(claim, True, Assumptions(fitted=True))) == "consistent, by construction"
-    assert (
-        str(judge(claim, False, Assumptions(fitted=True))) == "not consistent, though fitted to it"
-    )
-    assert str(judge(claim, True, Assumptions(recalled=True))) == "consistent, set-up recalled"
-    assert judge(claim, None, SURE).finding is Finding.OPEN
+    assert str(judge(about(1.0, "", mark), met, basis)) == verdict
 
 
 def test_over_free_inputs_one_case_that_meets_it_makes_it_consistent_and_all_are_counted() -> None:
@@ -92,3 +104,11 @@ def test_over_free_inputs_one_case_that_meets_it_makes_it_consistent_and_all_are
     assert str(some) == "consistent, in 1 of 3 cases, with 2 free inputs"
     assert judge_cases(PUBLISHED, [False, None], FREE).finding is Finding.OPEN
     assert judge_cases(PUBLISHED, [False, False], FREE).finding is Finding.NOT_CONSISTENT
+    row = compare("what", PUBLISHED, [StudyEstimate(8.0), StudyEstimate(10.0)], FREE)
+    assert (row.ours, row.low, row.high, row.free) == ("8.00 to 10.0 %", 8.0, 10.0, ("a", "b"))
+
+
+def test_a_target_shows_its_tolerance_and_what_is_undecided() -> None:
+    row = Target("what", PUBLISHED, HUNDREDTH, ("a link",)).claim(StudyEstimate(10.0))
+    assert (row.quantity, row.ours, row.free) == ("what (± 1 %)", "10 %", ("a link",))
+    assert row.verdict.finding is Finding.OPEN
