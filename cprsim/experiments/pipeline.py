@@ -117,13 +117,17 @@ class Batch:
     n_wanted: int  # as far as the ones so far tell
 
 
-def batches(experiment: Experiment, blocks: FailureBlocks) -> Iterator[Batch]:
+def batches(
+    experiment: Experiment, blocks: FailureBlocks, *, keep_losses: bool = True
+) -> Iterator[Batch]:
     """Simulate block after block until there are enough replications.
 
     The first look at them is early, to see whether jobs finish at all. A precision is looked at
     where it should be reached; no more than `MOST_GROWTH` times what is there, which tells it.
     """
-    engines: list[Engine | None] = [engine_of(one, experiment) for one in experiment.policies]
+    engines: list[Engine | None] = [
+        engine_of(policy, experiment, keep_losses) for policy in experiment.policies
+    ]
     finished, walls_h = [False] * len(engines), [list[Floats]() for _ in engines]
     n_done, n_wanted = 0, experiment.n_replications or STEP
     for failures in blocks:

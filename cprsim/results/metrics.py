@@ -23,6 +23,7 @@ from cprsim.results.rows import (
     Variance,
     further_losses,
     has_measured_error,
+    not_shared,
     of_difference,
     replication_rows,
 )
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 # (columns of replication rows, nodes of the job) -> the metric of each row
 Columns = Mapping[str, Any] | pd.DataFrame
 Metric = Callable[[Columns, int], Any]
+Errors = Mapping[str, tuple[float, float]]  # by loss: a curve's mean one, its degrees of freedom
 
 
 def _part(name: str) -> Metric:
@@ -82,7 +84,7 @@ BESIDE: dict[str, Metric] = {
 
 FINISHED = "finished_fraction"  # the quantity that every summary has, whatever happened
 
-PRICED = (*QUANTITIES.values(), BEYOND)  # what a staleness curve alone tells
+PRICED = (*QUANTITIES.values(), BEYOND)  # metrics that a staleness curve alone tells
 IN_TABLES = ("save", "load", "lost", "detect", "wait", "reschedule")
 """The parts of overhead that every table shows first, in this order."""
 
@@ -148,12 +150,13 @@ class Sample:
     def measured(self, loss: str) -> tuple[float, float]:
         """The curve's standard error of a mean loss, and its degrees of freedom."""
         error, degrees = self.errors[loss]
-        return float(error.mean()), degrees
+        return float(error.sum() / max(len(error), 1)), degrees
 
 
 def sample_of(columns: Columns, n_nodes: int, parts: Iterable[str] | None = None) -> Sample:
     """What is measured of the replication rows of one strategy; parts that they lack are 0."""
-    metrics = metrics_of(parts_of(columns) if parts is None else parts)
+    all_metrics = metrics_of(parts_of(columns) if parts is None else parts)
+    metrics = {n: one for n, one in all_metrics.items() if n not in PRICED or n in columns}
     metrics |= {name: _column(name) for name in further_losses(columns)}
     values = np.empty((len(metrics), len(columns["finished"])))
     for row, metric in zip(values, metrics.values(), strict=True):
@@ -185,56 +188,102 @@ def samples_of(
     return {str(name): sample_of(mine, n_nodes, parts) for name, mine in each}
 
 
-def summary_of(sample: Sample) -> dict[str, Estimate]:
-    """Mean and 95 % interval of every metric, and how many replications finished.
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """What is left of the replications of a strategy, or of its differences to another one."""
 
-    Where some did not, the means are NaN: the hours of a stopped replication say nothing.
-    """
-    n, n_finished = len(sample.finished), int(sample.finished.sum())
-    share = {FINISHED: Estimate.of_share(n_finished, n)}
-    if n_finished < n:
-        return share | dict.fromkeys(sample.metrics, Estimate(np.nan, n=n))
-    return share | _estimates(
-        sample.metrics,
-        sample.values,
-        lambda loss: ((sample.measured(loss)[0] ** 2, sample.measured(loss)[1]),),
+    metrics: tuple[str, ...]
+    n: int
+    n_finished: int
+    mean: Floats  # (n_metrics,)
+    squares: Floats  # (n_metrics,) sums of squared deviations from the means
+    # of each strategy that is in them: the response that prices its losses, the errors of these
+    of_curve: tuple[tuple[str, Errors], ...]
+
+    def __add__(self, more: Moments) -> Moments:
+        """Those of further replications besides (Chan, Golub & LeVeque 1983)."""
+        n, off = self.n + more.n, more.mean - self.mean
+        of_curve = tuple(
+            (response, {name: _weighted(self.n, a[name], more.n, b[name]) for name in a})
+            for (response, a), (_, b) in zip(self.of_curve, more.of_curve, strict=True)
+        )
+        return Moments(
+            self.metrics, n, self.n_finished + more.n_finished,
+            self.mean + off * (more.n / n),
+            self.squares + more.squares + off**2 * (self.n * more.n / n), of_curve,
+        )  # fmt: skip
+
+
+def _weighted(
+    n: int, error: tuple[float, float], n_more: int, of_more: tuple[float, float]
+) -> tuple[float, float]:
+    """The mean error of two samples, whose degrees of freedom are equal."""
+    return (n * error[0] + n_more * of_more[0]) / (n + n_more), of_more[1]
+
+
+def moments_of(sample: Sample) -> Moments:
+    """Those of one strategy."""
+    n_finished = int(sample.finished.sum())
+    return _moments(sample.metrics, sample.values, n_finished, [sample])
+
+
+def moments_apart(a: Sample, b: Sample) -> Moments:
+    """Those of b - a, over the replications that both have; finished where all of both are."""
+    shared = np.intersect1d(a.replication, b.replication, assume_unique=True)
+    metrics = tuple(name for name in a.metrics if name in b.metrics)
+    n_finished = len(shared) if a.finished.all() and b.finished.all() else 0
+    a, b = a.of(shared), b.of(shared)
+    of_a, of_b = (
+        one.values if one.metrics == metrics else np.array([one.value(name) for name in metrics])
+        for one in (a, b)
     )
+    values = of_b - of_a
+    values[np.abs(values) <= ROUNDING * np.maximum(np.abs(of_a), np.abs(of_b))] = 0.0
+    return _moments(metrics, values, n_finished, [a, b])
+
+
+def _moments(
+    metrics: tuple[str, ...], values: Floats, n_finished: int, samples: Sequence[Sample]
+) -> Moments:
+    n = values.shape[1]
+    mean = values.sum(axis=1) / max(n, 1)
+    squares = np.square(values - mean[:, None]).sum(axis=1)
+    of_curve = (
+        (one.response, {name: one.measured(name) for name in one.errors}) for one in samples
+    )
+    return Moments(metrics, n, n_finished, mean, squares, tuple(of_curve))
+
+
+def summary_of(moments: Moments) -> dict[str, Estimate]:
+    """Mean and 95 % interval of every metric, and how many replications finished."""
+    share = {FINISHED: Estimate.of_share(moments.n_finished, moments.n)}
+    return share | estimates_of(moments, not_shared)
 
 
 def difference_of(a: Sample, b: Sample, sharing: Sharing) -> dict[str, Estimate]:
-    """Mean and interval of b - a, over the replications that both have; NaN as `summary_of`."""
-    shared = np.intersect1d(a.replication, b.replication, assume_unique=True)
-    metrics, n = tuple(name for name in a.metrics if name in b.metrics), len(shared)
-    if not n or not (a.finished.all() and b.finished.all()):
-        return dict.fromkeys(metrics, Estimate(np.nan, n=n))
-    a, b = a.of(shared), b.of(shared)
-    both = [
-        one.values if one.metrics == metrics else np.array([one.value(name) for name in metrics])
-        for one in (a, b)
-    ]
-    values = both[1] - both[0]
-    values[np.abs(values) <= ROUNDING * np.maximum(*np.abs(both))] = 0.0
-    return _estimates(
-        metrics,
-        values,
-        lambda loss: of_difference(
-            a.measured(loss), b.measured(loss), sharing(loss, a.response, b.response)
-        ),
-    )
+    """Mean and interval of b - a, over the replications that both have."""
+    return estimates_of(moments_apart(a, b), sharing)
 
 
-def _estimates(
-    metrics: Sequence[str], values: Floats, measured: Callable[[str], tuple[Variance, ...]]
-) -> dict[str, Estimate]:
-    """Mean and interval of each row of values; those of losses have the curve's variances too."""
-    n, means = values.shape[1], values.mean(axis=1)
-    squares = np.square(values - means[:, None]).sum(axis=1)
+def estimates_of(moments: Moments, sharing: Sharing) -> dict[str, Estimate]:
+    """Mean and 95 % interval of every metric; those of losses have the curve's variances too.
+
+    Where replications did not finish, all are NaN: the hours of a stopped one say nothing.
+    """
+    n = moments.n
+    if not n or moments.n_finished < n:
+        return dict.fromkeys(moments.metrics, Estimate(np.nan, n=n))
+    responses, errors = zip(*moments.of_curve, strict=True)
     found = {}
-    for name, mean, square in zip(metrics, means.tolist(), squares.tolist(), strict=True):
+    numbers = zip(moments.metrics, moments.mean.tolist(), moments.squares.tolist(), strict=True)
+    for name, mean, square in numbers:
         found[name] = Estimate.of_squares(mean, square, n)
         if n > 1 and has_measured_error(name):
-            simulated = square / (n - 1) / n, n - 1.0
-            loss = MeanLoss(mean, *pooled(simulated, *measured(name)))
+            of_curve = [each[name] for each in errors]
+            measured: tuple[Variance, ...] = tuple((error**2, free) for error, free in of_curve)
+            if len(of_curve) > 1:
+                measured = of_difference(*of_curve, sharing(name, *responses))
+            loss = MeanLoss(mean, *pooled((square / (n - 1) / n, n - 1.0), *measured))
             found[name] = Estimate(mean, *loss.interval(CONFIDENCE), n)
     return found
 
@@ -249,7 +298,7 @@ def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
     records = [
         (strategy, quantity, *one.triple, one.n)
         for strategy, sample in samples_of(rows, n_nodes).items()
-        for quantity, one in summary_of(sample).items()
+        for quantity, one in summary_of(moments_of(sample)).items()
     ]
     return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
 

@@ -9,7 +9,16 @@ from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
 from cprsim.files import finite_or_none
 from cprsim.records import interval
-from cprsim.results.metrics import FINISHED, PRICED, difference_of, sample_of, summary_of
+from cprsim.results.metrics import (
+    PRICED,
+    Moments,
+    Sample,
+    estimates_of,
+    moments_apart,
+    moments_of,
+    sample_of,
+    summary_of,
+)
 from cprsim.results.rows import columns_of, not_shared, shared_by
 from cprsim.results.store import Body, PointStore, Task
 from cprsim.sweeps.points import Point
@@ -69,29 +78,28 @@ def bodies_of(work: Sequence[tuple[Experiment, str]]) -> list[Body]:
     experiments = [experiment for experiment, _ in work]
     pipeline.expect_all(experiments)
     failures = pipeline.FailureBlocks(experiments)
-    return [_body(pipeline.simulate(one, failures=failures), reference) for one, reference in work]
+    return [_body(experiment, reference, failures) for experiment, reference in work]
 
 
-def _body(outcome: pipeline.Outcome, reference: str) -> Body:
-    n_nodes, curve = outcome.cluster.n_nodes, outcome.curve
-    policies = [one.policy for one in outcome.strategies]
-    samples = {
-        one.policy.name: sample_of(columns_of(one, outcome), n_nodes) for one in outcome.strategies
-    }
-    sharing = not_shared if curve is None else shared_by(curve)
+def _body(experiment: Experiment, reference: str, failures: pipeline.FailureBlocks) -> Body:
+    own: dict[str, Moments] = {}
+    apart: dict[str, Moments] = {}
+    for samples in _batches(experiment, failures):  # their rows together would fill the memory
+        for name, sample in samples.items():
+            _add(own, name, moments_of(sample))
+            if name != reference and reference in samples:
+                _add(apart, name, moments_apart(samples[reference], sample))
+    sharing = not_shared if experiment.curve is None else shared_by(experiment.curve)
     strategies = []
-    for policy, sample in zip(policies, samples.values(), strict=True):
-        found = summary_of(sample)
-        apart = (
-            {} if policy.name == reference else difference_of(samples[reference], sample, sharing)
-        )
+    for policy in experiment.policies:
+        found, less = own[policy.name], apart.get(policy.name)
+        differences = {} if less is None else estimates_of(less, sharing)
         quantities = {
             name: [
                 *interval(one).values(),
-                *(interval(apart[name]).values() if name in apart else NONE),
+                *(interval(differences[name]).values() if name in differences else NONE),
             ]
-            for name, one in found.items()
-            if curve is not None or name not in PRICED
+            for name, one in summary_of(found).items()
         }
         strategies.append(
             {
@@ -99,8 +107,41 @@ def _body(outcome: pipeline.Outcome, reference: str) -> Body:
                 "on_failure": policy.on_failure,
                 "save_interval_h": finite_or_none(policy.interval_h),
                 "interval_rule": policy.interval_rule,
-                "n": found[FINISHED].n,
+                "n": found.n,
                 "quantities": quantities,
             }
         )
     return {"reference": reference, "strategies": strategies}
+
+
+def _add(moments: dict[str, Moments], name: str, more: Moments) -> None:
+    moments[name] = moments[name] + more if name in moments else more
+
+
+def _batches(
+    experiment: Experiment, failures: pipeline.FailureBlocks
+) -> Iterator[dict[str, Sample]]:
+    """The next replications under every strategy that is not given up.
+
+    Without a curve the engine adds up what shards lose, which takes less time than rows of it.
+    """
+    by_row = experiment.curve is not None
+    for batch in pipeline.batches(experiment, failures, keep_losses=by_row):
+        both = zip(experiment.policies, batch.rows, strict=True)
+        going = [(policy, rows) for policy, rows in both if rows is not None]
+        strategies = tuple(
+            pipeline.StrategyOutcome(policy, rows.costs, rows.losses, gave_up=False)
+            for policy, rows in going
+        )
+        outcome = pipeline.Outcome(
+            experiment.useful_h, experiment.cluster, strategies, curve=experiment.curve
+        )
+        samples = {}
+        for one, (_, rows) in zip(strategies, going, strict=True):
+            columns = columns_of(one, outcome)
+            if not by_row:
+                lost = {"pls": rows.stale_h, "pls_net": rows.stale_net_h}
+                columns |= {name: hours / outcome.useful_h for name, hours in lost.items()}
+                columns = {name: of for name, of in columns.items() if name not in PRICED}
+            samples[one.policy.name] = sample_of(columns, outcome.cluster.n_nodes)
+        yield samples
