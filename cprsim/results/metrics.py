@@ -22,7 +22,6 @@ from cprsim.results.rows import (
     Sharing,
     Variance,
     further_losses,
-    has_measured_error,
     not_shared,
     of_difference,
     replication_rows,
@@ -157,11 +156,11 @@ def sample_of(columns: Columns, n_nodes: int, parts: Iterable[str] | None = None
     """What is measured of the replication rows of one strategy; parts that they lack are 0."""
     all_metrics = metrics_of(parts_of(columns) if parts is None else parts)
     metrics = {n: one for n, one in all_metrics.items() if n not in PRICED or n in columns}
-    metrics |= {name: _column(name) for name in further_losses(columns)}
+    losses = [str(name) for name in columns if f"{name}_se" in columns]
+    metrics |= {name: _column(name) for name in losses}
     values = np.empty((len(metrics), len(columns["finished"])))
     for row, metric in zip(values, metrics.values(), strict=True):
         row[:] = metric(columns, n_nodes)
-    losses = [name for name in metrics if has_measured_error(name)]
     of_curve = {
         name: (
             np.broadcast_to(np.asarray(columns[f"{name}_se"], np.float64), values.shape[1:]),
@@ -278,11 +277,12 @@ def estimates_of(moments: Moments, sharing: Sharing) -> dict[str, Estimate]:
     numbers = zip(moments.metrics, moments.mean.tolist(), moments.squares.tolist(), strict=True)
     for name, mean, square in numbers:
         found[name] = Estimate.of_squares(mean, square, n)
-        if n > 1 and has_measured_error(name):
+        if n > 1 and name in errors[0]:
             of_curve = [each[name] for each in errors]
             measured: tuple[Variance, ...] = tuple((error**2, free) for error, free in of_curve)
             if len(of_curve) > 1:
-                measured = of_difference(*of_curve, sharing(name, *responses))
+                correlation = sharing(name, responses[0], responses[1])
+                measured = of_difference(of_curve[0], of_curve[1], correlation)
             loss = MeanLoss(mean, *pooled((square / (n - 1) / n, n - 1.0), *measured))
             found[name] = Estimate(mean, *loss.interval(CONFIDENCE), n)
     return found

@@ -43,18 +43,22 @@ def replication_rows(outcome: Outcome) -> pd.DataFrame:
 def columns_of(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Any]:
     """The replication rows of one strategy, as columns; what is equal in all is a scalar."""
     costs, losses, useful_h = strategy.costs, strategy.losses, outcome.useful_h
-    n_spares, taxes = outcome.cluster.n_spares, [one.policy.tax for one in outcome.strategies]
-    columns: dict[str, Any] = {
+    return {
         "strategy": strategy.policy.name,
         **costs.columns(),
         "pls": lost_portion(losses.since_save_h, losses, costs.replication, useful_h),
         "pls_net": lost_portion(losses.since_reload_h, losses, costs.replication, useful_h),
         **accuracy_columns(strategy, outcome),
+        **node_columns(strategy, outcome),
     }
-    if n_spares is not None or any(tax.nodes for tax in taxes):
-        columns["extra_nodes"] = strategy.policy.tax.nodes
-        columns["spare_nodes"] = float(n_spares or 0)
-    return columns
+
+
+def node_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, float]:
+    """The nodes that are paid like the job's; none where no strategy has any."""
+    n_spares, taxes = outcome.cluster.n_spares, [one.policy.tax for one in outcome.strategies]
+    if n_spares is None and not any(tax.nodes for tax in taxes):
+        return {}
+    return {"extra_nodes": strategy.policy.tax.nodes, "spare_nodes": float(n_spares or 0)}
 
 
 def loss_rows(outcome: Outcome) -> pd.DataFrame:

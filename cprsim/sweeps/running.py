@@ -10,7 +10,6 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.files import finite_or_none
 from cprsim.records import interval
 from cprsim.results.metrics import (
-    PRICED,
     Moments,
     Sample,
     estimates_of,
@@ -19,7 +18,7 @@ from cprsim.results.metrics import (
     sample_of,
     summary_of,
 )
-from cprsim.results.rows import columns_of, not_shared, shared_by
+from cprsim.results.rows import RESPONSE, columns_of, node_columns, not_shared, shared_by
 from cprsim.results.store import Body, PointStore, Task
 from cprsim.sweeps.points import Point
 from cprsim.workers import Workers
@@ -138,10 +137,16 @@ def _batches(
         )
         samples = {}
         for one, (_, rows) in zip(strategies, going, strict=True):
-            columns = columns_of(one, outcome)
-            if not by_row:
-                lost = {"pls": rows.stale_h, "pls_net": rows.stale_net_h}
-                columns |= {name: hours / outcome.useful_h for name, hours in lost.items()}
-                columns = {name: of for name, of in columns.items() if name not in PRICED}
+            columns = (
+                columns_of(one, outcome)
+                if by_row
+                else {
+                    **rows.costs.columns(),
+                    "pls": rows.stale_h / outcome.useful_h,
+                    "pls_net": rows.stale_net_h / outcome.useful_h,
+                    RESPONSE: "",
+                    **node_columns(one, outcome),
+                }
+            )
             samples[one.policy.name] = sample_of(columns, outcome.cluster.n_nodes)
         yield samples
