@@ -132,8 +132,6 @@ class Sample:
 
     def of(self, replications: Ints) -> Sample:
         """These replications alone, all of which it has."""
-        if np.array_equal(replications, self.replication):
-            return self
         at = np.searchsorted(self.replication, replications)
         errors = {name: (error[at], degrees) for name, (error, degrees) in self.errors.items()}
         return replace(
@@ -228,17 +226,18 @@ def moments_of(sample: Sample) -> Moments:
 
 def moments_apart(a: Sample, b: Sample) -> Moments:
     """Those of b - a, over the replications that both have; finished where all of both are."""
-    shared = np.intersect1d(a.replication, b.replication, assume_unique=True)
+    all_finished = a.finished.all() and b.finished.all()
+    if not np.array_equal(a.replication, b.replication):
+        shared = np.intersect1d(a.replication, b.replication, assume_unique=True)
+        a, b = a.of(shared), b.of(shared)
     metrics = tuple(name for name in a.metrics if name in b.metrics)
-    n_finished = len(shared) if a.finished.all() and b.finished.all() else 0
-    a, b = a.of(shared), b.of(shared)
     of_a, of_b = (
         one.values if one.metrics == metrics else np.array([one.value(name) for name in metrics])
         for one in (a, b)
     )
     values = of_b - of_a
-    values[np.abs(values) <= ROUNDING * np.maximum(np.abs(of_a), np.abs(of_b))] = 0.0
-    return _moments(metrics, values, n_finished, [a, b])
+    values[np.abs(values) <= ROUNDING * np.abs(of_a)] = 0.0
+    return _moments(metrics, values, len(a.finished) if all_finished else 0, [a, b])
 
 
 def _moments(
