@@ -224,6 +224,7 @@ def moments_of(sample: Sample) -> Moments:
     return _moments(sample.metrics, sample.values, n_finished, [sample])
 
 
+@np.errstate(invalid="ignore")  # replications that did not finish
 def moments_apart(a: Sample, b: Sample) -> Moments:
     """Those of b - a, over the replications that both have; finished where all of both are."""
     all_finished = a.finished.all() and b.finished.all()
@@ -244,6 +245,8 @@ def _moments(
     metrics: tuple[str, ...], values: Floats, n_finished: int, samples: Sequence[Sample]
 ) -> Moments:
     n = values.shape[1]
+    if n_finished < n:  # the hours of a stopped replication say nothing, and may be infinite
+        values = np.full_like(values, np.nan)
     mean = values.sum(axis=1) / max(n, 1)
     squares = np.square(values - mean[:, None]).sum(axis=1)
     of_curve = (
@@ -266,7 +269,7 @@ def difference_of(a: Sample, b: Sample, sharing: Sharing) -> dict[str, Estimate]
 def estimates_of(moments: Moments, sharing: Sharing) -> dict[str, Estimate]:
     """Mean and 95 % interval of every metric; those of losses have the curve's variances too.
 
-    Where replications did not finish, all are NaN: the hours of a stopped one say nothing.
+    All are NaN where there are replications that did not finish.
     """
     n = moments.n
     if not n or moments.n_finished < n:
