@@ -146,7 +146,7 @@ def predicted(curve: StalenessCurve, one: pipeline.StrategyOutcome, useful_h: fl
 
 def fresh_of(job: Job, n: int) -> Experiment:
     """The job on failures that the selector never saw."""
-    return replace(job.experiment, seed=FRESH_SEED, n_replications=n, precision_fraction=None)
+    return job.experiment.simulated(seed=FRESH_SEED, replications=n, precision_fraction=None)
 
 
 def draw_histories(job: Job, n: int = N_HISTORIES) -> None:

@@ -6,7 +6,6 @@ costs, spares and algorithms that keep trainers in step.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -41,7 +40,7 @@ def small_blocks(monkeypatch) -> None:
 @pytest.mark.parametrize("number", range(N_SCENARIOS))
 def test_invariants_hold_in_both_engines(number: int, tmp_path: Path) -> None:
     experiment = experiment_of(drawn(number), tmp_path)
-    events = simulate(replace(experiment, engine="simpy"))
+    events = simulate(experiment.simulated(engine="simpy"))
     for outcome in (events, simulate(experiment)):
         check(outcome)
         for ours, theirs in zip(outcome.strategies, events.strategies, strict=True):
@@ -66,7 +65,7 @@ def test_engines_stop_a_job_that_comes_back_to_the_same_instant_at_the_same_fail
         "simulation": {"seed": 46, "replications": 10},
     }  # fmt: skip
     experiment = experiment_of(tree, tmp_path)
-    events = simulate(replace(experiment, engine="simpy")).strategies[0].costs
+    events = simulate(experiment.simulated(engine="simpy")).strategies[0].costs
     assert_same(simulate(experiment).strategies[0].costs, events)
     assert (events.wall_h < 2400).any(), "none was stopped for want of progress"
 

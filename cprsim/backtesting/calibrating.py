@@ -307,14 +307,14 @@ def _futures(text: str, save_h: float, n_even: float, seed: int) -> tuple[Floats
     `n_even` failures of a Poisson process would leave as much open. Of the saves the mean counts.
     """
     experiment = experiment_of(text, (f"costs.save={save_h!r} h", f"simulation.seed={seed}"))
-    source, horizon_h = experiment.failures, experiment.horizon_h
+    source, horizon_h = experiment.failures, experiment.scenario.job.horizon_h
     assert isinstance(source, JobClock)
     assert horizon_h is not None
     rng = stream(seed, 0, "calibrate/futures")
     longer = n_even / rng.gamma(n_even, size=N_FUTURES)
     futures = tuple(_renewals_h(source.lifetime, one, horizon_h, rng) for one in longer.tolist())
-    experiment = replace(experiment, failures=EachItsOwn(source, futures), n_replications=N_FUTURES)
-    costs = simulate(experiment).strategies[0].costs
+    experiment = replace(experiment, failures=EachItsOwn(source, futures))
+    costs = simulate(experiment.simulated(replications=N_FUTURES)).strategies[0].costs
     return np.asarray(costs.useful_h / costs.wall_h), longer
 
 

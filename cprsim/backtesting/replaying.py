@@ -195,7 +195,7 @@ def _simulated(
     """The job under each system, a replication for each draw."""
     experiment = assembled(loaded)
     failures = failures_of(facts, job, experiment, draws, rng)
-    experiment = replace(experiment, failures=failures, n_replications=len(draws))
+    experiment = replace(experiment.simulated(replications=len(draws)), failures=failures)
     if own_costs:
         experiment = with_own_costs(experiment, facts, draws, rng)
     outcome = simulate(experiment)

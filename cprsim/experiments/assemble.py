@@ -9,7 +9,9 @@ from typing import Any
 
 from cprsim.curves import chosen_curve
 from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
-from cprsim.failures.distributions import Constant
+from cprsim.experiments.sources import source_of
+from cprsim.failures.clocks import JobClock
+from cprsim.failures.distributions import Constant, Exponential
 from cprsim.failures.replay import Replay
 from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
@@ -26,17 +28,16 @@ from cprsim.records import (
 )
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.paper import STRATEGIES
-from cprsim.recovery.policy import Capture, Policy, Reach, Scope, checked
+from cprsim.recovery.policy import CHECK, NO_CONTENT, Capture, Policy, Reach, Scope, checked
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.costs import CostsSection, OwnCosts
 from cprsim.scenario.distributions import DurationSpec, duration_of
-from cprsim.scenario.failures import EMB_PS, SYNC_PS, TRAINER, Failures, TraceFailures
-from cprsim.scenario.job import EngineName
+from cprsim.scenario.failures import EMB_PS, SILENT, SYNC_PS, TRAINER, ScopeSection
+from cprsim.scenario.job import Simulation
 from cprsim.scenario.recovery import RecoverySection
-from cprsim.scenario.scopes import SILENT
 from cprsim.scenario.system_options import options_of
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
@@ -47,35 +48,41 @@ from cprsim.staleness import StalenessCurve
 class Experiment:
     """A scenario as records: everything that an engine needs, nothing that only a user does."""
 
-    useful_h: float
     cluster: Cluster
     costs: Costs
     failures: FailureSource
     policies: tuple[Policy, ...]
-    seed: int
     scopes: tuple[Scope, ...]  # what failures kill
     shares: ScopeShares  # of the failures
-    scenario: Scenario  # it says what else recovery systems ask of a job
-    n_replications: int | None  # None: until the precision is reached
-    precision_fraction: float | None = None
-    at_most: int = 0  # replications, where the precision decides
-    engine: EngineName = "auto"
+    scenario: Scenario  # the useful work, and what else recovery systems ask of a job
+    simulation: Simulation  # replications, seed and engine
     curve: StalenessCurve | None = None  # prices lost samples; None: none applies
-    horizon_h: float | None = None  # wall time at which the job ends, done or not
+
+    @property
+    def useful_h(self) -> float:
+        """Useful work in hours at full speed."""
+        return self.scenario.job.useful_h
 
     @property
     def check(self) -> Capture | None:
         """For silent errors."""
         silent = self.scenario.silent
-        return None if silent is None else silent.capture
+        if silent is None or silent.check is None:
+            return None
+        takes = Constant(silent.check.takes_h)
+        return Capture(CHECK, silent.check.every_h, stall=takes, parts=NO_CONTENT)
+
+    def simulated(self, **how: Any) -> Experiment:
+        """The same with other replications, another seed or another engine."""
+        return replace(self, simulation=self.simulation.model_copy(update=how))
 
     def simulated_job(self, policy: Policy) -> SimulatedJob:
         """The job under a policy."""
         if self.check is not None:
             policy = checked(policy, self.cluster, self.check)
             require_legal(policy, self.cluster, self.scopes)
-        clock = self.failures.clock
-        return SimulatedJob(self.useful_h, self.cluster, clock, self.scopes, policy, self.horizon_h)
+        clock, job = self.failures.clock, self.scenario.job
+        return SimulatedJob(job.useful_h, self.cluster, clock, self.scopes, policy, job.horizon_h)
 
     @cached_property
     def facts(self) -> JobFacts:
@@ -149,23 +156,16 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
     except ParameterError as error:
         raise ScenarioError.at(loaded.place("failures"), str(error), key="failures") from error
-    simulation = scenario.simulation
     experiment = Experiment(
-        useful_h=scenario.job.useful_h,
         cluster=cluster,
         costs=costs,
         failures=failures,
         policies=(),
-        seed=simulation.seed,
-        n_replications=simulation.replications,
-        precision_fraction=simulation.precision_fraction,
-        at_most=simulation.at_most or 0,
-        engine=simulation.engine,
-        curve=chosen_curve(loaded),
         scopes=scopes,
         shares=shares,
-        horizon_h=scenario.job.horizon_h,
         scenario=scenario,
+        simulation=scenario.simulation,
+        curve=chosen_curve(loaded),
     )
     if not with_policies:
         return experiment
@@ -220,17 +220,23 @@ def _failures(
 ) -> tuple[FailureSource, tuple[Scope, ...], ScopeShares]:
     """Where failures come from, what they kill, and how many are of each scope."""
     scenario, silent = loaded.scenario, loaded.scenario.silent
-    of_job = _source(loaded, scenario.failures, cluster)
-    own = {
-        one.name: _source(loaded, one.failures, cluster) for one in scenario.scopes if one.failures
+    useful_h = scenario.job.useful_h
+    of_job = source_of(scenario.failures, cluster, useful_h, loaded.trace_path)
+    own: dict[str, FailureSource] = {
+        one.name: source_of(one.failures, cluster, useful_h, None)
+        for one in scenario.scopes
+        if one.failures
     }
-    scopes = [one.record(detect) for one in scenario.scopes]
+    scopes = [_scope(one, detect) for one in scenario.scopes]
     shares = [one.share or 0.0 for one in scenario.scopes]
     if not scopes:  # every failure kills a node
         scopes, shares = [Scope("node", Reach.NODE, detect)], [1.0]
-    if silent is not None:
-        scopes, shares = [*scopes, silent.scope], [*shares, 0.0]
-        own[SILENT] = silent.source(cluster, of_job.clock)
+    if silent is not None:  # when an error is noticed, all processes start again on their nodes
+        latency = None if silent.latency is None else duration_of(silent.latency)
+        errors = Scope(SILENT, Reach.PROCESS, Constant(0.0), False, silent=True, latency=latency)
+        scopes, shares = [*scopes, errors], [*shares, 0.0]
+        strikes = Exponential(silent.mtbf_h)
+        own[SILENT] = JobClock(strikes, range(cluster.n_nodes), clock=of_job.clock)
     of_source = tuple(i for i, scope in enumerate(scopes) if scope.name in own)
     reaches, rack = tuple(scope.reach for scope in scopes), scenario.cluster.rack
     return (
@@ -240,11 +246,12 @@ def _failures(
     )
 
 
-def _source(loaded: LoadedScenario, section: Failures, cluster: Cluster) -> FailureSource:
-    if not isinstance(section, TraceFailures):
-        return section.source(cluster, loaded.scenario.job.useful_h)
-    assert loaded.trace_path is not None, "loading sees to it that a trace has a file"
-    return section.source(loaded.trace_path)
+def _scope(section: ScopeSection, detect: Duration) -> Scope:
+    """A kind of failure; `detect` is what `costs` say."""
+    reach = Reach[section.reach.upper()]
+    replaces = reach >= Reach.NODE if section.needs_node is None else section.needs_node
+    noticed = detect if section.detect is None else duration_of(section.detect)
+    return Scope(section.name, reach, noticed, replaces, section.notice_h)
 
 
 # ----------------------------------------------------------------------------- recovery

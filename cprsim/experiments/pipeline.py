@@ -96,7 +96,7 @@ def simulate(
     expect_all([experiment])
     kept: list[list[Rows]] = [[] for _ in experiment.policies]
     row_bytes, n_losses = ROW_BYTES * len(kept), 0
-    _require_room(experiment.n_replications or 0, row_bytes)
+    _require_room(experiment.simulation.replications or 0, row_bytes)
     for batch in batches(experiment, failures or FailureBlocks([experiment])):
         for all_rows, rows in zip(kept, batch.rows, strict=True):
             if rows is not None:
@@ -129,7 +129,7 @@ def batches(
         engine_of(policy, experiment, keep_losses) for policy in experiment.policies
     ]
     finished, walls_h = [False] * len(engines), [list[Floats]() for _ in engines]
-    n_done, n_wanted = 0, experiment.n_replications or STEP
+    n_done, n_wanted = 0, experiment.simulation.replications or STEP
     for failures in blocks:
         block, last = Block(failures, experiment.shares), failures.replications.stop
         while n_done < min(last, n_wanted):
@@ -139,7 +139,7 @@ def batches(
                 for i, one in enumerate(rows):
                     if one is not None:
                         finished[i] |= bool(one.costs.finished.any())
-                        if experiment.n_replications is None:
+                        if experiment.simulation.replications is None:
                             walls_h[i].append(one.costs.wall_h)
                 if n_done == look_at:
                     engines = [one if finished[i] else None for i, one in enumerate(engines)]
@@ -154,26 +154,26 @@ def _next_look(experiment: Experiment, n_done: int, n_wanted: int) -> int:
     """How many replications to have before the next look at them."""
     if n_done < FIRST_LOOK:
         return min(FIRST_LOOK, n_wanted)
-    if experiment.n_replications is not None:
+    if experiment.simulation.replications is not None:
         return n_wanted
     wanted = min(n_wanted, MOST_GROWTH * n_done)
-    return min(experiment.at_most, ceil(wanted / STEP) * STEP)
+    return min(_n_at_most(experiment), ceil(wanted / STEP) * STEP)
 
 
 def _n_wanted(
     experiment: Experiment, n_done: int, n_wanted: int, walls_h: Sequence[Sequence[Floats]]
 ) -> int:
     """How many replications there have to be, going by those of each strategy so far."""
-    if experiment.precision_fraction is None or n_done < STEP:
+    if experiment.simulation.precision_fraction is None or n_done < STEP:
         return n_wanted
     excess = 0.0  # of the widest interval
     for wall_h in walls_h:
         overhead_h = np.concatenate(wall_h) - experiment.useful_h
         if (mean_h := float(overhead_h.mean())) > 0:
             half_h = ROUNDED_Z_95 * float(overhead_h.std(ddof=1)) / sqrt(n_done)
-            excess = max(excess, half_h / mean_h / experiment.precision_fraction)
+            excess = max(excess, half_h / mean_h / experiment.simulation.precision_fraction)
     wanted = n_done if excess <= 1.0 else ceil(n_done * excess**2 * MARGIN)
-    return min(experiment.at_most, wanted)
+    return min(_n_at_most(experiment), wanted)
 
 
 def _parts(
@@ -184,7 +184,7 @@ def _parts(
     A part draws its failures alone.
     """
     n_of_block, first = block.failures.n_replications, block.failures.replications.start
-    at_once = SIMPY_AT_ONCE if experiment.engine == "simpy" else n_of_block
+    at_once = SIMPY_AT_ONCE if experiment.simulation.engine == "simpy" else n_of_block
     while replications:
         some = replications[:at_once]
         part, within = block, range(some.start - first, some.stop - first)
@@ -211,7 +211,7 @@ def engine_of(policy: Policy, experiment: Experiment, keep_losses: bool = True) 
         parts = (*PARTS, *(part for part in policy.parts if part not in PARTS))
     return Engine(
         experiment.simulated_job(policy),
-        simpy_alone=experiment.engine == "simpy",
+        simpy_alone=experiment.simulation.engine == "simpy",
         keep_losses=keep_losses,
         parts=parts,
     )
@@ -226,14 +226,15 @@ def compile_engine(experiment: Experiment, n_alike: float = 1.0) -> None:
 
 def expect_all(experiments: Sequence[Experiment], n_alike: float = 1.0) -> bool:
     """Whether the replications of all experiments are so many that the loop is compiled."""
-    by_loop = [one for one in experiments if one.engine != "simpy"]
+    by_loop = [one for one in experiments if one.simulation.engine != "simpy"]
     n = sum(_n_at_most(one) * len(one.policies) for one in by_loop)
     return bool(by_loop) and expect(n_alike * n)
 
 
 def _n_at_most(experiment: Experiment) -> int:
     """How many replications an experiment can come to."""
-    return experiment.n_replications or experiment.at_most
+    simulation = experiment.simulation
+    return simulation.replications or simulation.at_most or 0
 
 
 # --------------------------------------------------------------------------- one replication
@@ -279,7 +280,7 @@ def _drawn(experiment: Experiment, replications: range) -> Iterator[BlockFailure
         whole = replications_of(most, number)
         some = replications[: whole.stop - replications.start]
         kept = range(some.start - whole.start, some.stop - whole.start)
-        yield BlockFailures(source, cluster, experiment.seed, number, useful_h, kept)
+        yield BlockFailures(source, cluster, experiment.simulation.seed, number, useful_h, kept)
         replications = replications[len(some) :]
 
 
@@ -304,6 +305,6 @@ def _outcome(experiment: Experiment, kept: Sequence[Sequence[Rows]]) -> Outcome:
         experiment.useful_h,
         experiment.cluster,
         tuple(strategies),
-        experiment.precision_fraction,
+        experiment.simulation.precision_fraction,
         experiment.curve,
     )

@@ -31,14 +31,11 @@ def sync_setting(loaded: LoadedScenario) -> SyncSetting:
 
     Raises ScenarioError where it does not say.
     """
-    section, n_trainers = loaded.scenario.sync, loaded.scenario.cluster.trainers
+    section = loaded.scenario.sync
     if section is None:
         message = "is missing: say how the trainers stay in step (docs/shadowsync.md)"
         raise ScenarioError.at(loaded.place("sync"), message, key="sync")
-    try:
-        return section.setting(n_trainers)
-    except ParameterError as error:
-        raise ScenarioError.at(loaded.place("sync"), str(error), key="sync") from error
+    return section.setting(loaded.scenario.cluster.trainers)
 
 
 @dataclass(frozen=True, slots=True)

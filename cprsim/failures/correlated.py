@@ -58,14 +58,6 @@ class Shocks:
     shares: tuple[float, ...]
     n_nodes: int
 
-    def __post_init__(self) -> None:
-        if len(self.sizes) != len(self.shares) or not np.isclose(sum(self.shares), 1.0):
-            raise ParameterError("each size of a shock needs its share, and they add up to 1")
-        if not (0 <= self.rate_per_h < inf and min(self.sizes) >= 1):
-            raise ParameterError("shocks come at a finite rate and strike one node at least")
-        if max(self.sizes) > self.n_nodes:
-            raise ParameterError(f"no shock strikes more than the {self.n_nodes} nodes there are")
-
     def striking(self, n_slots: int) -> tuple[float, float]:
         """Rate [1/h] of events that strike any of `n_slots` nodes, and of nodes struck."""
         events = sum(

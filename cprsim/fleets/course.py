@@ -306,8 +306,6 @@ def with_spares(prices: Prices, used: Usage) -> Prices:
     """Prices with one for a spare, too: that of a system's nodes; a spare draws nothing."""
     jobs = [by_role for part, by_role in used.node_h.items() if part not in (SPARE, SYSTEM)]
     prices = with_system(prices, summed(jobs))
-    return replace(
-        prices,
-        node_hour={SPARE: prices.node_hour[SYSTEM], **prices.node_hour},
-        watts={SPARE: 0.0, **prices.watts} if prices.watts else {},
-    )
+    node_hour = {SPARE: prices.node_hour[SYSTEM], **prices.node_hour}
+    watts = {SPARE: 0.0, **prices.watts} if prices.watts else {}
+    return prices.model_copy(update={"node_hour": node_hour, "watts": watts})

@@ -76,7 +76,7 @@ def write_fleet(
             window_h=fleet.window_h,
             histories=fleet.histories,
             shared={key: str(said[key]) for key in SHARED if key in said},
-            currency=None if prices is None else prices.currency,
+            currency=None if prices is None else prices.label,
             axes={key: values.written for key, values in axes.items()},
             options=tuple(options),
             decision=decision,

@@ -64,12 +64,11 @@ def with_numbers(
 
 
 def _price(loaded: LoadedScenario) -> Price | None:
-    section = loaded.scenario.prices
-    if section is None or not section.node_hour:
+    prices = loaded.scenario.prices
+    if prices is None or not prices.node_hour:
         return None
     nodes = {role: n for role, n in loaded.scenario.n_nodes_of.items() if role not in (ANY, STATE)}
-    prices = section.record()
-    return Price(mean_node_hour(prices, nodes), prices.currency)
+    return Price(mean_node_hour(prices, nodes), prices.label)
 
 
 def _simulate(

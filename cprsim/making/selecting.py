@@ -205,7 +205,7 @@ def select_into(
 
 def _selection(wanted: SelectRequest, watch: Watch) -> Selection:
     experiment = wanted.experiment
-    varied = variants(wanted.loaded, experiment.n_replications or 0)
+    varied = variants(wanted.loaded, experiment.simulation.replications or 0)
     with watch.counting("candidates simulated") as on_priced:
         selection = select(
             experiment, wanted.curve, wanted.limit, wanted.ways, on_priced, draws=varied,

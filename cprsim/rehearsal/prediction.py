@@ -80,14 +80,11 @@ def model_of(
     """The scenario with calibrated costs and the kills as its failures."""
     costs = costs_of_run(orders, calibration, material)
     return replace(
-        experiment,
+        experiment.simulated(replications=1, precision_fraction=None, engine="simpy"),
         costs=costs,
         scopes=tuple(replace(scope, detect=costs.detect) for scope in experiment.scopes),
         failures=injected(orders, experiment),
         policies=(_priced(policy, orders, calibration, material, costs, experiment.cluster),),
-        n_replications=1,
-        precision_fraction=None,
-        engine="simpy",
     )
 
 

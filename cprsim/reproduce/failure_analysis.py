@@ -202,7 +202,9 @@ def _first_failures_h(experiment: Experiment, n_jobs: int) -> Floats:
     for block in range(block_of(most, n_jobs - 1) + 1):
         jobs = replications_of(most, block)
         n = min(len(jobs), n_jobs - jobs.start)
-        drawn = source.draw(cluster, experiment.seed, block, n, iter([experiment.useful_h]))
+        drawn = source.draw(
+            cluster, experiment.simulation.seed, block, n, iter([experiment.useful_h])
+        )
         trace = next(drawn)
         np.minimum.at(first_h, jobs.start + trace.replication, trace.at_h)
     return first_h

@@ -17,13 +17,13 @@ from cprsim.results.metrics import parts_among
 from cprsim.results.run import Result
 from cprsim.scenario import Scenario
 from cprsim.scenario.cluster import ClusterSection
-from cprsim.scenario.costs import PricesSection
 from cprsim.scenario.failures import SYNC_PS, TRAINER
 from cprsim.scenario.prices import (
     ACCURACY,
     GB,
     HOURS_PER_MONTH,
     Bill,
+    Money,
     Prices,
     Usage,
     bill_of,
@@ -74,7 +74,7 @@ class JobPrices:
     @property
     def currency(self) -> str:
         """The label of the amounts, in words where there is none."""
-        return self.prices.currency or "units of the prices"
+        return self.prices.label or "units of the prices"
 
     def billed(self, policy: Policy, use: JobUse) -> Billed:
         """A line per part, in whole cents; a month has as many jobs as do its useful work."""
@@ -126,12 +126,11 @@ def usage_of(
 
 def with_system(prices: Prices, nodes: Mapping[str, float]) -> Prices:
     """Prices with one for the nodes of a recovery system: the mean of the nodes by role."""
-    price = Decimal(repr(mean_node_hour(prices, nodes)))
+    price = Money(repr(mean_node_hour(prices, nodes)))
     drawn_watts = sum(watts_of(prices, role) * n for role, n in nodes.items())
-    return replace(
-        prices,
-        node_hour={SYSTEM: price, **prices.node_hour},
-        watts={SYSTEM: drawn_watts / sum(nodes.values()), **prices.watts} if prices.watts else {},
+    watts = {SYSTEM: drawn_watts / sum(nodes.values()), **prices.watts} if prices.watts else {}
+    return prices.model_copy(
+        update={"node_hour": {SYSTEM: price, **prices.node_hour}, "watts": watts}
     )
 
 
@@ -147,7 +146,7 @@ def _prices(document: Mapping[str, Any]) -> JobPrices | None:
     if not document.get("prices"):
         return None
     return _job_prices(
-        PricesSection.model_validate(document["prices"]),
+        Prices.model_validate(document["prices"]),
         ClusterSection.model_validate(document["cluster"]),
         int((document.get("sync") or {}).get("servers") or 0),
     )
@@ -161,8 +160,7 @@ def prices_of(scenario: Scenario) -> JobPrices | None:
     return _job_prices(scenario.prices, scenario.cluster, n_sync)
 
 
-def _job_prices(section: PricesSection, cluster: ClusterSection, n_sync: int) -> JobPrices | None:
-    prices = section.record()
+def _job_prices(prices: Prices, cluster: ClusterSection, n_sync: int) -> JobPrices | None:
     if not prices.has_money:
         return None
     roles = {**cluster.n_nodes_of_stateful, TRAINER: cluster.trainers, **cluster.others}

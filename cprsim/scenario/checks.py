@@ -10,6 +10,7 @@ from cprsim.scenario.costs import by_bytes
 from cprsim.scenario.failures import (
     ANY,
     MAX_FAILURES,
+    SILENT,
     SYNC_PS,
     CorrelatedFailures,
     Failures,
@@ -20,7 +21,6 @@ from cprsim.scenario.failures import (
     too_many,
 )
 from cprsim.scenario.schema import Scenario
-from cprsim.scenario.scopes import SILENT
 
 MAX_SAVES = 1_000_000
 NEEDS_SERVERS = tuple(name for name in STRATEGIES if name not in ("none", "full"))

@@ -11,12 +11,10 @@ from cprsim.records import MAX_NODES, STATE
 from cprsim.scenario.distributions import Duration
 from cprsim.scenario.failures import ANY, EMB_PS, TRAINER, WORKER, RoleKey
 from cprsim.scenario.quantities import (
-    AS_LIST,
-    AS_TEXT,
-    LIST_OR_TEXT,
     Bandwidth,
     Model,
     NodeCount,
+    OneOf,
     PositiveCount,
     PositiveShare,
     ShardSize,
@@ -36,7 +34,7 @@ class TableSection(Model):
 
 Preset = Literal["criteo-kaggle", "criteo-terabyte"]  # the names of `kernel.shape.PRESETS`
 TableList = Annotated[tuple[TableSection, ...], Field(min_length=1, max_length=1_000)]
-Tables = Annotated[Annotated[Preset, AS_TEXT] | Annotated[TableList, AS_LIST], LIST_OR_TEXT]
+Tables = Annotated[Preset | TableList, OneOf("text", "list")]
 
 
 def tables_bytes(tables: str | tuple[TableSection, ...]) -> int:

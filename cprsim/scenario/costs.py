@@ -1,48 +1,26 @@
-"""The sections `storage`, `costs` and `prices`: what saving, loading and nodes cost."""
+"""The sections `storage` and `costs`: what saving and loading cost."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BeforeValidator,
-    Discriminator,
-    Field,
-    PlainSerializer,
-    Tag,
-    WithJsonSchema,
-)
+from pydantic import BeforeValidator, Field
 
-from cprsim.errors import ParameterError
 from cprsim.records import OverLink
 from cprsim.recovery.legal import MOST_GENERATIONS
 from cprsim.scenario.distributions import OR_DISTRIBUTION, Duration, DurationSpec
-from cprsim.scenario.prices import ANY_ROLE, Money, Prices
-from cprsim.scenario.quantities import TAG, Bandwidth, Model, within
+from cprsim.scenario.quantities import Bandwidth, Model, OneOf, within
 from cprsim.units import SHARE, TIME, Quantity
 
-TRANSFER = "transfer"
 OR_TRANSFER = f", or `transfer`{OR_DISTRIBUTION}"
 TransferTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", OR_TRANSFER)]
 Chance = Annotated[float, Quantity(SHARE, "0 %", "50 %", "1 %")]
 
 
-def link_or_duration(value: Any) -> str:
-    """Which member a value is of a union of a time, a distribution and a link."""
-    if isinstance(value, OverLink) or (isinstance(value, dict) and "link" in value):
-        return f"{TAG}link"
-    return f"{TAG}distribution" if isinstance(value, dict | DurationSpec) else f"{TAG}time"
-
-
 Cost = Annotated[
-    Annotated[TransferTime, Tag(f"{TAG}time")]
-    | Annotated[DurationSpec, Tag(f"{TAG}distribution")]
-    | Annotated[OverLink, Tag(f"{TAG}link")]
-    | Annotated[Literal["transfer"], Tag(f"{TAG}transfer")],
-    Discriminator(lambda cost: f"{TAG}transfer" if cost == TRANSFER else link_or_duration(cost)),
+    TransferTime | DurationSpec | OverLink | Literal["transfer"],
+    OneOf("text", "section", "link", "word", words=["transfer"]),
 ]
 
 
@@ -129,95 +107,3 @@ def by_bytes(costs: CostsSection | OwnCosts) -> Iterator[tuple[str, str | OverLi
         "load": costs.load,
     }
     return ((key, cost) for key, cost in each.items() if isinstance(cost, str | OverLink))
-
-
-# ---------------------------------------------------------------------- prices
-
-LABEL = r"[A-Za-z$€£¥]{1,12}"
-MOST = Decimal(10) ** 9
-Label = Annotated[str, Field(strict=True, pattern=f"^{LABEL}$")]
-_PRICE = re.compile(rf"\s*((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{{1,3}})?)\s*({LABEL})?\s*")
-
-
-def _price(value: Any) -> Money:
-    """An amount and its label: ``2.50 USD``, or a bare number where `currency` has the label."""
-    found = None if isinstance(value, bool) else _PRICE.fullmatch(str(value))
-    if found is None or Decimal(found[1]) > MOST:
-        raise ParameterError("is not a price: write for example 2.50 USD")
-    return Money(Decimal(found[1]), found[2] or "")
-
-
-def _by_role(value: Any) -> Any:
-    return value if isinstance(value, dict) else {ANY_ROLE: value}
-
-
-Price = Annotated[
-    Money,
-    BeforeValidator(_price),
-    PlainSerializer(str, return_type=str),
-    WithJsonSchema({"type": ["string", "number"], "examples": ["2.50 USD"]}),
-]
-PriceByRole = Annotated[
-    dict[str, Price], BeforeValidator(_by_role, json_schema_input_type=Price | dict[str, Price])
-]
-PlainNumber = Annotated[float, within(0, 1e9)]
-WattsByRole = Annotated[
-    dict[str, PlainNumber],
-    BeforeValidator(_by_role, json_schema_input_type=PlainNumber | dict[str, PlainNumber]),
-]
-
-
-class PricesSection(Model):
-    """What is paid for, in one currency, which is a label and never converted."""
-
-    currency: Label | None = Field(None, description="Label of the amounts that stand without one.")
-    node_hour: PriceByRole = Field(
-        default_factory=dict,
-        description="Of a node for an hour: one price, or one by role (`any`: the other roles).",
-        examples=["2.50 USD", {"trainer": "2.50 USD", "emb_ps": "0.80 USD"}],
-    )
-    storage_month: Price | None = Field(
-        None, description="Of a gigabyte (10^9 bytes) that the storage keeps for a month."
-    )
-    storage_written: Price | None = Field(
-        None, description="Of a gigabyte (10^9 bytes) that is written to the storage."
-    )
-    watts: WattsByRole = Field(
-        default_factory=dict,
-        description="What a node draws [W]: one number, or one by role (`any`: the other roles).",
-        examples=[700, {"trainer": 700, "emb_ps": 350}],
-    )
-    kwh: Price | None = Field(None, description="Of a kilowatt-hour.")
-    carbon_kg_per_kwh: PlainNumber | None = Field(
-        None, description="Kilograms of CO2 per kilowatt-hour."
-    )
-    auc_loss: Price | None = Field(
-        None, description="Of 0.0001 of AUC that one job loses: `select` finds the cheapest in all."
-    )
-
-    @property
-    def labels(self) -> list[str]:
-        """Of the currency and of all amounts, each once."""
-        single = (self.storage_month, self.storage_written, self.kwh, self.auc_loss)
-        amounts = [*self.node_hour.values(), *filter(None, single)]
-        return sorted({self.currency or "", *(one.label for one in amounts)} - {""})
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """There is one currency, and what needs a power draw has one."""
-        if len(labels := self.labels) > 1:
-            both = " and ".join(labels)
-            yield "currency", f"prices are in {both}: currencies are never converted"
-        for key in {"kwh", "carbon_kg_per_kwh"} & set(self.given) if not self.watts else ():
-            yield key, "needs `watts`, what a node draws"
-
-    def record(self) -> Prices:
-        """The same as plain numbers of one currency: each key is a field of the record."""
-        numbers = {key: _without_label(value) for key, value in self}
-        return Prices(**numbers | {"currency": next(iter(self.labels), "")})
-
-
-def _without_label(value: Any) -> Any:
-    """An amount of money, or several by role, as numbers; what is none stays."""
-    if isinstance(value, dict):
-        return {role: _without_label(one) for role, one in value.items()}
-    return value.amount if isinstance(value, Money) else value

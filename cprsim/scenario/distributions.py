@@ -11,17 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from cprsim.errors import ParameterError
 from cprsim.failures import limits
 from cprsim.failures.distributions import Constant, Distribution, PiecewiseHazard, with_mean
-from cprsim.scenario.quantities import (
-    AS_SECTION,
-    AS_TEXT,
-    SECTION_OR_TEXT,
-    Age,
-    Model,
-    Mtbf,
-    PositiveTime,
-    parameters,
-    within,
-)
+from cprsim.scenario.quantities import Age, Model, Mtbf, OneOf, PositiveTime, parameters, within
 from cprsim.units import HAZARD, TIME, Quantity
 
 PIECEWISE = "piecewise"
@@ -105,9 +95,7 @@ class DurationSpec(Model):
         yield from found or _drawn(self, "median" if has_median else "")
 
 
-Duration = Annotated[
-    Annotated[FixedTime, AS_TEXT] | Annotated[DurationSpec, AS_SECTION], SECTION_OR_TEXT
-]
+Duration = Annotated[FixedTime | DurationSpec, OneOf("text", "section")]
 
 
 def duration_of(spec: float | DurationSpec) -> Distribution:

@@ -1,26 +1,19 @@
-"""The section `failures`: where failures come from."""
+"""The sections `failures`, `scopes` and `silent`: where failures come from, and what they kill."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, StrictBool, Tag
 
 from cprsim.errors import ParameterError
 from cprsim.failures import limits
-from cprsim.failures.clocks import JobClock, NodeClocks
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
-from cprsim.failures.distributions import Weibull
-from cprsim.failures.frailty import ALIKE, GammaFrailty, Lemons
-from cprsim.failures.injected import Injected
-from cprsim.failures.outages import Outages, with_lives
-from cprsim.failures.replay import Replay
+from cprsim.failures.frailty import GammaFrailty
 from cprsim.failures.sources import Start
-from cprsim.records import MAX_NODES, Clock, Cluster
-from cprsim.scenario.distributions import Lifetime, Mtbf95, Shape, Spread95
+from cprsim.records import MAX_NODES, Clock
+from cprsim.scenario.distributions import Duration, Lifetime, Mtbf95, Shape, Spread95
 from cprsim.scenario.quantities import (
     NO_KIND,
     TAG,
@@ -28,7 +21,10 @@ from cprsim.scenario.quantities import (
     Model,
     Mtbf,
     NodeCount,
+    OneOf,
     PositiveCount,
+    PositiveShare,
+    PositiveTime,
     Text,
     Time,
     within,
@@ -42,7 +38,6 @@ KINDS = ("job", "node", "correlated", "injected", "trace")
 MAX_INJECTED = 10_000
 MAX_INSTANTS = 1000
 MAX_FAILURES = 100_000  # that a job may expect
-FEWEST_OUTAGES = 2  # that can be replayed
 
 ClockName = Annotated[
     Clock,
@@ -72,11 +67,6 @@ def too_many(n_failures: float) -> str:
     return f"makes {n_failures:.3g} failures per job; at most {MAX_FAILURES} make sense"
 
 
-def slots_of(cluster: Cluster, role: str) -> range:
-    """Slots of a role of the job, or of all of them."""
-    return range(cluster.n_nodes) if role == ANY else cluster.slots(role)
-
-
 # ---------------------------------------------------------------------- clocks
 
 
@@ -94,11 +84,6 @@ class JobFailures(Lifetime):
     start: StartName = Start.FRESH
     clock: ClockName = Clock.WALL
 
-    def source(self, cluster: Cluster, useful_h: float) -> JobClock:
-        """These failures in a job."""
-        slots, together = slots_of(cluster, self.role), self.together
-        return JobClock(self.distribution, slots, together, self.clock, self.start, cluster.repair)
-
 
 class NodeFailures(Model):
     """Every node of the named roles fails on its own; a replacement starts new."""
@@ -109,11 +94,6 @@ class NodeFailures(Model):
     )
     start: StartName = Start.STATIONARY
     clock: ClockName = Clock.WALL
-
-    def source(self, cluster: Cluster, useful_h: float) -> NodeClocks:
-        """These failures in a job."""
-        lifetimes = {role: lifetime.distribution for role, lifetime in self.roles.items()}
-        return NodeClocks(lifetimes, self.clock, self.start, cluster.repair)
 
 
 # ---------------------------------------------------------------------- nodes that differ
@@ -154,12 +134,6 @@ class ShocksSection(Model):
             if size > self.nodes:
                 yield f"sizes.{size}", f"there are only {self.nodes} nodes to be struck"
 
-    def record(self) -> Shocks:
-        """Their rate, and the share of each size."""
-        total = sum(self.sizes.values())
-        shares = tuple(weight / total for weight in self.sizes.values())
-        return Shocks(1 / self.every_h, tuple(self.sizes), shares, self.nodes)
-
 
 class CorrelatedFailures(Model):
     """Nodes with Weibull lifetimes that differ, and shocks besides; all nodes of the job."""
@@ -193,44 +167,14 @@ class CorrelatedFailures(Model):
     )
     clock: ClockName = Clock.WALL
 
-    def source(self, cluster: Cluster, useful_h: float) -> CorrelatedNodes:
-        """These failures in a job.
-
-        Raises ParameterError where it would have too many: how often nodes that differ fail does
-        not follow from `mtbf` alone.
-        """
-        lemons, shocks = self.lemons, self.shocks
-        others = self.frailty or ALIKE
-        nodes = CorrelatedNodes(
-            lifetime=Weibull.from_mean(self.mtbf_h, self.shape),
-            frailty=Lemons(lemons.share_fraction, lemons.factor, others) if lemons else others,
-            shocks=None if shocks is None else shocks.record(),
-            clock=self.clock,
-            start=self.start,
-            watched_h=self.watched_h,
-            repair=cluster.repair,
-        )
-        n_failures = useful_h / nodes.expected(cluster, useful_h).mtbf_h
-        if n_failures > MAX_FAILURES:
-            raise ParameterError(too_many(n_failures))
-        return nodes
-
 
 # ---------------------------------------------------------------------- failures that are given
-
-
-def _servers_written_as(value: Any) -> str:
-    one_each = isinstance(value, list | tuple) and any(isinstance(v, list | tuple) for v in value)
-    return f"{TAG}each" if one_each else f"{TAG}all"
 
 
 AT_MOST = Field(min_length=1, max_length=MAX_INSTANTS)
 NodeNumbers = Annotated[tuple[NodeCount, ...], Field(min_length=1)]
 NumbersAtEach = Annotated[tuple[NodeNumbers, ...], AT_MOST]
-Servers = Annotated[
-    Annotated[NodeNumbers, Tag(f"{TAG}all")] | Annotated[NumbersAtEach, Tag(f"{TAG}each")],
-    Discriminator(_servers_written_as),
-]
+Servers = Annotated[NodeNumbers | NumbersAtEach, OneOf("list", "lists")]
 
 
 class InjectedFailures(Model):
@@ -305,21 +249,6 @@ class InjectedFailures(Model):
         elif self.servers_at and len(named) != len(at_h or ()):
             which = f"has {len(named)} lists for {len(at_h or ())} instants of `at`"
             yield "servers", f"{which}: give one for each, or one list for all"
-
-    def source(self, cluster: Cluster, useful_h: float) -> Injected:
-        """These failures in a job."""
-        slots = slots_of(cluster, self.role)
-        named = [tuple(slots[n] for n in servers) for servers in self.named_servers.values()]
-        return Injected(
-            useful_h=useful_h,
-            slots=named[0] if named and not self.servers_at else slots,
-            together=self.n_together,
-            at_h=self.at_h,
-            count=self.count or 0,
-            repair=cluster.repair,
-            clock=self.clock,
-            slots_at=tuple(named) if self.servers_at else None,
-        )
 
 
 # ---------------------------------------------------------------------- replay of a log
@@ -455,47 +384,6 @@ class TraceFailures(Model):
         if not wrong and len(ends) == 2 and not _order(ends["from"]) < _order(ends["to"]):
             yield "period.to", f"{ends['to']} does not lie after `from` ({ends['from']})"
 
-    def source(self, path: Path) -> Replay:
-        """The outages of the file.
-
-        Raises ParameterError where there are too few to replay, TraceError where the file can't be
-        read.
-        """
-        outages = self._read(path)
-        if self.cause is not None:
-            outages = outages.of_cause(self.cause)
-        if self.begins == "random" and outages.n_outages < FEWEST_OUTAGES:
-            raise ParameterError(
-                f"the trace has {outages.n_outages} outage: what lies between outages can't be "
-                f"told; replay needs {FEWEST_OUTAGES} at least"
-            )
-        return Replay(outages, from_first=self.begins == "first")
-
-    def _read(self, path: Path) -> Outages:
-        from cprsim.failures.traces.asked import LogOptions  # pandas comes: most need none
-        from cprsim.failures.traces.formats import FORMATS
-        from cprsim.failures.traces.formats.lanl import lanl_lives
-        from cprsim.failures.traces.node_file import lives_in_log
-        from cprsim.failures.traces.reading import csv_pieces
-
-        period = self.period
-        asked = LogOptions(
-            n_nodes=self.nodes,
-            system=self.system,
-            period=(None, None) if period is None else (period.first, period.last),
-            time_unit=self.time_unit,
-            columns={
-                ours: theirs for ours, theirs in (self.columns or {}).items() if ours != theirs
-            },
-            repair_h=self.repair_h,
-        )
-        log = FORMATS[self.format].read(path, asked)
-        if not self.node_dates:
-            return log
-        if self.system is not None:  # of lanl alone
-            return with_lives(log, lanl_lives(path, self.system, log))
-        return with_lives(log, lives_in_log(path, csv_pieces(path), log, asked))
-
 
 def _kind(section: Any) -> str | None:
     kind = section.get("kind") if isinstance(section, dict) else getattr(section, "kind", None)
@@ -514,3 +402,93 @@ Failures = Annotated[
         custom_error_message=f"is no kind of failures. Known: {', '.join(KINDS)}",
     ),
 ]
+
+
+# ---------------------------------------------------------------------- what they kill
+
+SILENT = "silent"  # name of the scope and of its source
+SCOPE_NAME = r"^[A-Za-z][A-Za-z0-9 _-]{0,39}$"
+
+
+class ScopeSection(Model):
+    """One kind of failure."""
+
+    name: str = Field(strict=True, pattern=SCOPE_NAME, description="What it is called.")
+    share: PositiveShare | None = Field(
+        None, description="Share of the failures, a number; all add up to 1. Or give `failures`."
+    )
+    failures: Failures | None = Field(
+        None,
+        description="Failures of this kind alone, besides those of the section `failures` and "
+        "independent of them; `kind` says where from. They age on the same clock.",
+    )
+    reach: Literal["process", "gpu", "node", "rack", "all"] = Field(
+        "node",
+        description="What it kills: a process (host memory stays), a gpu, a node, the rack of the "
+        "node that fails (`cluster.rack`), or all nodes.",
+    )
+    detect: Duration | None = Field(
+        None, description="Until it is noticed: a time or a distribution; default `costs.detect`."
+    )
+    needs_node: StrictBool | None = Field(
+        None,
+        description="Whether a struck node is replaced, with its memory; default: from `node` on.",
+    )
+
+    notice_h: Time = Field(
+        0.0,
+        description="How long before it strikes a failure is announced [time], for systems that "
+        "save on notice; default 0 s.",
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """It is said once how often such failures strike."""
+        if self.share is not None and self.failures is not None:
+            yield (
+                "share",
+                "give either `share` (of the section `failures`) or `failures` of its own",
+            )
+        elif self.share is None and self.failures is None:
+            yield "share", "is missing: the share of the failures, or give `failures` of its own"
+        if isinstance(self.failures, TraceFailures):
+            yield "failures.kind", "a log is replayed in the section `failures` alone"
+        elif (own := self.failures) is not None:
+            lifetimes = own.roles.values() if isinstance(own, NodeFailures) else [own]
+            if any({"mtbf_95", "spread_95"} & one.given.keys() for one in lifetimes):
+                where = "are drawn from in the section `failures` alone: leave them out here"
+                yield "failures", f"`mtbf_95` and `spread_95` {where}"
+
+
+Scopes = Annotated[
+    tuple[ScopeSection, ...],
+    Field(
+        max_length=16,
+        description="Kinds of failures, with their shares; absent: every failure kills a node.",
+    ),
+]
+
+
+class CheckSection(Model):
+    """A check of the state, which finds every silent error."""
+
+    takes_h: PositiveTime = Field(description="What a check stalls the job [time].")
+    every_h: PositiveTime | None = Field(
+        None, description="Progress between two checks [time]; absent: one before each save."
+    )
+
+
+class SilentSection(Model):
+    """Silent errors: they corrupt the state, and are noticed later."""
+
+    mtbf_h: Mtbf = Field(
+        description="Mean time between silent errors of the job [time], on the failures' clock."
+    )
+    latency: Duration | None = Field(
+        None, description="Until it is noticed: a time or a distribution; absent: by checks alone."
+    )
+    check: CheckSection | None = Field(None, description="Checks of the state; absent: none.")
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Something notices an error."""
+        if self.latency is None and self.check is None:
+            yield "latency", "is missing: say how errors are noticed, by `latency` or by `check`"

@@ -13,16 +13,7 @@ from pydantic import Field, StrictBool
 
 from cprsim.records import ShardBy
 from cprsim.scenario.cluster import Preset
-from cprsim.scenario.quantities import (
-    AS_SECTION,
-    AS_TEXT,
-    SECTION_OR_TEXT,
-    Model,
-    Seed,
-    Share,
-    Text,
-    within,
-)
+from cprsim.scenario.quantities import Model, OneOf, Seed, Share, Text, within
 
 MOST_SAMPLES = 50_000_000  # a run keeps them in memory, 160 bytes each
 OF_ANY_TRAINER = ("trainer", "options", "shard_by", "seed")
@@ -51,9 +42,7 @@ class ClickFile(Model):
     )
 
 
-Clicks = Annotated[
-    Annotated[Literal["generated"], AS_TEXT] | Annotated[ClickFile, AS_SECTION], SECTION_OR_TEXT
-]
+Clicks = Annotated[Literal["generated"] | ClickFile, OneOf("text", "section")]
 
 
 class Kernel(Model):

@@ -1,4 +1,4 @@
-"""Prices, and what hours and bytes come to at them: to the cent, part by part.
+"""The section `prices`, and what hours and bytes come to at them: to the cent, part by part.
 
 An amount of money is a whole number of cents once it stands in a bill, so that the sum over the
 parts is the total. Currencies are labels and never converted.
@@ -6,9 +6,16 @@ parts is the total. Currencies are labels and never converted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
+
+from cprsim.errors import ParameterError
+from cprsim.scenario.quantities import Model, within
 
 ANY_ROLE = "any"
 HOURS_PER_MONTH = 730.5  # 365.25 days / 12
@@ -17,38 +24,105 @@ STORAGE_KEPT, STORAGE_WRITTEN, ENERGY = "storage kept", "storage written", "ener
 ACCURACY = "accuracy"
 
 
-@dataclass(frozen=True, slots=True)
-class Money:
-    """An amount as somebody wrote it, with the label of its currency."""
+LABEL = r"[A-Za-z$€£¥]{1,12}"
+MOST = 10**9
+_PRICE = re.compile(rf"\s*((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{{1,3}})?)\s*({LABEL})?\s*")
 
-    amount: Decimal
-    label: str = ""
+
+class Money(Decimal):
+    """An amount and its label: ``2.50 USD``, or a bare number where `currency` has the label."""
+
+    label: str
+
+    def __new__(cls, written: object) -> Self:
+        found = None if isinstance(written, bool) else _PRICE.fullmatch(str(written))
+        if found is None or Decimal(found[1]) > MOST:
+            raise ParameterError("is not a price: write for example 2.50 USD")
+        made = super().__new__(cls, found[1])
+        made.label = found[2] or ""
+        return made
 
     def __str__(self) -> str:
-        return f"{self.amount} {self.label}".strip()
+        return f"{Decimal(self)} {self.label}".strip()
+
+    def __reduce__(self) -> tuple[Any, ...]:  # Decimal's own forgets the label
+        return Money, (str(self),)
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """What is paid for, all in one currency; None: it costs nothing, or nobody said.
+def _by_role(value: Any) -> Any:
+    return value if isinstance(value, dict) else {ANY_ROLE: value}
 
-    `node_hour` and `watts` are by role; ``any`` stands for the roles that have no entry.
-    """
 
-    currency: str = ""
-    node_hour: Mapping[str, Decimal] = field(default_factory=dict)
-    storage_month: Decimal | None = None  # of a GB
-    storage_written: Decimal | None = None  # of a GB
-    watts: Mapping[str, float] = field(default_factory=dict)  # of a node
-    kwh: Decimal | None = None
-    carbon_kg_per_kwh: float | None = None
-    auc_loss: Decimal | None = None  # of 0.0001 of AUC that one job loses
+Price = Annotated[
+    Money,
+    PlainValidator(Money),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["2.50 USD"]}),
+]
+PriceByRole = Annotated[
+    dict[str, Price], BeforeValidator(_by_role, json_schema_input_type=Price | dict[str, Price])
+]
+Label = Annotated[str, Field(strict=True, pattern=f"^{LABEL}$")]
+PlainNumber = Annotated[float, within(0, 1e9)]
+WattsByRole = Annotated[
+    dict[str, PlainNumber],
+    BeforeValidator(_by_role, json_schema_input_type=PlainNumber | dict[str, PlainNumber]),
+]
+
+
+class Prices(Model):
+    """What is paid for, in one currency, which is a label and never converted."""
+
+    currency: Label | None = Field(None, description="Label of the amounts that stand without one.")
+    node_hour: PriceByRole = Field(
+        default_factory=dict,
+        description="Of a node for an hour: one price, or one by role (`any`: the other roles).",
+        examples=["2.50 USD", {"trainer": "2.50 USD", "emb_ps": "0.80 USD"}],
+    )
+    storage_month: Price | None = Field(
+        None, description="Of a gigabyte (10^9 bytes) that the storage keeps for a month."
+    )
+    storage_written: Price | None = Field(
+        None, description="Of a gigabyte (10^9 bytes) that is written to the storage."
+    )
+    watts: WattsByRole = Field(
+        default_factory=dict,
+        description="What a node draws [W]: one number, or one by role (`any`: the other roles).",
+        examples=[700, {"trainer": 700, "emb_ps": 350}],
+    )
+    kwh: Price | None = Field(None, description="Of a kilowatt-hour.")
+    carbon_kg_per_kwh: PlainNumber | None = Field(
+        None, description="Kilograms of CO2 per kilowatt-hour."
+    )
+    auc_loss: Price | None = Field(
+        None, description="Of 0.0001 of AUC that one job loses: `select` finds the cheapest in all."
+    )
+
+    @property
+    def labels(self) -> list[str]:
+        """Of the currency and of all amounts, each once."""
+        single = (self.storage_month, self.storage_written, self.kwh, self.auc_loss)
+        amounts = [*self.node_hour.values(), *filter(None, single)]
+        return sorted({self.currency or "", *(one.label for one in amounts)} - {""})
+
+    @property
+    def label(self) -> str:
+        """Of all amounts; empty where none has one."""
+        return next(iter(self.labels), "")
 
     @property
     def has_money(self) -> bool:
         """Whether anything has a price."""
         single = (self.storage_month, self.storage_written, self.kwh)
         return bool(self.node_hour) or any(one is not None for one in single)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """There is one currency, and what needs a power draw has one."""
+        if len(labels := self.labels) > 1:
+            both = " and ".join(labels)
+            yield "currency", f"prices are in {both}: currencies are never converted"
+        for key in {"kwh", "carbon_kg_per_kwh"} & set(self.given) if not self.watts else ():
+            yield key, "needs `watts`, what a node draws"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +212,7 @@ def amounts_of(prices: Prices, usage: Usage) -> dict[str, Decimal]:
 def bill_of(prices: Prices, usage: Usage) -> Bill:
     """What some usage costs, in whole cents."""
     lines = amounts_of(prices, usage)
-    return Bill(prices.currency, {name: to_cents(amount) for name, amount in lines.items()})
+    return Bill(prices.label, {name: to_cents(amount) for name, amount in lines.items()})
 
 
 def to_cents(amount: Decimal) -> int:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from difflib import get_close_matches
 from typing import Annotated, Any, Self
 
 from pydantic import (
     BaseModel,
     ConfigDict,
-    Discriminator,
     Field,
+    GetCoreSchemaHandler,
     ModelWrapValidatorHandler,
-    Tag,
     ValidationError,
     model_validator,
 )
-from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
 from cprsim.errors import one_line
-from cprsim.records import MAX_NODES
+from cprsim.records import MAX_NODES, OverLink
 from cprsim.scenario.yaml_text import dotted
 from cprsim.units import BANDWIDTH, SIZE, TIME, Quantity
 
@@ -173,19 +172,41 @@ PositiveShare = Annotated[float, Field(strict=True, gt=0, le=1)]
 Seed = Annotated[int, within(0, 2**63 - 1)]
 
 
-# ---------------------------------------------------------------------- one of two
+# ---------------------------------------------------------------------- one of several
+
+FORMS: dict[str, Callable[[Any], bool]] = {  # how a value is written, or was; the first counts
+    "link": lambda value: (
+        isinstance(value, OverLink) or (isinstance(value, dict) and "link" in value)
+    ),
+    "section": lambda value: isinstance(value, dict | BaseModel),
+    "lists": lambda value: (
+        isinstance(value, list | tuple) and any(isinstance(one, list | tuple) for one in value)
+    ),
+    "list": lambda value: isinstance(value, list | tuple),
+    "text": lambda value: isinstance(value, str | float),
+    "number": lambda value: isinstance(value, int),
+}
 
 
-def _section_or_text(value: Any) -> str:
-    return f"{TAG}section" if isinstance(value, dict | BaseModel) else f"{TAG}text"
+class OneOf:
+    """Annotates a union: the form of each member in turn, and the words if one is for them.
 
+    What has none of the forms is for the member whose form comes last in `FORMS`.
+    """
 
-def _list_or_text(value: Any) -> str:
-    return f"{TAG}list" if isinstance(value, list | tuple) else f"{TAG}text"
+    def __init__(self, *forms: str, words: Collection[str] = ()) -> None:
+        self.forms, self.words = forms, words
 
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        members = handler(source)["choices"]
+        tagged = {f"{TAG}{form}": one for form, one in zip(self.forms, members, strict=True)}
+        return core_schema.tagged_union_schema(tagged, self._form)
 
-AS_SECTION, AS_LIST, AS_TEXT = Tag(f"{TAG}section"), Tag(f"{TAG}list"), Tag(f"{TAG}text")
-SECTION_OR_TEXT, LIST_OR_TEXT = Discriminator(_section_or_text), Discriminator(_list_or_text)
+    def _form(self, value: Any) -> str:
+        if self.words and str(value) in self.words:
+            return f"{TAG}word"
+        *others, last = [form for form in FORMS if form in self.forms]
+        return TAG + next((form for form in others if FORMS[form](value)), last)
 
 
 def parameters(

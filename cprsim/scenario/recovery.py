@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.json_schema import WithJsonSchema
 
 from cprsim.errors import ParameterError
@@ -13,7 +13,7 @@ from cprsim.records import SmallTables, SubSaves
 from cprsim.recovery.paper import INTERVAL_RULES, NEVER, PRIORITY, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.costs import OwnCosts
-from cprsim.scenario.quantities import TAG, Model, PositiveShare, Share, choices, within
+from cprsim.scenario.quantities import Model, OneOf, PositiveShare, Share, choices, within
 from cprsim.scenario.system_options import SystemOptions, option_problems
 from cprsim.units import TIME, Quantity
 
@@ -23,10 +23,7 @@ OR_RULE = f", or a rule: {', '.join(INTERVAL_RULES)}"
 SubSaveTime = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 s")]
 IntervalTime = Annotated[float, Quantity(TIME, "1 ms", "100000 h", "2.5 h", OR_RULE, in_steps=True)]
 Rule = Annotated[str, WithJsonSchema({"type": "string", "enum": list(INTERVAL_RULES)})]
-Interval = Annotated[
-    Annotated[IntervalTime, Tag(f"{TAG}time")] | Annotated[Rule, Tag(f"{TAG}rule")],
-    Discriminator(lambda found: TAG + ("rule" if str(found) in INTERVAL_RULES else "time")),
-]
+Interval = Annotated[IntervalTime | Rule, OneOf("text", "word", words=INTERVAL_RULES)]
 
 
 def _known_strategy(name: str) -> str:

@@ -11,13 +11,13 @@ from pydantic import Field
 
 from cprsim.records import SubSaves
 from cprsim.scenario.cluster import ClusterSection
-from cprsim.scenario.costs import CostsSection, PricesSection, StorageSection
-from cprsim.scenario.failures import ANY, SYNC_PS, Failures
+from cprsim.scenario.costs import CostsSection, StorageSection
+from cprsim.scenario.failures import ANY, SYNC_PS, Failures, Scopes, SilentSection
 from cprsim.scenario.job import Fleet, Job, Simulation
 from cprsim.scenario.kernel import Accuracy, Kernel
+from cprsim.scenario.prices import Prices
 from cprsim.scenario.quantities import Model
 from cprsim.scenario.recovery import RecoveryEntry, RecoverySection
-from cprsim.scenario.scopes import Scopes, SilentSection
 from cprsim.scenario.sweep import Sweep
 from cprsim.scenario.sync import Sync
 from cprsim.scenario.yaml_text import dump_plain
@@ -77,7 +77,7 @@ class Scenario(Model):
         description="Many such jobs on one cluster, for `cprsim fleet`; every other command leaves "
         "it aside.",
     )
-    prices: PricesSection | None = Field(None, description="What is paid for, in one currency.")
+    prices: Prices | None = Field(None, description="What is paid for, in one currency.")
     unknown: dict[str, Unknown] | None = Field(
         None,
         max_length=20,

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from math import inf
 from typing import Annotated
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
 from cprsim.scenario.distributions import Duration, DurationSpec, duration_of
-from cprsim.scenario.quantities import TAG, Bandwidth, Model, PositiveShare, PositiveTime, within
+from cprsim.scenario.quantities import Bandwidth, Model, OneOf, PositiveShare, PositiveTime, within
 from cprsim.sync.setting import Algorithm, Method, Stragglers, SyncSetting
 from cprsim.units import SHARE, SIZE, Quantity
 
@@ -27,12 +27,7 @@ ELASTIC_OF_MEAN = 0.1  # what workers learn during an AllReduce counts by 1 - el
 
 
 Threads = Annotated[int, within(1, 1024)]
-Every = Annotated[
-    Annotated[Iterations, Tag(f"{TAG}iterations")] | Annotated[PositiveTime, Tag(f"{TAG}time")],
-    Discriminator(
-        lambda every: f"{TAG}{'time' if isinstance(every, str | float) else 'iterations'}"
-    ),
-]
+Every = Annotated[Iterations | PositiveTime, OneOf("number", "text")]
 
 
 class StandIn(Model):
@@ -119,10 +114,7 @@ class Sync(Model):
         return ELASTIC_OF_MEAN if self.algorithm in OF_MEAN else ELASTIC
 
     def setting(self, n_trainers: int) -> SyncSetting:
-        """How so many trainers stay in step, as plain numbers.
-
-        Raises ParameterError where that makes no sense.
-        """
+        """How so many trainers stay in step, as plain numbers."""
         link = self.trainer_bandwidth_bytes_per_h
         n_servers = (self.servers or 0) if self.algorithm.has_servers else 0  # others stand idle
         return SyncSetting(
@@ -130,7 +122,7 @@ class Sync(Model):
             n_trainers=n_trainers,
             n_threads=self.threads,
             batch=self.batch,
-            iteration=duration_of(self.iteration).simulable(),
+            iteration=duration_of(self.iteration),
             dense_bytes=self.dense_size_bytes,
             server_bandwidth_bytes_per_h=n_servers * (self.server_bandwidth_bytes_per_h or 0.0),
             n_servers=n_servers,

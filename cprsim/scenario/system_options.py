@@ -15,11 +15,9 @@ from typing import Annotated, Any, Literal, Union, get_type_hints
 from pydantic import (
     AfterValidator,
     BeforeValidator,
-    Discriminator,
     StrictBool,
     StrictFloat,
     StrictInt,
-    Tag,
     ValidationError,
     create_model,
 )
@@ -46,12 +44,9 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.distributions import Duration as DurationSection
 from cprsim.scenario.distributions import duration_of
 from cprsim.scenario.quantities import (
-    AS_SECTION,
-    AS_TEXT,
-    SECTION_OR_TEXT,
-    TAG,
     Bandwidth,
     Model,
+    OneOf,
     PositiveCount,
     Share,
     within,
@@ -72,19 +67,12 @@ def _list(kind: Any, least: int = 0) -> Any:
 
 def _or_word(time: Any, words: Mapping[str, float]) -> Any:
     """A time, or a word that stands for one."""
-    word: Any = Annotated[Literal[tuple(words)], AfterValidator(words.get), Tag(f"{TAG}word")]
-    return Annotated[
-        Annotated[time, Tag(f"{TAG}time")] | word,
-        Discriminator(lambda found: TAG + ("word" if str(found) in words else "time")),
-    ]
+    word: Any = Annotated[Literal[tuple(words)], AfterValidator(words.get)]
+    return Annotated[time | word, OneOf("text", "word", words=words)]
 
 
 Cost = Annotated[
-    Annotated[DurationSection, AfterValidator(duration_of), Tag(f"{TAG}duration")]
-    | Annotated[OverLink, Tag(f"{TAG}link")],
-    Discriminator(
-        lambda cost: TAG + ("link" if isinstance(cost, dict) and "link" in cost else "duration")
-    ),
+    Annotated[DurationSection, AfterValidator(duration_of)] | OverLink, OneOf("section", "link")
 ]
 Growth = _or_word(Time, GROWTH_H)
 WRITTEN_AS: dict[Any, Any] = {  # fields of records by name, others by type
@@ -128,11 +116,9 @@ class PlacementSection(Model):
 
 
 WRITTEN_AS[Placement] = Annotated[
-    Annotated[Literal["outside", "own"], AfterValidator(PLACES.get), AS_TEXT]
-    | Annotated[
-        PlacementSection, AfterValidator(lambda made: made.groups or Ring(made.ring)), AS_SECTION
-    ],
-    SECTION_OR_TEXT,
+    Annotated[Literal["outside", "own"], AfterValidator(PLACES.get)]
+    | Annotated[PlacementSection, AfterValidator(lambda made: made.groups or Ring(made.ring))],
+    OneOf("text", "section"),
 ]
 STAGE = section(Stage)
 STAGE_ALONE = BeforeValidator(

@@ -90,7 +90,7 @@ def bench_of(
     on_priced: Callable[[], None] = lambda: None,
 ) -> Bench:
     """Where candidates are priced, in the quantity that is limited. Raises as `select` does."""
-    n = experiment.n_replications
+    n = experiment.simulation.replications
     if n is None or n < FEWEST_REPLICATIONS:
         raise ParameterError(
             f"{n or 'a precision in place of'} replications: a selection needs a number of "

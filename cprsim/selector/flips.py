@@ -112,8 +112,8 @@ def varied_bench(bench: Bench, varied: Input, value: float, limit: Limit) -> Ben
     most = affordable(changed, tail=limit.risk is not None)
     if any(is_system(bench, name) for name in bench.ways):
         most = min(most, FEWEST)  # they take longer
-    n = min(bench.experiment.n_replications or most, most)
-    fewer = replace(changed, n_replications=n)
+    n = min(bench.experiment.simulation.replications or most, most)
+    fewer = changed.simulated(replications=n)
     return Bench(fewer, bench.ways, bench.losing, bench.on_priced, bench.tails)
 
 

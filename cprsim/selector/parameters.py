@@ -71,7 +71,7 @@ def variants(loaded: LoadedScenario, n_replications: int) -> tuple[Experiment, .
     made = (
         assemble(_with(loaded, parameters, row), with_policies=False) for row in normal.tolist()
     )
-    return tuple(replace(one, n_replications=n_replications) for one in made)
+    return tuple(one.simulated(replications=n_replications) for one in made)
 
 
 def _parameters(loaded: LoadedScenario) -> list[_Parameter]:
@@ -129,8 +129,8 @@ def decide_again(
     if any(isinstance(way, RecoverySection) for way in ways.values()):
         names = dict.fromkeys([FULL, chosen.strategy, *contenders(bench, decided)])
         ways = {name: ways[name] for name in names}  # systems take longer
-        n = min(FEWEST, *(one.n_replications or FEWEST for one in experiments))
-        experiments = [replace(one, n_replications=n) for one in experiments]
+        n = min(FEWEST, *(one.simulation.replications or FEWEST for one in experiments))
+        experiments = [one.simulated(replications=n) for one in experiments]
     same, kept, intervals_h = [], [], []
     for experiment in experiments:
         drawn = Bench(experiment, ways, bench.losing, bench.on_priced, bench.tails)

@@ -167,7 +167,7 @@ class Bench:
     def _priced(self, strategy: str, policy: Policy, one: StrategyOutcome) -> Priced:
         costs, losses, useful_h = one.costs, one.losses, self.experiment.useful_h
         finished, done_h = costs.finished, np.full(len(costs.finished), useful_h)
-        if self.experiment.horizon_h is not None:
+        if self.experiment.scenario.job.horizon_h is not None:
             done_h = np.where(finished, costs.useful_h, useful_h)
         return Priced(
             strategy=strategy,

@@ -96,7 +96,7 @@ def _interval_by(curve: StalenessCurve, bench: Bench, limit: Limit, decided: Dec
 
 def _careful(bench: Bench, decided: Decided) -> Iterator[str]:
     """What the overheads do not show, in sentences."""
-    horizon_h = bench.experiment.horizon_h
+    horizon_h = bench.experiment.scenario.job.horizon_h
     if horizon_h is not None:
         yield (
             f"jobs end after {hours(horizon_h)}, done or not: their overheads are shares of the "

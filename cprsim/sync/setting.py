@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from math import inf
 
-from cprsim.errors import ParameterError
 from cprsim.records import MAX_NODES, Duration, Floats, Ints
 
 ALL = -1  # trainers: a synchronisation of all of them at once
@@ -113,16 +112,6 @@ class SyncSetting:
     block_rate: float = 1.0  # of BMUF, eta
     stragglers: Stragglers | None = None
     shadow_cost_fraction: float = 0.0  # of the workers' speed, that the shadow thread takes
-
-    def __post_init__(self) -> None:
-        if min(self.n_trainers, self.n_threads, self.batch) < 1:
-            raise ParameterError("trainers, threads and batch must be at least 1")
-        if self.algorithm.has_servers and not self.server_bandwidth_bytes_per_h > 0:
-            raise ParameterError(f"{self.algorithm} needs sync servers with bandwidth")
-        if self.algorithm.is_collective and self.trainer_bandwidth_bytes_per_h == inf:
-            raise ParameterError(f"{self.algorithm} needs the bandwidth of a trainer")
-        if self.algorithm.at_fixed_rate == (self.every_iterations is None and self.every_h is None):
-            raise ParameterError("fixed-rate forms, and only they, say how often")
 
     def stand_in(self, n_threads: int, batch: int) -> SyncSetting:
         """A smaller job with the same course in time: fewer threads, smaller batches.

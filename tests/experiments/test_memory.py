@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +113,7 @@ def test_what_does_not_fit_at_once_is_done_in_parts_with_the_same_rows(
         return of_these(failures, kept)
 
     monkeypatch.setattr(BlockFailures, "of_these", noting)
-    experiment = replace(make(f"failures.mtbf={mtbf}"), engine=engine, n_replications=30)
+    experiment = make(f"failures.mtbf={mtbf}").simulated(engine=engine, replications=30)
     whole = pipeline.simulate(experiment)
     assert not at_once
     monkeypatch.setenv(MEMORY, memory)
@@ -134,7 +133,7 @@ def test_more_results_than_there_is_room_for_are_refused_with_what_would_fit(
         pipeline.simulate(many)  # for its lost shards
     fits = int(str(refused.value).split("--replications ")[1].split()[0])
     assert 10 < fits < 1500
-    assert pipeline.simulate(replace(many, n_replications=int(0.8 * fits))).strategies
+    assert pipeline.simulate(many.simulated(replications=int(0.8 * fits))).strategies
 
 
 def test_the_events_of_one_replication_are_bounded(

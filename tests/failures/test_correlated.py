@@ -161,13 +161,7 @@ def test_blocks_are_bounded_by_what_happened_before_the_job_too() -> None:
     assert 1 <= long.block_replications(CLUSTER, 50.0) < MOST_REPLICATIONS
 
 
-def test_shocks_and_jobs_that_can_not_be() -> None:
-    with pytest.raises(ParameterError, match="add up to 1"):
-        Shocks(0.1, (2, 3), (0.5, 0.4), 10)
-    with pytest.raises(ParameterError, match="no shock strikes more"):
-        Shocks(0.1, (12,), (1.0,), 10)
-    with pytest.raises(ParameterError, match="finite rate"):
-        Shocks(math.inf, (2,), (1.0,), 10)
+def test_a_job_larger_than_the_cluster_of_the_shocks_is_refused() -> None:
     small = CorrelatedNodes(Weibull(0.7, 100.0), shocks=Shocks(0.1, (2,), (1.0,), 8))
     with pytest.raises(
         ParameterError, match="10 nodes; the shocks were observed in a cluster of 8"

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from cprsim.errors import ParameterError, TraceError
+from cprsim.experiments.sources import replay_of
 from cprsim.failures.outages import Outages
 from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.formats import guess, read_log
@@ -199,8 +200,8 @@ def test_a_replay_of_such_a_table_has_only_nodes_that_are_there(tmp_path: Path) 
         "kind": "trace", "file": str(path), "format": "tidy", "nodes": 4, "node_dates": True,
         "period": {"from": "2024-01-01", "to": "2024-02-01"},
     }  # fmt: skip
-    dated = TraceFailures.model_validate(said).source(path).outages
+    dated = replay_of(TraceFailures.model_validate(said), path).outages
     assert dated.lives is not None
     assert dated.lives[2].tolist() == [31 * 24, 17 * 24, 31 * 24, 31 * 24]
-    whole = TraceFailures.model_validate(said | {"node_dates": False}).source(path).outages
+    whole = replay_of(TraceFailures.model_validate(said | {"node_dates": False}), path).outages
     assert whole.lives is None

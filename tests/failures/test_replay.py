@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
+from cprsim.experiments.sources import replay_of
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.replay import Replay
 from cprsim.failures.traces import read_infinitehbd
@@ -149,8 +150,8 @@ def test_a_job_may_not_have_more_nodes_than_are_there_at_any_time() -> None:
 def test_lanls_nodes_are_there_between_their_dates(failure_logs: Path) -> None:
     path = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
     section = {"kind": "trace", "file": "log", "format": "lanl", "system": 20}
-    whole = TraceFailures.model_validate(section).source(path)
-    dated = TraceFailures.model_validate({**section, "node_dates": True}).source(path)
+    whole = replay_of(TraceFailures.model_validate(section), path)
+    dated = replay_of(TraceFailures.model_validate({**section, "node_dates": True}), path)
     cluster = Cluster((Role("emb_ps", 4, Holds.SHARD),))
     assert whole.outages.lives is None
     assert dated.outages.lives is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -192,7 +191,7 @@ def test_pieces_are_scaled_to_the_share_of_the_job(scenario: Run, tmp_path: Path
         assert "family: piecewise" in said["job_fragment"]
         assert said["fragment_for"]["nodes"] == n_job
         assert said["fragment_for"]["share_of_failures"] == pytest.approx(n_job / 96, rel=0.01)
-        counts = run(replace(scenario(said["job_fragment"], n_job, 2000.0), n_replications=300))
+        counts = run(scenario(said["job_fragment"], n_job, 2000.0).simulated(replications=300))
         wanted = 2000.0 * n_job / 96 * 1500 / said["observation"]["window_h"]
         error = counts.std(ddof=1) / np.sqrt(len(counts))
         # the rate of the log is itself known to within 3 %
@@ -242,7 +241,7 @@ def test_nodes_that_differ_need_no_scaling(scenario: Run) -> None:
     assert "A job on 8 of 60" in part
     assert "A job on 60 of 60" in whole
     said_h = float(part.partition("fails every ")[2].split()[0])
-    counts = run(replace(scenario(part, 8, 100.0), n_replications=300))
+    counts = run(scenario(part, 8, 100.0).simulated(replications=300))
     error = counts.std(ddof=1) / np.sqrt(len(counts))
     assert abs(counts.mean() - 100 / said_h) <= 4 * error
 

@@ -104,7 +104,10 @@ def test_a_prediction_knows_the_orders_and_nothing_else(what: Material) -> None:
     speeds = speeds_of(job, what)
     kills, _ = kills_of(job, 0, speeds)
     orders = orders_of(job, policy, what, speeds, kills)
-    other = replace(job, seed=job.seed + 1, costs=replace(job.costs, reschedule=job.costs.detect))
+    other = replace(
+        job.simulated(seed=job.simulation.seed + 1),
+        costs=replace(job.costs, reschedule=job.costs.detect),
+    )
     one, two = (predict(of, policy, orders, CALIBRATED, what, 0) for of in (job, other))
     np.testing.assert_array_equal(one.log.at_h, two.log.at_h)
     failed = one.log.kind == EventKind.FAILED

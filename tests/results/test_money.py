@@ -12,17 +12,17 @@ from cprsim.errors import ResultError
 from cprsim.present.money import cheapest, money_table
 from cprsim.recovery.policy import RELOAD, ROLL_BACK
 from cprsim.results.money import Billed, JobPrices, JobUse, bills_of, cheapest_of, prices_in, summed
-from cprsim.scenario.prices import Bill, Prices
+from cprsim.scenario.prices import Bill, Money, Prices
 from tests.making import paper_policy
 
 PRICES = Prices(
-    "USD",
-    {"trainer": Decimal("2.50"), "any": Decimal("0.81")},
-    storage_month=Decimal("0.02"),
-    storage_written=Decimal("0.005"),
+    currency="USD",
+    node_hour={"trainer": Money("2.50"), "any": Money("0.81")},
+    storage_month=Money("0.02"),
+    storage_written=Money("0.005"),
     watts={"any": 700.0},
-    kwh=Decimal("0.12"),
-    auc_loss=Decimal(30),
+    kwh=Money("0.12"),
+    auc_loss=Money(30),
 )
 JOB = JobPrices(PRICES, {"trainer": 20, "emb_ps": 18}, 900e9)
 OFTEN = paper_policy("full", ROLL_BACK, 2.0, "given")
@@ -45,7 +45,9 @@ def test_the_bill_of_a_job_follows_from_its_hours_and_bytes() -> None:
 
 @pytest.mark.parametrize(("price", "first"), [(0, "cpr"), (1000, "full")])
 def test_the_price_of_accuracy_decides(price: int, first: str) -> None:
-    prices = JobPrices(Prices("USD", PRICES.node_hour, auc_loss=Decimal(price)), JOB.nodes, 0.0)
+    prices = JobPrices(
+        Prices(currency="USD", node_hour=PRICES.node_hour, auc_loss=Money(price)), JOB.nodes, 0.0
+    )
     said = cheapest(bills_of(prices, {"full": (OFTEN, FULL), "cpr": (STALE, CPR)}))
     assert said.startswith(f"Cheapest in all, accuracy counted: {first}, ")
 
@@ -61,7 +63,7 @@ def test_a_loss_that_nobody_knows_is_not_free() -> None:
     assert said.endswith("Not compared in money: cpr, whose loss of accuracy is not priced.")
     (accuracy,) = (row for row in money_table(bills).rows if row[0] == "accuracy")
     assert accuracy[1:] == ("0.00", "not priced")
-    free = JobPrices(replace(PRICES, auc_loss=None), JOB.nodes, 0.0)
+    free = JobPrices(PRICES.model_copy(update={"auc_loss": None}), JOB.nodes, 0.0)
     by_rules = replace(STALE, loses_as="hsdp")  # nobody has accepted what a system loses
     for policy, first in ((STALE, "cpr"), (by_rules, "full")):
         said = cheapest(bills_of(free, {"full": (OFTEN, FULL), "cpr": (policy, unknown)}))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import pytest
 
-from cprsim.scenario.prices import Prices, mean_node_hour
+from cprsim.scenario.prices import Money, Prices, mean_node_hour
 
-BY_ROLE = Prices("USD", {"trainer": Decimal("2.50"), "any": Decimal("0.80")})
+BY_ROLE = Prices(node_hour={"trainer": Money("2.50 USD"), "any": Money("0.80")})
 
 
 def test_the_mean_over_the_nodes_times_their_hours_is_what_each_role_costs() -> None:
@@ -17,5 +15,5 @@ def test_the_mean_over_the_nodes_times_their_hours_is_what_each_role_costs() -> 
 
 
 def test_a_role_without_a_price_costs_nothing() -> None:
-    only_trainers = Prices("USD", {"trainer": Decimal("2.50")})
+    only_trainers = Prices(node_hour={"trainer": Money("2.50 USD")})
     assert mean_node_hour(only_trainers, {"trainer": 1, "emb_ps": 1}) == 1.25

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,7 +65,7 @@ def test_bytes_are_those_of_each_role(tmp_path: Path) -> None:
 def test_both_engines_agree(tmp_path: Path) -> None:
     shorter = SCENARIO.replace("10 s}", "3 min}").replace("40 h", "20 h").replace(": 60}", ": 9}")
     experiment = experiment_of(tmp_path, shorter)
-    both = simulate(experiment), simulate(replace(experiment, engine="simpy"))
+    both = simulate(experiment), simulate(experiment.simulated(engine="simpy"))
     for one, other in zip(*(outcome.strategies for outcome in both), strict=True):
         assert_same(one.costs, other.costs)
         assert one.costs.hours.sum() > 0.0

@@ -12,6 +12,7 @@ from cprsim.failures.distributions import Constant, Exponential
 from cprsim.records import Clock, Cluster, Costs, Holds, Role
 from cprsim.recovery.policy import Reach, Scope
 from cprsim.scenario import load_scenario
+from cprsim.scenario.job import Simulation
 from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness import Metric, Response, StalenessCurve
 from tests.making import SCENARIOS
@@ -38,17 +39,16 @@ class Job:
     def experiment(self, **changed: object) -> Experiment:
         cluster = Cluster((Role("emb_ps", self.n_emb_ps, Holds.SHARD),))
         nothing = Constant(0.0)
+        work = SCENARIO.job.model_copy(update={"useful_time_h": self.useful_h})
         made = Experiment(
-            useful_h=self.useful_h,
             cluster=cluster,
             costs=Costs(Constant(self.save_h), Constant(self.recovery_h), nothing, nothing),
             failures=JobClock(Exponential(self.mtbf_h), range(self.n_emb_ps), clock=Clock.PROGRESS),
             policies=(),
-            seed=7,
             scopes=(Scope("node", Reach.NODE, nothing),),
             shares=ScopeShares((1.0,), (Reach.NODE,), self.n_emb_ps),
-            scenario=SCENARIO,
-            n_replications=self.n_replications,
+            scenario=SCENARIO.model_copy(update={"job": work}),
+            simulation=Simulation(seed=7, replications=self.n_replications),
         )
         return replace(made, **changed)  # type: ignore[arg-type]
 

@@ -35,7 +35,7 @@ def scenario(tmp_path: Path, text: str = TEXT):
 def test_the_draws_fill_the_intervals(tmp_path: Path) -> None:
     made = variants(scenario(tmp_path), 200)
     assert len(made) == N_DRAWS
-    assert {one.n_replications for one in made} == {200}
+    assert {one.simulation.replications for one in made} == {200}
     sources = [one.failures for one in made]
     lifetimes = [one.lifetime for one in sources if isinstance(one, JobClock)]
     mean_h = np.array([one.mean_h for one in lifetimes])

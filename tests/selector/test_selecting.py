@@ -74,7 +74,7 @@ def test_full_recovery_is_compared_at_its_own_best(job: Job) -> None:
 
 def test_who_waits_is_told_of_each_simulation_and_nothing_is_simulated_twice(job: Job) -> None:
     told: list[int] = []
-    few = job.experiment(n_replications=200)
+    few = job.experiment().simulated(replications=200)
     bench = bench_of(few, curve_of(), auc(0.001), on_priced=lambda: told.append(1))
     once = bench.price("partial", [1.0])
     assert len(told) == 1
@@ -86,7 +86,7 @@ def test_who_waits_is_told_of_each_simulation_and_nothing_is_simulated_twice(job
 
 
 def test_no_more_saves_are_tried_than_cost_some_times_what_full_recovery_does(job: Job) -> None:
-    bench = bench_of(job.experiment(n_replications=200), curve_of(), auc(0.001))
+    bench = bench_of(job.experiment().simulated(replications=200), curve_of(), auc(0.001))
     full = best_full(bench)
     budget_h = WORTH_TRYING * full.mean_overhead * job.useful_h
     assert most_writes(bench, "partial", full) == ceil(budget_h / job.save_h)
@@ -96,7 +96,7 @@ def test_no_more_saves_are_tried_than_cost_some_times_what_full_recovery_does(jo
 
 def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
     """Every number of saves, simulated one by one, on the same failures."""
-    experiment, limit = job.experiment(n_replications=500), auc(TIGHT, confidence=0.8)
+    experiment, limit = job.experiment().simulated(replications=500), auc(TIGHT, confidence=0.8)
     curve = curve_of(0.0005, partial=0.01)
     best = select(experiment, curve, limit, explain=False).best["partial"]
     costs, cluster = experiment.costs, experiment.cluster
@@ -160,7 +160,7 @@ def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
 ) -> None:
     monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_: ())
     monkeypatch.setattr("cprsim.selector.selecting.N_FRONT", 3)
-    few = job.experiment(n_replications=200)
+    few = job.experiment().simulated(replications=200)
     found = select(few, curve_of(partial=0.01), auc(TIGHT))
     best = found.best["partial"]
     assert best is not None
@@ -293,7 +293,7 @@ def test_a_strategy_that_the_curve_does_not_know_is_named_and_left_out(job: Job)
 def test_too_few_replications_are_refused(job: Job, n: int | None) -> None:
     said = f"^{n or 'a precision in place of'} replications"
     with pytest.raises(ParameterError, match=said):
-        select(job.experiment(n_replications=n), curve_of(), auc(0.001))
+        select(job.experiment().simulated(replications=n), curve_of(), auc(0.001))
 
 
 @pytest.mark.parametrize(

@@ -301,7 +301,7 @@ def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
     only = "recovery=[full, {strategy: hsdp, options: {group: 16}}]"
     loaded = load_scenario(SCENARIOS / "llm.yaml", [only, "cluster.replicas=8"])
     experiment = assemble(loaded, with_policies=False)
-    made = select(replace(experiment, n_replications=200), None, NO_LIMIT, explain=False)
+    made = select(experiment.simulated(replications=200), None, NO_LIMIT, explain=False)
     hsdp = made.best["hsdp"]
     assert hsdp is not None
     assert hsdp.pays

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -136,10 +135,10 @@ SHIPPED = sorted(path.stem for path in SCENARIOS.glob("*.yaml") if path.stem not
 
 
 def assert_engines_agree(scenario: str, sets: list[str], n: int = N_BY_SIMPY) -> None:
-    experiment = replace(assemble(load_scenario(scenario, sets)), n_replications=n)
+    experiment = assemble(load_scenario(scenario, sets)).simulated(replications=n)
     for ours, theirs in zip(
         simulate(experiment).strategies,
-        simulate(replace(experiment, engine="simpy")).strategies,
+        simulate(experiment.simulated(engine="simpy")).strategies,
         strict=True,
     ):
         assert_same(ours.costs, theirs.costs)
@@ -159,7 +158,7 @@ def test_shipped_scenarios_have_the_same_bits_by_machine_code_and_by_python(name
         experiment = assemble(load_scenario(SCENARIOS / f"{name}.yaml"))
     except CprsimError as error:
         pytest.skip(f"without its files: {error}")
-    experiment, found = replace(experiment, n_replications=N_OF_BITS), []
+    experiment, found = experiment.simulated(replications=N_OF_BITS), []
     for machine_code in (True, False):
         with always(machine_code=machine_code):
             found.append(bytes_of(simulate(experiment)))

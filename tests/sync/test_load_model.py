@@ -6,7 +6,6 @@ from math import inf
 
 import pytest
 
-from cprsim.errors import ParameterError
 from cprsim.sync.load_model import load_model
 from cprsim.sync.setting import Stragglers
 from tests.sync.settings import LINK, MS, SECOND_H, setting
@@ -68,18 +67,3 @@ def test_the_shadow_thread_takes_its_share_of_the_workers() -> None:
     assert taken.samples_per_h * SECOND_H == pytest.approx(0.95 * 160_000)
     in_the_foreground = load_model(setting("none", 4, shadow_cost_fraction=0.05))
     assert in_the_foreground.samples_per_h * SECOND_H == pytest.approx(160_000)
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "more"),
-    [
-        ("fr-easgd", {}),
-        ("shadow-ma", {"every": 5}),
-        ("shadow-easgd", {"server_bandwidth_bytes_per_h": 0.0}),
-        ("sync-sgd", {"trainer_bandwidth_bytes_per_h": inf}),
-        ("none", {"batch": 0}),
-    ],
-)
-def test_a_setting_that_lacks_something_is_refused(algorithm: str, more: dict) -> None:
-    with pytest.raises(ParameterError):
-        setting(algorithm, 3, **more)
