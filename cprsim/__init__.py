@@ -15,6 +15,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cprsim.api.ledger import ledger as ledger
+from cprsim.api.run import run as run
 from cprsim.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -25,17 +27,17 @@ if TYPE_CHECKING:
     from cprsim.api.curves import Curve
     from cprsim.api.fitting import Fit, fit
     from cprsim.api.fleets import Fleet, fleet
-    from cprsim.api.ledgers import Ledger, ledger
     from cprsim.api.measuring import measure
     from cprsim.api.reading import Reproduction, read
-    from cprsim.api.running import Run, run
-    from cprsim.api.scenarios import Scenario, load
+    from cprsim.api.scenario import Scenario, load
     from cprsim.api.selecting import Selection, select
     from cprsim.api.sweeping import Sweep, sweep
     from cprsim.api.systems import Systems, systems
     from cprsim.errors import CprsimError
+    from cprsim.present.answer import Answer
 
 __all__ = [
+    "Answer",
     "BacktestedJobs",
     "CalibratedScenario",
     "CprsimError",
@@ -43,9 +45,7 @@ __all__ = [
     "Difference",
     "Fit",
     "Fleet",
-    "Ledger",
     "Reproduction",
-    "Run",
     "Scenario",
     "Selection",
     "Sweep",
@@ -74,12 +74,11 @@ _WHERE = {
     "cprsim.api.comparing_systems": ("SystemsComparison", "compare_systems"),
     "cprsim.api.fitting": ("Fit", "fit"),
     "cprsim.api.fleets": ("Fleet", "fleet"),
-    "cprsim.api.ledgers": ("Ledger", "ledger"),
+    "cprsim.present.answer": ("Answer",),
     "cprsim.api.curves": ("Curve",),
     "cprsim.api.measuring": ("measure",),
     "cprsim.api.reading": ("Reproduction", "read"),
-    "cprsim.api.running": ("Run", "run"),
-    "cprsim.api.scenarios": ("Scenario", "load"),
+    "cprsim.api.scenario": ("Scenario", "load"),
     "cprsim.api.selecting": ("Selection", "select"),
     "cprsim.api.sweeping": ("Sweep", "sweep"),
     "cprsim.api.systems": ("Systems", "systems"),

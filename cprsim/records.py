@@ -530,6 +530,10 @@ class Estimate:
         """The number and both ends as JSON names them."""
         return {"mean": self.mean, "low": self.low, "high": self.high}
 
+    def columns(self, name: str) -> dict[str, float]:
+        """The number and both ends as columns of a table: ``x``, ``x_low``, ``x_high``."""
+        return {name: self.mean, f"{name}_low": self.low, f"{name}_high": self.high}
+
     def times(self, factor: float) -> Self:
         """The number and its interval in another unit."""
         mean, low, high = (factor * value for value in self.triple)

@@ -1,7 +1,6 @@
-"""What ``import cprsim`` gives: the questions of the command line as functions, answers as objects.
+"""The questions that cprsim answers, one function each; the command line is made of them.
 
-A function does what the command of its name does, by the same code, and prints nothing. Each has a
-file; `cprsim` itself finds them when they are first asked for.
+A module is light to import: what a function needs is imported when it runs.
 """
 
 from __future__ import annotations
@@ -10,12 +9,13 @@ import inspect
 import re
 from collections.abc import Callable
 from functools import cache, wraps
-from typing import ParamSpec, TypeVar
-
-from pydantic import ConfigDict, ValidationError, validate_call
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from cprsim.errors import CprsimError, ParameterError, one_line
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -23,7 +23,7 @@ OPTION = re.compile(r"--from and --to|--([a-z][a-z-]*)")
 RIGHT = "Input should be "
 PARAMETER = {  # of options that are called otherwise
     "from and --to": "period", "from": "period", "to": "period", "column": "columns",
-    "set": "overrides", "budget": "budget_s",
+    "set": "overrides", "budget": "budget_s", "dask": "address", "out": "folder",
 }  # fmt: skip
 
 
@@ -36,6 +36,8 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
 
     @cache  # at the first call: by then all is there that annotations name
     def checked() -> Callable[P, R]:
+        from pydantic import ConfigDict, validate_call
+
         return validate_call(config=ConfigDict(arbitrary_types_allowed=True))(function)
 
     def parameter(option: re.Match[str]) -> str:
@@ -44,6 +46,8 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        from pydantic import ValidationError
+
         try:
             return checked()(*args, **kwargs)
         except ValidationError as error:
@@ -53,6 +57,16 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return called
+
+
+COMMANDS: dict[str, Callable[..., object]] = {}
+"""The functions that are commands, by name, without what `public` adds."""
+
+
+def command(function: Callable[P, R]) -> Callable[P, R]:
+    """`public`, and a command of its name."""
+    COMMANDS[function.__name__.replace("_", "-")] = function
+    return public(function)
 
 
 def _refusal(error: ValidationError, function: Callable[..., object]) -> str:

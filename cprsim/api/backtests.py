@@ -10,7 +10,7 @@ from pydantic import Field
 
 from cprsim.api import public
 from cprsim.api.answer import Answer, table_of
-from cprsim.api.ledgers import read_named
+from cprsim.api.ledger import read_named
 from cprsim.api.scenarios import Overrides, override_texts
 from cprsim.backtesting.replaying import (
     N_DRAWS,
@@ -120,7 +120,7 @@ def backtest(
     ParameterError : no job can be replayed, or not under one of the systems
     """
     made = backtest_logs(
-        read_named("backtest", logs, time_unit),
+        read_named(logs, time_unit),
         [recovery] if isinstance(recovery, str) else recovery,
         saves_every=saves_every,
         n_nodes=nodes,

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from cprsim.api import public
 from cprsim.api.answer import Answer, table_of
-from cprsim.api.ledgers import read_named
+from cprsim.api.ledger import read_named
 from cprsim.api.scenarios import Scenario, load
 from cprsim.backtesting.calibrating import CalibratedLogs, calibrate_logs
 from cprsim.making.options import BOOTSTRAP, SEED, STATE_NODES
@@ -90,7 +90,7 @@ def calibrate(
     ParameterError : too few failures to make a scenario of
     """
     made = calibrate_logs(
-        read_named("calibrate", logs, time_unit),
+        read_named(logs, time_unit),
         saves_every=saves_every,
         n_nodes=nodes,
         n_bootstrap=bootstrap,

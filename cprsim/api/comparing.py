@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cprsim.api import public
 from cprsim.api.answer import Answer
-from cprsim.api.running import Run
+from cprsim.present.answer import Answer as NewAnswer
 from cprsim.present.comparison import document_of_two
 from cprsim.present.document import Document
 from cprsim.results import Result, load_result, same_failures
@@ -42,7 +42,7 @@ class Difference(Answer):
 
 
 @public
-def compare(a: Run | str | Path, b: Run | str | Path) -> Difference:
+def compare(a: NewAnswer | str | Path, b: NewAnswer | str | Path) -> Difference:
     """Say what changes from run A to run B, as ``cprsim compare`` does.
 
     Parameters
@@ -54,7 +54,9 @@ def compare(a: Run | str | Path, b: Run | str | Path) -> Difference:
     ResultError : a folder is no finished run
     ParameterError : no strategy is in both
     """
-    of_a, of_b = (one._made if isinstance(one, Run) else load_result(one) for one in (a, b))
+    of_a, of_b = (
+        one.holds.made if isinstance(one, NewAnswer) else load_result(one) for one in (a, b)
+    )
     found = Difference(of_a, of_b)
     _ = found.document  # says what is wrong with the two
     return found

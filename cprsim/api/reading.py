@@ -12,12 +12,12 @@ from cprsim.api.comparing_systems import SystemsComparison
 from cprsim.api.curves import Curve
 from cprsim.api.fleets import Fleet
 from cprsim.api.keeping import ResultsPlace
-from cprsim.api.running import Run
 from cprsim.api.selecting import Selection
 from cprsim.api.sweeping import Sweep
 from cprsim.present.document import Block, Document, Picture
 from cprsim.present.kinds import KINDS, kind_of
 from cprsim.present.reproduction import document_of_reproduction
+from cprsim.present.run import answer_of_run
 from cprsim.reproduce.runner import Reproduced
 from cprsim.results.manifest import MANIFEST, results_in
 
@@ -57,7 +57,7 @@ class Reproduction(Answer):
 @public
 def read(
     result: str | Path,
-) -> Run | Sweep | Selection | SystemsComparison | Fleet | Curve | Reproduction:
+) -> Answer | Sweep | Selection | SystemsComparison | Fleet | Curve | Reproduction:
     """Read a finished result: a results folder, or the file of a staleness curve.
 
     Parameters
@@ -76,7 +76,7 @@ def read(
     kind = kind_of(path)
     name = next(name for name, one in KINDS.items() if one is kind)
     made: dict[str, Callable[[Any], Any]] = {
-        "run": lambda loaded: Run(loaded, place),
+        "run": lambda loaded: answer_of_run(loaded, folder=path, holds=loaded),
         "sweep": lambda loaded: Sweep(loaded, place),
         "selection": lambda loaded: Selection(loaded, place),
         "comparison of systems": lambda loaded: SystemsComparison(loaded, place),

@@ -11,6 +11,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+import cprsim as _package  # noqa: F401 - with it, all functions
+from cprsim import api
 from cprsim.cli import (
     backtest_command,
     calibrate_command,
@@ -18,13 +20,11 @@ from cprsim.cli import (
     fit,
     fleet_command,
     init_command,
-    ledger_command,
     measure_command,
     rehearse_command,
     report_command,
     reproduce_command,
     results_commands,
-    run_command,
     scenario_commands,
     select_command,
     sweep_command,
@@ -32,6 +32,7 @@ from cprsim.cli import (
     systems_command,
     train_command,
 )
+from cprsim.cli.command import command
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say
 from cprsim.cli.unforeseen import REFUSED, TRACEBACK, refused, show_tracebacks
@@ -39,6 +40,7 @@ from cprsim.errors import CprsimError, InputError, printable
 from cprsim.failures.budget import DEFAULT_MEMORY, MEMORY
 from cprsim.version import __version__
 
+OURS = ("-q", "--quiet", "-v", "--verbose", "--traceback")  # wherever they stand
 OUT_OF_MEMORY = (
     "cprsim: the memory that this process may have is used up: ask for less (half as many "
     "--replications, a shorter job, a longer MTBF, fewer nodes), or have the work done in smaller "
@@ -51,6 +53,12 @@ class Guarded(TyperGroup):
 
     What nobody foresaw goes on to `cprsim.cli.main`.
     """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Options of the program are understood after the command too."""
+        end = args.index("--") if "--" in args else len(args)
+        ours = [one for one in args[:end] if one in OURS]
+        return super().parse_args(ctx, [*ours, *(one for one in args if one not in ours)])
 
     def make_context(self, *arguments: Any, **extra: Any) -> Any:
         with _spelled_out():
@@ -145,7 +153,6 @@ def cprsim_command(
 # name, what it does in a line of 80 columns, function
 COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("init", "Write a first scenario of your job.", init_command.init),
-    ("run", "Simulate a job under several recovery strategies.", run_command.run),
     ("sweep", "Simulate a scenario at every combination of some values.", sweep_command.sweep),
     ("fleet", "Simulate many jobs on one cluster, and choose an option.", fleet_command.fleet),
     ("select", "Choose strategy and interval within a limit of accuracy.", select_command.select),
@@ -176,7 +183,6 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("schema", "Print the JSON Schema of scenarios, for editors.", scenario_commands.schema),
     ("fit", "Fit distributions to a log of failures.", fit.fit),
     ("fit-costs", "Fit what saves and loads cost to a log of them.", fit.fit_costs),
-    ("ledger", "Book the hours of jobs from their logs.", ledger_command.ledger),
     (
         "backtest",
         "Replay the failures of jobs under other recovery systems.",
@@ -195,3 +201,5 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
 )
 for _name, _summary, _function in COMMANDS:
     app.command(_name, short_help=_summary)(_function)
+for _name, _asked in api.COMMANDS.items():
+    app.command(_name)(command(_asked))

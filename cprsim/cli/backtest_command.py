@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.ledger_command import Logs, PageFile, SavesEvery, Seed, StateNodes, TimeUnit
+from cprsim.cli.log_options import Logs, PageFile, SavesEvery, Seed, StateNodes, TimeUnit
 from cprsim.cli.options import AsJson, Overrides
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import show, write_document

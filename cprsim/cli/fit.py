@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.ledger_command import PageFile
+from cprsim.cli.log_options import PageFile
 from cprsim.cli.options import AsJson, Bootstrap, column_names, settled
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, show, write_document

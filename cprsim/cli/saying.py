@@ -38,6 +38,12 @@ def say_list(entries: Mapping[str, str]) -> None:
         say(fill(line, WIDTH, subsequent_indent=below, break_on_hyphens=False))
 
 
+def say_json_text(text: str) -> None:
+    """A JSON object on stdout."""
+    pulse.clear()
+    typer.echo(json_printable(text))
+
+
 def say_json(plain: Any, indent: int = 2) -> None:
     """One JSON object on stdout; raises ValueError for NaN and infinity, which JSON lacks."""
     text = json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=indent)

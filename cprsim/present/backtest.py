@@ -27,13 +27,15 @@ from cprsim.present.document import (
     Words,
     row_columns,
 )
-from cprsim.present.ledger import MOST_JOBS, MOST_JOBS_BRIEF, ends, hours_text
+from cprsim.present.ledger import MOST_JOBS, ends, hours_text
 from cprsim.present.money import bills_as_json, cheapest, money_table
 from cprsim.records import NO_NUMBER, Estimate, interval
 from cprsim.results.words import count
 from cprsim.scenario.prices import shown
 
 NEVER = "never ends"
+
+MOST_JOBS_BRIEF = 20  # on a terminal
 
 
 def backtest_blocks(made: BacktestedLogs) -> list[Block]:

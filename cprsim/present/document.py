@@ -119,6 +119,7 @@ class Picture:
     caption: str
     alternative: str
     draw: Callable[[], Figure]
+    name: str = ""  # of its file
 
 
 Block = Words | Table | Facts | ListingBlock | Picture
@@ -138,21 +139,37 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """All about one result: what the answer is, then sections; empty ones are left out."""
+    """All about one result: answer, main table, remarks, then sections; empty ones are left out.
+
+    A terminal shows the answer, the table and the first remarks; a page shows all.
+    """
 
     title: str
     question: str
-    answer: Sequence[str]  # the first is the answer; the others are what has to be known with it
-    sections: Sequence[Section]
+    answer: Sequence[str]  # a sentence or two
+    sections: Sequence[Section] = ()
+    table: Table | None = None
+    remarks: Sequence[str] = ()  # the most important first
 
     def __post_init__(self) -> None:
         said = [section for section in self.sections if section.blocks]
         object.__setattr__(self, "sections", said)
 
     @property
+    def main(self) -> list[Block]:
+        """Table and remarks."""
+        table = [] if self.table is None else [self.table]
+        return [*table, *([Words(self.remarks)] if self.remarks else [])]
+
+    @property
     def blocks(self) -> list[Block]:
-        """The blocks of all sections."""
-        return [block for section in self.sections for block in section.blocks]
+        """All blocks."""
+        return [*self.main, *(block for section in self.sections for block in section.blocks)]
+
+    @property
+    def pictures(self) -> list[Picture]:
+        """All figures."""
+        return [block for block in self.blocks if isinstance(block, Picture)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,10 @@ def render(page: ResultsPage) -> str:
     )
 
 
-def fragment(document: Document, blocks: Sequence[Block]) -> str:
-    """Title, answer and some blocks of a document, for a notebook; figures are images."""
+def fragment(document: Document, blocks: Sequence[Block] | None = None) -> str:
+    """Title, answer, table, remarks and first figure, for a notebook; figures are images."""
+    if blocks is None:
+        blocks = [*document.main, *document.pictures[:1]]
     return _template("fragment.html").render(
         document=document,
         blocks_shown=blocks,

@@ -46,6 +46,8 @@ def _body(document: Document, level: int, place: Place) -> Iterator[str]:
     """Question, answer and sections, whose headings are of a level."""
     yield f"*{_text(document.question)}*"
     yield from map(_paragraph, document.answer)
+    for block in document.main:
+        yield from _block(block, place)
     for section in document.sections:
         yield f"{'#' * level} {_text(section.heading)}"
         yield from _section(section, place)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
+
 from cprsim.files import finite_or_none
 from cprsim.present.document import Block, Column, Table, Words, row_columns, word_columns
 from cprsim.results import Result
@@ -27,6 +29,26 @@ def money_of(result: Result) -> list[Block]:
     """The bill of a result, where its scenario has prices."""
     bills = bills_in(result)
     return [money_table(bills), *_careful(bills)] if bills else []
+
+
+def money_sentences(result: Result) -> list[str]:
+    """Which strategy is the cheapest in all, where its scenario has prices."""
+    bills = bills_in(result)
+    return [cheapest(bills)] if bills and comparable(bills) else not_compared(bills)
+
+
+def bills_frame(bills: Bills) -> pd.DataFrame:
+    """A row per strategy and part: what a job and a month of useful work (730.5 h) cost."""
+    rows = []
+    for name, one in bills.items():
+        job = {**one.job.cents, "total": one.job.total_cents}
+        month = {**one.month.cents, "total": one.month.total_cents}
+        rows += [
+            {"strategy": name, "part": part, "job_cost": job.get(part, 0) / 100,
+             "month_cost": cents / 100, "currency": one.job.currency}
+            for part, cents in month.items()
+        ]  # fmt: skip
+    return pd.DataFrame(rows)
 
 
 def money_section(result: Result) -> list[Block]:

@@ -1,32 +1,30 @@
-"""A result of ``cprsim run``: what failures cost, how bad it gets, one replication along its time.
-
-The terminal gets `run_blocks`, a page `document_of_run`, a script `run_as_json`.
-"""
+"""A run: what failures cost, how bad it gets, one replication along its time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from math import inf, isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from cprsim.files import finite_or_none
+from cprsim.plots.run import overhead_figure, percentiles_figure
+from cprsim.present.answer import Answer
 from cprsim.present.document import (
     Block,
-    Cell,
     Column,
     Document,
-    ListingBlock,
     Picture,
     Section,
     Table,
     Words,
     row_columns,
+    word_columns,
 )
-from cprsim.present.money import bills_as_json, money_of, money_section
-from cprsim.present.provenance import FOUND_AGAIN, origin, places
+from cprsim.present.money import bills_frame, money_section, money_sentences
+from cprsim.present.provenance import origin
 from cprsim.present.run_sentences import (
     accuracy_sentences,
     answer,
@@ -38,12 +36,12 @@ from cprsim.present.run_sentences import (
     verdicts,
 )
 from cprsim.present.run_timeline import timeline_section
-from cprsim.records import NO_NUMBER, Estimate, interval
+from cprsim.records import NO_NUMBER, Estimate
 from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import RESTART, Policy
 from cprsim.results import FINISHED, Result
-from cprsim.results.metrics import BESIDE, Percentiles, parts_among, percentiles
-from cprsim.results.money import bills_in
+from cprsim.results.metrics import BESIDE, Percentiles, percentiles
+from cprsim.results.money import bills_in, cheapest_of
 from cprsim.results.rows import BEYOND, QUANTITIES, further_losses
 from cprsim.results.run import judged_by, worth_seeing
 from cprsim.results.words import (
@@ -63,96 +61,95 @@ from cprsim.results.words import (
 )
 from cprsim.staleness import Metric
 
-if TYPE_CHECKING:
-    pass
-
 AS_RUN = "as it was run: overrides, seed and replications inside"
 SHOWN_PERCENT = (10, 50, 90, 95, 99)
-AUC_LOSS = "auc_loss"
-# metrics that have a column of their own here, or stand in files and JSON alone
 PLACED = frozenset({
     "failures", "saves", "pls", "pls_net", *QUANTITIES.values(), BEYOND, "ettr", "ettr_paid",
     "overhead_h", "overhead_node_h", "wall_h",
 })  # fmt: skip
-BRIEF = {  # headings on a terminal of parts of overhead that are not headed by their name
-    "lost": "lost\nwork",
-    "wait": "wait for\nspare",
-    "reschedule": "re-\nschedule",
-}
+"""Metrics with a column of their own in a table, or in frames alone."""
+
+Spreads = Mapping[str, Estimate]
+Cell = Callable[[Policy, Spreads], str]
 
 
-def run_blocks(result: Result, *, found_again: bool = False) -> list[Block]:
-    """What a terminal shows."""
-    return [
-        *map(Words, [said] if (said := assumed_limits(result)) else []),
-        Words([_heading(result)]),
-        costs_table(result),
-        *money_of(result),
-        *map(Words, _remarks(result)),
-        Words([_terms(result)]),
-        places_of_run(result, found_again=found_again),
-    ]
+def answer_of_run(result: Result, **about: Any) -> Answer:
+    """The answer that a results folder of a run holds."""
+    bills = bills_in(result)
+    money = {"bills": bills_frame(bills)} if bills else {}
+    return Answer(
+        "run",
+        result.name,
+        lambda: document_of_run(result),
+        frames={"strategies": strategies_frame(result), **money},
+        values={
+            "useful_h": result.useful_h,
+            "n_nodes": result.n_nodes,
+            "replay": result.replay,
+            "warnings": result.warnings,
+            "price": result.price,
+            "cheapest": cheapest_of(bills) if bills else None,
+            "curve": result.curve,
+            "log_notes": result.log_notes,
+            "worth_seeing": worth_seeing(result),
+        },
+        rows={"replications": result.replications, "events": result.timeline},
+        **about,
+    )
+
+
+def strategies_frame(result: Result) -> pd.DataFrame:
+    """A row per strategy: its policy, and each quantity with its interval."""
+    return pd.DataFrame([_row(policy, result) for policy in result.policies])
+
+
+def _row(policy: Policy, result: Result) -> dict[str, Any]:
+    spreads = result.spreads()[policy.name]
+    price, parts = result.price, result.parts
+    named = {f"{name}_fraction" if name in parts else name: one for name, one in spreads.items()}
+    return {
+        "strategy": policy.name,
+        "interval_h": policy.interval_h,
+        "interval_rule": policy.interval_rule,
+        "on_failure": policy.on_failure,
+        "decision": policy.decision and policy.decision.chosen,
+        "extra_nodes": policy.tax.nodes,
+        "extra_memory_fraction": policy.tax.memory,
+        "replications": spreads[FINISHED].n,
+        **{k: v for name, one in named.items() for k, v in one.columns(name).items()},
+        **(spreads["overhead_node_h"].times(price.node_hour).columns("overhead_cost")
+           if price else {}),
+    }  # fmt: skip
 
 
 def document_of_run(result: Result) -> Document:
-    """Everything about one result of ``cprsim run``. Raises ResultError for an unreadable file."""
+    """Everything about one run. Raises ResultError for an unreadable file."""
+    found = answer(result)
+    whole = result.replay is None
     return Document(
         title=f"What failures cost: {result.name}",
         question=question(result),
-        answer=[*assumed_limits(result), *answer(result)],
+        answer=found[:1],
+        table=costs_table(result),
+        remarks=[
+            *assumed_limits(result),
+            *verdicts(result),
+            *found[1:],
+            *money_sentences(result),
+            *(f"Log: {note}." for note in result.log_notes),
+            *decisions(result),
+            *(savings(result) if whole else []),
+            *accuracy_sentences(result),
+            *(_replications_to_replay(result) if whole else []),
+        ],
         sections=[
-            Section("What failures cost, and why", _costs(result)),
+            Section("Why", [*([_overhead_picture(result)] if whole else []), parts_table(result)]),
             Section("What it costs in all", money_section(result)),
-            Section("How bad a run can get", _badness(result) if result.replay is None else []),
+            Section("How bad a run can get", _badness(result) if whole else []),
             timeline_section(result),
             *origin(result.manifest, result.path, AS_RUN),
         ],
     )
-
-
-def places_of_run(result: Result, *, found_again: bool) -> ListingBlock:
-    """Where the results, the events and the figures are."""
-    files = sorted(result.manifest.get("files", {}))
-    shown = [name for name in files if name.endswith(".png") or name == "events.csv"]
-    note = FOUND_AGAIN if found_again else ""
-    return places(result.path, (result.path / name for name in shown), note)
-
-
-def _heading(result: Result) -> str:
-    n = max(spreads[FINISHED].n for spreads in result.spreads().values())
-    overhead = "Overhead = (wall - useful) / useful"
-    if result.replay is not None:
-        meaning = f"{overhead}; this is replication {result.replay} alone."
-    else:
-        interval = ", ± the half-width of the 95 % interval" if n > 1 else ""
-        meaning = f"{overhead}; means{interval}."
-    return (
-        f"{result.name}: {hours(result.useful_h)} of useful work on "
-        f"{count(result.n_nodes, 'node')}, {count(n, 'replication')}. {meaning}"
-    )
-
-
-def _remarks(result: Result) -> list[list[str]]:
-    """Sentences that belong to the table, by what they are about."""
-    whole = result.replay is None
-    return [
-        [f"Log: {note}." for note in result.log_notes],
-        accuracy_sentences(result),
-        decisions(result),
-        verdicts(result),
-        savings(result) if whole else [],
-        _replications_to_replay(result) if whole else [],
-    ]
-
-
-def _terms(result: Result) -> str:
-    """What the table's terms mean, for readers who see them for the first time."""
-    terms = ["ETTR is useful time over wall time"]
-    if any(policy.leaves_stale for policy in result.policies):
-        terms.append("PLS the portion of lost samples")
-    if any(policy.interval_rule == "young" for policy in result.policies):
-        terms.append("young an interval by Young's formula, from the cost of a save and the MTBF")
-    return f"In the table {', '.join(terms)} (docs/concepts.md)."
 
 
 def _replications_to_replay(result: Result) -> list[str]:
@@ -164,57 +161,79 @@ def _replications_to_replay(result: Result) -> list[str]:
     return [f"Worth a look with --replay N, by the overhead of {judged_by(result)}: {named}."]
 
 
-# ------------------------------------------------------------------------------ the table of costs
-
-
-@dataclass(frozen=True, slots=True)
-class StrategyLine:
-    """What is known of one strategy: its policy, and its summary by quantity."""
-
-    policy: Policy
-    spreads: Mapping[str, Estimate]
-    useful_h: float
-
-    def mean(self, quantity: str) -> float:
-        return self.spreads[quantity].mean
-
-
-ColumnOfLines = tuple[Column, Callable[[StrategyLine], str | Cell]]
+# ------------------------------------------------------------------------------ tables
 
 
 def costs_table(result: Result) -> Table:
-    """A row per strategy: overhead and its parts, failures, ETTR, PLS, cost."""
-    spreads = result.spreads()
-    lines = [
-        StrategyLine(policy, spreads[policy.name], result.useful_h) for policy in result.policies
-    ]
-    columns: list[ColumnOfLines] = [
-        (Column("strategy", is_number=False), lambda line: line.policy.name),
-        (Column("saves every", is_number=False, brief="saves\nevery"), _every),
-        (Column("overhead, %", brief="overhead\n% of useful"), _overhead),
-        *_part_columns(result),
-        *_other_columns(result, lines),
-    ]
+    """A row per strategy: overhead, failures, ETTR, PLS, cost; columns that say nothing go."""
+    spreads, policies, price = result.spreads(), result.policies, result.price
+    stale = any(policy.leaves_stale for policy in policies)
+
+    def of(name: str) -> list[Estimate]:
+        return [spreads[policy.name][name] for policy in policies]
+
+    paid = any(a.mean < b.mean for a, b in zip(of("ettr_paid"), of("ettr"), strict=True))
+    losses = ["auc_loss", *further_losses(result.replications)] if stale else []
+    columns: list[tuple[bool, Column, Cell]] = [
+        (True, *_words("strategy", lambda policy, _: policy.name)),
+        (True, *_words("saves every", partial(_every, useful_h=result.useful_h))),
+        (True, Column("overhead, %"), _overhead),
+        (True, Column("failures"), lambda _, of: significant(of["failures"].mean)),
+        (True, Column("ETTR"), lambda _, of: _fixed(of["ettr"].mean)),
+        (paid, Column("ETTR paid"), lambda _, of: _fixed(of["ettr_paid"].mean)),
+        (
+            any(policy.tax.nodes for policy in policies),
+            Column("extra nodes"), lambda policy, _: significant(policy.tax.nodes),
+        ),
+        (
+            any(policy.tax.memory for policy in policies),
+            Column("memory, + % of state"), lambda policy, _: percent_number(policy.tax.memory),
+        ),
+        (
+            stale, Column("PLS"),
+            lambda policy, of: portion(of["pls"].mean) if policy.leaves_stale else NO_NUMBER,
+        ),
+        *((knows_loss(result, one), loss_column(one), _loss(one)) for one in losses),
+        (True, Column("cost, h"), lambda _, of: _mean(of["overhead_h"])),
+        (True, Column("cost, node-h"), lambda _, of: _mean(of["overhead_node_h"])),
+        *(
+            (all(name in of for of in spreads.values()), Column(name.replace("_", " ")),
+             _added(name))
+            for name in BESIDE if name not in PLACED
+        ),
+    ]  # fmt: skip
+    if price is not None:
+        cost = partial(_priced, node_hour=price.node_hour)
+        columns.append((True, Column(f"cost, {price.currency or 'money'}"), cost))
+    shown = [(column, cell) for is_shown, column, cell in columns if is_shown]
     return Table(
-        caption=_caption(result, [column for column, _ in columns]),
-        columns=[column for column, _ in columns],
-        rows=[[cell(line) for _, cell in columns] for line in lines],
-        apart="of which, in % of useful time",
+        caption=_caption(result),
+        columns=[column for column, _ in shown],
+        rows=[[cell(one, spreads[one.name]) for _, cell in shown] for one in policies],
+    )  # fmt: skip
+
+
+def _caption(result: Result) -> str:
+    n = max(of[FINISHED].n for of in result.spreads().values())
+    what = (
+        f"this is replication {result.replay} alone"
+        if result.replay is not None
+        else f"means of {count(n, 'replication')}, ± half of the 95 % interval"
+    )
+    return (
+        f"{result.name}: {hours(result.useful_h)} of useful work on "
+        f"{count(result.n_nodes, 'node')}; {what}. Overhead is (wall - useful) / useful time."
     )
 
 
-def _caption(result: Result, columns: Sequence[Column]) -> str:
-    headings = [column.heading for column in columns]
-    return (
-        "Means per job; ± the half-width of the 95 % interval. Overhead and its causes in % of "
-        "useful time; ETTR is useful over wall time; PLS is the portion of lost samples."
-        + (
-            f" {' and '.join(losses)} {'is' if len(losses) == 1 else 'are'} by the staleness "
-            "curve, whose error is in it."
-            if (losses := [h.partition(",")[0] for h in headings if " loss, " in h])
-            else ""
-        )
-        + (" ETTR paid counts the nodes beside the job's own." if "ETTR paid" in headings else "")
+def parts_table(result: Result) -> Table:
+    """A row per strategy: the parts of overhead that cost anything, in % of useful time."""
+    spreads = result.spreads()
+    shown = parts_shown(result)
+    return Table(
+        caption="What the overhead consists of, in % of useful time",
+        columns=row_columns("strategy", *(part_label(part) for part in shown)),
+        rows=[[name, *(_share(of[part]) for part in shown)] for name, of in spreads.items()],
     )
 
 
@@ -224,69 +243,11 @@ def parts_shown(result: Result) -> list[str]:
     return [part for part in result.parts if any(of[part].mean > 0 for of in spreads)]
 
 
-def _part_columns(result: Result) -> list[ColumnOfLines]:
-    return [
-        (Column(f"{part_label(part)}, %", brief=BRIEF.get(part, part), apart=True), _share(part))
-        for part in parts_shown(result)
-    ]
+def _words(heading: str, cell: Cell) -> tuple[Column, Cell]:
+    return word_columns(heading)[0], cell
 
 
-def _other_columns(result: Result, lines: Sequence[StrategyLine]) -> list[ColumnOfLines]:
-    """Columns after the parts; those that would say nothing are left out."""
-    stale = any(line.policy.leaves_stale for line in lines)
-    price = result.price
-    columns: list[tuple[bool, ColumnOfLines]] = [
-        (True, (Column("failures", brief="failures\nper job"), _failures)),
-        (True, (Column("ETTR"), lambda line: _fixed(line.mean("ettr"), 3))),
-        (
-            any(line.mean("ettr_paid") < line.mean("ettr") for line in lines),
-            (
-                Column("ETTR paid", brief="ETTR\npaid"),
-                lambda line: _fixed(line.mean("ettr_paid"), 3),
-            ),
-        ),
-        (
-            any(line.policy.tax.nodes for line in lines),
-            (
-                Column("extra nodes", brief="extra\nnodes"),
-                lambda line: significant(line.policy.tax.nodes),
-            ),
-        ),
-        (
-            any(line.policy.tax.memory for line in lines),
-            (
-                Column("memory, + % of the state", brief="memory\n+ % state"),
-                lambda line: percent_number(line.policy.tax.memory),
-            ),
-        ),
-        (stale, (Column("PLS"), _pls)),
-        *(
-            (stale and knows_loss(result, quantity), (loss_column(quantity), _loss(quantity)))
-            for quantity in (AUC_LOSS, *further_losses(result.replications))
-        ),
-        (True, (Column("cost, h", brief="cost\nh", dispensable=True), _cost("overhead_h"))),
-        (True, (Column("cost, node-h", brief="cost\nnode-h"), _cost("overhead_node_h"))),
-        *(
-            (all(name in line.spreads for line in lines), _added(name))
-            for name in BESIDE
-            if name not in PLACED
-        ),
-    ]
-    if price is not None:
-        money = price.currency or "money"
-        column = Column(f"cost, {money}", brief=f"cost\n{money}")
-        columns.append((True, (column, _cost("overhead_node_h", price.of))))
-    return [column for is_shown, column in columns if is_shown]
-
-
-def _added(name: str) -> ColumnOfLines:
-    """The column of a metric that this file says nothing of."""
-    heading = name.replace("_", " ")
-    return Column(heading), lambda line: significant(line.mean(name))
-
-
-def _every(line: StrategyLine) -> str:
-    policy, useful_h = line.policy, line.useful_h
+def _every(policy: Policy, _: Spreads, useful_h: float) -> str:
     if policy.interval_h == inf:
         never = policy.on_failure == RESTART
         return policy.interval_rule if never else f"no saves, {policy.interval_rule}"
@@ -296,82 +257,51 @@ def _every(line: StrategyLine) -> str:
     return f"{what} ({hours(policy.interval_h)}, {policy.interval_rule})"
 
 
-def _overhead(line: StrategyLine) -> str:
-    overhead = line.spreads["overhead_fraction"]
+def _overhead(_: Policy, of: Spreads) -> str:
+    overhead = of["overhead_fraction"]
     if isnan(overhead.mean):
-        return f"{percent(line.mean(FINISHED))} done"
+        return f"{percent(of[FINISHED].mean)} done"
     return with_interval(100 * overhead.mean, 100 * overhead.half_width)
 
 
-def _share(part: str) -> Callable[[StrategyLine], Cell]:
-    """A part of overhead in percent; on a page with its interval, where it has a width."""
-
-    def cell(line: StrategyLine) -> Cell:
-        spread = line.spreads[part]
-        mean = percent_number(spread.mean)
-        if percent_number(spread.half_width) == "0":
-            return Cell(mean, mean)
-        return Cell(with_interval(100 * spread.mean, 100 * spread.half_width), mean)
-
-    return cell
+def _share(one: Estimate) -> str:
+    if percent_number(one.half_width) == "0":
+        return percent_number(one.mean)
+    return with_interval(100 * one.mean, 100 * one.half_width)
 
 
-def _failures(line: StrategyLine) -> str:
-    return significant(line.mean("failures"))
+def _mean(one: Estimate) -> str:
+    return with_interval(one.mean, one.half_width)
 
 
-def _pls(line: StrategyLine) -> str:
-    return portion(line.mean("pls")) if line.policy.leaves_stale else NO_NUMBER
+def _priced(_: Policy, of: Spreads, node_hour: float) -> str:
+    return _mean(of["overhead_node_h"].times(node_hour))
+
+
+def _added(name: str) -> Cell:
+    """Of a metric that this file says nothing of."""
+    return lambda _, of: significant(of[name].mean)
 
 
 def loss_column(quantity: str) -> Column:
     """Of the loss in one metric, in ten-thousandths."""
     metric = Metric.of_quantity(quantity)
     assert metric is not None, quantity
-    what = f"{metric.label} loss"
-    return Column(f"{what}, ×10⁻⁴", brief=f"{what}\n×10⁻⁴")
+    return Column(f"{metric.label} loss, ×10⁻⁴")
 
 
-def _loss(quantity: str) -> Callable[[StrategyLine], Cell | str]:
-    def cell(line: StrategyLine) -> str:
-        loss = line.spreads[quantity]
-        return ten_thousandths(loss.mean, loss.half_width)
-
-    return cell
+def _loss(quantity: str) -> Cell:
+    return lambda _, of: ten_thousandths(of[quantity].mean, of[quantity].half_width)
 
 
-def _cost(
-    quantity: str, price_of: Callable[[float], float] = float
-) -> Callable[[StrategyLine], Cell]:
-    """Hours, node-hours or money; on a page with the interval."""
-
-    def cell(line: StrategyLine) -> Cell:
-        spread = line.spreads[quantity]
-        mean, half_width = price_of(spread.mean), price_of(spread.half_width)
-        return Cell(with_interval(mean, half_width), significant(mean))
-
-    return cell
+def _fixed(value: float) -> str:
+    return NO_NUMBER if isnan(value) else f"{value:.3f}"
 
 
-def _fixed(value: float, digits: int) -> str:
-    return NO_NUMBER if isnan(value) else f"{value:.{digits}f}"
-
-
-# ------------------------------------------------------------------------------ sections of a page
-
-
-def _costs(result: Result) -> list[Block]:
-    remarks = [sentence for group in _remarks(result) for sentence in group]
-    return [
-        *([] if result.replay is not None else [_overhead_picture(result)]),
-        costs_table(result),
-        Words(remarks),
-    ]
+# ------------------------------------------------------------------------------ sections
 
 
 def _overhead_picture(result: Result) -> Picture:
-    from cprsim.plots.run import overhead_figure
-
     return Picture(
         caption="Overhead by strategy and cause",
         alternative=(
@@ -379,103 +309,46 @@ def _overhead_picture(result: Result) -> Picture:
             "with the 95 % interval of the total. The table below has the numbers."
         ),
         draw=lambda: overhead_figure(result),
+        name="overhead",
     )
 
 
-def _badness(result: Result) -> list[Block]:
-    found = overhead_percentiles(result)
+def _badness(result: Result) -> Sequence[Block]:
+    found = dict(overhead_percentiles(result))
     if not found:
         return [Words(["No strategy finished every replication: there is nothing to rank."])]
-    return [_percentile_picture(found, result.name), _badness_table(found)]
-
-
-def _percentile_picture(found: dict[str, Percentiles], name: str) -> Picture:
-    from cprsim.plots.run import percentiles_figure
-
-    return Picture(
+    picture = Picture(
         caption="Overhead over the percentile of the runs",
         alternative=(
             "A line per strategy: overhead in percent of useful time over the percentile of the "
             "runs, with bands of the 95 % intervals. The table below has the numbers."
         ),
-        draw=lambda: percentiles_figure(found, what=name),
+        draw=lambda: percentiles_figure(found, what=result.name),
+        name="percentiles",
     )
-
-
-def overhead_percentiles(result: Result) -> dict[str, Percentiles]:
-    """Percentiles of the overhead by strategy, of those that finished every replication."""
-    found = {}
-    for name, rows in result.replications.groupby("strategy", sort=False, observed=True):
-        if rows["finished"].all():
-            overhead = (rows["wall_h"] - rows["useful_h"]) / rows["useful_h"]
-            found[str(name)] = percentiles(overhead.to_numpy(np.float64))
-    return found
-
-
-def _badness_table(found: dict[str, Percentiles]) -> Table:
     n = max(one.n for one in found.values())
-    return Table(
+    table = Table(
         caption=(
             f"Overhead in % of useful time by percentile of {count(n, 'run')}, with its 95 % "
             f"interval; {NO_NUMBER} where the runs are too few to bound it."
         ),
         columns=row_columns("strategy", *(f"P{percent_of}" for percent_of in SHOWN_PERCENT)),
         rows=[
-            [name, *(_percentile_cell(one.at(percent_of)) for percent_of in SHOWN_PERCENT)]
+            [name, *(_percentile(one.at(percent_of)) for percent_of in SHOWN_PERCENT)]
             for name, one in found.items()
         ],
     )
+    return [picture, table]
 
 
-def _percentile_cell(spread: Estimate) -> str:
+def overhead_percentiles(result: Result) -> Iterator[tuple[str, Percentiles]]:
+    """Percentiles of the overhead by strategy, of those that finished every replication."""
+    for name, rows in result.replications.groupby("strategy", sort=False, observed=True):
+        if rows["finished"].all():
+            overhead = (rows["wall_h"] - rows["useful_h"]) / rows["useful_h"]
+            yield str(name), percentiles(overhead.to_numpy(np.float64))
+
+
+def _percentile(spread: Estimate) -> str:
     mean, low, high = suited(*spread.times(100).triple)
     return f"{mean} ({low} to {high})"
-
-
-# ------------------------------------------------------------------------------ for scripts
-
-
-def run_as_json(result: Result) -> dict[str, Any]:
-    """The object that ``cprsim run --json`` prints; docs/metrics.md says what each key means."""
-    return {
-        "name": result.name,
-        "useful_h": result.useful_h,
-        "n_nodes": result.n_nodes,
-        "results": str(result.path),
-        "verdicts": verdicts(result),
-        "warnings": list(result.warnings),
-        "price": result.price and asdict(result.price),
-        "accuracy": accuracy_sentences(result),
-        "curve": result.curve and asdict(result.curve),
-        "log_notes": list(result.log_notes),
-        "worth_seeing": worth_seeing(result),
-        "strategies": [_strategy(policy, result) for policy in result.policies],
-        **bills_as_json(bills_in(result)),
-    }
-
-
-def _strategy(policy: Policy, result: Result) -> dict[str, Any]:
-    spreads = result.spreads()[policy.name]
-    return {
-        "name": policy.name,
-        "interval_h": finite_or_none(policy.interval_h),
-        "interval_rule": policy.interval_rule,
-        "on_failure": policy.on_failure,
-        "decision": policy.decision and policy.decision.chosen,
-        "extra_nodes": policy.tax.nodes,
-        "extra_memory_fraction": policy.tax.memory,
-        "replications": spreads[FINISHED].n,
-        FINISHED: finite_or_none(spreads[FINISHED].mean),
-        "overhead_fraction": interval(spreads["overhead_fraction"]),
-        **{part: interval(spreads[part]) for part in parts_among(spreads)},
-        **{quantity: finite_or_none(spreads[quantity].mean) for quantity in BESIDE},
-        "intervals": {quantity: interval(spreads[quantity]) for quantity in BESIDE},
-        **_money(spreads["overhead_node_h"], result),
-    }
-
-
-def _money(node_h: Estimate, result: Result) -> dict[str, Any]:
-    """What the overhead costs, with the interval of its node-hours."""
-    if (price := result.price) is None:
-        return {}
-    return {"overhead_cost": interval(node_h, price.of)}

@@ -22,7 +22,6 @@ from cprsim.present.document import (
 )
 from cprsim.present.money import WORK, bills_as_json, cheapest, money_section
 from cprsim.present.provenance import origin
-from cprsim.present.run import places_of_run
 from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.records import NO_NUMBER, interval
 from cprsim.results import FINISHED
@@ -112,7 +111,7 @@ def systems_blocks(
         Words(remarks),
         *([Words(["To run it, put into the scenario:"])] if run else []),
         *([ListingBlock("For the scenario", entries_text(run))] if run else []),
-        places_of_run(result, found_again=found_again),
+        ListingBlock("", f"results  {result.path}"),
     ]
 
 

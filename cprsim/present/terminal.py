@@ -14,10 +14,27 @@ from rich.console import Console
 from rich.table import Column as RichColumn
 from rich.table import Table as RichTable
 
-from cprsim.present.document import Block, Cell, Facts, ListingBlock, Table, Words
+from cprsim.present.document import Block, Cell, Document, Facts, ListingBlock, Table, Words
 
 FOLDED = (32, 24, 16, 12)  # characters at which words are folded, the first that suffices
 LONGEST_WORD = 40  # that is not broken
+
+
+MOST_REMARKS = 3
+
+
+def show_document(console: Console, document: Document, *, whole: bool) -> None:
+    """Answer, table and first remarks; or all of a document but its figures."""
+    if whole:
+        sections = [
+            block
+            for one in document.sections
+            for block in (Words([one.heading.upper()]), *one.blocks)
+        ]
+        show(console, [Words(document.answer), *document.main, *sections])
+        return
+    table = [] if document.table is None else [document.table]
+    show(console, [Words(document.answer), *table, Words(document.remarks[:MOST_REMARKS])])
 
 
 def show(console: Console, blocks: Sequence[Block]) -> None:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from cprsim.experiments.assemble import Experiment
 from cprsim.files import NOT_STORED, OMITTED, inlined
-from cprsim.records import NO_NUMBER, Estimate, EventLog
+from cprsim.records import NO_NUMBER, STATE, Estimate, EventLog
 from cprsim.recovery.intervals import ROUNDING, n_saves_due
 from cprsim.recovery.policy import Policy, WhenBusy
 from cprsim.results.folder import (
@@ -33,7 +33,10 @@ from cprsim.results.manifest import read_manifest
 from cprsim.results.metrics import FINISHED, parts_among, spreads, summarise_rows
 from cprsim.results.rows import loss_rows, replication_rows, timeline_rows, why_unpriced
 from cprsim.results.words import hours, significant
+from cprsim.scenario import LoadedScenario
 from cprsim.scenario.cluster import ClusterSection
+from cprsim.scenario.failures import ANY
+from cprsim.scenario.prices import mean_node_hour
 from cprsim.units import SIZE
 
 if TYPE_CHECKING:
@@ -59,6 +62,15 @@ class Price:
         """``39.7 USD``; without a label the number alone."""
         money = significant(self.of(node_h))
         return money if money == NO_NUMBER else f"{money} {self.currency}".rstrip()
+
+
+def price_of(loaded: LoadedScenario) -> Price | None:
+    """Of a node-hour, the mean over the job's nodes; None where the scenario has none."""
+    prices = loaded.scenario.prices
+    if prices is None or not prices.node_hour:
+        return None
+    nodes = {role: n for role, n in loaded.scenario.n_nodes_of.items() if role not in (ANY, STATE)}
+    return Price(mean_node_hour(prices, nodes), prices.label)
 
 
 @inlined("policy")

@@ -1,0 +1,69 @@
+"""Results folders: a finished one is found again, else it is made."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from cprsim import watch
+from cprsim.results.folder import ANEW, ResultTarget, finished_or_make
+from cprsim.results.identity import Identity, identity_of
+
+if TYPE_CHECKING:
+    from cprsim.scenario import LoadedScenario
+
+Made = TypeVar("Made")
+Draw = Callable[[Any, Path], object]
+
+
+@dataclass(frozen=True)
+class Kept(Generic[Made]):
+    """What a results folder holds, and how that came about."""
+
+    made: Made
+    path: Path
+    folder: Path | None  # where it is kept
+    found_again: bool
+    temporary: Any  # the folder around it goes when this goes
+
+    def about(self) -> dict[str, Any]:
+        """What an `Answer` knows of its folder."""
+        return {"folder": self.folder, "found_again": self.found_again, "holds": self}
+
+
+def kept(
+    folder: str | Path | None,
+    loaded: LoadedScenario,
+    read: Callable[[Path], Made],
+    make: Callable[[ResultTarget], Made],
+    *,
+    kind: str = "",
+    replay: int | None = None,
+    identity: Identity | None = None,
+    alone: bool = False,
+    instead: str = ANEW,
+) -> Kept[Made]:
+    """The results folder of a scenario.
+
+    Parameters
+    ----------
+    folder : of results folders; None: nothing is kept, and figures are drawn when asked for
+    read, make : what a finished folder holds; what is to be kept in `ResultTarget.folder`
+    kind, replay, identity : see `cprsim.results.identity`
+    alone : no other process may make the same at once
+    """
+    temporary = tempfile.TemporaryDirectory(prefix="cprsim-") if folder is None else None
+    root = Path(temporary.name if temporary is not None else str(folder))
+    about = {"seed": loaded.scenario.simulation.seed, "command": watch.command()}
+    target = ResultTarget(
+        root, identity or identity_of(loaded, kind, replay), datetime.now(UTC), about
+    )
+    made, there = finished_or_make(
+        target.folder, read, lambda: make(target), warn=watch.warn, instead=instead, alone=alone
+    )
+    kept_in = None if temporary is not None else target.folder
+    return Kept(made, target.folder, kept_in, there, temporary)

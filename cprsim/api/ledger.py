@@ -1,0 +1,64 @@
+"""``ledger``: where the hours of jobs that have run went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cprsim import watch
+from cprsim.api import command
+from cprsim.api.parameters import DrawsSeed, Logs
+from cprsim.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from cprsim.history.table import Events
+    from cprsim.present.answer import Answer
+
+
+@command
+def ledger(*logs: Logs, time_unit: str | None = None, seed: DrawsSeed = 0) -> Answer:
+    """Book the hours of jobs from their logs: useful work, saves, failures by what they cost.
+
+    Values missing from the logs are drawn from those of other incidents; 95 % intervals show what
+    that leaves open, and what was inferred is counted.
+
+    Parameters
+    ----------
+    *logs : str or Path
+        Event logs (docs/events.md), output of torchrun, CSVs of attempts, or folders of them.
+    time_unit : str, optional
+        Unit of times that are numbers, in CSVs of attempts: ms, s, min, h, d.
+    seed : int, default 0
+        Seed of the draws of values missing from the logs.
+
+    Returns
+    -------
+    Answer
+        ``frames["hours"]`` (part, hours [h] of all jobs), ``["jobs"]``, ``["incidents"]`` (the
+        costliest first).
+
+    Raises
+    ------
+    TraceError
+        A log can't be read: file, line, value.
+    """
+    events = read_named(logs, time_unit)
+    from cprsim.history.ledger import ledgers
+    from cprsim.present.ledger import answer_of_ledger
+
+    watch.doing("booking the hours")
+    return answer_of_ledger(ledgers(events, seed=seed), tuple(events.notes))
+
+
+def read_named(logs: Sequence[str | Path], time_unit: str | None) -> Events:
+    """The events of the logs that a function was given, at least one."""
+    from pathlib import Path
+
+    from cprsim.history.reading import read_logs
+
+    if not logs:
+        raise ParameterError("logs: name at least one")
+    watch.doing("reading the logs")
+    return read_logs([Path(log) for log in logs], time_unit)

@@ -1,0 +1,82 @@
+"""Types of parameters that several functions share, with what the command line calls them.
+
+Light to import: the help of the command line reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from annotated_types import Ge, Le
+
+from cprsim.api.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """How the command line takes a parameter, where its name and type do not say so.
+
+    Parameters
+    ----------
+    option : its option, where that is not ``--name``
+    metavar : what stands for the value in the help
+    many : it may be repeated
+    default : the command's, where it differs from the function's
+    help : what it means, where the docstring refers to here
+    """
+
+    option: str = ""
+    metavar: str = ""
+    many: bool = False
+    default: Any = None
+    help: str = ""
+
+
+ScenarioLike = Annotated[
+    Scenario | Mapping[str, Any] | str | Path,
+    Shell(
+        metavar="SCENARIO",
+        help="The scenario file (YAML), or the name of one that `cprsim init --list` shows.",
+    ),
+]
+Overrides = Annotated[
+    Mapping[str, Any] | Sequence[str],
+    Shell(
+        "--set",
+        "KEY=VALUE",
+        many=True,
+        help="Change one value of the scenario, e.g. costs.save='90 s'; may be repeated.",
+    ),
+]
+Seed = Annotated[int | None, Shell(help="Seed of all random numbers; default: the scenario's.")]
+ResultsFolder = Annotated[
+    str | Path | None,
+    Shell("--out", "DIR", default="results", help="Folder of the results folders."),
+]
+NewFile = Annotated[str | Path | None, Shell(metavar="FILE")]
+Workers = Annotated[
+    int | None, Ge(1), Le(1000),
+    Shell(metavar="N", help="Processes on this machine; default: one per core."),
+]  # fmt: skip
+Address = Annotated[
+    str | None,
+    Shell(
+        "--dask",
+        "tcp://HOST:PORT",
+        help="Scheduler of a dask cluster that does the work, instead of this machine.",
+    ),
+]
+Logs = Annotated[
+    str | Path,
+    Shell(
+        metavar="LOG",
+        help="Event logs (docs/events.md), output of torchrun, CSVs of attempts, or folders.",
+    ),
+]
+DrawsSeed = Annotated[int, Ge(0), Shell(help="Seed of the draws of values missing from the logs.")]
+Bootstrap = Annotated[
+    int, Ge(0), Le(100_000), Shell(help="Samples behind each p-value; 0 for none.")
+]

@@ -1,0 +1,133 @@
+"""``run``: what failures cost a job under several recovery strategies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+from cprsim import watch
+from cprsim.api import command
+from cprsim.api.parameters import Overrides, ResultsFolder, ScenarioLike, Seed, Shell
+from cprsim.api.scenario import shortcuts, source_of
+from cprsim.errors import ParameterError, one_line
+
+if TYPE_CHECKING:
+    from cprsim.present.answer import Answer
+    from cprsim.results import Result
+
+MOST_REPLAYED = 10**9  # no simulation has as many replications
+
+
+@command
+def run(
+    scenario: ScenarioLike,
+    overrides: Overrides = (),
+    *,
+    seed: Seed = None,
+    replications: int | None = None,
+    replay: Annotated[int | str | None, Shell(metavar="N|median|p95|worst")] = None,
+    folder: ResultsFolder = None,
+) -> Answer:
+    """Simulate a job under several recovery strategies and show what failures cost.
+
+    The results go into a folder of their own; the same command finds it again.
+
+    Parameters
+    ----------
+    scenario, overrides
+        See `cprsim.load`.
+    seed : int, optional
+        Seed of all random numbers; default: the scenario's.
+    replications : int, optional
+        Number of replications; default: the scenario's.
+    replay : int or str, optional
+        Run one replication alone: by number, or by its overhead among all.
+    folder : str or Path, optional
+        Folder of the results folders. None: nothing is kept.
+
+    Returns
+    -------
+    Answer
+        ``frames["strategies"]``: a row per strategy, with the quantities of docs/metrics.md.
+        ``rows["replications"]``, ``rows["events"]`` (of the replication that the timeline shows).
+
+    Raises
+    ------
+    CprsimError
+        What is wrong, with file, line, key and value where a scenario says it.
+    """
+    loaded = source_of(scenario, overrides).read(shortcuts(seed=seed, replications=replications))
+    from cprsim.experiments.assemble import assemble
+
+    experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
+    from cprsim.api.kept import Kept, kept
+    from cprsim.curves import curve_path
+    from cprsim.experiments import pipeline
+    from cprsim.present.run import answer_of_run
+    from cprsim.results.folder import ResultTarget
+    from cprsim.results.identity import failures_digest
+    from cprsim.results.run import Logbook, load_result, price_of, warnings_of, write_result
+
+    def simulated(target: ResultTarget) -> Result:
+        number = target.identity.replay
+        if number is None:
+            with watch.progress("simulating") as on_progress:
+                outcome = pipeline.simulate(experiment, on_progress=on_progress)
+        else:
+            outcome = pipeline.outcome_of_one(experiment, number)
+        shown = number or 0
+        about = {
+            "replications": {
+                one.policy.name: one.costs.n_replications for one in outcome.strategies
+            },
+            "failures_digest": failures_digest(loaded),
+        }
+        return write_result(
+            target.with_about(**about),
+            outcome,
+            Logbook(shown, pipeline.replay(experiment, shown, whole=False)),
+            draw=draw if folder is not None else None,
+            curve_path=curve_path(loaded),
+            log_notes=experiment.log_notes,
+            warnings=warnings_of(experiment, loaded.scenario.cluster),
+            price=price_of(loaded),
+        )
+
+    def draw(result: Result) -> None:
+        from cprsim.plots.run import run_figures
+        from cprsim.plots.save import save_figures
+
+        watch.doing("drawing figures")
+        save_figures(run_figures(result), result.path)
+
+    def found(number: int | None) -> Kept[Result]:
+        return kept(folder, loaded, load_result, simulated, replay=number)
+
+    one = found(replay_number(replay, lambda: found(None).made))
+    return answer_of_run(one.made, **one.about())
+
+
+def replay_number(replay: int | str | None, whole: Callable[[], Result]) -> int | None:
+    """The replication that ``--replay`` names; None where it was not given.
+
+    Raises ParameterError: it is neither a number nor a name, or no replication finished.
+    """
+    if replay is None:
+        return None
+    from cprsim.results.run import SHARES, worth_seeing
+
+    text = str(replay).lower()
+    if text in SHARES:
+        numbers = worth_seeing(whole())
+        if not numbers:
+            raise ParameterError(f"--replay {replay}: no replication finished; name one by number")
+        return numbers[text]
+    if re.fullmatch(r"[+-]?\d{1,20}", text, re.ASCII) is None:
+        named = f"{one_line(text)!r} is neither a number nor one of {', '.join(SHARES)}"
+        raise ParameterError(f"--replay: {named}")
+    number = int(text)
+    if not 0 <= number <= MOST_REPLAYED:
+        there_is_no = f"there is no {number}" if number < 0 else f"at most to {MOST_REPLAYED:,}"
+        raise ParameterError(f"--replay: replications are numbered from 0, {there_is_no}")
+    return number

@@ -1,0 +1,182 @@
+"""Scenarios: loaded from a file, by name, from text or from a mapping, and changed by overrides."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cprsim.api import public
+from cprsim.errors import ParameterError, one_line
+
+if TYPE_CHECKING:
+    from cprsim.scenario import LoadedScenario
+
+TEXT = Path("scenario.yaml")  # as errors call a scenario that is text
+MAPPING = Path("scenario")  # as they call one that is a mapping
+
+
+@dataclass(frozen=True, slots=True)
+class NamedScenario:
+    """A scenario as it was named, with the overrides so far."""
+
+    path: Path
+    text: str | None  # where it is no file
+    overrides: tuple[str, ...] = ()
+
+    def read(self, more: Sequence[str] = (), over: Sequence[str] = ()) -> LoadedScenario:
+        """The scenario with further overrides, and axes of a sweep.
+
+        Raises ScenarioError with all that is wrong.
+        """
+        from cprsim.scenario import load_scenario
+
+        return load_scenario(
+            self.path, [*self.overrides, *more], over, text=self.text,
+            has_lines=self.path is not MAPPING,
+        )  # fmt: skip
+
+    def changed(self, overrides: Mapping[str, Any] | Sequence[str]) -> NamedScenario:
+        """With further overrides, which are not checked before it is read."""
+        return NamedScenario(self.path, self.text, (*self.overrides, *assignments(overrides)))
+
+
+class Scenario:
+    """A checked scenario. It is never changed: `changed` gives another one.
+
+    ``repr`` is short, ``print`` shows the scenario with all defaults filled in.
+    """
+
+    def __init__(self, source: NamedScenario) -> None:
+        self._source = source
+        self._loaded = source.read()
+
+    @property
+    def name(self) -> str:
+        """The scenario's own, else that of its file."""
+        return self._loaded.scenario.name
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """Names of the entries of `recovery`, in order."""
+        return tuple(entry.name for entry in self._loaded.scenario.recovery)
+
+    @property
+    def text(self) -> str:
+        """The scenario as YAML, overrides and defaults filled in."""
+        from cprsim.scenario import dump_scenario
+
+        return dump_scenario(self._loaded.scenario)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The scenario as plain data, as it was written, overrides in."""
+        return json.loads(json.dumps(self._loaded.data))  # type: ignore[no-any-return]
+
+    @property
+    def curve(self) -> Any:
+        """The staleness curve that prices its losses of accuracy; None: none applies.
+
+        Raises
+        ------
+        CurveError
+            The file that the scenario names can't be read.
+        """
+        from cprsim.api.curves import Curve
+        from cprsim.curves import curve_path
+
+        path = curve_path(self._loaded)
+        return None if path is None else Curve.read(path)
+
+    def changed(self, overrides: Mapping[str, Any] | Sequence[str]) -> Scenario:
+        """The scenario with other values, as `load` takes them."""
+        return load(self, overrides)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<cprsim.Scenario {one_line(self.name)}>"
+
+
+@public
+def load(
+    scenario: Scenario | Mapping[str, Any] | str | Path,
+    overrides: Mapping[str, Any] | Sequence[str] = (),
+) -> Scenario:
+    """Read and check a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario, mapping, str or Path
+        A file's path; the name of a scenario that comes with cprsim; YAML text, which has more than
+        one line; the same as a mapping; or a scenario, to change it.
+    overrides : mapping or sequence of str, optional
+        ``{"costs.save": "90 s"}``, or ``["costs.save=90 s"]`` as ``--set`` takes them. Text is read
+        as YAML; numbers, lists and mappings are taken as they are.
+
+    Returns
+    -------
+    Scenario
+
+    Raises
+    ------
+    ScenarioError
+        All that is wrong, each with file, line, key and what would be right.
+    """
+    return Scenario(source_of(scenario, overrides))
+
+
+def source_of(
+    scenario: Scenario | Mapping[str, Any] | str | Path,
+    overrides: Mapping[str, Any] | Sequence[str] = (),
+) -> NamedScenario:
+    """Where a scenario comes from; it is not read yet."""
+    if isinstance(scenario, Scenario):
+        source = scenario._source
+    elif isinstance(scenario, Mapping):
+        source = NamedScenario(MAPPING, _plain("scenario", scenario))
+    elif isinstance(scenario, str) and "\n" in scenario.strip():
+        source = NamedScenario(TEXT, scenario)
+    else:
+        from cprsim.files import file_or_shipped
+
+        source = NamedScenario(file_or_shipped(Path(scenario)), None)
+    return source.changed(overrides)
+
+
+def assignments(values: Mapping[str, Any] | Sequence[str]) -> list[str]:
+    """``KEY=VALUE`` texts, as ``--set`` takes them."""
+    if not isinstance(values, Mapping):
+        return list(values)
+    return [
+        f"{key}={value if isinstance(value, str) else _plain(key, value)}"
+        for key, value in values.items()
+    ]
+
+
+def shortcuts(**said: Any) -> list[str]:
+    """Options that stand for a key of `simulation`, as overrides; None says nothing."""
+    return [
+        f"--{name} simulation.{name}={value}" for name, value in said.items() if value is not None
+    ]
+
+
+def _plain(key: str, value: object) -> str:
+    """A value as JSON, which is YAML. Raises ParameterError for what has no such form."""
+    try:
+        return json.dumps(value, allow_nan=False, default=_number)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{one_line(key)}: can't stand in a scenario: {error}") from None
+
+
+def _number(value: object) -> object:
+    """A number of numpy as one of Python; a path as text."""
+    if isinstance(value, Path):
+        return str(value)
+    item = getattr(value, "item", None)
+    if item is None:
+        raise TypeError(f"{one_line(repr(value))} is no number, text, list or mapping")
+    return item()

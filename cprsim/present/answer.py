@@ -1,0 +1,215 @@
+"""What every function of cprsim returns, and every command shows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from functools import cached_property
+from io import StringIO
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cprsim.errors import ParameterError, one_line, printable
+from cprsim.present.document import Document, Picture, ResultsPage
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+FORMAT = 2  # of the JSON object
+WIDTH = 116  # characters of an answer as text
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer:
+    """The answer to one question: its numbers as tables, and a document that says what they mean.
+
+    ``print`` shows it as text, a notebook as HTML.
+
+    Parameters
+    ----------
+    kind : str
+        Which question: ``"run"``, ``"sweep"``, ``"fit"``, ...
+    name : str
+        What it is about, such as the scenario's name.
+    frames : mapping of str to DataFrame
+        Its numbers, tidy; an estimate ``x`` has columns ``x``, ``x_low``, ``x_high`` (95 %).
+    values : mapping of str to Any
+        What is no table.
+    rows : mapping of str to DataFrame
+        What the numbers were computed from, such as a row per replication. Not in the JSON.
+    folder : Path or None
+        The results folder; None where it is not kept.
+    """
+
+    kind: str
+    name: str
+    tells: Callable[[], Document]
+    frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    rows: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    folder: Path | None = None
+    found_again: bool = False  # the folder was there, finished
+    files: Sequence[Path] = ()  # that were written besides
+    exit_code: int = 0  # of the command
+    holds: Any = None  # keeps a temporary results folder alive: its path is `holds.path`
+
+    @cached_property
+    def document(self) -> Document:
+        """Question, answer, main table, remarks, and sections of tables and figures."""
+        return self.tells()
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """All figures by name, drawn anew; a notebook shows each as an image."""
+        return {one.name: _drawn(one) for one in self.document.pictures}
+
+    def figure(self, name: str | None = None) -> Figure:
+        """One figure by its name; without a name the first.
+
+        Parameters
+        ----------
+        name : str, optional
+            One of `figures`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        ParameterError
+            There is none of that name, or none at all.
+        """
+        there = {one.name: one for one in self.document.pictures}
+        name = next(iter(there), "") if name is None else name
+        if name not in there:
+            known = ", ".join(there) or "none"
+            raise ParameterError(f"there is no figure {name!r}; there are: {known}")
+        return _drawn(there[name])
+
+    def to_json(self) -> str:
+        """One JSON object; numbers that there are not are null."""
+        said = {
+            "format": FORMAT,
+            "kind": self.kind,
+            "name": self.name,
+            "folder": self.folder,
+            "files": list(self.files),
+            "values": dict(self.values),
+            "frames": {name: _records(frame) for name, frame in self.frames.items()},
+        }
+        return json.dumps(_plain(said), allow_nan=False, ensure_ascii=False, indent=1)
+
+    def report(self, file: str | Path, *, title: str | None = None) -> Path:
+        """Write all of it as one page; a file of that name is replaced.
+
+        Parameters
+        ----------
+        file : str or Path
+            Markdown where its name ends in .md, else HTML that needs no network.
+        title : str, optional
+            Of the page, in place of its own.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        ResultError
+            It can't be written.
+        """
+        from cprsim.present.writing import write_page
+
+        return write_page(ResultsPage.of(self.document, title), Path(file))[0]
+
+    def save(self, folder: str | Path) -> Path:
+        """Keep the answer as the command would have: a results folder within `folder`.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Folder of results folders.
+
+        Returns
+        -------
+        Path
+            The results folder, which `cprsim.read` and every command take.
+
+        Raises
+        ------
+        ParameterError
+            This kind of answer has no results folder: `report` and `to_json` keep it.
+        ResultError
+            It can't be written; nothing is left behind.
+        """
+        from cprsim.plots.save import save_figures
+        from cprsim.results.folder import publishing
+        from cprsim.results.manifest import damage, list_again
+
+        made = self.folder or (self.holds and self.holds.path)
+        if made is None:
+            raise ParameterError(f"a {self.kind} has no results folder: report() or to_json()")
+        final = Path(folder) / made.name
+        if final.exists() and damage(final) is None:
+            return final
+        with publishing(final) as new:
+            shutil.copytree(made, new, dirs_exist_ok=True)
+            if self.folder is None:  # figures are drawn where they are kept
+                save_figures({one.name: one.draw for one in self.document.pictures}, new)
+                list_again(new)
+        return final
+
+    def _repr_html_(self) -> str:
+        from cprsim.present.html import fragment
+
+        return fragment(self.document)
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        from cprsim.present.terminal import show_document
+
+        console = Console(
+            file=StringIO(), width=WIDTH, markup=False, emoji=False, color_system=None,
+            force_terminal=False, force_jupyter=False, force_interactive=False,
+        )  # fmt: skip
+        show_document(console, self.document, whole=False)
+        assert isinstance(console.file, StringIO)
+        lines = printable(console.file.getvalue()).splitlines()
+        return "\n".join(line.rstrip() for line in lines).strip("\n")
+
+    def __repr__(self) -> str:
+        return f"<cprsim.Answer {self.kind} {one_line(self.name)}>"
+
+
+def _drawn(picture: Picture) -> Figure:
+    from cprsim.plots.save import displayed
+
+    return displayed(picture.draw())
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(index=False)]
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset | np.ndarray):
+        return [_plain(one) for one in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if isfinite(value) else None
+    if isinstance(value, np.generic):
+        return value.item()
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    return value if value is None or isinstance(value, bool | int) else str(value)
