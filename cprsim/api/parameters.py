@@ -56,16 +56,15 @@ ResultsFolder = Annotated[
     str | Path | None,
     Shell("--out", "DIR", default="results", help="Folder of the results folders."),
 ]
-NewFile = Annotated[str | Path | None, Shell(metavar="FILE")]
+FileName = Annotated[str | Path | None, Shell(metavar="FILE")]
 Workers = Annotated[
     int | None, Ge(1), Le(1000),
     Shell(metavar="N", help="Processes on this machine; default: one per core."),
 ]  # fmt: skip
-Address = Annotated[
+Dask = Annotated[
     str | None,
     Shell(
-        "--dask",
-        "tcp://HOST:PORT",
+        metavar="tcp://HOST:PORT",
         help="Scheduler of a dask cluster that does the work, instead of this machine.",
     ),
 ]

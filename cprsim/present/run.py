@@ -41,7 +41,7 @@ from cprsim.recovery.intervals import n_saves_due
 from cprsim.recovery.policy import RESTART, Policy
 from cprsim.results import FINISHED, Result
 from cprsim.results.metrics import BESIDE, Percentiles, percentiles
-from cprsim.results.money import bills_in, cheapest_of
+from cprsim.results.money import Billed, bills_in, cheapest_of
 from cprsim.results.rows import BEYOND, QUANTITIES, further_losses
 from cprsim.results.run import judged_by, worth_seeing
 from cprsim.results.words import (
@@ -100,10 +100,11 @@ def answer_of_run(result: Result, **about: Any) -> Answer:
 
 def strategies_frame(result: Result) -> pd.DataFrame:
     """A row per strategy: its policy, and each quantity with its interval."""
-    return pd.DataFrame([_row(policy, result) for policy in result.policies])
+    bills = bills_in(result)
+    return pd.DataFrame([_row(one, result, bills.get(one.name)) for one in result.policies])
 
 
-def _row(policy: Policy, result: Result) -> dict[str, Any]:
+def _row(policy: Policy, result: Result, bill: Billed | None) -> dict[str, Any]:
     spreads = result.spreads()[policy.name]
     price, parts = result.price, result.parts
     named = {f"{name}_fraction" if name in parts else name: one for name, one in spreads.items()}
@@ -119,6 +120,8 @@ def _row(policy: Policy, result: Result) -> dict[str, Any]:
         **{k: v for name, one in named.items() for k, v in one.columns(name).items()},
         **(spreads["overhead_node_h"].times(price.node_hour).columns("overhead_cost")
            if price else {}),
+        **({} if bill is None or bill.energy_kwh is None
+           else {"energy_kwh_per_month": bill.energy_kwh, "carbon_kg_per_month": bill.carbon_kg}),
     }  # fmt: skip
 
 
