@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 import cprsim as _package  # noqa: F401 - with it, all functions
-from cprsim import api
+from cprsim import api, watch
 from cprsim.cli import (
     backtest_command,
     calibrate_command,
@@ -35,7 +35,8 @@ from cprsim.cli import (
 from cprsim.cli.command import command
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say
-from cprsim.cli.unforeseen import REFUSED, TRACEBACK, refused, show_tracebacks
+from cprsim.cli.unforeseen import REFUSED, TRACEBACK, calm, refused, show_tracebacks
+from cprsim.cli.watching import ON_STDERR
 from cprsim.errors import CprsimError, InputError, printable
 from cprsim.failures.budget import DEFAULT_MEMORY, MEMORY
 from cprsim.version import __version__
@@ -79,6 +80,8 @@ class Guarded(TyperGroup):
             complain(OUT_OF_MEMORY)
             raise typer.Exit(2) from error
         except KeyboardInterrupt:
+            calm()
+            ON_STDERR.interrupted()
             raise typer.Exit(128 + signal.SIGINT) from None
         except BrokenPipeError:
             raise typer.Exit(128 + signal.SIGPIPE) from None
@@ -148,6 +151,7 @@ def cprsim_command(
     pulse.quiet, pulse.verbose = quiet, verbose
     getLogger("cprsim").setLevel(ERROR if quiet else WARNING)
     pulse.doing("loading")
+    watch.use(ON_STDERR)
 
 
 # name, what it does in a line of 80 columns, function

@@ -43,5 +43,3 @@ PageFile = Annotated[
     Path | None,
     typer.Option("--page", metavar="FILE", help="Write one HTML file, too.", callback=settled),
 ]
-
-

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+from cprsim import watch
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain
-from cprsim.cli.terminal import counting, progress
 from cprsim.making.watch import Watch
 
 
 class TerminalWatch(Watch):
     """Shows all of it."""
+
+    def __init__(self) -> None:
+        self.command = ["cprsim", *sys.argv[1:]]
+        self._kept: Callable[[], str] | None = None
 
     def doing(self, what: str) -> None:
         pulse.doing(what)
@@ -20,11 +26,27 @@ class TerminalWatch(Watch):
     def warn(self, message: str) -> None:
         complain(f"cprsim: {message}")
 
-    def progress(self, doing: str) -> AbstractContextManager[Callable[[int, int], None]]:
+    def progress(self, doing: str) -> AbstractContextManager[watch.Progress]:
+        from cprsim.cli.terminal import progress
+
         return progress(doing)
 
     def counting(self, what: str) -> AbstractContextManager[Callable[[], None]]:
+        """Of things without a known number; goes with the commands that ask for it."""
+        from cprsim.cli.terminal import counting
+
         return counting(what)
+
+    def keeps(self, say: Callable[[], str]) -> None:
+        self._kept = say
+
+    def interrupted(self) -> None:
+        """Say what is kept, and how to go on."""
+        if self._kept is not None:
+            again = shlex.join(self.command)
+            complain(
+                f"cprsim: interrupted; {self._kept()}. The same command goes on from there: {again}"
+            )
 
 
 ON_STDERR = TerminalWatch()

@@ -18,12 +18,13 @@ from cprsim.plots.save import Draw
 from cprsim.plots.selection import selection_figures
 from cprsim.plots.sweep import sweep_figures
 from cprsim.plots.systems import systems_figures
+from cprsim.present.answer import Answer
 from cprsim.present.comparison import LETTERS, different_inputs, overview_of_runs
 from cprsim.present.curve import document_of_curve, inputs_of_curve
 from cprsim.present.document import Document, ResultsPage
 from cprsim.present.fleet import document_of_fleet
 from cprsim.present.reproduction import document_of_reproduction, overview_of_reproductions
-from cprsim.present.run import document_of_run
+from cprsim.present.run import answer_of_run, document_of_run
 from cprsim.present.selection import document_of_selection
 from cprsim.present.sweep import document_of_sweep
 from cprsim.present.systems import document_of_systems
@@ -55,6 +56,7 @@ class ResultKind:
     figures : by the names of their files; None: it has none besides those of its document
     overview : what there is to say about several, before the documents
     inputs : what went into one, key by key
+    answer : the answer that one holds; None: not yet
     """
 
     file: str
@@ -63,6 +65,7 @@ class ResultKind:
     figures: Callable[[Any], Mapping[str, Draw]] | None = None
     overview: Callable[[Sequence[Any]], Document] | None = None
     inputs: Callable[[Any], Mapping[str, str]] = _by_manifest
+    answer: Callable[..., Answer] | None = None
 
     def holds(self, path: Path) -> bool:
         """Whether a path is of this kind; reading it says what is wrong where it is damaged."""
@@ -77,7 +80,9 @@ KINDS: dict[str, ResultKind] = {
     "comparison of systems": ResultKind(
         ABOUT_COMPARISON, load_comparison, document_of_systems, systems_figures
     ),
-    "run": ResultKind(JOB, load_result, document_of_run, run_figures, overview_of_runs),
+    "run": ResultKind(
+        JOB, load_result, document_of_run, run_figures, overview_of_runs, answer=answer_of_run
+    ),
     "reproduction": ResultKind(
         SUMMARY, read_reproduced, document_of_reproduction, None, overview_of_reproductions
     ),
