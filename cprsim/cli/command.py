@@ -146,9 +146,10 @@ def _extras(annotation: Any) -> Sequence[Any]:
 
 
 def _kind(annotation: Any, *, many: bool) -> Any:
-    """The type that the command line takes."""
+    """The type that the command line takes; of a sequence, that of its entries."""
     if many:
-        return list[_kind(annotation, many=False) if Path in _types(annotation) else str]  # type: ignore[misc]
+        entries = [get_args(one)[0] for one in _types(annotation) if get_origin(one) is Sequence]
+        return list[_kind(entries[0] if entries else annotation, many=False)]  # type: ignore[misc]
     types = _types(annotation)
     if bool in types:
         return bool

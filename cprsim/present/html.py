@@ -14,7 +14,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from cprsim.plots.save import png_bytes, svg_text
-from cprsim.present.document import Block, Cell, Document, ResultsPage
+from cprsim.present.document import Block, Cell, Document
 
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|node-hours?|nodes?)\b|%|±)|(?<=±) ")
 
@@ -26,11 +26,12 @@ ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", XLINK)
 
 
-def render(page: ResultsPage) -> str:
-    """The page as one HTML document without any reference to another file."""
+def render(document: Document, title: str | None = None) -> str:
+    """The document as one page of HTML without any reference to another file."""
     numbers = count(1)
     return _template("page.html").render(
-        page=page,
+        document=document,
+        title=title or document.title,
         style=_part("page.css"),
         number=lambda: next(numbers),
         svg=lambda picture, name: inline(picture.draw(), name, picture.alternative),
