@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
@@ -149,7 +150,10 @@ def _kind(annotation: Any, *, many: bool) -> Any:
     """The type that the command line takes; of a sequence, that of its entries."""
     if many:
         entries = [get_args(one)[0] for one in _types(annotation) if get_origin(one) is Sequence]
-        return list[_kind(entries[0] if entries else annotation, many=False)]  # type: ignore[misc]
+        found = _kind(entries[0] if entries else annotation, many=False)
+        if get_origin(found) is Literal:  # typer has no lists of them
+            found = StrEnum("Choice", {one: one for one in get_args(found)})
+        return list[found]  # type: ignore[valid-type]
     types = _types(annotation)
     if bool in types:
         return bool
