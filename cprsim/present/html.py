@@ -10,12 +10,13 @@ from itertools import count
 from xml.etree import ElementTree
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from cprsim.plots.save import png_bytes, svg_text
 from cprsim.present.document import Block, Cell, Document
 
+_CODE = re.compile(r"`([^`]+)`")
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|node-hours?|nodes?)\b|%|±)|(?<=±) ")
 
 
@@ -66,9 +67,10 @@ def _template(name: str) -> Template:
     return environment.get_template(name)
 
 
-def whole(text: str | Cell) -> str:
-    """The text with numbers and their units held together where lines break."""
-    return _NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", str(text))
+def whole(text: str | Cell) -> Markup:
+    """The text escaped: numbers stay with their units, and what stands in backticks is code."""
+    escaped = str(escape(_NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", str(text))))
+    return Markup(_CODE.sub(r"<code>\1</code>", escaped))  # escaped before
 
 
 def _part(name: str) -> Markup:
