@@ -19,6 +19,7 @@ from cprsim.api.ledger import ledger as ledger
 from cprsim.api.report import read as read
 from cprsim.api.report import report as report
 from cprsim.api.run import run as run
+from cprsim.api.sweep import sweep as sweep
 from cprsim.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from cprsim.api.measuring import measure
     from cprsim.api.scenario import Scenario, load
     from cprsim.api.selecting import Selection, select
-    from cprsim.api.sweeping import Sweep, sweep
     from cprsim.api.systems import Systems, systems
     from cprsim.errors import CprsimError
     from cprsim.present.answer import Answer
@@ -46,7 +46,6 @@ __all__ = [
     "Fleet",
     "Scenario",
     "Selection",
-    "Sweep",
     "Systems",
     "SystemsComparison",
     "backtest",
@@ -75,7 +74,6 @@ _WHERE = {
     "cprsim.api.measuring": ("measure",),
     "cprsim.api.scenario": ("Scenario", "load"),
     "cprsim.api.selecting": ("Selection", "select"),
-    "cprsim.api.sweeping": ("Sweep", "sweep"),
     "cprsim.api.systems": ("Systems", "systems"),
     "cprsim.errors": ("CprsimError",),
 }

@@ -25,7 +25,6 @@ from cprsim.cli import (
     reproduce_command,
     scenario_commands,
     select_command,
-    sweep_command,
     sync_command,
     systems_command,
     train_command,
@@ -155,7 +154,6 @@ def cprsim_command(
 # name, what it does in a line of 80 columns, function
 COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("init", "Write a first scenario of your job.", init_command.init),
-    ("sweep", "Simulate a scenario at every combination of some values.", sweep_command.sweep),
     ("fleet", "Simulate many jobs on one cluster, and choose an option.", fleet_command.fleet),
     ("select", "Choose strategy and interval within a limit of accuracy.", select_command.select),
     (

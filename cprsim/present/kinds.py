@@ -16,7 +16,6 @@ from cprsim.plots.fleet import fleet_figures
 from cprsim.plots.run import run_figures
 from cprsim.plots.save import Draw
 from cprsim.plots.selection import selection_figures
-from cprsim.plots.sweep import sweep_figures
 from cprsim.plots.systems import systems_figures
 from cprsim.present.answer import Answer
 from cprsim.present.comparison import answer_of_several
@@ -26,7 +25,7 @@ from cprsim.present.fleet import document_of_fleet
 from cprsim.present.reproduction import document_of_reproduction, overview_of_reproductions
 from cprsim.present.run import answer_of_run, document_of_run
 from cprsim.present.selection import document_of_selection
-from cprsim.present.sweep import document_of_sweep
+from cprsim.present.sweep import answer_of_sweep, document_of_sweep
 from cprsim.present.systems import document_of_systems
 from cprsim.reproduce.runner import SUMMARY, read_reproduced
 from cprsim.results.compare import inputs_of
@@ -85,7 +84,7 @@ KINDS: dict[str, ResultKind] = {
         SUMMARY, read_reproduced, document_of_reproduction, None, overview_of_reproductions
     ),
     "selection": ResultKind(SELECTION, load_selected, document_of_selection, _figures_of_selection),
-    "sweep": ResultKind(ABOUT_SWEEP, load_sweep, document_of_sweep, sweep_figures),
+    "sweep": ResultKind(ABOUT_SWEEP, load_sweep, document_of_sweep, answer=answer_of_sweep),
     "fleet": ResultKind(ABOUT_FLEET, load_fleet, document_of_fleet, fleet_figures),
     "curve": ResultKind("", read_curve, document_of_curve, inputs=inputs_of_curve),
 }
