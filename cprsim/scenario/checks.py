@@ -28,17 +28,28 @@ NEEDS_SERVERS = tuple(name for name in STRATEGIES if name not in ("none", "full"
 Found = Iterator[tuple[str, str]]
 
 
-def checks(scenario: Scenario) -> Found:
-    """(dotted key, message) of what fits in its own section but not with the others."""
+def checks(scenario: Scenario, *, is_part: bool = False) -> Found:
+    """(dotted key, message) of what fits in its own section but not with the others.
+
+    Of a part, whose other sections are wrong, those rules find something that need none of these.
+    """
+    rules = _of_failures, _of_cluster, _of_costs, _of_recovery, _of_sync, _of_scopes, _of_silent
+    for rule in rules:
+        try:
+            yield from rule(scenario)
+        except AttributeError:
+            if not is_part:
+                raise
+
+
+def _of_failures(scenario: Scenario) -> Found:
     sources = {f"scopes.{i}.failures": scope.failures for i, scope in enumerate(scenario.scopes)}
     for key, failures in {"failures": scenario.failures, **sources}.items():
-        for below, message in () if failures is None else _of_failures(scenario, failures):
+        for below, message in () if failures is None else _of_source(scenario, failures):
             yield f"{key}.{below}", message
-    for rule in (_of_cluster, _of_costs, _of_recovery, _of_sync, _of_scopes, _of_silent):
-        yield from rule(scenario)
 
 
-def _of_failures(scenario: Scenario, failures: Failures) -> Found:
+def _of_source(scenario: Scenario, failures: Failures) -> Found:
     """Keys are those of the section of failures."""
     n_job, useful_h = scenario.n_nodes_of[ANY], scenario.job.useful_h
     match failures:
