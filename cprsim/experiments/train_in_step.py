@@ -81,8 +81,7 @@ def warm_start(what: ProxyModel, fraction: float) -> ProxyTrainer:
     """
     if what.plan.epochs != 1:
         raise ParameterError("trainers in step train in one pass: `kernel.epochs` must be 1")
-    trainer = ProxyTrainer(what.shape, what.train, what.plan)
-    trainer.initialise()
+    trainer = what.trainer()
     trainer.run(trainer.on_grid(fraction * trainer.n_samples))
     return trainer
 
