@@ -91,7 +91,6 @@ class InStep:
     """One run of a stand-in on several replicas."""
 
     quality: Quality  # of the mean of all replicas at the end, on the test clicks
-    training_loss: float  # of what the replicas trained, each batch predicted first [nats]
     n_syncs: float  # per trainer
 
 
@@ -99,11 +98,10 @@ def train_in_step(team: Team) -> InStep:
     """Train the rest of the clicks, without failures."""
     replicas, log = team.replicas(), team.log()
     replicas.train(log)
-    loss = replicas.summed_loss / team.n_trained
     synced = log.trainer[log.kind == SyncEvent.SYNCED]
     n_of_all = int(np.sum(synced == ALL))
     n_syncs = n_of_all + (len(synced) - n_of_all) / team.setting.n_trainers
-    return InStep(replicas.evaluate(team.what.test), loss, n_syncs)
+    return InStep(replicas.evaluate(team.what.test), n_syncs)
 
 
 # ----------------------------------------------------------------------------- with failures

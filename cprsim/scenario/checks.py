@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from cprsim.records import STOPPED_BEYOND, Clock, OverLink
 from cprsim.recovery.paper import STRATEGIES
-from cprsim.scenario.costs import by_bytes
 from cprsim.scenario.failures import (
     ANY,
     MAX_FAILURES,
@@ -130,16 +129,20 @@ def _of_costs(scenario: Scenario) -> Found:
     """What follows from bytes has bytes, and a link or a storage to go over."""
     cluster = scenario.cluster
     own = {f"recovery.{i}.costs": entry.costs for i, entry in enumerate(scenario.recovery)}
-    for section, costs in {"costs": scenario.costs, **own}.items():
-        for name, cost in () if costs is None else by_bytes(costs):
-            key = f"{section}.{name}"
-            if not isinstance(cost, OverLink):
-                if scenario.storage is None:
-                    yield key, "`transfer` needs `storage: {bandwidth: ...}`"
-                if cluster.shard_bytes is None:
-                    needs = "`cluster.shard_size`, `cluster.shards` or `cluster.tables`"
-                    yield key, f"`transfer` needs {needs}"
-                continue
+    given: dict[str, object] = {}
+    for key, costs in {"costs": scenario.costs, **own}.items():
+        if costs is not None:
+            given[f"{key}.load"] = costs.load
+            given[f"{key}.save"] = costs.save and costs.save.stall
+            given[f"{key}.save.background"] = costs.save and costs.save.background
+    for key, cost in given.items():
+        if isinstance(cost, str):
+            if scenario.storage is None:
+                yield key, "`transfer` needs `storage: {bandwidth: ...}`"
+            if cluster.shard_bytes is None:
+                needs = "`cluster.shard_size`, `cluster.shards` or `cluster.tables`"
+                yield key, f"`transfer` needs {needs}"
+        if isinstance(cost, OverLink):
             if cost.link not in cluster.links:
                 known = ", ".join(cluster.links) or "none"
                 yield key, f"there is no link `{cost.link}` in `cluster.links`; it has: {known}"
