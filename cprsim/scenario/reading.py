@@ -222,7 +222,8 @@ def _checked(data: dict[str, Plain], path: Path, places: Mapping[str, Place]) ->
 def _part(data: dict[str, Plain], wrong: Collection[str]) -> Scenario:
     """The scenario without the sections that are wrong: who asks for them has an AttributeError."""
     anything: dict[str, Any] = dict.fromkeys(wrong, (Any, None))
-    part = create_model("Part", __base__=Scenario, **anything).model_validate(data)
+    model: type[Scenario] = create_model("Part", __base__=Scenario, **anything)
+    part = model.model_validate(data)
     for key in wrong:
         del part.__dict__[key]
     return part
