@@ -137,24 +137,17 @@ def encode(record: Any) -> Any:
     return _adapter(kind).dump_python(record, mode="json", by_alias=True, warnings="none")
 
 
-def decode(
-    kind: type[Record], plain: Any, given: Mapping[str, Any] | None = None, *, strict: bool = False
-) -> Record:
+def decode(kind: type[Record], plain: Any, given: Mapping[str, Any] | None = None) -> Record:
     """The record that `encode` wrote; a key that is missing has its default, others are ignored.
 
-    `given`: values of the fields that are not stored. `strict`: no text stands for a number.
+    `given`: values of the fields that are not stored.
     Raises ValueError, TypeError, LookupError.
     """
     from pydantic import ValidationError
 
     asked: Any = kind
-    of = _adapter(asked)
     try:
-        if strict:
-            record: Record = of.validate_json(json.dumps(plain), strict=True)
-        else:
-            plain = {**plain, **given} if given else plain
-            record = of.validate_python(plain)
+        record: Record = _adapter(asked).validate_python({**plain, **given} if given else plain)
     except ValidationError as error:
         first = error.errors()[0]
         raise CodecError(": ".join([".".join(map(str, first["loc"])), first["msg"]])) from error

@@ -129,12 +129,6 @@ def test_what_is_wrong_is_named_by_its_key(change: Any, message: str) -> None:
         decode(Everything, encode(WHOLE) | change, {"path": HERE})
 
 
-def test_texts_are_no_numbers_where_it_is_strict() -> None:
-    assert decode(Inner, {"x": 1, "y": "2"}).y == 2
-    with pytest.raises(CodecError, match=r"^y: Input should be a valid integer"):
-        decode(Inner, {"x": 1, "y": "2"}, strict=True)
-
-
 # --------------------------------------------------------------------------- of strategies
 
 

@@ -16,7 +16,7 @@ import yaml
 
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import Outcome, simulate
-from cprsim.results.metrics import measure
+from cprsim.results.metrics import samples_of
 from cprsim.results.rows import replication_rows
 from cprsim.scenario import load_scenario
 from cprsim.simulate.folding import FOLDED
@@ -79,9 +79,10 @@ def check(outcome: Outcome) -> None:
     assert np.allclose(parts.sum(axis=1) + rows["useful_h"], rows["wall_h"], rtol=CLOSE, atol=CLOSE)
     done_h = rows["useful_h"][rows["finished"]]
     assert np.allclose(done_h, outcome.useful_h, rtol=CLOSE, atol=CLOSE)
-    measured = measure(rows, outcome.cluster.n_nodes)
-    assert (measured["overhead_fraction"] >= -CLOSE).all()
-    assert np.allclose(measured["ettr"], 1 / (1 + measured["overhead_fraction"]), rtol=CLOSE)
+    for sample in samples_of(rows, outcome.cluster.n_nodes).values():
+        overhead = sample.value("overhead_fraction")
+        assert (overhead >= -CLOSE).all()
+        assert np.allclose(sample.value("ettr"), 1 / (1 + overhead), rtol=CLOSE)
     assert (rows["pls_net"] <= rows["pls"] + CLOSE).all()
     assert (rows["pls_net"] <= 1 + CLOSE).all()
     assert (rows["pls_net"] >= 0).all()

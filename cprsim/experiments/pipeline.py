@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 
@@ -219,16 +219,6 @@ def engine_of(policy: Policy, experiment: Experiment, keep_losses: bool = True) 
         keep_losses=keep_losses,
         parts=parts,
     )
-
-
-def failures_key(experiment: Experiment) -> Hashable:
-    """Equal for experiments that meet the same failures."""
-    source: object = experiment.failures
-    try:
-        hash(source)
-    except TypeError:  # it holds arrays: whoever shares them holds the same object
-        source = id(source)
-    return source, experiment.cluster, experiment.simulation.seed, experiment.useful_h
 
 
 def compile_engine(experiment: Experiment, n_alike: float = 1.0) -> None:

@@ -30,7 +30,7 @@ from cprsim.records import HIGH, LOW, Estimate, Floats
 from cprsim.results import money
 from cprsim.results.identity import input_digests, source_digest
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
-from cprsim.results.store import Body, PointsTask, PointStore, finish_points
+from cprsim.results.store import Body, PointStore, Task
 from cprsim.scenario import LoadedScenario, Plain
 from cprsim.scenario.prices import Prices, bill_of, energy_kwh
 from cprsim.scenario.reading import UNKNOWN, unknown_values
@@ -51,7 +51,7 @@ SHORT = {key: f"fleet.{key}" for key in ("spares", "nodes", "storage")}
 Axes = Mapping[str, Values]  # keys of the scenario whose values are options
 
 
-class Task(NamedTuple):
+class _History(NamedTuple):
     """One history under one strategy, at some values; `digest`: of all that decides its numbers."""
 
     loaded: LoadedScenario
@@ -187,34 +187,31 @@ def run_options(
 
     Raises ScenarioError: values that make no scenario.
     """
-    tasks = [list(_tasks(varied(loaded, where, option), strategy)) for where, strategy in wanted]
-    flat = [task for some in tasks for task in some]
-    n_jobs = sum(fleet_of(task.loaded).jobs or 10**6 for task in flat)
+    each = [list(_histories(varied(loaded, where, option), strategy)) for where, strategy in wanted]
+    flat = [one for some in each for one in some]
+    n_jobs = sum(fleet_of(one.loaded).jobs or 10**6 for one in flat)
     by = workers if workers.backend == "dask" or n_jobs > MOST_HERE else Workers(1)
-    bodies, _ = finish_points(flat, store, by, _for_workers, on_progress)
+    bodies, _ = store.each(flat, _bodies, _for_workers, by, on_progress)
     rest, found = iter(bodies), []
-    for (where, strategy), some in zip(wanted, tasks, strict=True):
+    for (where, strategy), some in zip(wanted, each, strict=True):
         scenario, cells = some[0].loaded, tuple(decode(FleetCell, next(rest)) for _ in some)
         name = scenario.scenario.recovery[strategy].name
         found.append(option_of(where, name, cells, prices_of(scenario)))
     return found
 
 
-def _for_workers(tasks: Sequence[Task]) -> list[PointsTask]:
+def _for_workers(missing: Sequence[_History]) -> list[Task]:
     name = "history {} of strategy {}"
-    return [
-        PointsTask(name.format(one.history, one.strategy), (one.digest,), _bodies, one)
-        for one in tasks
-    ]
+    return [Task(name.format(one.history, one.strategy), [one.digest], one) for one in missing]
 
 
-def _bodies(task: Task) -> list[Body]:
-    fleet = prepare(task.loaded)
-    history = run_history(fleet, task.strategy, task.history)
-    return [encode(cell_of(fleet, task.strategy, history))]
+def _bodies(one: _History) -> list[Body]:
+    fleet = prepare(one.loaded)
+    history = run_history(fleet, one.strategy, one.history)
+    return [encode(cell_of(fleet, one.strategy, history))]
 
 
-def _tasks(loaded: LoadedScenario, strategy: int) -> Iterator[Task]:
+def _histories(loaded: LoadedScenario, strategy: int) -> Iterator[_History]:
     """The histories of one strategy, each with the digest of what decides its numbers."""
     scenario, fleet = loaded.scenario, fleet_of(loaded)
     files = [] if fleet.table is None else [table_of(loaded, fleet.table)]
@@ -227,7 +224,7 @@ def _tasks(loaded: LoadedScenario, strategy: int) -> Iterator[Task]:
         "source": source_digest(),
     }
     for history in range(fleet.histories):
-        yield Task(loaded, strategy, history, digest_of({**common, "history": history}))
+        yield _History(loaded, strategy, history, digest_of({**common, "history": history}))
 
 
 # ------------------------------------------------------------------------------ the decision

@@ -24,7 +24,7 @@ from cprsim.making.watch import Watch
 from cprsim.results import Identity, input_digests
 from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.identity import identity_of
-from cprsim.results.store import FOLDER, PointStore
+from cprsim.results.store import PointStore
 from cprsim.scenario import LoadedScenario, Plain
 from cprsim.scenario.sweep import Values, values_along
 from cprsim.workers import Workers
@@ -86,7 +86,7 @@ def fleet_into(
             save_figures(fleet_figures(result), result.path)
 
     def make() -> FleetResult:
-        keeps(lambda: f"finished histories are kept in {store.root / FOLDER}")
+        keeps(lambda: f"finished histories are kept in {store.folder}")
         with watch.progress("histories") as on_progress:
             options = run_options(loaded, wanted, workers, store, option, on_progress)
         with watch.progress("unknown inputs") as on_progress:

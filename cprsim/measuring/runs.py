@@ -22,7 +22,7 @@ from cprsim.measuring.array_pool import SHARE, ArrayPool, memory_bytes
 from cprsim.measuring.own_code import make_trainer
 from cprsim.measuring.plugged import PluggedSetting, layout_of
 from cprsim.records import ShardBy
-from cprsim.results.journal import Journal, read_journal
+from cprsim.results.journal import append_to_journal, read_journal
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.staleness import MORE_BYTES, STRATEGIES
@@ -75,21 +75,20 @@ def run_seed(task: SeedRuns) -> int:
         alike.setdefault(once, []).append(trial)
     counted = [Saving(one, COUNTED_INTERVAL) for one in STRATEGIES if task.count_bytes]
     savings = {run_as(one, n_tables) for one in counted}
-    with Journal(path) as journal:
-        began = process_time()
-        for n_run, finished in enumerate(run_trials(setting, alike, savings)):
-            cpu_s, began = process_time() - began, process_time()
-            if isinstance(finished, Baseline):
-                bytes_written = {s: finished.bytes_written[run_as(s, n_tables)] for s in counted}
-                same: list[tuple[Trial, Quality] | Baseline] = [
-                    Baseline(finished.quality, bytes_written)
-                ]
-            else:
-                same = [(trial, finished[1]) for trial in alike[finished[0]]]
-            for one in same:
-                journal.append(_as_json(one) | {"cpu_s": round(cpu_s / len(same), 3)})
-            if time() >= task.until:
-                return n_run + 1
+    began = process_time()
+    for n_run, finished in enumerate(run_trials(setting, alike, savings)):
+        cpu_s, began = process_time() - began, process_time()
+        if isinstance(finished, Baseline):
+            bytes_written = {s: finished.bytes_written[run_as(s, n_tables)] for s in counted}
+            same: list[tuple[Trial, Quality] | Baseline] = [
+                Baseline(finished.quality, bytes_written)
+            ]
+        else:
+            same = [(trial, finished[1]) for trial in alike[finished[0]]]
+        for one in same:
+            append_to_journal(path, _as_json(one) | {"cpu_s": round(cpu_s / len(same), 3)})
+        if time() >= task.until:
+            return n_run + 1
     return len(missing)
 
 

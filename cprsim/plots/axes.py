@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from textwrap import fill
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import LogLocator, NullLocator
 
+from cprsim.errors import printable
 from cprsim.plots.style import CAPTION
 
 OVERHEAD_LABEL = "overhead, % of useful time"
@@ -84,21 +86,22 @@ def words_of_key(key: str) -> str:
 
 def fold(text: str, width: int) -> str:
     """The text in lines of so many characters; a number and its unit stay on one line."""
-    return fill(
-        re.sub(r"(\d) (\w+\b|%)", "\\1\N{NO-BREAK SPACE}\\2", text), width, break_long_words=False
-    )
+    text = re.sub(r"(\d) (\w+\b|%)", "\\1\N{NO-BREAK SPACE}\\2", printable(text))
+    return fill(text, width, break_long_words=False)
 
 
-def title_axes(axes: Axes, title: str, caption: str, *, room_points: float = 0.0) -> None:
-    """Write a bold title over one set of axes and a caption in grey below it."""
-    n_lines = caption.count("\n") + 1
-    above_points = 6 + room_points
-    height_points = n_lines * CAPTION_POINTS * LINE_SPACING
-    axes.set_title(title, loc="left", fontweight="bold", pad=above_points + height_points + 5)
-    axes.annotate(
-        caption, (0, 1), (0, above_points), xycoords="axes fraction", textcoords="offset points",
-        fontsize=CAPTION_POINTS, color=CAPTION, va="bottom",
-    )  # fmt: skip
+def panels(
+    n: int, size_in: tuple[float, float] = (4.4, 4.0), beside_in: float = 0.0, **sharing: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure with panels of a size, at most three in a row (four stand two by two)."""
+    n_columns = 2 if n == 4 else min(n, 3)
+    n_rows = -(-n // n_columns)
+    width_in = max(6.4, size_in[0] * n_columns) + beside_in
+    figure = Figure(figsize=(width_in, size_in[1] * n_rows), layout="constrained")
+    axes = list(figure.subplots(n_rows, n_columns, squeeze=False, **sharing).flat)
+    for empty in axes[n:]:
+        empty.remove()
+    return figure, axes[:n]
 
 
 def title_figure(figure: Figure, title: str, caption: str) -> None:
@@ -106,9 +109,11 @@ def title_figure(figure: Figure, title: str, caption: str) -> None:
     width_in, height_in = figure.get_size_inches()
     lines = fill(caption, int(13 * width_in))
     n_blank = -(-(lines.count("\n") + 1) * CAPTION_POINTS // TITLE_POINTS)  # lines kept free
+    top = {} if figure.get_layout_engine() else {"y": 1 - 3 / 72 / height_in}
     figure.suptitle(
-        title + "\n" * int(n_blank), x=0.01, ha="left", fontweight="bold", fontsize=TITLE_POINTS
-    )
+        title + "\n" * int(n_blank), x=0.01, ha="left", fontweight="bold",
+        fontsize=TITLE_POINTS, **top,
+    )  # fmt: skip
     below_title = 1 - 1.9 * TITLE_POINTS / 72 / height_in
     figure.text(0.011, below_title, lines, fontsize=CAPTION_POINTS, color=CAPTION, va="top")
 
@@ -125,7 +130,7 @@ def log_scale(axes: Axes, which: str) -> None:
     low, high = axis.get_view_interval()
     digits = (1.0, 2.0, 5.0) if high < low * 10**MOST_DECADES else (1.0,)
     axis.set_major_locator(LogLocator(subs=digits))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter("{x:g}")
     axis.set_minor_locator(NullLocator())  # each would be laid out like a text: half of the time
 
 

@@ -7,12 +7,12 @@ it, a report may draw the same data in another way. Nothing here knows matplotli
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from cprsim.files import Number
 
-Kind = Literal["line", "points", "steps", "stack", "paper"]
+Kind = Literal["line", "points", "steps", "stack", "paper", "range"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class Series:
     x are numbers, or names of categories (then all series of the panel share them). Parts that are
     stacked on each other (`stack`) come from the bottom to the top; only the last of them has an
     interval, that of the total. `paper` are values that are marked apart: of a paper, whose label
-    says how they are known, or what is lowest or chosen.
+    says how they are known, or what is lowest or chosen. A `range` over names is a bar from low to
+    high, along x; y is what it is compared with.
     """
 
     label: str
@@ -66,6 +67,16 @@ class Chart:
     title: str
     subtitle: str
     panels: tuple[Panel, ...]
+
+
+def merged(series: Iterable[Series]) -> tuple[Series, ...]:
+    """The series, with those of equal values as one by all their labels."""
+    same: dict[str, list[Series]] = {}
+    for one in series:
+        same.setdefault(repr((one.x, one.y)), []).append(one)
+    return tuple(
+        replace(equal[0], label=", ".join(one.label for one in equal)) for equal in same.values()
+    )
 
 
 def floats(values: Iterable[float]) -> tuple[float, ...]:

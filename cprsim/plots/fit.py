@@ -11,18 +11,14 @@ from matplotlib.figure import Figure
 from cprsim.fitting.goodness import Judged, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.trace_fit import Subject, TraceFit
-from cprsim.plots.axes import title_axes
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import Draw
-from cprsim.plots.style import INK, style
-from cprsim.records import ROUNDED_Z_95, Floats
+from cprsim.records import ROUNDED_Z_95
 
 TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
 
 N_AGES = 200
-LEAST_DOT, MOST_DOT = 2.0, 5.0  # points across: smaller where there are many
-MOST_VECTORS = 5_000  # failures of an SVG, beyond which it holds them as an image
 MOST_STEPS = 400  # of the survival curve
 N_QUANTILES = 80  # that are drawn for each family
 
@@ -45,8 +41,8 @@ def subject_figure(subject: Subject) -> Figure:
     censored = lifetimes.n - lifetimes.n_observed
     caption = (
         f"{lifetimes.n_observed:,} ended, {censored:,} censored, {lifetimes.n_zero:,} of zero "
-        "left out; bands and bars: 95 %; dots of the hazard: ends over time at risk; a fit "
-        "that holds follows the line on the right"
+        "left out; bands and bars: 95 %; a good fit "
+        "follows the line of the quantiles"
     )
     panels = tuple(make(lifetimes, judged) for make in (_survival, _hazard, _quantiles))
     return chart_figure(Chart(TITLES[subject.name], caption, panels))
@@ -56,26 +52,20 @@ def nodes_figure(fitted: TraceFit) -> Figure:
     """Each failure as a dot over time, the nodes that fail most on top."""
     outages = fitted.outages.where(fitted.outages.in_window)
     counts = np.bincount(outages.node, minlength=outages.n_nodes)
-    place = np.empty(outages.n_nodes, dtype=np.int64)
-    place[np.argsort(-counts, kind="stable")] = np.arange(1, outages.n_nodes + 1)
-    with style():
-        figure = Figure(figsize=(9, 4.5), layout="constrained")
-        axes = figure.subplots()
-        n_failed = max(int((counts > 0).sum()), 1)
-        size = float(np.clip(80 / sqrt(max(outages.n_outages, 1)), LEAST_DOT, MOST_DOT))
-        axes.plot(
-            outages.start_h / 24, place[outages.node], "o", markersize=size, color=INK, alpha=0.6,
-            markeredgewidth=0, rasterized=outages.n_outages > MOST_VECTORS,
-        )  # fmt: skip
-        axes.set_xlabel(f"days since the start of the observation ({outages.origin})")
-        axes.set_ylabel("node, by number of failures")
-        axes.set_ylim(n_failed + 0.5, 0.5)
-        never = int((counts == 0).sum())
-        caption = (
-            f"{outages.n_outages:,} failures; {never:,} of {outages.n_nodes:,} nodes never failed"
-        )
-        title_axes(axes, "Failures over time", caption)
-    return figure
+    rank = np.empty(outages.n_nodes, dtype=np.int64)
+    rank[np.argsort(-counts, kind="stable")] = np.arange(1, outages.n_nodes + 1)
+    never = int((counts == 0).sum())
+    days, ranks = floats(outages.start_h / 24), floats(rank[outages.node])
+    panel = Panel(
+        "", "time since the start of the observation [days]", "rank of the node by failures",
+        (Series("failure", days, ranks, kind="points"),),
+        y_range=(max(outages.n_nodes - never, 1) + 0.5, 0.5),
+    )  # fmt: skip
+    caption = (
+        f"{outages.n_outages:,} failures; {never:,} of {outages.n_nodes:,} nodes never failed; "
+        f"the observation starts at {outages.origin}"
+    )
+    return chart_figure(Chart("Failures of each node over time", caption, (panel,)))
 
 
 def _survival(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
@@ -87,9 +77,8 @@ def _survival(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
     error = ROUNDED_Z_95 * np.append(0.0, curve.standard_error[shown])
     low, high = (floats(np.clip(survival + sign * error, 0, 1)) for sign in (-1, 1))
     observed = Series("Kaplan-Meier", floats(age_h), floats(survival), low, high, kind="steps")
-    ages_h = _ages(lifetimes)
-    fits = _lines(judged, ages_h, [one.fit.distribution.survival(ages_h) for one in judged])
-    return Panel("", "time [h]", "share that lasts longer", (observed, *fits), x_log=True)
+    fits = _lines(lifetimes, judged, "survival")
+    return Panel("Survival", "time [h]", "share that lasts longer", (observed, *fits), x_log=True)
 
 
 def _hazard(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
@@ -106,11 +95,10 @@ def _hazard(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
     low, high = floats(rate - half), floats(rate + half)
     label = "ends over time at risk"
     observed = Series(label, floats(middle), floats(rate), low, high, kind="points")
-    ages_h = _ages(lifetimes)
-    fits = _lines(judged, ages_h, [one.fit.distribution.hazard_per_h(ages_h) for one in judged])
+    fits = _lines(lifetimes, judged, "hazard_per_h")
     seen = float(rate[rate > 0].min() / 5), float(rate.max() * 5)
     series = (observed, *fits)
-    return Panel("", "age [h]", "hazard [1/h]", series, x_log=True, y_log=True, y_range=seen)
+    return Panel("Hazard", "age [h]", "hazard [1/h]", series, x_log=True, y_log=True, y_range=seen)
 
 
 def _quantiles(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
@@ -127,21 +115,21 @@ def _quantiles(lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Panel:
         for one in judged
     )  # fmt: skip
     return Panel(
-        "", "time expected by the fit [h]", "time observed [h]",
+        "Quantiles", "time expected by the fit [h]", "time observed [h]",
         (Series("as expected", ends, ends), *fits), x_log=True, y_log=True,
         x_range=(ends[0] / 3, ends[1] * 3),
     )  # fmt: skip
 
 
-def _ages(lifetimes: Lifetimes) -> Floats:
+def _lines(lifetimes: Lifetimes, judged: tuple[Judged, ...], height: str) -> list[Series]:
+    """What each fitted distribution says at the ages that were seen, and a little beyond."""
     ends_h = lifetimes.duration_h[lifetimes.observed]
-    return np.geomspace(max(ends_h.min() / 2, 1e-6), ends_h.max() * 1.5, N_AGES)
+    ages_h = np.geomspace(max(ends_h.min() / 2, 1e-6), ends_h.max() * 1.5, N_AGES)
+    return [
+        Series(_label(one), floats(ages_h), floats(getattr(one.fit.distribution, height)(ages_h)))
+        for one in judged
+    ]
 
 
 def _label(one: Judged) -> str:
     return f"{one.fit.family}, AIC {one.fit.aic:.0f}"
-
-
-def _lines(judged: tuple[Judged, ...], x: Floats, heights: list[Floats]) -> list[Series]:
-    each = zip(judged, heights, strict=True)
-    return [Series(_label(one), floats(x), floats(y)) for one, y in each]

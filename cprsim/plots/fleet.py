@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from cprsim.fleets.folder import FleetResult
@@ -12,6 +11,7 @@ from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import Draw
 from cprsim.results.money import USEFUL
+from cprsim.scenario.sweep import values_along
 
 OVERHEADS = {"p50": "P50", "overhead": "mean", "p90": "P90", "p95": "P95"}
 MOST_OPTIONS = 12  # side by side
@@ -24,10 +24,8 @@ def fleet_figures(result: FleetResult) -> dict[str, Draw]:
 
 def fleet_charts(result: FleetResult) -> dict[str, Chart]:
     """The charts that suit the fleet, by name."""
-    charts = {"fleet": _bars(result)}
-    if (curve := _curve(result)) is not None:
-        charts["curve"] = curve
-    return charts
+    curve = _curve(result)
+    return {"fleet": _bars(result), **({} if curve is None else {"curve": curve})}
 
 
 def shown_options(result: FleetResult) -> list[FleetOption]:
@@ -38,33 +36,32 @@ def shown_options(result: FleetResult) -> list[FleetOption]:
 
 
 def _bars(result: FleetResult) -> Chart:
-    options = shown_options(result)
+    """Percentiles of the overhead of each option, and its cost by part."""
+    options, (scale, unit) = shown_options(result), _unit(result)
     names = tuple(one.name for one in options)
-    overheads = [
-        Series(
-            label, names, tuple(100 * one.statistics[key].mean for one in options), kind="points"
-        )
+    overheads = (
+        Series(label, names, tuple(_percent(one, key) for one in options), kind="points")
         for key, label in OVERHEADS.items()
-    ]
-    first = Panel("Overhead of the jobs", "option", OVERHEAD_LABEL, tuple(overheads))
-    return Chart(
-        f"{result.name}: {result.n_jobs:,} jobs in {result.window_h:g} h",
-        "Every option meets the same failures.",
-        (first, _parts(result, options, names)),
     )
-
-
-def _parts(result: FleetResult, options: list[FleetOption], names: tuple[str, ...]) -> Panel:
-    by_option, (scale, what) = [result.parts(one) for one in options], _unit(result)
-    parts = dict.fromkeys(part for values in by_option for part in values if part != USEFUL)
-    stacks = tuple(
-        Series(
-            part, names, tuple(values.get(part, 0) / scale for values in by_option), kind="stack"
-        )
+    costs = [result.parts(one) for one in options]
+    parts = dict.fromkeys(part for values in costs for part in values if part != USEFUL)
+    stacks = (
+        Series(part, names, tuple(one.get(part, 0) / scale for one in costs), kind="stack")
         for part in parts
-        if any(values.get(part) for values in by_option)
+        if any(one.get(part) for one in costs)
     )
-    return Panel("What is not useful work", "option", what, stacks)
+    return Chart(
+        f"Overhead and cost of each option: {result.name}",
+        f"{result.n_jobs:,} jobs in {result.window_h:g} h; all options have the same failures.",
+        (
+            Panel("Overhead of the jobs", "option", OVERHEAD_LABEL, tuple(overheads)),
+            Panel("Cost besides useful work", "option", unit, tuple(stacks)),
+        ),
+    )
+
+
+def _percent(one: FleetOption, statistic: str) -> float:
+    return 100 * one.statistics[statistic].mean
 
 
 def _unit(result: FleetResult) -> tuple[float, str]:
@@ -76,45 +73,32 @@ def _unit(result: FleetResult) -> tuple[float, str]:
 
 def _curve(result: FleetResult) -> Chart | None:
     """Cost and overhead over the first axis that is numbers, others at their first value."""
-    key = next((k for k, values in result.axes.items() if _numbers(values) is not None), None)
+    numbers = {key: values_along(list(values)).numbers for key, values in result.axes.items()}
+    key = next((key for key, found in numbers.items() if found is not None), None)
     if key is None:
         return None
-    values = result.axes[key]
-    numbers = _numbers(values)
-    held = {k: v[0] for k, v in result.axes.items() if k != key}
-    scale, what = _unit(result)
+    x_of = dict(zip(result.axes[key], numbers[key] or (), strict=True))
+    held = {k: values[0] for k, values in result.axes.items() if k != key}
+    scale, unit = _unit(result)
     cost, tail = [], []
     for strategy in dict.fromkeys(one.strategy for one in result.options):
-        options = {
+        shown = {
             one.where[key]: one
             for one in result.options
-            if one.strategy == strategy
-            and one.where
-            and one.finished
-            and all(one.where[k] == v for k, v in held.items())
-        }
-        pairs = [
-            (x, options[v]) for x, v in zip(numbers or (), values, strict=True) if v in options
-        ]
-        x = tuple(x for x, _ in pairs)
-        cost.append(Series(strategy, x, tuple(one.cost / scale for _, one in pairs)))
-        p90 = tuple(100 * one.statistics["p90"].mean for _, one in pairs)
-        tail.append(Series(strategy, x, p90))
+            if one.strategy == strategy and one.finished and held.items() <= dict(one.where).items()
+            and key in one.where
+        }  # fmt: skip
+        options = [shown[value] for value in x_of if value in shown]
+        x = tuple(x for value, x in x_of.items() if value in shown)
+        cost.append(Series(strategy, x, tuple(one.cost / scale for one in options)))
+        tail.append(Series(strategy, x, tuple(_percent(one, "p90") for one in options)))
     others = ", ".join(f"{words_of_key(k)} {v}" for k, v in held.items())
     along = words_of_key(key)
     return Chart(
-        f"{result.name} over {along}",
+        f"Cost and overhead over {along}: {result.name}",
         f"At {others}." if others else "Useful work, failures and spares together.",
         (
-            Panel("Cost in all", along, what, tuple(cost), y_from_zero=False),
-            Panel("Overhead that 90 % of the jobs stay below", along, OVERHEAD_LABEL,
-                  tuple(tail)),
+            Panel("Total cost", along, unit, tuple(cost), y_from_zero=False),
+            Panel("Overhead that 90 % of the jobs stay below", along, OVERHEAD_LABEL, tuple(tail)),
         ),
-    )  # fmt: skip
-
-
-def _numbers(values: Sequence[object]) -> tuple[float, ...] | None:
-    """Values as numbers in the unit of the first; None where they are words."""
-    from cprsim.scenario.sweep import values_along
-
-    return values_along(list(values)).numbers  # type: ignore[arg-type]
+    )

@@ -43,4 +43,6 @@ def loss_figure(measured: TrainingOutcome, name: str) -> Figure:
         Panel("Training loss", x_label, "training loss [nats]", tuple(losses), y_from_zero=False),
         Panel("Added by failures", x_label, "added [nats]", tuple(added), y_from_zero=False),
     )
-    return chart_figure(Chart(f"Loss with failures: {name}", "; ".join(remarks), panels))
+    return chart_figure(
+        Chart(f"Training loss, and what failures add: {name}", "; ".join(remarks), panels)
+    )

@@ -1,4 +1,4 @@
-"""The figures of a run, and its overhead by part: stacked bars, as in the CPR paper."""
+"""The figures of a run: its overhead by part, as in the CPR paper, and by percentile."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from functools import partial
 from math import isnan
 from typing import TYPE_CHECKING
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, fold, percent_axis, title_axes
+from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, fold, percent_axis, title_figure
+from cprsim.plots.chart import Chart, Panel, Series, floats
+from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import Draw
 from cprsim.plots.style import FAINT, INK, look_of, stacked, style
 from cprsim.plots.timeline import timeline_figure
 from cprsim.records import Estimate
-from cprsim.results.metrics import FINISHED
+from cprsim.results.metrics import FINISHED, Percentiles
 from cprsim.results.words import count, hours, percent, saves
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 BAR_WIDTH = 0.58
 NOTE = {"boxstyle": "round,pad=0.18", "facecolor": "white", "edgecolor": "none", "alpha": 0.92}
+READ_AT = 95  # the percentile by which the scale of all is chosen
 LEAST_WIDTH_IN = 4.6  # that the texts need however few bars there are
 
 
@@ -42,11 +46,11 @@ def overhead_figure(result: Result) -> Figure:
     spreads = [result.spreads()[policy.name] for policy in result.policies]
     totals = [one["overhead_fraction"].mean for one in spreads]
     parts = [part for part in stacked(result.parts) if any(one[part].mean > 0 for one in spreads)]
+    top = axis_top(totals)
     with style():
         width_in = max(LEAST_WIDTH_IN, 1.15 * len(spreads)) + 2.4
         figure = Figure(figsize=(width_in, 4.6), layout="constrained")
         axes = figure.add_subplot()
-        top = axis_top(totals)
         for x, quantities in enumerate(spreads):
             if isnan(totals[x]):
                 share = quantities[FINISHED].mean
@@ -54,23 +58,34 @@ def overhead_figure(result: Result) -> Figure:
                 axes.text(x, 0.03 * top, text, ha="center", color=FAINT, style="italic")
             else:
                 _bar(axes, x, quantities, parts, top)
-        _dress(axes, result, top)
-        n = max(one[FINISHED].n for one in spreads)
-        _title(axes, result, n, cut=any(total > top for total in totals))
+        labels = ["\n".join(fold(words, 16) for words in _below(policy, result))
+                  for policy in result.policies]  # fmt: skip
+        axes.set_xticks(range(len(labels)), labels)
+        axes.tick_params(axis="x", length=0, pad=6)
+        axes.set_xlim(-0.6, len(labels) - 0.4)
+        axes.set_ylim(0, top)
+        percent_axis(axes.yaxis)
+        axes.yaxis.grid(True)
+        axes.set_ylabel(OVERHEAD_LABEL)
         handles = [look_of(part).patch() for part in reversed(parts)]  # in the order of the stack
         axes.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5))
+        n = max(one[FINISHED].n for one in spreads)
+        cut = "; \N{UPWARDS ARROW}: beyond the axis" if any(x > top for x in totals) else ""
+        caption = (
+            f"{hours(result.useful_h)} of useful work on {result.n_nodes} nodes; mean of "
+            f"{count(n, 'replication')}; error bars: 95 % interval of the mean{cut}"
+        )
+        title_figure(figure, f"Overhead by cause: {result.name}", caption)
     return figure
 
 
 def _bar(
     axes: Axes, x: int, spreads: Mapping[str, Estimate], parts: Sequence[str], top: float
 ) -> None:
-    half = spreads["overhead_fraction"].half_width
-    half = 0.0 if isnan(half) else half
     bottom = 0.0
     for part in parts:
         height = spreads[part].mean
-        if height > 0:
+        if height > 0:  # NaN: a part that only other systems have
             axes.bar(x, height, BAR_WIDTH, bottom, **look_of(part).fill())
             visible = min(bottom + height, top) - bottom
             if visible > 0.055 * top:
@@ -78,43 +93,15 @@ def _bar(
                     x, bottom + visible / 2, percent(height), ha="center", va="center",
                     fontsize=7.5, bbox=NOTE,
                 )  # fmt: skip
-            bottom += height  # but for NaN: a part that only other systems have
-    if bottom > top:
-        _cut(axes, x, top, bottom)
-        return
-    if half > 0:
+            bottom += height
+    half = spreads["overhead_fraction"].half_width
+    if half > 0 and bottom <= top:
         axes.errorbar(x, bottom, half, color=INK, capsize=4, lw=1.2)
+    arrow = " \N{UPWARDS ARROW}" if bottom > top else ""
     axes.annotate(
-        percent(bottom), (x, bottom + half), (0, 4), textcoords="offset points",
-        ha="center", va="bottom", fontweight="bold",
+        f"{percent(bottom)}{arrow}", (x, top if arrow else bottom + np.nan_to_num(half)), (0, 4),
+        textcoords="offset points", ha="center", va="bottom", fontweight="bold",
     )  # fmt: skip
-
-
-def _cut(axes: Axes, x: int, top: float, total: float) -> None:
-    """Say that the bar goes on above the axis, and how far."""
-    y = 0.955 * top
-    for shift in (0.0, 0.018 * top):
-        axes.plot(
-            [x - BAR_WIDTH * 0.6, x + BAR_WIDTH * 0.6], [y - 0.02 * top + shift, y + shift],
-            color="white", lw=2.4, clip_on=False, zorder=4,
-        )  # fmt: skip
-    axes.annotate(
-        f"{percent(total)} \N{UPWARDS ARROW}", (x, top), (0, 4), textcoords="offset points",
-        ha="center", va="bottom", fontweight="bold",
-    )  # fmt: skip
-
-
-def _dress(axes: Axes, result: Result, top: float) -> None:
-    labels = [
-        "\n".join(fold(words, 16) for words in _below(policy, result)) for policy in result.policies
-    ]
-    axes.set_xticks(range(len(labels)), labels)
-    axes.tick_params(axis="x", length=0, pad=6)
-    axes.set_xlim(-0.6, len(labels) - 0.4)
-    axes.set_ylim(0, top)
-    percent_axis(axes.yaxis)
-    axes.yaxis.grid(True)
-    axes.set_ylabel(OVERHEAD_LABEL)
 
 
 def _below(policy: Policy, result: Result) -> list[str]:
@@ -126,12 +113,19 @@ def _below(policy: Policy, result: Result) -> list[str]:
     return lines
 
 
-def _title(axes: Axes, result: Result, n: int, *, cut: bool) -> None:
-    """Title and what the numbers are; above what stands over a bar that is cut."""
-    goes_on = "; a bar with an arrow goes on beyond the axis" if cut else ""
-    caption = (
-        f"{hours(result.useful_h)} of useful work on {result.n_nodes} nodes; mean of "
-        f"{count(n, 'replication')},\nerror bars: 95 % interval of the mean{goes_on}"
+def percentiles_figure(overheads: Mapping[str, Percentiles], *, what: str) -> Figure:
+    """A line per strategy with the band of its 95 % intervals, by overhead as a share."""
+    lines = tuple(
+        Series(
+            name, floats(one.percent), floats(100 * one.value), floats(100 * one.low),
+            floats(100 * one.high),
+        )
+        for name, one in overheads.items()
+    )  # fmt: skip
+    at = [one.at(READ_AT).mean for one in overheads.values()]
+    x_label = "percentile of the replications [%]"
+    panel = Panel("", x_label, OVERHEAD_LABEL, lines, y_log=axis_top(at) < max(at))
+    title = f"Percentiles of the overhead: {what}"
+    return chart_figure(
+        Chart(title, "share of replications with at most this overhead; bands: 95 %", (panel,))
     )
-    room_points = 18 if cut else 4
-    title_axes(axes, f"What failures cost: {result.name}", caption, room_points=room_points)

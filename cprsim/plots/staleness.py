@@ -40,7 +40,9 @@ def staleness_figure(measured: Measured, name: str, metric: Metric = Metric.AUC)
         f"{len(measured.seen.seeds)} seeds; correlation of loss and PLS, partial: "
         f"{correlation.mean:.2f} ± {correlation.standard_error:.2f}{ABOUT}"
     )
-    return chart_figure(Chart(f"Loss over PLS: {name}", about, tuple(panels)))
+    return chart_figure(
+        Chart(f"{metric.loss_label} over weighted PLS: {name}", about, tuple(panels))
+    )
 
 
 def _series(measured: Measured, metric: Metric, key: str) -> tuple[Series, Series]:

@@ -94,6 +94,7 @@ SERIES = (
 STYLE: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
+    "text.parse_math": False,  # a dollar sign in a name is no mathematics
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": FAINT,
@@ -120,17 +121,12 @@ STYLE: Any = {
 }
 
 
-def series_line(number: int) -> Line:
-    """The look of line `number` of a figure, counted from 0; after the last it begins again."""
-    return SERIES[number % len(SERIES)]
-
-
 def line_of_many(number: int, n: int) -> Line:
     """The look of one of `n` lines in an order: from dark to light where they are more than looks.
 
     Markers and dashes repeat then, and neighbours differ in all three.
     """
-    look = series_line(number)
+    look = SERIES[number % len(SERIES)]
     if n <= len(SERIES):
         return look
     shade = matplotlib.colormaps["viridis"](0.9 * number / (n - 1))

@@ -1,52 +1,192 @@
 """Figures of a sweep, chosen by its shape.
 
-- With prices, what a month costs along the same axes, too.
 - One axis: overhead along it; over a save interval with its minimum, Young's, Daly's and CPR's
   choice.
-- Two axes or more: curves along one for values of another; where both are numbers, also a map of
-  what the other strategies cost beside the reference, with the line where they cost the same.
-- One at a time: a tornado, how far each axis moves the overhead; with prices, a month's cost, too.
+- Two axes or more: a panel per strategy, with a curve for each value of the second axis; where
+  both are numbers, also a map of the differences from the reference.
+- One at a time: a bar per axis from the lowest to the highest overhead along it.
 
-Axes beyond the second are held at their middle value, and the figure says so.
+Each is drawn again for what a month costs, where the sweep has prices. Axes beyond the second have
+their middle value, which the caption names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import NamedTuple
 
+import numpy as np
+import pandas as pd
+
+from cprsim.plots.axes import OVERHEAD_LABEL
+from cprsim.plots.chart import Band, Chart, Panel, Series, floats, merged
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import Draw
-from cprsim.plots.sweep_axes import OVERHEAD_HEIGHT, Height, money_height
-from cprsim.plots.sweep_curves import curves_chart, family_chart
+from cprsim.plots.sweep_axes import axis_label, axis_words, is_wide, rows_on, value_text
 from cprsim.plots.sweep_map import compared, map_figure
-from cprsim.plots.sweep_tornado import tornado_figure
+from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.sweeps.folder import AxisColumn, SweepResult
+from cprsim.units import unit_factor
+
+RULES = {"young_h": "Young", "daly_h": "Daly", "cpr_h": "CPR"}
+MOST_PANELS, MOST_CURVES = 6, 12
+LOG_ROOM = 1.6  # factor by which a logarithmic axis extends below and above the values
+
+
+class Height(NamedTuple):
+    """What a figure shows upwards: a quantity of the table, times `scale`."""
+
+    quantity: str
+    scale: float
+    label: str
+    title: str
+    from_zero: bool = True
 
 
 def sweep_figures(result: SweepResult) -> dict[str, Draw]:
     """The figures that suit the sweep, by name."""
-    heights = {"money": money_height(result)} if result.cheapest is not None else {}
-    if result.mode != "grid":
-        heights = {"tornado": OVERHEAD_HEIGHT, **heights}
-        return {name: partial(tornado_figure, result, one) for name, one in heights.items()}
-    along, *others = _in_order(result.axes)
-    heights = {"curves": OVERHEAD_HEIGHT, **heights}
-    figures = {name: _along(result, along, others, one) for name, one in heights.items()}
-    numeric = [axis for axis in (along, *others) if axis.numeric]
-    if len(numeric) > 1 and compared(result):
+    is_grid = result.mode == "grid"
+    overhead = Height(OVERHEAD, 100.0, OVERHEAD_LABEL, "Overhead")
+    heights = {"curves" if is_grid else "tornado": overhead}
+    if result.cheapest is not None:
+        label = f"{result.currency or 'cost'} for 730.5 h of useful work"
+        heights["money"] = Height(COST_MONTH, 1.0, label, "Cost of a month", from_zero=False)
+    # a save interval first; then numbers, then words
+    axes = sorted(result.axes, key=lambda axis: (not axis.is_interval, not axis.numeric))
+    figures: dict[str, Draw] = {}
+    for name, height in heights.items():
+        chart = curves(result, height, *axes[:2]) if is_grid else tornado(result, height)
+        figures[name] = partial(chart_figure, chart)
+    numeric = [axis for axis in axes if axis.numeric]
+    if is_grid and len(numeric) > 1 and compared(result):
         figures["map"] = partial(map_figure, result, *numeric[:2])
     return figures
 
 
-def _along(
-    result: SweepResult, along: AxisColumn, others: Sequence[AxisColumn], height: Height
-) -> Draw:
-    if not others:
-        return lambda: chart_figure(curves_chart(result, along, height))
-    return lambda: chart_figure(family_chart(result, along, others[0], height))
+def curves(
+    result: SweepResult, height: Height, along: AxisColumn, second: AxisColumn | None = None
+) -> Chart:
+    """Every strategy along one axis; with a second one a panel each, and a curve per value."""
+    rows, caption = rows_on(result, [along, *([] if second is None else [second])], height.quantity)
+    by_strategy = {name: rows[rows["strategy"] == name] for name in result.strategies}
+    about = [caption]
+    if second is None:
+        bands, outside = _rules(along, rows) if along.is_interval else ([], [])
+        panels = [_panel("", along, rows, by_strategy, height, bands)]
+        about += outside
+    else:
+        values = list(dict.fromkeys(rows[second.column]))
+        places = np.linspace(0, len(values) - 1, min(MOST_CURVES, len(values))).round()
+        chosen = [values[int(place)] for place in places]
+        vary = [name for name, mine in by_strategy.items() if mine["mean"].nunique() > 1]
+        shown = (vary or list(by_strategy))[:MOST_PANELS]
+        panels = []
+        for name in shown:
+            mine = by_strategy[name]
+            lines = {value_text(v, second): mine[mine[second.column] == v] for v in chosen}
+            panels.append(_panel(name, along, rows, lines, height))
+        left = [name for name in by_strategy if name not in shown]
+        left += [f"{axis_words(second)} {value_text(v, second)}" for v in values if v not in chosen]
+        about = [f"a curve for each {axis_words(second)}", caption]
+        about += [f"not shown: {', '.join(left)}"] if left else []
+    title = f"{height.title} over {axis_words(along)}: {result.name}"
+    return Chart(title, "; ".join(about), tuple(panels))
 
 
-def _in_order(axes: Sequence[AxisColumn]) -> list[AxisColumn]:
-    """A save interval first, since everything else is read against it; then numbers, then words."""
-    return sorted(axes, key=lambda axis: (not axis.is_interval, not axis.numeric))
+def tornado(result: SweepResult, height: Height) -> Chart:
+    """A panel per strategy: a bar per axis from lowest to highest, the longest on top."""
+    rows, caption = rows_on(result, (), height.quantity)
+    panels = []
+    for name in result.strategies[:4]:
+        mine = rows[(rows["strategy"] == name) & rows["mean"].notna()]
+        swings = []
+        for axis in result.axes:
+            means = mine[mine["varied"] == axis.key].set_index(axis.column)["mean"] * height.scale
+            if len(means):
+                ends = (value_text(means.idxmin(), axis), value_text(means.idxmax(), axis))
+                at = " to ".join(ends) if means.nunique() > 1 else "no effect"
+                swings.append((f"{axis_words(axis)}: {at}", means.min(), means.max()))
+        swings.sort(key=lambda one: (one[1] - one[2], one[0]))
+        names, low, high = zip(*swings, strict=True) if swings else ((), (), ())
+        base = rows[(rows["strategy"] == name) & (rows["varied"] == "")]["mean"]
+        y = (height.scale * float(base.iloc[0]),) * len(names)
+        bars = Series("the scenario's own values", names, y, floats(low), floats(high), "range")
+        panels.append(Panel(name, "", height.label, (bars,)))
+    title = f"{height.title}, from lowest to highest along each input: {result.name}"
+    return Chart(title, f"{caption}; line: the scenario's own values", tuple(panels))
+
+
+def _panel(
+    title: str,
+    along: AxisColumn,
+    rows: pd.DataFrame,
+    lines: dict[str, pd.DataFrame],
+    height: Height,
+    bands: Sequence[Band] = (),
+) -> Panel:
+    """Lines with their intervals; points at which jobs do not finish leave a gap."""
+    series = [_series(label, along, line, height) for label, line in lines.items()]
+    series = series if title else list(merged(series))  # strategies that cost the same
+    if along.is_interval:
+        series.append(_lowest(lines.values(), along, height, flat=bool(title)))
+        series += [_young(lines.values(), along, height)] if title else []
+    means, highs = (height.scale * rows[name].dropna().to_numpy() for name in ("mean", "high"))
+    wide = height.from_zero and is_wide(means)
+    y_range = None
+    if height.from_zero and len(means):  # a long interval leaves the axis: the values count
+        top = max(1e-9, 1.08 * means.max(), min(1.02 * highs.max(initial=0), 2 * means.max()))
+        y_range = (means.min() / LOG_ROOM, LOG_ROOM * means.max()) if wide else (0.0, top)
+        y_range = y_range if means.min() >= 0 else None
+    return Panel(
+        title, axis_label(along), height.label, tuple(series), tuple(bands),
+        x_log=along.numeric and (along.logarithmic or is_wide(rows[along.column].to_numpy())),
+        y_log=wide, y_from_zero=height.from_zero, y_range=y_range,
+    )  # fmt: skip
+
+
+def _series(label: str, along: AxisColumn, line: pd.DataFrame, height: Height) -> Series:
+    x = floats(line[along.column]) if along.numeric else tuple(map(str, line[along.column]))
+    mean, low, high = (floats(height.scale * line[name]) for name in ("mean", "low", "high"))
+    return Series(label, x, mean, low, high, kind="line" if along.numeric else "points")
+
+
+def _lowest(
+    lines: Iterable[pd.DataFrame], along: AxisColumn, height: Height, *, flat: bool
+) -> Series:
+    """The minimum of each line; of a line without any other value where `flat`."""
+    shown = [one for one in lines if one["mean"].nunique() > (0 if flat else 1)]
+    best = [one.iloc[int(np.nanargmin(one["mean"].to_numpy()))] for one in shown]
+    x = floats(one[along.column] for one in best)
+    return Series("lowest", x, floats(height.scale * one["mean"] for one in best), kind="paper")
+
+
+def _young(lines: Iterable[pd.DataFrame], along: AxisColumn, height: Height) -> Series:
+    """Young's choice on each curve, between the points that were simulated."""
+    found = []
+    for line in lines:
+        finished = line[line["mean"].notna()]
+        x = finished[along.column].to_numpy(np.float64)
+        chosen = _on(along, line["young_h"].iloc[0])
+        if len(x) > 1 and x.min() <= chosen <= x.max():
+            mean = height.scale * finished["mean"].to_numpy(np.float64)
+            found.append((chosen, np.interp(np.log(chosen), np.log(x), mean)))
+    return Series("Young", floats(x for x, _ in found), floats(y for _, y in found), kind="paper")
+
+
+def _on(along: AxisColumn, value_h: float) -> float:
+    return float(value_h) * float(unit_factor("h", along.unit))
+
+
+def _rules(along: AxisColumn, rows: pd.DataFrame) -> tuple[list[Band], list[str]]:
+    """Intervals that the formulas choose along the axis, and beyond it in words; each once."""
+    inside, outside = [], []
+    low, high = rows[along.column].min(), rows[along.column].max()
+    for rule, name in RULES.items():
+        for x in sorted({round(_on(along, h), 9) for h in rows[rule].dropna()}):
+            label = f"{name}: {x:.3g} {along.unit}"
+            if low <= x <= high:
+                inside.append(Band(label, x, x, "x"))
+            else:
+                outside.append(f"{label}, outside")
+    return inside, outside

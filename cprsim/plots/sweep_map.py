@@ -6,6 +6,7 @@ from textwrap import fill
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import AsinhNorm
@@ -14,25 +15,17 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 
-from cprsim.plots.axes import log_scale, title_figure
+from cprsim.plots.axes import log_scale, panels, title_figure
 from cprsim.plots.style import INK, style
-from cprsim.plots.sweep_axes import (
-    axis_label,
-    is_wide,
-    panels,
-    rows_on,
-    subtitle,
-)
+from cprsim.plots.sweep_axes import axis_label, is_wide, rows_on
 from cprsim.records import Floats
 from cprsim.sweeps.costs import OVERHEAD
 from cprsim.sweeps.folder import AxisColumn, SweepResult
 
 MOST_PANELS = 3
-MOST_LINES = 7
 MOST_VECTORS = 2_000  # cells of a map, beyond which an SVG holds it as an image
 HALO: list[AbstractPathEffect] = [withStroke(linewidth=2.2, foreground="white")]
 SIZES = [digit * 10.0**decade for decade in range(-9, 9) for digit in (1, 2, 5)]
-FINEST = 0.001  # percentage points between lines
 COLOURS = "PuOr_r"  # both ends differ from the middle in grey too
 
 
@@ -42,33 +35,40 @@ def map_figure(result: SweepResult, across: AxisColumn, up: AxisColumn) -> Figur
     Along the thick line both cost the same; hatched where the reference costs less. Thin lines
     join equal differences, so that the map can be read without colours.
     """
-    rows, held = rows_on(result, [across, up])
+    rows, caption = rows_on(result, [across, up])
     grids = {
         name: _grid(rows[rows["strategy"] == name], across, up)
         for name in compared(result)[:MOST_PANELS]
     }
     with style():
-        size_in = (1.6 + min(4.0, 8.8 / len(grids)) * len(grids), 4.4)
-        figure, every = panels(len(grids), size_in)
-        norm = _norm(list(grids.values()))
-        mesh = None
+        figure, every = panels(len(grids), beside_in=1.6, sharey=True)
+        found = np.concatenate([z[np.isfinite(z)] for _, _, z in grids.values()])
+        far = max(float(np.abs(found).max(initial=0.0)), 1e-9)
+        norm = AsinhNorm(far / 20, -far, far)  # white at no difference, finer near it
+        positive = [size for size in SIZES if far / 20 <= size <= far]
+        ticks = [*(-size for size in reversed(positive)), 0.0, *positive]
+        meshes = []
         for axes, (name, grid) in zip(every, grids.items(), strict=True):
-            mesh = _panel(axes, grid, norm)
+            meshes.append(_panel(axes, grid, norm, ticks))
             axes.set_title(fill(f"{name} – {result.reference}", 30), fontsize=9.5)
             axes.set_xlabel(axis_label(across))
             for which, axis, values in (("x", across, grid[0]), ("y", up, grid[1])):
                 if axis.logarithmic or is_wide(values):
                     log_scale(axes, which)
         every[0].set_ylabel(axis_label(up))
-        assert mesh is not None, "there are other strategies"
-        bar = figure.colorbar(mesh, ax=every, shrink=0.85)
-        bar.set_ticks(_ticks(norm))
+        bar = figure.colorbar(meshes[0], ax=every, shrink=0.85, ticks=ticks, format=_signed)
         bar.minorticks_off()
-        bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
-        bar.set_label("difference of overheads, percentage points")
-        if handles := _handles(result.reference, list(grids.values())):
+        bar.set_label("difference of overheads [percentage points]")
+        handles: list[Artist] = []
+        if len(found) and found.min() < 0 < found.max():
+            handles.append(Line2D([], [], color=INK, lw=2.2, label="break-even"))
+        if len(found) and found.max() > 0:
+            text = f"{result.reference} costs less"
+            handles.append(Patch(facecolor="none", edgecolor=INK, hatch="//", label=text))
+        if handles:
             figure.legend(handles=handles, loc="outside lower left", ncols=2)
-        title_figure(figure, f"Where which costs less: {result.name}", subtitle(result, held))
+        title = f"Overhead less that of {result.reference}: {result.name}"
+        title_figure(figure, title, caption)
     return figure
 
 
@@ -90,58 +90,28 @@ def _grid(rows: pd.DataFrame, across: AxisColumn, up: AxisColumn) -> tuple[Float
     )
 
 
-def _norm(grids: list[tuple[Floats, Floats, Floats]]) -> AsinhNorm:
-    """Colours with white at no difference, finer near it, the same for all panels."""
-    values = np.concatenate([z[np.isfinite(z)] for _, _, z in grids])
-    far = max(float(np.abs(values).max()) if len(values) else 1.0, 1e-9)
-    return AsinhNorm(far / 20, -far, far)
+def _signed(value: float, _: object = None) -> str:
+    return f"{value:+g}" if value else "0"
 
 
-def _panel(axes: Axes, grid: tuple[Floats, Floats, Floats], norm: AsinhNorm) -> QuadMesh:
+def _panel(
+    axes: Axes, grid: tuple[Floats, Floats, Floats], norm: AsinhNorm, levels: list[float]
+) -> QuadMesh:
     x, y, z = grid
     many = z.size > MOST_VECTORS
     mesh = axes.pcolormesh(x, y, z, norm=norm, cmap=COLOURS, shading="nearest", rasterized=many)
     finite = z[np.isfinite(z)]
     if min(z.shape) < 2 or not len(finite) or finite.min() == finite.max():
         return mesh
-    levels = _levels(finite)
-    lines = axes.contour(x, y, z, levels=levels, colors=INK, linewidths=0.6, linestyles="solid")
-    lines.set_path_effects(HALO)  # on dark ground, too
-    texts = axes.clabel(lines, fmt=lambda value: f"{value:+g}" if value else "0", fontsize=7)
-    for text in texts:
-        text.set(path_effects=HALO, clip_on=False)
-    if finite.min() < 0 < finite.max():
-        even = axes.contour(x, y, z, levels=[0.0], colors=INK, linewidths=2.2)
-        even.set_path_effects(HALO)
+    inside = [level for level in levels if finite.min() < level < finite.max()]
+    if inside:
+        widths = [0.6 if level else 2.2 for level in inside]  # thick where both cost the same
+        lines = axes.contour(x, y, z, inside, colors=INK, linewidths=widths, linestyles="solid")
+        lines.set_path_effects(HALO)  # on dark ground, too
+        texts = axes.clabel(lines, [one for one in inside if one], fmt=_signed, fontsize=7)
+        for text in texts:
+            text.set(path_effects=HALO, clip_on=False)
     if finite.max() > 0:
-        axes.contourf(x, y, z, levels=[0.0, finite.max() * 2], colors="none", hatches=["//"])
-    axes.set_xlim(x.min(), x.max())
-    axes.set_ylim(y.min(), y.max())
+        axes.contourf(x, y, z, [0.0, finite.max() * 2], colors="none", hatches=["//"])
+    axes.set(xlim=(x.min(), x.max()), ylim=(y.min(), y.max()))
     return mesh
-
-
-def _levels(finite: Floats) -> list[float]:
-    """Round differences among those found, at most `MOST_LINES`."""
-    round_ones = [sign * size for size in SIZES if size >= FINEST for sign in (1, -1)]
-    inside = [level for level in round_ones if finite.min() < level < finite.max()]
-    far = sorted(inside, key=abs)[-MOST_LINES:]
-    return sorted(far) or [float(np.median(finite))]
-
-
-def _ticks(norm: AsinhNorm) -> list[float]:
-    """Round values along the colours, those left out that would stand on each other near 0."""
-    far = float(norm.vmax or 0.0)
-    positive = [size for size in SIZES if far / 20 <= size <= far]
-    return [*(-size for size in reversed(positive)), 0.0, *positive]
-
-
-def _handles(reference: str, grids: list[tuple[Floats, Floats, Floats]]) -> list[Line2D | Patch]:
-    """What the line and the hatches mean, where there are any."""
-    maps = [(float(np.nanmin(z)), float(np.nanmax(z))) for _, _, z in grids if np.isfinite(z).any()]
-    handles: list[Line2D | Patch] = []
-    if any(low < 0 < high for low, high in maps):
-        handles.append(Line2D([], [], color=INK, lw=2.2, label="break-even"))
-    if any(high > 0 for _, high in maps):
-        text = f"{reference} costs less"
-        handles.append(Patch(facecolor="none", edgecolor=INK, hatch="//", label=text))
-    return handles

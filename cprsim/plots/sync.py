@@ -39,7 +39,7 @@ def sync_figure(curves: Sequence[Sequence[SpeedPoint]], name: str) -> Figure:
         ),
     )
     subtitle = "points: simulated; lines: the load model"
-    return chart_figure(Chart(f"Trainers in step: {name}", subtitle, panels))
+    return chart_figure(Chart(f"Throughput and sync gap over trainers: {name}", subtitle, panels))
 
 
 def _thousand_per_second(one: LoadModel | Throughput) -> float:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
+from cprsim.plots.axes import title_figure
 from cprsim.plots.style import CAPTION, FAINT, INK, LOOKS, look_of, stacked, style
 from cprsim.results.words import hours, percent, saves
 
 if TYPE_CHECKING:
-    from cprsim.recovery.policy import Policy
     from cprsim.results import Result
 
 WIDTH_IN, LANE_IN = 10.5, 0.68
@@ -30,25 +32,25 @@ ARROW_HEAD_POINTS = 9.0  # a shorter arrow is a line: its head would stick out
 WIDE, HAIRLINE = 0.004, 0.0012
 MOST_HAIRLINES = 0.05  # of a lane's length: more of them would hide what else there is
 CUT_ABOVE_TIMES = 4.0  # a lane so many times as long as the next is cut, to let others be seen
+ENDS_OF_SAVES = ("save_committed", "save_abandoned")
 N_READABLE = 60  # marks of one kind in a lane that still stand apart
 SHARE_OF_CLOSE_UP = 0.12  # of the whole time: a wider close-up would show nothing new
+LOST, SAVE = LOOKS["lost"].colour, LOOKS["save"].colour
+FAILED: dict[str, Any] = {
+    "ls": "", "marker": "v", "ms": 6.5, "color": INK, "mec": "white", "mew": 0.4
+}  # fmt: skip
+ABANDONED: dict[str, Any] = {"ls": "", "marker": "x", "ms": 5, "mew": 1.4, "color": INK}
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """The job was in one activity from one instant of wall time to another."""
 
     start_h: float
     end_h: float
     activity: str
 
-    @property
-    def hours(self) -> float:
-        return self.end_h - self.start_h
 
-
-@dataclass(frozen=True, slots=True)
-class Setback:
+class Setback(NamedTuple):
     """At an instant, all (or the failed shards alone) went back to the state of an earlier one."""
 
     at_h: float
@@ -74,84 +76,55 @@ def timeline_figure(result: Result) -> Figure:
     """Lanes over the whole replication, and below them the first failure from close up."""
     events = {str(k): v for k, v in result.timeline.groupby("strategy", sort=False)}
     lanes = [read_lane(events[policy.name]) for policy in result.policies]
-    end_h = shown_until_h(lanes)
+    ends = sorted((lane.end_h for lane in lanes), reverse=True)
+    is_cut = len(ends) > 1 and ends[0] > CUT_ABOVE_TIMES * ends[1]
+    end_h = min(ends[0], 2 * ends[1]) if is_cut else ends[0]
     window = close_up(lanes, end_h)
-    lanes_in = LANE_IN * len(lanes)
-    heights = [lanes_in] if window is None else [lanes_in, lanes_in]
+    windows = [(0.0, end_h), *([] if window is None else [window])]
     with style():
-        size_in = (WIDTH_IN, sum(heights) + 0.9 + 0.75 * len(heights))
+        size_in = (WIDTH_IN, (LANE_IN * len(lanes) + 0.75) * len(windows) + 1.1)
         figure = Figure(size_in, layout="constrained")
-        panels = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
+        panels = list(figure.subplots(len(windows), 1, squeeze=False)[:, 0])
+        for axes, shown in zip(panels, windows, strict=True):
+            _draw(axes, lanes, result, shown)
         _whole(panels[0], lanes, result, end_h)
         if window is not None:
-            _draw(panels[1], lanes, result, window)
             panels[1].set_facecolor("#fffbec")
-            panels[1].set_title(
-                "Close-up of the first failure", loc="left", fontsize=9, fontweight="bold"
-            )
-            panels[0].axvspan(*window, ymin=0, ymax=1, color="#fff3c4", zorder=-5, lw=0)
-        for axes in panels:
-            axes.locator_params(axis="x", nbins=10)
-            axes.set_xlabel("wall time since the start of the job, h")
+            panels[1].set_title("Close-up of the first failure", loc="left", fontsize=9)
+            panels[0].axvspan(*window, color="#fff3c4", zorder=-5, lw=0)
         _legend(figure, lanes)
+        title = f"Timeline of replication {result.timeline_replication}: {result.name}"
+        title_figure(figure, title, f"dashed: {hours(result.useful_h)}, the useful work alone")
     return figure
-
-
-def shown_until_h(lanes: list[Lane]) -> float:
-    """Where the axis of the whole timeline ends [h]."""
-    ends = sorted((lane.end_h for lane in lanes), reverse=True)
-    if len(ends) > 1 and ends[0] > CUT_ABOVE_TIMES * ends[1]:
-        return min(ends[0], 2 * ends[1])
-    return ends[0]
 
 
 def close_up(lanes: list[Lane], end_h: float) -> tuple[float, float] | None:
     """Start and end [h] of a stretch around the first failure that shows how each recovers."""
-    firsts = [lane.failed_at_h[0] for lane in lanes if lane.failed_at_h]
-    if not firsts:
+    failed = [lane for lane in lanes if lane.failed_at_h]
+    if not failed:
         return None
-    begin_h = min(firsts)
-    widest_h = SHARE_OF_CLOSE_UP * end_h
-    recoveries_h = [1.5 * (_recovered_at_h(lane, end_h) - begin_h) for lane in lanes]
+    begin_h, widest_h = min(lane.failed_at_h[0] for lane in failed), SHARE_OF_CLOSE_UP * end_h
+    works_again_h = [
+        next((at_h for at_h, _, activity in lane.spans
+              if activity == "useful" and at_h > lane.failed_at_h[0]), end_h)
+        for lane in failed
+    ]  # fmt: skip
+    recoveries_h = [1.5 * (at_h - begin_h) for at_h in works_again_h]
     width_h = max((hours for hours in recoveries_h if 0 < hours < widest_h), default=widest_h)
     return max(0.0, begin_h - width_h / 3), min(end_h, begin_h + width_h)
 
 
-def _recovered_at_h(lane: Lane, end_h: float) -> float:
-    """When the lane is back to work done for the first time after its first failure."""
-    if not lane.failed_at_h:
-        return 0.0
-    after = (s.start_h for s in lane.spans if s.activity == "useful")
-    return next((at_h for at_h in after if at_h > lane.failed_at_h[0]), end_h)
-
-
 def _whole(axes: Axes, lanes: list[Lane], result: Result, end_h: float) -> None:
-    _draw(axes, lanes, result, (0.0, end_h))
-    if result.useful_h <= end_h:  # else all were given up before
-        axes.axvline(result.useful_h, color=INK, lw=0.9, ls=(0, (4, 3)), zorder=0.5)
-        axes.annotate(
-            f"{hours(result.useful_h)}: without failures and saves", (result.useful_h, 1), (0, 3),
-            xycoords=("data", "axes fraction"), textcoords="offset points",
-            ha="right" if result.useful_h > end_h / 2 else "left", fontsize=7.5, color=CAPTION,
-        )  # fmt: skip
+    """Where the work would have ended, and how each lane ended; an arrow beyond the axis."""
+    axes.axvline(result.useful_h, color=INK, lw=0.9, ls=(0, (4, 3)), zorder=0.5)
     for y, lane in enumerate(reversed(lanes)):
-        ending = _ending(lane, result.useful_h, end_h)
+        arrow = "\N{RIGHTWARDS ARROW} " if lane.end_h > end_h else ""
+        more = f"\n+{percent(lane.end_h / result.useful_h - 1)}"
         axes.annotate(
-            ending, (min(lane.end_h, end_h), y + 0.21), (6, 0),
-            textcoords="offset points", va="center", fontsize=8, annotation_clip=False,
+            f"{arrow}{hours(lane.end_h)}" + (more if lane.finished else ",\nnot finished"),
+            (min(lane.end_h, end_h), y + 0.21), (6, 0), textcoords="offset points", va="center",
+            fontsize=8, annotation_clip=False,
         )  # fmt: skip
-    title = f"Replication {result.timeline_replication} of {result.name}"
-    axes.set_title(title, loc="left", fontweight="bold", pad=18)
-
-
-def _ending(lane: Lane, useful_h: float, shown_h: float) -> str:
-    """What stands at the end of a lane; an arrow where the lane continues beyond the axis."""
-    ended = hours(lane.end_h)
-    if lane.end_h > shown_h:
-        ended = f"\N{RIGHTWARDS ARROW} {ended}"
-    if not lane.finished:
-        return f"{ended},\nnot finished"
-    return f"{ended}\n+{percent(lane.end_h / useful_h - 1)}"
 
 
 def _draw(axes: Axes, lanes: list[Lane], result: Result, window: tuple[float, float]) -> None:
@@ -161,23 +134,19 @@ def _draw(axes: Axes, lanes: list[Lane], result: Result, window: tuple[float, fl
     for i, (policy, whole) in enumerate(zip(result.policies, lanes, strict=True)):
         y, lane = float(len(lanes) - 1 - i), visible(whole, window)
         _draw_strip(axes, y, lane, window)
-        _draw_saves(axes, y, lane)
-        _draw_failures(axes, y + MARKS, lane, window)
-        _name(axes, y, policy, result.useful_h)
+        _draw_marks(axes, y, lane, window)
+        every = saves(policy, result.useful_h)
+        place: dict[str, Any] = {
+            "xy": (0, y + 0.21), "xycoords": ("axes fraction", "data"),
+            "textcoords": "offset points", "ha": "right",
+        }  # fmt: skip
+        axes.annotate(policy.name, xytext=(-8, 1), va="bottom", fontweight="bold", **place)
+        axes.annotate(every, xytext=(-8, -1), va="top", fontsize=8, color=CAPTION, **place)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.xaxis.grid(True)
-
-
-def _name(axes: Axes, y: float, policy: Policy, useful_h: float) -> None:
-    every = saves(policy, useful_h)
-    place: dict[str, Any] = {
-        "xycoords": ("axes fraction", "data"),
-        "textcoords": "offset points",
-        "ha": "right",
-    }
-    axes.annotate(policy.name, (0, y + 0.21), (-8, 1), va="bottom", fontweight="bold", **place)
-    axes.annotate(every, (0, y + 0.21), (-8, -1), va="top", fontsize=8, color=CAPTION, **place)
+    axes.locator_params(axis="x", nbins=10)
+    axes.set_xlabel("wall time since the start of the job [h]")
 
 
 def _draw_strip(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
@@ -185,82 +154,70 @@ def _draw_strip(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -
     wide_h, hairline_h = (share * (window[1] - window[0]) for share in (WIDE, HAIRLINE))
     for activity in activities([lane]):
         look = look_of(activity)
-        spans = [span for span in lane.spans if span.activity == activity]
-        crowded = len(spans) * hairline_h > MOST_HAIRLINES * lane.end_h
+        hours_of = [(start, end - start) for start, end, what in lane.spans if what == activity]
+        crowded = len(hours_of) * hairline_h > MOST_HAIRLINES * lane.end_h
         # saves have their ticks
         least_h = 0.0 if activity in ("useful", "save") or crowded else hairline_h
-        wide = [(span.start_h, span.hours) for span in spans if span.hours >= wide_h]
-        thin = [(span.start_h, max(span.hours, least_h)) for span in spans if span.hours < wide_h]
+        wide = [(start, width) for start, width in hours_of if width >= wide_h]
+        thin = [(start, max(width, least_h)) for start, width in hours_of if width < wide_h]
         for parts, hatch in ((wide, look.hatch), (thin, "")):
             if parts:
                 fill = look.fill() | {"hatch": hatch}
                 # snapping to whole pixels would make some of many short spans wider than others
                 axes.broken_barh(parts, (y + bottom, top - bottom), zorder=2, snap=False, **fill)
-    outline = Rectangle((0, y + bottom), lane.end_h, top - bottom, fill=False, ec=FAINT, lw=0.6)
-    outline.set_zorder(3)
-    axes.add_patch(outline)
+    strip = Rectangle((0, y + bottom), lane.end_h, top - bottom, fill=False, ec=FAINT, lw=0.6)
+    axes.add_patch(strip).set_zorder(3)
 
 
-def _draw_saves(axes: Axes, y: float, lane: Lane) -> None:
+def _draw_marks(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
+    """Saves below the strip; failures above it, with arrows back to the state that each left."""
+
+    def lines(ends: Iterable[tuple[float, float, float, float]], **look: Any) -> None:
+        segments = [[(x, y), (to_x, to_y)] for x, y, to_x, to_y in ends]
+        axes.add_collection(LineCollection(segments, **look), autolim=False)
+
     top, bottom = (y + end for end in TICKS)
+    middle, above = (top + bottom) / 2, y + MARKS
     width = max(0.3, min(1.4, 1.4 * N_READABLE / max(len(lane.saved_at_h), 1)))
-    colour = LOOKS["save"].colour
-    ticks = [[(at_h, bottom), (at_h, top)] for at_h in lane.saved_at_h]
-    axes.add_collection(LineCollection(ticks, colors=colour, linewidths=width), autolim=False)
-    middle = (top + bottom) / 2
-    behind = [[(start, middle), (end, middle)] for start, end in lane.background]
-    axes.add_collection(
-        LineCollection(behind, colors=colour, linewidths=2, alpha=0.45), autolim=False
-    )
-    axes.plot(
-        lane.abandoned_at_h, [middle] * len(lane.abandoned_at_h),
-        ls="", marker="x", ms=5, mew=1.4, color=INK, zorder=5,
-    )  # fmt: skip
-
-
-def _draw_failures(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
-    """Marks over the strip, and arrows from each failure back to the state that it left."""
-    crowded = len(lane.failed_at_h) > N_READABLE
-    axes.plot(
-        lane.failed_at_h, [y] * len(lane.failed_at_h),
-        ls="", marker="v", ms=3 if crowded else 6.5, color=INK, mec="white", mew=0.4, zorder=6,
-    )  # fmt: skip
-    colour = LOOKS["lost"].colour
+    lines(((at, bottom, at, top) for at in lane.saved_at_h), colors=SAVE, linewidths=width)
+    behind = ((start, middle, end, middle) for start, end in lane.background)
+    lines(behind, colors=SAVE, linewidths=2, alpha=0.45)
+    small = {"ms": 3} if len(lane.failed_at_h) > N_READABLE else {}
+    for instants_h, height, look in (
+        (lane.abandoned_at_h, middle, ABANDONED),
+        (lane.failed_at_h, above, FAILED | small),
+    ):
+        axes.plot(instants_h, [height] * len(instants_h), zorder=6, **look)
     if len(lane.setbacks) > N_READABLE:
-        lines = [[(setback.at_h, y), (setback.back_to_h, y)] for setback in lane.setbacks]
-        axes.add_collection(LineCollection(lines, colors=colour, alpha=0.35), autolim=False)
+        back = ((one.at_h, above, one.back_to_h, above) for one in lane.setbacks)
+        lines(back, colors=LOST, alpha=0.35)
         return
-    width_points = 72 * (WIDTH_IN - NOT_LANES_IN)
-    for setback in lane.setbacks:
-        points = (setback.at_h - setback.back_to_h) / (window[1] - window[0]) * width_points
+    per_h = 72 * (WIDTH_IN - NOT_LANES_IN) / (window[1] - window[0])  # points
+    for at_h, back_to_h, shards_only in lane.setbacks:
+        head = (at_h - back_to_h) * per_h > ARROW_HEAD_POINTS
         arrow = FancyArrowPatch(
-            (setback.at_h, y), (setback.back_to_h, y),
-            arrowstyle="-|>" if points > ARROW_HEAD_POINTS else "-",
-            mutation_scale=7, shrinkA=0, shrinkB=0, lw=1.0, color=colour, zorder=4, clip_on=True,
-            ls=(0, (1.5, 1.5)) if setback.shards_only else "-",
+            (at_h, above), (back_to_h, above), arrowstyle="-|>" if head else "-",
+            mutation_scale=7, shrinkA=0, shrinkB=0, lw=1.0, color=LOST, zorder=4, clip_on=True,
+            ls=(0, (1.5, 1.5)) if shards_only else "-",
         )  # fmt: skip
         axes.add_patch(arrow)
 
 
 def _legend(figure: Figure, lanes: list[Lane]) -> None:
-    handles: list[object] = [look_of(activity).patch() for activity in activities(lanes)]
-    lost, save = LOOKS["lost"].colour, LOOKS["save"].colour
-    if any(lane.failed_at_h for lane in lanes):
-        handles.append(Line2D([], [], ls="", marker="v", ms=6.5, color=INK, label="failure"))
-    setbacks = [setback for lane in lanes for setback in lane.setbacks]
-    if any(not setback.shards_only for setback in setbacks):
-        handles.append(Line2D([], [], color=lost, marker="<", ms=4, label="all go back"))
-    if any(setback.shards_only for setback in setbacks):
-        label = "failed shards go back"
-        handles.append(Line2D([], [], color=lost, ls=":", marker="<", ms=4, label=label))
-    if any(lane.saved_at_h for lane in lanes):
-        handles.append(Line2D([], [], ls="", marker="|", ms=8, mew=1.4, color=save, label="saved"))
-    if any(lane.background for lane in lanes):
-        handles.append(Line2D([], [], color=save, lw=2, alpha=0.45, label="saving beside the work"))
-    if any(lane.abandoned_at_h for lane in lanes):
-        handles.append(
-            Line2D([], [], ls="", marker="x", mew=1.4, color=INK, label="save abandoned")
-        )
+    """What the lanes show, each once."""
+    back = {setback.shards_only for lane in lanes for setback in lane.setbacks}
+    marks: list[tuple[str, bool, dict[str, Any]]] = [
+        ("failure", any(lane.failed_at_h for lane in lanes), FAILED),
+        ("all go back", False in back, {"color": LOST, "marker": "<", "ms": 4}),
+        ("failed shards go back", True in back, {"color": LOST, "ls": ":", "marker": "<", "ms": 4}),
+        ("saved", any(lane.saved_at_h for lane in lanes),
+         {"color": SAVE, "ls": "", "marker": "|", "ms": 8, "mew": 1.4}),
+        ("saving beside the work", any(lane.background for lane in lanes),
+         {"color": SAVE, "lw": 2, "alpha": 0.45}),
+        ("save abandoned", any(lane.abandoned_at_h for lane in lanes), ABANDONED),
+    ]  # fmt: skip
+    handles: list[Artist] = [look_of(activity).patch() for activity in activities(lanes)]
+    handles += [Line2D([], [], label=label, **look) for label, there, look in marks if there]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 6))
 
 
@@ -294,97 +251,71 @@ def visible(lane: Lane, window: tuple[float, float], n_bins: int = 2000) -> Lane
     as one: the activity that took most of it, or one mark. A figure is no larger for a job with a
     million failures, and looks the same.
     """
+    low, high = window
 
-    def thinned(instants_h: tuple[float, ...]) -> tuple[float, ...]:
-        return _one_a_bin(instants_h, window, n_bins)
+    def thinned(instants_h: Iterable[float]) -> tuple[float, ...]:
+        inside = np.array([at_h for at_h in instants_h if low <= at_h <= high])
+        if len(inside) > n_bins:
+            bins = ((inside - low) * (n_bins / (high - low))).astype(np.int64)
+            inside = inside[np.unique(bins, return_index=True)[1]]
+        return tuple(inside.tolist())
 
-    beside = {max(s[0], window[0]): s for s in lane.background if overlaps(s, window)}
-    visible_at_h = set(thinned(tuple(setback.at_h for setback in lane.setbacks)))
+    beside = {max(start, low): (start, end) for start, end in lane.background
+              if start < high and end > low}  # fmt: skip
+    back_at_h = set(thinned(setback.at_h for setback in lane.setbacks))
+    spans = tuple(span for span in lane.spans if span.start_h < high and span.end_h > low)
     return replace(
         lane,
-        spans=_visible_spans(lane.spans, window, n_bins),
+        spans=spans if len(spans) <= n_bins else _longest(spans, window, n_bins),
         saved_at_h=thinned(lane.saved_at_h),
-        background=tuple(beside[at_h] for at_h in thinned(tuple(beside))),
+        background=tuple(beside[at_h] for at_h in thinned(beside)),
         abandoned_at_h=thinned(lane.abandoned_at_h),
         failed_at_h=thinned(lane.failed_at_h),
-        setbacks=tuple(setback for setback in lane.setbacks if setback.at_h in visible_at_h),
+        setbacks=tuple(setback for setback in lane.setbacks if setback.at_h in back_at_h),
     )
 
 
-def overlaps(stretch: tuple[float, float], window: tuple[float, float]) -> bool:
-    """Whether two stretches of time have more than an instant in common."""
-    return stretch[0] < window[1] and stretch[1] > window[0]
-
-
-def _one_a_bin(
-    instants_h: tuple[float, ...], window: tuple[float, float], n_bins: int
-) -> tuple[float, ...]:
-    inside = np.array([at_h for at_h in instants_h if window[0] <= at_h <= window[1]])
-    if len(inside) > n_bins:
-        bins = (inside - window[0]) * (n_bins / (window[1] - window[0]))
-        inside = inside[np.unique(bins.astype(np.int64), return_index=True)[1]]
-    return tuple(inside.tolist())
-
-
-def _visible_spans(
-    spans: tuple[Span, ...], window: tuple[float, float], n_bins: int
-) -> tuple[Span, ...]:
-    inside = tuple(span for span in spans if overlaps((span.start_h, span.end_h), window))
-    if len(inside) <= n_bins:
-        return inside
-    edges = np.linspace(max(window[0], inside[0].start_h), min(window[1], inside[-1].end_h), n_bins)
-    bounds = np.array([inside[0].start_h, *(span.end_h for span in inside)])
-    names = sorted({span.activity for span in inside})
-    hours = []
-    for name in names:
-        of_name = [span.hours if span.activity == name else 0.0 for span in inside]
-        hours.append(np.diff(np.interp(edges, bounds, np.cumsum([0.0, *of_name]))))
-    most = np.argmax(hours, axis=0)
+def _longest(spans: tuple[Span, ...], window: tuple[float, float], n_bins: int) -> tuple[Span, ...]:
+    """One span per bin, of the activity that took most of it; equal neighbours are one."""
+    edges = np.linspace(max(window[0], spans[0].start_h), min(window[1], spans[-1].end_h), n_bins)
+    bounds = np.array([spans[0].start_h, *(span.end_h for span in spans)])
+    lengths_h, names = np.diff(bounds), np.array([span.activity for span in spans])
+    kinds = np.unique(names)
+    spent_h = [np.append(0.0, np.cumsum(np.where(names == kind, lengths_h, 0))) for kind in kinds]
+    most = np.argmax([np.diff(np.interp(edges, bounds, total_h)) for total_h in spent_h], axis=0)
     firsts = np.flatnonzero(np.diff(most, prepend=-1))
     ends = edges[np.append(firsts[1:], len(most))]
-    return tuple(
-        Span(float(start_h), float(end_h), names[number])
-        for start_h, end_h, number in zip(edges[firsts], ends, most[firsts], strict=True)
-    )
+    places = zip(edges[firsts], ends, most[firsts], strict=True)
+    return tuple(Span(float(start), float(end), str(kinds[kind])) for start, end, kind in places)
 
 
 def _spans(events: pd.DataFrame) -> tuple[Span, ...]:
     """Stretches of one activity; neighbours of the same activity are one."""
-    changed = events["activity"] != events["activity"].shift()
-    starts = events.loc[changed, ["at_h", "activity"]]
+    starts = events[events["activity"] != events["activity"].shift()]
     ends = [*starts["at_h"].iloc[1:], events["at_h"].iloc[-1]]
-    return tuple(
-        Span(float(start), float(end), str(activity))
-        for start, end, activity in zip(starts["at_h"], ends, starts["activity"], strict=True)
-        if end > start
-    )
+    stretches = zip(starts["at_h"], ends, starts["activity"], strict=True)
+    return tuple(Span(float(x), float(end), str(what)) for x, end, what in stretches if end > x)
 
 
 def _background(events: pd.DataFrame) -> tuple[tuple[float, float], ...]:
     """From the end of the stall to the commit, or to where the save was abandoned."""
-    stretches, since = [], None
-    for kind, at_h in zip(events["kind"], events["at_h"], strict=True):
-        if kind == "save_resumed":
-            since = float(at_h)
-        elif kind in ("save_committed", "save_abandoned") and since is not None:
-            stretches.append((since, float(at_h)))
-            since = None
-    return tuple(stretches)
+    saves = events[events["kind"].isin(["save_resumed", *ENDS_OF_SAVES])]
+    goes_on = (saves["kind"] == "save_resumed") & saves["kind"].shift(-1).isin(ENDS_OF_SAVES)
+    ends = zip(saves["at_h"][goes_on], saves["at_h"].shift(-1)[goes_on], strict=True)
+    return tuple((float(start), float(end)) for start, end in ends)
 
 
 def _setbacks(events: pd.DataFrame) -> tuple[Setback, ...]:
     """Rollbacks and reloads, each with the instant whose state it went back to."""
-    found: dict[tuple[float, bool], Setback] = {}
-    save_started_h = last_save_h = 0.0
-    columns = (events["kind"], events["at_h"], events["progress_h"])
-    for kind, at_h, progress_h in zip(*columns, strict=True):
-        if kind == "save_started":
-            save_started_h = float(at_h)
-        elif kind == "save_committed":
-            last_save_h = save_started_h
-        elif kind in ("rolled_back", "reverted"):
-            shards_only = kind == "reverted"
-            from_nothing = not shards_only and progress_h == 0
-            back_to_h = 0.0 if from_nothing else last_save_h
-            found[float(at_h), shards_only] = Setback(float(at_h), back_to_h, shards_only)
-    return tuple(found.values())
+    kind, at_h = events["kind"], events["at_h"]
+    started_h = at_h.where(kind == "save_started").ffill()
+    saved_h = started_h.where(kind == "save_committed").ffill().fillna(0.0)
+    from_nothing = (kind == "rolled_back") & (events["progress_h"] == 0)
+    rows = events.assign(back_to_h=saved_h.where(~from_nothing, 0.0), shards=kind == "reverted")
+    rows = rows[kind.isin(["rolled_back", "reverted"])].drop_duplicates(
+        ["at_h", "shards"], keep="last"
+    )
+    columns = zip(rows["at_h"], rows["back_to_h"], rows["shards"], strict=True)
+    return tuple(
+        Setback(float(at_h), float(back_h), bool(shards)) for at_h, back_h, shards in columns
+    )

@@ -390,7 +390,7 @@ def _badness(result: Result) -> list[Block]:
 
 
 def _percentile_picture(found: dict[str, Percentiles], name: str) -> Picture:
-    from cprsim.plots.percentiles import percentiles_figure
+    from cprsim.plots.run import percentiles_figure
 
     return Picture(
         caption="Overhead over the percentile of the runs",

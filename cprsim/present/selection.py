@@ -254,17 +254,19 @@ def document_of_selection(made: Selected) -> Document:
 def _picture(made: Selected) -> Picture:
     from cprsim.plots.selection import selection_figure
 
-    against, line = "the number of saves", "over the number of saves, with the choice marked"
+    against, shown = "the number of saves", "A line per strategy"
+    line = "over the number of saves, with the choice marked"
     if made.selection.limited:
         against = quantity_of(made.selection.limit)
+        shown = "A point per strategy and interval"
         line = (
-            f"over the upper bound of the {against}, from many saves to none, with full recovery, "
+            f"over the upper bound of the {against}, with full recovery, "
             "the limit and the choice marked"
         )
     return Picture(
-        caption=f"Overhead against {against}",
+        caption=f"Overhead over {against}",
         alternative=(
-            f"A line per strategy: overhead in percent of useful time {line}. The table below has "
+            f"{shown}: overhead in percent of useful time {line}. The table below has "
             "the strategies at their best."
         ),
         draw=lambda: selection_figure(made.selection, made.name),

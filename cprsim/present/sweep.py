@@ -35,8 +35,8 @@ from cprsim.sweeps.summary import Extreme, StrategySummary, summaries
 MOST_ROWS = 200  # of the table of all points; the rest is in sweep.csv
 CAPTIONS = {
     "curves": "Overhead along the sweep",
-    "map": "What the strategies cost beside the reference",
-    "tornado": "How far each value moves the overhead",
+    "map": "Overhead less that of the reference",
+    "tornado": "Overhead from lowest to highest along each input",
     "money": "What a month costs along the sweep",
 }
 

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from cprsim.curves import read_curve
 from cprsim.errors import ParameterError
 from cprsim.records import CONFIDENCE, NO_NUMBER, Estimate, Floats
 from cprsim.results.folder import stored_scenario
 from cprsim.results.identity import N_DIGITS
-from cprsim.results.metrics import measure, metrics_of, parts_of
+from cprsim.results.metrics import Sample, difference_of, parts_of, samples_of
 from cprsim.results.rows import (
     QUANTITIES,
-    RESPONSE,
     Sharing,
-    difference_of_losses,
-    further_losses,
+    Variance,
     has_measured_error,
     not_shared,
+    of_difference,
     shared_by,
 )
 from cprsim.results.run import Result
-from cprsim.staleness import Metric, StalenessCurve
+from cprsim.staleness import MeanLoss, Metric, StalenessCurve, pooled
 
 LOSS = QUANTITIES[Metric.AUC]
-ROUNDING = 1e-9  # so far two engines are apart where a strategy costs the same
 
 
 def differences(
@@ -45,22 +42,16 @@ def differences(
     Tidy frame: strategy, quantity, mean, low, high (95 %), n; NaN where one of the two has
     replications that did not finish.
     """
-    measured = {
-        str(name): mine
-        for name, mine in measure(rows, n_nodes).groupby("strategy", sort=False, observed=True)
-    }
-    if baseline not in measured:
-        raise ParameterError(
-            f"no strategy is called {baseline!r}; there are: {', '.join(measured)}"
-        )
-    records = []
+    samples = samples_of(rows, n_nodes)
+    if baseline not in samples:
+        raise ParameterError(f"no strategy is called {baseline!r}; there are: {', '.join(samples)}")
     sharing = _one_response if curve is None else shared_by(curve)
-    for name, mine in measured.items():
-        if name != baseline:
-            difference = _paired(measured[baseline], mine, sharing)
-            for quantity in (*metrics_of(parts_of(rows)), *further_losses(rows)):
-                interval, n = difference(quantity)
-                records.append((name, quantity, *interval, n))
+    records = [
+        (name, quantity, *found.triple, found.n)
+        for name, mine in samples.items()
+        if name != baseline
+        for quantity, found in difference_of(samples[baseline], mine, sharing).items()
+    ]
     return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
 
 
@@ -80,39 +71,36 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
     sample). NaN where replications did not finish.
     """
     parts = parts_of([*a.replications, *b.replications])
-    of_a, of_b = _by_strategy(a, parts), _by_strategy(b, parts)
+    of_a, of_b = (samples_of(one.replications, one.n_nodes, parts) for one in (a, b))
     shared = [name for name in of_a if name in of_b]
     if not shared:
         raise ParameterError(
             f"no strategy is in both results: A has {', '.join(of_a)}; B has {', '.join(of_b)}"
         )
-    method = _paired if same_failures(a, b) else _welch
-    sharing = _sharing(a, b)
-    records = []
+    method = difference_of if same_failures(a, b) else _independent
+    sharing, records = _sharing(a, b), []
     for name in shared:
-        difference = method(of_a[name], of_b[name], sharing)
-        further = [one for one in further_losses(of_a[name]) if one in of_b[name]]
-        for quantity in (*metrics_of(parts), *further):
-            if _unknown(quantity, of_a[name], of_b[name]):
+        one, other = of_a[name], of_b[name]
+        for quantity, found in method(one, other, sharing).items():
+            if _unknown(quantity, one) and _unknown(quantity, other):
                 continue  # no curve tells what the failures cost in accuracy
-            interval, n = difference(quantity)
-            means = (_mean(of_a[name], quantity), _mean(of_b[name], quantity))
-            records.append((name, quantity, *means, *interval, n))
+            means = (_mean(one, quantity), _mean(other, quantity))
+            records.append((name, quantity, *means, *found.triple, found.n))
     columns = ["strategy", "quantity", "a", "b", "difference", "low", "high", "n"]
     return pd.DataFrame(records, columns=columns)
 
 
 def shared_errors(a: Result, b: Result) -> list[str]:
     """What is assumed of the curves' errors in differences of losses; empty without such losses."""
-    of_a, of_b = _by_strategy(a), _by_strategy(b)
+    of_a, of_b = (samples_of(one.replications, one.n_nodes) for one in (a, b))
     sharing = _sharing(a, b)
     said: dict[str, list[str]] = {}
     for name in (name for name in of_a if name in of_b):
         one, other = of_a[name], of_b[name]
-        errors = [float(rows[f"{LOSS}_se"].mean()) for rows in (one, other)]
+        errors = [sample.measured(LOSS)[0] for sample in (one, other)]
         if _unknown(LOSS, one) or _unknown(LOSS, other) or not min(errors) > 0:
             continue
-        responses = [str(rows[RESPONSE].iloc[0]) for rows in (one, other)]
+        responses = [one.response, other.response]
         how = _how_shared(sharing(LOSS, *responses), responses, one_curve=_one_curve(a, b))
         said.setdefault(how, []).append(name)
     return [f"{', '.join(names)}: {how}." for how, names in said.items()]
@@ -153,79 +141,41 @@ def _one_response(quantity: str, a: str, b: str) -> float | None:
     return 1.0 if a == b else None
 
 
-def _by_strategy(result: Result, parts: Sequence[str] | None = None) -> dict[str, pd.DataFrame]:
-    measured = measure(result.replications, result.n_nodes, parts)
-    return {str(k): v for k, v in measured.groupby("strategy", sort=False, observed=True)}
+def _unknown(quantity: str, sample: Sample) -> bool:
+    return bool(np.isnan(sample.value(quantity)).all())
 
 
-def _unknown(quantity: str, *measured: pd.DataFrame) -> bool:
-    return all(one[quantity].isna().all() for one in measured)
+def _mean(sample: Sample, quantity: str) -> float:
+    return float(sample.value(quantity).mean()) if sample.finished.all() else np.nan
 
 
-def _mean(measured: pd.DataFrame, quantity: str) -> float:
-    return float(measured[quantity].mean()) if measured["finished"].all() else np.nan
+def _independent(a: Sample, b: Sample, sharing: Sharing) -> dict[str, Estimate]:
+    """Difference of the means b - a of independent replications; see `difference_of`."""
+    metrics = [name for name in a.metrics if name in b.metrics]
+    if not (a.finished.all() and b.finished.all()):
+        return dict.fromkeys(metrics, Estimate(np.nan, n=min(len(a.finished), len(b.finished))))
+    found = {}
+    for name in metrics:
+        measured: tuple[Variance, ...] = ()
+        if has_measured_error(name):
+            correlation = sharing(name, a.response, b.response)
+            measured = of_difference(a.measured(name), b.measured(name), correlation)
+        found[name] = welch(a.value(name), b.value(name), *measured)
+    return found
 
 
-Interval = tuple[float, float, float]  # mean, low, high
-Difference = Callable[[str], tuple[Interval, int]]  # of a quantity: its interval, and of how many
-UNKNOWN: Interval = (np.nan, np.nan, np.nan)
-
-
-def _paired(a: pd.DataFrame, b: pd.DataFrame, sharing: Sharing) -> Difference:
-    """Mean of the differences b - a over the replications that both have."""
-    shared = np.intersect1d(a["replication"], b["replication"])
-    n = len(shared)
-    if not n or not (a["finished"].all() and b["finished"].all()):
-        return lambda quantity: (UNKNOWN, n)
-    in_a, in_b = (rows.set_index("replication").loc[shared].reset_index() for rows in (a, b))
-
-    def difference(quantity: str) -> tuple[Interval, int]:
-        values = _difference(*(rows[quantity].to_numpy(np.float64) for rows in (in_a, in_b)))
-        if not has_measured_error(quantity) or n < 2:
-            return Estimate.of_mean(values).triple, n
-        simulated = (float(np.var(values, ddof=1)) / n, n - 1)
-        found = difference_of_losses(in_a, in_b, quantity, simulated, sharing=sharing)
-        return (found.mean, *found.interval(CONFIDENCE)), n
-
-    return difference
-
-
-def _difference(a: Floats, b: Floats) -> Floats:
-    """``b - a``, none where rounding alone is between them."""
-    return np.where(np.abs(b - a) <= ROUNDING * np.maximum(np.abs(a), np.abs(b)), 0.0, b - a)
-
-
-def _welch(a: pd.DataFrame, b: pd.DataFrame, sharing: Sharing) -> Difference:
-    """Difference of the means b - a of independent replications."""
-    n = min(len(a), len(b))
-    if not (a["finished"].all() and b["finished"].all()):
-        return lambda quantity: (UNKNOWN, n)
-
-    def difference(quantity: str) -> tuple[Interval, int]:
-        values = [rows[quantity].to_numpy(np.float64) for rows in (a, b)]
-        if not has_measured_error(quantity) or n < 2:
-            return welch(*values), n
-        simulated = [(float(np.var(of, ddof=1)) / len(of), len(of) - 1) for of in values]
-        found = difference_of_losses(a, b, quantity, *simulated, sharing=sharing)
-        return (found.mean, *found.interval(CONFIDENCE)), n
-
-    return difference
-
-
-def welch(a: Floats, b: Floats) -> Interval:
+def welch(a: Floats, b: Floats, *measured: Variance) -> Estimate:
     """Difference of the means of two independent samples, b - a, and its 95 % interval.
 
-    Student's t with Welch's degrees of freedom (Welch 1947).
+    Student's t with Welch's degrees of freedom (Welch 1947); the error of a measurement may add to
+    that of the samples.
     """
-    difference = float(np.mean(b) - np.mean(a))
-    if min(len(a), len(b)) < 2:
-        return difference, np.nan, np.nan
-    squares = np.array([np.var(a, ddof=1) / len(a), np.var(b, ddof=1) / len(b)])
-    if squares.sum() == 0:
-        return difference, difference, difference
-    freedom = squares.sum() ** 2 / (squares**2 / np.array([len(a) - 1, len(b) - 1])).sum()
-    half = float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2) * np.sqrt(squares.sum()))
-    return difference, difference - half, difference + half
+    difference, n = float(np.mean(b) - np.mean(a)), min(len(a), len(b))
+    if n < 2:
+        return Estimate(difference, n=n)
+    simulated = [(float(np.var(of, ddof=1)) / len(of), len(of) - 1.0) for of in (a, b)]
+    loss = MeanLoss(difference, *pooled(*simulated, *measured))
+    return Estimate(difference, *loss.interval(CONFIDENCE), n)
 
 
 # --------------------------------------------------------------------------- what went into them

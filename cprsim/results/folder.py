@@ -18,7 +18,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -185,12 +185,25 @@ def publishing(final: Path) -> Iterator[Path]:
             _put_in_place(new, final)
 
 
+def _put_in_place(new: Path, final: Path) -> None:
+    if final.exists() and damage(final) is not None:
+        _require_ours(final, new)
+        with suppress(FileNotFoundError):  # another run has moved it
+            final.rename(new.parent / "damaged")
+    try:
+        new.rename(final)
+    except OSError:
+        if damage(final) is not None:
+            raise
+
+
 @contextmanager
 def _there(root: Path) -> Iterator[None]:
     """A folder is there while the block lasts; folders made for it go again if they are empty."""
     made = [folder for folder in (root, *root.parents) if not folder.exists()]
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        with writes(f"to {root}"):
+            root.mkdir(parents=True, exist_ok=True)
         yield
     finally:
         for folder in made:
@@ -200,15 +213,17 @@ def _there(root: Path) -> Iterator[None]:
 
 @contextmanager
 def sole(final: Path) -> Iterator[None]:
-    """While the block lasts, no other process works on what is to become `final`.
-
-    The lock is a file beside it; the kernel lets go of it when its holder dies.
-    """
+    """While the block lasts, no other process works on what is to become `final`."""
     path = final.parent / f".{final.name}.lock"
-    with ExitStack() as stack:
-        with writes(f"to {final.parent}"):
-            stack.enter_context(_there(final.parent))
-            lock = _open_lock(path, final)
+    with _there(final.parent):
+        try:
+            with writes(f"to {final.parent}"):
+                lock = _lock(path, fcntl.LOCK_NB)
+        except _HeldError as held:
+            raise ResultError(
+                f"{final} is being made by another process (number {held}): wait for it, or stop "
+                "it and run this again; what it has finished is kept"
+            ) from None
         try:
             os.ftruncate(lock, 0)
             os.pwrite(lock, str(os.getpid()).encode(), 0)
@@ -218,32 +233,18 @@ def sole(final: Path) -> Iterator[None]:
             os.close(lock)
 
 
-def _open_lock(path: Path, final: Path) -> int:
-    """The descriptor that holds the lock of `final`. Raises ResultError where another does."""
-    while True:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(lock, 20, 0).decode("ascii", "replace") or "unknown"
-            os.close(lock)
-            raise ResultError(
-                f"{final} is being made by another process (number {holder}): wait for it, or stop "
-                "it and run this again; what it has finished is kept"
-            ) from None
-        if _is_still(path, lock):
-            return lock
-        os.close(lock)
-
-
 @contextmanager
 def workshop(final: Path) -> Iterator[Path]:
     """A folder beside `final` for what is not finished: gone with the block, or with the process.
 
     Where the process is killed, `remove_leftovers` deletes it.
     """
-    folder, lock = _open_workshop(final)
+    while True:
+        folder = final.parent / f".{final.name}.{secrets.token_hex(4)}{UNFINISHED}"
+        folder.mkdir()
+        with suppress(FileNotFoundError):  # swept away before it was locked: once more
+            lock = _lock(folder / "lock")
+            break
     try:
         yield folder
     finally:
@@ -251,58 +252,39 @@ def workshop(final: Path) -> Iterator[Path]:
         os.close(lock)
 
 
-def _open_workshop(final: Path) -> tuple[Path, int]:
-    """A new locked workshop beside `final`: its path and the descriptor that holds the lock."""
+class _HeldError(Exception):
+    """Another process, whose number this is, holds the lock."""
+
+
+def _lock(path: Path, how: int = 0) -> int:
+    """The descriptor that holds the lock of a file; the kernel lets go of it when we die."""
     while True:
-        folder = final.parent / f".{final.name}.{secrets.token_hex(4)}{UNFINISHED}"
-        folder.mkdir()
-        with suppress(FileNotFoundError):  # swept away before it was locked: once more
-            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if _is_still(folder / "lock", lock):
-                return folder, lock
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | how)
+            if os.path.samestat(path.stat(), os.fstat(lock)):
+                return lock
+        except BlockingIOError:
+            holder = os.pread(lock, 20, 0).decode("ascii", "replace")
             os.close(lock)
-
-
-def _is_still(path: Path, descriptor: int) -> bool:
-    """Whether the path still leads to the open file, or another run deleted it."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
+            raise _HeldError(holder or "unknown") from None
+        except FileNotFoundError:
+            pass  # whoever held it has deleted it
+        os.close(lock)
 
 
 def remove_leftovers(root: Path) -> list[Path]:
     """Delete what killed runs left in `root`; what a living process writes stays."""
     removed = []
     for folder in root.glob(f".*{UNFINISHED}"):
-        with suppress(OSError):  # gone meanwhile, or not ours to touch
-            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+        with suppress(OSError, _HeldError):  # gone meanwhile, or not ours to touch
+            lock = _lock(folder / "lock", fcntl.LOCK_NB)
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder)
                 removed.append(folder)
             finally:
                 os.close(lock)
     return removed
-
-
-def _put_in_place(new: Path, final: Path) -> None:
-    for _ in range(10):  # each further turn needs yet another run to interfere
-        if final.exists():
-            if damage(final) is None:
-                return
-            _require_ours(final, new)
-            with suppress(FileNotFoundError):
-                final.rename(new.parent / f"damaged-{secrets.token_hex(4)}")
-        try:
-            new.rename(final)
-        except OSError:
-            if not final.exists():
-                raise
-        else:
-            return
-    raise ResultError(f"can't put {final} in place: other runs keep changing it")
 
 
 def _require_ours(final: Path, new: Path) -> None:

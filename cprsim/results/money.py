@@ -78,32 +78,26 @@ class JobPrices:
 
     def billed(self, policy: Policy, use: JobUse) -> Billed:
         """A line per part, in whole cents; a month has as many jobs as do its useful work."""
-        n_jobs, prices = HOURS_PER_MONTH / use.useful_h, self._with_system()
-        usage = self._usage(policy, use, n_jobs)
+        prices, hours = with_system(self.prices, self.nodes), {USEFUL: use.useful_h, **use.overhead}
+
+        def bill(n_jobs: float) -> tuple[Bill, Usage]:
+            usage = usage_of(
+                policy, self.nodes, self.state_bytes, use.useful_h, hours, use.n_saves, n_jobs
+            )
+            made = bill_of(prices, usage)
+            if prices.auc_loss is not None and use.auc_loss is not None:
+                lost = to_cents(Decimal(n_jobs * use.auc_loss * 1e4) * prices.auc_loss)
+                made = replace(made, cents={**made.cents, ACCURACY: lost})
+            return made, usage
+
+        (job, _), (month, usage) = bill(1.0), bill(HOURS_PER_MONTH / use.useful_h)
         return Billed(
-            self._bill(policy, use, 1.0),
-            self._bill(policy, use, n_jobs),
+            job,
+            month,
             energy_kwh(prices, usage) if prices.watts else None,
             carbon_kg(prices, usage),
             use.auc_loss is None and (prices.auc_loss is not None or policy.loses_as is not None),
         )
-
-    def _bill(self, policy: Policy, use: JobUse, n_jobs: float) -> Bill:
-        bill = bill_of(self._with_system(), self._usage(policy, use, n_jobs))
-        price = self.prices.auc_loss
-        if price is None or use.auc_loss is None:
-            return bill
-        lost = to_cents(Decimal(n_jobs * use.auc_loss * 1e4) * price)
-        return replace(bill, cents={**bill.cents, ACCURACY: lost})
-
-    def _usage(self, policy: Policy, use: JobUse, n_jobs: float) -> Usage:
-        hours = {USEFUL: use.useful_h, **use.overhead}
-        return usage_of(
-            policy, self.nodes, self.state_bytes, use.useful_h, hours, use.n_saves, n_jobs
-        )
-
-    def _with_system(self) -> Prices:
-        return with_system(self.prices, self.nodes)
 
 
 def usage_of(

@@ -17,14 +17,11 @@ from cprsim.records import Activity, Cluster, EventKind, EventLog, Floats, Shard
 from cprsim.recovery.policy import Policy
 from cprsim.staleness import (
     ALWAYS,
-    MeanLoss,
     Metric,
     Prediction,
     StalenessCurve,
     lost_portion,
-    mean_loss,
     nothing_lost,
-    pooled,
     strategy_key,
 )
 
@@ -39,28 +36,29 @@ def replication_rows(outcome: Outcome) -> pd.DataFrame:
     that finished), pls, pls_net, and those of `accuracy_columns`. Where there are finite spares, or
     a strategy takes extra nodes: extra_nodes and spare_nodes, which are paid like the job's.
     """
-    frames = [_rows_of(strategy, outcome) for strategy in outcome.strategies]
-    policies = [strategy.policy for strategy in outcome.strategies]
-    if outcome.cluster.n_spares is not None or any(policy.tax.nodes for policy in policies):
-        frames = [
-            frame.assign(**beside_the_job(policy, outcome.cluster))
-            for frame, policy in zip(frames, policies, strict=True)
-        ]
+    frames = [pd.DataFrame(columns_of(strategy, outcome)) for strategy in outcome.strategies]
     return pd.concat(frames, ignore_index=True)
 
 
-def beside_the_job(policy: Policy, cluster: Cluster) -> dict[str, float]:
-    """Nodes that are paid beside the job's own: those of the strategy, and finite spares."""
-    return {"extra_nodes": policy.tax.nodes, "spare_nodes": float(cluster.n_spares or 0)}
-
-
-def _rows_of(strategy: StrategyOutcome, outcome: Outcome) -> pd.DataFrame:
+def columns_of(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Any]:
+    """The replication rows of one strategy, as columns; what is equal in all is a scalar."""
     costs, losses, useful_h = strategy.costs, strategy.losses, outcome.useful_h
-    rows = pd.DataFrame(costs.columns())
-    rows.insert(0, "strategy", strategy.policy.name)
-    rows["pls"] = lost_portion(losses.since_save_h, losses, costs.replication, useful_h)
-    rows["pls_net"] = lost_portion(losses.since_reload_h, losses, costs.replication, useful_h)
-    return rows.assign(**accuracy_columns(strategy, outcome))
+    return {
+        "strategy": strategy.policy.name,
+        **costs.columns(),
+        "pls": lost_portion(losses.since_save_h, losses, costs.replication, useful_h),
+        "pls_net": lost_portion(losses.since_reload_h, losses, costs.replication, useful_h),
+        **accuracy_columns(strategy, outcome),
+        **node_columns(strategy, outcome),
+    }
+
+
+def node_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, float]:
+    """The nodes that are paid like the job's; none where no strategy has any."""
+    n_spares, taxes = outcome.cluster.n_spares, [one.policy.tax for one in outcome.strategies]
+    if n_spares is None and not any(tax.nodes for tax in taxes):
+        return {}
+    return {"extra_nodes": strategy.policy.tax.nodes, "spare_nodes": float(n_spares or 0)}
 
 
 def loss_rows(outcome: Outcome) -> pd.DataFrame:
@@ -117,11 +115,6 @@ def further_losses(columns: Iterable[Any]) -> tuple[str, ...]:
     """Columns of losses in other metrics than AUC and log-loss."""
     names = map(str, columns)
     return tuple(n for n in names if n not in QUANTITIES.values() and has_measured_error(n))
-
-
-def errors_of(quantities: Iterable[str]) -> tuple[str, ...]:
-    """The columns of the errors of some losses."""
-    return tuple(f"{name}_{part}" for name in quantities for part in ("se", "degrees"))
 
 
 def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Column]:
@@ -187,22 +180,6 @@ def has_measured_error(quantity: str) -> bool:
     return Metric.of_quantity(quantity) is not None
 
 
-def mean_of_loss(rows: pd.DataFrame, quantity: str) -> MeanLoss:
-    """Mean of a predicted loss, with the errors of simulation and measurement together."""
-    return mean_loss(_values(rows, quantity), *_errors(rows, quantity))
-
-
-def difference_of_losses(
-    a: pd.DataFrame, b: pd.DataFrame, quantity: str, *simulated: Variance, sharing: Sharing
-) -> MeanLoss:
-    """Difference of two mean losses, b - a."""
-    difference = float(_values(b, quantity).mean() - _values(a, quantity).mean())
-    (error_a, degrees_a), (error_b, degrees_b) = _mean_error(a, quantity), _mean_error(b, quantity)
-    correlation = sharing(quantity, str(a[RESPONSE].iloc[0]), str(b[RESPONSE].iloc[0]))
-    measured = of_difference((error_a, degrees_a), (error_b, degrees_b), correlation)
-    return MeanLoss(difference, *pooled(*simulated, *measured))
-
-
 def of_difference(
     a: tuple[float, float], b: tuple[float, float], correlation: float | None
 ) -> tuple[Variance, ...]:
@@ -212,17 +189,3 @@ def of_difference(
         together = error_a**2 + error_b**2 - 2.0 * correlation * error_a * error_b
         return ((max(together, 0.0), min(degrees_a, degrees_b)),)
     return ((error_a**2, degrees_a), (error_b**2, degrees_b))
-
-
-def _values(rows: pd.DataFrame, quantity: str) -> Floats:
-    return rows[quantity].to_numpy(np.float64)
-
-
-def _errors(rows: pd.DataFrame, quantity: str) -> tuple[Floats, float]:
-    degrees = float(rows[f"{quantity}_degrees"].iloc[0])
-    return _values(rows, f"{quantity}_se"), degrees
-
-
-def _mean_error(rows: pd.DataFrame, quantity: str) -> tuple[float, float]:
-    errors, degrees = _errors(rows, quantity)
-    return float(errors.mean()), degrees

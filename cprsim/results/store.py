@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from cprsim.errors import UNUSABLE, ResultError, WorkerError
 from cprsim.files import digest_of, writes
@@ -39,6 +40,14 @@ class Addressed(Protocol):
 Some = TypeVar("Some", bound=Addressed)
 
 
+class Task(NamedTuple):
+    """Some points for one worker: how errors call them, their digests, and what is computed of."""
+
+    name: str
+    digests: Sequence[str]
+    work: Any
+
+
 @dataclass
 class PointStore:
     """The finished points under one results folder."""
@@ -46,120 +55,95 @@ class PointStore:
     root: Path  # the results folder
     # files found damaged so far; their points count as not finished
     damaged: list[Path] = field(default_factory=list)
-    _desk: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the points."""
+        return self.root / FOLDER
 
     def path(self, digest: str) -> Path:
         """Where a point is, or will be."""
-        return self.root / FOLDER / digest[:2] / f"{digest}.json"
+        return self.folder / digest[:2] / f"{digest}.json"
 
-    def read(self, digest: str) -> Body | None:
+    def get(self, digest: str) -> Body | None:
         """The numbers of a finished point; None where there are none or its file is damaged."""
         path = self.path(digest)
         try:
-            text = path.read_text("utf-8")
+            kept = json.loads(path.read_bytes())
+            if digest_of(kept["body"]) == kept["sha256"]:
+                return dict(kept["body"])
         except FileNotFoundError:
             return None
-        except UnicodeDecodeError:
-            text = ""
         except OSError as error:
             raise ResultError(f"{path} can't be read: {error.strerror or error}") from error
-        body = _whole(text)
-        if body is None:
-            self.damaged.append(path)
-        return body
+        except UNUSABLE:
+            pass
+        self.damaged.append(path)
+        return None
+
+    def put(self, digest: str, body: Body, desk: Path) -> None:
+        """Keep a finished point, by a draft on the desk: after this it is there, whole."""
+        draft, path = desk / digest, self.path(digest)
+        kept = {"sha256": digest_of(body), "body": body}
+        draft.write_text(json.dumps(kept, allow_nan=False), "utf-8")
+        path.parent.mkdir(exist_ok=True)
+        os.replace(draft, path)
 
     def finished(self, points: Sequence[Addressed]) -> str:
         """How many points are finished, in a clause."""
         digests = {point.digest for point in points}
         n = sum(self.path(digest).is_file() for digest in digests)
-        where = self.root / FOLDER
-        return f"{n:,} of {count(len(digests), 'point')} are finished and kept in {where}"
+        return f"{n:,} of {count(len(digests), 'point')} are finished and kept in {self.folder}"
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """While the block lasts, points can be written; what killed sweeps left goes away."""
-        folder = self.root / FOLDER
+    def each(
+        self,
+        points: Sequence[Some],
+        compute: Callable[[Any], Sequence[Body]],
+        tasks_of: Callable[[Sequence[Some]], Sequence[Task]],
+        workers: Workers,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[list[Body], int]:
+        """The numbers of all points, in their order, and how many were computed and put here."""
+        found: dict[str, Body | None] = {one.digest: self.get(one.digest) for one in points}
+        missing = list({p.digest: p for p in points if found[p.digest] is None}.values())
+        n_done = 0
         try:
-            with writes(f"to {folder}"):
-                folder.mkdir(parents=True, exist_ok=True)
-                remove_leftovers(folder)
-                with workshop(folder / "sweep") as self._desk:
-                    yield
-        finally:
-            self._desk = None
+            tasks = tasks_of(missing) if missing else ()
+            with closing(self._computed(compute, tasks, workers)) as results:
+                for n_done, (digest, body) in enumerate(results, start=1):
+                    found[digest] = body
+                    if on_progress is not None:
+                        on_progress(n_done, len(missing))
+        except (ResultError, WorkerError) as error:
+            n_kept = len(found) - len(missing) + n_done
+            raise type(error)(
+                f"{error}; {n_kept} of {count(len(found), 'point')} are finished and kept: the "
+                "same command goes on from there"
+            ) from error
+        return [made for point in points if (made := found[point.digest]) is not None], n_done
 
-    def write(self, digest: str, body: Body) -> None:
-        """Keep a finished point: after this it is there, whole, whatever happens."""
-        assert self._desk is not None, "points are written within `writing`"
-        draft = self._desk / digest
-        kept = {"sha256": digest_of(body), "body": body}
-        draft.write_text(json.dumps(kept, allow_nan=False), "utf-8")
-        path = self.path(digest)
-        path.parent.mkdir(exist_ok=True)
-        os.replace(draft, path)
-
-
-def _whole(text: str) -> Body | None:
-    """The body of a point's file, None where the file is not what was written."""
-    try:
-        kept = json.loads(text)
-        return dict(kept["body"]) if digest_of(kept["body"]) == kept["sha256"] else None
-    except UNUSABLE:
-        return None
-
-
-# --------------------------------------------------------------------------- computing points
-
-
-@dataclass(frozen=True, slots=True)
-class PointsTask:
-    """Some points, as a worker gets them."""
-
-    name: str  # as errors call it
-    digests: tuple[str, ...]  # of the points
-    compute: Callable[[Any], Sequence[Body]]  # makes their numbers, of `work`
-    work: Any
-    # digest of the code that asks: a worker with other code would give other numbers
-    source: str = field(default_factory=source_digest)
+    def _computed(
+        self, compute: Callable[[Any], Sequence[Body]], tasks: Sequence[Task], workers: Workers
+    ) -> Generator[tuple[str, Body], None, None]:
+        """Digest and numbers of each point as its task comes back, when they are kept."""
+        if not tasks:
+            return
+        run, work = partial(_checked, source_digest(), compute), [one.work for one in tasks]
+        with writes(f"to {self.folder}"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            remove_leftovers(self.folder)  # of sweeps that were killed
+            with (
+                workshop(self.folder / "sweep") as desk,
+                closing(run_each(run, work, workers, lambda n: tasks[n].name)) as results,
+            ):
+                for number, bodies in results:
+                    for digest, body in zip(tasks[number].digests, bodies, strict=True):
+                        self.put(digest, body, desk)
+                        yield digest, body
 
 
-def finish_points(
-    points: Sequence[Some],
-    store: PointStore,
-    workers: Workers,
-    tasks_of: Callable[[Sequence[Some]], Sequence[PointsTask]],
-    on_progress: Callable[[int, int], None] | None = None,
-) -> tuple[list[Body], int]:
-    """The numbers of all points, in their order: from the store, or computed and put there."""
-    bodies: dict[str, Body | None] = {p.digest: store.read(p.digest) for p in points}
-    missing = list({p.digest: p for p in points if bodies[p.digest] is None}.values())
-    n_done = 0
-    try:
-        with store.writing() if missing else nullcontext():
-            for digest, body in _computed(tasks_of(missing), workers):
-                store.write(digest, body)
-                bodies[digest] = body
-                n_done += 1
-                if on_progress is not None:
-                    on_progress(n_done, len(missing))
-    except (ResultError, WorkerError) as error:
-        n_kept = len(bodies) - len(missing) + n_done
-        raise type(error)(
-            f"{error}; {n_kept} of {count(len(bodies), 'point')} are finished and kept: the same "
-            "command goes on from there"
-        ) from error
-    return [found for point in points if (found := bodies[point.digest]) is not None], n_done
-
-
-def _computed(tasks: Sequence[PointsTask], workers: Workers) -> Iterator[tuple[str, Body]]:
-    """Digest and numbers of each point as its task comes back."""
-    with closing(run_each(run_task, tasks, workers, lambda n: tasks[n].name)) as results:
-        for number, bodies in results:
-            yield from zip(tasks[number].digests, bodies, strict=True)
-
-
-def run_task(task: PointsTask) -> Sequence[Body]:
-    """The numbers of some points, in the worker."""
-    if source_digest() != task.source:
+def _checked(source: str, compute: Callable[[Any], Sequence[Body]], work: Any) -> Sequence[Body]:
+    """The numbers of some points, in a worker, which other code would make otherwise."""
+    if source_digest() != source:
         raise ResultError("a worker has another version of cprsim: install the same everywhere")
-    return task.compute(task.work)
+    return compute(work)

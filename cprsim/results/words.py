@@ -84,26 +84,19 @@ def portion(value: float) -> str:
 
 
 def _decimals_of(value: float, half_width: float, at_least: int) -> int | None:
-    suited = _suited_decimals(value, half_width)
-    if suited is None:
-        return at_least or None
-    return max(suited, at_least)
-
-
-def _suited_decimals(value: float, half_width: float) -> int | None:
     """Decimals that suit an estimate and its interval; None: there is none, or rounding alone.
 
     One digit of the half-width, two where the first is small, as the Particle Data Group rounds
     (Review of Particle Physics, Introduction, section 5.3).
     """
     if isnan(value) or not 0 < half_width < inf or half_width <= ROUNDING * abs(value):
-        return None
+        return at_least or None
     decimals = _decimals(value)
-    if half_width >= 10.0**-decimals:
-        return decimals
-    exponent = floor(log10(half_width))
-    n_digits = 2 if half_width / 10.0**exponent < 3.55 else 1
-    return max(decimals, n_digits - 1 - exponent)
+    if half_width < 10.0**-decimals:
+        exponent = floor(log10(half_width))
+        n_digits = 2 if half_width / 10.0**exponent < 3.55 else 1
+        decimals = max(decimals, n_digits - 1 - exponent)
+    return max(decimals, at_least)
 
 
 def ten_thousandths(loss: float, half_width: float) -> str:

@@ -128,7 +128,7 @@ class SweepResult:
     @property
     def n_points(self) -> int:
         """Points of the sweep."""
-        return len(self.table) // max(1, len(self.table.groupby(["strategy", "quantity"])))
+        return len(self.of(OVERHEAD)) // len(self.strategies)
 
 
 def sweep_result(

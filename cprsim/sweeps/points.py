@@ -153,10 +153,10 @@ def digests_of(loaded: LoadedScenario) -> tuple[str, str]:
 
 
 def _file_digest(path: Path) -> str:
+    """Read once for all points, unless it changes."""
     return _digest_when(path, path.stat().st_mtime_ns if path.exists() else 0)
 
 
 @cache
 def _digest_when(path: Path, changed_ns: int) -> str:
-    """Read once for all points, unless it changes."""
     return file_digest(path)

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
+from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.pipeline import compile_engine
 from cprsim.files import finite_or_none
-from cprsim.records import Estimate, interval
-from cprsim.results.metrics import FINISHED
-from cprsim.results.store import Body, PointsTask, PointStore, finish_points
-from cprsim.results.streaming import Moments, summarise
+from cprsim.records import interval
+from cprsim.results.metrics import (
+    Moments,
+    Sample,
+    estimates_of,
+    moments_apart,
+    moments_of,
+    sample_of,
+    summary_of,
+)
+from cprsim.results.rows import RESPONSE, columns_of, node_columns, not_shared, shared_by
+from cprsim.results.store import Body, PointStore, Task
 from cprsim.sweeps.points import Point
 from cprsim.workers import Workers
 
@@ -27,11 +34,11 @@ def run_points(
     workers: Workers,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[Body], int]:
-    """The numbers of all points of a sweep, and how many were computed; see `finish_points`."""
+    """The numbers of all points of a sweep, and how many were computed; see `PointStore.each`."""
 
-    def tasks_of(missing: Sequence[Point]) -> list[PointsTask]:
-        if missing and workers.backend == "local":
-            compile_engine(missing[0].experiment, len(missing) / workers.n_local)
+    def tasks_of(missing: Sequence[Point]) -> list[Task]:
+        if workers.backend == "local":
+            pipeline.compile_engine(missing[0].experiment, len(missing) / workers.n_local)
         groups = list(_groups(missing, workers))
         names = (
             f"task {n} of {len(groups)} ({len(group)} points of the sweep)"
@@ -39,7 +46,7 @@ def run_points(
         )
         return [task_of(group, name) for group, name in zip(groups, names, strict=True)]
 
-    return finish_points(points, store, workers, tasks_of, on_progress)
+    return store.each(points, bodies_of, tasks_of, workers, on_progress)
 
 
 def _groups(points: Iterable[Point], workers: Workers) -> Iterator[tuple[Point, ...]]:
@@ -55,11 +62,11 @@ def _groups(points: Iterable[Point], workers: Workers) -> Iterator[tuple[Point, 
             yield tuple(group[first : first + together])
 
 
-def task_of(points: Sequence[Point], name: str) -> PointsTask:
+def task_of(points: Sequence[Point], name: str) -> Task:
     """The work on points that meet the same failures: each with its reference."""
     failures = points[0].experiment.failures  # one object for all: a trace travels once
     work = [(replace(one.experiment, failures=failures), one.reference) for one in points]
-    return PointsTask(name, tuple(point.digest for point in points), bodies_of, work)
+    return Task(name, [point.digest for point in points], work)
 
 
 # --------------------------------------------------------------------------- numbers of a point
@@ -67,37 +74,78 @@ def task_of(points: Sequence[Point], name: str) -> PointsTask:
 
 def bodies_of(work: Sequence[tuple[Experiment, str]]) -> list[Body]:
     """The numbers of each point: means, and differences to its reference, with intervals."""
-    found = dict(summarise([experiment for experiment, _ in work]))
-    return [_body(found[place], reference) for place, (_, reference) in enumerate(work)]
+    experiments = [experiment for experiment, _ in work]
+    pipeline.expect_all(experiments)
+    failures = pipeline.FailureBlocks(experiments)
+    return [_body(experiment, reference, failures) for experiment, reference in work]
 
 
-def _body(moments: Moments, reference: str) -> Body:
-    return {
-        "reference": reference,
-        "strategies": [
+def _body(experiment: Experiment, reference: str, failures: pipeline.FailureBlocks) -> Body:
+    own: dict[str, Moments] = {}
+    apart: dict[str, Moments] = {}
+    for samples in _batches(experiment, failures):  # their rows together would fill the memory
+        for name, sample in samples.items():
+            _add(own, name, moments_of(sample))
+            if name != reference and reference in samples:
+                _add(apart, name, moments_apart(samples[reference], sample))
+    sharing = not_shared if experiment.curve is None else shared_by(experiment.curve)
+    strategies = []
+    for policy in experiment.policies:
+        found, less = own[policy.name], apart.get(policy.name)
+        differences = {} if less is None else estimates_of(less, sharing)
+        quantities = {
+            name: [
+                *interval(one).values(),
+                *(interval(differences[name]).values() if name in differences else NONE),
+            ]
+            for name, one in summary_of(found).items()
+        }
+        strategies.append(
             {
                 "name": policy.name,
                 "on_failure": policy.on_failure,
                 "save_interval_h": finite_or_none(policy.interval_h),
                 "interval_rule": policy.interval_rule,
-                "n": moments.n,
-                "quantities": _quantities(moments, i, reference),
+                "n": found.n,
+                "quantities": quantities,
             }
-            for i, policy in enumerate(moments.strategies)
-        ],
-    }
-
-
-def _quantities(moments: Moments, i: int, reference: str) -> dict[str, list[float | None]]:
-    """Mean and interval of each metric, then those of its difference to the reference's."""
-    name, n_finished = moments.strategies[i].name, int(moments.n_finished[i])
-    share = (n_finished / moments.n, *Estimate.of_share(n_finished, moments.n).triple[1:])
-    found: dict[str, list[Any]] = {FINISHED: [*share, *NONE]}
-    for metric in moments.metrics:
-        paired = (
-            NONE
-            if name == reference
-            else interval(moments.difference(name, reference, metric)).values()
         )
-        found[metric] = [*interval(moments.spread(name, metric)).values(), *paired]
-    return found
+    return {"reference": reference, "strategies": strategies}
+
+
+def _add(moments: dict[str, Moments], name: str, more: Moments) -> None:
+    moments[name] = moments[name] + more if name in moments else more
+
+
+def _batches(
+    experiment: Experiment, failures: pipeline.FailureBlocks
+) -> Iterator[dict[str, Sample]]:
+    """The next replications under every strategy that is not given up.
+
+    Without a curve the engine adds up what shards lose, which takes less time than rows of it.
+    """
+    by_row = experiment.curve is not None
+    for batch in pipeline.batches(experiment, failures, keep_losses=by_row):
+        both = zip(experiment.policies, batch.rows, strict=True)
+        going = [(policy, rows) for policy, rows in both if rows is not None]
+        strategies = tuple(
+            pipeline.StrategyOutcome(policy, rows.costs, rows.losses) for policy, rows in going
+        )
+        outcome = pipeline.Outcome(
+            experiment.useful_h, experiment.cluster, strategies, curve=experiment.curve
+        )
+        samples = {}
+        for one, (_, rows) in zip(strategies, going, strict=True):
+            columns = (
+                columns_of(one, outcome)
+                if by_row
+                else {
+                    **rows.costs.columns(),
+                    "pls": rows.stale_h / outcome.useful_h,
+                    "pls_net": rows.stale_net_h / outcome.useful_h,
+                    RESPONSE: "",
+                    **node_columns(one, outcome),
+                }
+            )
+            samples[one.policy.name] = sample_of(columns, outcome.cluster.n_nodes)
+        yield samples

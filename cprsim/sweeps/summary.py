@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isnan
-from operator import itemgetter
 from typing import Any
 
 import pandas as pd
 
-from cprsim.records import Bools, Estimate
+from cprsim.records import Estimate
 from cprsim.results import records_of
 from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.sweeps.folder import SweepResult
-
-LOSSES, COST = "losses", "cost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,45 +48,35 @@ def summaries(result: SweepResult) -> list[StrategySummary]:
 
 
 def _summary(result: SweepResult, strategy: str) -> StrategySummary:
-    rows = _rows(result, OVERHEAD, strategy)
-    finished = rows["mean"].notna().to_numpy()
-    there = records_of(rows[finished])
-    for quantity in result.priced:
-        for row, loss in zip(there, _estimates(result, quantity, strategy, finished), strict=True):
-            row.setdefault(LOSSES, {})[quantity] = loss
-    if result.currency is not None:
-        for row, cost in zip(
-            there, _estimates(result, COST_MONTH, strategy, finished), strict=True
-        ):
-            row[COST] = None if isnan(cost.mean) else cost
+    mine = result.table[result.table["strategy"] == strategy]
+    of = {str(name): records_of(rows) for name, rows in mine.groupby("quantity", sort=False)}
+    overhead = of[OVERHEAD]
+    finished = [at for at, row in enumerate(overhead) if not isnan(row["mean"])]
+
+    def extreme(choose: Any) -> Extreme | None:
+        if not finished:
+            return None
+        at = choose(finished, key=lambda at: overhead[at]["mean"])
+        row = overhead[at]
+        where = {axis.column: row[axis.column] for axis in result.axes}
+        cost = None if result.currency is None else _estimate(of[COST_MONTH][at])
+        return Extreme(
+            where={k: v for k, v in where.items() if not pd.isna(v)},
+            save_interval_h=row["save_interval_h"],
+            overhead=_estimate(row),
+            losses={name: _estimate(of[name][at]) for name in result.priced},
+            cost_month=None if cost is None or isnan(cost.mean) else cost,
+        )
+
     return StrategySummary(
         strategy=strategy,
-        lowest=_extreme(result, min(there, key=itemgetter("mean"))) if there else None,
-        highest=_extreme(result, max(there, key=itemgetter("mean"))) if there else None,
-        n_less=int((rows["difference_high"] < 0).sum()),
-        n_more=int((rows["difference_low"] > 0).sum()),
-        n_points=int(rows["difference"].notna().sum()),
+        lowest=extreme(min),
+        highest=extreme(max),
+        n_less=sum(row["difference_high"] < 0 for row in overhead),
+        n_more=sum(row["difference_low"] > 0 for row in overhead),
+        n_points=sum(not isnan(row["difference"]) for row in overhead),
     )
 
 
-def _estimates(
-    result: SweepResult, quantity: str, strategy: str, finished: Bools
-) -> Iterator[Estimate]:
-    for row in records_of(_rows(result, quantity, strategy)[finished]):
-        yield Estimate(row["mean"], row["low"], row["high"], row["n"])
-
-
-def _rows(result: SweepResult, quantity: str, strategy: str) -> pd.DataFrame:
-    of_all = result.of(quantity)
-    return of_all[of_all["strategy"] == strategy]
-
-
-def _extreme(result: SweepResult, row: Mapping[str, Any]) -> Extreme:
-    where = {axis.column: row[axis.column] for axis in result.axes}
-    return Extreme(
-        where={k: v for k, v in where.items() if not pd.isna(v)},
-        save_interval_h=float(row["save_interval_h"]),
-        overhead=Estimate(row["mean"], row["low"], row["high"]),
-        losses=row.get(LOSSES, {}),
-        cost_month=row.get(COST),
-    )
+def _estimate(row: Mapping[str, Any]) -> Estimate:
+    return Estimate(row["mean"], row["low"], row["high"])

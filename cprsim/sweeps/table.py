@@ -8,10 +8,11 @@ from typing import Any
 
 import pandas as pd
 
+from cprsim.records import ExpectedFailures
 from cprsim.recovery.intervals import cpr_h, daly_h, young_h
 from cprsim.results.store import Body
 from cprsim.scenario.sweep import Values
-from cprsim.sweeps.costs import Costs, costs_at
+from cprsim.sweeps.costs import costs_of, with_all
 from cprsim.sweeps.points import Point
 
 VARIED = "varied"  # which axis a row of one-at-a-time varies; empty for the scenario as it is
@@ -27,33 +28,30 @@ def sweep_table(
     axes: Mapping[str, Values], points: Sequence[Point], bodies: Sequence[Body]
 ) -> pd.DataFrame:
     """The tidy table of a sweep, in the order of its points."""
-    each = zip(points, bodies, costs_at(points, bodies), strict=True)
-    return pd.DataFrame([row for one in each for row in _rows(axes, *one)])
-
-
-def _rows(
-    axes: Mapping[str, Values], point: Point, body: Body, costs: Costs
-) -> list[dict[str, Any]]:
-    place = _place(axes, point)
-    rules = _rules(point)
+    both = list(zip(points, bodies, strict=True))
+    costs = [[costs_of(point, one) for one in body["strategies"]] for point, body in both]
+    names = dict.fromkeys(name for some in costs for one in some for name in one)
     rows = []
-    for strategy in body["strategies"]:
-        head = {
-            **place,
-            "strategy": strategy["name"],
-            "on_failure": strategy["on_failure"],
-            "save_interval_h": _number(strategy["save_interval_h"], inf),
-            "interval_rule": strategy["interval_rule"],
-            **rules[strategy["name"]],
-        }
-        beside = {"n": strategy["n"], "reference": body["reference"]}
-        for quantity, numbers in strategy["quantities"].items():
-            found = {name: _number(n, nan) for name, n in zip(NUMBERS, numbers, strict=True)}
-            rows.append({**head, "quantity": quantity, **beside, **found})
-        for quantity, cost in costs.get(strategy["name"], {}).items():
-            found = dict(zip(NUMBERS, (*cost.triple, nan, nan, nan), strict=True))
-            rows.append({**head, "quantity": quantity, **beside, **found})
-    return rows
+    for (point, body), some in zip(both, costs, strict=True):
+        place, job = _place(axes, point), point.experiment
+        expected = job.failures.expected(job.cluster, job.useful_h)
+        for strategy, cost in zip(body["strategies"], some, strict=True):
+            head = {
+                **place,
+                "strategy": strategy["name"],
+                "on_failure": strategy["on_failure"],
+                "save_interval_h": _number(strategy["save_interval_h"], inf),
+                "interval_rule": strategy["interval_rule"],
+                **_rules(point, strategy["name"], expected),
+            }
+            beside = {"n": strategy["n"], "reference": body["reference"]}
+            quantities = strategy["quantities"] | {
+                name: [*one.triple, nan, nan, nan] for name, one in with_all(cost, names).items()
+            }
+            for quantity, numbers in quantities.items():
+                found = {name: _number(n, nan) for name, n in zip(NUMBERS, numbers, strict=True)}
+                rows.append({**head, "quantity": quantity, **beside, **found})
+    return pd.DataFrame(rows)
 
 
 def _place(axes: Mapping[str, Values], point: Point) -> dict[str, Any]:
@@ -66,26 +64,21 @@ def _place(axes: Mapping[str, Values], point: Point) -> dict[str, Any]:
     return {**place, VARIED: "" if not varied else " ".join(varied)}
 
 
-def _rules(point: Point) -> dict[str, Mapping[str, float]]:
-    """What Young's, Daly's and CPR's formulas would choose at this point, by strategy [h]."""
+def _rules(point: Point, strategy: str, expected: ExpectedFailures) -> Mapping[str, float]:
+    """What Young's, Daly's and CPR's formulas would choose at this point [h]."""
     experiment = point.experiment
-    expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
-    found: dict[str, Mapping[str, float]] = {}
-    for entry in point.strategies:
-        costs = experiment.at_costs_of(entry).costs
-        save_h = costs.mean_h(costs.save_stall, experiment.cluster.n_emb_ps)
-        chosen = nan
-        if entry.target_pls and expected.n_shards_together:
-            chosen = cpr_h(
-                entry.target_pls, experiment.cluster.n_emb_ps, expected.mtbf_shard_h,
-                expected.n_shards_together,
-            )  # fmt: skip
-        found[entry.name] = {
-            "young_h": young_h(save_h, expected.mtbf_h) or nan,
-            "daly_h": daly_h(save_h, expected.mtbf_h) or nan,
-            "cpr_h": chosen,
-        }
-    return found
+    entry = next(one for one in point.strategies if one.name == strategy)
+    costs, n_emb_ps = experiment.at_costs_of(entry).costs, experiment.cluster.n_emb_ps
+    save_h, chosen = costs.mean_h(costs.save_stall, n_emb_ps), nan
+    if entry.target_pls and expected.n_shards_together:
+        chosen = cpr_h(
+            entry.target_pls, n_emb_ps, expected.mtbf_shard_h, expected.n_shards_together
+        )
+    return {
+        "young_h": young_h(save_h, expected.mtbf_h) or nan,
+        "daly_h": daly_h(save_h, expected.mtbf_h) or nan,
+        "cpr_h": chosen,
+    }
 
 
 def _number(value: float | None, otherwise: float) -> float:

@@ -37,7 +37,7 @@ def quick(monkeypatch) -> None:
 @pytest.fixture
 def undrawn(quick: None, monkeypatch) -> None:
     """Without the second that the figure takes, too."""
-    monkeypatch.setattr("cprsim.plots.selection.pareto_figure", lambda *_, **__: None)
+    monkeypatch.setattr("cprsim.plots.selection.selection_figure", lambda *_, **__: None)
     monkeypatch.setattr("cprsim.plots.save.save_figure", lambda *_: [])
 
 

@@ -77,7 +77,7 @@ def test_fit_as_one_object(log: Path, options: list[str]) -> None:
 def test_filters_and_figures(
     log: Path, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Figure, "savefig", lambda self, path, **how: path.touch())
+    monkeypatch.setattr(Figure, "savefig", lambda self, file, **how: file.write(b"drawn"))
     alone = call("fit", log, *options, "--node", "rack3", "--json", "--out", tmp_path / "drawn")
     assert alone.exit_code == 0, alone.output
     said = json.loads(alone.stdout)

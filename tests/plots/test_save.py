@@ -8,10 +8,12 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
+from cprsim.plots.axes import fold
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.run import run_figures
 from cprsim.plots.save import save_figure, save_figures, svg_text
+from cprsim.plots.style import style
 from tests.plots import test_sweep_figures as sweeps
 
 NO_FORMULA = r"$x_{\alpha$"  # matplotlib ends in an error where it takes this for mathematics
@@ -27,17 +29,17 @@ def words(figure: Figure) -> set[str]:
 
 def everywhere(name: str) -> Figure:
     """A figure that says a name wherever one can stand."""
-    figure = Figure(figsize=(9, 7), layout="constrained")
-    axes = figure.subplots()
-    figure.suptitle(f"suptitle {name}")
-    axes.set_title(f"title {name}")
-    axes.set_ylabel(f"label {name}")
-    axes.plot([0, 1], [1, 100], label=f"legend {name}")
-    axes.set_yscale("log")
-    axes.set_xticks([0, 1], [f"tick {name}", "other"])
-    axes.annotate(f"note {name}", (0.5, 10))
-    axes.legend()
-    figure.supxlabel(f"below {name}")
+    with style():
+        figure = Figure(figsize=(9, 7), layout="constrained")
+        axes = figure.subplots()
+        figure.suptitle(f"suptitle {name}")
+        axes.set_title(f"title {name}")
+        axes.set_ylabel(f"label {name}")
+        axes.plot([0, 1], [1, 100], label=f"legend {name}")
+        axes.set_xticks([0, 1], [fold(f"tick {name}", 99), "other"])
+        axes.annotate(f"note {name}", (0.5, 10))
+        axes.legend()
+        figure.supxlabel(f"below {name}")
     return figure
 
 

@@ -40,7 +40,7 @@ def test_neighbours_of_one_activity_are_one_span(full):
 
 
 def test_marks_are_those_of_failures_of_one_instant_and_of_saves(full, cpr):
-    assert sum(span.hours for span in cpr.spans) == pytest.approx(cpr.end_h)
+    assert sum(span.end_h - span.start_h for span in cpr.spans) == pytest.approx(cpr.end_h)
     assert full.failed_at_h == (7.5, 13.7)
     assert full.saved_at_h == (6.0,)
     assert full.background == ((5.5, 6.0),)

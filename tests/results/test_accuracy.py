@@ -27,7 +27,6 @@ from cprsim.results import (
 )
 from cprsim.results.metrics import spreads
 from cprsim.results.rows import of_difference, replication_rows
-from cprsim.results.streaming import Moments
 from cprsim.staleness import Metric, Response
 
 # The fixture's cpr loses net PLS 0.15, 0 and 0.05 in its three replications.
@@ -211,26 +210,6 @@ def test_intervals_of_differences_cover_as_they_say():
         covered += abs(mean - 0.5 * (0.01 - 0.02)) <= half
     error = sqrt(0.95 * 0.05 / n_trials)
     assert abs(covered / n_trials - 0.95) <= 4 * error, covered / n_trials
-
-
-def test_a_streamed_difference_shares_the_errors_too(priced):
-    curve = seeded().curve("by hand")
-    rows = replication_rows(replace(priced, curve=curve))
-    losses = [rows.loc[rows["strategy"] == name, "auc_loss"] for name in ("cpr", "cpr-mfu")]
-    values = np.array(losses)
-    off = values - values.mean(axis=1, keepdims=True)
-    errors = [rows.loc[rows["strategy"] == n, "auc_loss_se"].mean() for n in ("cpr", "cpr-mfu")]
-    moments = Moments(
-        strategies=tuple(one.policy for one in priced.strategies[1:]),
-        metrics=("auc_loss",), n=3, n_finished=np.array([3, 3]), gave_up=np.zeros(2, bool),
-        mean=values.mean(axis=1)[None], products=(off @ off.T)[None],
-        curve_error=np.array([errors]), curve_degrees=np.full((1, 2), 4.0),
-        responses=("partial", "mfu"), curve=curve,
-    )  # fmt: skip
-    expected = differences(rows, 6, "cpr", curve).set_index(["strategy", "quantity"])
-    low, high = expected.loc[("cpr-mfu", "auc_loss"), ["low", "high"]]
-    found = moments.difference("cpr-mfu", "cpr", "auc_loss")
-    assert (found.low, found.high) == pytest.approx((low, high))
 
 
 def test_a_comparison_of_two_responses_reads_the_curve_of_the_folder(

@@ -15,7 +15,7 @@ from rich.console import Console
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.files import decode, encode
-from cprsim.plots.selection import pareto_figure, saves_figure
+from cprsim.plots.selection import selection_figure
 from cprsim.present.selection import document_of_selection, summary
 from cprsim.present.terminal import show
 from cprsim.recovery.policy import (
@@ -363,14 +363,14 @@ def test_a_selection_with_systems_is_read_back(whole: Selection) -> None:
 
 
 def test_the_figures_and_the_rows_hold_it(whole: Selection) -> None:
-    axes = saves_figure(whole, "made-up").axes[0]
+    axes = selection_figure(whole, "made-up").axes[0]
     labels = [line.get_label() for line in axes.get_lines()]
     assert labels[:2] == ["full", "gemini"]
     assert any(str(label).startswith("often") for label in labels)
     gemini = whole.best["gemini"]
     assert gemini is not None
     level = replace(whole, limited=True, limit=Limit(LimitedQuantity.PLS, 0.1))
-    drawn = [line.get_label() for line in pareto_figure(level, "made-up").axes[0].get_lines()]
+    drawn = [line.get_label() for line in selection_figure(level, "made-up").axes[0].get_lines()]
     assert any(str(label).startswith("gemini (remote_every") for label in drawn)
     rows = candidate_rows(whole)
     assert set(rows[rows["strategy"] == "gemini"]["option"]) == {"remote_every"}

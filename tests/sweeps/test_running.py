@@ -15,8 +15,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cprsim.errors import BudgetError
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
+from cprsim.failures.budget import MEMORY
 from cprsim.results import METRICS, differences, summarise
 from cprsim.results.folder import sole
 from cprsim.results.rows import BEYOND, QUANTITIES, replication_rows
@@ -24,7 +26,7 @@ from cprsim.results.store import PointStore
 from cprsim.scenario import load_scenario
 from cprsim.sweeps import running as running_module
 from cprsim.sweeps.folder import load_sweep
-from cprsim.sweeps.running import run_points
+from cprsim.sweeps.running import bodies_of, run_points
 from cprsim.workers import Workers
 from tests.making import PROGRAM, call
 from tests.sweeps.conftest import Points
@@ -46,21 +48,43 @@ def sweep(scenario: Path, *options: object) -> dict[str, object]:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("curve", [[], ["accuracy.curve=criteo-kaggle-linear"]])
-def test_a_point_is_what_a_run_of_the_same_scenario_gives(scenario, swift, curve) -> None:
-    said = sweep(scenario, *(part for one in curve for part in ("--set", one)))
+@pytest.mark.parametrize(
+    ("changes", "further"),
+    [
+        ([], []),
+        (["accuracy.curve=criteo-kaggle-linear"], []),
+        (
+            ["recovery=[full, {strategy: hsdp, options: {group: 2, copy: 1 min}}]"],
+            ["regroup", "degraded"],
+        ),
+        (
+            [
+                "cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 2 h}",
+                "simulation={seed: 5, precision: 5 %, at_most: 300}",
+            ],
+            [],
+        ),
+        (["job.useful=300 h"], []),  # without saves it is given up
+    ],
+)
+def test_a_point_is_what_a_run_of_the_same_scenario_gives(
+    scenario, swift, changes, further
+) -> None:
+    said = sweep(scenario, *(part for one in changes for part in ("--set", one)))
     table = load_sweep(said["results"]).table
     there = (table["costs.save [min]"] == 5) & (table["failures.mtbf [h]"] == 30)
     there &= table["recovery.full.interval [h]"] == 4
     mine = table[there].set_index(["strategy", "quantity"])
-    overrides = ["costs.save=5 min", "failures.mtbf=30 h", "recovery.full.interval=4 h", *curve]
+    point = ["costs.save=5 min", "failures.mtbf=30 h", "recovery.full.interval=4 h"]
+    overrides = [*changes, *point]
     experiment = assemble(load_scenario(scenario, overrides))
     outcome = simulate(experiment)
     single = summarise(outcome).set_index(["strategy", "quantity"])
     single = single[single.index.isin(mine.index)]
     assert list(mine.index) == list(single.index)
-    without_curve = {*QUANTITIES.values(), BEYOND}
-    assert set(METRICS) - set(mine.index.levels[1]) == (set() if curve else without_curve)
+    without_curve = set() if "curve" in str(changes) else {*QUANTITIES.values(), BEYOND}
+    assert set(METRICS) - set(mine.index.levels[1]) == without_curve
+    assert set(further) <= set(mine.index.levels[1])
     np.testing.assert_allclose(mine[NUMBERS], single[NUMBERS], rtol=1e-9, atol=1e-12)
     rows = replication_rows(outcome)
     paired = differences(rows, experiment.cluster.n_nodes, "full").set_index(
@@ -114,6 +138,16 @@ def test_points_do_not_depend_on_their_company(points: Points, tmp_path) -> None
     (_, same, _), n_computed = run_points(among, PointStore(tmp_path / "b"), Workers(1))
     assert n_computed == 3
     assert mine == same
+
+
+def test_a_point_takes_no_room_for_its_rows(points: Points, monkeypatch) -> None:
+    changes = ("simulation.replications=9000", "recovery=[full, partial]")
+    (point,) = points("costs.load=1 min", overrides=changes)
+    monkeypatch.setenv(MEMORY, "6 MB")
+    with pytest.raises(BudgetError, match="results of 9,000 replications"):
+        simulate(point.experiment)
+    (body,) = bodies_of([(point.experiment, "full")])
+    assert [strategy["n"] for strategy in body["strategies"]] == [9000, 9000]
 
 
 def test_a_precision_is_reached_at_every_point(scenario, swift) -> None:
@@ -179,15 +213,15 @@ def test_a_sweep_leaves_its_figures_and_plot_draws_them_again(scenario, tmp_path
 
 def stop_after(n_points: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """End the sweep, as by a kill, once so many points are written."""
-    write, left = PointStore.write, [n_points]
+    put, left = PointStore.put, [n_points]
 
-    def counting(self: PointStore, digest: str, body: object) -> None:
+    def counting(*point: object) -> None:
         if not left[0]:
             raise KeyboardInterrupt
         left[0] -= 1
-        write(self, digest, body)
+        put(*point)
 
-    monkeypatch.setattr(PointStore, "write", counting)
+    monkeypatch.setattr(PointStore, "put", counting)
 
 
 def test_an_interrupted_sweep_goes_on_where_it_was(scenario, swift, monkeypatch) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cprsim.errors import ResultError
 from cprsim.results.folder import write_parquet
-from cprsim.results.store import PointsTask, PointStore, finish_points
+from cprsim.results.store import PointStore, Task
 from cprsim.sweeps.folder import ABOUT, SHOWN, TABLE, AxisColumn, load_sweep
 from cprsim.workers import Workers
 from tests.generated import comparable, names
@@ -28,20 +28,20 @@ bodies = st.fixed_dictionaries(
 @given(bodies)
 def test_a_point_is_read_back_as_it_was_written(tmp_path_factory, body):
     store = PointStore(tmp_path_factory.mktemp("points"))
-    with store.writing():
-        store.write("00ff", body)
-    assert comparable(dict(PointStore(store.root).read("00ff"))) == comparable(body)
+    store.folder.mkdir()
+    store.put("00ff", body, store.root)
+    assert comparable(dict(PointStore(store.root).get("00ff"))) == comparable(body)
 
 
 def test_what_is_missing_is_computed_once_and_told_of_as_it_is_done(tmp_path):
     store, told, asked = PointStore(tmp_path), [], []
-    with store.writing():
-        store.write("01", {"value": 1})
+    store.folder.mkdir()
+    store.put("01", {"value": 1}, tmp_path)
     points = [SimpleNamespace(digest=digest) for digest in ("03", "01", "02", "03")]
 
     def tasks_of(missing):
         asked.append([point.digest for point in missing])
-        return [PointsTask("a point", (one,), values, int(one)) for one in asked[-1]]
+        return [Task("a point", [one], int(one)) for one in asked[-1]]
 
     def values(number):
         return [{"value": number}]
@@ -50,14 +50,14 @@ def test_what_is_missing_is_computed_once_and_told_of_as_it_is_done(tmp_path):
         told.append(numbers)
 
     def finished():
-        bodies, n_computed = finish_points(points, store, Workers(1), tasks_of, tell)
+        bodies, n_computed = store.each(points, values, tasks_of, Workers(1), tell)
         return [dict(body) for body in bodies], n_computed
 
     wanted = [{"value": value} for value in (3, 1, 2, 3)]
     assert finished() == (wanted, 2)
     assert (asked, told) == ([["03", "02"]], [(1, 2), (2, 2)])
     assert finished() == (wanted, 0)
-    assert (asked[1:], told[2:]) == ([[]], [])
+    assert (asked[1:], told[2:]) == ([], [])
 
 
 def test_a_table_without_the_column_of_an_axis_is_damaged(tmp_path, monkeypatch):
