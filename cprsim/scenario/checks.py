@@ -42,10 +42,11 @@ def checks(scenario: Scenario, *, is_part: bool = False) -> Found:
 
 
 def _of_failures(scenario: Scenario) -> Found:
-    sources = {f"scopes.{i}.failures": scope.failures for i, scope in enumerate(scenario.scopes)}
-    for key, failures in {"failures": scenario.failures, **sources}.items():
-        for below, message in () if failures is None else _of_source(scenario, failures):
-            yield f"{key}.{below}", message
+    for below, message in _of_source(scenario, scenario.failures):
+        yield f"failures.{below}", message
+    for i, scope in enumerate(scenario.scopes):
+        for below, message in _of_source(scenario, scope.failures) if scope.failures else ():
+            yield f"scopes.{i}.failures.{below}", message
 
 
 def _of_source(scenario: Scenario, failures: Failures) -> Found:

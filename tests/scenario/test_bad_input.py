@@ -69,6 +69,9 @@ def test_rules_between_sections_that_are_right_come_with_what_is_wrong_in_others
     text = changed(("together: 4", "together: 19"), ("load: 3 min", "load: 3"))
     at = [(p.place.line, p.key) for p in problems(write(tmp_path, text))]
     assert at == [(7, "failures.together"), (11, "costs.load")]
+    scopes = changed(("together: 4", "together: 19")) + "scopes: [{share: 1}]\n"
+    keys = [p.key for p in problems(write(tmp_path, scopes))]
+    assert keys == ["failures.together", "scopes.0.name"]
     text = changed(("trainers: 20", "trainer: 20"), ("together: 4", "together: 19"))
     assert [p.key for p in problems(write(tmp_path, text))] == ["cluster.trainer"]
     text = changed(("storage:", "storages:"))
