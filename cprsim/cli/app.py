@@ -18,7 +18,6 @@ from cprsim.cli import (
     calibrate_command,
     compare_systems_command,
     fit,
-    fleet_command,
     init_command,
     measure_command,
     rehearse_command,
@@ -154,7 +153,6 @@ def cprsim_command(
 # name, what it does in a line of 80 columns, function
 COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("init", "Write a first scenario of your job.", init_command.init),
-    ("fleet", "Simulate many jobs on one cluster, and choose an option.", fleet_command.fleet),
     ("select", "Choose strategy and interval within a limit of accuracy.", select_command.select),
     (
         "compare-systems",

@@ -12,7 +12,6 @@ from cprsim.errors import ParameterError, ResultError
 from cprsim.fleets.folder import ABOUT as ABOUT_FLEET
 from cprsim.fleets.folder import load_fleet
 from cprsim.measuring.measure import WHOSE
-from cprsim.plots.fleet import fleet_figures
 from cprsim.plots.run import run_figures
 from cprsim.plots.save import Draw
 from cprsim.plots.selection import selection_figures
@@ -21,7 +20,7 @@ from cprsim.present.answer import Answer
 from cprsim.present.comparison import answer_of_several
 from cprsim.present.curve import document_of_curve, inputs_of_curve
 from cprsim.present.document import Document
-from cprsim.present.fleet import document_of_fleet
+from cprsim.present.fleet import answer_of_fleet, document_of_fleet
 from cprsim.present.reproduction import document_of_reproduction, overview_of_reproductions
 from cprsim.present.run import answer_of_run, document_of_run
 from cprsim.present.selection import document_of_selection
@@ -85,7 +84,7 @@ KINDS: dict[str, ResultKind] = {
     ),
     "selection": ResultKind(SELECTION, load_selected, document_of_selection, _figures_of_selection),
     "sweep": ResultKind(ABOUT_SWEEP, load_sweep, document_of_sweep, answer=answer_of_sweep),
-    "fleet": ResultKind(ABOUT_FLEET, load_fleet, document_of_fleet, fleet_figures),
+    "fleet": ResultKind(ABOUT_FLEET, load_fleet, document_of_fleet, answer=answer_of_fleet),
     "curve": ResultKind("", read_curve, document_of_curve, inputs=inputs_of_curve),
 }
 
