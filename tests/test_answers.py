@@ -33,6 +33,7 @@ from cprsim.present.document import (
 )
 from cprsim.present.html import whole
 from cprsim.present.terminal import show_document
+from tests.fleet.making import JOB, REST
 from tests.making import SCENARIOS, call, small_scenario
 from tests.present.outline import Outline
 
@@ -64,6 +65,26 @@ CASES = {
     "ledger": Case(
         f"ledger {EXAMPLES}/attempts.csv", lambda: cprsim.ledger(EXAMPLES / "attempts.csv")
     ),
+    "sweep": Case(
+        "sweep small.yaml --over recovery.full.interval=1h,40h --over failures.mtbf=9h,30h",
+        lambda: cprsim.sweep(
+            "small.yaml", {"recovery.full.interval": ["1h", "40h"], "failures.mtbf": "9h,30h"}
+        ),
+    ),
+    "tornado": Case(
+        "sweep small.yaml --over costs.save=30s,9min --over prices.node_hour=1USD,2USD "
+        "--mode one-at-a-time --set prices.node_hour=1USD",
+        lambda: cprsim.sweep(
+            "small.yaml",
+            {"costs.save": ["30s", "9min"], "prices.node_hour": "1USD,2USD"},
+            {"prices.node_hour": "1USD"},
+            mode="one-at-a-time",
+        ),
+    ),
+    "fleet": Case(
+        "fleet fleet.yaml --over spares=0,2",
+        lambda: cprsim.fleet("fleet.yaml", {"spares": [0, 2]}),
+    ),
     "comparison": Case("report kept other --out page.html", lambda: cprsim.report("kept", "other")),
 }
 
@@ -76,6 +97,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.chdir(path)
         patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
         Path("small.yaml").write_text(SMALL, "utf-8")
+        Path("fleet.yaml").write_text(
+            (JOB + REST).replace("jobs: 24, kinds: 12", "jobs: 6, kinds: 3"), "utf-8"
+        )
         cprsim.run("small.yaml", folder="kept")
         cprsim.run("small.yaml", seed=2, folder="other")
         yield path

@@ -33,7 +33,8 @@ EVIL = "<script>alert(1)</script>"
 SIGNATURES = {  # what may be left out ends in =
     "load": "scenario overrides=",
     "run": "scenario overrides= * seed= replications= replay= folder=",
-    "sweep": "scenario over= overrides= * mode= seed= replications= precision= workers= folder=",
+    "sweep": "scenario over= overrides= * mode= seed= replications= precision= workers= dask= "
+    "folder=",
     "select": "scenario overrides= * max_auc_loss= max_log_loss= target_pls= max_loss= "
     "confidence= risk= curve= seed= replications= folder=",
     "fit": "log * format= nodes= node_dates= system= period= columns= time_unit= "
@@ -41,7 +42,7 @@ SIGNATURES = {  # what may be left out ends in =
     "job_nodes= bootstrap= seed= circle=",
     "measure": "scenario overrides= * precision= budget_s= seeds= workers= allow_code= shorter= "
     "file=",
-    "fleet": "scenario over= overrides= * seed= histories= workers= folder=",
+    "fleet": "scenario over= overrides= * seed= histories= workers= dask= folder=",
     "compare": "a b",
     "compare_systems": "scenario overrides= * only= fixed= available= seed= replications= folder=",
     "systems": "scenario= overrides=",
@@ -56,8 +57,6 @@ KEPT = ANSWER | {"folder", "save"}
 MEMBERS = {
     "Scenario": SHOWN | {"changed", "curve", "settings", "strategies", "text"},
     "Run": KEPT | {"events", "means", "rows", "strategies", "warnings"},
-    "Sweep": KEPT | {"axes", "cheapest", "of", "strategies"},
-    "Fleet": KEPT | {"best", "currency", "saves"},
     "Selection": KEPT | {"interval_h", "recommended", "recovery"},
     "Fit": ANSWER
     | {"apart", "circle", "failures", "fragment", "job_failures", "mtbf_h", "scopes", "simpler"}
@@ -173,7 +172,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("run", {"scenario": -1}, "scenario: -1 should be an instance of Scenario"),
     ("run", {"scenario": "quickstart", "seed": "x"}, "seed: 'x' should be a valid integer"),
     ("run", {"scenario": "quickstart", "replay": "best"}, "replay: 'best' is neither"),
-    ("sweep", {"scenario": "quickstart", "over": {"costs.save": 5}}, "over: 5 should be a valid"),
+    (
+        "sweep",
+        {"scenario": "quickstart", "over": {"costs.save": 5}},
+        "over costs.save: .*bare number",
+    ),
     ("sweep", {"scenario": "quickstart", "mode": "x"}, "mode: 'x' should be 'grid' or"),
     ("sweep", {"scenario": "quickstart", "over": {}, "precision": 5}, "precision: `500 %` is out"),
     ("select", {"scenario": "quickstart"}, "with one of max_auc_loss, max_log_loss, max_loss"),
@@ -299,34 +302,20 @@ def test_two_runs_are_compared(made: cprsim.Run, tmp_path: Path) -> None:
 def test_a_sweep_has_a_row_per_point(tmp_path: Path) -> None:
     over = {"failures.mtbf": ["5 h", "10 h"], "costs.save": "1 min:4 min:log2"}
     swept = cprsim.sweep(small_scenario(), over, replications=4, workers=1)
-    assert swept.axes == ("failures.mtbf [h]", "costs.save [min]")
-    of = swept.of("overhead_fraction")
-    assert len(of) == 2 * 2 * 3
-    assert (of["low"] <= of["mean"]).all()
-    with pytest.raises(ParameterError, match=r"no quantity 'nope'; there are: .*overhead_frac"):
-        swept.of("nope")
-    assert swept.folder is None
-    assert "curves" in swept.figures or "map" in swept.figures
-    assert "What becomes of the overhead" in swept._repr_html_()
+    assert swept.values["axes"] == ["failures.mtbf_h", "costs.save_min"]
+    points = swept.frames["points"]
+    assert len(points) == 2 * 2 * 3
+    least = points.groupby(swept.values["axes"], sort=False)["overhead_fraction"].min()
+    assert points.loc[points["cheapest"], "overhead_fraction"].tolist() == least.tolist()
+    texts = ["failures.mtbf=5 h, 10 h", "costs.save=1 min:4 min:log2"]
+    again = cprsim.sweep(small_scenario(), texts, replications=4, workers=1)
+    assert again.to_json() == swept.to_json()
+    kept = cprsim.read(swept.save(tmp_path))
+    assert kept.frames["points"].equals(points)
+    assert (kept.folder / "map.png").is_file()
 
 
-@pytest.mark.long
-def test_a_fleet_is_that_of_the_command(tmp_path: Path) -> None:
-    small = {"fleet.jobs": 4, "fleet.kinds": 2, "unknown": None}
-    planned = cprsim.fleet("planning", {"spares": [0, 2]}, small, workers=1)
-    assert planned.folder is None
-    kept = cprsim.read(planned.save(tmp_path))
-    assert isinstance(kept, cprsim.Fleet)
-    assert kept.table["option"].tolist() == [
-        f"{name} at spares {n}" for n in (2, 0) for name in ("full", "cpr")
-    ]
-    said = [f"--set={key}={json.dumps(value)}" for key, value in small.items()]
-    shown = call("fleet", "planning", *said, "--over", "spares=0,2", "--json", "--out", tmp_path)
-    assert Path(json.loads(shown.stdout)["results"]) == kept.folder
-    assert kept.best == kept.table.set_index("option")["cost_per_month"].idxmin()
-    assert kept.currency == "USD"
-    assert "Recommendation" in kept._repr_html_()
-    assert set(kept.figures) == {"fleet", "curve"}
+def test_an_option_of_a_fleet_is_said_once() -> None:
     with pytest.raises(ParameterError, match=r"over fleet\.spares: is there twice"):
         cprsim.fleet("planning", {"spares": [0], "fleet.spares": [2]})
 
@@ -468,18 +457,6 @@ def test_systems_are_compared_as_the_command_does(tmp_path: Path) -> None:
     assert theirs == dict(zip(found.table["name"], found.table["overhead_fraction"], strict=True))
     with pytest.raises(ParameterError, match="there is no `nobody`"):
         cprsim.compare_systems(small_scenario(), only=["nobody"])
-
-
-def test_systems_are_mapped_over_two_inputs(tmp_path: Path) -> None:
-    over = {"failures.mtbf": ["2 h", "50 h"], "costs.save": ["1 min", "9 min"]}
-    sets = {"recovery": "[full, partial]"}
-    found = cprsim.sweep(small_scenario(), over, sets, replications=100, workers=1, folder=tmp_path)
-    assert found.axes == ("failures.mtbf [h]", "costs.save [min]")
-    of_each = found.of("overhead_fraction").groupby(list(found.axes), sort=False)["mean"]
-    assert found.cheapest["mean"].tolist() == of_each.min().tolist()
-    assert set(found.cheapest["strategy"]) <= {"full", "partial"}
-    assert (found.folder / "map.png").is_file()
-    assert cprsim.read(found.folder).cheapest.equals(found.cheapest)
 
 
 # --------------------------------------------------------------------------- shown

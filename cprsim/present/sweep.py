@@ -284,7 +284,7 @@ def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) 
         Table(
             caption=caption,
             columns=[
-                *(Column(a.key, is_number=False, brief=names[a.column]) for a in result.axes),
+                *word_columns(*names.values()),
                 *map(Column, result.strategies),
             ],
             rows=[
@@ -321,9 +321,9 @@ def _extremes_table(result: SweepResult, points: pd.DataFrame, touches: Touches)
         caption=_caption(result),
         columns=[
             *word_columns("strategy"),
-            Column("lowest overhead, %", brief="lowest"),
+            Column("lowest, %"),
             *word_columns("at"),
-            Column("highest overhead, %", brief="highest"),
+            Column("highest, %"),
             *word_columns("at"),
         ],
         rows=[[name, *found.get(name, nowhere)] for name in result.strategies],
