@@ -19,6 +19,7 @@ from cprsim.api.ledger import ledger as ledger
 from cprsim.api.report import read as read
 from cprsim.api.report import report as report
 from cprsim.api.run import run as run
+from cprsim.api.select import select as select
 from cprsim.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from cprsim.api.fleets import Fleet, fleet
     from cprsim.api.measuring import measure
     from cprsim.api.scenario import Scenario, load
-    from cprsim.api.selecting import Selection, select
     from cprsim.api.sweeping import Sweep, sweep
     from cprsim.api.systems import Systems, systems
     from cprsim.errors import CprsimError
@@ -45,7 +45,6 @@ __all__ = [
     "Fit",
     "Fleet",
     "Scenario",
-    "Selection",
     "Sweep",
     "Systems",
     "SystemsComparison",
@@ -74,7 +73,6 @@ _WHERE = {
     "cprsim.api.curves": ("Curve",),
     "cprsim.api.measuring": ("measure",),
     "cprsim.api.scenario": ("Scenario", "load"),
-    "cprsim.api.selecting": ("Selection", "select"),
     "cprsim.api.sweeping": ("Sweep", "sweep"),
     "cprsim.api.systems": ("Systems", "systems"),
     "cprsim.errors": ("CprsimError",),

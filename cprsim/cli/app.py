@@ -24,7 +24,6 @@ from cprsim.cli import (
     rehearse_command,
     reproduce_command,
     scenario_commands,
-    select_command,
     sweep_command,
     sync_command,
     systems_command,
@@ -157,7 +156,6 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("init", "Write a first scenario of your job.", init_command.init),
     ("sweep", "Simulate a scenario at every combination of some values.", sweep_command.sweep),
     ("fleet", "Simulate many jobs on one cluster, and choose an option.", fleet_command.fleet),
-    ("select", "Choose strategy and interval within a limit of accuracy.", select_command.select),
     (
         "compare-systems",
         "Compare all recovery systems that the job can run.",
