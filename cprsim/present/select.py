@@ -11,7 +11,6 @@ import pandas as pd
 from cprsim.plots.selection import selection_figure
 from cprsim.present.answer import Answer
 from cprsim.present.document import (
-    Cell,
     Column,
     Document,
     ListingBlock,
@@ -134,7 +133,7 @@ def document_of_select(made: Selected) -> Document:
             *_drawn(selection),
             *([cheapest(bills, selection.chosen.strategy)] if bills else []),
             *_flips(selection),
-            *(["At these intervals, by cost in all:", *sensitivity_sentences(unsure)]
+            *([f"At these intervals, by cost in all: {' '.join(sensitivity_sentences(unsure))}"]
               if unsure else []),
             *_alike(selection),
             *_compared(selection),
@@ -160,11 +159,11 @@ def _table(selection: Selection, name: str) -> Table:
     unit = "" if of_pls else ", ×10⁻⁴"
     columns = [
         *word_columns("strategy", "saves every"),
-        Column("overhead, %", brief="overhead\n%"),
-        Column("less than full recovery, % points", brief="less than\nfull, % points"),
+        Column("overhead, %", brief="overhead,\n%"),
+        Column("less than full recovery, % points", brief="less than full\nrecovery, % points"),
         *([] if of_pls else [Column("PLS")]),
-        Column(f"{what}{unit}", brief=f"{what}\n{unit[2:]}".strip()),
-        Column(f"{bound}{unit}", brief=f"{bound[:-6]}\nbound {unit[2:]}".strip()),
+        Column(f"{what}{unit}", brief=f"{what}{unit}".replace(", ", ",\n")),
+        Column(f"{bound}{unit}", brief=f"{bound}{unit}".replace(" bound", "\nbound")),
     ]
     n = len(columns) if selection.limited else N_OF_COSTS
     found = {"full": selection.full, **selection.best}
@@ -172,13 +171,9 @@ def _table(selection: Selection, name: str) -> Table:
     names: dict[tuple[str, ...], list[str]] = {}
     for one_name, one in found.items():
         cells = ["none keeps the limit"] if one is None else _cells(selection, one)
-        filled = tuple([*cells, *[NO_NUMBER] * n][: n - 1])
-        names.setdefault(filled, []).append(one_name)
-    rows = []
-    for filled, alike in names.items():
-        chosen, said = selection.chosen.strategy in alike, ", ".join(alike)
-        in_full = f"{said} (recommended)" if chosen else said
-        rows.append([Cell(in_full, f"{'*' if chosen else ' '} {said}"), *filled])
+        said = f"{one_name} (recommended)" if one is selection.chosen else one_name
+        names.setdefault(tuple([*cells, *[NO_NUMBER] * n][: n - 1]), []).append(said)
+    rows = [[", ".join(alike), *cells] for cells, alike in names.items()]
     caption = (
         f"{name}: {count(selection.n_replications, 'replication')}, each strategy at its best; ± "
         f"half of the 95 % interval. {_limit(selection)}"

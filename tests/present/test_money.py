@@ -10,11 +10,11 @@ import pytest
 
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import replay
-from cprsim.making.deciding import sensitivity_of
 from cprsim.present.money import money_of, money_section
 from cprsim.results import load_result
 from cprsim.results.money import bills_in
 from cprsim.scenario import load_scenario
+from cprsim.selector.unknown import sensitivity_of
 from cprsim.sweeps.folder import load_sweep
 from cprsim.systems_compared.comparison import load_comparison
 from tests.history.exporting import exported, write_events
