@@ -64,6 +64,10 @@ CASES = {
     "ledger": Case(
         f"ledger {EXAMPLES}/attempts.csv", lambda: cprsim.ledger(EXAMPLES / "attempts.csv")
     ),
+    "select": Case(
+        "select small.yaml --target-pls 0.02 --replications 100",
+        lambda: cprsim.select("small.yaml", target_pls=0.02, replications=100),
+    ),
     "comparison": Case("report kept other --out page.html", lambda: cprsim.report("kept", "other")),
 }
 
@@ -75,6 +79,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(path)
         patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
+        patch.setattr("cprsim.selector.selecting.flips", lambda *_: ())
         Path("small.yaml").write_text(SMALL, "utf-8")
         cprsim.run("small.yaml", folder="kept")
         cprsim.run("small.yaml", seed=2, folder="other")
