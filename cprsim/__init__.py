@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from cprsim.api.ledger import ledger as ledger
 from cprsim.api.run import run as run
+from cprsim.api.systems import systems as systems
 from cprsim.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from cprsim.api.backtests import BacktestedJobs, backtest
     from cprsim.api.calibrations import CalibratedScenario, calibrate
     from cprsim.api.comparing import Difference, compare
-    from cprsim.api.comparing_systems import SystemsComparison, compare_systems
     from cprsim.api.curves import Curve
     from cprsim.api.fitting import Fit, fit
     from cprsim.api.fleets import Fleet, fleet
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from cprsim.api.scenario import Scenario, load
     from cprsim.api.selecting import Selection, select
     from cprsim.api.sweeping import Sweep, sweep
-    from cprsim.api.systems import Systems, systems
     from cprsim.errors import CprsimError
     from cprsim.present.answer import Answer
 
@@ -49,12 +48,9 @@ __all__ = [
     "Scenario",
     "Selection",
     "Sweep",
-    "Systems",
-    "SystemsComparison",
     "backtest",
     "calibrate",
     "compare",
-    "compare_systems",
     "fit",
     "fleet",
     "ledger",
@@ -71,7 +67,6 @@ _WHERE = {
     "cprsim.api.backtests": ("BacktestedJobs", "backtest"),
     "cprsim.api.calibrations": ("CalibratedScenario", "calibrate"),
     "cprsim.api.comparing": ("Difference", "compare"),
-    "cprsim.api.comparing_systems": ("SystemsComparison", "compare_systems"),
     "cprsim.api.fitting": ("Fit", "fit"),
     "cprsim.api.fleets": ("Fleet", "fleet"),
     "cprsim.present.answer": ("Answer",),
@@ -81,7 +76,6 @@ _WHERE = {
     "cprsim.api.scenario": ("Scenario", "load"),
     "cprsim.api.selecting": ("Selection", "select"),
     "cprsim.api.sweeping": ("Sweep", "sweep"),
-    "cprsim.api.systems": ("Systems", "systems"),
     "cprsim.errors": ("CprsimError",),
 }
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from cprsim.api import public
 from cprsim.api.answer import Answer, table_of
-from cprsim.api.comparing_systems import SystemsComparison
 from cprsim.api.curves import Curve
 from cprsim.api.fleets import Fleet
 from cprsim.api.keeping import ResultsPlace
@@ -18,6 +17,7 @@ from cprsim.present.document import Block, Document, Picture
 from cprsim.present.kinds import KINDS, kind_of
 from cprsim.present.reproduction import document_of_reproduction
 from cprsim.present.run import answer_of_run
+from cprsim.present.systems import answer_of_systems
 from cprsim.reproduce.runner import Reproduced
 from cprsim.results.manifest import MANIFEST, results_in
 
@@ -57,7 +57,7 @@ class Reproduction(Answer):
 @public
 def read(
     result: str | Path,
-) -> Answer | Sweep | Selection | SystemsComparison | Fleet | Curve | Reproduction:
+) -> Answer | Sweep | Selection | Fleet | Curve | Reproduction:
     """Read a finished result: a results folder, or the file of a staleness curve.
 
     Parameters
@@ -79,7 +79,9 @@ def read(
         "run": lambda loaded: answer_of_run(loaded, folder=path, holds=loaded),
         "sweep": lambda loaded: Sweep(loaded, place),
         "selection": lambda loaded: Selection(loaded, place),
-        "comparison of systems": lambda loaded: SystemsComparison(loaded, place),
+        "comparison of systems": lambda loaded: answer_of_systems(
+            loaded, folder=path, holds=loaded
+        ),
         "fleet": lambda loaded: Fleet(loaded, place),
         "curve": lambda loaded: Curve(loaded, path),
         "reproduction": Reproduction,

@@ -17,7 +17,6 @@ from cprsim.plots.run import run_figures
 from cprsim.plots.save import Draw
 from cprsim.plots.selection import selection_figures
 from cprsim.plots.sweep import sweep_figures
-from cprsim.plots.systems import systems_figures
 from cprsim.present.answer import Answer
 from cprsim.present.comparison import LETTERS, different_inputs, overview_of_runs
 from cprsim.present.curve import document_of_curve, inputs_of_curve
@@ -27,7 +26,7 @@ from cprsim.present.reproduction import document_of_reproduction, overview_of_re
 from cprsim.present.run import answer_of_run, document_of_run
 from cprsim.present.selection import document_of_selection
 from cprsim.present.sweep import document_of_sweep
-from cprsim.present.systems import document_of_systems
+from cprsim.present.systems import answer_of_systems, document_of_systems
 from cprsim.reproduce.runner import SUMMARY, read_reproduced
 from cprsim.results.compare import inputs_of
 from cprsim.results.manifest import read_manifest
@@ -78,7 +77,7 @@ def _figures_of_selection(made: Selected) -> dict[str, Draw]:
 
 KINDS: dict[str, ResultKind] = {
     "comparison of systems": ResultKind(
-        ABOUT_COMPARISON, load_comparison, document_of_systems, systems_figures
+        ABOUT_COMPARISON, load_comparison, document_of_systems, answer=answer_of_systems
     ),
     "run": ResultKind(
         JOB, load_result, document_of_run, run_figures, overview_of_runs, answer=answer_of_run
