@@ -16,6 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cprsim.api.ledger import ledger as ledger
+from cprsim.api.report import read as read
+from cprsim.api.report import report as report
 from cprsim.api.run import run as run
 from cprsim.api.systems import systems as systems
 from cprsim.version import __version__ as __version__
@@ -23,12 +25,10 @@ from cprsim.version import __version__ as __version__
 if TYPE_CHECKING:
     from cprsim.api.backtests import BacktestedJobs, backtest
     from cprsim.api.calibrations import CalibratedScenario, calibrate
-    from cprsim.api.comparing import Difference, compare
     from cprsim.api.curves import Curve
     from cprsim.api.fitting import Fit, fit
     from cprsim.api.fleets import Fleet, fleet
     from cprsim.api.measuring import measure
-    from cprsim.api.reading import Reproduction, read
     from cprsim.api.scenario import Scenario, load
     from cprsim.api.selecting import Selection, select
     from cprsim.api.sweeping import Sweep, sweep
@@ -41,16 +41,13 @@ __all__ = [
     "CalibratedScenario",
     "CprsimError",
     "Curve",
-    "Difference",
     "Fit",
     "Fleet",
-    "Reproduction",
     "Scenario",
     "Selection",
     "Sweep",
     "backtest",
     "calibrate",
-    "compare",
     "fit",
     "fleet",
     "ledger",
@@ -66,13 +63,11 @@ __all__ = [
 _WHERE = {
     "cprsim.api.backtests": ("BacktestedJobs", "backtest"),
     "cprsim.api.calibrations": ("CalibratedScenario", "calibrate"),
-    "cprsim.api.comparing": ("Difference", "compare"),
     "cprsim.api.fitting": ("Fit", "fit"),
     "cprsim.api.fleets": ("Fleet", "fleet"),
     "cprsim.present.answer": ("Answer",),
     "cprsim.api.curves": ("Curve",),
     "cprsim.api.measuring": ("measure",),
-    "cprsim.api.reading": ("Reproduction", "read"),
     "cprsim.api.scenario": ("Scenario", "load"),
     "cprsim.api.selecting": ("Selection", "select"),
     "cprsim.api.sweeping": ("Sweep", "sweep"),

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from cprsim.api import public
 from cprsim.errors import ParameterError, one_line, printable
-from cprsim.present.document import Block, Document, Picture, ResultsPage, Words
+from cprsim.present.document import Block, Document, Picture, Words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,7 @@ class Shown(ABC):
         """
         from cprsim.present.writing import write_page
 
-        return write_page(ResultsPage.of(self.document, title), Path(file))[0]
+        return write_page(self.document, Path(file), title)[0]
 
     def _brief(self) -> list[Block]:
         """What is shown where there is little room: the first sections, with one figure."""

@@ -61,12 +61,12 @@ def run(
     from cprsim.experiments.assemble import assemble
 
     experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
-    from cprsim.api.kept import Kept, kept
     from cprsim.curves import curve_path
     from cprsim.experiments import pipeline
     from cprsim.present.run import answer_of_run
     from cprsim.results.folder import ResultTarget
     from cprsim.results.identity import failures_digest
+    from cprsim.results.kept import Kept, kept
     from cprsim.results.run import Logbook, load_result, price_of, warnings_of, write_result
 
     def simulated(target: ResultTarget) -> Result:

@@ -100,7 +100,6 @@ def _compared(
     from dataclasses import replace
     from functools import partial
 
-    from cprsim.api.kept import kept
     from cprsim.curves import curve_path
     from cprsim.experiments import pipeline
     from cprsim.experiments.assemble import assemble
@@ -110,6 +109,7 @@ def _compared(
     from cprsim.present.systems import answer_of_systems
     from cprsim.results.folder import write_record
     from cprsim.results.identity import failures_digest
+    from cprsim.results.kept import kept
     from cprsim.results.run import Logbook, warnings_of, write_result
     from cprsim.selector.pricing import affordable
     from cprsim.systems_compared.best import at_their_best

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
@@ -49,7 +50,7 @@ def command(function: Callable[..., Any]) -> Callable[..., None]:
     words = words_of(function)
     parameters = list(inspect.signature(function).parameters.values())
     options = [_parameter(function, one, words.parameters.get(one.name, "")) for one in parameters]
-    kept = any(one.name == "folder" for one in parameters)
+    kept = any(one.name in ("folder", "out") for one in parameters)
     own = [("as_json", Json, False), *([] if kept else [("page", Page, None)])]
     options += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
@@ -146,9 +147,14 @@ def _extras(annotation: Any) -> Sequence[Any]:
 
 
 def _kind(annotation: Any, *, many: bool) -> Any:
-    """The type that the command line takes."""
+    """The type that the command line takes; of a sequence, that of its entries."""
     if many:
-        return list[_kind(annotation, many=False) if Path in _types(annotation) else str]  # type: ignore[misc]
+        entries = [get_args(one)[0] for one in _types(annotation) if get_origin(one) is Sequence]
+        found: Any = _kind(entries[0] if entries else annotation, many=False)
+        if get_origin(found) is Literal:  # typer has no lists of them
+            names = [(one, one) for one in get_args(found)]
+            return list[StrEnum("Choice", names)]  # type: ignore[misc]
+        return list[found]
     types = _types(annotation)
     if bool in types:
         return bool

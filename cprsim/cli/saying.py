@@ -78,7 +78,6 @@ def show(
 
 def write_document(document: Document, file: Path) -> Path:
     """Write a document as a page of its own; the file."""
-    from cprsim.present.document import ResultsPage
     from cprsim.present.writing import write_page
 
-    return write_page(ResultsPage.of(document), file)[0]
+    return write_page(document, file)[0]

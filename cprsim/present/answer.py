@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from functools import cached_property
 from io import StringIO
 from math import isfinite
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cprsim.errors import ParameterError, one_line, printable
-from cprsim.present.document import Document, Picture, ResultsPage
+from cprsim.present.document import Document, Picture
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,7 @@ class Answer:
     found_again: bool = False  # the folder was there, finished
     files: Sequence[Path] = ()  # that were written besides
     exit_code: int = 0  # of the command
-    holds: Any = None  # keeps a temporary results folder alive: its path is `holds.path`
+    holds: Any = None  # the `Kept` that it was made of, with its folder
 
     @cached_property
     def document(self) -> Document:
@@ -128,7 +128,7 @@ class Answer:
         """
         from cprsim.present.writing import write_page
 
-        return write_page(ResultsPage.of(self.document, title), Path(file))[0]
+        return write_page(self.document, Path(file), title)[0]
 
     def save(self, folder: str | Path) -> Path:
         """Keep the answer as the command would have: a results folder within `folder`.
@@ -166,6 +166,10 @@ class Answer:
                 save_figures({one.name: one.draw for one in self.document.pictures}, new)
                 list_again(new)
         return final
+
+    def with_files(self, files: Iterable[Path]) -> Answer:
+        """The same, with files that were written besides."""
+        return replace(self, files=tuple(files), tells=lambda: self.document)
 
     def _repr_html_(self) -> str:
         from cprsim.present.html import fragment

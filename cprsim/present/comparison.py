@@ -1,8 +1,9 @@
-"""Several results of ``cprsim run`` side by side, each against the first; in what inputs differ."""
+"""Several results side by side: runs each against the first, and in what inputs all differ."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isnan
 from typing import Any
 
@@ -10,16 +11,8 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError
-from cprsim.files import finite_or_none
-from cprsim.present.document import (
-    Block,
-    Column,
-    Document,
-    Section,
-    Table,
-    Words,
-    word_columns,
-)
+from cprsim.present.answer import Answer
+from cprsim.present.document import Block, Column, Document, Section, Table, Words, word_columns
 from cprsim.present.money import money_differences
 from cprsim.present.run_sentences import spread_in_percent
 from cprsim.records import NO_NUMBER, Estimate
@@ -29,26 +22,15 @@ from cprsim.results import (
     Result,
     compare,
     different,
-    inputs_of,
     records_of,
     same_failures,
     shared_errors,
 )
 from cprsim.results.metrics import parts_among
 from cprsim.results.rows import further_losses, has_measured_error
-from cprsim.results.words import (
-    count,
-    hours,
-    part_label,
-    percent,
-    portion,
-    saves,
-    suited,
-)
+from cprsim.results.words import count, part_label, percent, portion, saves, suited, with_interval
 from cprsim.staleness import Metric
 
-INPUTS = "In what the inputs differ"
-SAME_INPUTS = "All inputs are the same: scenario, seed, replications, files and versions."
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 OVERHEAD, PAID = "overhead_fraction", "ettr_paid"
 LABELS = {
@@ -63,85 +45,219 @@ LABELS = {
     "overhead_node_h": "overhead, node-h",
 }
 FINE = ("pls", "ettr", PAID)  # shares that need four decimals
+MOST_INPUTS = 3  # named among the remarks; a table has all
 
 
-# ------------------------------------------------------------------------------ two results
+def answer_of_several(
+    answers: Sequence[Answer], inputs: Sequence[Mapping[str, str]], runs: Sequence[Result]
+) -> Answer:
+    """What several results say together.
 
+    Parameters
+    ----------
+    answers : of each result
+    inputs : what went into each, by key
+    runs : the runs in them; empty where any is no run
 
-def comparison_of_two(a: Result, b: Result) -> list[Block]:
-    """What changes from result A to result B. Raises ParameterError where nothing can be compared.
-
-    The two are named as the folders that they were read from.
+    Raises ParameterError: there are more than letters, or two runs have no strategy in common.
     """
-    how = (
-        "Both met the same failures: replications are paired."
-        if same_failures(a, b)
-        else "They met different failures: independent samples, Welch's intervals."
+    if len(answers) > len(LETTERS):
+        raise ParameterError(f"a report compares at most {len(LETTERS)} results")
+    found = different(inputs)
+    columns = {
+        letter: [one.values[at] for one in found]
+        for at, letter in enumerate(LETTERS[: len(answers)])
+    }
+    frames = {"inputs": pd.DataFrame({"key": [one.key for one in found], **columns})}
+    others = list(zip(LETTERS[1:], runs[1:], strict=False))
+    differences = {letter: compare(runs[0], run) for letter, run in others}
+    if differences:
+        frames["differences"] = pd.concat(
+            [frame.assign(result=letter) for letter, frame in differences.items()]
+        ).rename(columns={"low": "difference_low", "high": "difference_high"})
+    tell = _of_runs if runs else _of_any
+    return Answer(
+        "comparison",
+        ", ".join(answer.name for answer in answers),
+        lambda: tell(answers, found, runs, differences),
+        frames=frames,
+        values={
+            "results": {
+                letter: str(one.folder) for letter, one in zip(LETTERS, answers, strict=False)
+            },
+            "paired": {letter: same_failures(runs[0], run) for letter, run in others},
+            "curve_errors": {letter: shared_errors(runs[0], run) for letter, run in others},
+        },
     )
-    names = [{policy.name for policy in result.policies} for result in (a, b)]
-    alone = [
-        f"only in {result.path}: {', '.join(sorted(only))}"
-        for result, only in ((a, names[0] - names[1]), (b, names[1] - names[0]))
-        if only
-    ]
-    return [
-        Words([f"A  {a.path}", f"B  {b.path}", how]),
-        inputs_block([inputs_of(result.path, result.manifest) for result in (a, b)]),
-        differences_table(compare(a, b)),
-        *money_differences(a, b),
-        Words([*shared_errors(a, b), *alone]),
-    ]
 
 
-def document_of_two(a: Result, b: Result, names: tuple[str, str] = ("A", "B")) -> Document:
-    """What changes from result A to result B. Raises ParameterError where nothing is in both."""
-    words, inputs, *blocks = comparison_of_two(a, b)
-    assert isinstance(words, Words)
+def _of_any(answers: Sequence[Answer], found: Sequence[Differing], *_: Any) -> Document:
     return Document(
-        title=f"From {names[0]} to {names[1]}",
-        question="What changes from the one result to the other?",
-        answer=[words.paragraphs[-1]],
-        sections=[
-            Section("What changes", blocks),
-            Section(INPUTS, [Words(words.paragraphs[:-1]), inputs]),
+        title=count(len(answers), "result"),
+        question="What do these results say?",
+        answer=[
+            f"{letter}: {one.document.answer[0]}"
+            for letter, one in zip(LETTERS, answers, strict=False)
         ],
+        sections=[_inputs(found, len(answers))],
+        parts=_parts(answers),
     )
 
 
-def inputs_block(inputs: Sequence[Mapping[str, str]]) -> Table | Words:
-    """In what several results differ that went into them: a column per result."""
-    return table_of_inputs(different(inputs), len(inputs))
+def _parts(answers: Sequence[Answer]) -> list[Document]:
+    return [
+        replace(one.document, title=f"{letter}: {one.document.title}")
+        for letter, one in zip(LETTERS, answers, strict=False)
+    ]
 
 
-def table_of_inputs(found: Sequence[Differing], n_results: int = 2) -> Table | Words:
-    """The inputs that differ, or that none does."""
+def _inputs(found: Sequence[Differing], n_results: int) -> Section:
     if not found:
-        return Words([SAME_INPUTS])
-    return Table(
+        same = "All inputs are the same: scenario, seed, replications, files and versions."
+        return Section("In what the inputs differ", [Words([same])])
+    table = Table(
         caption=f"What went into them and is not the same in all; {NO_NUMBER} where there is none",
-        columns=[
-            Column("input", is_number=False, brief="inputs that differ"),
-            *word_columns(*LETTERS[:n_results]),
-        ],
+        columns=word_columns("input", *LETTERS[:n_results]),
         rows=[[one.key, *one.values] for one in found],
     )
+    return Section("In what the inputs differ", [table])
 
 
-def differences_table(
-    table: pd.DataFrame, letters: Sequence[str] = "AB", caption: str = ""
-) -> Table:
-    """The differences B - A with their 95 % intervals (`cprsim.results.compare`).
+# ------------------------------------------------------------------------------ runs
+
+
+def _of_runs(
+    answers: Sequence[Answer],
+    found: Sequence[Differing],
+    runs: Sequence[Result],
+    differences: Mapping[str, pd.DataFrame],
+) -> Document:
+    first, money = runs[0], [money_differences(runs[0], run) for run in runs[1:]]
+    tables: list[Block] = [
+        differences_table(frame, letter, _how(first, run, letter))
+        for (letter, frame), run in zip(differences.items(), runs[1:], strict=True)
+    ]
+    return Document(
+        title=f"What failures cost: {count(len(runs), 'result')} compared",
+        question="Which of these results costs least, and by how much do they differ?",
+        answer=[_cheapest(runs)],
+        table=_side_by_side(runs, differences),
+        remarks=[
+            *(_how(first, run, letter) for letter, run in zip(LETTERS[1:], runs[1:], strict=False)),
+            *_differing_inputs(found),
+            *(said for run in runs[1:] for said in shared_errors(first, run)),
+            *_alone(runs),
+            ", ".join(
+                f"{letter} is {one.holds.path}"
+                for letter, one in zip(LETTERS, answers, strict=False)
+            ),
+        ],
+        sections=[
+            Section("Differences from A", [*tables, *(one for each in money for one in each)]),
+            _inputs(found, len(runs)),
+        ],
+        parts=_parts(answers),
+    )
+
+
+def _how(first: Result, run: Result, letter: str) -> str:
+    if same_failures(first, run):
+        return f"{letter} - A: both met the same failures, replications are paired."
+    return f"{letter} - A: they met different failures, independent samples (Welch's intervals)."
+
+
+def _differing_inputs(found: Sequence[Differing]) -> list[str]:
+    if not found:
+        return ["All inputs are the same: scenario, seed, replications, files and versions."]
+    named = "; ".join(f"{one.key}: {', '.join(one.values)}" for one in found[:MOST_INPUTS])
+    more = len(found) - MOST_INPUTS
+    return [f"Inputs that differ: {named}{f'; and {more} more' if more > 0 else ''}."]
+
+
+def _alone(runs: Sequence[Result]) -> list[str]:
+    """Strategies that are not in all results."""
+    names = [{policy.name for policy in run.policies} for run in runs]
+    common = set.intersection(*names)
+    return [
+        f"Not in all results: {', '.join(sorted(mine - common))} of {letter}."
+        for letter, mine in zip(LETTERS, names, strict=False)
+        if mine - common
+    ]
+
+
+def _cheapest(runs: Sequence[Result]) -> str:
+    finished = [
+        (spreads[OVERHEAD], policy.name, letter)
+        for letter, run in zip(LETTERS, runs, strict=False)
+        for policy in run.policies
+        for spreads in [run.spreads()[policy.name]]
+        if spreads[FINISHED].mean == 1
+    ]
+    if not finished:
+        return "No strategy of any result reliably gets its job done."
+    spread, strategy, letter = min(finished, key=lambda one: one[0].mean)
+    name = runs[LETTERS.index(letter)].name
+    return (
+        f"{strategy} of {letter} ({name}) has the smallest overhead: {spread_in_percent(spread)} "
+        "of useful time."
+    )
+
+
+def _side_by_side(runs: Sequence[Result], differences: Mapping[str, pd.DataFrame]) -> Table:
+    rows = []
+    for letter, run in zip(LETTERS, runs, strict=False):
+        less = {}
+        if letter in differences:
+            frame = differences[letter]
+            less = {row["strategy"]: row for row in records_of(frame[frame.quantity == OVERHEAD])}
+        rows += [
+            [letter, policy.name, saves(policy, run.useful_h), _overhead(spreads),
+             _less(less.get(policy.name)),
+             portion(spreads["pls"].mean) if policy.leaves_stale else NO_NUMBER]
+            for policy in run.policies
+            for spreads in [run.spreads()[policy.name]]
+        ]  # fmt: skip
+    return Table(
+        caption="Overhead in % of useful time, and how much more that is than in A; ± half of the "
+        "95 % interval",
+        columns=[
+            *word_columns("result", "strategy", "saves"),
+            *map(Column, ("overhead, %", "more than A", "PLS")),
+        ],
+        rows=rows,
+        grouped=True,
+    )
+
+
+def _overhead(spreads: Mapping[str, Estimate]) -> str:
+    """Mean and interval in per cent, or that the jobs do not finish."""
+    one = spreads[OVERHEAD]
+    if isnan(one.mean):
+        return f"only {percent(spreads[FINISHED].mean)} finished"
+    return with_interval(100 * one.mean, 100 * one.half_width)
+
+
+def _less(row: Mapping[str, Any] | None) -> str:
+    if row is None:
+        return NO_NUMBER
+    return with_interval(100 * row["difference"], 50 * (row["high"] - row["low"]))
+
+
+# ------------------------------------------------------------------------------ all differences
+
+
+def differences_table(table: pd.DataFrame, letter: str = "B", caption: str = "") -> Table:
+    """The differences from A with their 95 % intervals (`cprsim.results.compare`).
 
     Quantities that are zero in both are left out, losses that no curve priced, and the ETTR of all
     paid nodes where only the job's are paid.
     """
-    first, second = letters
     parts = parts_among(table["quantity"])
     return Table(
         caption=caption,
         columns=[
             *word_columns("strategy", "quantity"),
-            *map(Column, (first, second, f"{second} - {first}", "95 % interval")),
+            *map(Column, ("A", letter, f"{letter} - A", "95 % interval")),
         ],
         rows=[
             [row["strategy"], *_difference(row, in_percent=row["quantity"] in (OVERHEAD, *parts))]
@@ -175,131 +291,10 @@ def _difference(row: dict[str, Any], *, in_percent: bool) -> list[str]:
         suited(mean, mean + low - difference, mean + high - difference, at_least=at_least)[0]
         for mean in (a, b)
     ]
-    label = LABELS.get(quantity) or _label(quantity)
-    return [label, *means, shown, _from_to(shown, least, most)]
+    interval = NO_NUMBER if NO_NUMBER in (shown, least, most) else f"{least} to {most}"
+    return [LABELS.get(quantity) or _label(quantity), *means, shown, interval]
 
 
 def _label(quantity: str) -> str:
     metric = Metric.of_quantity(quantity)
     return f"  {part_label(quantity)}" if metric is None else f"{metric.label} loss, ×10⁻⁴"
-
-
-def _from_to(*estimate_and_ends: str) -> str:
-    """``8.37 to 9.05``; no number where there is no estimate, or no interval."""
-    _, least, most = estimate_and_ends
-    return NO_NUMBER if NO_NUMBER in estimate_and_ends else f"{least} to {most}"
-
-
-def comparison_as_json(
-    table: pd.DataFrame, paired: bool, inputs: Sequence[Differing], errors: Sequence[str]
-) -> dict[str, Any]:
-    """The object that ``cprsim compare --json`` prints, from `cprsim.results.compare`."""
-    numbers = ("a", "b", "difference", "low", "high")
-    return {
-        "method": "paired" if paired else "welch",
-        "inputs": [{"key": one.key, "a": one.values[0], "b": one.values[1]} for one in inputs],
-        "curve_errors": list(errors),
-        "differences": [
-            {
-                "strategy": row["strategy"],
-                "quantity": row["quantity"],
-                **{name: finite_or_none(row[name]) for name in numbers},
-                "n": int(row["n"]),
-            }
-            for row in records_of(table)
-        ],
-    }
-
-
-# ------------------------------------------------------------------------------ several on a page
-
-
-def overview_of_runs(results: Sequence[Result]) -> Document:
-    """What several results say together: at most as many as there are letters."""
-    names = [f"{letter}, {result.name}" for letter, result in zip(LETTERS, results, strict=False)]
-    return Document(
-        title=f"What failures cost: {count(len(results), 'result')} compared",
-        question="Which of these results costs least, and by how much do they differ?",
-        answer=[_cheapest(results, names)],
-        sections=[
-            Section("Side by side", [_table(results, names)]),
-            Section("Differences from the first", _differences(results, names)),
-        ],
-    )
-
-
-def different_inputs(inputs: Sequence[Mapping[str, str]]) -> Section:
-    """The section that says in what several results differ that went into them."""
-    return Section(INPUTS, [inputs_block(inputs)])
-
-
-def _cheapest(results: Sequence[Result], names: Sequence[str]) -> str:
-    finished = [
-        (spreads["overhead_fraction"], policy.name, name)
-        for result, name in zip(results, names, strict=True)
-        for policy in result.policies
-        for spreads in [result.spreads()[policy.name]]
-        if spreads[FINISHED].mean == 1
-    ]
-    if not finished:
-        return "No strategy of any result reliably gets its job done."
-    spread, strategy, name = min(finished, key=lambda found: found[0].mean)
-    return (
-        f"{strategy} of result {name} has the smallest overhead: {spread_in_percent(spread)} of "
-        "useful time."
-    )
-
-
-def _table(results: Sequence[Result], names: Sequence[str]) -> Table:
-    return Table(
-        caption="Mean overhead of every strategy of every result",
-        columns=[
-            *word_columns("result", "strategy", "useful work", "saves"),
-            *map(Column, ("overhead, % of useful time", "95 % interval", "PLS")),
-        ],
-        rows=[
-            [name, *row]
-            for result, name in zip(results, names, strict=True)
-            for row in _rows(result)
-        ],
-    )
-
-
-def _rows(result: Result) -> list[list[str]]:
-    spreads = result.spreads()
-    return [
-        [
-            policy.name,
-            hours(result.useful_h),
-            saves(policy, result.useful_h),
-            *_overhead(spreads[policy.name][OVERHEAD], spreads[policy.name][FINISHED].mean),
-            portion(spreads[policy.name]["pls"].mean),
-        ]
-        for policy in result.policies
-    ]
-
-
-def _overhead(spread: Estimate, finished: float) -> tuple[str, str]:
-    """Mean and interval in per cent, or that the jobs do not finish."""
-    if isnan(spread.mean):
-        return f"only {percent(finished)} finished", NO_NUMBER
-    shown = suited(*spread.times(100).triple)
-    return shown[0], _from_to(*shown)
-
-
-def _differences(results: Sequence[Result], names: Sequence[str]) -> list[Block]:
-    return [
-        _difference_from(results[0], result, names[0], name)
-        for result, name in zip(results[1:], names[1:], strict=True)
-    ]
-
-
-def _difference_from(first: Result, result: Result, its_name: str, name: str) -> Block:
-    """What changes from the first result to another; why it can't be told where it can't."""
-    try:
-        table = compare(first, result)
-    except ParameterError as error:
-        return Words([f"{name}: {error}"])
-    paired = same_failures(first, result)
-    how = "paired by replication" if paired else "independent samples, Welch's intervals"
-    return differences_table(table, (its_name[0], name[0]), f"{name}, less {its_name}: {how}")

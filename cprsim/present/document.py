@@ -150,6 +150,7 @@ class Document:
     sections: Sequence[Section] = ()
     table: Table | None = None
     remarks: Sequence[str] = ()  # the most important first
+    parts: Sequence[Document] = ()  # of the results that it compares
 
     def __post_init__(self) -> None:
         said = [section for section in self.sections if section.blocks]
@@ -170,17 +171,3 @@ class Document:
     def pictures(self) -> list[Picture]:
         """All figures."""
         return [block for block in self.blocks if isinstance(block, Picture)]
-
-
-@dataclass(frozen=True, slots=True)
-class ResultsPage:
-    """One document, or several with what compares them before."""
-
-    title: str
-    overview: Document | None  # of several results
-    documents: Sequence[Document]
-
-    @classmethod
-    def of(cls, document: Document, title: str | None = None) -> ResultsPage:
-        """One document alone, by its own title or another."""
-        return cls(title or document.title, None, [document])

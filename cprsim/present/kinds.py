@@ -18,9 +18,9 @@ from cprsim.plots.save import Draw
 from cprsim.plots.selection import selection_figures
 from cprsim.plots.sweep import sweep_figures
 from cprsim.present.answer import Answer
-from cprsim.present.comparison import LETTERS, different_inputs, overview_of_runs
+from cprsim.present.comparison import answer_of_several
 from cprsim.present.curve import document_of_curve, inputs_of_curve
-from cprsim.present.document import Document, ResultsPage
+from cprsim.present.document import Document
 from cprsim.present.fleet import document_of_fleet
 from cprsim.present.reproduction import document_of_reproduction, overview_of_reproductions
 from cprsim.present.run import answer_of_run, document_of_run
@@ -29,9 +29,9 @@ from cprsim.present.sweep import document_of_sweep
 from cprsim.present.systems import answer_of_systems, document_of_systems
 from cprsim.reproduce.runner import SUMMARY, read_reproduced
 from cprsim.results.compare import inputs_of
-from cprsim.results.manifest import read_manifest
+from cprsim.results.kept import Kept
+from cprsim.results.manifest import MANIFEST, read_manifest, results_in
 from cprsim.results.run import JOB, load_result
-from cprsim.results.words import count
 from cprsim.selector.folder import SELECTION, Selected, load_selected
 from cprsim.sweeps.folder import ABOUT as ABOUT_SWEEP
 from cprsim.sweeps.folder import load_sweep
@@ -79,9 +79,7 @@ KINDS: dict[str, ResultKind] = {
     "comparison of systems": ResultKind(
         ABOUT_COMPARISON, load_comparison, document_of_systems, answer=answer_of_systems
     ),
-    "run": ResultKind(
-        JOB, load_result, document_of_run, run_figures, overview_of_runs, answer=answer_of_run
-    ),
+    "run": ResultKind(JOB, load_result, document_of_run, run_figures, answer=answer_of_run),
     "reproduction": ResultKind(
         SUMMARY, read_reproduced, document_of_reproduction, None, overview_of_reproductions
     ),
@@ -92,49 +90,41 @@ KINDS: dict[str, ResultKind] = {
 }
 
 
-def page_of(folders: Sequence[Path], title: str | None = None) -> ResultsPage:
-    """What there is to show of results folders.
+def answer_of(path: Path) -> Answer:
+    """The answer that a result holds: a results folder, the folder around it, or a curve's file.
 
-    Raises ResultError: a folder is no finished result, or is damaged; ParameterError: more folders
-    than letters.
+    Raises ResultError: it is no finished result, or is damaged.
     """
-    if len(folders) > len(LETTERS):
-        raise ParameterError(f"a report shows at most {len(LETTERS)} results")
-    loaded = [(kind, kind.load(folder)) for folder in folders for kind in [kind_of(folder)]]
-    documents = [kind.document(result) for kind, result in loaded]
-    if len(documents) > 1:
-        documents = [
-            replace(document, title=f"{letter}: {document.title}")
-            for letter, document in zip(LETTERS, documents, strict=False)
-        ]
-    overview = _overview(loaded, documents)
-    first = overview or documents[0]
-    return ResultsPage(title or first.title, overview, documents)
+    inside = results_in(path)
+    if len(inside) == 1 and not (path / MANIFEST).exists():
+        path = inside[0]
+    name, kind = kind_of(path)
+    one = Kept(kind.load(path), path, path, True, None)
+    if kind.answer is not None:
+        return kind.answer(one.made, **one.about())
+    return Answer(name, one.made.name, lambda: kind.document(one.made), **one.about())
 
 
-def _overview(
-    loaded: Sequence[tuple[ResultKind, Any]], documents: Sequence[Document]
-) -> Document | None:
-    """What compares several results; where nothing does, the answer of each; None for one."""
-    kind = loaded[0][0]
-    if len(loaded) == 1:
-        return None
-    differ = different_inputs([kind.inputs(result) for kind, result in loaded])
-    if kind.overview is not None and all(other is kind for other, _ in loaded):
-        overview = kind.overview([result for _, result in loaded])
-        return replace(overview, sections=[*overview.sections, differ])
-    return Document(
-        title=count(len(loaded), "result"),
-        question="What do these results say?",
-        answer=[
-            f"{letter}: {document.answer[0]}"
-            for letter, document in zip(LETTERS, documents, strict=False)
-        ],
-        sections=[differ],
+def together(answers: Sequence[Answer]) -> Answer:
+    """One answer for all of them. Raises ParameterError, see `answer_of_several`."""
+    if not answers:
+        raise ParameterError("results: name at least one")
+    if len(answers) == 1:
+        return answers[0]
+    kinds = [KINDS[one.kind] for one in answers]
+    made, paths = [one.holds.made for one in answers], [one.holds.path for one in answers]
+    inputs = [kind.inputs(one) for kind, one in zip(kinds, made, strict=True)]
+    runs = [load_result(path) for path in paths if (path / JOB).is_file()]
+    answer = answer_of_several(answers, inputs, runs if len(runs) == len(paths) else [])
+    overview = kinds[0].overview
+    if overview is None or any(kind is not kinds[0] for kind in kinds):
+        return answer
+    return replace(
+        answer, tells=lambda: replace(overview(made), parts=[one.document for one in answers])
     )
 
 
-def kind_of(path: Path) -> ResultKind:
+def kind_of(path: Path) -> tuple[str, ResultKind]:
     """The kind of a result; a run's where nothing says otherwise.
 
     A folder of no kind is left to the reader of runs, which says what is wrong with it. Raises
@@ -145,4 +135,6 @@ def kind_of(path: Path) -> ResultKind:
     if (path / WHOSE).is_file():
         curve = path.name.removesuffix(".runs")
         raise ResultError(f"{path} holds the single runs of a measurement: name its curve, {curve}")
-    return next((kind for kind in KINDS.values() if kind.holds(path)), KINDS["run"])
+    found = (name for name, kind in KINDS.items() if kind.holds(path))
+    name = next(found, "run")
+    return name, KINDS[name]

@@ -13,7 +13,6 @@ from cprsim.present.document import (
     Facts,
     ListingBlock,
     Picture,
-    ResultsPage,
     Section,
     Table,
     Words,
@@ -25,21 +24,12 @@ _BEGINS_A_BLOCK = re.compile(r"^(#|\+(?= )|-(?= )|\d+(?=[.)] ))")
 Place = Callable[[Picture], str]  # the address of a figure
 
 
-def render(page: ResultsPage, place: Place) -> str:
-    """The page as one text."""
-    parts = [f"# {_text(page.title)}", *_page(page, place)]
+def render(document: Document, place: Place, title: str | None = None) -> str:
+    """The document as one text."""
+    parts = [f"# {_text(title or document.title)}", *_body(document, 2, place)]
+    for one in document.parts:
+        parts += [f"## {_text(one.title)}", *_body(one, 3, place)]
     return printable("\n\n".join(parts) + "\n")
-
-
-def _page(page: ResultsPage, place: Place) -> Iterator[str]:
-    if page.overview is None and len(page.documents) == 1:
-        yield from _body(page.documents[0], 2, place)
-        return
-    if page.overview is not None:
-        yield from _body(page.overview, 2, place)
-    for document in page.documents:
-        yield f"## {_text(document.title)}"
-        yield from _body(document, 3, place)
 
 
 def _body(document: Document, level: int, place: Place) -> Iterator[str]:

@@ -21,7 +21,7 @@ from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble, policy_of
 from cprsim.files import encode
 from cprsim.present.answer import Answer
-from cprsim.present.document import Cell, Column, Document, Table, word_columns
+from cprsim.present.document import Cell, Document, Section, Table, word_columns
 from cprsim.records import Cluster, Storage
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Groups, Medium, Outside, Policy, Reach, Ring, Rule, StageKind
@@ -226,11 +226,8 @@ def answer_of_listing(asked: ListedJob) -> Answer:
             question="What does each recovery system need, and what does it survive?",
             answer=[f"{n}. What each needs and goes back to is for {asked.words}."],
             table=_listing(entries),
-            remarks=[
-                "up to: the largest failure of process (one dies), restart (of a node), node "
-                "(lost), two nodes (neighbours, lost), all nodes.",
-                "More on one: cprsim systems --explain NAME.",
-            ],
+            remarks=["More on one: cprsim systems --explain NAME."],
+            sections=[Section("Where they come from", [_sources(entries)])],
         )
 
     return Answer("systems", asked.words, document, _frames(entries), {"job": asked.words})
@@ -267,7 +264,7 @@ def answer_of_explanation(name: str, asked: ListedJob) -> Answer:
             question=f"What does {name} do, and what does it need?",
             answer=[f"{name}: {system.summary}.", _plain(served)],
             table=Table(
-                "What it does",
+                "",
                 word_columns("", "what it does"),
                 [(term, _cell(_plain(words), 66)) for term, words in facts],
                 grouped=True,
@@ -316,13 +313,20 @@ def _listing(entries: Sequence[ListedPolicy]) -> Table:
         system, today = one.system, f" Runs as {one.system.runs_as}." * bool(one.system.runs_as)
         back = _goes_back_to(one) if one.policy else "can't serve this job"
         rows.append([
-            system.name, system.family.value, _cell(f"{system.summary}.{today}", 33),
-            _cell(back, 16), _cell(", ".join(one.needs), 14), system.source,
+            system.name, _cell(f"{system.summary}.{today}", 33), _cell(back, 16),
+            _cell(", ".join(one.needs), 14),
         ])  # fmt: skip
-    on_page = {"family", "source"}
-    names = ("system", "family", "what it does", "goes back to", "needs", "source")
-    columns = [Column(name, is_number=False, in_full=name in on_page) for name in names]
-    return Table("By family", columns, rows)
+    columns = word_columns("system", "what it does", "goes back to", "needs")
+    caption = (
+        "By family. Up to: the largest failure of process (one dies), restart (of a node), node "
+        "(lost), two nodes (neighbours, lost), all nodes."
+    )
+    return Table(caption, columns, rows)
+
+
+def _sources(entries: Sequence[ListedPolicy]) -> Table:
+    rows = [(one.system.name, one.system.family.value, one.system.source) for one in entries]
+    return Table("Families and sources", word_columns("system", "family", "source"), rows)
 
 
 def _goes_back_to(entry: ListedPolicy) -> str:

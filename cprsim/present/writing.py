@@ -1,27 +1,31 @@
-"""A page into a file, whole or not at all."""
+"""A page into a file, whole or not at all; figures into a folder."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
 
 from cprsim.errors import ResultError
 from cprsim.files import write_whole, writes
-from cprsim.plots.save import save_figure
+from cprsim.plots.save import save_figure, save_figures
 from cprsim.present import html, markdown
-from cprsim.present.document import Picture, ResultsPage
-
-Format = Literal["html", "md"]
-
-
-def format_of(path: Path) -> Format:
-    """Markdown where the name of a file ends so, else HTML."""
-    return "md" if path.suffix.lower() in (".md", ".markdown") else "html"
+from cprsim.present.answer import Answer
+from cprsim.present.document import Document, Picture
 
 
-def write_page(page: ResultsPage, path: Path, form: Format | None = None) -> list[Path]:
-    """Write the page; a file of that name is replaced.
+def draw_figures(answer: Answer, folder: Path, formats: Sequence[str]) -> list[Path]:
+    """Each figure of an answer, named after its result."""
+    drawn = {one.name: one.draw for one in answer.document.pictures}
+    with writes(f"to {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
+        return save_figures(
+            drawn, folder, prefix=f"{answer.holds.path.resolve().stem}-", formats=formats
+        )
+
+
+def write_page(document: Document, path: Path, title: str | None = None) -> list[Path]:
+    """Write the page, in Markdown where the name of the file ends so; a file there is replaced.
 
     Raises ResultError: it can't be written; a file that is there stays as it is.
     """
@@ -30,13 +34,13 @@ def write_page(page: ResultsPage, path: Path, form: Format | None = None) -> lis
     if not path.parent.is_dir():
         raise ResultError(f"can't write {path}: there is no folder {path.parent}")
     with writes(path):
-        if (form or format_of(path)) == "md":
-            return _write_markdown(page, path)
-        write_whole(path, html.render(page))
+        if path.suffix.lower() in (".md", ".markdown"):
+            return _write_markdown(document, path, title)
+        write_whole(path, html.render(document, title))
     return [path]
 
 
-def _write_markdown(page: ResultsPage, path: Path) -> list[Path]:
+def _write_markdown(document: Document, path: Path, title: str | None) -> list[Path]:
     """The text, and the figures that it shows: ``report_files/figure-1.png`` and so on.
 
     Figures that are there from an earlier report are replaced one by one; other files stay.
@@ -50,7 +54,7 @@ def _write_markdown(page: ResultsPage, path: Path) -> list[Path]:
             drawn.extend(save_figure(picture.draw(), stem, ("png",)))
             return markdown.address(f"{folder.name}/{drawn[-1].name}")
 
-        text = markdown.render(page, place)
+        text = markdown.render(document, place, title)
         if drawn:
             folder.mkdir(exist_ok=True)
         for file in drawn:

@@ -1,0 +1,96 @@
+"""``report``: finished results again, on the terminal, as a page, as figures; and `read`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cprsim import watch
+from cprsim.api import command, public
+from cprsim.api.parameters import Shell
+
+if TYPE_CHECKING:
+    from cprsim.present.answer import Answer
+
+
+@command
+def report(
+    *results: Annotated[str | Path, Shell(metavar="RESULT")],
+    out: Annotated[str | Path | None, Shell(metavar="FILE", default="report.html")] = None,
+    title: str | None = None,
+    figures: Annotated[str | Path | None, Shell(metavar="DIR")] = None,
+    formats: Annotated[
+        Sequence[Literal["png", "svg", "pdf"]], Shell("--format", "png|svg|pdf", many=True)
+    ] = ("png", "svg"),
+) -> Answer:
+    """Show finished results again, and make one page of them: answer, tables, figures, scenario.
+
+    Several results are compared, each with the first: replications are paired where both met the
+    same failures, otherwise they count as independent samples (Welch). Inputs that differ are
+    listed. In HTML the page is one file that needs no network.
+
+    Parameters
+    ----------
+    *results : str or Path
+        Results folders; files of staleness curves.
+    out : str or Path, optional
+        The page: Markdown where its name ends in .md, else HTML.
+    title : str, optional
+        Title of the page, in place of its own.
+    figures : str or Path, optional
+        Draw the figures of the results in this folder, instead of the page.
+    formats : sequence of str, default ("png", "svg")
+        Of the figures; may be repeated.
+
+    Returns
+    -------
+    Answer
+        Of several results: ``frames["differences"]`` from the first, ``["inputs"]`` that differ.
+
+    Raises
+    ------
+    ResultError
+        One is no finished result, or is damaged; a file can't be written.
+    ParameterError
+        Two runs have no strategy in common.
+    """
+    from cprsim.present.kinds import answer_of, together
+    from cprsim.present.writing import draw_figures, write_page
+
+    answers = [answer_of(Path(one)) for one in results]
+    answer = together(answers)
+    if figures is not None:
+        watch.doing("drawing figures")
+        wanted = tuple(formats) or ("png", "svg")
+        return answer.with_files(
+            path for one in answers for path in draw_figures(one, Path(figures), wanted)
+        )
+    if out is None:
+        return answer
+    watch.doing("making the page")
+    return answer.with_files(write_page(answer.document, Path(out), title))
+
+
+@public
+def read(result: str | Path) -> Answer:
+    """Read a finished result: a results folder, or the file of a staleness curve.
+
+    Parameters
+    ----------
+    result : str or Path
+        Of any kind that `report` shows, or the folder that holds it alone.
+
+    Returns
+    -------
+    Answer
+        As the function that made it returned it.
+
+    Raises
+    ------
+    ResultError
+        It is no finished result, or is damaged.
+    """
+    from cprsim.present.kinds import answer_of
+
+    return answer_of(Path(result))
