@@ -313,7 +313,7 @@ def _listing(entries: Sequence[ListedPolicy]) -> Table:
         system, today = one.system, f" Runs as {one.system.runs_as}." * bool(one.system.runs_as)
         back = _goes_back_to(one) if one.policy else "can't serve this job"
         rows.append([
-            system.name, _cell(f"{system.summary}.{today}", 33), _cell(back, 16),
+            system.name, _cell(f"{system.summary}.{today}", 30), _cell(back, 16),
             _cell(", ".join(one.needs), 14),
         ])  # fmt: skip
     columns = word_columns("system", "what it does", "goes back to", "needs")
