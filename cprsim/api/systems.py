@@ -146,7 +146,7 @@ def _compared(
             made = Comparison(
                 name=scenario.name,
                 fixed=rules.fixed,
-                limit=limit and {"quantity": limit.quantity.value, "most": limit.most},
+                limit={"quantity": limit.quantity.value, "most": limit.most} if limit else None,
                 facts={one.name: facts_of_system(one, run) for one in found},
                 left_out={**left_out, **dropped},
                 assumed=tuple(assumptions(scenario)),

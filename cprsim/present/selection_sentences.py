@@ -110,7 +110,7 @@ def known(selection: Selection) -> list[str]:
     """Among which candidates this is the best."""
     return [
         f"Compared: {', '.join(['full', *selection.best])}; of recovery systems those that the "
-        "scenario lists. `cprsim compare-systems` compares every system for the same job."
+        "scenario lists. `cprsim systems` compares every system for the same job."
     ]
 
 

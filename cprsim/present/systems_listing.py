@@ -308,7 +308,7 @@ def _frames(entries: Sequence[ListedPolicy]) -> dict[str, pd.DataFrame]:
 
 def _listing(entries: Sequence[ListedPolicy]) -> Table:
     """A row per system, in 80 characters on a terminal."""
-    rows = []
+    rows: list[list[str | Cell]] = []
     for one in entries:
         system, today = one.system, f" Runs as {one.system.runs_as}." * bool(one.system.runs_as)
         back = _goes_back_to(one) if one.policy else "can't serve this job"
