@@ -20,19 +20,18 @@ from cprsim.api.report import read as read
 from cprsim.api.report import report as report
 from cprsim.api.run import run as run
 from cprsim.api.select import select as select
+from cprsim.api.systems import systems as systems
 from cprsim.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from cprsim.api.backtests import BacktestedJobs, backtest
     from cprsim.api.calibrations import CalibratedScenario, calibrate
-    from cprsim.api.comparing_systems import SystemsComparison, compare_systems
     from cprsim.api.curves import Curve
     from cprsim.api.fitting import Fit, fit
     from cprsim.api.fleets import Fleet, fleet
     from cprsim.api.measuring import measure
     from cprsim.api.scenario import Scenario, load
     from cprsim.api.sweeping import Sweep, sweep
-    from cprsim.api.systems import Systems, systems
     from cprsim.errors import CprsimError
     from cprsim.present.answer import Answer
 
@@ -46,11 +45,8 @@ __all__ = [
     "Fleet",
     "Scenario",
     "Sweep",
-    "Systems",
-    "SystemsComparison",
     "backtest",
     "calibrate",
-    "compare_systems",
     "fit",
     "fleet",
     "ledger",
@@ -66,7 +62,6 @@ __all__ = [
 _WHERE = {
     "cprsim.api.backtests": ("BacktestedJobs", "backtest"),
     "cprsim.api.calibrations": ("CalibratedScenario", "calibrate"),
-    "cprsim.api.comparing_systems": ("SystemsComparison", "compare_systems"),
     "cprsim.api.fitting": ("Fit", "fit"),
     "cprsim.api.fleets": ("Fleet", "fleet"),
     "cprsim.present.answer": ("Answer",),
@@ -74,7 +69,6 @@ _WHERE = {
     "cprsim.api.measuring": ("measure",),
     "cprsim.api.scenario": ("Scenario", "load"),
     "cprsim.api.sweeping": ("Sweep", "sweep"),
-    "cprsim.api.systems": ("Systems", "systems"),
     "cprsim.errors": ("CprsimError",),
 }
 

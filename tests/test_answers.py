@@ -68,6 +68,12 @@ CASES = {
         "select small.yaml --target-pls 0.02 --replications 100",
         lambda: cprsim.select("small.yaml", target_pls=0.02, replications=100),
     ),
+    "systems": Case("systems", cprsim.systems),
+    "explanation": Case("systems --explain gemini", lambda: cprsim.systems(explain="gemini")),
+    "comparison of systems": Case(
+        "systems small.yaml --fixed --only full --only partial --out systems",
+        lambda: cprsim.systems("small.yaml", fixed=True, only=["full", "partial"]),
+    ),
     "comparison": Case("report kept other --out page.html", lambda: cprsim.report("kept", "other")),
 }
 

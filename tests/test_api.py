@@ -43,8 +43,8 @@ SIGNATURES = {  # what may be left out ends in =
     "file=",
     "fleet": "scenario over= overrides= * seed= histories= workers= folder=",
     "compare": "a b",
-    "compare_systems": "scenario overrides= * only= fixed= available= seed= replications= folder=",
-    "systems": "scenario= overrides=",
+    "systems": "scenario= overrides= * explain= listing= only= available= fixed= seed= "
+    "replications= folder=",
     "backtest": "*logs recovery nodes= overrides= draws= time_unit= saves_every= seed=",
     "calibrate": "*logs nodes= bootstrap= time_unit= saves_every= seed=",
     "ledger": "*logs time_unit= seed=",
@@ -64,8 +64,6 @@ MEMBERS = {
     "Curve": ANSWER
     | {"is_fit_for_use", "loss_of", "losses", "read", "save", "strategies", "unfit", "weights"},
     "Difference": ANSWER | {"is_paired"},
-    "SystemsComparison": KEPT | {"best", "cant_be_told", "left_out", "recovery"},
-    "Systems": ANSWER | {"explain", "names"},
     "BacktestedJobs": ANSWER | {"advice", "left_out", "recommended"},
     "CalibratedScenario": ANSWER | {"prediction", "scenario", "text"},
     "Ledger": ANSWER | {"hours", "incidents", "inferred", "jobs"},
@@ -187,11 +185,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         {"a": None, "b": []},
         r"a: None should be .*\nb: \[\] should be an instance of Run",
     ),
-    (
-        "compare_systems",
-        {"scenario": "quickstart", "only": "full"},
-        "only: 'str' instances are not",
-    ),
+    ("systems", {"scenario": "quickstart", "only": "full"}, "only: 'str' instances are not"),
+    ("systems", {"overrides": {"job.useful": "3 h"}}, "name a scenario"),
     ("systems", {"scenario": float("nan")}, "scenario: nan should be an instance of Scenario"),
     ("fit", {"log": "x", "bootstrap": -1}, "bootstrap: -1 should be greater than or equal to 0"),
     ("fit", {"log": "x", "seed": -1}, "seed: -1 should be greater than or equal to 0"),
@@ -427,39 +422,6 @@ def test_a_scenario_is_made_of_the_logs_of_jobs(tmp_path: Path) -> None:
     assert found.prediction["mean"].between(0.5, 1).all()
     assert "calibrated" in repr(found)
     assert "Numbers of the scenario" in found._repr_html_()
-
-
-def test_systems_are_listed_for_a_job() -> None:
-    listed = cprsim.systems()
-    assert len(listed.names) == len(listed.table) > 40
-    assert "CheckFreq" in listed.explain("checkfreq") or "checkfreq" in listed.explain("checkfreq")
-    assert listed.table.set_index("name").loc["none", "after_node"] == "start"
-    with pytest.raises(ParameterError):
-        cprsim.systems(overrides={"job.useful": "3 h"})
-
-
-def test_systems_are_compared_as_the_command_does(tmp_path: Path) -> None:
-    asked = {"only": ("full", "partial", "none"), "replications": 100}
-    found = cprsim.compare_systems(small_scenario(), folder=tmp_path, **asked)
-    assert list(found.table["name"]) == [one.name for one in found._made.standings]
-    assert found.best == found.table.set_index("verdict").loc["best", "name"]
-    stale = found.table.set_index("name").loc["partial"]
-    assert stale["accuracy"] == "not priced"
-    assert stale["after_node"].startswith("shards, ")
-    assert stale["overhead_fraction_low"] <= stale["overhead_fraction"] <= 1
-    assert "strategy: full" in found.recovery
-    assert set(found.figures) == {"systems"}
-    assert (found.folder / "systems.png").is_file()
-    assert cprsim.read(found.folder).table.equals(found.table)
-    (tmp_path / "small.yaml").write_text(small_scenario(), "utf-8")
-    only = [word for name in asked["only"] for word in ("--only", name)]
-    said = call("compare-systems", tmp_path / "small.yaml", "--replications", 100, "--json",
-                "--out", tmp_path / "by-command", *only)  # fmt: skip
-    theirs = {one["name"]: one["overhead_fraction"]["mean"]
-              for one in json.loads(said.stdout)["systems"]}  # fmt: skip
-    assert theirs == dict(zip(found.table["name"], found.table["overhead_fraction"], strict=True))
-    with pytest.raises(ParameterError, match="there is no `nobody`"):
-        cprsim.compare_systems(small_scenario(), only=["nobody"])
 
 
 def test_systems_are_mapped_over_two_inputs(tmp_path: Path) -> None:

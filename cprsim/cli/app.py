@@ -16,7 +16,6 @@ from cprsim import api, watch
 from cprsim.cli import (
     backtest_command,
     calibrate_command,
-    compare_systems_command,
     fit,
     fleet_command,
     init_command,
@@ -26,7 +25,6 @@ from cprsim.cli import (
     scenario_commands,
     sweep_command,
     sync_command,
-    systems_command,
     train_command,
 )
 from cprsim.cli.command import command
@@ -156,11 +154,6 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("init", "Write a first scenario of your job.", init_command.init),
     ("sweep", "Simulate a scenario at every combination of some values.", sweep_command.sweep),
     ("fleet", "Simulate many jobs on one cluster, and choose an option.", fleet_command.fleet),
-    (
-        "compare-systems",
-        "Compare all recovery systems that the job can run.",
-        compare_systems_command.compare_systems,
-    ),
     ("train", "Train a small model with the failures of one replication.", train_command.train),
     (
         "rehearse",
@@ -168,7 +161,6 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
         rehearse_command.rehearse,
     ),
     ("sync", "Simulate how the trainers stay in step.", sync_command.sync),
-    ("systems", "List the recovery systems, or explain one.", systems_command.systems),
     ("measure", "Measure what stale shards cost in accuracy.", measure_command.measure),
     (
         "scenarios",

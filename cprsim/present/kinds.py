@@ -16,7 +16,6 @@ from cprsim.plots.fleet import fleet_figures
 from cprsim.plots.run import run_figures
 from cprsim.plots.save import Draw
 from cprsim.plots.sweep import sweep_figures
-from cprsim.plots.systems import systems_figures
 from cprsim.present.answer import Answer
 from cprsim.present.comparison import answer_of_several
 from cprsim.present.curve import document_of_curve, inputs_of_curve
@@ -26,7 +25,7 @@ from cprsim.present.reproduction import document_of_reproduction, overview_of_re
 from cprsim.present.run import answer_of_run, document_of_run
 from cprsim.present.select import answer_of_select, document_of_select
 from cprsim.present.sweep import document_of_sweep
-from cprsim.present.systems import document_of_systems
+from cprsim.present.systems import answer_of_systems, document_of_systems
 from cprsim.reproduce.runner import SUMMARY, read_reproduced
 from cprsim.results.compare import inputs_of
 from cprsim.results.kept import Kept
@@ -73,7 +72,7 @@ class ResultKind:
 
 KINDS: dict[str, ResultKind] = {
     "comparison of systems": ResultKind(
-        ABOUT_COMPARISON, load_comparison, document_of_systems, systems_figures
+        ABOUT_COMPARISON, load_comparison, document_of_systems, answer=answer_of_systems
     ),
     "run": ResultKind(JOB, load_result, document_of_run, run_figures, answer=answer_of_run),
     "reproduction": ResultKind(
