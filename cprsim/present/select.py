@@ -313,7 +313,8 @@ def _flips(selection: Selection) -> Iterator[str]:
     other = "full"
     if selection.fell_back:
         other = "another than full" if selection.has_systems else "partial"
-    found, never = [], []
+    found: list[str] = []
+    never: list[str] = []
     for one in selection.flips:
         tried = one.furthest if one.at is None else [one.at]
         shown = [
