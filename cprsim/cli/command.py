@@ -25,7 +25,7 @@ Page = Annotated[
 ]
 
 
-class Words(NamedTuple):
+class Docstring(NamedTuple):
     """What a numpydoc docstring says."""
 
     summary: str
@@ -33,7 +33,7 @@ class Words(NamedTuple):
     parameters: dict[str, str]
 
 
-def words_of(function: Callable[..., object]) -> Words:
+def docstring_of(function: Callable[..., object]) -> Docstring:
     """Its first sentence, what follows, and what it says of each parameter."""
     text, _, rest = (inspect.getdoc(function) or "").partition("\n\nParameters\n----------\n")
     summary, _, body = text.partition("\n\n")
@@ -42,15 +42,15 @@ def words_of(function: Callable[..., object]) -> Words:
     for names, said in re.findall(r"^(\S.*?) : .*\n((?:    .*\n?|\n)*)", listed + "\n", re.M):
         for name in names.split(", "):
             found[name.lstrip("*")] = " ".join(said.split()).replace("``", "'")
-    return Words(summary, body, found)
+    return Docstring(summary, body, found)
 
 
 def command(function: Callable[..., Any]) -> Callable[..., None]:
     """The function for typer: it takes what the command line gives, and prints the answer."""
-    words = words_of(function)
+    words = docstring_of(function)
     parameters = list(inspect.signature(function).parameters.values())
     options = [_parameter(function, one, words.parameters.get(one.name, "")) for one in parameters]
-    kept = any(one.name == "folder" for one in parameters)
+    kept = any(one.name in ("folder", "out") for one in parameters)
     own = [("as_json", Json, False), *([] if kept else [("page", Page, None)])]
     options += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
@@ -90,7 +90,7 @@ def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
     terminal, document = Terminal(), answer.document
     show_document(terminal, document, whole=pulse.verbose)
     if answer.folder is not None:
-        say(f"\nresults  {answer.folder}{', made earlier' if answer.found_again else ''}")
+        say(f"\nresults  {answer.folder}{' (found again)' if answer.found_again else ''}")
     for file in files:
         say(f"wrote    {file}")
     more = len(document.remarks) - MOST_REMARKS
@@ -150,10 +150,11 @@ def _kind(annotation: Any, *, many: bool) -> Any:
     """The type that the command line takes; of a sequence, that of its entries."""
     if many:
         entries = [get_args(one)[0] for one in _types(annotation) if get_origin(one) is Sequence]
-        found = _kind(entries[0] if entries else annotation, many=False)
+        found: Any = _kind(entries[0] if entries else annotation, many=False)
         if get_origin(found) is Literal:  # typer has no lists of them
-            found = StrEnum("Choice", {one: one for one in get_args(found)})
-        return list[found]  # type: ignore[valid-type]
+            names = [(one, one) for one in get_args(found)]
+            return list[StrEnum("Choice", names)]  # type: ignore[misc]
+        return list[found]
     types = _types(annotation)
     if bool in types:
         return bool

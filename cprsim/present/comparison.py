@@ -147,7 +147,10 @@ def _of_runs(
             *_differing_inputs(found),
             *(said for run in runs[1:] for said in shared_errors(first, run)),
             *_alone(runs),
-            *(f"{letter}: {one.holds.path}" for letter, one in zip(LETTERS, answers, strict=False)),
+            ", ".join(
+                f"{letter} is {one.holds.path}"
+                for letter, one in zip(LETTERS, answers, strict=False)
+            ),
         ],
         sections=[
             Section("Differences from A", [*tables, *(one for each in money for one in each)]),
@@ -209,7 +212,8 @@ def _side_by_side(runs: Sequence[Result], differences: Mapping[str, pd.DataFrame
             less = {row["strategy"]: row for row in records_of(frame[frame.quantity == OVERHEAD])}
         rows += [
             [letter, policy.name, saves(policy, run.useful_h), _overhead(spreads),
-             _less(less.get(policy.name)), portion(spreads["pls"].mean)]
+             _less(less.get(policy.name)),
+             portion(spreads["pls"].mean) if policy.leaves_stale else NO_NUMBER]
             for policy in run.policies
             for spreads in [run.spreads()[policy.name]]
         ]  # fmt: skip

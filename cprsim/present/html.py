@@ -10,12 +10,14 @@ from itertools import count
 from xml.etree import ElementTree
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
+from cprsim.errors import printable
 from cprsim.plots.save import png_bytes, svg_text
 from cprsim.present.document import Block, Cell, Document
 
+_CODE = re.compile(r"`([^`]+)`")
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|node-hours?|nodes?)\b|%|±)|(?<=±) ")
 
 
@@ -29,25 +31,27 @@ ElementTree.register_namespace("xlink", XLINK)
 def render(document: Document, title: str | None = None) -> str:
     """The document as one page of HTML without any reference to another file."""
     numbers = count(1)
-    return _template("page.html").render(
+    page = _template("page.html").render(
         document=document,
         title=title or document.title,
         style=_part("page.css"),
         number=lambda: next(numbers),
         svg=lambda picture, name: inline(picture.draw(), name, picture.alternative),
     )
+    return printable(page)
 
 
 def fragment(document: Document, blocks: Sequence[Block] | None = None) -> str:
     """Title, answer, table, remarks and first figure, for a notebook; figures are images."""
     if blocks is None:
         blocks = [*document.main, *document.pictures[:1]]
-    return _template("fragment.html").render(
+    shown = _template("fragment.html").render(
         document=document,
         blocks_shown=blocks,
         number=lambda: next(_NUMBERS),
         image=lambda picture: base64.b64encode(png_bytes(picture.draw())).decode(),
     )
+    return printable(shown)
 
 
 _NUMBERS = count(1)  # of all fragments of this process: their names are in one page
@@ -66,9 +70,10 @@ def _template(name: str) -> Template:
     return environment.get_template(name)
 
 
-def whole(text: str | Cell) -> str:
-    """The text with numbers and their units held together where lines break."""
-    return _NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", str(text))
+def whole(text: str | Cell) -> Markup:
+    """The text escaped: numbers stay with their units, and what stands in backticks is code."""
+    escaped = str(escape(_NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", str(text))))
+    return Markup(_CODE.sub(r"<code>\1</code>", escaped))  # escaped before
 
 
 def _part(name: str) -> Markup:

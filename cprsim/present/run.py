@@ -197,7 +197,6 @@ def costs_table(result: Result) -> Table:
             lambda policy, of: portion(of["pls"].mean) if policy.leaves_stale else NO_NUMBER,
         ),
         *((knows_loss(result, one), loss_column(one), _loss(one)) for one in losses),
-        (True, Column("cost, h"), lambda _, of: _mean(of["overhead_h"])),
         (True, Column("cost, node-h"), lambda _, of: _mean(of["overhead_node_h"])),
         *(
             (all(name in of for of in spreads.values()), Column(name.replace("_", " ")),
@@ -234,9 +233,12 @@ def parts_table(result: Result) -> Table:
     spreads = result.spreads()
     shown = parts_shown(result)
     return Table(
-        caption="What the overhead consists of, in % of useful time",
-        columns=row_columns("strategy", *(part_label(part) for part in shown)),
-        rows=[[name, *(_share(of[part]) for part in shown)] for name, of in spreads.items()],
+        caption="The overhead in hours, and what it consists of, in % of useful time",
+        columns=row_columns("strategy", "overhead, h", *(f"{part_label(p)}, %" for p in shown)),
+        rows=[
+            [name, _mean(of["overhead_h"]), *(_share(of[part]) for part in shown)]
+            for name, of in spreads.items()
+        ],
     )
 
 

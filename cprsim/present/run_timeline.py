@@ -44,6 +44,7 @@ def timeline_section(result: Result) -> Section:
             "done again; below, the first failure from close up. The table below has the numbers."
         ),
         draw=lambda: timeline_figure(result),
+        name="timeline",
     )
     blocks: list[Block] = [picture]
     rows = [row for name, lane in lanes.items() for row in _rows(name, lane)]

@@ -31,13 +31,14 @@ def show_document(console: Console, document: Document, *, whole: bool) -> None:
             for one in document.sections
             for block in (Words([one.heading.upper()]), *one.blocks)
         ]
-        show(console, [Words(document.answer), *document.main, *sections])
+        show(console, [Words(document.answer), *document.main, *sections], captions=True)
         return
     table = [] if document.table is None else [document.table]
-    show(console, [Words(document.answer), *table, Words(document.remarks[:MOST_REMARKS])])
+    blocks: list[Block] = [Words(document.answer), *table, Words(document.remarks[:MOST_REMARKS])]
+    show(console, blocks, captions=True)
 
 
-def show(console: Console, blocks: Sequence[Block]) -> None:
+def show(console: Console, blocks: Sequence[Block], *, captions: bool = False) -> None:
     """Print blocks with a blank line between them.
 
     Pictures, scales and prices are left out, and words that say nothing.
@@ -49,7 +50,7 @@ def show(console: Console, blocks: Sequence[Block]) -> None:
         if not first:
             console.print()
         first = False
-        _show(console, block)
+        _show(console, block, captions=captions)
 
 
 def _has_text(block: Block) -> bool:
@@ -58,13 +59,13 @@ def _has_text(block: Block) -> bool:
     )
 
 
-def _show(console: Console, block: Block) -> None:
+def _show(console: Console, block: Block, *, captions: bool) -> None:
     match block:
         case Words(paragraphs):
             for paragraph in paragraphs:
                 say(console, paragraph)
         case Table():
-            show_table(console, block)
+            show_table(console, block, captions=captions)
         case Facts(entries):
             for term, what in entries:
                 say(console, f"{term}  {what}")
@@ -80,8 +81,10 @@ def say(console: Console, text: str) -> None:
 # ------------------------------------------------------------------------------ tables
 
 
-def show_table(console: Console, table: Table) -> None:
+def show_table(console: Console, table: Table, *, captions: bool = False) -> None:
     """Print a table, as several where the terminal is too narrow."""
+    if captions and table.caption:
+        say(console, f"{table.caption}\n")
     for heading, columns in _divided(console, table):
         if heading:
             console.print(f"\n{heading}:\n", markup=False, highlight=False)
