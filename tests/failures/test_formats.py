@@ -252,7 +252,7 @@ def test_the_hour_that_occurs_twice_and_the_one_that_is_skipped(tmp_path: Path) 
 
 def test_the_command_says_what_it_guessed_and_can_be_overridden(tmp_path: Path) -> None:
     path = kept(tmp_path, WRITERS["slurm-events"](ROWS))
-    shown = call("fit", path, "--bootstrap", 0)
+    shown = call("fit", path, "--bootstrap", 0, "-v")
     assert shown.exit_code == 0, shown.output
     assert (
         "Read as format slurm-events: the columns of `sacctmgr show event` (--format overrides)."

@@ -1,4 +1,4 @@
-"""`fit`: what it says of a log of failures, or of saves and loads, and a scenario that runs on it."""
+"""`fit` of a log of failures, or of saves and loads, and a scenario that runs on it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def test_frames_and_values(log: Path) -> None:
     assert times.loc["uptimes", "n_censored"] in (9, 10)
     assert times.loc["gaps", "mean_h"] == parameters.loc["gaps", "gamma", "mean_h"]["value"]
     assert fitted.values["share_of_zero_gaps"] == 0
-    assert fitted.values["failures"]["kind"] == "job"
+    assert fitted.values["failures"]["kind"] == "correlated"
+    assert fitted.values["job_failures"]["kind"] == "job"
     assert fitted.values["mtbf_h"].low < 20 < fitted.values["mtbf_h"].high
     assert list(fitted.figures) == ["failures", "gaps", "uptimes", "repairs"]
 
@@ -112,7 +113,7 @@ def test_a_log_of_saves_and_loads_is_recognised(saves: Path, tmp_path: Path) -> 
         "fit", saves, "--column", "start=begin", "--time-unit", "s", "--bootstrap", 9,
         "--save", written,
     )  # fmt: skip
-    assert shown.stdout.startswith("60 saves take 124 s (")
+    assert shown.stdout.startswith("60 saves take 2.05 min (1.62 to 2.60); 3 loads take 80.2 s (")
     assert written.read_text() == found.values["fragment"]
     kept = [line for line in small_scenario().splitlines() if not line.startswith("costs:")]
     scenario = tmp_path / "scenario.yaml"
@@ -170,7 +171,7 @@ def test_what_is_wrong_with_a_log_of_costs(
 
 
 def test_python_hears_of_parameters(log: Path) -> None:
-    with pytest.raises(ParameterError, match="^period: '2024' is no FROM..TO"):
+    with pytest.raises(ParameterError, match=r"^period: '2024' is no FROM\.\.TO"):
         cprsim.fit(log, period="2024")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from math import gamma
 from pathlib import Path
 
@@ -157,7 +158,6 @@ def test_the_command_takes_a_file_of_nodes(tmp_path: Path) -> None:
     assert (ages["value"], ages["source"]) == (
         "nodes count as new when they were installed", "read"
     )  # fmt: skip
-    assert any("node(s) joined after the observation began" in w for w in said["values"]["warnings"])
-    wrong = call("fit", tmp_path / "log.csv", "--nodes", "nowhere.csv")
-    assert wrong.exit_code == 2
-    assert "is neither a whole number nor a file" in wrong.stderr
+    assert any(
+        "node(s) joined after the observation began" in w for w in said["values"]["warnings"]
+    )
