@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from math import isfinite, isnan, nan
@@ -179,17 +179,12 @@ def _causes(found: ByCause) -> pd.DataFrame:
 # ------------------------------------------------------------------------------ tables
 
 
-def table_of(
-    frame: pd.DataFrame, caption: str, headings: Mapping[str, str], in_full: Collection[str] = ()
-) -> Table:
+def table_of(frame: pd.DataFrame, caption: str, headings: Mapping[str, str]) -> Table:
     """Some columns of a frame, an estimate with its interval; grouped by `times`."""
     known = {name: text for name, text in headings.items() if name in frame}
     rows = [[_cell(row, name) for name in known] for row in frame.to_dict("records")]
     words = {name for name in known if frame[name].map(lambda value: isinstance(value, str)).any()}
-    columns = [
-        Column(text, is_number=name not in words, in_full=name in in_full)
-        for name, text in known.items()
-    ]
+    columns = [Column(text, is_number=name not in words) for name, text in known.items()]
     return Table(caption, columns, rows, grouped="times" in known)
 
 
@@ -225,17 +220,12 @@ def best_table(times: pd.DataFrame, names: Mapping[str, str]) -> Table:
               for n, one in zip(times["n_observed"], times["times"], strict=True)],
         mean=[in_unit(Estimate(*each)) for each in means],
     )  # fmt: skip
-    main = {
-        "what": "", "family": "family", "p_value": "p", "mean": "mean (95 %)",
-        "shape": "shape or sigma (95 %)",
-    }  # fmt: skip
-    rest = {
-        "n_censored": "censored", "n_zero": "of zero", "longest_h": "longest, h",
-        "hours_per_end": "hours watched per end", "resolution_h": "step of the log, h",
-        "not_fitted": "not fitted",
-    }  # fmt: skip
-    caption = "The best family by AIC; p: share of samples from it that lie further from it"
-    return table_of(shown, caption, main | rest, in_full=rest)
+    return table_of(
+        shown,
+        "The best family by AIC; p: share of samples from it that lie further from it",
+        {"what": "", "family": "family", "p_value": "p", "mean": "mean (95 %)",
+         "shape": "shape or sigma (95 %)"},
+    )  # fmt: skip
 
 
 def in_unit(time_h: Estimate) -> str:
@@ -245,13 +235,19 @@ def in_unit(time_h: Estimate) -> str:
 
 
 def families_tables(frames: Mapping[str, pd.DataFrame]) -> list[Block]:
-    """All families, the best first, and their parameters."""
+    """Kinds of times, all families of each, the best first, and their parameters."""
+    times = {
+        "times": "", "n_observed": "ended", "n_censored": "censored", "n_zero": "of zero",
+        "longest_h": "longest, h", "hours_per_end": "hours watched per end",
+        "resolution_h": "step of the log, h", "not_fitted": "not fitted",
+    }  # fmt: skip
     families = {
         "times": "", "family": "family", "log_likelihood": "log-lik.", "aic": "AIC", "bic": "BIC",
         "ks": "KS", "p_value": "p", "rmse_survival": "RMSE", "extrapolated": "extrapolated",
     }  # fmt: skip
     parameters = {"times": "", "family": "family", "parameter": "parameter", "value": "95 %"}
     return [
+        table_of(frames["times"], "Times", times),
         table_of(frames["families"], "Families, the best by AIC first", families),
         table_of(frames["parameters"], "Parameters, times in hours", parameters),
     ]
