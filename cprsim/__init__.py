@@ -15,6 +15,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cprsim.api.fit import fit as fit
 from cprsim.api.ledger import ledger as ledger
 from cprsim.api.report import read as read
 from cprsim.api.report import report as report
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from cprsim.api.backtests import BacktestedJobs, backtest
     from cprsim.api.calibrations import CalibratedScenario, calibrate
     from cprsim.api.curves import Curve
-    from cprsim.api.fitting import Fit, fit
     from cprsim.api.fleets import Fleet, fleet
     from cprsim.api.measuring import measure
     from cprsim.api.scenario import Scenario, load
@@ -41,7 +41,6 @@ __all__ = [
     "CalibratedScenario",
     "CprsimError",
     "Curve",
-    "Fit",
     "Fleet",
     "Scenario",
     "Sweep",
@@ -62,7 +61,6 @@ __all__ = [
 _WHERE = {
     "cprsim.api.backtests": ("BacktestedJobs", "backtest"),
     "cprsim.api.calibrations": ("CalibratedScenario", "calibrate"),
-    "cprsim.api.fitting": ("Fit", "fit"),
     "cprsim.api.fleets": ("Fleet", "fleet"),
     "cprsim.present.answer": ("Answer",),
     "cprsim.api.curves": ("Curve",),

@@ -74,6 +74,14 @@ CASES = {
         "systems small.yaml --fixed --only full --only partial --out systems",
         lambda: cprsim.systems("small.yaml", fixed=True, only=["full", "partial"]),
     ),
+    "fit": Case(
+        f"fit {EXAMPLES}/failures.csv --time-unit h --nodes 16 --bootstrap 0",
+        lambda: cprsim.fit(EXAMPLES / "failures.csv", time_unit="h", nodes=16, bootstrap=0),
+    ),
+    "fit of costs": Case(
+        f"fit {EXAMPLES}/saves.csv --bootstrap 0",
+        lambda: cprsim.fit(EXAMPLES / "saves.csv", bootstrap=0),
+    ),
     "comparison": Case("report kept other --out page.html", lambda: cprsim.report("kept", "other")),
 }
 

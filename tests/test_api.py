@@ -36,9 +36,8 @@ SIGNATURES = {  # what may be left out ends in =
     "sweep": "scenario over= overrides= * mode= seed= replications= precision= workers= folder=",
     "select": "scenario overrides= * max_auc_loss= max_log_loss= target_pls= max_loss= "
     "confidence= risk= curve= seed= replications= folder=",
-    "fit": "log * format= nodes= node_dates= system= period= columns= time_unit= "
-    "date_format= tz= repair= coalesce= together= by= reach= cause= node= age= "
-    "job_nodes= bootstrap= seed= circle=",
+    "fit": "log * format= nodes= period= columns= time_unit= date_format= tz= system= repair= "
+    "coalesce= together= cause= node= causes= age= job_nodes= bootstrap= save=",
     "measure": "scenario overrides= * precision= budget_s= seeds= workers= allow_code= shorter= "
     "file=",
     "fleet": "scenario over= overrides= * seed= histories= workers= folder=",
@@ -58,9 +57,7 @@ MEMBERS = {
     "Run": KEPT | {"events", "means", "rows", "strategies", "warnings"},
     "Sweep": KEPT | {"axes", "cheapest", "of", "strategies"},
     "Fleet": KEPT | {"best", "currency", "saves"},
-    "Fit": ANSWER
-    | {"apart", "circle", "failures", "fragment", "job_failures", "mtbf_h", "scopes", "simpler"}
-    | {"warnings"},
+    "Selection": KEPT | {"interval_h", "recommended", "recovery"},
     "Curve": ANSWER
     | {"is_fit_for_use", "loss_of", "losses", "read", "save", "strategies", "unfit", "weights"},
     "Difference": ANSWER | {"is_paired"},
@@ -189,7 +186,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("systems", {"overrides": {"job.useful": "3 h"}}, "name a scenario"),
     ("systems", {"scenario": float("nan")}, "scenario: nan should be an instance of Scenario"),
     ("fit", {"log": "x", "bootstrap": -1}, "bootstrap: -1 should be greater than or equal to 0"),
-    ("fit", {"log": "x", "seed": -1}, "seed: -1 should be greater than or equal to 0"),
     ("fit", {"log": "x", "age": "old"}, "age: 'old' should be 'new' or 'unknown'"),
     ("fit", {"log": "x", "coalesce": 10}, "coalesce: 10 should be a valid string"),
     ("fit", {"log": "x", "repair": "soon"}, "repair: 'soon' is not a time: write"),
@@ -374,13 +370,12 @@ def log_of_failures(folder: Path, node: str = "n1") -> Path:
 
 def test_a_fit_has_intervals_and_a_section_that_runs(tmp_path: Path) -> None:
     fitted = cprsim.fit(log_of_failures(tmp_path), time_unit="h", nodes=4, bootstrap=0)
-    assert fitted.mtbf_h.low < 40 < fitted.mtbf_h.high
-    assert {"gaps", "repairs"} <= set(fitted.table["times"])
-    assert fitted.job_failures["kind"] == "job"
-    run = cprsim.run(
-        small_scenario("full"), {"failures": fitted.failures, "cluster.emb_ps": 2}, replications=3
-    )
-    assert run.table["n"].eq(3).all()
+    assert fitted.values["mtbf_h"].low < 40 < fitted.values["mtbf_h"].high
+    assert {"gaps", "repairs"} <= set(fitted.frames["families"]["times"])
+    assert fitted.values["job_failures"]["kind"] == "job"
+    said = {"failures": fitted.values["failures"], "cluster.emb_ps": 2}
+    run = cprsim.run(small_scenario("full"), said, replications=3)
+    assert run.frames["strategies"]["replications"].eq(3).all()
     with pytest.raises(TraceError):
         cprsim.fit(tmp_path / "none.csv")
 

@@ -16,7 +16,6 @@ from cprsim import api, watch
 from cprsim.cli import (
     backtest_command,
     calibrate_command,
-    fit,
     fleet_command,
     init_command,
     measure_command,
@@ -173,15 +172,12 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
         scenario_commands.validate,
     ),
     ("schema", "Print the JSON Schema of scenarios, for editors.", scenario_commands.schema),
-    ("fit", "Fit distributions to a log of failures.", fit.fit),
-    ("fit-costs", "Fit what saves and loads cost to a log of them.", fit.fit_costs),
     (
         "backtest",
         "Replay the failures of jobs under other recovery systems.",
         backtest_command.backtest,
     ),
     ("calibrate", "Make a scenario of the logs of jobs.", calibrate_command.calibrate),
-    ("presets", "List failure rates of publications and public logs.", fit.presets),
     (
         "reproduce",
         "Run the CPR paper's experiments, ours beside published.",

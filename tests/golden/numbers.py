@@ -32,7 +32,7 @@ QUICK = {
     "sync": "sync shadowsync --trainers 2,6",
     "systems": "systems llm --list",
     "system": "systems --explain gemini",
-    "fit-costs": f"fit-costs {EXAMPLES}/saves.csv",
+    "fit, costs": f"fit {EXAMPLES}/saves.csv",
     "ledger": f"ledger {EXAMPLES}/attempts.csv",
     "ledger, events": "ledger LOG",
     "calibrate": "calibrate LOG",
