@@ -16,19 +16,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cprsim.api.ledger import ledger as ledger
+from cprsim.api.measure import measure as measure
 from cprsim.api.report import read as read
 from cprsim.api.report import report as report
 from cprsim.api.run import run as run
+from cprsim.api.train import train as train
 from cprsim.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from cprsim.api.backtests import BacktestedJobs, backtest
     from cprsim.api.calibrations import CalibratedScenario, calibrate
     from cprsim.api.comparing_systems import SystemsComparison, compare_systems
-    from cprsim.api.curves import Curve
     from cprsim.api.fitting import Fit, fit
     from cprsim.api.fleets import Fleet, fleet
-    from cprsim.api.measuring import measure
     from cprsim.api.scenario import Scenario, load
     from cprsim.api.selecting import Selection, select
     from cprsim.api.sweeping import Sweep, sweep
@@ -41,7 +41,6 @@ __all__ = [
     "BacktestedJobs",
     "CalibratedScenario",
     "CprsimError",
-    "Curve",
     "Fit",
     "Fleet",
     "Scenario",
@@ -62,6 +61,7 @@ __all__ = [
     "select",
     "sweep",
     "systems",
+    "train",
 ]
 
 _WHERE = {
@@ -71,8 +71,6 @@ _WHERE = {
     "cprsim.api.fitting": ("Fit", "fit"),
     "cprsim.api.fleets": ("Fleet", "fleet"),
     "cprsim.present.answer": ("Answer",),
-    "cprsim.api.curves": ("Curve",),
-    "cprsim.api.measuring": ("measure",),
     "cprsim.api.scenario": ("Scenario", "load"),
     "cprsim.api.selecting": ("Selection", "select"),
     "cprsim.api.sweeping": ("Sweep", "sweep"),

@@ -23,7 +23,7 @@ OPTION = re.compile(r"--from and --to|--([a-z][a-z-]*)")
 RIGHT = "Input should be "
 PARAMETER = {  # of options that are called otherwise
     "from and --to": "period", "from": "period", "to": "period", "column": "columns",
-    "set": "overrides", "budget": "budget_s", "out": "folder",
+    "set": "overrides", "out": "folder", "strategy": "strategies", "metric": "metrics",
 }  # fmt: skip
 
 

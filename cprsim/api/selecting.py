@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from cprsim.api import public
 from cprsim.api.answer import Draw
-from cprsim.api.curves import Curve
 from cprsim.api.keeping import WATCH, KeptAnswer, ResultsPlace, now
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.making.options import shortcuts
@@ -71,7 +70,7 @@ def select(
     max_loss: Mapping[str, float] | None = None,
     confidence: float | None = None,
     risk: float | str | None = None,
-    curve: Curve | str | Path | None = None,
+    curve: str | Path | None = None,
     seed: int | None = None,
     replications: int | None = None,
     folder: str | Path | None = None,
@@ -86,7 +85,7 @@ def select(
         scenario's
     confidence : the limit holds at this upper bound; None: the scenario's, or 0.95
     risk : ``"mean"``, or the share of single jobs that keeps the limit
-    curve : the staleness curve: a measured one, a file (.json, .csv) or the name of a shipped one
+    curve : the staleness curve: a file (.json, .csv) or the name of a shipped one
     seed : instead of the scenario's
     replications : of each candidate; None: as many as tell candidates apart
     folder : keep the results folder in this one; None: nothing is kept
@@ -103,7 +102,7 @@ def select(
         "max_loss": max_loss,
     }
     source = source_of(scenario, overrides)
-    named = str(curve.path) if isinstance(curve, Curve) else None if curve is None else str(curve)
+    named = None if curve is None else str(curve)
     said = [*shortcuts(seed, None), *said_of_limits(limits, confidence, risk)]
     source = source.changed([*said, *said_of_curve(named, source.path)])
     wanted = asked(source.read, replications)

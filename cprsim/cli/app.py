@@ -20,7 +20,6 @@ from cprsim.cli import (
     fit,
     fleet_command,
     init_command,
-    measure_command,
     rehearse_command,
     reproduce_command,
     scenario_commands,
@@ -28,7 +27,6 @@ from cprsim.cli import (
     sweep_command,
     sync_command,
     systems_command,
-    train_command,
 )
 from cprsim.cli.command import command
 from cprsim.cli.pulse import pulse
@@ -163,7 +161,6 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
         "Compare all recovery systems that the job can run.",
         compare_systems_command.compare_systems,
     ),
-    ("train", "Train a small model with the failures of one replication.", train_command.train),
     (
         "rehearse",
         "Run a scenario on real processes, beside its prediction.",
@@ -171,7 +168,6 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ),
     ("sync", "Simulate how the trainers stay in step.", sync_command.sync),
     ("systems", "List the recovery systems, or explain one.", systems_command.systems),
-    ("measure", "Measure what stale shards cost in accuracy.", measure_command.measure),
     (
         "scenarios",
         "List the scenarios that come with cprsim, or copy one.",

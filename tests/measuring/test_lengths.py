@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import cprsim
+from cprsim.api.measure import prepared
 from cprsim.curves import CurveFile, chosen_curve, read_curve, write_curve
 from cprsim.errors import ParameterError
-from cprsim.making.measuring import prepared
 from cprsim.measuring.curve import curve_file
 from cprsim.measuring.lengths import read_shorter, sentences_of_lengths, with_lengths
 from cprsim.measuring.measure import measure
@@ -146,7 +146,8 @@ def measured_at(folder: Path, n_samples: int, *shorter: Path) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "small.yaml").write_text(SCENARIO.replace("samples: 6000", f"samples: {n_samples}"))
     request = request_in(folder / f"runs-{n_samples}", folder / "small.yaml")
-    request, _, _ = prepared(request)
+    with pytest.warns(UserWarning, match="clicks in the test are few"):
+        request, _ = prepared(request)
     others = read_shorter(shorter, request)
     curve = curve_file(measure(request), request, str(n_samples), "cprsim measure")
     path = folder / f"{n_samples}.json"
@@ -180,7 +181,10 @@ def test_curves_that_are_not_shorter_runs_of_the_model_are_refused(scenario, tmp
         read_shorter(paths, request)
     with pytest.raises(ParameterError, match="name the curves of two shorter lengths"):
         read_shorter(paths[:1], request)
-    with pytest.raises(ParameterError, match="name the curves of two shorter lengths"):
+    with (
+        pytest.warns(UserWarning, match="clicks in the test are few"),
+        pytest.raises(ParameterError, match="shorter: name the curves of two shorter lengths"),
+    ):
         cprsim.measure(scenario, seeds=3, shorter=paths[:1], file=tmp_path / "mine.json")
     assert not (tmp_path / "mine.json").exists()
     with pytest.raises(ParameterError, match="have to ascend"):
