@@ -32,12 +32,14 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
 
     Raises ParameterError for an argument that an annotation excludes.
     """
-    names = list(inspect.signature(function).parameters)
+    names = [name for name in inspect.signature(function).parameters if name != "self"]
 
     @cache  # at the first call: by then all is there that annotations name
     def checked() -> Callable[P, R]:
         from pydantic import ConfigDict, validate_call
 
+        # what it returns is imported by its body
+        function.__annotations__ = {name: function.__annotations__[name] for name in names}
         return validate_call(config=ConfigDict(arbitrary_types_allowed=True))(function)
 
     def parameter(option: re.Match[str]) -> str:

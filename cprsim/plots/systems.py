@@ -29,6 +29,7 @@ ROW_IN, BAR = 0.36, 0.62
 TOP_IN = 1.3  # title and headings
 AXIS_IN, LEGEND_ROW_IN, LEGEND_COLUMNS = 0.55, 0.2, 5
 NAMES_IN, BARS_IN, CELL_IN = 1.45, 3.6, 0.66
+INTERVAL_IN = 0.3  # more for the second column, whose cells may be intervals of two tiers
 MARKS = {BEST: "★ ", TIED: "≈ "}  # before the name
 
 Column = tuple[str, Callable[[Standing], str]]
@@ -50,7 +51,7 @@ def systems_figure(comparison: Comparison) -> Figure:
     ]
     below_in = AXIS_IN + LEGEND_ROW_IN * (-(-len(parts) // LEGEND_COLUMNS) + 0.5)
     height = TOP_IN + ROW_IN * len(found) + below_in
-    width = NAMES_IN + BARS_IN + CELL_IN * len(columns) + 0.15
+    width = NAMES_IN + BARS_IN + CELL_IN * len(columns) + INTERVAL_IN + 0.15
     with style():
         figure = Figure(figsize=(width, height))
         sides = (BARS_IN / width, ROW_IN * len(found) / height)
@@ -116,7 +117,7 @@ def _columns(found: Sequence[Standing]) -> list[Column]:
 def _cells(axes: Axes, found: Sequence[Standing], columns: Sequence[Column]) -> None:
     across = axes.get_yaxis_transform()  # x as a share of the axes, y a row
     for place, (heading, cell) in enumerate(columns):
-        x = 1.0 + CELL_IN * (place + 0.95) / BARS_IN
+        x = 1.0 + (CELL_IN * (place + 0.95) + INTERVAL_IN * (place > 0)) / BARS_IN
         axes.text(x, -0.6, heading, transform=across, ha="right", va="bottom", fontsize=7.5)
         for y, one in enumerate(found):
             axes.text(x, y, cell(one), transform=across, ha="right", va="center", fontsize=8)

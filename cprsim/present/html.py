@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
+from cprsim.errors import printable
 from cprsim.plots.save import png_bytes, svg_text
 from cprsim.present.document import Block, Cell, Document
 
@@ -30,25 +31,27 @@ ElementTree.register_namespace("xlink", XLINK)
 def render(document: Document, title: str | None = None) -> str:
     """The document as one page of HTML without any reference to another file."""
     numbers = count(1)
-    return _template("page.html").render(
+    page = _template("page.html").render(
         document=document,
         title=title or document.title,
         style=_part("page.css"),
         number=lambda: next(numbers),
         svg=lambda picture, name: inline(picture.draw(), name, picture.alternative),
     )
+    return printable(page)
 
 
 def fragment(document: Document, blocks: Sequence[Block] | None = None) -> str:
     """Title, answer, table, remarks and first figure, for a notebook; figures are images."""
     if blocks is None:
         blocks = [*document.main, *document.pictures[:1]]
-    return _template("fragment.html").render(
+    shown = _template("fragment.html").render(
         document=document,
         blocks_shown=blocks,
         number=lambda: next(_NUMBERS),
         image=lambda picture: base64.b64encode(png_bytes(picture.draw())).decode(),
     )
+    return printable(shown)
 
 
 _NUMBERS = count(1)  # of all fragments of this process: their names are in one page

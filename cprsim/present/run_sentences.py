@@ -45,7 +45,7 @@ WHAT_FAILURES_DO = {
 
 HOW_TO = (
     "What stale shards cost in accuracy is not known: no staleness curve belongs to this scenario. "
-    "`cprsim measure` makes one, `accuracy: {curve: ...}` names one (docs/staleness.md)."
+    "`cprsim measure` makes one, `accuracy.curve` names one."
 )
 
 
@@ -266,7 +266,7 @@ def _staler_than_expected(policy: Policy, pls: Estimate) -> list[str]:
         return []
     return [
         f"{policy.name} loses more than its formula expects: PLS {pls.mean:.3g} where "
-        f"{decision.expected_pls:.3g} was expected; see docs/model.md, sections 7 and 10."
+        f"{decision.expected_pls:.3g} was expected (model, section 7)."
     ]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,6 +37,14 @@ class Kept(Generic[Made]):
         return {"folder": self.folder, "found_again": self.found_again, "holds": self}
 
 
+class _Temporary:
+    """A folder that goes with this object."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="cprsim-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 def kept(
     folder: str | Path | None,
     loaded: LoadedScenario,
@@ -56,8 +66,8 @@ def kept(
     kind, replay, identity : see `cprsim.results.identity`
     alone : no other process may make the same at once
     """
-    temporary = tempfile.TemporaryDirectory(prefix="cprsim-") if folder is None else None
-    root = Path(temporary.name if temporary is not None else str(folder))
+    temporary = None if folder is not None else _Temporary()
+    root = Path(str(folder)) if temporary is None else temporary.path
     about = {"seed": loaded.scenario.simulation.seed, "command": watch.command()}
     target = ResultTarget(
         root, identity or identity_of(loaded, kind, replay), datetime.now(UTC), about

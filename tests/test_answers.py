@@ -1,0 +1,217 @@
+"""What holds for the answers of all commands: one contract for frames, JSON, pages and terminals.
+
+A further command is a line in `CASES`: its words on the command line, and the same in Python.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cprsim
+from cprsim.cli.terminal import Terminal
+from cprsim.errors import json_printable, printable
+from cprsim.present.answer import Answer
+from cprsim.present.document import (
+    Document,
+    Facts,
+    ListingBlock,
+    Section,
+    Table,
+    Words,
+    row_columns,
+)
+from cprsim.present.html import whole
+from cprsim.present.terminal import show_document
+from tests.making import SCENARIOS, call, small_scenario
+from tests.present.outline import Outline
+
+EXAMPLES = SCENARIOS.parent / "docs" / "examples"
+EVIL = "<b>evil</b> | \x1b[31m"  # that no page and no terminal obeys
+SMALL = small_scenario(replications=30)
+
+
+def hostile() -> Answer:
+    """An answer with what others wrote in every place."""
+    table = Table(EVIL, row_columns(EVIL, "n", "m"), [[EVIL, "1.5 ± 0.2", EVIL]])
+    blocks = [Words([EVIL]), table, Facts([(EVIL, EVIL)]), ListingBlock(EVIL, f"</pre>{EVIL}")]
+    document = Document(EVIL, EVIL, [EVIL], [Section(EVIL, blocks)], table, [EVIL])
+    frame = pd.DataFrame({"name": [EVIL], "x_h": [1.5], "y": [float("nan")]})
+    return Answer("hostile", EVIL, lambda: document, {"all": frame}, {"said": EVIL})
+
+
+class Case(NamedTuple):
+    """One answer, asked for in two ways; files of the folder are named as they are there."""
+
+    words: str
+    ask: Callable[[], Answer]
+
+
+CASES = {
+    "hostile": Case("", hostile),
+    "run": Case("run small.yaml", lambda: cprsim.run("small.yaml")),
+    "replay": Case("run small.yaml --replay 3", lambda: cprsim.run("small.yaml", replay=3)),
+    "ledger": Case(
+        f"ledger {EXAMPLES}/attempts.csv", lambda: cprsim.ledger(EXAMPLES / "attempts.csv")
+    ),
+    "comparison": Case("report kept other --out page.html", lambda: cprsim.report("kept", "other")),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Small inputs of all kinds, in the working directory."""
+    path = tmp_path_factory.mktemp("answers")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(path)
+        patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
+        Path("small.yaml").write_text(SMALL, "utf-8")
+        cprsim.run("small.yaml", folder="kept")
+        cprsim.run("small.yaml", seed=2, folder="other")
+        yield path
+
+
+@pytest.fixture(scope="module")
+def answers(folder: Path) -> dict[str, Answer]:
+    return {}
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest, answers: dict[str, Answer]) -> tuple[Case, Answer]:
+    name = request.param
+    if name not in answers:
+        answers[name] = CASES[name].ask()
+    return CASES[name], answers[name]
+
+
+def cells(table: Table) -> list[str]:
+    """What stands in a table, with its headings."""
+    rows = [str(cell) for row in table.rows for cell in row]
+    return [one for one in (*(column.heading for column in table.columns), *rows) if one]
+
+
+def plain(text: str) -> str:
+    """HTML without tags."""
+    return printable(html.unescape(re.sub(r"<[^>]+>", "", text)).replace("\N{NO-BREAK SPACE}", " "))
+
+
+def test_frames_are_tidy(case: tuple[Case, Answer]) -> None:
+    _, answer = case
+    for frame in (*answer.frames.values(), *answer.rows.values()):
+        names = [str(name) for name in frame.columns]
+        assert len(set(names)) == len(names)
+    for frame in answer.frames.values():
+        for name in map(str, frame.columns):
+            assert re.fullmatch(r"[\w.:@-]+", name), name
+            if name.endswith("_low") and name[:-4] in frame:
+                mean, low, high = (
+                    pd.to_numeric(frame[one]).to_numpy(float)
+                    for one in (name[:-4], name, f"{name[:-4]}_high")
+                )
+                known = np.isfinite(mean) & np.isfinite(low) & np.isfinite(high)
+                assert (low[known] <= mean[known] + 1e-9).all()
+                assert (mean[known] <= high[known] + 1e-9).all()
+
+
+def test_json_is_the_frames_and_the_values(case: tuple[Case, Answer]) -> None:
+    _, answer = case
+    said = json.loads(answer.to_json())
+    assert said.keys() == {"format", "kind", "name", "folder", "files", "values", "frames"}
+    assert (said["format"], said["kind"]) == (2, answer.kind)
+    assert said["values"].keys() == answer.values.keys()
+    for name, frame in answer.frames.items():
+        assert len(said["frames"][name]) == len(frame)
+        for row, (_, mine) in zip(said["frames"][name], frame.iterrows(), strict=True):
+            assert list(row) == list(frame.columns)
+            for column, value in mine.items():
+                if isinstance(value, float | np.floating) and np.isfinite(value):
+                    assert row[column] == value
+
+
+def test_the_shell_says_the_same_as_python(case: tuple[Case, Answer], folder: Path) -> None:
+    asked, answer = case
+    if not asked.words:
+        pytest.skip("no command makes it")
+    called = call(*asked.words.split(), "--json", "-q")
+    assert called.exit_code == answer.exit_code, called.output
+    found, mine = json.loads(called.stdout), json.loads(json_printable(answer.to_json()))
+    for one in (found, mine):
+        del one["folder"], one["files"]
+    assert found == mine
+
+
+def test_a_page_is_valid_escaped_and_shows_every_number(case: tuple[Case, Answer]) -> None:
+    _, answer = case
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cprsim.present.html.inline", lambda *_: "")
+        answer.report("page.html")
+    text = Path("page.html").read_text("utf-8")
+    outline = Outline(text)
+    assert len(outline.ids) == len(set(outline.ids))
+    assert {one[1:] for one in outline.targets if one[0] == "#"} <= set(outline.ids)
+    assert set(outline.labels) <= set(outline.ids)
+    assert outline.levels.count(1) == 1
+    assert all(below - above <= 1 for above, below in pairwise(outline.levels))
+    assert "<b>evil" not in text
+    assert "\x1b" not in text
+    shown = plain(text)
+    for block in answer.document.blocks:
+        if isinstance(block, Table):
+            for cell in cells(block):
+                assert plain(whole(cell)) in shown
+        if isinstance(block, Words):
+            for said in block.paragraphs:
+                assert "(docs/" not in said
+    for said in answer.document.answer:
+        assert plain(whole(said)) in shown
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("everything", [False, True])
+def test_a_terminal_is_never_too_narrow(
+    case: tuple[Case, Answer], width: int, everything: bool
+) -> None:
+    _, answer = case
+    out = io.StringIO()
+    console = Terminal(file=out, width=width, force_terminal=True, color_system=None)
+    show_document(console, answer.document, whole=everything)
+    listed = {
+        line
+        for block in answer.document.blocks
+        if isinstance(block, ListingBlock)
+        for line in block.text.splitlines()
+    }
+    for line in out.getvalue().splitlines():
+        assert len(line) <= width or line.rstrip() in listed
+    words = "".join(out.getvalue().split())
+    table = answer.document.table
+    if table is not None and not everything:
+        for cell in cells(table):
+            for word in printable(cell).split():
+                assert word in words
+
+
+def test_an_answer_is_brief_on_a_terminal(case: tuple[Case, Answer]) -> None:
+    _, answer = case
+    assert 1 <= len(answer.document.answer) <= 2
+    assert printable(answer.document.answer[0]) in str(answer)
+    assert sum(printable(remark) in str(answer) for remark in answer.document.remarks) <= 3
+    assert repr(answer).startswith("<cprsim.Answer ")
+    assert "<script" not in answer._repr_html_()
+
+
+def test_figures_have_names_of_their_own(case: tuple[Case, Answer]) -> None:
+    _, answer = case
+    names = [one.name for one in answer.document.pictures]
+    assert all(re.fullmatch(r"[a-z0-9-]+", name) for name in names)
+    assert len(set(names)) == len(names) or answer.document.parts
