@@ -34,7 +34,7 @@ from cprsim.present.document import (
 )
 from cprsim.records import HIGH, NO_NUMBER, Estimate
 from cprsim.results.compare import flat
-from cprsim.results.words import count, significant, with_ends, with_interval
+from cprsim.results.words import count, ends, portion, significant, with_ends, with_interval
 from cprsim.staleness import (
     BY_PLS,
     FEWEST_SEEDS_TO_USE,
@@ -169,7 +169,7 @@ def _held_out(curve: CurveFile) -> Iterator[dict[str, Any]]:
 
 def document_of_curve(curve: CurveFile) -> Document:
     """Everything that the file of a curve says."""
-    held = pd.DataFrame(_held_out(curve))
+    held = list(_held_out(curve))
     return Document(
         title=f"What stale shards cost in accuracy: {curve.name}",
         question="How much accuracy does a job lose by the samples that its failed servers lose?",
@@ -184,7 +184,7 @@ def document_of_curve(curve: CurveFile) -> Document:
         ],
         sections=[
             Section("Loss over PLS", chart_blocks(_chart(curve), "staleness")),
-            Section("How far it holds", [_histories(held)] if len(held) else []),
+            Section("How far it holds", [_histories(held)] if held else []),
             Section("What was measured", [_measured(curve)]),
         ],
     )  # fmt: skip
@@ -221,9 +221,7 @@ def _table(curve: CurveFile) -> Table:
         loss = metric.loss_label
         columns.append(Column(f"{loss} per PLS", brief=f"{loss}\nper PLS"))
         columns.append(Column("over partial", brief="over\npartial"))
-    if written:
-        every = f"{COUNTED_INTERVAL:.0%} of run"
-        columns.append(Column(f"bytes over partial, T_save {every}", brief="bytes over\npartial"))
+    columns.append(Column("bytes over partial", brief="bytes over\npartial"))
     rows = []
     for strategy in dict.fromkeys(one.strategy for one in curve.responses):
         row = [strategy]
@@ -232,8 +230,13 @@ def _table(curve: CurveFile) -> Table:
             slope = Estimate(nan) if one is None else loss_per_pls(one)
             row.append(with_interval(slope.mean, slope.half_width))
             row.append(NO_NUMBER if one is None else significant(_over_partial(one, curve)))
-        rows.append([*row, *([significant(written.get(strategy, nan))] if written else [])])
-    return Table("Slopes per weighted PLS, ± the half-width of the 95 % interval", columns, rows)
+        rows.append([*row, significant(written.get(strategy, nan))])
+    return Table(
+        "Slopes per weighted PLS, ± the half-width of the 95 % interval; bytes of saves every "
+        f"{COUNTED_INTERVAL:.0%} of the run",
+        columns,
+        rows,
+    )
 
 
 def _typical(curve: CurveFile) -> list[str]:
@@ -264,29 +267,20 @@ def _size(curve: CurveFile) -> Iterator[str]:
         yield f"{n_seeds} seeds, {made['n_runs']:,} runs, {cpu_min:.1f} CPU minutes."
 
 
-def _histories(held: pd.DataFrame) -> Table:
+def _histories(held: Sequence[Mapping[str, Any]]) -> Table:
     """Runs held out of the fit."""
+    over = "measured_over_predicted"
     return Table(
         "Losses of runs held out of the fit, over what the other seeds' fit predicts (a prediction "
         f"holds where it is not surely off by {FAILS_BEYOND:.0%}, and is distinguished from none "
         "and from twice as much)",
-        row_columns("strategy", "metric", "failures", "PLS", "loss", "over predicted (95 %)",
+        row_columns("strategy", "metric", "failures", "PLS", "loss", "over predicted", "95 %",
                     "prediction"),
         [
-            [
-                one.strategy,
-                Metric(one.metric).label,
-                str(one.n_failures),
-                f"{one.pls:.3f}",
-                f"{one.loss:.5f}",
-                with_ends(
-                    one.measured_over_predicted,
-                    one.measured_over_predicted_low,
-                    one.measured_over_predicted_high,
-                ).replace(", 95 % interval", ""),
-                str(one.prediction),
-            ]
-            for one in held.itertuples()
+            [one["strategy"], Metric(one["metric"]).label, str(one["n_failures"]),
+             portion(one["pls"]), f"{one['loss']:.5f}", significant(one[over]),
+             ends(one[f"{over}_low"], one[f"{over}_high"]), one["prediction"]]
+            for one in held
         ],
     )  # fmt: skip
 

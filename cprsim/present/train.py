@@ -114,8 +114,8 @@ def _answer(measured: TrainingOutcome) -> str:
     }
     worst = min(ended, key=lambda name: ended[name], default="")
     said = f"With the failures of replication {measured.replication}"
-    if not ended or all(change == 0 for change in ended.values()):
-        return f"{said} no model changes: the test AUC is {whole:.4f} as without failures."
+    if ended.get(worst, 0.0) >= 0:
+        return f"{said} no strategy ends below the test AUC without failures, {whole:.4f}."
     return (
         f"{said} {worst} ends at the lowest test AUC, {whole + ended[worst]:.4f}: "
         f"{ended[worst]:+.5f} against {whole:.4f} without failures."
@@ -130,13 +130,13 @@ def _table(measured: TrainingOutcome, useful_h: float) -> Table:
         [
             Column("strategy", is_number=False),
             Column("saves every", brief="saves\nevery"),
-            Column("overhead, % of useful time", brief="overhead\n% of useful"),
+            Column("overhead, % of useful", brief="overhead,\n% of useful"),
             Column("PLS"),
             Column("test AUC", brief="test\nAUC"),
             Column("change"),
             Column("test log-loss", brief="test\nlog-loss"),
             Column("change"),
-            Column("written, MB", brief="written\n[MB]"),
+            Column("written, MB", brief="written,\nMB"),
         ],
         [
             ["no failures", *[""] * 3, f"{whole.auc:.4f}", "", f"{whole.log_loss:.4f}", "", ""],
