@@ -20,11 +20,9 @@ import cprsim
 from cprsim import events
 from cprsim.curves import read_curve
 from cprsim.errors import ParameterError, ResultError, ScenarioError, TraceError
-from cprsim.measuring.measure import MeasureRequest
 from tests.history.exporting import write_events
 from tests.history.making import told
 from tests.making import call, small_scenario
-from tests.measuring.conftest import DESIGN
 from tests.measuring.conftest import SCENARIO as MEASURED
 
 ROOT = Path(__file__).parents[1]
@@ -36,10 +34,12 @@ SIGNATURES = {  # what may be left out ends in =
     "sweep": "scenario over= overrides= * mode= seed= replications= precision= workers= folder=",
     "select": "scenario overrides= * max_auc_loss= max_log_loss= target_pls= max_loss= "
     "confidence= risk= curve= seed= replications= folder=",
-    "fit": "log * format= nodes= period= columns= time_unit= date_format= tz= system= repair= "
-    "coalesce= together= cause= node= causes= age= job_nodes= bootstrap= save=",
-    "measure": "scenario overrides= * precision= budget_s= seeds= workers= allow_code= shorter= "
-    "file=",
+    "fit": "log * format= nodes= node_dates= system= period= columns= time_unit= "
+    "date_format= tz= repair= coalesce= together= by= reach= cause= node= age= "
+    "job_nodes= bootstrap= seed= circle=",
+    "measure": "scenario overrides= * file= seeds= precision= budget= strategies= metrics= "
+    "shorter= plan= runs= limit= pilot= workers= dask= allow_code=",
+    "train": "scenario overrides= * replay= allow_code=",
     "fleet": "scenario over= overrides= * seed= histories= workers= folder=",
     "compare": "a b",
     "systems": "scenario= overrides= * explain= listing= only= available= fixed= seed= "
@@ -58,8 +58,9 @@ MEMBERS = {
     "Sweep": KEPT | {"axes", "cheapest", "of", "strategies"},
     "Fleet": KEPT | {"best", "currency", "saves"},
     "Selection": KEPT | {"interval_h", "recommended", "recovery"},
-    "Curve": ANSWER
-    | {"is_fit_for_use", "loss_of", "losses", "read", "save", "strategies", "unfit", "weights"},
+    "Fit": ANSWER
+    | {"apart", "circle", "failures", "fragment", "job_failures", "mtbf_h", "scopes", "simpler"}
+    | {"warnings"},
     "Difference": ANSWER | {"is_paired"},
     "BacktestedJobs": ANSWER | {"advice", "left_out", "recommended"},
     "CalibratedScenario": ANSWER | {"prediction", "scenario", "text"},
@@ -189,12 +190,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("fit", {"log": "x", "age": "old"}, "age: 'old' should be 'new' or 'unknown'"),
     ("fit", {"log": "x", "coalesce": 10}, "coalesce: 10 should be a valid string"),
     ("fit", {"log": "x", "repair": "soon"}, "repair: 'soon' is not a time: write"),
-    ("measure", {"scenario": "quickstart", "budget_s": "10 min"}, "budget_s: '10 min' should be a"),
-    (
-        "measure",
-        {"scenario": "quickstart", "precision": float("nan")},
-        "precision: nan should be gr",
-    ),
+    ("measure", {"scenario": "quickstart", "budget": 600}, "budget: 600 should be a valid string"),
+    ("measure", {"scenario": "quickstart", "budget": "600"}, "^budget: '600' has no unit"),
+    ("measure", {"scenario": "quickstart", "precision": -0.2}, "^precision: must be positive"),
+    ("measure", {"scenario": "quickstart", "seeds": 2}, "seeds: 2 should be greater than or equal"),
+    ("train", {"scenario": "quickstart", "replay": -1}, "replay: -1 should be greater than or eq"),
     ("measure", {"scenario": "quickstart", "workers": 10**6}, "workers: 1000000 should be less"),
     ("backtest", {"recovery": "full", "draws": 0}, "draws: 0 should be greater than or equal to 2"),
     ("backtest", {"recovery": "full", "seed": None}, "seed: None should be a valid integer"),
@@ -325,35 +325,31 @@ def test_a_curve_and_a_limit_make_a_selection(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("strategy,pls,loss,standard_error\npartial,0.3,0.03,0.003\n")
     curve = cprsim.read(path)
-    assert isinstance(curve, cprsim.Curve)
-    assert curve.losses([0.15])["loss"].item() == pytest.approx(0.015)
-    with pytest.raises(cprsim.CprsimError, match="pls: 'x' should be numbers"):
-        curve.losses("x")
-    assert curve.weights().shape == (1, 1)
-    chosen = cprsim.select(small_scenario(), max_auc_loss=0.002, curve=curve, replications=100)
-    assert 0 < chosen.frames["strategies"].set_index("strategy").loc["partial", "pls"] < 0.06
+    losses = curve.frames["losses"].set_index("pls")["loss"]
+    assert losses[0.1] == pytest.approx(0.01)
+    assert losses.index.max() == 0.3
+    assert curve.frames["weights"]["weight"].tolist() == [1.0]
+    chosen = cprsim.select(small_scenario(), max_auc_loss=0.002, curve=path, replications=100)
+    best = chosen.table[chosen.table["part"] == "best"].set_index("strategy")
+    assert best.loc["partial", "held"] <= 0.002
+    assert chosen.recommended in ("full", "partial")
+    assert chosen.interval_h > 0
     assert isinstance(chosen.figure("pareto"), Figure)
 
 
 @pytest.mark.long
-def test_a_measurement_gives_a_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = partial(MeasureRequest, design=DESIGN)
-    monkeypatch.setattr("cprsim.measuring.measure.MeasureRequest", small)
+@pytest.mark.filterwarnings("ignore:.* clicks in the test are few")
+def test_a_measurement_gives_a_curve(tmp_path: Path) -> None:
     file = tmp_path / "small.json"
-    measured = partial(cprsim.measure, MEASURED, seeds=3, workers=1)
-    shorter = [measured({"kernel.samples": n}, file=tmp_path / f"{n}.json") for n in (1000, 1500)]
-    curve = measured({"kernel.samples": 2000}, shorter=shorter, file=file)
+    measured = partial(cprsim.measure, MEASURED, seeds=3, workers=1, strategies=["partial", "mfu"])
+    paths = [tmp_path / f"{n}.json" for n in (1000, 1500)]
+    for path in paths:
+        measured({"kernel.samples": int(path.stem)}, file=path)
+    curve = measured({"kernel.samples": 2000}, shorter=paths, file=file)
     assert [law.longest for law in read_curve(file).lengths.values()] == [1714, 1714]
-    assert set(curve.table) == {"strategy", "metric", "pls", "loss", "low", "high"}
-    assert "partial" in curve.strategies
-    assert not curve.is_fit_for_use
-    assert cprsim.Curve.read(file).name == "small"
-    copy = cprsim.Curve.read(curve.save(tmp_path / "copy.json"))
-    pd.testing.assert_frame_equal(copy.table, curve.table)
-    with pytest.raises(ParameterError, match=r"ends in \.json"):
-        curve.save(tmp_path / "copy.csv")
-    with pytest.raises(ParameterError, match=r"seeds: 2 should be greater than or equal to 3"):
-        cprsim.measure(MEASURED, seeds=2)
+    assert "partial" in set(curve.frames["strategies"]["strategy"])
+    assert not curve.values["fit_for_use"]
+    assert cprsim.read(file).to_json() == curve.to_json()
 
 
 # --------------------------------------------------------------------------- logs

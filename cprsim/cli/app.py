@@ -18,13 +18,11 @@ from cprsim.cli import (
     calibrate_command,
     fleet_command,
     init_command,
-    measure_command,
     rehearse_command,
     reproduce_command,
     scenario_commands,
     sweep_command,
     sync_command,
-    train_command,
 )
 from cprsim.cli.command import command
 from cprsim.cli.pulse import pulse
@@ -153,14 +151,12 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("init", "Write a first scenario of your job.", init_command.init),
     ("sweep", "Simulate a scenario at every combination of some values.", sweep_command.sweep),
     ("fleet", "Simulate many jobs on one cluster, and choose an option.", fleet_command.fleet),
-    ("train", "Train a small model with the failures of one replication.", train_command.train),
     (
         "rehearse",
         "Run a scenario on real processes, beside its prediction.",
         rehearse_command.rehearse,
     ),
     ("sync", "Simulate how the trainers stay in step.", sync_command.sync),
-    ("measure", "Measure what stale shards cost in accuracy.", measure_command.measure),
     (
         "scenarios",
         "List the scenarios that come with cprsim, or copy one.",

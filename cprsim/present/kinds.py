@@ -18,7 +18,7 @@ from cprsim.plots.save import Draw
 from cprsim.plots.sweep import sweep_figures
 from cprsim.present.answer import Answer
 from cprsim.present.comparison import answer_of_several
-from cprsim.present.curve import document_of_curve, inputs_of_curve
+from cprsim.present.curve import answer_of_curve, document_of_curve, inputs_of_curve
 from cprsim.present.document import Document
 from cprsim.present.fleet import document_of_fleet
 from cprsim.present.reproduction import document_of_reproduction, overview_of_reproductions
@@ -81,7 +81,9 @@ KINDS: dict[str, ResultKind] = {
     "selection": ResultKind(SELECTION, load_selected, document_of_select, answer=answer_of_select),
     "sweep": ResultKind(ABOUT_SWEEP, load_sweep, document_of_sweep, sweep_figures),
     "fleet": ResultKind(ABOUT_FLEET, load_fleet, document_of_fleet, fleet_figures),
-    "curve": ResultKind("", read_curve, document_of_curve, inputs=inputs_of_curve),
+    "curve": ResultKind(
+        "", read_curve, document_of_curve, inputs=inputs_of_curve, answer=answer_of_curve
+    ),
 }
 
 
