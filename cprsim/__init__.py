@@ -9,7 +9,6 @@ with intervals), `values`, `figure()`, `report(file)`; notebooks show it. All er
 `CprsimError`. What a function needs is loaded when it runs. docs/python.md has examples.
 """
 
-# isort: off  # as `cprsim --help` lists them
 from typing import TYPE_CHECKING, Any
 
 from cprsim.api.fit import fit as fit

@@ -84,7 +84,6 @@ CASES = {
         f"fit {EXAMPLES}/saves.csv --bootstrap 0",
         lambda: cprsim.fit(EXAMPLES / "saves.csv", bootstrap=0),
     ),
-    ),
     "curve": Case(f"report {CURVE} --out page.html", lambda: cprsim.read(CURVE)),
     "seeds": Case(
         "measure small.yaml --limit 0.001", lambda: cprsim.measure("small.yaml", limit=1e-3)
