@@ -15,15 +15,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cprsim.api.backtest import backtest as backtest
+from cprsim.api.calibrate import calibrate as calibrate
+from cprsim.api.init import init as init
 from cprsim.api.ledger import ledger as ledger
 from cprsim.api.report import read as read
 from cprsim.api.report import report as report
 from cprsim.api.run import run as run
+from cprsim.api.validate import validate as validate
 from cprsim.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from cprsim.api.backtests import BacktestedJobs, backtest
-    from cprsim.api.calibrations import CalibratedScenario, calibrate
     from cprsim.api.comparing_systems import SystemsComparison, compare_systems
     from cprsim.api.curves import Curve
     from cprsim.api.fitting import Fit, fit
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
-    "BacktestedJobs",
-    "CalibratedScenario",
     "CprsimError",
     "Curve",
     "Fit",
@@ -54,6 +54,7 @@ __all__ = [
     "compare_systems",
     "fit",
     "fleet",
+    "init",
     "ledger",
     "load",
     "measure",
@@ -62,11 +63,10 @@ __all__ = [
     "select",
     "sweep",
     "systems",
+    "validate",
 ]
 
 _WHERE = {
-    "cprsim.api.backtests": ("BacktestedJobs", "backtest"),
-    "cprsim.api.calibrations": ("CalibratedScenario", "calibrate"),
     "cprsim.api.comparing_systems": ("SystemsComparison", "compare_systems"),
     "cprsim.api.fitting": ("Fit", "fit"),
     "cprsim.api.fleets": ("Fleet", "fleet"),

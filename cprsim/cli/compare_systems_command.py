@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli import completing
 from cprsim.cli.options import (
     RESULTS,
     AsJson,
@@ -37,7 +36,6 @@ def compare_systems(
             metavar="NAME",
             help="Compare this one and others so named alone; may be repeated.",
             show_default=False,
-            autocompletion=completing.systems,
         ),
     ] = [],  # noqa: B006
     available: Annotated[

@@ -1,4 +1,4 @@
-"""``cprsim fit``, ``fit-costs`` and ``presets``: distributions from logs, and ready ones."""
+"""``cprsim fit`` and ``fit-costs``: distributions from logs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.log_options import PageFile
 from cprsim.cli.options import AsJson, Bootstrap, column_names, settled
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, show, write_document
@@ -41,6 +40,10 @@ TimeUnit = Annotated[
     str | None, typer.Option(help="Of a table: unit of times that are numbers: ms, s, min, h, d.")
 ]
 Seed = Annotated[int, typer.Option(help="Of the bootstrap.", min=SEED["ge"])]
+PageFile = Annotated[
+    Path | None,
+    typer.Option("--page", metavar="FILE", help="Write one HTML file, too.", callback=settled),
+]
 
 
 def fit(
@@ -229,16 +232,6 @@ def fit(
         raise ParameterError(f"--save: there is no fragment to write: {report.why_no_fragment}")
     if save is not None:
         complain(f"fragment written to {save}")
-
-
-def presets(as_json: AsJson = False) -> None:
-    """List failure rates that others published or that were fitted to public logs."""
-    from dataclasses import asdict
-
-    from cprsim.failures.presets import PRESETS
-    from cprsim.present.fit import preset_blocks
-
-    show(lambda: [asdict(one) for one in PRESETS], preset_blocks, as_json=as_json)
 
 
 def fit_costs(

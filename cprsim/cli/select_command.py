@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli import completing
 from cprsim.cli.options import RESULTS, AsJson, OutFolder, Overrides, ScenarioFile
 from cprsim.cli.saying import show
 from cprsim.errors import ParameterError
@@ -80,7 +79,6 @@ def select(
             metavar="FILE|NAME",
             help="The staleness curve: a file (.json, .csv), or the name of a shipped one.",
             show_default=False,
-            autocompletion=completing.curves,
         ),
     ] = None,
     replications: Annotated[

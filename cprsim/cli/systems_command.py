@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli import completing
 from cprsim.cli.options import AsJson, Overrides
 from cprsim.cli.saying import WIDTH, say, say_json
 
@@ -22,7 +21,6 @@ def systems(
             metavar="NAME",
             help="One of them: explain it.",
             show_default=False,
-            autocompletion=completing.systems,
         ),
     ] = None,
     job: Annotated[
@@ -31,7 +29,6 @@ def systems(
             metavar="SCENARIO",
             help="Show what each is for the job of a scenario, not for a made-up one.",
             show_default=False,
-            autocompletion=completing.scenarios,
         ),
     ] = None,
     overrides: Overrides = [],  # noqa: B006

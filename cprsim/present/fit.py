@@ -1,4 +1,4 @@
-"""What ``cprsim fit`` says as a `Document`, for terminals and pages; ``cprsim presets``."""
+"""What ``cprsim fit`` says as a `Document`, for terminals and pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from cprsim.errors import one_line
-from cprsim.failures.presets import PRESETS
 from cprsim.fitting.causes import AGES_H, RESTART_H, SAVE_H, ByCause, OfCause
 from cprsim.fitting.correlated_fit import FrailtyFit
 from cprsim.fitting.correlation import WORST_FRACTION
@@ -90,18 +89,6 @@ def _fragment_blocks(report: FitReport) -> list[Block]:
         return [ListingBlock("The section failures", report.text)]
     simpler = f"# or, simpler, without groups and lemons:\n{report.simpler}"
     return [ListingBlock("The section failures", report.text), ListingBlock("Simpler", simpler)]
-
-
-def preset_blocks() -> list[Block]:
-    """The presets with their sources."""
-    lines = []
-    for one in PRESETS:
-        shape = "" if one.shape is None else f", shape {one.shape:.3g}"
-        lines += [
-            f"{one.name}: {one.family}, mean {one.mean_h:.4g} h{shape}, per {one.of}",
-            f"    {one.note} ({one.mark}; {one.source})",
-        ]
-    return [Words(lines)]
 
 
 def _subject_blocks(subject: Subject) -> list[Block]:
