@@ -12,7 +12,7 @@ import pandas as pd
 from cprsim.failures.presets import PRESETS, FailurePreset
 from cprsim.files import about as about_of
 from cprsim.present.answer import Answer
-from cprsim.present.document import Column, Document, ListingBlock, Table, word_columns
+from cprsim.present.document import Document, ListingBlock, Section, Table, word_columns
 from cprsim.results.words import count, hours
 from cprsim.scenario import Scenario
 from cprsim.scenario.first import LLM, Known
@@ -87,25 +87,24 @@ def answer_of_list(scenarios: Mapping[str, Path]) -> Answer:
     known = [
         {"name": name, "about": about_of(path), "file": path} for name, path in scenarios.items()
     ]
-    columns = [
-        *word_columns("", "name", "what it is"),
-        Column("source", is_number=False, in_full=True),
-    ]
     rows = [
-        *(["scenario", one["name"], one["about"].replace("`", "'"), ""] for one in known),
-        *(["failure rate", one.name, *_rate(one)] for one in PRESETS),
+        *(["scenario", one["name"], one["about"].replace("`", "'")] for one in known),
+        *(["failure rate", one.name, _rate(one)] for one in PRESETS),
     ]
+    sources = [[one.name, one.note, one.source] for one in PRESETS]
     document = Document(
         "What comes with cprsim",
         "Which scenarios and rates of failures come with cprsim?",
         ["Every command takes a scenario by its name; cprsim init --from NAME copies it."],
-        table=Table("", columns, rows, grouped=True),
+        table=Table("", word_columns("", "name", "what it is"), rows, grouped=True),
+        sections=[
+            Section("The rates", [Table("", word_columns("name", "what", "source"), sources)])
+        ],
     )
     frames = {"scenarios": pd.DataFrame(known), "presets": pd.DataFrame(map(asdict, PRESETS))}
     return Answer("init", "what is shipped", lambda: document, frames=frames)
 
 
-def _rate(one: FailurePreset) -> list[str]:
+def _rate(one: FailurePreset) -> str:
     shape = "" if one.shape is None else f", shape {one.shape:.3g}"
-    what = f"{one.family}, mean {hours(one.mean_h)}{shape}, per {one.of} ({one.mark})"
-    return [what, f"{one.note} ({one.source})"]
+    return f"{one.family}, mean {hours(one.mean_h)}{shape}, per {one.of} ({one.mark})"

@@ -1,4 +1,4 @@
-"""The commands ``fit`` and ``presets``, and a scenario that runs on what they print."""
+"""The command ``fit``, and a scenario that runs on what they print."""
 
 from __future__ import annotations
 
@@ -107,14 +107,6 @@ def test_what_is_wrong_ends_in_one_clear_message(
     assert complaint in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert result.stdout == ""
-
-
-def test_presets_are_listed_with_their_sources() -> None:
-    result = call("presets")
-    assert result.exit_code == 0
-    assert "6.50 failures per 1000 node-days (published; Kokolis et al. 2025)" in result.stdout
-    said = json.loads(call("presets", "--json").stdout)
-    assert {"name", "family", "mean_h", "mark", "source"} <= set(said[0])
 
 
 @pytest.mark.long
