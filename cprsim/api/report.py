@@ -63,9 +63,11 @@ def report(
     if figures is not None:
         watch.doing("drawing figures")
         wanted = tuple(formats) or ("png", "svg")
-        return answer.with_files(
-            path for one in answers for path in draw_figures(one, Path(figures), wanted)
-        )
+        drawn = []
+        for one in answers:
+            prefix = f"{one.holds.path.resolve().stem}-"
+            drawn += draw_figures(one.document, Path(figures), prefix, wanted)
+        return answer.with_files(drawn)
     if out is None:
         return answer
     watch.doing("making the page")

@@ -25,7 +25,7 @@ Page = Annotated[
 ]
 
 
-class Words(NamedTuple):
+class Docstring(NamedTuple):
     """What a numpydoc docstring says."""
 
     summary: str
@@ -33,7 +33,7 @@ class Words(NamedTuple):
     parameters: dict[str, str]
 
 
-def words_of(function: Callable[..., object]) -> Words:
+def docstring_of(function: Callable[..., object]) -> Docstring:
     """Its first sentence, what follows, and what it says of each parameter."""
     text, _, rest = (inspect.getdoc(function) or "").partition("\n\nParameters\n----------\n")
     summary, _, body = text.partition("\n\n")
@@ -42,12 +42,12 @@ def words_of(function: Callable[..., object]) -> Words:
     for names, said in re.findall(r"^(\S.*?) : .*\n((?:    .*\n?|\n)*)", listed + "\n", re.M):
         for name in names.split(", "):
             found[name.lstrip("*")] = " ".join(said.split()).replace("``", "'")
-    return Words(summary, body, found)
+    return Docstring(summary, body, found)
 
 
 def command(function: Callable[..., Any]) -> Callable[..., None]:
     """The function for typer: it takes what the command line gives, and prints the answer."""
-    words = words_of(function)
+    words = docstring_of(function)
     parameters = list(inspect.signature(function).parameters.values())
     options = [_parameter(function, one, words.parameters.get(one.name, "")) for one in parameters]
     kept = any(one.name in ("folder", "out") for one in parameters)
@@ -90,7 +90,7 @@ def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
     terminal, document = Terminal(), answer.document
     show_document(terminal, document, whole=pulse.verbose)
     if answer.folder is not None:
-        say(f"\nresults  {answer.folder}{', made earlier' if answer.found_again else ''}")
+        say(f"\nresults  {answer.folder}{' (found again)' if answer.found_again else ''}")
     for file in files:
         say(f"wrote    {file}")
     more = len(document.remarks) - MOST_REMARKS

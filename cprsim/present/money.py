@@ -25,12 +25,6 @@ def unit_of(bills: Bills) -> str:
     return next((one.job.currency for one in bills.values()), "") or "units of the prices"
 
 
-def money_of(result: Result) -> list[Block]:
-    """The bill of a result, where its scenario has prices."""
-    bills = bills_in(result)
-    return [money_table(bills), *_careful(bills)] if bills else []
-
-
 def money_sentences(result: Result) -> list[str]:
     """Which strategy is the cheapest in all, where its scenario has prices."""
     bills = bills_in(result)

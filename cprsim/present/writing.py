@@ -10,18 +10,17 @@ from cprsim.errors import ResultError
 from cprsim.files import write_whole, writes
 from cprsim.plots.save import save_figure, save_figures
 from cprsim.present import html, markdown
-from cprsim.present.answer import Answer
 from cprsim.present.document import Document, Picture
 
 
-def draw_figures(answer: Answer, folder: Path, formats: Sequence[str]) -> list[Path]:
-    """Each figure of an answer, named after its result."""
-    drawn = {one.name: one.draw for one in answer.document.pictures}
+def draw_figures(
+    document: Document, folder: Path, prefix: str, formats: Sequence[str]
+) -> list[Path]:
+    """Each figure of a document, in a folder that is made where it is missing."""
+    drawn = {one.name: one.draw for one in document.pictures}
     with writes(f"to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-        return save_figures(
-            drawn, folder, prefix=f"{answer.holds.path.resolve().stem}-", formats=formats
-        )
+        return save_figures(drawn, folder, prefix=prefix, formats=formats)
 
 
 def write_page(document: Document, path: Path, title: str | None = None) -> list[Path]:

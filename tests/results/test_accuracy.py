@@ -13,7 +13,7 @@ from scipy import stats
 
 from cprsim.curves import CurveFile, write_curve
 from cprsim.present.comparison import differences_table
-from cprsim.present.run import run_blocks
+from cprsim.present.run import costs_table
 from cprsim.present.run_sentences import accuracy_sentences
 from cprsim.present.terminal import show
 from cprsim.records import SubSaves
@@ -131,7 +131,7 @@ def test_a_strategy_that_does_not_finish_has_no_loss_and_no_error_in_an_interval
     costs = replace(cpr.costs, finished=np.array([True, False, True]))
     result = written(outcome=replace(priced, strategies=(full, replace(cpr, costs=costs))))
     assert "There is no AUC loss to show" in accuracy_sentences(result)[0]
-    assert "×10⁻⁴" not in text_of(run_blocks(result))
+    assert "×10⁻⁴" not in text_of([costs_table(result)])
 
 
 def test_results_by_one_curve_are_compared_closer_than_by_two(written):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from cprsim.present.run import document_of_run
-from cprsim.results import load_result
+import cprsim
 from cprsim.results.run import warnings_of
 from tests.making import call, maker, small_scenario
 
@@ -78,11 +75,8 @@ def test_it_is_said_by_validate_and_run_for_people_for_scripts_and_on_the_page(
     assert checked.stdout.splitlines() == [f"{path}: ok (small: full)", "", f"Warning: {SAID}"]
     assert "Warning" not in call("validate", path).stdout
     assert f"Warning: {SAID}" in call("run", path, *changed).stdout
-    plain = json.loads(call("run", path, *changed, "--json").stdout)
-    assert plain["warnings"] == [SAID]
-    assert f"Warning: {SAID}" in plain["verdicts"]
-    assert plain["strategies"][0]["overhead_fraction"]["mean"] > 1.4  # 5 min in place of 2
-    result = load_result(plain["results"])
-    blocks = document_of_run(result).sections[0].blocks
-    said = [text for block in blocks for text in getattr(block, "paragraphs", ())]
-    assert f"Warning: {SAID}" in said
+    answer = cprsim.run(path, changed[1:], folder=tmp_path)
+    assert answer.values["warnings"] == (SAID,)
+    assert answer.document.remarks[0] == f"Warning: {SAID}"
+    (row,) = answer.frames["strategies"].to_dict("records")
+    assert row["overhead_fraction"] > 1.4  # 5 min in place of 2

@@ -21,7 +21,7 @@ def result(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
         told = call("run", path, "--json", "--out", folder)
-    return load_result(json.loads(told.stdout)["results"])
+    return load_result(json.loads(told.stdout)["folder"])
 
 
 def with_walls(result, walls, finished=None):
