@@ -9,9 +9,13 @@ with intervals), `values`, `figure()`, `report(file)`; notebooks show it. All er
 `CprsimError`. What a function needs is loaded when it runs. docs/python.md has examples.
 """
 
+
 from typing import TYPE_CHECKING, Any
 
+from cprsim.api.backtest import backtest as backtest
+from cprsim.api.calibrate import calibrate as calibrate
 from cprsim.api.fit import fit as fit
+from cprsim.api.init import init as init
 from cprsim.api.ledger import ledger as ledger
 from cprsim.api.measure import measure as measure
 from cprsim.api.report import read as read
@@ -22,6 +26,7 @@ from cprsim.api.scenario import load as load
 from cprsim.api.select import select as select
 from cprsim.api.systems import systems as systems
 from cprsim.api.train import train as train
+from cprsim.api.validate import validate as validate
 from cprsim.errors import CprsimError as CprsimError
 from cprsim.version import __version__ as __version__
 
@@ -32,7 +37,10 @@ __all__ = [
     "Answer",
     "CprsimError",
     "Scenario",
+    "backtest",
+    "calibrate",
     "fit",
+    "init",
     "ledger",
     "load",
     "measure",
@@ -42,6 +50,7 @@ __all__ = [
     "select",
     "systems",
     "train",
+    "validate",
 ]
 
 

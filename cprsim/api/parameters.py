@@ -83,3 +83,11 @@ DrawsSeed = Annotated[int, Ge(0), Shell(help="Seed of the draws of values missin
 Bootstrap = Annotated[
     int, Ge(0), Le(100_000), Shell(help="Samples behind each p-value; 0 for none.")
 ]
+StateNodes = Annotated[int, Ge(1), Le(100_000), Shell(help="Nodes that hold the state of the job.")]
+SavesEvery = Annotated[
+    str | None,
+    Shell(
+        metavar="TIME",
+        help="Work between the saves of the jobs, such as '30 min', where their logs don't tell.",
+    ),
+]
