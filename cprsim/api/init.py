@@ -156,4 +156,3 @@ def _section_of(path: Path, n_nodes: int) -> tuple[str, Sequence[str]]:
     if not how:
         return text, []
     return f"# {how}\n{dump_plain({'failures': scaled})}", [f"{path}: {how}"]
-

@@ -13,13 +13,7 @@ from typer.core import TyperGroup
 
 import cprsim as _package  # noqa: F401 - with it, all functions
 from cprsim import api, watch
-from cprsim.cli import (
-    fleet_command,
-    rehearse_command,
-    reproduce_command,
-    sweep_command,
-    sync_command,
-)
+from cprsim.cli import rehearse_command, reproduce_command, sync_command
 from cprsim.cli.command import command
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say
@@ -144,8 +138,6 @@ def cprsim_command(
 
 # name, what it does in a line of 80 columns, function
 COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
-    ("sweep", "Simulate a scenario at every combination of some values.", sweep_command.sweep),
-    ("fleet", "Simulate many jobs on one cluster, and choose an option.", fleet_command.fleet),
     (
         "rehearse",
         "Run a scenario on real processes, beside its prediction.",
