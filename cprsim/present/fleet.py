@@ -83,7 +83,7 @@ def document_of_fleet(result: FleetResult) -> Document:
             *_cautions(result),
             *sensitivity_sentences(result.decision.sensitivity),
             *_spares(result),
-            "Compared are the scenario's entries of 'recovery' alone; 'cprsim compare-systems' "
+            "Compared are the scenario's entries of 'recovery' alone; 'cprsim systems' "
             "compares every system for one job.",
         ],
         sections=[

@@ -165,7 +165,7 @@ def read_text(path: Path) -> str:
     except (OSError, ValueError) as error:
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         if isinstance(error, FileNotFoundError) and len(path.parts) == 1 and not path.suffix:
-            reason += "; `cprsim scenarios` lists the names of those that come with cprsim"
+            reason += "; `cprsim init --list` lists the names of those that come with cprsim"
         raise ScenarioError.at(Place(path), reason) from None
 
 
