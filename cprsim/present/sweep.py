@@ -227,7 +227,7 @@ def _where(row: Row, result: SweepResult, columns: set[str]) -> str:
     said = [
         f"{names[axis.column]} {value_text(row[axis.column], axis)}"
         for axis in result.axes
-        if axis.column in columns and not pd.isna(row[axis.column])
+        if axis.column in columns and axis.key in row[VARIED].split()
     ]
     return f" at {', '.join(said)}" if said else ""
 
@@ -266,7 +266,7 @@ def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) 
     for row in records_of(points):
         place = tuple(
             (values[one.column].index(row[one.column]), value_text(row[one.column], one))
-            if one.column in touches[row["strategy"]] and not pd.isna(row[one.column])
+            if one.column in touches[row["strategy"]] and one.key in row[VARIED].split()
             else rest
             for one in result.axes
         )

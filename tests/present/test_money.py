@@ -112,9 +112,9 @@ def test_the_parts_are_the_total_at_each_point_of_a_sweep(
     assert said["values"]["cheapest"]["mean"] == months["mean"].min()
     run = said_by("run", scenario, "--set", "recovery.full.interval=3 h")
     there = (months["strategy"] == "full") & (months[where[1]] == 3) & (months[where[2]] == 0)
-    free = run["money"]["costs"]["full"]["month"]
-    expected = free["total_cents"] - free["cents"]["storage written"]
-    assert round(100 * months[there]["mean"].item()) == expected
+    bills = pd.DataFrame(run["frames"]["bills"]).set_index(["strategy", "part"])["month_cost"]
+    expected = bills["full", "total"] - bills["full", "storage written"]
+    assert months[there]["mean"].item() == pytest.approx(expected)
 
 
 def test_the_cheapest_system_is_told_from_that_of_least_overhead(scenario: Path) -> None:
