@@ -70,11 +70,8 @@ def simulate_cases(
     work: Work, scenario: str, cases: Mapping[Case, Sequence[str]]
 ) -> dict[Case, Simulated]:
     """Simulate one of the study's scenarios under the overrides of each case."""
-    parts = {
-        str(case): partial(_simulated, work, scenario, overrides)
-        for case, overrides in cases.items()
-    }
-    return dict(zip(cases, map(Simulated, work.each(parts)), strict=True))
+    parts = {case: partial(_simulated, work, scenario, sets) for case, sets in cases.items()}
+    return {case: Simulated(values) for case, values in work.each(parts).items()}
 
 
 def _simulated(work: Work, scenario: str, overrides: Sequence[str]) -> Values:
@@ -92,9 +89,6 @@ def _simulated(work: Work, scenario: str, overrides: Sequence[str]) -> Values:
             "chose_partial": [1.0 if is_partial else 0.0, None, None],
         }
     return values
-
-
-# ------------------------------------------------------------------------------ over an input
 
 
 def overheads_over(

@@ -8,7 +8,7 @@ simulated under one policy and failures of their own.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -48,7 +48,7 @@ from cprsim.recovery.systems.behind import (
 from cprsim.recovery.systems.memory import save_fraction
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.simulated import simulate_cases
-from cprsim.reproduce.study import DATA, Study, Summary, Work, data_files, listing
+from cprsim.reproduce.study import DATA, Study, Summary, Work
 from cprsim.reproduce.systems_claims import (
     AVAILABILITY,
     BAMBOO,
@@ -652,11 +652,11 @@ PARTS = (
 
 def systems(work: Work) -> Summary:
     """All estimates; those of the artifact's table where the user has it."""
-    estimates = goodput(work)
     parts = {part.__name__: partial(_plain, partial(part, work)) for part in PARTS}
-    if files := tuple(artifact().values()):
+    if files := tuple(work.study.found().values()):
         parts["elastic"] = partial(_plain, partial(elastic, *files))
-    for outcome in work.each(parts):
+    estimates = goodput(work)
+    for outcome in work.each(parts).values():
         estimates |= {name: StudyEstimate(*ends) for name, ends in outcome.items()}
     return summary(estimates)
 
@@ -666,40 +666,30 @@ def _plain(part: Callable[[], Estimates]) -> dict[str, tuple[float, float, float
     return {name: (one.mean, *one.ends) for name, one in part().items()}
 
 
-def artifact() -> Mapping[str, Path]:
-    """The artifact's files, where the user has them."""
-    return data_files(FILES)
-
-
 def summary(estimates: Estimates) -> Summary:
     """The targets that there are estimates of, judged."""
     targets = TARGETS | ELASTIC
+    left_out = (
+        f"Oobleck and Varuna are left out: {DATA} names no folder with "
+        f"{' and '.join(FILES.values())}, of Oobleck's public artifact."
+    )
     return Summary.of(
         "Recovery systems of the literature",
         "Does each system do here what its paper says of it, or what arithmetic says of it?",
         (one.claim(estimates[name]) for name, one in targets.items() if name in estimates),
-        [
-            listing(
-                "SPARe: availability at 600,000 H100 (secondary), without a verdict: step time, "
-                "failure target and interval rule are missing.",
-                (
-                    {
-                        "groups": n,
-                        "replication, r = 3": f"{replicated} %",
-                        "SPARe": f"{by_spare} %",
-                        "failures until a loss, r = 3 (derived)": f"{mu(int(n), 3):.1f}",
-                    }
-                    for n, (replicated, by_spare) in AVAILABILITY.items()
-                ),
+        {
+            "SPARe: availability at 600,000 H100 (secondary), without a verdict: step time, "
+            "failure target and interval rule are missing.": (
+                {
+                    "groups": str(n),
+                    "replication, r = 3": f"{replicated} %",
+                    "SPARe": f"{by_spare} %",
+                    "failures until a loss, r = 3 (derived)": f"{mu(n, 3):.1f}",
+                }
+                for n, replicated, by_spare in AVAILABILITY
             )
-        ],
-        (
-            *NOTES,
-            ""
-            if estimates.keys() & ELASTIC.keys()
-            else f"Oobleck and Varuna are left out: {DATA} names no folder with "
-            f"{' and '.join(FILES.values())}, of Oobleck's public artifact.",
-        ),
+        },
+        (*NOTES, "" if estimates.keys() & ELASTIC.keys() else left_out),
     )
 
 
@@ -721,9 +711,6 @@ NOTES = (
     "6 min cost nothing (assumed). Nodes are taken in one by one, there in pipelines of 12.",
 )
 STUDY = Study(
-    "systems",
-    "recovery systems of the literature, each held to its own numbers",
-    systems,
-    inputs=(GOODPUT,),
-    more_inputs=artifact,
-)
+    "systems", "recovery systems of the literature, each held to its own numbers", systems,
+    (GOODPUT,), FILES,
+)  # fmt: skip

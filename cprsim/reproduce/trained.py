@@ -9,7 +9,7 @@ from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.measuring import runs
 from cprsim.reproduce.study import Work
-from cprsim.reproduce.verdicts import Assumptions
+from cprsim.reproduce.verdicts import free
 from cprsim.staleness import MORE_BYTES
 
 SHOWN = {
@@ -19,7 +19,7 @@ SHOWN = {
     "mfu": "CPR-MFU",
     "scar": "CPR-SCAR",
 }
-STAND_IN = Assumptions(("the model, smaller than the paper's", "its clicks", "its training"))
+STAND_IN = free("the model, smaller than the paper's", "its clicks", "its training")
 Seed = dict[str, Any]  # what `lost_by` found on one
 
 
