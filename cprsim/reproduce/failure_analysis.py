@@ -7,7 +7,7 @@ to failure look like is not put in. Where the traces themselves are there, their
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import log
 from typing import Any
@@ -96,12 +96,19 @@ def failure_analysis(work: Work) -> Summary:
     n_jobs, n_draws = work.pick(1000, 4000, 17_000), work.pick(3, 6, 12)
     draws = work.per_seed(partial(_times, work, n_jobs), n_draws)
     mtbf_h = {n_nodes: _mtbf_h(work, n_nodes) for n_nodes in NODES}
-    lifetimes = [_lifetimes(draw["hours"], draw["seen"]) for draw in draws]
+    useful_h = assemble(work.scenario(SCENARIO)).useful_h
+
+    def together(hours: Iterable[Sequence[float]]) -> Lifetimes:
+        times_h = np.concatenate(list(hours))
+        return lifetimes_of(times_h, times_h < useful_h)
+
+    lifetimes = [together(draw.values()) for draw in draws]
     fits = [gamma_fit(one) for one in lifetimes]
+    by_size = {n: gamma_fit(together(draw[n] for draw in draws)) for n in draws[0]}
     of_logs = {name: gamma_fit(_gaps(work, name)) for name in work.study.found()}
     fitted = {
         **{f"jobs, draw {number}": one for number, one in enumerate(fits, start=1)},
-        **_by_size(draws),
+        **{f"jobs of {n_nodes} nodes": one for n_nodes, one in by_size.items()},
         **{f"{TITLES[name]}: gaps": one for name, one in of_logs.items()},
     }
     return Summary.of(
@@ -136,11 +143,9 @@ def _claims(
     yield compare("median time to failure", MEDIAN_TTF, mean("median, h"), FREE)
     over_nodes = [*map(StudyEstimate, mtbf_h.values())]
     yield compare(f"MTBF of jobs of {NODES[0]} to {NODES[-1]} nodes", MTBF, over_nodes, FREE)
-    ratios = []  # the hazard in the first two hours over that from ten hours on, draw by draw
-    for one in lifetimes:
-        early, _, late = hazards(one, np.array([0.0, 2.0, 10.0, 100.0]))[0]
-        ratios.append(early / late)
-    ratio = StudyEstimate.of_mean(ratios)
+    # the hazard in the first two hours over that from ten hours on, draw by draw
+    rates = [hazards(one, np.array([0.0, 2.0, 10.0, 100.0]))[0] for one in lifetimes]
+    ratio = StudyEstimate.of_mean([early / late for early, _, late in rates])
     shown = f"{ratio.shown('times')} as high from 0 to 2 h as from 10 h on"
     yield compare("hazard", FALLING, Tested(ratio.above(1), shown), FREE)
     slope = np.polyfit([log(n) for n in mtbf_h], np.log(list(mtbf_h.values())), 1)[0]
@@ -158,32 +163,15 @@ def _median_h(distribution: Any) -> float:
     return float(distribution.quantile(np.array([0.5]))[0])
 
 
-def _lifetimes(hours: Any, seen: Any) -> Lifetimes:
-    return lifetimes_of(np.array(hours), np.array(seen, dtype=bool))
-
-
-def _by_size(draws: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, GammaFit]:
-    """Fits to the jobs of each size, all draws together."""
-    size = len(draws[0]["hours"]) // len(JOBS_OF)
-    fits = {}
-    for number, n_nodes in enumerate(JOBS_OF):
-        those = slice(number * size, (number + 1) * size)
-        times = (np.concatenate([draw[key][those] for draw in draws]) for key in ("hours", "seen"))
-        fits[f"jobs of {n_nodes} nodes"] = gamma_fit(_lifetimes(*times))
-    return fits
-
-
-def _times(work: Work, n_jobs: int, seed: int) -> dict[str, list[Any]]:
-    """Hours to the first failure of jobs of several sizes; those that end before are censored."""
-    hours: list[float] = []
-    seen: list[bool] = []
+def _times(work: Work, n_jobs: int, seed: int) -> dict[str, list[float]]:
+    """Hours to the first failure of jobs, or to their end, by their number of nodes."""
+    hours = {}
     for n_nodes in JOBS_OF:
         overrides = [f"cluster.trainers={n_nodes - N_EMB_PS}", f"simulation.seed={seed}"]
         experiment = assemble(work.scenario(SCENARIO, overrides))
         first_h = _first_failures_h(experiment, n_jobs // len(JOBS_OF))
-        hours += np.minimum(first_h, experiment.useful_h).tolist()
-        seen += (first_h < experiment.useful_h).tolist()
-    return {"hours": hours, "seen": seen}
+        hours[str(n_nodes)] = np.minimum(first_h, experiment.useful_h).tolist()
+    return hours
 
 
 def _first_failures_h(experiment: Experiment, n_jobs: int) -> Floats:

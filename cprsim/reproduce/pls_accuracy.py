@@ -16,7 +16,7 @@ from scipy import stats
 from cprsim.curves import read_curve
 from cprsim.curves.choosing import shipped_path
 from cprsim.failures.streams import stream
-from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
+from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.design import Design
 from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.measuring.runs import SeedResult
@@ -28,6 +28,7 @@ from cprsim.reproduce.trained import (
     STAND_IN,
     Seed,
     clicks_of,
+    losses,
     lost_by,
     setting_of,
     shown,
@@ -62,12 +63,10 @@ def pls_accuracy(work: Work) -> Summary:
     anew = _measured_anew(work, work.pick(0, 6, 20))
     trials = {name: trials_of(seeds, name) for name in STRATEGIES}
     points = {
-        name: [
-            tuple(np.array([one[key] for one in seed]) for key in ("pls_net", "auc"))
-            for seed in trials[name]
-        ]
-        for name in STRATEGIES
+        name: [np.array([[one[key] for one in seed] for key in ("pls_net", "auc")]) for seed in of]
+        for name, of in trials.items()
     }
+    pooled = {name: np.concatenate(of, axis=1) for name, of in points.items()}
     # Lines through 0: each twin lost nothing.
     slopes = {
         name: np.array([float(pls @ lost / (pls @ pls)) for pls, lost in points[name]])
@@ -75,10 +74,6 @@ def pls_accuracy(work: Work) -> Summary:
     }
     ratios = {name: StudyEstimate.of_mean(slopes[name] / slopes["partial"]) for name in STRATEGIES}
     slope = {name: StudyEstimate.of_mean(slopes[name]) for name in STRATEGIES}
-    pooled = {
-        name: tuple(np.concatenate(one) for one in zip(*points[name], strict=True))
-        for name in STRATEGIES
-    }
     flatter = [ratios[name].below(1) for name in ORDERED]
     in_order = Tested(None if None in flatter else all(flatter), "see the slopes")
 
@@ -173,9 +168,6 @@ def _measured_anew(work: Work, n_seeds: int) -> Measured | None:
     return measure(request)
 
 
-# ------------------------------------------------------------------------------ statistics
-
-
 def correlation(x: Floats, y: Floats) -> StudyEstimate:
     """Pearson's correlation with its 95 % interval.
 
@@ -213,14 +205,10 @@ def over_shipped(results: Sequence[SeedResult], strategy: str, response: Respons
 
 
 def _lost(seed: SeedResult, strategy: str) -> list[dict[str, Any]]:
-    """A measured seed's trials of a strategy, as `lost_by` has them."""
+    """A measured seed's trials of a strategy."""
     assert seed.twin is not None, "a measured seed is complete"
     return [
-        {
-            "auc": seed.twin.quality.auc - quality.auc,
-            "stale": [(s.at_fraction, s.since_save, s.since_reload) for s in stale_shards(trial)],
-            "interval": trial.saving.interval_fraction,
-        }
+        losses(trial, seed.twin.quality, quality, N_SERVERS)
         for trial, quality in seed.quality.items()
         if trial.saving.strategy == strategy
     ]
@@ -237,8 +225,8 @@ def _weighted(trial: Mapping[str, Any], response: Response) -> Floats:
     at, since_save, since_reload = np.array(trial["stale"]).T
     n = len(at)
     zeros = np.zeros(n, np.int64)
-    losses = ShardLoss(zeros, at, zeros, since_save, since_reload, np.full(n, 1 / N_SERVERS))
-    return response.weighted_pls(losses, np.zeros(1, np.int64), 1.0, trial["interval"])
+    stale = ShardLoss(zeros, at, zeros, since_save, since_reload, np.full(n, 1 / N_SERVERS))
+    return response.weighted_pls(stale, np.zeros(1, np.int64), 1.0, trial["interval"])
 
 
 def _with_error(slope: float, error: float) -> str:

@@ -210,29 +210,25 @@ def _of_throughput(curves: Curves) -> Iterator[Claim]:
     eps, trainers = (curves["FR-EASGD-5", 2][key] for key in ("eps", "trainers"))
     knee = StudyEstimate(eps[-1] / (eps[0] / trainers[0]))
     yield compare("FR-EASGD-5, 2 sync servers", FLATTENS, knee, FITTED)
-    for name, n_servers, reported, rests_on, how in (
+    for name, n_servers, reported, basis, how in (
         ("S-EASGD", 2, SHADOW_LINEAR, FREE, ""),
         ("FR-EASGD-30", 2, "linear", SOLID, " (predicted)"),
         ("FR-EASGD-5", 4, RECOVERED, SOLID, " (predicted)"),
     ):
-        eps, trainers = (curves[name, n_servers][key] for key in ("eps", "trainers"))
+        eps = curves[name, n_servers]["eps"]
         share = eps[-1] / eps[0] * trainers[0] / trainers[-1]
         linear = f"{100 * share:.1f} % of linear at {trainers[-1]} trainers"
         tested = Tested(share > 1 - LINEAR_WITHIN, linear)
-        yield compare(f"{name}, {n_servers} sync servers{how}", reported, tested, rests_on)
-    curve = curves["S-EASGD", 2]
-    n, gap = (
-        np.array(curve[key])[np.array(curve["trainers"]) >= FEW] for key in ("trainers", "gap")
-    )
+        yield compare(f"{name}, {n_servers} sync servers{how}", reported, tested, basis)
+    gaps = [curves["S-EASGD", servers]["gap"] for servers in SERVERS]
+    n, gap = np.array([(n, gap) for n, gap in zip(trainers, gaps[0], strict=True) if n >= FEW]).T
     growth = float(np.polyfit(np.log(n), np.log(gap), 1)[0])
-    tested = Tested(abs(growth - 1) < 0.1, f"as n^{growth:.2f} from {FEW} trainers on")
-    yield compare("sync gap of S-EASGD over trainers", GAP_GROWS, tested)
-    two, four = (curves["S-EASGD", servers]["gap"][-1] for servers in SERVERS)
-    tested = Tested(
-        abs(two / four - 2) < 0.2, f"with 4 servers {two / four:.2f} times smaller than with 2"
-    )
-    yield compare("sync gap of S-EASGD over servers", GAP_FALLS, tested)
-    elp = curve["elp"][curve["trainers"].index(20)]
+    grows = Tested(abs(growth - 1) < 0.1, f"as n^{growth:.2f} from {FEW} trainers on")
+    yield compare("sync gap of S-EASGD over trainers", GAP_GROWS, grows)
+    ratio = gaps[0][-1] / gaps[1][-1]
+    falls = Tested(abs(ratio - 2) < 0.2, f"with 4 servers {ratio:.2f} times smaller than with 2")
+    yield compare("sync gap of S-EASGD over servers", GAP_FALLS, falls)
+    elp = curves["S-EASGD", 2]["elp"][trainers.index(20)]
     estimate = StudyEstimate(float(elp))
     tested = Tested(agreement(ELP, estimate), f"{elp:,}: 200 x 24 x 20", estimate)
     yield compare("ELP of 20 trainers", ELP, tested, FITTED)

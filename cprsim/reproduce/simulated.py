@@ -12,7 +12,7 @@ from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.files import finite_or_none
 from cprsim.plots.chart import Panel, Series
-from cprsim.reproduce.estimates import StudyEstimate, relative_half_width, series
+from cprsim.reproduce.estimates import StudyEstimate, series
 from cprsim.reproduce.study import Work
 from cprsim.results.metrics import IN_TABLES, spreads, summarise
 
@@ -49,10 +49,8 @@ class Simulated:
 
         Its interval takes the two means as independent; common failures make it narrower in truth.
         """
-        less, more = self[strategy, "overhead_fraction"], self[of, "overhead_fraction"]
-        value = 100 * (1 - less.mean / more.mean)
-        half = 100 * less.mean / more.mean * relative_half_width(less, more)
-        return StudyEstimate.around(value, half)
+        left = self[strategy, "overhead_fraction"].over(self[of, "overhead_fraction"])
+        return StudyEstimate.around(100 * (1 - left.mean), 100 * left.half_width)
 
     def stack(self, label: Mapping[str, str]) -> tuple[Series, ...]:
         """Stacked bars of mean overhead by cause, in percent; the interval is that of the total."""

@@ -7,7 +7,6 @@ simulated under one policy and failures of their own.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from cprsim.failures.distributions import Constant
 from cprsim.failures.streams import stream
@@ -463,45 +463,34 @@ def goodput(work: Work) -> Estimates:
 
 MOST, FEWEST = 30, 15  # nodes of the artifact's course
 BATCH = 8192
+Lost = tuple[ScopedFailure, ...]  # what a job loses
 VARUNA_STALL_S = 15.8
 
 
 def elastic(table: Path, trace: Path) -> Estimates:
     """Samples per second of Oobleck and Varuna on the courses of their artifact."""
-    with table.open(encoding="utf-8") as lines:
-        rows = sorted(csv.DictReader(lines), key=lambda row: -int(row["nodes"]))
-    rows = rows[: MOST - FEWEST + 1]
-    speeds = {
-        name: tuple(float(row[f"{name}_samples_per_s"]) for row in rows)
-        for name in ("oobleck", "varuna")
-    }
-    with trace.open(encoding="utf-8") as lines:
-        came = [(float(ms) / 3.6e6, what == "add", name) for ms, what, name in csv.reader(lines)]
-    began_h, failures = absences(came, MOST, 1)
-    of_all = (*speeds["oobleck"], *[speeds["oobleck"][-1]] * FEWEST)[:MOST]  # as on the fewest
-    spot = _samples_per_s("oobleck", of_all, came[-1][0] - began_h, failures)
-    estimates: Estimates = {"oobleck gcp": spot}
-    restarts = tuple((float(row["varuna_restart_s"]) - VARUNA_STALL_S) / 3600.0 for row in rows[1:])
-    for name, more in (("oobleck", {}), ("varuna", {"restarts": restarts})):
+    rows = pd.read_csv(table, float_precision="round_trip").nlargest(MOST - FEWEST + 1, "nodes")
+    came = pd.read_csv(trace, names=["ms", "what", "name"])
+    at_h = [ms / 3.6e6 for ms in came["ms"].tolist()]
+
+    def per_s(name: str, window_h: float, lost: Lost, *more: float, **of: Any) -> StudyEstimate:
+        speeds = (*rows[f"{name}_samples_per_s"].tolist(), *more)
+        job = _elastic_job(MOST, window_h, BATCH / speeds[0] / 3600.0)
+        given = GivenFailures((lost,))
+        costs = costs_of(job, name, given, Clock.WALL, window_h, throughput=speeds, **of)
+        return StudyEstimate.exact(float(costs.useful_h[0] * speeds[0] / costs.wall_h[0]))
+
+    began_h, lost = absences(zip(at_h, came["what"] == "add", came["name"], strict=True), MOST, 1)
+    of_fewest = rows["oobleck_samples_per_s"].iloc[-1]  # with still fewer, as on the fewest
+    more = [float(of_fewest)] * (FEWEST - 1)
+    estimates: Estimates = {"oobleck gcp": per_s("oobleck", at_h[-1] - began_h, lost, *more)}
+    restarts = (rows["varuna_restart_s"].iloc[1:] - VARUNA_STALL_S) / 3600.0
+    for name, options in (("oobleck", {}), ("varuna", {"restarts": tuple(restarts.tolist())})):
         for gap, minutes in GAPS_MIN.items():  # one node leaves every gap; it ends as the 15th does
             gap_h, n = minutes / 60.0, MOST - FEWEST
             leave = tuple(ScopedFailure((k + 1) * gap_h, (k,), 0, (inf,)) for k in range(n - 1))
-            per_s = _samples_per_s(name, speeds[name], n * gap_h, leave, **more)
-            estimates[f"{name} {gap}"] = per_s
+            estimates[f"{name} {gap}"] = per_s(name, n * gap_h, leave, **options)
     return estimates
-
-
-def _samples_per_s(
-    name: str,
-    speeds: tuple[float, ...],
-    window_h: float,
-    failures: tuple[ScopedFailure, ...],
-    **options: Any,
-) -> StudyEstimate:
-    job = _elastic_job(MOST, window_h, BATCH / speeds[0] / 3600.0)
-    given, wall = GivenFailures((failures,)), Clock.WALL
-    costs = costs_of(job, name, given, wall, window_h, throughput=speeds, **options)
-    return StudyEstimate.exact(float(costs.useful_h[0] * speeds[0] / costs.wall_h[0]))
 
 
 def _elastic_job(n_nodes: int, useful_h: float, step_h: float, **changes: Any) -> JobFacts:
@@ -520,9 +509,7 @@ READY_H = 45.0 / 3600.0  # from an instance's coming until it works, in both sim
 Instances = Iterable[tuple[float, bool, Any]]  # hour, whether it comes (else it goes), and name
 
 
-def absences(
-    instances: Instances, n_nodes: int, n_needed: int
-) -> tuple[float, tuple[ScopedFailure, ...]]:
+def absences(instances: Instances, n_nodes: int, n_needed: int) -> tuple[float, Lost]:
     """When `n_needed` instances work for the first time, and what a job that begins then loses.
 
     Nodes that are not there yet are lost at its beginning.

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from time import process_time
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from cprsim.reproduce.verdicts import (
     RECALLED,
     SET_UP_RECALLED,
     TOLERANCE,
-    Claim,
+    Reported,
     Tested,
     about,
     between,
@@ -65,7 +64,7 @@ def trackers(work: Work) -> Summary:
     return Summary.of(
         "Trackers: memory, time, bytes",
         "What do SCAR, MFU and SSU take on the embedding servers, and do they write more?",
-        _claims(memory, written, times),
+        (compare(*one, SET_UP_RECALLED) for one in _claims(memory, written, times)),
         {
             "Milliseconds to choose the rows of one sub-save, median of 5:": (
                 {"tracker": SHOWN[name]}
@@ -89,32 +88,28 @@ def _claims(
     memory: Mapping[str, Mapping[str, float]],
     written: Mapping[str, float],
     times: Mapping[str, Times],
-) -> Iterator[Claim]:
+) -> Iterator[tuple[str, Reported | str, StudyEstimate | Tested]]:
     for name, reported in MEMORY.items():
-        added = f"{SHOWN[name]}: memory added, rows of 128 down to 16 floats"
         least, most = (of(memory[name].values()) for of in (min, max))
         ours: StudyEstimate | Tested = StudyEstimate(least)
         if reported.high > reported.low:
             ends = ((least, reported.low), (most, reported.high))
             met = all(abs(ours - paper) <= TOLERANCE * paper for ours, paper in ends)
-            same = most - least < 1e-9
-            ours = Tested(met, f"{least:.3g} %" if same else f"{least:.3g} to {most:.3g} %")
-        yield compare(added, reported, ours, SET_UP_RECALLED)
+            ours = Tested(met, f"{least:.3g} to {most:.3g} %")
+        yield f"{SHOWN[name]}: memory added, rows of 128 down to 16 floats", reported, ours
     for name, growth in GROWTH.items():
         slope, half = _slope(times[name])
-        tested = Tested(
-            StudyEstimate.around(slope, half).below(STRICTEST), f"{slope:.2f} ± {half:.2f}"
-        )
+        below = StudyEstimate.around(slope, half).below(STRICTEST)
         what = f"{SHOWN[name]}: slope of log time to choose over log rows"
-        yield compare(what, growth, tested, SET_UP_RECALLED)
+        yield what, growth, Tested(below, f"{slope:.2f} ± {half:.2f}")
     for name, percent in written.items():
-        tested = Tested(percent <= 100 * (1 + TOLERANCE), f"{percent:.1f} %")
+        met = percent <= 100 * (1 + TOLERANCE)
         what = f"{SHOWN[name]}: bytes per T_save over those of a whole save"
-        yield compare(what, EQUAL_BYTES, tested, SET_UP_RECALLED)
+        yield what, EQUAL_BYTES, Tested(met, f"{percent:.1f} %")
     for name, (shape, reported) in LARGE_ROWS.items():
         rows = sum(shape.tables.rows[table] for table in shape.tables.largest(N_LARGE))
         share = StudyEstimate(100 * rows / shape.tables.n_rows)
-        yield compare(f"{name}: rows in the 7 largest tables", reported, share, SET_UP_RECALLED)
+        yield f"{name}: rows in the 7 largest tables", reported, share
 
 
 def _tracked(layout: TableLayout, table: Array, n_large: int) -> Tracked:
@@ -125,14 +120,13 @@ def _tracked(layout: TableLayout, table: Array, n_large: int) -> Tracked:
 def _memory() -> dict[str, dict[str, float]]:
     """Memory of each tracker over that of the rows it tracks, in percent, by dimension."""
     layout = TableLayout((80_000, 40_000))
-    percent: dict[str, dict[str, float]] = {}
-    for name in MEMORY:
-        for dimension in DIMENSIONS:
-            table = np.zeros((layout.n_rows, dimension), np.float32)
-            tracked = _tracked(layout, table, layout.n_tables)
-            share = TRACKERS[name](tracked).memory_bytes / table.nbytes
-            percent.setdefault(name, {})[str(dimension)] = 100 * share
-    return percent
+
+    def percent(name: str, dimension: int) -> float:
+        table = np.zeros((layout.n_rows, dimension), np.float32)
+        tracker = TRACKERS[name](_tracked(layout, table, layout.n_tables))
+        return 100 * tracker.memory_bytes / table.nbytes
+
+    return {name: {str(n): percent(name, n) for n in DIMENSIONS} for name in MEMORY}
 
 
 def _times(name: str, sizes: Sequence[int]) -> dict[str, list[float]]:
@@ -194,10 +188,10 @@ def _chart(memory: Mapping[str, Mapping[str, float]], times: Mapping[str, Times]
     ]
     paper = Series("paper (recalled)", (16.0, 128.0) * 2 + (16.0,),
                    (6.25, 0.78, 0.78, 0.097, 100.0), kind="paper")  # fmt: skip
-    timed: list[Any] = []
+    timed = []
     for name in GROWTH:
-        taken = list(times[name].values())
-        y, low, high = (floats([float(of(one)) for one in taken]) for of in (np.median, min, max))
+        taken = np.array(list(times[name].values()))
+        y, low, high = (floats(of(taken, axis=1)) for of in (np.median, np.min, np.max))
         timed.append(Series(SHOWN[name], tuple(map(float, times[name])), y, low, high))
     return Chart(
         "What the trackers take",
