@@ -469,7 +469,7 @@ VARUNA_STALL_S = 15.8
 
 def elastic(table: Path, trace: Path) -> Estimates:
     """Samples per second of Oobleck and Varuna on the courses of their artifact."""
-    rows = pd.read_csv(table, float_precision="round_trip").nlargest(MOST - FEWEST + 1, "nodes")
+    rows = pd.read_csv(table).nlargest(MOST - FEWEST + 1, "nodes")
     came = pd.read_csv(trace, names=["ms", "what", "name"])
     at_h = [ms / 3.6e6 for ms in came["ms"].tolist()]
 
