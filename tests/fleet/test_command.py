@@ -76,6 +76,7 @@ def test_it_says_what_to_do_and_keeps_what_it_simulated(
         ("--set", "prices.currency=EUR", "EUR and USD"),
         ("--over", "nodes=60,3", "it can't start"),
         ("--over", "spares=[0, 2", "--over spares"),
+        ("--over=spares=0,2", "--over=fleet.spares=2,3", "--over fleet.spares: is there twice"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_written(
