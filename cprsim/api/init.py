@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,7 +18,6 @@ FIT_FIRST = (
     "what 'init' has no option for, 'cprsim fit' has: cprsim fit {log} --nodes N --job-nodes {n} "
     "--save failures.yaml; then name failures.yaml here"
 )
-N_BOOTSTRAP = 199  # as `cprsim fit` by default
 MADE = (".yaml", ".yml")  # a section that `cprsim fit --save` wrote; whatever else is a log
 
 
@@ -121,8 +121,9 @@ def _written(path: Path, text: str, force: bool) -> list[Path]:
     return [path] if schema is None else [path, schema]
 
 
-def _failing(text: str, n_nodes: int) -> tuple[dict[str, Any], list[str]]:
+def _failing(text: str, n_nodes: int) -> tuple[dict[str, Any], Sequence[str]]:
     """A rate, or the section that a file holds or its fit makes; notes. Raises ParameterError."""
+    from cprsim.api.fit import fitted_fragment
     from cprsim.scenario.first import rate_of
 
     path = Path(text)
@@ -130,7 +131,7 @@ def _failing(text: str, n_nodes: int) -> tuple[dict[str, Any], list[str]]:
         return rate_of(text), []
     is_made = path.suffix.lower() in MADE
     try:
-        section, notes = (_section_of if is_made else _fitted)(path, n_nodes)
+        section, notes = (_section_of if is_made else fitted_fragment)(path, n_nodes)
     except CprsimError as error:
         how = "" if is_made else f"; {FIT_FIRST.format(log=shlex.quote(text), n=n_nodes)}"
         raise ParameterError(f"--failures: {error}{how}") from None
@@ -138,7 +139,7 @@ def _failing(text: str, n_nodes: int) -> tuple[dict[str, Any], list[str]]:
     return {"fitted": f"{said}\n{section}"}, notes
 
 
-def _section_of(path: Path, n_nodes: int) -> tuple[str, list[str]]:
+def _section_of(path: Path, n_nodes: int) -> tuple[str, Sequence[str]]:
     """The section `failures` that a fit saved, scaled to the job. Raises CprsimError if none."""
     from cprsim.scenario.first import for_nodes
     from cprsim.scenario.reading import read_text
@@ -155,17 +156,3 @@ def _section_of(path: Path, n_nodes: int) -> tuple[str, list[str]]:
     if not how:
         return text, []
     return f"# {how}\n{dump_plain({'failures': scaled})}", [f"{path}: {how}"]
-
-
-def _fitted(log: Path, n_nodes: int) -> tuple[str, list[str]]:
-    """The section that ``cprsim fit`` writes for a job on so many of the log's nodes.
-
-    Raises CprsimError for a log that can't be read, or too few failures for a fit.
-    """
-    from cprsim.fitting.fragments import fragment, nodes_of_job
-    from cprsim.making.fit_log import LogAsked, read_to_fit
-
-    read = read_to_fit(LogAsked(log=log))
-    nodes_of_job(n_nodes, read.chosen.n_nodes)  # refuses more before the fit takes its time
-    fitted = read.fit(N_BOOTSTRAP, seed=0)
-    return fragment(fitted, one_line(log.name), n_nodes), [*read.chosen.notes, *fitted.warnings]

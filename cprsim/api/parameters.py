@@ -51,6 +51,7 @@ Overrides = Annotated[
         help="Change one value of the scenario, e.g. costs.save='90 s'; may be repeated.",
     ),
 ]
+Over = Annotated[Mapping[str, Any] | Sequence[str], Shell("--over", "KEY=VALUES", many=True)]
 Seed = Annotated[int | None, Shell(help="Seed of all random numbers; default: the scenario's.")]
 ResultsFolder = Annotated[
     str | Path | None,
@@ -67,6 +68,10 @@ Dask = Annotated[
         metavar="tcp://HOST:PORT",
         help="Scheduler of a dask cluster that does the work, instead of this machine.",
     ),
+]
+AllowCode = Annotated[
+    bool,
+    Shell(help="Run the code of 'kernel.trainer', also from outside the working directory."),
 ]
 Logs = Annotated[
     str | Path,

@@ -13,19 +13,7 @@ from typer.core import TyperGroup
 
 import cprsim as _package  # noqa: F401 - with it, all functions
 from cprsim import api, watch
-from cprsim.cli import (
-    compare_systems_command,
-    fit,
-    fleet_command,
-    measure_command,
-    rehearse_command,
-    reproduce_command,
-    select_command,
-    sweep_command,
-    sync_command,
-    systems_command,
-    train_command,
-)
+from cprsim.cli import rehearse_command, reproduce_command, sync_command
 from cprsim.cli.command import command
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say
@@ -150,25 +138,12 @@ def cprsim_command(
 
 # name, what it does in a line of 80 columns, function
 COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
-    ("sweep", "Simulate a scenario at every combination of some values.", sweep_command.sweep),
-    ("fleet", "Simulate many jobs on one cluster, and choose an option.", fleet_command.fleet),
-    ("select", "Choose strategy and interval within a limit of accuracy.", select_command.select),
-    (
-        "compare-systems",
-        "Compare all recovery systems that the job can run.",
-        compare_systems_command.compare_systems,
-    ),
-    ("train", "Train a small model with the failures of one replication.", train_command.train),
     (
         "rehearse",
         "Run a scenario on real processes, beside its prediction.",
         rehearse_command.rehearse,
     ),
     ("sync", "Simulate how the trainers stay in step.", sync_command.sync),
-    ("systems", "List the recovery systems, or explain one.", systems_command.systems),
-    ("measure", "Measure what stale shards cost in accuracy.", measure_command.measure),
-    ("fit", "Fit distributions to a log of failures.", fit.fit),
-    ("fit-costs", "Fit what saves and loads cost to a log of them.", fit.fit_costs),
     (
         "reproduce",
         "Run the CPR paper's experiments, ours beside published.",

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 # Bounds of numbers, for the options of commands and the annotations of functions alike.
 SEED = {"ge": 0}
-JOB_NODES = {"ge": 1}
 BOOTSTRAP = {"ge": 0, "le": 100_000}
 MEASURED_SEEDS = {"ge": 3, "le": 10_000}
 WORKERS = {"ge": 1, "le": 1_000}

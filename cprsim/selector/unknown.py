@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import cast
 
 import numpy as np
 
+from cprsim import watch
 from cprsim.errors import Place
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
@@ -15,10 +17,17 @@ from cprsim.recovery.policy import Policy
 from cprsim.results.metrics import spreads, summarise_rows
 from cprsim.results.money import JobPrices, JobUse, Used, prices_of, use_of
 from cprsim.results.rows import replication_rows
-from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
+from cprsim.results.sensitivity import (
+    MOST_CONTENDERS,
+    N_DRAWS,
+    Sensitivity,
+    only_prices,
+    sensitivity,
+)
 from cprsim.scenario import LoadedScenario, Plain, read_yaml
 from cprsim.scenario.failures import ANY
 from cprsim.scenario.prices import HOURS_PER_MONTH
+from cprsim.scenario.reading import PRICES, unknown_values
 
 N_REPLICATIONS = 200  # of each value: costs are compared on the same failures
 
@@ -28,7 +37,6 @@ def sensitivity_of(
     entries: Mapping[str, str],
     costs: Mapping[str, float],
     best: str,
-    on_priced: Callable[[], None] = lambda: None,
 ) -> Sensitivity | None:
     """What would make another entry the cheapest; None where no input is said to be unknown.
 
@@ -40,8 +48,14 @@ def sensitivity_of(
     if not loaded.scenario.unknown:
         return None
     few = [best, *(name for name in sorted(costs, key=costs.__getitem__) if name != best)]
-    lab = _EntryTrials(loaded, {name: entries[name] for name in few[:MOST_CONTENDERS]}, on_priced)
-    return sensitivity(loaded, best, lab.costs)
+    unknown = unknown_values(loaded)
+    simulated = [len(some.written) for key, some in unknown.items() if not key.startswith(PRICES)]
+    priced = len(simulated) < len(unknown)  # what is used then is simulated once
+    total, done = sum(simulated) + N_DRAWS * bool(simulated) + priced, count(1)
+    with watch.progress("values of unknown inputs") as on_progress:
+        tried = {name: entries[name] for name in few[:MOST_CONTENDERS]}
+        lab = _EntryTrials(loaded, tried, lambda: on_progress(next(done), total))
+        return sensitivity(loaded, best, lab.costs, unknown)
 
 
 class _EntryTrials:
