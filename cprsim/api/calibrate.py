@@ -26,7 +26,8 @@ def calibrate(
 ) -> Answer:
     """Make a scenario of the logs of jobs.
 
-    Each number has its origin. The scenario is compared with the logs: the earlier half of all hours predicts the later one.
+    Each number has its origin. The scenario is compared with the logs: the earlier half of all
+    hours predicts the later one.
 
     Parameters
     ----------
