@@ -67,7 +67,6 @@ AllowCode = Annotated[
         help="Run the code that `kernel.trainer` names, also from outside the working directory.",
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for scripts.")]
 OutFolder = Annotated[
     Path,

@@ -82,6 +82,7 @@ def _ways(loaded: LoadedScenario, experiment: Experiment) -> tuple[dict[str, Way
             key = f"recovery.{number_of[name]}" if name in number_of else key
             limited |= loses(name, way, experiment)
     except ParameterError as error:
+        assemble(loaded)  # names all entries that do not fit
         raise _wrong(loaded, key, str(error)) from None
     return ways, limited
 
