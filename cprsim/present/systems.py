@@ -152,7 +152,9 @@ def document_of_systems(comparison: Comparison) -> Document:
         draw=lambda: systems_figure(comparison),
         name="systems",
     )
-    left_out = [(name, why.replace("`", "'")) for name, why in comparison.left_out.items()]
+    left_out = Table(
+        "What each needs", word_columns("system", "why"), [*comparison.left_out.items()]
+    )
     parts, places = parts_table(result), [one.name for one in found]
     parts = replace(parts, rows=sorted(parts.rows, key=lambda row: places.index(str(row[0]))))
     return Document(
@@ -163,15 +165,11 @@ def document_of_systems(comparison: Comparison) -> Document:
         ),
         answer=_answer(comparison),
         table=_costs(found, bills_in(result)),
-        remarks=[one.replace("`", "'") for one in _remarks(comparison)],
+        remarks=_remarks(comparison),
         sections=[
             Section("Why", [picture, parts, _survived(found), *_contents(comparison)]),
             Section("What it costs in all", money_section(result)),
-            Section(
-                "What can't run it",
-                [Table("What each needs", word_columns("system", "why"), left_out)]
-                * bool(left_out),
-            ),
+            Section("What can't run it", [left_out] if left_out.rows else []),
             Section("How to run them", [ListingBlock("For the scenario", _entries_text(found))]),
             *origin(result.manifest, result.path),
         ],
@@ -333,7 +331,7 @@ def _doubts(comparison: Comparison) -> Iterator[str]:
     ]
     if lower:
         yield (
-            f"May cost less, no source has a figure: {_few(lower)}. Give it in the 'options' of "
+            f"May cost less, no source has a figure: {_few(lower)}. Give it in the `options` of "
             "the entry."
         )
 
@@ -356,11 +354,11 @@ def _in_money(comparison: Comparison) -> list[str]:
 def _how_to_run(comparison: Comparison) -> Iterator[str]:
     entries = [one.facts.text for one in _picks(comparison) if one.name != comparison.today]
     if entries:
-        yield f"To run it, put into 'recovery': {' or '.join(entries)}."
+        yield f"To run it, put into `recovery`: {' or '.join(entries)}."
     enough = next((one for one in comparison.contents if not one.costs_more), None)
     if enough is not None:
         yield (
-            f"Keep {count(enough.n_kept, 'content')} ('costs.save.kept'): with more, "
+            f"Keep {count(enough.n_kept, 'content')} (`costs.save.kept`): with more, "
             f"{comparison.best} does not surely cost less. {percent_number(enough.none_clean)} % "
             "of silent errors are then noticed with no clean content left (derived)."
         )
@@ -376,7 +374,7 @@ def _accuracy(comparison: Comparison) -> Iterator[str]:
             loss = one.summary["auc_loss"]
             yield (
                 f"{one.name} loses {with_interval(loss.mean, loss.half_width)} of AUC; without a "
-                "limit in the section 'accuracy' it is not taken for the best."
+                "limit in the section `accuracy` it is not taken for the best."
             )
     for words, names in by_words.items():
         yield f"* {', '.join(names)}: {words}; not taken as the cheapest."

@@ -337,7 +337,7 @@ def test_what_is_missing_is_named_and_what_runs_today() -> None:
     words = said(found)
     assert "a paper only: nothing that is maintained runs it." in words
     assert "Cheapest that runs today: gemini (runs as HyperPod tiered checkpoints)" in words
-    assert "To run it, put into 'recovery': {strategy: oobleck," in words
+    assert "To run it, put into `recovery`: {strategy: oobleck," in words
     assert "Assumed: 8 replicas of the state, each on 1 workers. Each failure takes one" in words
     assert re.search(r"torchft \* +never +at least 0\.0\d+", str(found))
 
