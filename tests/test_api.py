@@ -64,8 +64,6 @@ MEMBERS = {
     | {"apart", "circle", "failures", "fragment", "job_failures", "mtbf_h", "scopes", "simpler"}
     | {"warnings"},
     "Difference": ANSWER | {"is_paired"},
-    "SystemsComparison": KEPT | {"best", "cant_be_told", "left_out", "recovery"},
-    "Systems": ANSWER | {"explain", "names"},
     "Ledger": ANSWER | {"hours", "incidents", "inferred", "jobs"},
     "Reproduction": ANSWER,
 }

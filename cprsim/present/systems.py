@@ -59,7 +59,7 @@ from cprsim.systems_compared.words import (
     overhead,
 )
 
-EVERY, RUNS_AS = "saves\nevery", "runs as"
+EVERY, RUNS_AS = "saves every", "runs as"
 WORDS = (EVERY, RUNS_AS)  # columns that hold no numbers
 MOST_NAMES = 5  # of systems, in a sentence
 NONE = Estimate(float("nan"))
@@ -185,14 +185,11 @@ def _entries_text(found: Sequence[Standing]) -> str:
 
 
 def _table(caption: str, first: str, found: Sequence[Standing], cells: Cells) -> Table:
-    """A row per system, or several with the same cells; headings have lines on a terminal."""
+    """A row per system, or several with the same cells."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for one in found:
         rows.setdefault(tuple(cell(one) for cell in cells.values()), []).append(name_of(one))
-    columns = [
-        Column(heading.replace("\n", " "), heading not in (first, *WORDS), brief=heading)
-        for heading in (first, *cells)
-    ]
+    columns = [Column(heading, heading not in (first, *WORDS)) for heading in (first, *cells)]
     return Table(caption, columns, [(", ".join(names), *row) for row, names in rows.items()])
 
 
@@ -204,13 +201,13 @@ def _costs(found: Sequence[Standing], bills: Bills) -> Table:
         return f"≥ {amount}" if one.facts.unknown else amount
 
     cells: dict[str, Cell] = {
-        EVERY: interval_of, "overhead\n%": overhead, "more than\nthe best": difference,
+        EVERY: interval_of, "overhead, %": overhead, "more than the best": difference,
     }  # fmt: skip
     if any(one.accuracy not in (KEPT, UNPRICED) for one in found):
-        cells["AUC lost\n×10⁻⁴"] = _accuracy_lost
+        cells["AUC lost, ×10⁻⁴"] = _accuracy_lost
     if bills:
         unit = next(iter(bills.values())).job.currency or "cost"
-        cells[f"{unit} for\n730.5 h\nof work"] = month
+        cells[f"{unit} for {WORK}"] = month
     cells[RUNS_AS] = lambda one: one.facts.runs_as or NO_NUMBER
     n = max(one.summary[FINISHED].n for one in found)
     caption = (
@@ -228,11 +225,10 @@ def _accuracy_lost(one: Standing) -> str:
 
 def _survived(found: Sequence[Standing]) -> Table:
     cells: Cells = {
-        "\n".join([names[0].replace(" ", "\n"), *names[1:]]): partial(lost_at_most, names[0])
-        for names in columns_of_fates(found)
+        ", ".join(names): partial(lost_at_most, names[0]) for names in columns_of_fates(found)
     }
     caption = "Progress lost at most by a failure of each kind"
-    return _table(caption, "lost at most\nby", found, cells)
+    return _table(caption, "lost at most by", found, cells)
 
 
 def _contents(comparison: Comparison) -> list[Table]:

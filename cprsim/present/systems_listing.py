@@ -21,7 +21,7 @@ from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble, policy_of
 from cprsim.files import encode
 from cprsim.present.answer import Answer
-from cprsim.present.document import Cell, Document, Section, Table, word_columns
+from cprsim.present.document import Document, Section, Table, word_columns
 from cprsim.records import Cluster, Storage
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Groups, Medium, Outside, Policy, Reach, Ring, Rule, StageKind
@@ -299,7 +299,7 @@ def _frames(entries: Sequence[ListedPolicy]) -> dict[str, pd.DataFrame]:
 
 def _listing(entries: Sequence[ListedPolicy]) -> Table:
     """A row per system, in 80 characters on a terminal."""
-    rows: list[list[str | Cell]] = []
+    rows = []
     for one in entries:
         system, today = one.system, f" Runs as {one.system.runs_as}." * bool(one.system.runs_as)
         back = _goes_back_to(one) if one.policy else "can't serve this job"
@@ -328,8 +328,8 @@ def _goes_back_to(entry: ListedPolicy) -> str:
     return ", ".join(f"{back} up to {name}" for back, name in before) + then
 
 
-def _cell(text: str, width: int) -> Cell:
-    return Cell(text, fill(text, width, break_on_hyphens=False))
+def _cell(text: str, width: int) -> str:
+    return fill(text, width, break_on_hyphens=False)
 
 
 # ------------------------------------------------------------------------------ one system

@@ -223,7 +223,7 @@ def test_with_a_curve_the_accuracy_that_is_lost_has_a_column() -> None:
     assert of(found, "partial")["accuracy"] == "priced"
     table = found.document.table
     assert table is not None
-    place = [one.heading for one in table.columns].index("AUC lost ×10⁻⁴")
+    place = [one.heading for one in table.columns].index("AUC lost, ×10⁻⁴")
     partial = next(row for row in table.rows if row[0] == "partial")
     assert re.fullmatch(r"0\.\d+ ± 0\.\d+", str(partial[place]))  # 0.69 ± 0.19
     assert "*" not in str(found)
