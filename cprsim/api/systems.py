@@ -35,7 +35,7 @@ def systems(
     replications: int | None = None,
     folder: ResultsFolder = None,
 ) -> Answer:
-    """Compare the recovery systems that a job can run, or list all that there are.
+    """Compare the recovery systems that a job can run, or list all.
 
     Without a scenario all are listed. With one, those that its job can run are simulated on the
     same failures, each at its best interval, and compared with the cheapest that keeps accuracy.
