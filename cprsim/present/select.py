@@ -62,6 +62,10 @@ def answer_of_select(made: Selected, **about: Any) -> Answer:
     }
     if bills:
         frames["bills"] = bills_frame(bills)
+    if any(one.energy_kwh is not None for one in bills.values()):
+        for what in ("energy_kwh", "carbon_kg"):
+            of = {name: getattr(one, what) for name, one in bills.items()}
+            strategies[f"{what}_per_month"] = strategies["strategy"].map(of)
     if found is not None:
         frames["unknown"] = pd.DataFrame(found.flips)
     return Answer(
@@ -313,7 +317,8 @@ def _flips(selection: Selection) -> Iterator[str]:
     other = "full"
     if selection.fell_back:
         other = "another than full" if selection.has_systems else "partial"
-    found, never = [], []
+    found: list[str] = []
+    never: list[str] = []
     for one in selection.flips:
         tried = one.furthest if one.at is None else [one.at]
         shown = [
