@@ -101,7 +101,7 @@ def select(
     if risk is not None:
         said.append(f"--risk accuracy.risk={risk}")
     if curve is not None:
-        named = str(getattr(curve, "path", None) or getattr(curve, "folder", None) or curve)
+        named = str(getattr(curve, "folder", None) or curve)
         if named.lower().endswith((".json", ".csv")):
             named = relpath(named, source.path.parent)
         said.append(f"--curve accuracy.curve={named}")
