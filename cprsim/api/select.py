@@ -41,7 +41,7 @@ def select(
     replications: int | None = None,
     folder: ResultsFolder = None,
 ) -> Answer:
-    """Choose strategy and interval so that the accuracy lost stays within a limit.
+    """Choose strategy and interval within a limit of lost accuracy.
 
     Every candidate is simulated with the scenario's failures, and the upper confidence bound of its
     loss, by the staleness curve, is compared with the limit. Full recovery is compared at its own
