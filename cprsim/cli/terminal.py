@@ -12,9 +12,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
-    SpinnerColumn,
     TextColumn,
-    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.segment import Segment
@@ -75,19 +73,6 @@ def training() -> Iterator[Callable[[str, int, int], None]]:
             shown.update(task, description=run, completed=done, total=total)
 
         yield on_progress
-
-
-@contextmanager
-def counting(what: str) -> Iterator[Callable[[], None]]:
-    """How many things are done, where nobody knows how many there will be."""
-    with _shown(
-        SpinnerColumn(),
-        TextColumn(f"{{task.completed:.0f}} {what}", markup=False),
-        TimeElapsedColumn(),
-    ) as shown:
-        task = shown.add_task(what, total=None)
-        pulse.doing("working", lambda: f"{shown.tasks[0].completed:,.0f} {what}")
-        yield lambda: shown.update(task, advance=1)
 
 
 @contextmanager
