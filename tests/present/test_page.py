@@ -18,9 +18,8 @@ from cprsim.present.run_sentences import answer
 from cprsim.reproduce.study import Summary
 from cprsim.results import load_result
 from cprsim.results.metrics import PERCENT, percentiles
-from cprsim.results.words import percent, percent_number
+from cprsim.results.words import percent
 from cprsim.staleness import Metric, Response
-from cprsim.sweeps.folder import load_sweep
 from tests.present.conftest import DRAWN, REPRODUCTION
 
 
@@ -141,16 +140,6 @@ def test_what_stale_rows_cost_in_accuracy_is_said_where_a_curve_knows_it(
     text = html.unescape(out.read_text("utf-8"))
     assert "AUC loss, ×10⁻⁴" in text
     assert "AUC loss by the staleness curve mine" in text
-
-
-def test_a_sweep_says_who_costs_less_where_and_has_every_point(results, pages):
-    text = html.unescape(pages.sweep.read_text("utf-8"))
-    swept = load_sweep(results.sweep)
-    assert "Beside full: " in text
-    assert "of 4 points" in text
-    for row in swept.of("overhead_fraction").to_dict("records"):
-        if row["mean"] == row["mean"]:
-            assert f">{percent_number(row['mean'])}<" in text
 
 
 # ------------------------------------------------------------------------------ percentiles
