@@ -39,6 +39,8 @@ from tests.present.outline import Outline
 EXAMPLES = SCENARIOS.parent / "docs" / "examples"
 EVIL = "<b>evil</b> | \x1b[31m"  # that no page and no terminal obeys
 SMALL = small_scenario(replications=30)
+CURVE = EXAMPLES.parents[1] / "cprsim" / "curves" / "shipped" / "criteo-kaggle-linear.json"
+KERNEL = "kernel: {samples: 3000, most_rows: 30, dimension: 4, bottom: [8], top: [8], batch: 50}\n"
 
 
 def hostile() -> Answer:
@@ -64,6 +66,16 @@ CASES = {
     "ledger": Case(
         f"ledger {EXAMPLES}/attempts.csv", lambda: cprsim.ledger(EXAMPLES / "attempts.csv")
     ),
+    "select": Case(
+        "select small.yaml --target-pls 0.02 --replications 100",
+        lambda: cprsim.select("small.yaml", target_pls=0.02, replications=100),
+    ),
+    "systems": Case("systems", cprsim.systems),
+    "explanation": Case("systems --explain gemini", lambda: cprsim.systems(explain="gemini")),
+    "comparison of systems": Case(
+        "systems small.yaml --fixed --only full --only partial --out systems",
+        lambda: cprsim.systems("small.yaml", fixed=True, only=["full", "partial"]),
+    ),
     "fit": Case(
         f"fit {EXAMPLES}/failures.csv --time-unit h --nodes 16 --bootstrap 0",
         lambda: cprsim.fit(EXAMPLES / "failures.csv", time_unit="h", nodes=16, bootstrap=0),
@@ -72,6 +84,15 @@ CASES = {
         f"fit {EXAMPLES}/saves.csv --bootstrap 0",
         lambda: cprsim.fit(EXAMPLES / "saves.csv", bootstrap=0),
     ),
+    ),
+    "curve": Case(f"report {CURVE} --out page.html", lambda: cprsim.read(CURVE)),
+    "seeds": Case(
+        "measure small.yaml --limit 0.001", lambda: cprsim.measure("small.yaml", limit=1e-3)
+    ),
+    "plan": Case(
+        "measure small.yaml --plan plan", lambda: cprsim.measure("small.yaml", plan="plan")
+    ),
+    "train": Case("train trained.yaml", lambda: cprsim.train("trained.yaml")),
     "comparison": Case("report kept other --out page.html", lambda: cprsim.report("kept", "other")),
 }
 
@@ -83,7 +104,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(path)
         patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
+        patch.setattr("cprsim.selector.selecting.flips", lambda *_: ())
         Path("small.yaml").write_text(SMALL, "utf-8")
+        Path("trained.yaml").write_text(SMALL + KERNEL, "utf-8")
         cprsim.run("small.yaml", folder="kept")
         cprsim.run("small.yaml", seed=2, folder="other")
         yield path

@@ -22,7 +22,8 @@ R = TypeVar("R")
 OPTION = re.compile(r"--([a-z][a-z-]*)")
 RIGHT = "Input should be "
 PARAMETER = {  # of options that are called otherwise
-    "column": "columns", "set": "overrides", "budget": "budget_s", "out": "folder",
+    "column": "columns", "set": "overrides", "out": "folder", "strategy": "strategies",
+    "metric": "metrics",
 }  # fmt: skip
 
 

@@ -68,6 +68,10 @@ Dask = Annotated[
         help="Scheduler of a dask cluster that does the work, instead of this machine.",
     ),
 ]
+AllowCode = Annotated[
+    bool,
+    Shell(help="Run the code of 'kernel.trainer', also from outside the working directory."),
+]
 Logs = Annotated[
     str | Path,
     Shell(

@@ -212,7 +212,7 @@ def _replayed_under(one: StrategyOutcome, outcome: Outcome) -> Replayed:
         {name: float(costs.hours_of(name).mean()) for name in PARTS},
         np.bincount(losses.replication, stale_h, costs.n_replications) / outcome.useful_h,
         np.broadcast_to(accuracy_columns(one, outcome)[AUC_LOSS], costs.n_replications),
-        not one.gave_up and bool(costs.finished.all()),
+        bool(costs.finished.all()),
     )
 
 

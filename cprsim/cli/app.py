@@ -16,18 +16,13 @@ from cprsim import api, watch
 from cprsim.cli import (
     backtest_command,
     calibrate_command,
-    compare_systems_command,
     fleet_command,
     init_command,
-    measure_command,
     rehearse_command,
     reproduce_command,
     scenario_commands,
-    select_command,
     sweep_command,
     sync_command,
-    systems_command,
-    train_command,
 )
 from cprsim.cli.command import command
 from cprsim.cli.pulse import pulse
@@ -156,21 +151,12 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("init", "Write a first scenario of your job.", init_command.init),
     ("sweep", "Simulate a scenario at every combination of some values.", sweep_command.sweep),
     ("fleet", "Simulate many jobs on one cluster, and choose an option.", fleet_command.fleet),
-    ("select", "Choose strategy and interval within a limit of accuracy.", select_command.select),
-    (
-        "compare-systems",
-        "Compare all recovery systems that the job can run.",
-        compare_systems_command.compare_systems,
-    ),
-    ("train", "Train a small model with the failures of one replication.", train_command.train),
     (
         "rehearse",
         "Run a scenario on real processes, beside its prediction.",
         rehearse_command.rehearse,
     ),
     ("sync", "Simulate how the trainers stay in step.", sync_command.sync),
-    ("systems", "List the recovery systems, or explain one.", systems_command.systems),
-    ("measure", "Measure what stale shards cost in accuracy.", measure_command.measure),
     (
         "scenarios",
         "List the scenarios that come with cprsim, or copy one.",

@@ -26,7 +26,7 @@ NEXT = {
     "How does that depend on the interval between saves": (
         "cprsim sweep {file} --over recovery.{today}.interval='10 min:8 h:log6'"
     ),
-    "Which recovery system costs least": "cprsim compare-systems {file}",
+    "Which recovery system costs least": "cprsim systems {file}",
     "Which strategy and interval, if so many samples may be lost": (
         "cprsim select {file} --target-pls 0.05"
     ),
@@ -187,7 +187,7 @@ def _fitted(log: Path, n_nodes: int) -> str:
 def _commands(known: Known, file: Path) -> dict[str, str]:
     """Questions, and the command on the scenario that answers each."""
     left_out = {
-        "select" if known.kind == "llm" else "compare-systems",
+        "select" if known.kind == "llm" else "systems",
         "fit" if known.fitted else "",
     }
     names = {"file": shlex.quote(str(file)), "today": "today" if known.interval_h else "full"}

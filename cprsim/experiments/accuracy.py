@@ -21,7 +21,6 @@ from cprsim.experiments.train_in_step import Team, loss_curve, train_with_failur
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.replay import LossCurve, TracedTraining, losses_of_shards, replay
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import EventKind, EventLog, Floats
 from cprsim.recovery.policy import Policy
 
@@ -115,39 +114,30 @@ def replayed(
 def built_in(
     experiment: Experiment, what: ProxyModel, on_progress: OnProgress, team: Team | None = None
 ) -> Train:
-    """Runs of the built-in model, or of a team of its replicas."""
-    if team is not None:
-        return _in_step(experiment, team)
-
-    def train(policy: Policy | None, log: EventLog | None) -> Run:
-        trainer = ProxyTrainer(what.shape, what.train, what.plan)
-        trainer.initialise()
-        name = "no failures" if policy is None else policy.name
-        course = TracedTraining(trainer, lambda done: on_progress(name, done, trainer.n_samples))
-        if policy is None or log is None:
-            course.go_to(trainer.n_samples)
-            return Trained(trainer.evaluate(what.test), course.curve()), None, ()
-        saver = Saver(trainer, what.shards, policy.sub_saves)
-        curve = replayed(log, experiment, course, saver)
-        return Trained(trainer.evaluate(what.test), curve), saver, ()
-
-    return train
-
-
-def _in_step(experiment: Experiment, team: Team) -> Train:
-    """Runs of several replicas that stay in step.
+    """Runs of the built-in model, or of a team of its replicas.
 
     A save under full recovery holds every replica, so that rolling back changes none.
     """
 
-    def train(policy: Policy | None, log: EventLog | None) -> Run:
+    def alone(policy: Policy | None, log: EventLog | None) -> Run:
+        trainer, name = what.trainer(), "no failures" if policy is None else policy.name
+        course = TracedTraining(trainer, lambda done: on_progress(name, done, trainer.n_samples))
+        if policy is None or log is None:
+            course.go_to(trainer.n_samples)
+            return Trained(what.evaluate(trainer), course.curve()), None, ()
+        saver = Saver(trainer, what.shards, policy.sub_saves)
+        curve = replayed(log, experiment, course, saver)
+        return Trained(what.evaluate(trainer), curve), saver, ()
+
+    def in_step(policy: Policy | None, log: EventLog | None) -> Run:
+        assert team is not None
         saver, useful_h, cluster = None, experiment.useful_h, experiment.cluster
         if policy is None or log is None:
             replicas = team.replicas()
             replicas.train(team.log())
         else:
             replicas, saver = train_with_failures(team, log, useful_h, cluster, policy.sub_saves)
-        trained = Trained(replicas.evaluate(team.what.test), loss_curve(replicas))
+        trained = Trained(replicas.evaluate(what.test), loss_curve(replicas))
         return trained, saver, tuple(replicas.lost_iterations)
 
-    return train
+    return alone if team is None else in_step

@@ -11,7 +11,7 @@ import numpy as np
 from cprsim.errors import BudgetError, TooManyReplicationsError
 from cprsim.experiments.assemble import Experiment
 from cprsim.failures.block import BlockFailures, block_of, replications_of
-from cprsim.failures.budget import how_to_raise, megabytes, memory_bytes
+from cprsim.failures.budget import memory_bytes, require_room
 from cprsim.records import (
     PARTS,
     ROUNDED_Z_95,
@@ -41,12 +41,16 @@ MARGIN = 1.02  # of the replications that it should take, so that few looks are 
 
 @dataclass(frozen=True, slots=True)
 class StrategyOutcome:
-    """What one strategy cost; `gave_up` where none of its first replications finished."""
+    """What one strategy cost."""
 
     policy: Policy
     costs: CostBreakdown
     losses: ShardLoss
-    gave_up: bool
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether none of its first replications finished."""
+        return not self.costs.finished.any()
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,21 +290,17 @@ def _drawn(experiment: Experiment, replications: range) -> Iterator[BlockFailure
 
 def _require_room(n: int, row_bytes: float) -> None:
     """Refuse more replications than there is room for the results of."""
-    most = ROWS_SHARE * memory_bytes()
-    if n * row_bytes > most:
-        raise BudgetError(
-            f"the results of {n:,} replications would take {megabytes(n * row_bytes)} of memory, "
-            f"where {megabytes(most)} are left for that: --replications {int(most / row_bytes)} "
-            f"would fit; {how_to_raise()}"
-        )
+    fit = f"--replications {int(min(ROWS_SHARE * memory_bytes() / row_bytes, n))} would fit"
+    require_room(n * row_bytes, f"the results of {n:,} replications", fit, share=ROWS_SHARE)
 
 
 def _outcome(experiment: Experiment, kept: Sequence[Sequence[Rows]]) -> Outcome:
-    strategies = []
-    for policy, rows in zip(experiment.policies, kept, strict=True):
-        costs = stacked([one.costs for one in rows])
-        losses = stacked([one.losses for one in rows])
-        strategies.append(StrategyOutcome(policy, costs, losses, not costs.finished.any()))
+    strategies = [
+        StrategyOutcome(
+            policy, stacked([one.costs for one in rows]), stacked([one.losses for one in rows])
+        )
+        for policy, rows in zip(experiment.policies, kept, strict=True)
+    ]
     return Outcome(
         experiment.useful_h,
         experiment.cluster,

@@ -12,6 +12,7 @@ from cprsim.kernel.clicks.records import Clicks, n_train, split
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shape import PRESETS, ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
+from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.training import TrainingPlan
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
@@ -24,14 +25,9 @@ SOURCE = (
 
 
 @dataclass(frozen=True, slots=True)
-class ProxyModel:
+class ProxyModel(Setting):
     """What is trained in place of the user's model."""
 
-    shape: ModelShape
-    train: Clicks
-    test: Clicks
-    plan: TrainingPlan
-    shards: Shards
     teacher: Quality | None  # on the test clicks, where they were generated: the ceiling
     n_skipped: int  # bad lines of a log that were left out
 

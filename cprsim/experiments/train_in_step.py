@@ -81,8 +81,7 @@ def warm_start(what: ProxyModel, fraction: float) -> ProxyTrainer:
     """
     if what.plan.epochs != 1:
         raise ParameterError("trainers in step train in one pass: `kernel.epochs` must be 1")
-    trainer = ProxyTrainer(what.shape, what.train, what.plan)
-    trainer.initialise()
+    trainer = what.trainer()
     trainer.run(trainer.on_grid(fraction * trainer.n_samples))
     return trainer
 
@@ -92,7 +91,6 @@ class InStep:
     """One run of a stand-in on several replicas."""
 
     quality: Quality  # of the mean of all replicas at the end, on the test clicks
-    training_loss: float  # of what the replicas trained, each batch predicted first [nats]
     n_syncs: float  # per trainer
 
 
@@ -100,11 +98,10 @@ def train_in_step(team: Team) -> InStep:
     """Train the rest of the clicks, without failures."""
     replicas, log = team.replicas(), team.log()
     replicas.train(log)
-    loss = replicas.summed_loss / team.n_trained
     synced = log.trainer[log.kind == SyncEvent.SYNCED]
     n_of_all = int(np.sum(synced == ALL))
     n_syncs = n_of_all + (len(synced) - n_of_all) / team.setting.n_trainers
-    return InStep(replicas.evaluate(team.what.test), loss, n_syncs)
+    return InStep(replicas.evaluate(team.what.test), n_syncs)
 
 
 # ----------------------------------------------------------------------------- with failures

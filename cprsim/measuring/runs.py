@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.errors import ResultError
-from cprsim.experiments.proxy_model import ProxyModel, proxy_model
+from cprsim.experiments.proxy_model import proxy_model
 from cprsim.failures.streams import stream
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality
@@ -197,13 +197,13 @@ def setting_of(loaded: LoadedScenario, seed: int) -> Setting:
     section = loaded.scenario.kernel or Kernel.model_validate({})
     ours = loaded.scenario.model_copy(update={"kernel": section.model_copy(update={"seed": seed})})
     what = proxy_model(replace(loaded, scenario=ours))
-    train = _in_another_order(what, seed) if isinstance(section.clicks, ClickFile) else what.train
-    return Setting(what.shape, train, what.test, what.plan, what.shards)
+    if not isinstance(section.clicks, ClickFile):
+        return what
+    return replace(what, train=_in_another_order(what.train, seed))
 
 
-def _in_another_order(what: ProxyModel, seed: int) -> Clicks:
+def _in_another_order(train: Clicks, seed: int) -> Clicks:
     rng = stream(seed, 0, "measuring/order")
-    stretches = np.array_split(np.arange(len(what.train)), min(ORDERS, len(what.train)))
+    stretches = np.array_split(np.arange(len(train)), min(ORDERS, len(train)))
     order = np.concatenate([rng.permutation(stretch) for stretch in stretches])
-    train = what.train
     return Clicks(train.tables, train.label[order], train.integers[order], train.rows[order])

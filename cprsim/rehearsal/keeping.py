@@ -73,7 +73,6 @@ def _strategy(policy: Policy, runs: list[FoldedRun]) -> StrategyOutcome:
         policy,
         stacked([with_parts(run.costs, parts) for run in runs]),
         stacked([run.losses for run in runs]),
-        gave_up=False,
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from cprsim.records import STOPPED_BEYOND, Clock, OverLink
 from cprsim.recovery.paper import STRATEGIES
-from cprsim.scenario.costs import by_bytes
 from cprsim.scenario.failures import (
     ANY,
     MAX_FAILURES,
@@ -28,17 +27,29 @@ NEEDS_SERVERS = tuple(name for name in STRATEGIES if name not in ("none", "full"
 Found = Iterator[tuple[str, str]]
 
 
-def checks(scenario: Scenario) -> Found:
-    """(dotted key, message) of what fits in its own section but not with the others."""
-    sources = {f"scopes.{i}.failures": scope.failures for i, scope in enumerate(scenario.scopes)}
-    for key, failures in {"failures": scenario.failures, **sources}.items():
-        for below, message in () if failures is None else _of_failures(scenario, failures):
-            yield f"{key}.{below}", message
-    for rule in (_of_cluster, _of_costs, _of_recovery, _of_sync, _of_scopes, _of_silent):
-        yield from rule(scenario)
+def checks(scenario: Scenario, *, is_part: bool = False) -> Found:
+    """(dotted key, message) of what fits in its own section but not with the others.
+
+    Of a part, whose other sections are wrong, those rules find something that need none of these.
+    """
+    rules = _of_failures, _of_cluster, _of_costs, _of_recovery, _of_sync, _of_scopes, _of_silent
+    for rule in rules:
+        try:
+            yield from rule(scenario)
+        except AttributeError:
+            if not is_part:
+                raise
 
 
-def _of_failures(scenario: Scenario, failures: Failures) -> Found:
+def _of_failures(scenario: Scenario) -> Found:
+    for below, message in _of_source(scenario, scenario.failures):
+        yield f"failures.{below}", message
+    for i, scope in enumerate(scenario.scopes):
+        for below, message in _of_source(scenario, scope.failures) if scope.failures else ():
+            yield f"scopes.{i}.failures.{below}", message
+
+
+def _of_source(scenario: Scenario, failures: Failures) -> Found:
     """Keys are those of the section of failures."""
     n_job, useful_h = scenario.n_nodes_of[ANY], scenario.job.useful_h
     match failures:
@@ -119,16 +130,20 @@ def _of_costs(scenario: Scenario) -> Found:
     """What follows from bytes has bytes, and a link or a storage to go over."""
     cluster = scenario.cluster
     own = {f"recovery.{i}.costs": entry.costs for i, entry in enumerate(scenario.recovery)}
-    for section, costs in {"costs": scenario.costs, **own}.items():
-        for name, cost in () if costs is None else by_bytes(costs):
-            key = f"{section}.{name}"
-            if not isinstance(cost, OverLink):
-                if scenario.storage is None:
-                    yield key, "`transfer` needs `storage: {bandwidth: ...}`"
-                if cluster.shard_bytes is None:
-                    needs = "`cluster.shard_size`, `cluster.shards` or `cluster.tables`"
-                    yield key, f"`transfer` needs {needs}"
-                continue
+    given: dict[str, object] = {}
+    for key, costs in {"costs": scenario.costs, **own}.items():
+        if costs is not None:
+            given[f"{key}.load"] = costs.load
+            given[f"{key}.save"] = costs.save and costs.save.stall
+            given[f"{key}.save.background"] = costs.save and costs.save.background
+    for key, cost in given.items():
+        if isinstance(cost, str):
+            if scenario.storage is None:
+                yield key, "`transfer` needs `storage: {bandwidth: ...}`"
+            if cluster.shard_bytes is None:
+                needs = "`cluster.shard_size`, `cluster.shards` or `cluster.tables`"
+                yield key, f"`transfer` needs {needs}"
+        if isinstance(cost, OverLink):
             if cost.link not in cluster.links:
                 known = ", ".join(cluster.links) or "none"
                 yield key, f"there is no link `{cost.link}` in `cluster.links`; it has: {known}"

@@ -155,7 +155,7 @@ class ClusterSection(Model):
     def shard_bytes(self) -> float | None:
         """Bytes on each node that holds state, on average; None where the scenario does not say."""
         if len(self.held) < 2:
-            return self.held[0][1] if self.held else None
+            return self.largest_bytes
         return sum(n * size for n, size in self.held) / sum(n for n, _ in self.held)
 
     @property
@@ -166,12 +166,11 @@ class ClusterSection(Model):
     @property
     def state_said(self) -> str:
         """How much state there is in all and on one node, in words; empty where nobody says."""
-        nodes = self.n_nodes_of[self.state_role]
-        if self.shard_bytes is None:
+        n_nodes, each = self.n_nodes_of[self.state_role], self.shard_bytes
+        if each is None:
             return ""
-        one, whole = (float(f"{size:.3g}") for size in (self.shard_bytes, nodes * self.shard_bytes))
-        each = f"{SIZE.format(one)} on each of {nodes} nodes"
-        return f"state of {SIZE.format(whole)} in all, {each}"
+        one, whole = (SIZE.format(float(f"{size:.3g}")) for size in (each, n_nodes * each))
+        return f"state of {whole} in all, {one} on each of {n_nodes} nodes"
 
     @property
     def accesses(self) -> tuple[float, ...]:
@@ -224,18 +223,13 @@ class ClusterSection(Model):
             yield f"others.{name}", "is one of `roles` already; choose another name"
         if self.n_nodes_of[ANY] > MAX_NODES:
             yield "", f"has {self.n_nodes_of[ANY]} nodes; at most {MAX_NODES} are possible"
-        if self.shards:
-            yield from (("shards", message) for message in self._problems_of_shards())
-
-    def _problems_of_shards(self) -> Iterator[str]:
-        """As many as there are servers, asked for all look-ups in all, and the only sizes."""
         n_servers, asked = sum(one.servers for one in self.shards), self.accesses
-        if self.tables is not None or self.shard_size_bytes is not None:
-            yield "say the sizes: give neither `tables` nor `shard_size` beside them"
-        if n_servers != self.emb_ps:
-            yield f"are on {n_servers} servers, and `emb_ps` is {self.emb_ps}"
+        if self.shards and {"tables", "shard_size"} & self.given.keys():
+            yield "shards", "say the sizes: give neither `tables` nor `shard_size` beside them"
+        if self.shards and n_servers != self.emb_ps:
+            yield "shards", f"are on {n_servers} servers, and `emb_ps` is {self.emb_ps}"
         elif asked and len(asked) < n_servers:
-            yield "have an `access` for some: give it for all, or for none"
+            yield "shards", "have an `access` for some: give it for all, or for none"
         elif asked and abs(sum(asked) - 1.0) > MOST_AWRY:
             in_all = f"are asked for {sum(asked):.6g} of the look-ups in all"
-            yield f"{in_all}, which should be 1: `access` is of each server"
+            yield "shards", f"{in_all}, which should be 1: `access` is of each server"

@@ -96,14 +96,3 @@ class OwnCosts(Model):
         """Something differs."""
         if not self.given:
             yield "", "says nothing: give save, load, detect or reschedule, or leave it out"
-
-
-def by_bytes(costs: CostsSection | OwnCosts) -> Iterator[tuple[str, str | OverLink]]:
-    """The costs that follow from bytes over a bandwidth, by key."""
-    save = costs.save
-    each = {
-        "save": save and save.stall,
-        "save.background": save and save.background,
-        "load": costs.load,
-    }
-    return ((key, cost) for key, cost in each.items() if isinstance(cost, str | OverLink))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import log, sqrt
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from cprsim.errors import ParameterError
 from cprsim.failures import limits
@@ -105,14 +105,6 @@ def duration_of(spec: float | DurationSpec) -> Distribution:
 
 class Lifetime(Model):
     """Time between failures: a family with its mean, or a hazard that is constant between ages."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "if": {"properties": {"family": {"const": PIECEWISE}}},
-            "then": {"required": ["ages", "hazards"]},
-            "else": {"required": ["mtbf"]},
-        }
-    )
 
     family: Literal[Family, "piecewise"] = Field(
         description="Distribution: exponential, gamma, weibull, lognormal, or piecewise (a hazard "

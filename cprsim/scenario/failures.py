@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, StrictBool, Tag
+from pydantic import AfterValidator, Field, StrictBool
 
 from cprsim.errors import ParameterError
 from cprsim.failures import limits
@@ -15,8 +15,6 @@ from cprsim.failures.sources import Start
 from cprsim.records import MAX_NODES, Clock
 from cprsim.scenario.distributions import Duration, Lifetime, Mtbf95, Shape, Spread95
 from cprsim.scenario.quantities import (
-    NO_KIND,
-    TAG,
     Age,
     Model,
     Mtbf,
@@ -34,7 +32,6 @@ from cprsim.units import SHARE, Quantity
 EMB_PS, TRAINER, SYNC_PS, ANY = "emb_ps", "trainer", "sync_ps", "any"
 WORKER = "worker"
 ROLE_NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,59}$"
-KINDS = ("job", "node", "correlated", "injected", "trace")
 MAX_INJECTED = 10_000
 MAX_INSTANTS = 1000
 MAX_FAILURES = 100_000  # that a job may expect
@@ -281,13 +278,6 @@ def _instant(value: float | str) -> float | str:
     return value
 
 
-def _order(instant: float | str) -> Any:
-    """What grows with time, of instants that are written alike."""
-    if isinstance(instant, float):
-        return instant
-    return datetime.fromisoformat(instant).replace(tzinfo=None)
-
-
 Instant = Annotated[
     float | str, AfterValidator(_instant), Field(examples=["2000-01-01", "2024-05-01T06:00Z", 48])
 ]
@@ -375,32 +365,11 @@ class TraceFailures(Model):
                 yield key, f"belongs to format {which}, not `{self.format}`"
         if self.format == "lanl" and self.system is None:
             yield "system", "is missing: a lanl file holds many systems, say which (1 to 24)"
-        ends, in_unit = self.period.given if self.period else {}, self.time_unit is not None
-        wrong = [key for key, instant in ends.items() if isinstance(instant, float) != in_unit]
-        right = "day: write for example 2000-01-01"
-        if in_unit:
-            right = f"number: with `time_unit` write the file's own, in {self.time_unit}"
-        yield from ((f"period.{key}", f"{ends[key]} is no {right}") for key in wrong)
-        if not wrong and len(ends) == 2 and not _order(ends["from"]) < _order(ends["to"]):
-            yield "period.to", f"{ends['to']} does not lie after `from` ({ends['from']})"
-
-
-def _kind(section: Any) -> str | None:
-    kind = section.get("kind") if isinstance(section, dict) else getattr(section, "kind", None)
-    return f"{TAG}{kind}" if kind in KINDS else None
 
 
 Failures = Annotated[
-    Annotated[JobFailures, Tag(f"{TAG}job")]
-    | Annotated[NodeFailures, Tag(f"{TAG}node")]
-    | Annotated[CorrelatedFailures, Tag(f"{TAG}correlated")]
-    | Annotated[InjectedFailures, Tag(f"{TAG}injected")]
-    | Annotated[TraceFailures, Tag(f"{TAG}trace")],
-    Discriminator(
-        _kind,
-        custom_error_type=NO_KIND,
-        custom_error_message=f"is no kind of failures. Known: {', '.join(KINDS)}",
-    ),
+    JobFailures | NodeFailures | CorrelatedFailures | InjectedFailures | TraceFailures,
+    OneOf("job", "node", "correlated", "injected", "trace"),
 ]
 
 

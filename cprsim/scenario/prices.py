@@ -154,11 +154,6 @@ class Bill:
         return sum(self.cents.values())
 
 
-def node_hour_price(prices: Prices, role: str) -> Decimal:
-    """Of one node of a role for an hour; 0 where it has no price."""
-    return prices.node_hour.get(role, prices.node_hour.get(ANY_ROLE, Decimal(0)))
-
-
 def watts_of(prices: Prices, role: str) -> float:
     """What one node of a role draws [W]; 0 where nobody said."""
     return prices.watts.get(role, prices.watts.get(ANY_ROLE, 0.0))
@@ -166,10 +161,12 @@ def watts_of(prices: Prices, role: str) -> float:
 
 def money_of_nodes(prices: Prices, node_h: Mapping[str, float]) -> Decimal:
     """Of node-hours by role, not rounded."""
-    return sum(
-        (Decimal(hours) * node_hour_price(prices, role) for role, hours in node_h.items()),
-        Decimal(0),
+    of = prices.node_hour
+    amounts = (
+        Decimal(hours) * of.get(role, of.get(ANY_ROLE, Decimal(0)))
+        for role, hours in node_h.items()
     )
+    return sum(amounts, Decimal(0))
 
 
 def mean_node_hour(prices: Prices, n_nodes: Mapping[str, float]) -> float:

@@ -191,7 +191,8 @@ FORMS: dict[str, Callable[[Any], bool]] = {  # how a value is written, or was; t
 class OneOf:
     """Annotates a union: the form of each member in turn, and the words if one is for them.
 
-    What has none of the forms is for the member whose form comes last in `FORMS`.
+    What has none of the forms is for the member whose form comes last in `FORMS`. Forms that are
+    not there are values of the key `kind`.
     """
 
     def __init__(self, *forms: str, words: Collection[str] = ()) -> None:
@@ -200,13 +201,18 @@ class OneOf:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
         members = handler(source)["choices"]
         tagged = {f"{TAG}{form}": one for form, one in zip(self.forms, members, strict=True)}
-        return core_schema.tagged_union_schema(tagged, self._form)
+        no_kind = f"is no kind of failures. Known: {', '.join(self.forms)}"
+        return core_schema.tagged_union_schema(
+            tagged, self._form, custom_error_type=NO_KIND, custom_error_message=no_kind
+        )
 
     def _form(self, value: Any) -> str:
         if self.words and str(value) in self.words:
             return f"{TAG}word"
-        *others, last = [form for form in FORMS if form in self.forms]
-        return TAG + next((form for form in others if FORMS[form](value)), last)
+        if not (known := [form for form in FORMS if form in self.forms]):
+            kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
+            return f"{TAG}{kind}"
+        return TAG + next((form for form in known[:-1] if FORMS[form](value)), known[-1])
 
 
 def parameters(

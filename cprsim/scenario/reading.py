@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import ValidationError, create_model
 
 from cprsim.errors import ParameterError, Place, Problem, ScenarioError, one_line
 from cprsim.scenario.checks import checks
@@ -193,15 +193,23 @@ def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:
 
 
 def _checked(data: dict[str, Plain], path: Path, places: Mapping[str, Place]) -> LoadedScenario:
-    found: list[tuple[tuple[int | str, ...], str]]
+    plain, in_steps = _without_steps(data)
+    scenario, found = None, list[tuple[tuple[int | str, ...], str]]()
     try:
-        scenario = Scenario.model_validate(_without_steps(data))
-        found = [(tuple(key.split(".")), message) for key, message in checks(scenario)]
+        rules = checks(scenario := Scenario.model_validate(plain))
     except ValidationError as error:
         found = [(one["loc"], one["msg"]) for one in error.errors()]
-    if found:
-        keys = [(written_key(loc, data), message) for loc, message in found]
-        problems = [Problem(_nearest(places, key), one_line(key), said) for key, said in keys]
+        wrong = {str(loc[0]) for loc, _ in found}
+        is_known = wrong <= Scenario.model_fields.keys()  # else it may be any section's
+        rules = checks(_part(plain, wrong), is_part=True) if is_known else iter(())
+    found += [(tuple(key.split(".")), message) for key, message in rules]
+    if found or scenario is None:
+        problems = []
+        for loc, message in found:
+            key = written_key(loc, data)
+            for hours, steps in in_steps.items():
+                message = message.replace(hours, steps)
+            problems.append(Problem(_nearest(places, key), one_line(key), message))
         in_file = sorted(dict.fromkeys(problems), key=lambda one: (one.place.line or 0, one.key))
         raise ScenarioError(in_file)
     loaded, failures = LoadedScenario(scenario, path, data, places), scenario.failures
@@ -211,13 +219,23 @@ def _checked(data: dict[str, Plain], path: Path, places: Mapping[str, Place]) ->
     return replace(loaded, trace_path=file)
 
 
-def _without_steps(data: dict[str, Plain]) -> dict[str, Plain]:
-    """The data with times in place of training steps in `recovery`, by `job.step`."""
-    job = data.get("job")
+def _part(data: dict[str, Plain], wrong: Collection[str]) -> Scenario:
+    """The scenario without the sections that are wrong: who asks for them has an AttributeError."""
+    anything: dict[str, Any] = dict.fromkeys(wrong, (Any, None))
+    model: type[Scenario] = create_model("Part", __base__=Scenario, **anything)
+    part = model.model_validate(data)
+    for key in wrong:
+        del part.__dict__[key]
+    return part
+
+
+def _without_steps(data: dict[str, Plain]) -> tuple[dict[str, Plain], dict[str, str]]:
+    """The data with times for training steps in `recovery`, by `job.step`; what was which."""
+    job, in_steps = data.get("job"), dict[str, str]()
     try:
         step_h = TIME.parse(str(job.get("step") if isinstance(job, dict) else None))
     except ParameterError:
-        return data  # what is wrong with it is told by the schema
+        return data, in_steps  # a place with steps says then what is missing
 
     def hours(value: Plain) -> Plain:
         if isinstance(value, list):
@@ -225,9 +243,14 @@ def _without_steps(data: dict[str, Plain]) -> dict[str, Plain]:
         if isinstance(value, dict):
             return {key: one if key == "name" else hours(one) for key, one in value.items()}
         match = re.fullmatch(IN_STEPS, value) if isinstance(value, str) else None
-        return f"{float(match[1]) * step_h!r} h" if match else value
+        if match is None:
+            return value
+        in_hours = f"{float(match[1]) * step_h!r} h"
+        in_steps[f"`{in_hours}`"] = shown(value)
+        return in_hours
 
-    return {key: hours(value) if key == "recovery" else value for key, value in data.items()}
+    plain = {key: hours(value) if key == "recovery" else value for key, value in data.items()}
+    return plain, in_steps
 
 
 def _nearest(places: Mapping[str, Place], key: str) -> Place:

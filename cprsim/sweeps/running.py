@@ -129,8 +129,7 @@ def _batches(
         both = zip(experiment.policies, batch.rows, strict=True)
         going = [(policy, rows) for policy, rows in both if rows is not None]
         strategies = tuple(
-            pipeline.StrategyOutcome(policy, rows.costs, rows.losses, gave_up=False)
-            for policy, rows in going
+            pipeline.StrategyOutcome(policy, rows.costs, rows.losses) for policy, rows in going
         )
         outcome = pipeline.Outcome(
             experiment.useful_h, experiment.cluster, strategies, curve=experiment.curve

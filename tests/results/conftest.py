@@ -62,7 +62,7 @@ def strategy(policy, save_h, lost_h, *, losses=(), finished=None):
     columns = list(zip(*losses, strict=True)) or [()] * 6
     types = (np.int64, float, np.int64, float, float, float)
     lost = ShardLoss(*(np.array(c, t) for c, t in zip(columns, types, strict=True)))
-    return StrategyOutcome(policy, costs, lost, gave_up=False)
+    return StrategyOutcome(policy, costs, lost)
 
 
 def log(failed_at_h=6.0):

@@ -62,6 +62,22 @@ def test_all_wrong_things_come_at_once_in_the_order_of_the_file(tmp_path: Path) 
     assert all(p.place.file == path for p in found)
 
 
+def test_rules_between_sections_that_are_right_come_with_what_is_wrong_in_others(
+    tmp_path: Path,
+) -> None:
+    """But not what follows from a section that is wrong, or from a key that may be one."""
+    text = changed(("together: 4", "together: 19"), ("load: 3 min", "load: 3"))
+    at = [(p.place.line, p.key) for p in problems(write(tmp_path, text))]
+    assert at == [(7, "failures.together"), (11, "costs.load")]
+    scopes = changed(("together: 4", "together: 19")) + "scopes: [{share: 1}]\n"
+    keys = [p.key for p in problems(write(tmp_path, scopes))]
+    assert keys == ["failures.together", "scopes.0.name"]
+    text = changed(("trainers: 20", "trainer: 20"), ("together: 4", "together: 19"))
+    assert [p.key for p in problems(write(tmp_path, text))] == ["cluster.trainer"]
+    text = changed(("storage:", "storages:"))
+    assert [p.key for p in problems(write(tmp_path, text))] == ["storages"]
+
+
 def test_a_role_that_is_not_there_is_one_problem_not_two(tmp_path: Path) -> None:
     path = write(tmp_path, changed(("together: 4", "together: 4, role: reader")))
     assert len(problems(path)) == 1

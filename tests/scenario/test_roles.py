@@ -11,27 +11,12 @@ from cprsim.experiments.pipeline import simulate
 from cprsim.fleets.population import _roles
 from cprsim.scenario import load_scenario
 from tests.engines import assert_same
+from tests.scenario.test_sections import BASES
 
 SECONDS = 3600.0
-SCENARIO = """
-name: roles
-job: {useful: 40 h, step: 10 s}
-cluster:
-  roles:
-    stage: {nodes: 8, state: 40 GB}
-    expert: {nodes: 4, state: 250 GB}
-  others: {reader: 2}
-  link: 400 Gbit/s
-  links: {pcie: 25 GB/s}
-failures: {kind: node, roles: {expert: {family: exponential, mtbf: 60 h}}}
-scopes:
-  - {name: node, share: 1, detect: 3 min}
-  - {name: stages, failures: {kind: job, family: exponential, mtbf: 30 h, role: stage}}
-storage: {bandwidth: 200 Gbit/s}
-costs: {save: {stall: {link: pcie}, background: transfer}, load: transfer, reschedule: 4 min}
-recovery: [full, gemini, {strategy: moc, options: {experts: 64, saved_each: 8}}]
-simulation: {seed: 1, replications: 60}
-"""
+SCENARIO = BASES["roles"].replace(
+    "[full]", "[full, gemini, {strategy: moc, options: {experts: 64, saved_each: 8}}]"
+)
 
 
 def experiment_of(tmp_path: Path, text: str = SCENARIO) -> Experiment:

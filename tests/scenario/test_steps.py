@@ -54,7 +54,7 @@ def test_where_the_job_says_no_step_each_of_them_is_told_so() -> None:
 
 @pytest.mark.parametrize("wrong", ["-3 steps", "10 stepps", "0 steps"])
 def test_what_is_no_number_of_steps_is_refused(wrong: str) -> None:
-    with pytest.raises(ScenarioError, match=r"recovery\.0\.interval"):
+    with pytest.raises(ScenarioError, match=rf"recovery\.0\.interval: `{wrong}` "):
         load_scenario("steps.yaml", text=TEXT.replace("100 steps", wrong))
 
 
