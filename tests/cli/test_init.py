@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from cprsim.cli import init_command
 from cprsim.scenario import load_scenario
 
 RECOMMENDER = ("--kind", "recommender", "--nodes", "8+4", "--failures", "28 h")
@@ -59,7 +58,7 @@ def test_what_it_writes_runs(cprsim, kind, saves) -> None:
 
 
 def test_a_log_is_fitted_for_the_nodes_of_the_job(cprsim, log, monkeypatch) -> None:
-    monkeypatch.setattr(init_command, "N_BOOTSTRAP", 0)  # p-values take ten seconds
+    monkeypatch.setattr("cprsim.api.fit.N_BOOTSTRAP", 0)  # p-values take ten seconds
     arguments = ("--kind", "llm", "--nodes", "10", "--failures", log, "--saves", "unknown")
     called = cprsim("init", "mine.yaml", *arguments)
     assert called.exit_code == 0, called.stderr
