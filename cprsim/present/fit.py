@@ -7,7 +7,7 @@ from dataclasses import asdict
 from functools import partial
 from math import isfinite, isnan, nan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -20,7 +20,6 @@ from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.observation import node_hours
 from cprsim.fitting.report import FitReport
 from cprsim.fitting.trace_fit import Subject, TraceFit
-from cprsim.plots.fit import TITLES, nodes_figure, subject_figure
 from cprsim.present.answer import Answer
 from cprsim.present.document import (
     Block,
@@ -36,9 +35,13 @@ from cprsim.records import NO_NUMBER, Estimate
 from cprsim.results.words import count, suited
 from cprsim.scenario import read_yaml
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 MONTH_H = 720.0  # of 30 days
 FACTS = ("n_nodes", "begins", "ends", "ages")
 KINDS = {"gaps": "gap", "uptimes": "up-time", "repairs": "repair"}
+TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
 SHAPES = ("shape", "sigma")
 NONE = Estimate(nan)
 NEXT = "The page has the fragment for a scenario; --save FILE writes it."
@@ -294,17 +297,23 @@ def _document(
             Section("Causes", causes),
             Section("The log", [
                 Words(fitted.observation.lines()),
-                Picture("Failures over time", dots, partial(nodes_figure, fitted), "failures"),
+                Picture("Failures over time", dots, partial(_drawn, fitted), "failures"),
             ]),
             Section("What fits", [
                 *([best] if causes else []),
                 *families_tables(frames),
-                *(Picture(TITLES[one.name], curves, partial(subject_figure, one), one.name)
+                *(Picture(TITLES[one.name], curves, partial(_drawn, one), one.name)
                   for one in fitted.subjects if one.ranking is not None),
             ]),
             Section("What one distribution can't say", [Words(_correlation(fitted))]),
         ],
     )  # fmt: skip
+
+
+def _drawn(of: TraceFit | Subject) -> Figure:
+    from cprsim.plots.fit import nodes_figure, subject_figure  # a terminal needs no matplotlib
+
+    return nodes_figure(of) if isinstance(of, TraceFit) else subject_figure(of)
 
 
 def sentences(warnings: Iterable[str]) -> list[str]:
