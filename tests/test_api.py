@@ -34,9 +34,8 @@ SIGNATURES = {  # what may be left out ends in =
     "sweep": "scenario over= overrides= * mode= seed= replications= precision= workers= folder=",
     "select": "scenario overrides= * max_auc_loss= max_log_loss= target_pls= max_loss= "
     "confidence= risk= curve= seed= replications= folder=",
-    "fit": "log * format= nodes= node_dates= system= period= columns= time_unit= "
-    "date_format= tz= repair= coalesce= together= by= reach= cause= node= age= "
-    "job_nodes= bootstrap= seed= circle=",
+    "fit": "log * format= nodes= period= columns= time_unit= date_format= tz= system= repair= "
+    "coalesce= together= cause= node= causes= age= job_nodes= bootstrap= save=",
     "measure": "scenario overrides= * file= seeds= precision= budget= strategies= metrics= "
     "shorter= plan= runs= limit= pilot= workers= dask= allow_code=",
     "train": "scenario overrides= * replay= allow_code=",
@@ -60,9 +59,6 @@ MEMBERS = {
     "Sweep": KEPT | {"axes", "cheapest", "of", "strategies"},
     "Fleet": KEPT | {"best", "currency", "saves"},
     "Selection": KEPT | {"interval_h", "recommended", "recovery"},
-    "Fit": ANSWER
-    | {"apart", "circle", "failures", "fragment", "job_failures", "mtbf_h", "scopes", "simpler"}
-    | {"warnings"},
     "Difference": ANSWER | {"is_paired"},
     "SystemsComparison": KEPT | {"best", "cant_be_told", "left_out", "recovery"},
     "Systems": ANSWER | {"explain", "names"},
