@@ -29,8 +29,9 @@ def run(
     replay: Annotated[int | str | None, Shell(metavar="N|median|p95|worst")] = None,
     folder: ResultsFolder = None,
 ) -> Answer:
-    """Simulate a job under several recovery strategies and show what failures cost.
+    """Simulate a job under several recovery strategies.
 
+    It shows what failures cost under each.
     The results go into a folder of their own; the same command finds it again.
 
     Parameters
@@ -63,7 +64,7 @@ def run(
     experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
     from cprsim.curves import curve_path
     from cprsim.experiments import pipeline
-    from cprsim.present.run import answer_of_run
+    from cprsim.present.run import answer_of_run, document_of_run
     from cprsim.results.folder import ResultTarget
     from cprsim.results.identity import failures_digest
     from cprsim.results.kept import Kept, kept
@@ -95,11 +96,10 @@ def run(
         )
 
     def draw(result: Result) -> None:
-        from cprsim.plots.run import run_figures
         from cprsim.plots.save import save_figures
 
         watch.doing("drawing figures")
-        save_figures(run_figures(result), result.path)
+        save_figures(document_of_run(result).drawings, result.path)
 
     def found(number: int | None) -> Kept[Result]:
         return kept(folder, loaded, load_result, simulated, replay=number)

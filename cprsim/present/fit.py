@@ -249,7 +249,7 @@ def families_tables(frames: Mapping[str, pd.DataFrame]) -> list[Block]:
         "times": "", "family": "family", "log_likelihood": "log-lik.", "aic": "AIC", "bic": "BIC",
         "ks": "KS", "p_value": "p", "rmse_survival": "RMSE", "extrapolated": "extrapolated",
     }  # fmt: skip
-    parameters = {"times": "", "family": "family", "parameter": "parameter", "value": "value (95 %)"}
+    parameters = {"times": "", "family": "family", "parameter": "parameter", "value": "value"}
     return [
         table_of(frames["times"], "Times", times),
         table_of(frames["families"], "Families, the best by AIC first", families),
