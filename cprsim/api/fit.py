@@ -46,7 +46,7 @@ def fit(
     bootstrap: Bootstrap = N_BOOTSTRAP,
     save: FileName = None,
 ) -> Answer:
-    """Fit distributions to a log of failures, or to a log of saves and loads.
+    """Fit distributions to a log of failures, or of saves and loads.
 
     A log of failures names nodes and when they were down: gaps, up-times and repairs are fitted,
     for the section `failures` of a scenario. A CSV with the columns kind (save, load, detect,
