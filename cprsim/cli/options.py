@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from cprsim.errors import ParameterError
-from cprsim.making.options import BOOTSTRAP, WORKERS
+from cprsim.making.options import WORKERS
 
 
 def settled(path: Path | None) -> Path | None:
@@ -75,12 +75,6 @@ OutFolder = Annotated[
 RESULTS = Path("results")  # its default
 SimulationSeed = Annotated[
     int | None, typer.Option(help="Seed of all random numbers, instead of the scenario's.")
-]
-Bootstrap = Annotated[
-    int,
-    typer.Option(
-        help="Samples behind each p-value; 0 for none.", min=BOOTSTRAP["ge"], max=BOOTSTRAP["le"]
-    ),
 ]
 
 
