@@ -175,7 +175,8 @@ def measure(
         measured, request = _made_elsewhere(Path(str(runs)), request)
     curve = curve_file(measured, request, path.stem, _command())
     write_curve(path, with_lengths(curve, others))
-    return answer_of_curve(read_curve(path), **Kept(curve, path, path, False, None).about())
+    written = Kept(read_curve(path), path, path, False, None)
+    return answer_of_curve(written.made, measured, **written.about())
 
 
 def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:

@@ -62,13 +62,6 @@ Overrides = Annotated[
         show_default=False,
     ),
 ]
-AllowCode = Annotated[
-    bool,
-    typer.Option(
-        "--allow-code",
-        help="Run the code that `kernel.trainer` names, also from outside the working directory.",
-    ),
-]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for scripts.")]
 OutFolder = Annotated[

@@ -63,21 +63,6 @@ def progress(doing: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def training() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar that starts again with each run; it is told which, what is done, and how much."""
-    with _shown(
-        TextColumn("training: {task.description}", markup=False), BarColumn(), TimeRemainingColumn()
-    ) as shown:
-        task = shown.add_task("clicks", total=None)
-        pulse.doing("training", lambda: f"{shown.tasks[0].description} {_done(shown)}")
-
-        def on_progress(run: str, done: int, total: int) -> None:
-            shown.update(task, description=run, completed=done, total=total)
-
-        yield on_progress
-
-
-@contextmanager
 def counting(what: str) -> Iterator[Callable[[], None]]:
     """How many things are done, where nobody knows how many there will be."""
     with _shown(

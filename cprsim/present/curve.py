@@ -17,20 +17,23 @@ from cprsim.measuring.checks import FAILS_BEYOND, SeedMean
 from cprsim.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, typical_loss
 from cprsim.measuring.elsewhere import RESULTS, PlannedRun
 from cprsim.measuring.lengths import sentences_of_lengths
+from cprsim.measuring.measure import Measured
 from cprsim.measuring.power import LEVEL, PlannedSeeds
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.plots.chart import Chart, Panel, Series, floats
+from cprsim.plots.draw_chart import chart_figure
 from cprsim.present.answer import Answer
-from cprsim.present.charts import chart_blocks
 from cprsim.present.document import (
     Block,
     Column,
     Document,
     Facts,
+    Picture,
     Section,
     Table,
     Words,
     row_columns,
+    word_columns,
 )
 from cprsim.records import HIGH, NO_NUMBER, Estimate
 from cprsim.results.compare import flat
@@ -45,17 +48,19 @@ from cprsim.staleness import (
 )
 
 PORTIONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)  # of the samples lost; the answer has the first
+NO_TRIALS = pd.DataFrame({"strategy": [], "metric": [], "weighted_pls": [], "loss": []})
 EQUAL, OFTEN = "equal bytes", "small tables with every sub-save: more bytes"
 PAPERS_CORRELATION = 0.88  # recalled: of accuracy loss and PLS
 
 
-def answer_of_curve(curve: CurveFile, **about: Any) -> Answer:
-    """The answer that the file of a curve holds."""
+def answer_of_curve(curve: CurveFile, measured: Measured | None = None, **about: Any) -> Answer:
+    """The answer that the file of a curve holds; its trials where it was measured just now."""
+    trials = NO_TRIALS if measured is None else pd.DataFrame(_trials(measured))
     held = pd.DataFrame(_held_out(curve))
     return Answer(
         "curve",
         curve.name,
-        lambda: document_of_curve(curve),
+        lambda: document_of_curve(curve, trials),
         frames={
             "strategies": pd.DataFrame(_strategy(one, curve) for one in curve.responses),
             "losses": pd.DataFrame(row for one in curve.responses for row in _losses(one)),
@@ -72,6 +77,7 @@ def answer_of_curve(curve: CurveFile, **about: Any) -> Answer:
             "manifest": curve.manifest,
             "checks": curve.checks,
         },
+        rows={"trials": trials},
         **about,
     )
 
@@ -146,6 +152,15 @@ def _weights(one: Response) -> Iterator[dict[str, Any]]:
         yield {**known, "at_fraction": at, "weight": weight}
 
 
+def _trials(measured: Measured) -> Iterator[dict[str, Any]]:
+    """The runs that were fitted."""
+    for metric in measured.fitted:
+        for strategy in measured.seen.strategies:
+            for pls, loss in zip(*measured.points(metric, strategy), strict=True):
+                known = {"strategy": strategy, "metric": metric.value}
+                yield {**known, "weighted_pls": float(pls), "loss": float(loss)}
+
+
 def _held_out(curve: CurveFile) -> Iterator[dict[str, Any]]:
     """Runs that took no part in the fit, over what the fit predicts."""
     for metric in curve.metrics:
@@ -167,8 +182,14 @@ def _held_out(curve: CurveFile) -> Iterator[dict[str, Any]]:
 # ------------------------------------------------------------------------------ the document
 
 
-def document_of_curve(curve: CurveFile) -> Document:
+def document_of_curve(curve: CurveFile, trials: pd.DataFrame = NO_TRIALS) -> Document:
     """Everything that the file of a curve says."""
+    picture = Picture(
+        "Accuracy lost over the portion of lost samples",
+        "Lines: loss over weighted PLS by strategy, with 95 % intervals. Points: measured runs.",
+        lambda: chart_figure(_chart(curve, trials)),
+        name="staleness",
+    )
     held = list(_held_out(curve))
     return Document(
         title=f"What stale shards cost in accuracy: {curve.name}",
@@ -183,7 +204,7 @@ def document_of_curve(curve: CurveFile) -> Document:
             *_size(curve),
         ],
         sections=[
-            Section("Loss over PLS", chart_blocks(_chart(curve), "staleness")),
+            Section("Loss over PLS", [picture, _losses_table(curve)]),
             Section("How far it holds", [_histories(held)] if held else []),
             Section("What was measured", [_measured(curve)]),
         ],
@@ -285,33 +306,52 @@ def _histories(held: Sequence[Mapping[str, Any]]) -> Table:
     )  # fmt: skip
 
 
-def _chart(curve: CurveFile) -> Chart:
+def _losses_table(curve: CurveFile) -> Table:
+    return Table(
+        "Loss at portions of lost samples (weighted PLS), ± the half-width of the 95 % interval; "
+        f"{NO_NUMBER} beyond what was measured",
+        [*word_columns("strategy", "loss"), *(Column(f"PLS {one:g}") for one in PORTIONS)],
+        [
+            [one.strategy, one.metric.loss_label]
+            + [
+                with_interval(loss.mean, loss.half_width) if pls <= one.most_pls else NO_NUMBER
+                for pls, loss in zip(PORTIONS, loss_at(one, PORTIONS), strict=True)
+            ]
+            for one in curve.responses
+            if one.by == BY_PLS
+        ],
+    )
+
+
+def _chart(curve: CurveFile, trials: pd.DataFrame) -> Chart:
     panels = []
     for metric in curve.metrics:
         ours = [one for one in curve.responses if one.metric == metric]
         often = [one for one in ours if one.strategy.endswith(MORE_BYTES)]
         equal = [one for one in ours if one not in often]
-        panels.append(_panel(metric, f", {EQUAL}" if often else "", equal))
-        if often:
-            whole = [one for one in equal if one.strategy == WHOLE]
-            panels.append(_panel(metric, f", {OFTEN}", [*whole, *often]))
+        whole = [one for one in equal if one.strategy == WHOLE]
+        fitted = trials[trials["metric"] == metric.value]
+        panels.append(_panel(f", {EQUAL}" if often else "", equal, fitted))
+        panels += [_panel(f", {OFTEN}", [*whole, *often], fitted)] if often else []
+    points = "" if trials.empty else " Points: measured runs; below 0 noise exceeds the loss."
     return Chart(
         f"Accuracy lost over the portion of lost samples: {curve.name}",
-        "Lines: what the measurement gives, with its 95 % interval.",
+        f"Lines: what the measurement gives, with its 95 % interval.{points}",
         tuple(panels),
     )
 
 
-def _panel(metric: Metric, what: str, responses: Sequence[Response]) -> Panel:
-    loss = f"{metric.loss_label}{' [nats]' if metric == Metric.LOG_LOSS else ''}"
-    lines = []
+def _panel(what: str, responses: Sequence[Response], trials: pd.DataFrame) -> Panel:
+    metric, lines = responses[0].metric, []
     for one in responses:
-        x = floats(one.pls)
-        y, low, high = zip(*(loss.triple for loss in loss_at(one, x)), strict=True)
-        lines.append(Series(one.strategy, x, y, low, high))
-    return Panel(
-        f"{metric.loss_label}{what}", "weighted PLS, portion of samples", loss, tuple(lines)
-    )
+        ours = trials[trials["strategy"] == one.strategy]
+        points = (floats(ours["weighted_pls"]), floats(ours["loss"]))
+        lines += [Series(one.strategy, *points, kind="points")] if len(ours) else []
+        y, low, high = zip(*(loss.triple for loss in loss_at(one, floats(one.pls))), strict=True)
+        lines.append(Series(one.strategy, floats(one.pls), y, low, high))
+    loss = f"{metric.loss_label}{' [nats]' if metric == Metric.LOG_LOSS else ''}"
+    x_label = "weighted PLS, portion of samples"
+    return Panel(f"{metric.loss_label}{what}", x_label, loss, tuple(lines))
 
 
 def inputs_of_curve(curve: CurveFile) -> dict[str, str]:
