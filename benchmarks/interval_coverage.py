@@ -32,12 +32,12 @@ from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.goodness import rank
 from cprsim.fitting.lifetimes import Lifetimes, gaps, uptimes
-from cprsim.fitting.posterior_check import check_by_simulation
 from cprsim.fitting.trace_fit import fit_trace
 from cprsim.fitting.trend import silences, trend
 from cprsim.records import Activity, EventLog
 from cprsim.scenario import load_scenario
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of
+from tests.fitting.posterior_check import check_by_simulation
 from tests.fitting.test_causes import competing
 from tests.fitting.test_circle import simulated
 from tests.fitting.test_coalescing import bursts

@@ -66,6 +66,24 @@ CASES = {
     "ledger": Case(
         f"ledger {EXAMPLES}/attempts.csv", lambda: cprsim.ledger(EXAMPLES / "attempts.csv")
     ),
+    "select": Case(
+        "select small.yaml --target-pls 0.02 --replications 100",
+        lambda: cprsim.select("small.yaml", target_pls=0.02, replications=100),
+    ),
+    "systems": Case("systems", cprsim.systems),
+    "explanation": Case("systems --explain gemini", lambda: cprsim.systems(explain="gemini")),
+    "comparison of systems": Case(
+        "systems small.yaml --fixed --only full --only partial --out systems",
+        lambda: cprsim.systems("small.yaml", fixed=True, only=["full", "partial"]),
+    ),
+    "fit": Case(
+        f"fit {EXAMPLES}/failures.csv --time-unit h --nodes 16 --bootstrap 0",
+        lambda: cprsim.fit(EXAMPLES / "failures.csv", time_unit="h", nodes=16, bootstrap=0),
+    ),
+    "fit of costs": Case(
+        f"fit {EXAMPLES}/saves.csv --bootstrap 0",
+        lambda: cprsim.fit(EXAMPLES / "saves.csv", bootstrap=0),
+    ),
     "curve": Case(f"report {CURVE} --out page.html", lambda: cprsim.read(CURVE)),
     "seeds": Case(
         "measure small.yaml --limit 0.001", lambda: cprsim.measure("small.yaml", limit=1e-3)
@@ -85,6 +103,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(path)
         patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
+        patch.setattr("cprsim.selector.selecting.flips", lambda *_: ())
         Path("small.yaml").write_text(SMALL, "utf-8")
         Path("trained.yaml").write_text(SMALL + KERNEL, "utf-8")
         cprsim.run("small.yaml", folder="kept")

@@ -42,8 +42,8 @@ SIGNATURES = {  # what may be left out ends in =
     "train": "scenario overrides= * replay= allow_code=",
     "fleet": "scenario over= overrides= * seed= histories= workers= folder=",
     "compare": "a b",
-    "compare_systems": "scenario overrides= * only= fixed= available= seed= replications= folder=",
-    "systems": "scenario= overrides=",
+    "systems": "scenario= overrides= * explain= listing= only= available= fixed= seed= "
+    "replications= folder=",
     "backtest": "*logs recovery nodes= overrides= draws= time_unit= saves_every= seed=",
     "calibrate": "*logs nodes= bootstrap= time_unit= saves_every= seed=",
     "ledger": "*logs time_unit= seed=",
@@ -62,8 +62,6 @@ MEMBERS = {
     | {"apart", "circle", "failures", "fragment", "job_failures", "mtbf_h", "scopes", "simpler"}
     | {"warnings"},
     "Difference": ANSWER | {"is_paired"},
-    "SystemsComparison": KEPT | {"best", "cant_be_told", "left_out", "recovery"},
-    "Systems": ANSWER | {"explain", "names"},
     "BacktestedJobs": ANSWER | {"advice", "left_out", "recommended"},
     "CalibratedScenario": ANSWER | {"prediction", "scenario", "text"},
     "Ledger": ANSWER | {"hours", "incidents", "inferred", "jobs"},
@@ -185,14 +183,10 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         {"a": None, "b": []},
         r"a: None should be .*\nb: \[\] should be an instance of Run",
     ),
-    (
-        "compare_systems",
-        {"scenario": "quickstart", "only": "full"},
-        "only: 'str' instances are not",
-    ),
+    ("systems", {"scenario": "quickstart", "only": "full"}, "only: 'str' instances are not"),
+    ("systems", {"overrides": {"job.useful": "3 h"}}, "name a scenario"),
     ("systems", {"scenario": float("nan")}, "scenario: nan should be an instance of Scenario"),
     ("fit", {"log": "x", "bootstrap": -1}, "bootstrap: -1 should be greater than or equal to 0"),
-    ("fit", {"log": "x", "seed": -1}, "seed: -1 should be greater than or equal to 0"),
     ("fit", {"log": "x", "age": "old"}, "age: 'old' should be 'new' or 'unknown'"),
     ("fit", {"log": "x", "coalesce": 10}, "coalesce: 10 should be a valid string"),
     ("fit", {"log": "x", "repair": "soon"}, "repair: 'soon' is not a time: write"),
@@ -341,10 +335,6 @@ def test_a_curve_and_a_limit_make_a_selection(tmp_path: Path) -> None:
     assert chosen.recommended in ("full", "partial")
     assert chosen.interval_h > 0
     assert isinstance(chosen.figure("pareto"), Figure)
-    assert cprsim.load(small_scenario().replace("recovery: [", "unused: [", 1).split("unused")[0]
-                       + chosen.recovery + "\n").strategies  # fmt: skip
-    with pytest.raises(cprsim.CprsimError, match="no staleness curve applies"):
-        cprsim.select(small_scenario(), max_auc_loss=0.002, replications=100)
 
 
 @pytest.mark.long
@@ -376,13 +366,12 @@ def log_of_failures(folder: Path, node: str = "n1") -> Path:
 
 def test_a_fit_has_intervals_and_a_section_that_runs(tmp_path: Path) -> None:
     fitted = cprsim.fit(log_of_failures(tmp_path), time_unit="h", nodes=4, bootstrap=0)
-    assert fitted.mtbf_h.low < 40 < fitted.mtbf_h.high
-    assert {"gaps", "repairs"} <= set(fitted.table["times"])
-    assert fitted.job_failures["kind"] == "job"
-    run = cprsim.run(
-        small_scenario("full"), {"failures": fitted.failures, "cluster.emb_ps": 2}, replications=3
-    )
-    assert run.table["n"].eq(3).all()
+    assert fitted.values["mtbf_h"].low < 40 < fitted.values["mtbf_h"].high
+    assert {"gaps", "repairs"} <= set(fitted.frames["families"]["times"])
+    assert fitted.values["job_failures"]["kind"] == "job"
+    said = {"failures": fitted.values["failures"], "cluster.emb_ps": 2}
+    run = cprsim.run(small_scenario("full"), said, replications=3)
+    assert run.frames["strategies"]["replications"].eq(3).all()
     with pytest.raises(TraceError):
         cprsim.fit(tmp_path / "none.csv")
 
@@ -424,39 +413,6 @@ def test_a_scenario_is_made_of_the_logs_of_jobs(tmp_path: Path) -> None:
     assert found.prediction["mean"].between(0.5, 1).all()
     assert "calibrated" in repr(found)
     assert "Numbers of the scenario" in found._repr_html_()
-
-
-def test_systems_are_listed_for_a_job() -> None:
-    listed = cprsim.systems()
-    assert len(listed.names) == len(listed.table) > 40
-    assert "CheckFreq" in listed.explain("checkfreq") or "checkfreq" in listed.explain("checkfreq")
-    assert listed.table.set_index("name").loc["none", "after_node"] == "start"
-    with pytest.raises(ParameterError):
-        cprsim.systems(overrides={"job.useful": "3 h"})
-
-
-def test_systems_are_compared_as_the_command_does(tmp_path: Path) -> None:
-    asked = {"only": ("full", "partial", "none"), "replications": 100}
-    found = cprsim.compare_systems(small_scenario(), folder=tmp_path, **asked)
-    assert list(found.table["name"]) == [one.name for one in found._made.standings]
-    assert found.best == found.table.set_index("verdict").loc["best", "name"]
-    stale = found.table.set_index("name").loc["partial"]
-    assert stale["accuracy"] == "not priced"
-    assert stale["after_node"].startswith("shards, ")
-    assert stale["overhead_fraction_low"] <= stale["overhead_fraction"] <= 1
-    assert "strategy: full" in found.recovery
-    assert set(found.figures) == {"systems"}
-    assert (found.folder / "systems.png").is_file()
-    assert cprsim.read(found.folder).table.equals(found.table)
-    (tmp_path / "small.yaml").write_text(small_scenario(), "utf-8")
-    only = [word for name in asked["only"] for word in ("--only", name)]
-    said = call("compare-systems", tmp_path / "small.yaml", "--replications", 100, "--json",
-                "--out", tmp_path / "by-command", *only)  # fmt: skip
-    theirs = {one["name"]: one["overhead_fraction"]["mean"]
-              for one in json.loads(said.stdout)["systems"]}  # fmt: skip
-    assert theirs == dict(zip(found.table["name"], found.table["overhead_fraction"], strict=True))
-    with pytest.raises(ParameterError, match="there is no `nobody`"):
-        cprsim.compare_systems(small_scenario(), only=["nobody"])
 
 
 def test_systems_are_mapped_over_two_inputs(tmp_path: Path) -> None:

@@ -16,17 +16,13 @@ from cprsim import api, watch
 from cprsim.cli import (
     backtest_command,
     calibrate_command,
-    compare_systems_command,
-    fit,
     fleet_command,
     init_command,
     rehearse_command,
     reproduce_command,
     scenario_commands,
-    select_command,
     sweep_command,
     sync_command,
-    systems_command,
 )
 from cprsim.cli.command import command
 from cprsim.cli.pulse import pulse
@@ -155,19 +151,12 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("init", "Write a first scenario of your job.", init_command.init),
     ("sweep", "Simulate a scenario at every combination of some values.", sweep_command.sweep),
     ("fleet", "Simulate many jobs on one cluster, and choose an option.", fleet_command.fleet),
-    ("select", "Choose strategy and interval within a limit of accuracy.", select_command.select),
-    (
-        "compare-systems",
-        "Compare all recovery systems that the job can run.",
-        compare_systems_command.compare_systems,
-    ),
     (
         "rehearse",
         "Run a scenario on real processes, beside its prediction.",
         rehearse_command.rehearse,
     ),
     ("sync", "Simulate how the trainers stay in step.", sync_command.sync),
-    ("systems", "List the recovery systems, or explain one.", systems_command.systems),
     (
         "scenarios",
         "List the scenarios that come with cprsim, or copy one.",
@@ -179,15 +168,12 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
         scenario_commands.validate,
     ),
     ("schema", "Print the JSON Schema of scenarios, for editors.", scenario_commands.schema),
-    ("fit", "Fit distributions to a log of failures.", fit.fit),
-    ("fit-costs", "Fit what saves and loads cost to a log of them.", fit.fit_costs),
     (
         "backtest",
         "Replay the failures of jobs under other recovery systems.",
         backtest_command.backtest,
     ),
     ("calibrate", "Make a scenario of the logs of jobs.", calibrate_command.calibrate),
-    ("presets", "List failure rates of publications and public logs.", fit.presets),
     (
         "reproduce",
         "Run the CPR paper's experiments, ours beside published.",

@@ -1,19 +1,18 @@
-"""What a shell offers after TAB: scenarios, systems and curves.
+"""What a shell offers after TAB: scenarios and curves.
 
-Each function reads names of files and the JSON Schema, and imports no room of the program.
+Each function reads names of files, and imports no room of the program.
 Whatever goes wrong, it offers nothing.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from pathlib import Path
 
 import typer
 
-from cprsim.files import CURVES, SCHEMA, SHIPPED, shipped_scenarios
+from cprsim.files import CURVES, shipped_scenarios
 
 Offered = list[tuple[str, str]]  # each with what a shell may show beside it
 Offer = Callable[[typer.Context, str], Offered]
@@ -55,12 +54,6 @@ def curves(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
     yield from ((path.stem, "comes with cprsim") for path in sorted(CURVES.glob("*.json")))
 
 
-@quiet
-def systems(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
-    """Strategies and recovery systems."""
-    return ((name, "") for name in _strategies())
-
-
 def _files(incomplete: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Files with one of the suffixes, and folders, as the user began to write them."""
     begun, _, _ = incomplete.rpartition("/")
@@ -72,9 +65,3 @@ def _files(incomplete: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, st
             yield f"{prefix}{path.name}/", ""
         elif path.suffix.lower() in suffixes:
             yield f"{prefix}{path.name}", ""
-
-
-def _strategies() -> list[str]:
-    schema = json.loads((SHIPPED / SCHEMA).read_text("utf-8"))
-    strategy = schema["$defs"]["RecoverySection"]["properties"]["strategy"]
-    return [str(name) for name in strategy["enum"]]

@@ -20,14 +20,13 @@ FIT_FIRST = (
     "what `init` has no option for, `cprsim fit` has: `cprsim fit {log} --nodes N --job-nodes {n} "
     "--save failures.yaml`; then name failures.yaml here"
 )
-N_BOOTSTRAP = 199  # as `cprsim fit` by default
 MADE = (".yaml", ".yml")  # a section that `cprsim fit --save` wrote; whatever else is a log
 NEXT = {
     "What do failures cost, under each strategy": "cprsim run {file}",
     "How does that depend on the interval between saves": (
         "cprsim sweep {file} --over recovery.{today}.interval='10 min:8 h:log6'"
     ),
-    "Which recovery system costs least": "cprsim compare-systems {file}",
+    "Which recovery system costs least": "cprsim systems {file}",
     "Which strategy and interval, if so many samples may be lost": (
         "cprsim select {file} --target-pls 0.05"
     ),
@@ -177,21 +176,18 @@ def _fitted(log: Path, n_nodes: int) -> str:
 
     Raises CprsimError for a log that can't be read, or too few failures for a fit.
     """
-    from cprsim.fitting.fragments import fragment, nodes_of_job
-    from cprsim.making.fit_log import LogAsked, read_to_fit
+    from cprsim.api.fit import fitted_fragment
 
-    read = read_to_fit(LogAsked(log=log))
-    nodes_of_job(n_nodes, read.chosen.n_nodes)  # refuses more before the fit takes its time
-    fitted = read.fit(N_BOOTSTRAP, seed=0)
-    for note in (*read.chosen.notes, *fitted.warnings):
-        complain(f"note: {note}")
-    return fragment(fitted, one_line(log.name), n_nodes)
+    text, warnings = fitted_fragment(log, n_nodes)
+    for warning in warnings:
+        complain(f"note: {warning}")
+    return text
 
 
 def _commands(known: Known, file: Path) -> dict[str, str]:
     """Questions, and the command on the scenario that answers each."""
     left_out = {
-        "select" if known.kind == "llm" else "compare-systems",
+        "select" if known.kind == "llm" else "systems",
         "fit" if known.fitted else "",
     }
     names = {"file": shlex.quote(str(file)), "today": "today" if known.interval_h else "full"}

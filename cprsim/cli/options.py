@@ -106,18 +106,3 @@ Address = Annotated[
         "--address", metavar="tcp://HOST:PORT", help="Of the scheduler of a dask cluster."
     ),
 ]
-
-
-def column_names(columns: list[str]) -> dict[str, str]:
-    """The file's names of columns by ours, from ``--column OURS=THEIRS``.
-
-    Raises ParameterError for what is no pair.
-    """
-    pairs = [pair.partition("=") for pair in columns]
-    for ours, sign, _ in pairs:
-        if not sign:
-            raise ParameterError(f"--column: {ours!r} is no pair such as start=begin")
-    names = [ours for ours, _, _ in pairs]
-    if twice := [ours for ours in names if names.count(ours) > 1]:
-        raise ParameterError(f"--column: {twice[0]!r} is given two names; it can have one")
-    return {ours: theirs for ours, _, theirs in pairs}

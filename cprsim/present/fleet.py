@@ -239,7 +239,7 @@ def recommendation(result: FleetResult) -> list[str]:
                 "say how much you accept."
             )
     sentences.append(
-        "Compared are the scenario's entries of `recovery` alone; `cprsim compare-systems` "
+        "Compared are the scenario's entries of `recovery` alone; `cprsim systems` "
         "compares every system for one job."
     )
     if decision.n_left_out:

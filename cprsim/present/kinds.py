@@ -15,9 +15,7 @@ from cprsim.measuring.measure import WHOSE
 from cprsim.plots.fleet import fleet_figures
 from cprsim.plots.run import run_figures
 from cprsim.plots.save import Draw
-from cprsim.plots.selection import selection_figures
 from cprsim.plots.sweep import sweep_figures
-from cprsim.plots.systems import systems_figures
 from cprsim.present.answer import Answer
 from cprsim.present.comparison import answer_of_several
 from cprsim.present.curve import answer_of_curve, document_of_curve, inputs_of_curve
@@ -25,15 +23,15 @@ from cprsim.present.document import Document
 from cprsim.present.fleet import document_of_fleet
 from cprsim.present.reproduction import document_of_reproduction, overview_of_reproductions
 from cprsim.present.run import answer_of_run, document_of_run
-from cprsim.present.selection import document_of_selection
+from cprsim.present.select import answer_of_select, document_of_select
 from cprsim.present.sweep import document_of_sweep
-from cprsim.present.systems import document_of_systems
+from cprsim.present.systems import answer_of_systems, document_of_systems
 from cprsim.reproduce.runner import SUMMARY, read_reproduced
 from cprsim.results.compare import inputs_of
 from cprsim.results.kept import Kept
 from cprsim.results.manifest import MANIFEST, read_manifest, results_in
 from cprsim.results.run import JOB, load_result
-from cprsim.selector.folder import SELECTION, Selected, load_selected
+from cprsim.selector.folder import SELECTION, load_selected
 from cprsim.sweeps.folder import ABOUT as ABOUT_SWEEP
 from cprsim.sweeps.folder import load_sweep
 from cprsim.systems_compared.comparison import ABOUT as ABOUT_COMPARISON
@@ -72,19 +70,15 @@ class ResultKind:
         return (path / self.file).is_file()
 
 
-def _figures_of_selection(made: Selected) -> dict[str, Draw]:
-    return selection_figures(made.selection, made.name)
-
-
 KINDS: dict[str, ResultKind] = {
     "comparison of systems": ResultKind(
-        ABOUT_COMPARISON, load_comparison, document_of_systems, systems_figures
+        ABOUT_COMPARISON, load_comparison, document_of_systems, answer=answer_of_systems
     ),
     "run": ResultKind(JOB, load_result, document_of_run, run_figures, answer=answer_of_run),
     "reproduction": ResultKind(
         SUMMARY, read_reproduced, document_of_reproduction, None, overview_of_reproductions
     ),
-    "selection": ResultKind(SELECTION, load_selected, document_of_selection, _figures_of_selection),
+    "selection": ResultKind(SELECTION, load_selected, document_of_select, answer=answer_of_select),
     "sweep": ResultKind(ABOUT_SWEEP, load_sweep, document_of_sweep, sweep_figures),
     "fleet": ResultKind(ABOUT_FLEET, load_fleet, document_of_fleet, fleet_figures),
     "curve": ResultKind(

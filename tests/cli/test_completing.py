@@ -13,7 +13,6 @@ import pytest
 from cprsim.cli import completing
 from cprsim.curves import shipped_names
 from cprsim.files import shipped_scenarios
-from cprsim.recovery.systems import SYSTEMS
 
 HEAVY = ("numpy", "pandas", "yaml", "numba", "cprsim.scenario", "cprsim.recovery")
 
@@ -25,7 +24,6 @@ def offered(offer, incomplete="", scenario=None) -> list[str]:
 
 def test_all_names_are_offered() -> None:
     assert offered(completing.shipped) == list(shipped_scenarios())
-    assert set(offered(completing.systems)) == {*SYSTEMS}
     assert set(shipped_names()) <= set(offered(completing.curves))
 
 
@@ -44,7 +42,6 @@ def test_scenarios_are_files_and_folders_of_ones_own_too(tmp_path, monkeypatch) 
     ("words", "expected"),
     [
         (["run", "quicks"], {"quickstart"}),
-        (["systems", "gem"], {"gemini"}),
     ],
 )
 def test_a_real_shell_is_answered_without_loading_the_program(words, expected) -> None:
