@@ -11,7 +11,11 @@ with intervals), `values`, `figure()`, `report(file)`; notebooks show it. All er
 
 from typing import TYPE_CHECKING, Any
 
+from cprsim.api.backtest import backtest as backtest
+from cprsim.api.calibrate import calibrate as calibrate
 from cprsim.api.fit import fit as fit
+from cprsim.api.fleet import fleet as fleet
+from cprsim.api.init import init as init
 from cprsim.api.ledger import ledger as ledger
 from cprsim.api.measure import measure as measure
 from cprsim.api.report import read as read
@@ -20,8 +24,10 @@ from cprsim.api.run import run as run
 from cprsim.api.scenario import Scenario as Scenario
 from cprsim.api.scenario import load as load
 from cprsim.api.select import select as select
+from cprsim.api.sweep import sweep as sweep
 from cprsim.api.systems import systems as systems
 from cprsim.api.train import train as train
+from cprsim.api.validate import validate as validate
 from cprsim.errors import CprsimError as CprsimError
 from cprsim.version import __version__ as __version__
 
@@ -32,7 +38,11 @@ __all__ = [
     "Answer",
     "CprsimError",
     "Scenario",
+    "backtest",
+    "calibrate",
     "fit",
+    "fleet",
+    "init",
     "ledger",
     "load",
     "measure",
@@ -40,8 +50,10 @@ __all__ = [
     "report",
     "run",
     "select",
+    "sweep",
     "systems",
     "train",
+    "validate",
 ]
 
 

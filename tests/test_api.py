@@ -45,7 +45,9 @@ SIGNATURES = {  # what may be left out ends in =
     "systems": "scenario= overrides= * explain= listing= only= available= fixed= seed= "
     "replications= folder=",
     "backtest": "*logs recovery nodes= overrides= draws= time_unit= saves_every= seed=",
-    "calibrate": "*logs nodes= bootstrap= time_unit= saves_every= seed=",
+    "calibrate": "*logs nodes= save= bootstrap= time_unit= saves_every= seed=",
+    "init": "file= * kind= nodes= failures= saves= state= storage= length= copy= listed= force=",
+    "validate": "scenario= overrides= * schema=",
     "ledger": "*logs time_unit= seed=",
     "read": "result",
 }
@@ -62,8 +64,8 @@ MEMBERS = {
     | {"apart", "circle", "failures", "fragment", "job_failures", "mtbf_h", "scopes", "simpler"}
     | {"warnings"},
     "Difference": ANSWER | {"is_paired"},
-    "BacktestedJobs": ANSWER | {"advice", "left_out", "recommended"},
-    "CalibratedScenario": ANSWER | {"prediction", "scenario", "text"},
+    "SystemsComparison": KEPT | {"best", "cant_be_told", "left_out", "recovery"},
+    "Systems": ANSWER | {"explain", "names"},
     "Ledger": ANSWER | {"hours", "incidents", "inferred", "jobs"},
     "Reproduction": ANSWER,
 }
@@ -407,10 +409,10 @@ def test_a_scenario_is_made_of_the_logs_of_jobs(tmp_path: Path) -> None:
         at_s = failed_s + 400
     write_events(tmp_path / "log.jsonl", told(*all_of))
     found = cprsim.calibrate(tmp_path / "log.jsonl", nodes=16)
-    assert {"MTBF", "save", "load", "interval"} <= set(found.table["number"])
-    assert cprsim.load(found.text).strategies == found.scenario.strategies == ("as it ran",)
-    assert found.prediction["later_half"].tolist() == ["predicted", "observed"]
-    assert found.prediction["mean"].between(0.5, 1).all()
+    assert {"MTBF", "save", "load", "interval"} <= set(found.frames["origins"]["number"])
+    assert cprsim.load(found.values["text"]).strategies == ("as it ran",)
+    assert found.frames["prediction"]["later_half"].tolist() == ["predicted", "observed"]
+    assert found.frames["prediction"]["ettr"].between(0.5, 1).all()
     assert "calibrated" in repr(found)
     assert "Numbers of the scenario" in found._repr_html_()
 

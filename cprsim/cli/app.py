@@ -13,17 +13,7 @@ from typer.core import TyperGroup
 
 import cprsim as _package  # noqa: F401 - with it, all functions
 from cprsim import api, watch
-from cprsim.cli import (
-    backtest_command,
-    calibrate_command,
-    fleet_command,
-    init_command,
-    rehearse_command,
-    reproduce_command,
-    scenario_commands,
-    sweep_command,
-    sync_command,
-)
+from cprsim.cli import rehearse_command, reproduce_command, sync_command
 from cprsim.cli.command import command
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say
@@ -148,32 +138,12 @@ def cprsim_command(
 
 # name, what it does in a line of 80 columns, function
 COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
-    ("init", "Write a first scenario of your job.", init_command.init),
-    ("sweep", "Simulate a scenario at every combination of some values.", sweep_command.sweep),
-    ("fleet", "Simulate many jobs on one cluster, and choose an option.", fleet_command.fleet),
     (
         "rehearse",
         "Run a scenario on real processes, beside its prediction.",
         rehearse_command.rehearse,
     ),
     ("sync", "Simulate how the trainers stay in step.", sync_command.sync),
-    (
-        "scenarios",
-        "List the scenarios that come with cprsim, or copy one.",
-        scenario_commands.scenarios,
-    ),
-    (
-        "validate",
-        "Check a scenario and say everything that is wrong with it.",
-        scenario_commands.validate,
-    ),
-    ("schema", "Print the JSON Schema of scenarios, for editors.", scenario_commands.schema),
-    (
-        "backtest",
-        "Replay the failures of jobs under other recovery systems.",
-        backtest_command.backtest,
-    ),
-    ("calibrate", "Make a scenario of the logs of jobs.", calibrate_command.calibrate),
     (
         "reproduce",
         "Run the CPR paper's experiments, ours beside published.",

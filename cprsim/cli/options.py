@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli import completing
 from cprsim.errors import ParameterError
 from cprsim.making.options import BOOTSTRAP, WORKERS
 
@@ -47,10 +46,9 @@ ScenarioFile = Annotated[
     Path,
     typer.Argument(
         metavar="SCENARIO",
-        help="The scenario file (YAML), or the name of one that `cprsim scenarios` lists.",
+        help="The scenario file (YAML), or the name of one that `cprsim init --list` shows.",
         show_default=False,
         callback=_by_name,
-        autocompletion=completing.scenarios,
     ),
 ]
 Overrides = Annotated[

@@ -38,7 +38,7 @@ QUICK = {
     "calibrate": "calibrate LOG",
     "backtest": "backtest LOG --recovery full,partial --draws 20",
     "validate": "validate production",
-    "scenarios": "scenarios",
+    "init": "init --list",
 }
 SLOW = {
     "run, money": f"run planning {FEW}",

@@ -179,8 +179,8 @@ def test_the_parts_are_the_total_in_a_backtest(scenario: Path) -> None:
         "backtest", "0.jsonl", "1.jsonl", "--recovery", "{strategy: full, interval: 30 min}",
         "--draws", 2, *options,
     )  # fmt: skip
-    assert_adds_up(said["money"])
-    useful = sum(round(100 * 8 * 2.5 * job["useful_h"]) for job in said["jobs"])
-    for one in said["money"]["costs"].values():
-        assert one["job"]["cents"]["useful"] == useful
-        assert one["month"]["cents"]["useful"] == pytest.approx(100 * 8 * 2.5 * 730.5, abs=1)
+    useful = sum(round(100 * 8 * 2.5 * job["useful_h"]) for job in said["frames"]["jobs"]) / 100
+    for _, bill in pd.DataFrame(said["frames"]["bills"]).groupby("strategy"):
+        of = bill.set_index("part")[["job_cost", "month_cost"]]
+        assert (of.drop("total").sum() - of.loc["total"]).abs().max() < 1e-6
+        assert of.loc["useful"].to_list() == pytest.approx([useful, 8 * 2.5 * 730.5], abs=0.01)
