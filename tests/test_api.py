@@ -340,7 +340,7 @@ def test_a_curve_and_a_limit_make_a_selection(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore:.* clicks in the test are few")
+@pytest.mark.filterwarnings("ignore:.*(are few|hardly learned)")
 def test_a_measurement_gives_a_curve(tmp_path: Path) -> None:
     file = tmp_path / "small.json"
     measured = partial(cprsim.measure, MEASURED, seeds=3, workers=1, strategies=["partial", "mfu"])
