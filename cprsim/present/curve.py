@@ -62,7 +62,7 @@ def answer_of_curve(curve: CurveFile, measured: Measured | None = None, **about:
         curve.name,
         lambda: document_of_curve(curve, trials),
         frames={
-            "strategies": pd.DataFrame(_strategy(one, curve) for one in curve.responses),
+            "strategies": pd.DataFrame(_strategies(curve)),
             "losses": pd.DataFrame(row for one in curve.responses for row in _losses(one)),
             "weights": pd.DataFrame(row for one in curve.responses for row in _weights(one)),
             **({"held_out": held} if len(held) else {}),
@@ -103,39 +103,27 @@ def _quantile(response: Response) -> float:
     return float(known.ppf(HIGH))
 
 
-def _of(curve: CurveFile, strategy: str, metric: Metric) -> Response | None:
-    each = (one for one in curve.responses if (one.strategy, one.metric) == (strategy, metric))
-    return next(each, None)
-
-
 # ------------------------------------------------------------------------------ frames
 
 
-def _strategy(one: Response, curve: CurveFile) -> dict[str, Any]:
-    return {
-        "strategy": one.strategy,
-        "metric": one.metric.value,
-        "by": one.by,
-        **loss_per_pls(one).columns("loss_per_pls"),
-        "over_partial": _over_partial(one, curve),
-        "intercept": one.intercept,
-        "interval_share": one.interval_share,
-        "most_pls": one.most_pls,
-        "n_seeds": int(one.degrees) + 1 if isfinite(one.degrees) else None,
-        "bytes_over_partial": _bytes(curve).get(one.strategy, nan),
-    }
-
-
-def _over_partial(one: Response, curve: CurveFile) -> float:
-    whole = _of(curve, WHOLE, one.metric)
-    below = 0.0 if whole is None else loss_per_pls(whole).mean
-    return loss_per_pls(one).mean / below if below else nan
-
-
-def _bytes(curve: CurveFile) -> dict[str, float]:
-    """Bytes that each strategy's saves wrote over those of plain partial recovery."""
+def _strategies(curve: CurveFile) -> Iterator[dict[str, Any]]:
+    slopes = {(one.strategy, one.metric): loss_per_pls(one) for one in curve.responses}
     shares = bytes_shares(curve.checks)
-    return {WHOLE: 1.0, **shares} if shares else {}
+    written = {WHOLE: 1.0, **shares} if shares else {}
+    for one in curve.responses:
+        slope, whole = slopes[one.strategy, one.metric], slopes.get((WHOLE, one.metric))
+        yield {
+            "strategy": one.strategy,
+            "metric": one.metric.value,
+            "by": one.by,
+            **slope.columns("loss_per_pls"),
+            "over_partial": slope.mean / whole.mean if whole and whole.mean else nan,
+            "intercept": one.intercept,
+            "interval_share": one.interval_share,
+            "most_pls": one.most_pls,
+            "n_seeds": int(one.degrees) + 1 if isfinite(one.degrees) else None,
+            "bytes_over_partial": written.get(one.strategy, nan),
+        }
 
 
 def _losses(one: Response) -> Iterator[dict[str, Any]]:
@@ -196,19 +184,13 @@ def document_of_curve(curve: CurveFile, trials: pd.DataFrame = NO_TRIALS) -> Doc
         question="How much accuracy does a job lose by the samples that its failed servers lose?",
         answer=[*_fitness(curve), _answer(curve)],
         table=_table(curve),
-        remarks=[
-            *(f"No limit of {metric.label} is taken: {'; '.join(why)}."
-              for metric, why in curve.unfit_metrics.items()),
-            *sentences_of_lengths(curve),
-            *_typical(curve),
-            *_size(curve),
-        ],
+        remarks=list(_remarks(curve)),
         sections=[
             Section("Loss over PLS", [picture, _losses_table(curve)]),
             Section("How far it holds", [_histories(held)] if held else []),
             Section("What was measured", [_measured(curve)]),
         ],
-    )  # fmt: skip
+    )
 
 
 def _fitness(curve: CurveFile) -> list[str]:
@@ -236,46 +218,40 @@ def _answer(curve: CurveFile) -> str:
 
 def _table(curve: CurveFile) -> Table:
     """A row per strategy: what a PLS costs under it, and the bytes that its saves write."""
-    written = _bytes(curve)
-    columns = [Column("strategy", is_number=False)]
-    for metric in curve.metrics:
-        loss = metric.loss_label
-        columns.append(Column(f"{loss} per PLS", brief=f"{loss}\nper PLS"))
-        columns.append(Column("over partial", brief="over\npartial"))
-    columns.append(Column("bytes over partial", brief="bytes over\npartial"))
-    rows = []
-    for strategy in dict.fromkeys(one.strategy for one in curve.responses):
-        row = [strategy]
-        for metric in curve.metrics:
-            one = _of(curve, strategy, metric)
-            slope = Estimate(nan) if one is None else loss_per_pls(one)
-            row.append(with_interval(slope.mean, slope.half_width))
-            row.append(NO_NUMBER if one is None else significant(_over_partial(one, curve)))
-        rows.append([*row, significant(written.get(strategy, nan))])
+    of = [name for one in curve.metrics for name in (f"{one.loss_label} per PLS", "over partial")]
+    rows: dict[str, list[str]] = {}
+    for one in _strategies(curve):
+        cells = [one["strategy"], *[NO_NUMBER] * 2 * len(curve.metrics)]
+        row = rows.setdefault(one["strategy"], [*cells, significant(one["bytes_over_partial"])])
+        at, slope = 1 + 2 * curve.metrics.index(Metric(one["metric"])), one["loss_per_pls"]
+        half = one["loss_per_pls_high"] - slope
+        row[at : at + 2] = with_interval(slope, half), significant(one["over_partial"])
     return Table(
         "Slopes per weighted PLS, ± the half-width of the 95 % interval; bytes of saves every "
         f"{COUNTED_INTERVAL:.0%} of the run",
-        columns,
-        rows,
+        row_columns("strategy", *of, "bytes over partial"),
+        list(rows.values()),
     )
 
 
-def _typical(curve: CurveFile) -> list[str]:
-    """What one failure costs."""
+def _remarks(curve: CurveFile) -> Iterator[str]:
+    """Where the curve is not for use, what one failure costs, and what it took to measure that."""
+    for metric, why in curve.unfit_metrics.items():
+        yield f"No limit of {metric.label} is taken: {'; '.join(why)}."
+    yield from sentences_of_lengths(curve)
+    if curve.kernel is None:
+        return
     lost = [
         f"{with_ends(loss.mean, *loss.interval())} of {one.metric.label}"
         for one in curve.responses
-        if one.strategy == WHOLE and curve.kernel is not None
+        if one.strategy == WHOLE
         for loss in [typical_loss(one)]
     ]
-    return [
-        f"A failure of {FAILED_FRACTION:.1%} of the servers at any time, with saves every "
-        f"{TYPICAL_INTERVAL:.0%} of the run, costs under {WHOLE} recovery {' and '.join(lost)}."
-    ] * bool(lost)
-
-
-def _size(curve: CurveFile) -> Iterator[str]:
-    """How loss goes with PLS, and what it took to measure that."""
+    if lost:
+        yield (
+            f"A failure of {FAILED_FRACTION:.1%} of the servers at any time, with saves every "
+            f"{TYPICAL_INTERVAL:.0%} of the run, costs under {WHOLE} recovery {' and '.join(lost)}."
+        )
     if found := curve.checks.get(Metric.AUC.value, {}).get("correlation_with_pls"):
         yield (
             f"Correlation of AUC loss with PLS, single failures, {WHOLE}: {found['mean']:.2f} ± "

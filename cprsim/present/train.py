@@ -14,7 +14,7 @@ from cprsim.kernel.metrics import Quality
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.present.answer import Answer
-from cprsim.present.document import Column, Document, Picture, Section, Table, row_columns
+from cprsim.present.document import Document, Picture, Section, Table, row_columns
 from cprsim.records import NO_NUMBER
 from cprsim.results.words import count, percent_number, saves
 
@@ -134,13 +134,12 @@ def _table(measured: TrainingOutcome, useful_h: float) -> Table:
         ])  # fmt: skip
     return Table(
         "Accuracy beside overhead; changes are against the run without failures",
-        [
-            *row_columns("strategy", "saves every"),
-            Column("overhead, % of useful", brief="overhead,\n% of useful"),
-            *map(Column, ("PLS", "test AUC", "change", "test log-loss", "change", "written, MB")),
-        ],
+        row_columns(
+            "strategy", "saves every", "overhead, % of useful", "PLS", "test AUC", "change",
+            "test log-loss", "change", "written, MB",
+        ),
         rows,
-    )
+    )  # fmt: skip
 
 
 def _remarks(measured: TrainingOutcome) -> Iterator[str]:
