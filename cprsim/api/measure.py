@@ -58,9 +58,9 @@ def measure(
     dask: Dask = None,
     allow_code: AllowCode = False,
 ) -> Answer:
-    """Measure what stale shards cost in accuracy, and write a staleness curve.
+    """Measure what stale shards cost in accuracy.
 
-    The scenario's section 'kernel' is trained many times with controlled failures, each run beside
+    The answer is a staleness curve. The scenario's section 'kernel' is trained many times with controlled failures, each run beside
     its twin without any. Finished runs are stored beside the curve, in FILE.runs: the same command
     goes on where it was stopped. Workers of a cluster write there too: they need the same file
     system.
