@@ -60,13 +60,6 @@ Overrides = Annotated[
         show_default=False,
     ),
 ]
-AllowCode = Annotated[
-    bool,
-    typer.Option(
-        "--allow-code",
-        help="Run the code that `kernel.trainer` names, also from outside the working directory.",
-    ),
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for scripts.")]
 OutFolder = Annotated[
     Path,

@@ -61,21 +61,6 @@ def progress(doing: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def training() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar that starts again with each run; it is told which, what is done, and how much."""
-    with _shown(
-        TextColumn("training: {task.description}", markup=False), BarColumn(), TimeRemainingColumn()
-    ) as shown:
-        task = shown.add_task("clicks", total=None)
-        pulse.doing("training", lambda: f"{shown.tasks[0].description} {_done(shown)}")
-
-        def on_progress(run: str, done: int, total: int) -> None:
-            shown.update(task, description=run, completed=done, total=total)
-
-        yield on_progress
-
-
-@contextmanager
 def _shown(*columns: ProgressColumn) -> Iterator[Progress]:
     console = Terminal(stderr=True)
     bar = console.is_terminal and not pulse.quiet
