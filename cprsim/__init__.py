@@ -19,6 +19,7 @@ from cprsim.api.ledger import ledger as ledger
 from cprsim.api.report import read as read
 from cprsim.api.report import report as report
 from cprsim.api.run import run as run
+from cprsim.api.sync import sync as sync
 from cprsim.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ __all__ = [
     "run",
     "select",
     "sweep",
+    "sync",
     "systems",
 ]
 

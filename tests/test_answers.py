@@ -64,6 +64,9 @@ CASES = {
     "ledger": Case(
         f"ledger {EXAMPLES}/attempts.csv", lambda: cprsim.ledger(EXAMPLES / "attempts.csv")
     ),
+    "sync": Case(
+        "sync shadowsync --trainers 2,6", lambda: cprsim.sync("shadowsync", trainers=[2, 6])
+    ),
     "comparison": Case("report kept other --out page.html", lambda: cprsim.report("kept", "other")),
 }
 

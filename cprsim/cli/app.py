@@ -26,7 +26,6 @@ from cprsim.cli import (
     scenario_commands,
     select_command,
     sweep_command,
-    sync_command,
     systems_command,
     train_command,
 )
@@ -169,7 +168,6 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
         "Run a scenario on real processes, beside its prediction.",
         rehearse_command.rehearse,
     ),
-    ("sync", "Simulate how the trainers stay in step.", sync_command.sync),
     ("systems", "List the recovery systems, or explain one.", systems_command.systems),
     ("measure", "Measure what stale shards cost in accuracy.", measure_command.measure),
     (
