@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cprsim.api.ledger import ledger as ledger
+from cprsim.api.rehearse import rehearse as rehearse
 from cprsim.api.report import read as read
 from cprsim.api.report import report as report
 from cprsim.api.run import run as run
@@ -59,6 +60,7 @@ __all__ = [
     "load",
     "measure",
     "read",
+    "rehearse",
     "run",
     "select",
     "sweep",

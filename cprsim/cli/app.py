@@ -21,7 +21,6 @@ from cprsim.cli import (
     fleet_command,
     init_command,
     measure_command,
-    rehearse_command,
     reproduce_command,
     scenario_commands,
     select_command,
@@ -72,7 +71,7 @@ class Guarded(TyperGroup):
             raise typer.Exit(2) from error
         except CprsimError as error:
             complain(f"cprsim: {error}")
-            raise typer.Exit(2) from error
+            raise typer.Exit(error.exit_code) from error
         except MemoryError as error:
             complain(OUT_OF_MEMORY)
             raise typer.Exit(2) from error
@@ -163,11 +162,6 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
         compare_systems_command.compare_systems,
     ),
     ("train", "Train a small model with the failures of one replication.", train_command.train),
-    (
-        "rehearse",
-        "Run a scenario on real processes, beside its prediction.",
-        rehearse_command.rehearse,
-    ),
     ("systems", "List the recovery systems, or explain one.", systems_command.systems),
     ("measure", "Measure what stale shards cost in accuracy.", measure_command.measure),
     (
