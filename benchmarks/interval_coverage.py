@@ -32,12 +32,12 @@ from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.goodness import rank
 from cprsim.fitting.lifetimes import Lifetimes, gaps, uptimes
-from cprsim.fitting.posterior_check import check_by_simulation
 from cprsim.fitting.trace_fit import fit_trace
 from cprsim.fitting.trend import silences, trend
 from cprsim.records import Activity, EventLog
 from cprsim.scenario import load_scenario
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of
+from tests.fitting.posterior_check import check_by_simulation
 from tests.fitting.test_causes import competing
 from tests.fitting.test_circle import simulated
 from tests.fitting.test_coalescing import bursts
@@ -195,7 +195,7 @@ def backtest(seed: int, folder: Path) -> Iterator[Seen]:
         costs = {one.policy.name: one.costs for one in simulate(experiment).strategies}
         rng, ran = np.random.default_rng([7, seed, number]), replay(experiment, 0)["ran"]
         log = _written(ran, folder / "j.jsonl", rng, step_s=6.0, says_step_seconds=False)
-        found = cprsim.backtest(log, recovery=OTHERS, nodes=8, seed=seed).table
+        found = cprsim.backtest(log, recovery=OTHERS, nodes=8, seed=seed).frames["systems"]
         for one in found.to_dict("records"):
             of = costs.get(one["system"], costs["ran"])
             truth = float((of.wall_h - of.useful_h)[0])
@@ -228,16 +228,16 @@ def calibration(seed: int, folder: Path) -> Iterator[Seen]:
                  unseen=0.2, step_s=6.0)
         for job in range(5)
     ]  # fmt: skip
-    prediction = cprsim.calibrate(*logs, nodes=8, seed=seed).prediction
+    prediction = cprsim.calibrate(*logs, nodes=8, seed=seed).frames["prediction"]
     if len(prediction) == 0:
         return  # too few failures
     predicted, observed = prediction.to_dict("records")
     futures = simulate(jobs(150 * mtbf_h, 2_000, 2 * seed + 1)).strategies[0].costs
     true = float((futures.useful_h / futures.wall_h).mean())
     kind = f"share of useful hours {'above' if true > 0.9 else 'below'} 90 %"
-    interval = (predicted[name] for name in ("mean", "low", "high"))
-    yield Held(f"{kind}: 90 % intervals of what is observed", observed["mean"], *interval)
-    yield f"{kind}: mean within 1 point of the true one", abs(predicted["mean"] - true) <= 0.01
+    interval = (predicted[f"ettr{end}"] for end in ("", "_low", "_high"))
+    yield Held(f"{kind}: 90 % intervals of what is observed", observed["ettr"], *interval)
+    yield f"{kind}: mean within 1 point of the true one", abs(predicted["ettr"] - true) <= 0.01
 
 
 CASES: dict[str, tuple[Callable[..., Iterator[Seen]], int, float]] = {

@@ -99,10 +99,10 @@ def verdicts() -> str:
 
 def systems() -> str:
     """A row per recovery system: what it does, what it needs, and what it survives."""
-    found = cprsim.systems().table
+    found = cprsim.systems().frames["systems"]
     cited = (" (" + found["source"] + ")").where(found["source"] != "", "")
     found["what it does"] = found["summary"] + cited
-    found = found[["name", "what it does", "needs", *AFTER]].rename(columns=AFTER)
+    found = found[["system", "what it does", "needs", *AFTER]].rename(columns=AFTER)
     return f"\n{raw_table(list(found), found.itertuples(index=False))}\n"
 
 

@@ -57,7 +57,7 @@ def test_a_damaged_scenario(made: tuple[str, str]) -> None:
         require_taken_or_refused("validate", path)
 
 
-@pytest.mark.parametrize("command", ["fit", "fit-costs", "calibrate", "ledger"])
+@pytest.mark.parametrize("command", ["fit", "fit --format costs", "calibrate", "ledger"])
 @SETTINGS
 @given(damaged(LOGS))
 def test_a_damaged_log(command: str, made: tuple[str, str]) -> None:
@@ -65,4 +65,4 @@ def test_a_damaged_log(command: str, made: tuple[str, str]) -> None:
         path = Path(folder, made[0])
         path.write_text(made[1], "utf-8")
         units = ("--time-unit", "h") if command == "fit" else ()
-        require_taken_or_refused(command, path, *units)
+        require_taken_or_refused(*command.split(), path, *units)

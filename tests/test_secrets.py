@@ -59,7 +59,7 @@ READERS = {
     "fit of events": ("fit", "{file}", "--format", "infinitehbd"),
     "fit of LANL": ("fit", "{file}", "--system", "2"),
     "fit with names": ("fit", "{file}", "--column", "node=user", "--time-unit", "h"),
-    "fit-costs": ("fit-costs", "{file}", "--time-unit", "h"),
+    "fit-costs": ("fit", "{file}", "--format", "costs", "--time-unit", "h"),
     "trace": ("run", "small.yaml", "--set", "failures={kind: trace, format: tidy, file: '{file}'}"),
     "curve": ("run", "small.yaml", "--set", "accuracy.curve='{file}'"),
     "curve to show": ("report", "{file}"),

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-OPTION = re.compile(r"--from and --to|--([a-z][a-z-]*)")
+OPTION = re.compile(r"--([a-z][a-z-]*)")
 RIGHT = "Input should be "
 PARAMETER = {  # of options that are called otherwise
-    "from and --to": "period", "from": "period", "to": "period", "column": "columns",
-    "set": "overrides", "budget": "budget_s", "out": "folder",
+    "column": "columns", "set": "overrides", "out": "folder", "strategy": "strategies",
+    "metric": "metrics",
 }  # fmt: skip
 
 

@@ -51,6 +51,7 @@ Overrides = Annotated[
         help="Change one value of the scenario, e.g. costs.save='90 s'; may be repeated.",
     ),
 ]
+Over = Annotated[Mapping[str, Any] | Sequence[str], Shell("--over", "KEY=VALUES", many=True)]
 Seed = Annotated[int | None, Shell(help="Seed of all random numbers; default: the scenario's.")]
 ResultsFolder = Annotated[
     str | Path | None,
@@ -68,6 +69,10 @@ Dask = Annotated[
         help="Scheduler of a dask cluster that does the work, instead of this machine.",
     ),
 ]
+AllowCode = Annotated[
+    bool,
+    Shell(help="Run the code of 'kernel.trainer', also from outside the working directory."),
+]
 Logs = Annotated[
     str | Path,
     Shell(
@@ -78,4 +83,12 @@ Logs = Annotated[
 DrawsSeed = Annotated[int, Ge(0), Shell(help="Seed of the draws of values missing from the logs.")]
 Bootstrap = Annotated[
     int, Ge(0), Le(100_000), Shell(help="Samples behind each p-value; 0 for none.")
+]
+StateNodes = Annotated[int, Ge(1), Le(100_000), Shell(help="Nodes that hold the state of the job.")]
+SavesEvery = Annotated[
+    str | None,
+    Shell(
+        metavar="TIME",
+        help="Work between the saves of the jobs, such as '30 min', where their logs don't tell.",
+    ),
 ]

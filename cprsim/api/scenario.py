@@ -12,6 +12,7 @@ from cprsim.api import public
 from cprsim.errors import ParameterError, one_line
 
 if TYPE_CHECKING:
+    from cprsim.present.answer import Answer
     from cprsim.scenario import LoadedScenario
 
 TEXT = Path("scenario.yaml")  # as errors call a scenario that is text
@@ -76,7 +77,7 @@ class Scenario:
         return json.loads(json.dumps(self._loaded.data))  # type: ignore[no-any-return]
 
     @property
-    def curve(self) -> Any:
+    def curve(self) -> Answer | None:
         """The staleness curve that prices its losses of accuracy; None: none applies.
 
         Raises
@@ -84,11 +85,11 @@ class Scenario:
         CurveError
             The file that the scenario names can't be read.
         """
-        from cprsim.api.curves import Curve
+        from cprsim.api.report import read
         from cprsim.curves import curve_path
 
         path = curve_path(self._loaded)
-        return None if path is None else Curve.read(path)
+        return None if path is None else read(path)
 
     def changed(self, overrides: Mapping[str, Any] | Sequence[str]) -> Scenario:
         """The scenario with other values, as `load` takes them."""

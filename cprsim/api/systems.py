@@ -1,84 +1,188 @@
-"""``cprsim.systems``: the recovery systems that there are."""
+"""``systems``: which recovery systems there are, and which of them costs a job least."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
-from cprsim.api import public
-from cprsim.api.answer import Answer, table_of
-from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
+from cprsim import watch
+from cprsim.api import command
+from cprsim.api.parameters import Overrides, ResultsFolder, ScenarioLike, Seed, Shell
+from cprsim.api.scenario import NamedScenario, shortcuts, source_of
 from cprsim.errors import ParameterError
-from cprsim.present.document import Document
-from cprsim.present.systems_listing import (
-    ListedJob,
-    entry_of,
-    listing,
-    made_up_job,
-    plain_entry,
-    scenario_job,
-)
-from cprsim.present.systems_words import document_of_listing, explained
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from pathlib import Path
+
+    from cprsim.present.answer import Answer
+    from cprsim.results.folder import ResultTarget
+    from cprsim.results.run import Result
+    from cprsim.results.sensitivity import Sensitivity
+    from cprsim.systems_compared.comparison import Comparison
+    from cprsim.systems_compared.lineup import Rules
 
 
-class Systems(Answer):
-    """The recovery systems: what each does, needs and survives, for one job."""
+@command
+def systems(
+    scenario: ScenarioLike | None = None,
+    overrides: Overrides = (),
+    *,
+    explain: Annotated[str | None, Shell(metavar="NAME")] = None,
+    listing: Annotated[bool, Shell("--list")] = False,
+    only: Annotated[Sequence[str], Shell(metavar="NAME", many=True)] = (),
+    available: bool = False,
+    fixed: bool = False,
+    seed: Seed = None,
+    replications: int | None = None,
+    folder: ResultsFolder = None,
+) -> Answer:
+    """Compare the recovery systems that a job can run, or list all that there are.
 
-    def __init__(self, job: ListedJob) -> None:
-        self._job, self._entries = job, listing(job)
-
-    @property
-    def name(self) -> str:
-        return self._job.words
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What an entry of `recovery` may call its strategy."""
-        return tuple(entry.name for entry in self._entries)
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """A row per system.
-
-        Columns: name, family, summary, source, mark, needs, what a failure of each size
-        takes the job back to (`after_process`, `after_node`, ...), cannot_serve (why; else empty).
-        """
-        kept = ("name", "family", "summary", "source", "mark")
-        rows = []
-        for entry in map(plain_entry, self._entries):
-            after = {
-                f"after_{case.replace(' ', '_')}": back
-                for case, back in entry["goes_back_to"].items()
-            }
-            more = {"needs": ", ".join(entry["needs"]), **after}
-            plain = {name: entry[name] or "" for name in (*kept, "cannot_serve")}
-            rows.append({**plain, **more})
-        return table_of(rows)
-
-    def explain(self, name: str) -> str:
-        """What one system does, in words. Raises ParameterError where there is none of the name."""
-        return "\n".join(explained(entry_of(name, self._job), self._job))
-
-    def _document(self) -> Document:
-        return document_of_listing(self._entries, self._job)
-
-
-@public
-def systems(scenario: ScenarioLike | None = None, overrides: Overrides = ()) -> Systems:
-    """List the recovery systems, as ``cprsim systems`` does.
+    Without a scenario all are listed. With one, those that its job can run are simulated on the
+    same failures, each at its best interval, and compared with the cheapest that keeps accuracy.
+    Systems that the scenario lists take the options given there, all others their defaults.
 
     Parameters
     ----------
-    scenario, overrides : the job that they are for, see `cprsim.load`; None: a made-up one
+    scenario, overrides
+        See `cprsim.load`. Without a scenario, systems are listed and explained for a made-up job.
+    explain : str, optional
+        Explain one system: its copies, saves, rules, options and assumptions.
+    listing : bool, default False
+        List the systems for the scenario's job, without a simulation.
+    only : sequence of str, optional
+        Compare this system alone, and others so named; may be repeated.
+    available : bool, default False
+        Compare those that a job can run today.
+    fixed : bool, default False
+        Keep each system at the scenario's interval, or at its default.
+    seed : int, optional
+        Seed of all random numbers; default: the scenario's.
+    replications : int, optional
+        Replications of each system; default: as many as distinguish intervals.
+    folder : str or Path, optional
+        Folder of the results folders. None: nothing is kept.
+
+    Returns
+    -------
+    Answer
+        ``frames["systems"]``: a row per system. Of a comparison, the cheapest first, with its
+        difference to the best and the quantities of docs/metrics.md; ``frames["after"]``: what a
+        failure takes. ``frames["options"]`` of a list.
 
     Raises
     ------
-    CprsimError : what is wrong with the scenario
+    CprsimError
+        What is wrong with the scenario; a system that there is not, or that can't run the job.
     """
-    if scenario is None:
-        if overrides:
-            raise ParameterError("overrides: change a scenario; name one")
-        return Systems(made_up_job())
-    return Systems(scenario_job(source_of(scenario, overrides).read()))
+    if scenario is None and (overrides or only):
+        raise ParameterError("--set and --only are about a job: name a scenario")
+    source = None if scenario is None else source_of(scenario, overrides)
+    if source is None or listing or explain is not None:
+        from cprsim.present.systems_listing import (
+            answer_of_explanation,
+            answer_of_listing,
+            made_up_job,
+            scenario_job,
+        )
+
+        job = made_up_job() if source is None else scenario_job(source.read())
+        return answer_of_listing(job) if explain is None else answer_of_explanation(explain, job)
+    from cprsim.systems_compared.lineup import Rules
+
+    source = source.changed(shortcuts(seed=seed))
+    return _compared(source, Rules(fixed, tuple(only), available), replications, folder)
+
+
+def _compared(
+    source: NamedScenario, rules: Rules, replications: int | None, folder: str | Path | None
+) -> Answer:
+    from dataclasses import replace
+    from functools import partial
+
+    from cprsim.curves import curve_path
+    from cprsim.experiments import pipeline
+    from cprsim.experiments.assemble import assemble
+    from cprsim.selector.question import limit_if_any
+    from cprsim.plots.save import save_figures
+    from cprsim.plots.systems import systems_figure
+    from cprsim.present.systems import answer_of_systems
+    from cprsim.results.folder import write_record
+    from cprsim.results.identity import failures_digest
+    from cprsim.results.kept import kept
+    from cprsim.results.run import Logbook, warnings_of, write_result
+    from cprsim.selector.pricing import affordable
+    from cprsim.systems_compared.best import at_their_best
+    from cprsim.systems_compared.comparison import (
+        ABOUT,
+        Comparison,
+        assumptions,
+        facts_of_system,
+        load_comparison,
+    )
+    from cprsim.systems_compared.contents import contents_kept
+    from cprsim.systems_compared.lineup import entrants_of
+
+    if replications is None:
+        loaded = source.read()
+        limit = limit_if_any(loaded)
+        tail = limit is not None and limit.risk is not None
+        replications = affordable(assemble(loaded, with_policies=False), tail=tail)
+    loaded = source.read(shortcuts(replications=replications))
+    scenario, limit = loaded.scenario, limit_if_any(loaded)
+    experiment = assemble(loaded, with_policies=False)
+    entrants, left_out = entrants_of(loaded, experiment, limit, rules)
+
+    def make(target: ResultTarget) -> Comparison:
+        found, dropped = entrants, dict[str, str]()
+        if not rules.fixed:
+            with watch.progress("best interval of systems") as on_progress:
+                found, dropped = at_their_best(entrants, experiment, limit, on_progress)
+        run = replace(experiment, policies=tuple(one.policy for one in found))
+        with watch.progress("simulating") as on_progress:
+            outcome = pipeline.simulate(run, on_progress=on_progress)
+
+        def finish(result: Result) -> None:
+            made = Comparison(
+                name=scenario.name,
+                fixed=rules.fixed,
+                limit={"quantity": limit.quantity.value, "most": limit.most} if limit else None,
+                facts={one.name: facts_of_system(one, run) for one in found},
+                left_out={**left_out, **dropped},
+                assumed=tuple(assumptions(scenario)),
+                result=result,
+                today=next((one.name for one in found if one.is_today), ""),
+            )
+            made = replace(made, sensitivity=sensitivity(made))
+            if made.cheapest is not None and scenario.silent is not None:
+                watch.doing("simulating numbers of contents")
+                made = replace(made, contents=contents_kept(run, made.cheapest.policy))
+            write_record(result.path / ABOUT, made)
+            if folder is not None:
+                watch.doing("drawing figures")
+                save_figures({"systems": partial(systems_figure, made)}, result.path)
+
+        of_each = {one.policy.name: one.costs.n_replications for one in outcome.strategies}
+        written = write_result(
+            target.with_about(replications=of_each, failures_digest=failures_digest(loaded)),
+            outcome,
+            Logbook(0, pipeline.replay(run, 0, whole=False)),
+            draw=finish,
+            curve_path=curve_path(loaded),
+            log_notes=run.log_notes,
+            warnings=warnings_of(run, scenario.cluster),
+        )
+        return load_comparison(written.path)
+
+    def sensitivity(made: Comparison) -> Sensitivity | None:
+        from cprsim.selector.unknown import sensitivity_of
+
+        costs, best = made.costs_that_count()
+        if best is None:
+            return None
+        watch.doing("trying values of unknown inputs")
+        entries = {name: one.text for name, one in made.facts.items()}
+        return sensitivity_of(loaded, entries, costs, best)
+
+    one = kept(folder, loaded, load_comparison, make, kind=rules.folder)
+    return answer_of_systems(one.made, **one.about())

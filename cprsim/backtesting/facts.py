@@ -325,10 +325,14 @@ def assembled(loaded: LoadedScenario) -> Experiment:
 
 @contextmanager
 def _as_scenario() -> Iterator[None]:
+    entry = "--recovery"  # whatever else is in the text is ours
     try:
         yield
     except ScenarioError as error:
-        problems = "\n".join(f"{one.key}: {one.message}" for one in error.problems)
+        problems = "\n".join(
+            f"{one.key or (entry if one.place.file == PATH else one.place.file)}: {one.message}"
+            for one in error.problems
+        )
         raise ParameterError(f"as a scenario, the job can't be simulated: {problems}") from error
 
 

@@ -146,7 +146,7 @@ def entries_of(recovery: Sequence[str]) -> list[str]:
         else:
             entries += [name.strip() for name in one.split(",") if name.strip()]
     if not entries:
-        raise ParameterError("recovery: name at least one system, such as full")
+        raise ParameterError("--recovery: name at least one system, such as full")
     return entries
 
 
@@ -344,10 +344,3 @@ def _words(tried: Sequence[Backtest], cost: str, times: float, winner: str) -> s
     how = f"{times:.3g} times as long" if times > 1 else f"{1 / times:.3g} times shorter"
     more = f"{now_h * times * 3600:.4g} s instead of {now_h * 3600:.4g} s"
     return f"a {cost} {how} ({more}) would make {winner} the cheapest"
-
-
-def interval_words(interval_h: float) -> str:
-    """How often a system saves."""
-    if not isfinite(interval_h):
-        return "never"
-    return f"{interval_h:.4g} h" if interval_h >= 1 else f"{interval_h * 60:.4g} min"

@@ -13,21 +13,7 @@ from typer.core import TyperGroup
 
 import cprsim as _package  # noqa: F401 - with it, all functions
 from cprsim import api, watch
-from cprsim.cli import (
-    backtest_command,
-    calibrate_command,
-    compare_systems_command,
-    fit,
-    fleet_command,
-    init_command,
-    measure_command,
-    reproduce_command,
-    scenario_commands,
-    select_command,
-    sweep_command,
-    systems_command,
-    train_command,
-)
+from cprsim.cli import reproduce_command
 from cprsim.cli.command import command
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say
@@ -152,38 +138,6 @@ def cprsim_command(
 
 # name, what it does in a line of 80 columns, function
 COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
-    ("init", "Write a first scenario of your job.", init_command.init),
-    ("sweep", "Simulate a scenario at every combination of some values.", sweep_command.sweep),
-    ("fleet", "Simulate many jobs on one cluster, and choose an option.", fleet_command.fleet),
-    ("select", "Choose strategy and interval within a limit of accuracy.", select_command.select),
-    (
-        "compare-systems",
-        "Compare all recovery systems that the job can run.",
-        compare_systems_command.compare_systems,
-    ),
-    ("train", "Train a small model with the failures of one replication.", train_command.train),
-    ("systems", "List the recovery systems, or explain one.", systems_command.systems),
-    ("measure", "Measure what stale shards cost in accuracy.", measure_command.measure),
-    (
-        "scenarios",
-        "List the scenarios that come with cprsim, or copy one.",
-        scenario_commands.scenarios,
-    ),
-    (
-        "validate",
-        "Check a scenario and say everything that is wrong with it.",
-        scenario_commands.validate,
-    ),
-    ("schema", "Print the JSON Schema of scenarios, for editors.", scenario_commands.schema),
-    ("fit", "Fit distributions to a log of failures.", fit.fit),
-    ("fit-costs", "Fit what saves and loads cost to a log of them.", fit.fit_costs),
-    (
-        "backtest",
-        "Replay the failures of jobs under other recovery systems.",
-        backtest_command.backtest,
-    ),
-    ("calibrate", "Make a scenario of the logs of jobs.", calibrate_command.calibrate),
-    ("presets", "List failure rates of publications and public logs.", fit.presets),
     (
         "reproduce",
         "Run the CPR paper's experiments, ours beside published.",

@@ -159,7 +159,7 @@ def _kind(annotation: Any, *, many: bool) -> Any:
     if bool in types:
         return bool
     literal = [one for one in types if get_origin(one) is Literal]
-    found = literal[0] if literal else next(one for one in SIMPLE if one in types)
+    found = literal[0] if literal else next((one for one in SIMPLE if one in types), str)
     return found | None if NoneType in types else found
 
 

@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli import completing
 from cprsim.errors import ParameterError
 from cprsim.making.options import BOOTSTRAP, WORKERS
 
@@ -47,10 +46,9 @@ ScenarioFile = Annotated[
     Path,
     typer.Argument(
         metavar="SCENARIO",
-        help="The scenario file (YAML), or the name of one that `cprsim scenarios` lists.",
+        help="The scenario file (YAML), or the name of one that `cprsim init --list` shows.",
         show_default=False,
         callback=_by_name,
-        autocompletion=completing.scenarios,
     ),
 ]
 Overrides = Annotated[
@@ -113,18 +111,3 @@ Address = Annotated[
         "--address", metavar="tcp://HOST:PORT", help="Of the scheduler of a dask cluster."
     ),
 ]
-
-
-def column_names(columns: list[str]) -> dict[str, str]:
-    """The file's names of columns by ours, from ``--column OURS=THEIRS``.
-
-    Raises ParameterError for what is no pair.
-    """
-    pairs = [pair.partition("=") for pair in columns]
-    for ours, sign, _ in pairs:
-        if not sign:
-            raise ParameterError(f"--column: {ours!r} is no pair such as start=begin")
-    names = [ours for ours, _, _ in pairs]
-    if twice := [ours for ours in names if names.count(ours) > 1]:
-        raise ParameterError(f"--column: {twice[0]!r} is given two names; it can have one")
-    return {ours: theirs for ours, _, theirs in pairs}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 
@@ -88,7 +87,7 @@ def _grouped(outages: Outages) -> Outages:
     kept = [code for code in order.tolist() if counts[code] >= FEWEST]
     if len(kept) < 2:
         raise ParameterError(
-            f"--by cause: the log names {len(kept)} cause(s) with {FEWEST} failures; two are needed"
+            f"--causes: the log names {len(kept)} cause(s) with {FEWEST} failures; two are needed"
         )
     names = [outages.cause_names[code] or NAMELESS for code in kept]
     code = np.full(len(outages.cause_names), len(kept), dtype=np.int64)
@@ -166,11 +165,11 @@ def overhead(rate_per_h: float, save_h: float = SAVE_H, restart_h: float = RESTA
 
 # ------------------------------------------------------------------------------- fragments
 
-REACHES = ("process", "gpu", "node", "rack", "all")  # that a scenario's scope may have
 INTERVALS = ("mtbf_95", "spread_95")
 ONE_SOURCE = (
     "# a source of failures for each cause; they are independent, and a failure renews its own",
-    "# source alone: each was fitted so, from one failure of the cause on a node to the next",
+    "# source alone: each was fitted so, from one failure of the cause on a node to the next;",
+    "# reach, what a failure kills, is process, gpu, node, rack or all: set it where you know it",
 )
 
 
@@ -184,21 +183,13 @@ class ByCause:
 
 
 def taken_apart(
-    outages: Outages, n_job: int, first: FirstUptime, origin: str, observed: Observation,
-    reach: Mapping[str, str],
-) -> ByCause:  # fmt: skip
-    """The log by cause; parameters and errors as in `by_cause`, or for a reach of no cause."""
+    outages: Outages, n_job: int, first: FirstUptime, origin: str, observed: Observation
+) -> ByCause:
+    """The log by cause; parameters and errors as in `by_cause`."""
     causes = by_cause(outages, n_job, first)
-    names = [one.name for one in causes]
-    for cause, kills in reach.items():
-        if cause not in names:
-            raise ParameterError(
-                f"--reach: there is no cause {cause!r}; there are: {', '.join(names)}"
-            )
-        if kills not in REACHES:
-            raise ParameterError(f"--reach {cause}={kills}: what it kills is {', '.join(REACHES)}")
     written = [_fragment_of(one, origin, n_job, observed) for one in causes]
-    return ByCause(causes, tuple(written), _fragment_of_all(names, written, reach))
+    names = [one.name for one in causes]
+    return ByCause(causes, tuple(written), _fragment_of_all(names, written))
 
 
 def _fragment_of(
@@ -213,35 +204,32 @@ def _fragment_of(
         return error
 
 
-def _fragment_of_all(
-    causes: list[str], written: list[str | ParameterError], reach: Mapping[str, str]
-) -> str | None:
+def _fragment_of_all(causes: list[str], written: list[str | ParameterError]) -> str | None:
     """The first stands under `failures`, the others under their scopes; None where none is."""
     pairs = list(zip(causes, written, strict=True))
     known = {cause: text.splitlines() for cause, text in pairs if isinstance(text, str)}
     if not known:
         return None
     lines = [*ONE_SOURCE, *next(iter(known.values())), "scopes:"]
-    for (cause, its), name in zip(known.items(), _scope_names(list(known)), strict=True):
-        kills = reach.get(cause, "node")
+    for its, name in zip(known.values(), _scope_names(list(known)), strict=True):
         if lines[-1] == "scopes:":
-            scope = f"name: {name}, reach: {kills}, share: 1.0"
+            scope = f"name: {name}, reach: node, share: 1.0"
             lines.append(f"  - {{{scope}}}  # all of the section failures")
         else:
-            lines += [line for line in its if line.startswith("#")] + _as_scope(name, kills, its)
+            lines += [line for line in its if line.startswith("#")] + _as_scope(name, its)
     lines += [
         f"# {one_line(cause)}: no fragment: {why}" for cause, why in pairs if cause not in known
     ]
     return "\n".join(lines) + "\n"
 
 
-def _as_scope(name: str, reach: str, lines: list[str]) -> list[str]:
+def _as_scope(name: str, lines: list[str]) -> list[str]:
     """A fragment as an entry of `scopes`, which takes no intervals: they become comments."""
     begin = lines.index("failures:")
     section = [line for line in lines[begin:] if not line.startswith("#")]
     return [
         f"  - name: {name}",
-        f"    reach: {reach}",
+        "    reach: node",
         *(f"    {'# ' if line.strip().startswith(INTERVALS) else ''}{line}" for line in section),
     ]
 

@@ -76,7 +76,7 @@ def _time(time_h: float) -> str:
 
 def unit_of(time_h: float) -> str:
     """The unit in which people say a time: seconds below 2 minutes, minutes below 2 hours."""
-    return next(unit for unit, (per_hour, most) in UNITS.items() if time_h * per_hour < most)
+    return next((unit for unit, (per_hour, most) in UNITS.items() if time_h * per_hour < most), "h")
 
 
 def _alternative(by_kind: dict[str, CostFit]) -> list[str]:
@@ -110,9 +110,9 @@ def bandwidth_of(kind: str, bandwidth: Bandwidth) -> str:
 def verdict_of(kind: str, bandwidth: Bandwidth) -> str:
     """Whether bytes or a time describe the log better, in words."""
     judged = {
-        "better": "bytes (`transfer`) describe them better than a time does",
-        "worse": "a time describes them better than bytes (`transfer`) do",
-        "alike": "a time describes them as well as bytes (`transfer`) do",
+        "better": "bytes (transfer) describe them better than a time does",
+        "worse": "a time describes them better than bytes (transfer) do",
+        "alike": "a time describes them as well as bytes (transfer) do",
     }[bandwidth.verdict]
     spreads = (f"{100 * cv:.3g} %" for cv in (bandwidth.duration_cv, bandwidth.per_byte_cv))
     return "{}s vary by {}, per byte by {}: {}".format(kind, *spreads, judged)

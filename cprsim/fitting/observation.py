@@ -67,8 +67,8 @@ INFERRED: dict[str, Origin] = {
     name: (Source.INFERRED, how)
     for name, how in (
         ("n_nodes", "those that the file names; nodes that never failed are missing, see --nodes"),
-        ("begins", "the first failure in the file, see --from"),
-        ("ends", "the last instant in the file, see --to"),
+        ("begins", "the first failure in the file, see --period"),
+        ("ends", "the last instant in the file, see --period"),
         ("ages", "the log does not know them, see --age"),
     )
 }

@@ -117,12 +117,12 @@ def silences(outages: Outages) -> list[str]:
     if len(at_h) <= FEWEST_GAPS:
         return []
     longest_h = float(np.diff(at_h).max())
-    ends = (("first", at_h[0], "--from"), ("last", outages.window_h - at_h[-1], "--to"))
+    ends = (("first", at_h[0]), ("last", outages.window_h - at_h[-1]))
     given = outages.window_given
     return [
         f"no failure in the {which} {silent_h:.5g} h of the window, where the longest gap between "
-        f"failures is {longest_h:.4g} h: was it watched then? {option} says so otherwise"
-        for (which, silent_h, option), is_given in zip(ends, given, strict=True)
+        f"failures is {longest_h:.4g} h: was it watched then? --period says so otherwise"
+        for (which, silent_h), is_given in zip(ends, given, strict=True)
         if is_given and silent_h > SILENT * longest_h
     ]
 

@@ -32,17 +32,17 @@ from cprsim.simulate.strikes import ScopedBlock
 
 HOURS_PER_YEAR = 8766.0
 SPARE = "spare"  # a part of the node-hours, and a role
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95}
+QUANTILES = {"p50_fraction": 0.5, "p90_fraction": 0.9, "p95_fraction": 0.95}
 STATISTICS = {
-    "overhead": "mean overhead, share of useful time",
-    "p50": "overhead that half of the jobs stay below",
-    "p90": "overhead that 90 % of the jobs stay below",
-    "p95": "overhead that 95 % of the jobs stay below",
+    "overhead_fraction": "mean overhead, share of useful time",
+    "p50_fraction": "overhead that half of the jobs stay below",
+    "p90_fraction": "overhead that 90 % of the jobs stay below",
+    "p95_fraction": "overhead that 95 % of the jobs stay below",
     "machine_years": "node-hours of overhead, in years of 8766 h",
     "queued_h": "mean hours from arrival to start",
     "wait_h": "mean hours in which a job waits for a spare",
     "jobs_per_month": "jobs that end within the window, per month of 730.5 h",
-    "utilisation": "useful node-hours within the window, of those that `nodes` has in it",
+    "utilisation_fraction": "useful node-hours within the window, of those that `nodes` has in it",
     "busy_nodes": "nodes that are in jobs, mean over the window",
     "pls": "mean PLS of a job",
 }
@@ -228,13 +228,13 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
     within = np.clip(window_h - jobs.start_h, 0.0, jobs.wall_h)  # hours in the window
     useful_h = (jobs.n_nodes * within * jobs.useful_h / jobs.wall_h).sum()
     n_ended = (jobs.finished & (jobs.start_h + jobs.wall_h <= window_h)).sum()
-    each = jobs[["overhead", "queued_h"]].assign(wait_h=hours.get("wait", 0.0))
+    each = jobs[["queued_h"]].assign(overhead_fraction=jobs.overhead, wait_h=hours.get("wait", 0.0))
     statistics: Mapping[Any, Any] = {
         **each.mean(),
         **jobs.overhead.quantile(list(QUANTILES.values())).set_axis(list(QUANTILES)),
         "machine_years": (jobs.n_nodes * (jobs.wall_h - jobs.useful_h)).sum() / HOURS_PER_YEAR,
         "jobs_per_month": n_ended * HOURS_PER_MONTH / window_h,
-        "utilisation": useful_h / ((section.nodes or nan) * window_h),
+        "utilisation_fraction": useful_h / ((section.nodes or nan) * window_h),
         "busy_nodes": (jobs.n_nodes * within).sum() / window_h,
         "pls": jobs.pls.mean(),
     }

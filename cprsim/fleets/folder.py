@@ -15,6 +15,7 @@ from cprsim.fleets.population import fleet_of
 from cprsim.results.folder import ResultTarget, new_folder, read_record, write_csv, write_record
 from cprsim.results.manifest import read_manifest
 from cprsim.scenario import LoadedScenario
+from cprsim.scenario.sweep import values_along
 
 ABOUT = "fleet.json"
 SHARED = ("nodes", "spares", "storage")
@@ -83,27 +84,45 @@ def write_fleet(
             knees=tuple(knees),
         )
         write_record(folder / ABOUT, result)
-        write_csv(option_table(result), folder / "options.csv")
+        write_csv(options_frame(result), folder / "options.csv")
+        write_csv(parts_frame(result), folder / "parts.csv")
         draw(result)
     return load_fleet(target.folder)
 
 
-def option_table(result: FleetResult) -> pd.DataFrame:
-    """A row per option: values of the axes, statistics with intervals, node-hours, money."""
-    rows = []
-    for one in result.options:
-        row: dict[str, Any] = {"option": one.name, "strategy": one.strategy}
-        row |= {key: one.where.get(key) for key in result.axes} | {"finished": one.finished}
-        for name, interval in one.statistics.items():
-            row |= {name: interval.mean, f"{name}_low": interval.low, f"{name}_high": interval.high}
-        row |= {f"node_h_per_month {part}": hours for part, hours in one.node_h.items()}
-        row |= {f"cents_per_month {part}": cents for part, cents in one.cents.items()}
-        row |= {
-            "cost_per_month": one.cost,
-            "energy_kwh": one.energy_kwh,
-            "carbon_kg": one.carbon_kg,
+def options_frame(result: FleetResult) -> pd.DataFrame:
+    """A row per option: values of the axes, statistics with intervals, what a month takes."""
+    axes = {key: values_along(list(written)) for key, written in result.axes.items()}
+    at = {key: dict(zip(one.written, one.listed, strict=True)) for key, one in axes.items()}
+    rows = [
+        {
+            "option": one.name,
+            "strategy": one.strategy,
+            **{of.column(key): at[key].get(one.where.get(key)) for key, of in axes.items()},
+            "finished": one.finished,
+            **{k: v for name, of in one.statistics.items() for k, v in of.columns(name).items()},
+            "node_h_per_month": sum(one.node_h.values()),
+            **({"cost_per_month": one.cost / 100} if result.has_money else {}),
+            "energy_kwh_per_month": one.energy_kwh,
+            "carbon_kg_per_month": one.carbon_kg,
         }
-        rows.append(row)
+        for one in result.options
+    ]
+    return pd.DataFrame(rows)
+
+
+def parts_frame(result: FleetResult) -> pd.DataFrame:
+    """A row per option and part of its month: node-hours, and cost where there are prices."""
+    rows = [
+        {
+            "option": one.name,
+            "part": part,
+            "node_h_per_month": one.node_h.get(part),
+            **({"cost_per_month": one.cents.get(part, 0) / 100} if result.has_money else {}),
+        }
+        for one in result.options
+        for part in dict.fromkeys([*one.node_h, *one.cents])
+    ]
     return pd.DataFrame(rows)
 
 

@@ -45,7 +45,6 @@ BESIDE_THE_NUMBERS: dict[str, Any] = {  # of one history of one strategy
 N_RESAMPLED = 1000
 FEWEST_KINDS = 10  # from which the kinds of jobs tell how sure a number is
 MOST_HERE = 2_000  # jobs in all that are run in this very process
-SHORT = {key: f"fleet.{key}" for key in ("spares", "nodes", "storage")}
 
 
 Axes = Mapping[str, Values]  # keys of the scenario whose values are options
@@ -162,7 +161,9 @@ def points_of(axes: Axes) -> list[dict[str, Plain]]:
     return [dict(zip(axes, values, strict=True)) for values in product(*written)]
 
 
-def varied(loaded: LoadedScenario, where: Mapping[str, Plain], option: str) -> LoadedScenario:
+def varied(
+    loaded: LoadedScenario, where: Mapping[str, Plain], option: str = "--over"
+) -> LoadedScenario:
     """The scenario at some values, which an option of the command line asked for."""
     if not where:
         return loaded

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 # Bounds of numbers, for the options of commands and the annotations of functions alike.
 SEED = {"ge": 0}
 STATE_NODES = {"ge": 1, "le": 100_000}
-JOB_NODES = {"ge": 1}
 BOOTSTRAP = {"ge": 0, "le": 100_000}
 DRAWS = {"ge": 2, "le": 400}
 MEASURED_SEEDS = {"ge": 3, "le": 10_000}

@@ -15,7 +15,7 @@ from cprsim.measuring.checks import Checks, HeldOutVerdict, SeedMean
 from cprsim.measuring.fit import Fitted
 from cprsim.measuring.measure import Measured, MeasureRequest, identity
 from cprsim.measuring.runs import COUNTED_INTERVAL
-from cprsim.records import Ints, ShardLoss
+from cprsim.records import ShardLoss
 from cprsim.results.manifest import git_state
 from cprsim.staleness import (
     ALWAYS,
@@ -174,7 +174,7 @@ def why_unfit(measured: Measured) -> tuple[str, ...]:
 
 def _lost_in_noise(measured: Measured, metric: Metric) -> str:
     """A sentence where a metric's losses can't be told from nothing; empty where they can."""
-    low, high = typical_loss(measured, metric).interval()
+    low, high = typical_loss(response_of(measured.fitted[metric], WHOLE)).interval()
     if low > 0:
         return ""
     return (
@@ -183,21 +183,15 @@ def _lost_in_noise(measured: Measured, metric: Metric) -> str:
     )
 
 
-def typical_loss(measured: Measured, metric: Metric) -> MeanLoss:
-    """What a failure of one server of eight at any time costs under plain partial recovery."""
-    losses, number = typical_losses()
-    response = response_of(measured.fitted[metric], WHOLE)
-    lost = response.predict_losses(losses, number, 1.0, TYPICAL_INTERVAL)
-    return MeanLoss(float(lost.loss.mean()), lost.error_of_mean(), lost.degrees)
-
-
-def typical_losses() -> tuple[ShardLoss, Ints]:
-    """One server of eight lost, a replication per time of the run; their numbers."""
+def typical_loss(response: Response) -> MeanLoss:
+    """What a failure of one server of eight at any time costs, a replication per time."""
     at = (np.arange(N_TIMES) + 0.5) / N_TIMES
     stale = (at * 7.3) % 1.0 * np.minimum(TYPICAL_INTERVAL, at)
     number = np.arange(N_TIMES)
     share = np.full(N_TIMES, FAILED_FRACTION)
-    return ShardLoss(number, at, np.zeros(N_TIMES, np.int64), stale, stale, share), number
+    losses = ShardLoss(number, at, np.zeros(N_TIMES, np.int64), stale, stale, share)
+    lost = response.predict_losses(losses, number, 1.0, TYPICAL_INTERVAL)
+    return MeanLoss(float(lost.loss.mean()), lost.error_of_mean(), lost.degrees)
 
 
 def loss_of_trial(response: Response, trial: Trial, n_servers: int) -> MeanLoss:

@@ -9,6 +9,7 @@ predicts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,15 +50,15 @@ class Design:
         ]  # fmt: skip
 
 
-def design_of(strategies: str | None) -> Design:
-    """What every seed runs under some strategies, their names with commas between them."""
-    if strategies is None:
+def design_of(strategies: Sequence[str]) -> Design:
+    """What every seed runs under some strategies; under all where none is named."""
+    if not strategies:
         return Design()
-    names = tuple(dict.fromkeys(name.strip() for name in strategies.split(",") if name.strip()))
+    names = tuple(dict.fromkeys(strategies))
     unknown = [name for name in names if name not in STRATEGIES]
     if unknown or WHOLE not in names:
         wrong = f"`{unknown[0]}` is none" if unknown else f"`{WHOLE}` is missing"
-        raise ParameterError(f"--strategies: {wrong}; known are {', '.join(STRATEGIES)}")
+        raise ParameterError(f"--strategy: {wrong}; known are {', '.join(STRATEGIES)}")
     return Design(names)
 
 

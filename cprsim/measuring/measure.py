@@ -21,28 +21,23 @@ from cprsim.errors import ParameterError, ResultError, one_line
 from cprsim.experiments.proxy_model import SOURCE
 from cprsim.files import write_whole
 from cprsim.kernel.blas import one_thread
-from cprsim.kernel.trials import Saving
-from cprsim.measuring.array_pool import SHARE, memory_bytes
 from cprsim.measuring.checks import Checks, check
 from cprsim.measuring.design import Design
 from cprsim.measuring.expectation import Expected
 from cprsim.measuring.fit import FEWEST_SEEDS, Fitted, fit, weighted
 from cprsim.measuring.observed import Observed, observed
-from cprsim.measuring.plugged import PluggedSetting
 from cprsim.measuring.runs import (
-    COUNTED_INTERVAL,
     SeedResult,
     SeedRuns,
     read_seed,
     require_seen,
-    run_as,
     run_seed,
 )
 from cprsim.records import Floats
 from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
-from cprsim.staleness import ALWAYS, FEWEST_SEEDS_TO_USE, STRATEGIES, WHOLE, Metric
+from cprsim.staleness import ALWAYS, FEWEST_SEEDS_TO_USE, WHOLE, Metric
 from cprsim.version import __version__
 from cprsim.workers import Workers, run_each
 
@@ -87,7 +82,7 @@ class MeasureRequest:
         for metric in asked:
             if metric not in there:
                 has = ", ".join(seen.loss)
-                raise ParameterError(f"--metrics: not all runs report `{metric}`; they have {has}")
+                raise ParameterError(f"--metric: not all runs report `{metric}`; they have {has}")
         return asked
 
     @property
@@ -275,42 +270,5 @@ def _require_ours(path: Path, ours: dict[str, Any]) -> None:
         found = one_line(json.dumps(theirs.get(key)), 200)
         raise ResultError(
             f"{path.parent} holds runs of another measurement: its {key} is "
-            f"{found}, here {json.dumps(ours[key])}; name another file by --out"
+            f"{found}, here {json.dumps(ours[key])}; name another file"
         )
-
-
-# --------------------------------------------------------------------------- memory of forks
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryOfForks:
-    """Copies of all tables that the ways of saving of one seed hold at once."""
-
-    n_copies: int
-    copy_bytes: int
-    n_workers: int  # on this machine
-    memory_bytes: int  # for copies, of all workers together: the rest goes to disk
-
-    @property
-    def needed_bytes(self) -> int:
-        """By all workers together."""
-        return self.n_copies * self.copy_bytes * self.n_workers
-
-    @property
-    def spilled_bytes(self) -> int:
-        """What memory does not hold."""
-        return max(0, self.needed_bytes - self.memory_bytes)
-
-
-def memory_of_forks(setting: PluggedSetting, request: MeasureRequest) -> MemoryOfForks:
-    """One copy for each way of saving of a seed, and one for the fork that runs."""
-    design, seed = request.design, request.kernel.seed
-    savings = {trial.saving for trial in design.trials(seed, request.n_servers)}
-    savings |= {Saving(strategy, COUNTED_INTERVAL) for strategy in STRATEGIES}
-    savings = {run_as(one, setting.shards.layout.n_tables) for one in savings}
-    n_workers = request.workers.n_local if request.workers.backend == "local" else 1
-    if request.n_seeds is not None:
-        n_workers = min(n_workers, request.n_seeds)
-    return MemoryOfForks(
-        len(savings) + 1, setting.copy_bytes(), n_workers, int(SHARE * memory_bytes())
-    )

@@ -306,11 +306,5 @@ class PluggedSetting:
         del run
         return quality_of(self.own.evaluate())
 
-    def copy_bytes(self) -> int:
-        """Of one copy of the tables, optimiser rows included, and of the dense state."""
-        weights = ModelWeights(self.own, self.shards.layout, self.pool)
-        tables = zip(weights.row_bytes, self.shards.layout.rows, strict=True)
-        return sum(each * n_rows for each, n_rows in tables) + weights.dense_bytes
-
     def require_memory(self, n_savers: int) -> None:
         """What memory does not hold goes to disk."""

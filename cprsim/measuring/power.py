@@ -14,7 +14,7 @@ from scipy import stats
 
 from cprsim.curves import CurveFile
 from cprsim.errors import ParameterError
-from cprsim.measuring.curve import TYPICAL_INTERVAL, typical_losses
+from cprsim.measuring.curve import typical_loss
 from cprsim.measuring.design import Design
 from cprsim.staleness import FEWEST_SEEDS_TO_USE, WHOLE, Metric
 
@@ -63,10 +63,8 @@ def spread_of(pilot: CurveFile, metric: Metric) -> tuple[float, int]:
         raise ParameterError(
             f"the curve {pilot.name} does not tell how {metric.label} scatters from seed to seed"
         )
-    losses, number = typical_losses()
-    lost = response.predict_losses(losses, number, 1.0, TYPICAL_INTERVAL)
     n_seeds = int(response.degrees) + 1
-    return lost.error_of_mean() * sqrt(n_seeds), n_seeds
+    return typical_loss(response).standard_error * sqrt(n_seeds), n_seeds
 
 
 def planned(
@@ -75,8 +73,6 @@ def planned(
     """Seeds and runs that tell a loss of `limit` from nothing with a given power."""
     if not limit > 0:
         raise ParameterError(f"--limit: must be positive, not {limit:g}")
-    if not 0.5 <= power < 1:
-        raise ParameterError(f"--power: lies between 0.5 and below 1, as 0.9; not {power:g}")
     spread, n_pilot = spread_of(pilot, metric)
     n_seeds = max(seeds_for(limit, power, spread), FEWEST_SEEDS_TO_USE)
     n_runs = n_seeds * (len(design.trials(1, n_servers)) + 1)

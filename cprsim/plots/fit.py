@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from math import ceil, sqrt
 
 import numpy as np
@@ -13,7 +12,6 @@ from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.trace_fit import Subject, TraceFit
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
-from cprsim.plots.save import Draw
 from cprsim.records import ROUNDED_Z_95
 
 TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
@@ -21,16 +19,6 @@ TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repa
 N_AGES = 200
 MOST_STEPS = 400  # of the survival curve
 N_QUANTILES = 80  # that are drawn for each family
-
-
-def fit_figures(fitted: TraceFit) -> dict[str, Draw]:
-    """Figures by name: one per kind of times that was fitted, and the failures over time."""
-    figures: dict[str, Draw] = {
-        subject.name: partial(subject_figure, subject)
-        for subject in fitted.subjects
-        if subject.ranking is not None
-    }
-    return {**figures, "failures": partial(nodes_figure, fitted)}
 
 
 def subject_figure(subject: Subject) -> Figure:

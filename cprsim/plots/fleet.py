@@ -13,19 +13,17 @@ from cprsim.plots.save import Draw
 from cprsim.results.money import USEFUL
 from cprsim.scenario.sweep import values_along
 
-OVERHEADS = {"p50": "P50", "overhead": "mean", "p90": "P90", "p95": "P95"}
+OVERHEADS = {
+    "p50_fraction": "P50", "overhead_fraction": "mean", "p90_fraction": "P90",
+    "p95_fraction": "P95",
+}  # fmt: skip
 MOST_OPTIONS = 12  # side by side
 
 
 def fleet_figures(result: FleetResult) -> dict[str, Draw]:
-    """The figures of a fleet, by name."""
-    return {name: partial(chart_figure, chart) for name, chart in fleet_charts(result).items()}
-
-
-def fleet_charts(result: FleetResult) -> dict[str, Chart]:
-    """The charts that suit the fleet, by name."""
-    curve = _curve(result)
-    return {"fleet": _bars(result), **({} if curve is None else {"curve": curve})}
+    """The figures that suit the fleet, by name."""
+    charts = {"fleet": _bars(result), "curve": _curve(result)}
+    return {name: partial(chart_figure, one) for name, one in charts.items() if one is not None}
 
 
 def shown_options(result: FleetResult) -> list[FleetOption]:
@@ -91,7 +89,7 @@ def _curve(result: FleetResult) -> Chart | None:
         options = [shown[value] for value in x_of if value in shown]
         x = tuple(x for value, x in x_of.items() if value in shown)
         cost.append(Series(strategy, x, tuple(one.cost / scale for one in options)))
-        tail.append(Series(strategy, x, tuple(_percent(one, "p90") for one in options)))
+        tail.append(Series(strategy, x, tuple(_percent(one, "p90_fraction") for one in options)))
     others = ", ".join(f"{words_of_key(k)} {v}" for k, v in held.items())
     along = words_of_key(key)
     return Chart(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from math import inf, isnan
 
 from matplotlib.figure import Figure
@@ -12,7 +11,6 @@ from matplotlib.figure import Figure
 from cprsim.plots.axes import OVERHEAD_LABEL
 from cprsim.plots.chart import Band, Chart, Panel, Series, floats, merged
 from cprsim.plots.draw_chart import chart_figure
-from cprsim.plots.save import Draw
 from cprsim.results.words import count, hours
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.words import quantity_of, saving
@@ -22,11 +20,6 @@ AROUND = 0.35  # of the limit, on both sides: what the close-up shows
 FINE = 0.01  # limits below it are shown in ten-thousandths
 BEYOND_LIMIT = 4.0  # times the limit, where the axis of the loss ends unless the choice is beyond
 BELOW_ONE = 0.5  # where a job without saves stands on the logarithmic axis of saves
-
-
-def selection_figures(selection: Selection, name: str) -> dict[str, Draw]:
-    """The one figure of a selection, by its name."""
-    return {"pareto": partial(selection_figure, selection, name)}
 
 
 def selection_figure(selection: Selection, name: str) -> Figure:

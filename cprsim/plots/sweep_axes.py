@@ -9,9 +9,10 @@ import pandas as pd
 
 from cprsim.plots.axes import words_of_key
 from cprsim.records import Floats
-from cprsim.results.words import count
+from cprsim.results.words import count, hours
 from cprsim.sweeps.costs import OVERHEAD
 from cprsim.sweeps.folder import AxisColumn, SweepResult
+from cprsim.units import HOURS_OF
 
 TOO_WIDE = 20.0  # the highest value over the lowest, from which an axis is logarithmic
 
@@ -34,8 +35,12 @@ def rows_on(
 
 
 def value_text(value: Any, axis: AxisColumn) -> str:
-    """A value on an axis with its unit: ``94 s``, ``gamma``."""
-    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    """A value on an axis with the unit that suits it: ``94 s``, ``38.7 h``, ``gamma``."""
+    if not axis.numeric:
+        return str(value)
+    if value and axis.unit in HOURS_OF and not 1 <= abs(value) < 1000:
+        return hours(value * float(HOURS_OF[axis.unit]))
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     return f"{text} {axis.unit}".rstrip()
 
 

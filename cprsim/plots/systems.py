@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 
 from cprsim.errors import printable
 from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, percent_axis, title_figure
-from cprsim.plots.save import Draw
 from cprsim.plots.style import INK, look_of, stacked, style
 from cprsim.results.words import count, hours, percent_number, significant
 from cprsim.systems_compared.comparison import BEST, ELIGIBLE, TIED, Comparison, Standing
@@ -33,11 +32,6 @@ INTERVAL_IN = 0.3  # more for the second column, whose cells may be intervals of
 MARKS = {BEST: "★ ", TIED: "≈ "}  # before the name
 
 Column = tuple[str, Callable[[Standing], str]]
-
-
-def systems_figures(comparison: Comparison) -> dict[str, Draw]:
-    """The one figure of a comparison, by its name."""
-    return {"systems": partial(systems_figure, comparison)}
 
 
 def systems_figure(comparison: Comparison) -> Figure:

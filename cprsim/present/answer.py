@@ -155,7 +155,7 @@ class Answer:
         from cprsim.results.manifest import damage, list_again
 
         made = self.folder or (self.holds and self.holds.path)
-        if made is None:
+        if made is None or made.is_file():
             raise ParameterError(f"a {self.kind} has no results folder: report() or to_json()")
         final = Path(folder) / made.name
         if final.exists() and damage(final) is None:

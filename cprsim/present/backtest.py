@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
+import pandas as pd
+
 from cprsim.backtesting.facts import AS_IT_RAN
 from cprsim.backtesting.replaying import (
     Advice,
@@ -14,234 +16,228 @@ from cprsim.backtesting.replaying import (
     MoneyDraws,
     Replayed,
     bills,
-    interval_words,
     money_draws,
 )
-from cprsim.files import finite_or_none as plain
-from cprsim.present.document import (
-    Block,
-    Cell,
-    Document,
-    Section,
-    Table,
-    Words,
-    row_columns,
-)
-from cprsim.present.ledger import MOST_JOBS, ends, hours_text
-from cprsim.present.money import bills_as_json, cheapest, money_table
-from cprsim.records import NO_NUMBER, Estimate, interval
-from cprsim.results.words import count
-from cprsim.scenario.prices import shown
+from cprsim.present.answer import Answer
+from cprsim.present.document import Cell, Document, Section, Table, row_columns
+from cprsim.present.ledger import MOST_JOBS
+from cprsim.present.money import bills_frame, cheapest, money_table, unit_of
+from cprsim.records import NO_NUMBER, Estimate
+from cprsim.results.words import ROUNDING, count, ends, hours, significant, suited
 
-NEVER = "never ends"
-
-MOST_JOBS_BRIEF = 20  # on a terminal
+NEVER_ENDS = "never ends"
+MOST_JOBS_WHOLE = 20  # with a table of their own
+UNKNOWN = Estimate(float("nan"))
 
 
-def backtest_blocks(made: BacktestedLogs) -> list[Block]:
-    """What a terminal shows: each job under each system, and the advice."""
-    found, advised = made.found, made.advised
-    table = _one_job(found[0]) if len(found) == 1 else _many_jobs(found, MOST_JOBS_BRIEF)
-    remarks = [*_assumptions(found), *(f"note: left out: {why}" for why in made.left_out)]
-    return [
-        Words([_subject(found)]),
-        table,
-        *_money(found),
-        Words(remarks),
-        Words([advice_words(advised), *_in_money(found, advised)]),
-    ]
-
-
-def document_of_backtest(made: BacktestedLogs) -> Document:
-    """Everything about a backtest."""
-    found, advised = made.found, made.advised
-    tables = [_many_jobs(found, MOST_JOBS)] if len(found) > 1 else []
-    return Document(
-        title=f"{count(len(found), 'job')} under other recovery systems",
-        question="What would these jobs have cost under another recovery system?",
-        answer=[advice_words(advised), *_in_money(found, advised), _subject(found)],
-        sections=[
-            Section("Hours beyond useful work", [*tables, *map(_one_job, found[:MOST_JOBS_BRIEF])]),
-            Section("What all jobs cost", _money(found)),
-            Section("What is assumed", [Words(_assumptions(found))]),
-            Section("Left out", [Words(made.left_out)]),
-        ],
-    )
-
-
-def advice_words(advised: Advice) -> str:
-    """What to run, what it saves, and what would make that wrong."""
-    if advised.system == AS_IT_RAN:
-        return (
-            "Run it as it ran: nothing else that was tried costs less (next: "
-            f"{advised.runner_up}). What would change that: {advised.reversed_by}."
-        )
-    saved = advised.saved_h
-    between = f" (95 %: {ends(saved)})" if ends(saved) != NO_NUMBER else ""
-    share = 100 * saved.mean / advised.of_h
-    return (
-        f"Run {advised.system}: it would have saved {hours_text(saved.mean)} h{between} of "
-        f"{hours_text(advised.of_h)} h, {share:.2g} %. What would change that: "
-        f"{advised.reversed_by}."
-    )
-
-
-def _money(found: Sequence[Backtest]) -> list[Block]:
-    """What all jobs cost under each system, where there are prices."""
+def answer_of_backtest(made: BacktestedLogs) -> Answer:
+    """What jobs would have cost under other systems, and what to run."""
+    found, advised, drawn = made.found, made.advised, money_draws(made.found)
     costs = bills(found)
-    return [money_table(costs, "all jobs" if len(found) > 1 else "the job")] if costs else []
-
-
-def _in_money(found: Sequence[Backtest], advised: Advice) -> list[str]:
-    draws = money_draws(found)
-    return [] if draws is None else [cheapest(bills(found), advised.system), _in_draws(draws)]
-
-
-def _in_draws(draws: MoneyDraws) -> str:
-    """In how many draws the cheapest in all is so, and what it saves."""
-    others = ", ".join(f"{name} {n}" for name, n in draws.cheapest_in.items() if name != draws.best)
-    sentence = (
-        f"It is the cheapest in {draws.cheapest_in.get(draws.best, 0)} of {draws.n_draws} joint "
-        f"draws of what the logs do not say{f' (others: {others})' if others else ''}"
-    )
-    if draws.saved is None or draws.best == AS_IT_RAN:
-        return f"{sentence}."
-    mean, low, high = (
-        shown(round(end), "") if isfinite(end) else NO_NUMBER
-        for end in (draws.saved.mean, draws.saved.low, draws.saved.high)
-    )
-    between = "" if NO_NUMBER in (low, high) else f" (95 %: {low} to {high})"
-    return f"{sentence}; beside {AS_IT_RAN} it saves {mean}{between} in all."
-
-
-def _subject(found: Sequence[Backtest]) -> str:
-    return (
-        f"{count(len(found), 'job')} with their own failures. Hours beyond useful work; 95 % "
-        "intervals are of what the logs do not say."
-    )
-
-
-def _assumptions(found: Sequence[Backtest]) -> list[str]:
-    clocks = sorted({one.facts.clock.value for one in found})
-    inferred = [one.facts for one in found if one.facts.fits_h]
-    every = "; ".join(
-        f"{one.job} every {interval_words(one.interval_h)} of work "
-        f"({' to '.join(dict.fromkeys(map(interval_words, one.fits_h)))} fits)"
-        for one in inferred[:MOST_JOBS_BRIEF]
-    )
-    return [
-        f"failures on the clock: {' and '.join(clocks)}; {found[0].facts.why_clock}",
-        "assumed: each failure strikes one node of those that hold the state; costs are the log's "
-        f"own; {AS_IT_RAN} replays the log's interval, so that what it differs from the observed "
-        "is the error of the replay",
-        *([f"saves inferred from the steps at which jobs went on: {every}"] if inferred else []),
-    ]
-
-
-def _one_job(one: Backtest) -> Table:
-    observed = [
-        "observed", "", hours_text(one.observed_h.mean), ends(one.observed_h), "", "", NO_NUMBER,
-        NO_NUMBER,
-    ]  # fmt: skip
-    return Table(
-        f"{one.job}: {one.facts.n_failures} failures",
-        row_columns("system", "saves every", "overhead h", "95 %", "saved h", "95 %", "PLS", "AUC"),
-        [observed, *(_cells(one, system) for system in one.systems)],
-    )
-
-
-def _cells(one: Backtest, system: Replayed) -> list[str]:
-    every = interval_words(system.interval_h)
-    if not system.finished:
-        return [system.system, every, NEVER, "", "", "", NO_NUMBER, NO_NUMBER]
-    overhead, saved = (
-        Estimate.of_draws(system.overhead_h),
-        Estimate.of_draws(one.saved_h(system.system)),
-    )
-    pls, auc_loss = float(system.pls.mean()), float(system.auc_loss.mean())
-    return [
-        system.system, every, hours_text(overhead.mean), ends(overhead), hours_text(saved.mean),
-        ends(saved), f"{pls:.4f}" if pls else NO_NUMBER,
-        f"{-auc_loss:.4f}" if isfinite(auc_loss) and pls else NO_NUMBER,
-    ]  # fmt: skip
-
-
-def _many_jobs(found: Sequence[Backtest], most: int) -> Table:
-    names = [one.system for one in found[0].systems]
-    rows: list[Sequence[str | Cell]] = [_job_row(one) for one in found[:most]]
-    if len(found) > most:
-        rows.append([f"{len(found) - most} more", *[""] * (2 + len(names))])
-    return Table(
-        "Overhead of each job under each system [h]",
-        row_columns("job", "failures", "observed h", *names),
-        rows,
-    )
-
-
-def _job_row(one: Backtest) -> list[str | Cell]:
-    overheads = [
-        hours_text(float(each.overhead_h.mean())) if each.finished else NEVER
-        for each in one.systems
-    ]
-    observed = hours_text(one.observed_h.mean)
-    return [Cell(one.job, one.job[:20]), str(one.facts.n_failures), observed, *overheads]
-
-
-# ------------------------------------------------------------------------------ JSON
-
-
-def backtest_as_json(made: BacktestedLogs) -> dict[str, Any]:
-    """All as one object."""
-    found, advised = made.found, made.advised
-    return {
-        "jobs": [_job(one) for one in found],
-        "left_out": list(made.left_out),
-        "advice": {
-            "system": advised.system,
-            "saved_h": interval(advised.saved_h),
+    return Answer(
+        "backtest",
+        count(len(found), "job"),
+        lambda: _document(made, drawn),
+        frames={
+            "systems": pd.DataFrame([_row(job, one) for job in found for one in job.systems]),
+            "jobs": pd.DataFrame([_job(one) for one in found]),
+            **({"bills": bills_frame(costs)} if costs else {}),
+        },
+        values={
+            "recommended": advised.system,
+            **advised.saved_h.columns("saved_h"),
             "of_h": advised.of_h,
             "runner_up": advised.runner_up,
             "reversed_by": advised.reversed_by,
+            "left_out": list(made.left_out),
+            **({} if drawn is None else _money_values(drawn)),
+            **({"energy_kwh_per_month": {name: one.energy_kwh for name, one in costs.items()},
+                "carbon_kg_per_month": {name: one.carbon_kg for name, one in costs.items()}}
+               if any(one.energy_kwh is not None for one in costs.values()) else {}),
         },
-        **_money_as_json(found),
+    )  # fmt: skip
+
+
+def _money_values(drawn: MoneyDraws) -> dict[str, Any]:
+    saved = UNKNOWN if drawn.saved is None else drawn.saved.times(0.01)
+    return {
+        "cheapest": drawn.best,
+        "cheapest_in_draws": drawn.cheapest_in,
+        "n_draws": drawn.n_draws,
+        **saved.columns("saved_cost"),
     }
 
 
-def _money_as_json(found: Sequence[Backtest]) -> dict[str, Any]:
-    draws = money_draws(found)
-    if draws is None:
-        return {}
-    saved = None if draws.saved is None else interval(draws.saved)
-    drawn = {"cheapest_in": draws.cheapest_in, "n_draws": draws.n_draws, "saved_cents": saved}
-    return {"money": {**bills_as_json(bills(found))["money"], **drawn}}
+def _row(job: Backtest, one: Replayed) -> dict[str, Any]:
+    overhead, saved = _hours(job, one)
+    return {
+        "job": job.job,
+        "system": one.system,
+        "interval_h": one.interval_h,
+        "finished": one.finished,
+        **overhead.columns("overhead_h"),
+        **saved.columns("saved_h"),
+        "pls": float(one.pls.mean()),
+        "auc_loss": float(one.auc_loss.mean()),
+        **{f"{part}_h": h if one.finished else None for part, h in one.parts_h.items()},
+    }
+
+
+def _hours(job: Backtest, one: Replayed) -> tuple[Estimate, Estimate]:
+    """Overhead, and what is saved beside what ran."""
+    if not one.finished:
+        return UNKNOWN, UNKNOWN
+    return Estimate.of_draws(one.overhead_h), Estimate.of_draws(job.saved_h(one.system))
 
 
 def _job(one: Backtest) -> dict[str, Any]:
-    facts = one.facts
+    facts, parts = one.facts, one.ledger.parts
     return {
         "job": one.job,
         "n_failures": facts.n_failures,
         "clock": facts.clock.value,
         "why_clock": facts.why_clock,
         "useful_h": facts.useful_h,
-        "costs_h": facts.costs_h,
-        "observed_h": interval(one.observed_h),
-        "observed_parts_h": {name: of.mean for name, of in one.ledger.parts.items() if of.mean > 0},
-        "systems": [
-            {
-                "name": each.system,
-                "interval_h": plain(each.interval_h),
-                "finished": each.finished,
-                "overhead_h": interval(Estimate.of_draws(each.overhead_h))
-                if each.finished
-                else None,
-                "saved_h": interval(Estimate.of_draws(one.saved_h(each.system)))
-                if each.finished
-                else None,
-                "parts_h": each.parts_h if each.finished else None,
-                "auc_loss": plain(float(each.auc_loss.mean())),
-                "pls": plain(float(each.pls.mean())) if isfinite(each.pls.mean()) else None,
-            }
-            for each in one.systems
-        ],
+        **{f"cost_of_{name}_h": hours_each for name, hours_each in facts.costs_h.items()},
+        **one.observed_h.columns("observed_h"),
+        **{f"observed_{name}_h": of.mean for name, of in parts.items()},
     }
+
+
+# ------------------------------------------------------------------------------ the document
+
+
+def _document(made: BacktestedLogs, drawn: MoneyDraws | None) -> Document:
+    found, advised = made.found, made.advised
+    costs, several = bills(found), len(found) > 1
+    tables = [_one_job(one) for one in found[:MOST_JOBS_WHOLE]]
+    return Document(
+        title=f"{count(len(found), 'job')} under other recovery systems",
+        question="What would these jobs have cost under another recovery system?",
+        answer=[_advice(advised), f"What would change that: {advised.reversed_by}."],
+        table=_many_jobs(found) if several else tables[0],
+        remarks=[
+            *(
+                []
+                if drawn is None
+                else [cheapest(costs, advised.system), _in_draws(drawn, unit_of(costs))]
+            ),
+            *(f"Left out: {why}." for why in made.left_out),
+            *_assumptions(found),
+        ],
+        sections=[
+            Section("Job by job", tables if several else []),
+            Section(
+                "What all jobs cost",
+                [money_table(costs, "all jobs" if several else "the job")] if costs else [],
+            ),
+        ],
+    )
+
+
+def _advice(advised: Advice) -> str:
+    """What to run, and what it saves."""
+    if advised.system == AS_IT_RAN:
+        return f"Run it as it ran: nothing else is cheaper (next: {advised.runner_up})."
+    if not isfinite(advised.saved_h.mean):
+        return f"Run {advised.system}: replayed {AS_IT_RAN}, some jobs never end."
+    saved, between = _cells_of(advised.saved_h)
+    interval = "" if between == NO_NUMBER else f" (95 %: {between})"
+    share = 100 * advised.saved_h.mean / advised.of_h
+    return (
+        f"Run {advised.system}: it would have saved {saved} h{interval} of "
+        f"{significant(advised.of_h)} h, {share:.2g} %."
+    )
+
+
+def _in_draws(drawn: MoneyDraws, unit: str) -> str:
+    """In how many draws the cheapest in all is so, and what it saves."""
+    others = ", ".join(f"{name} {n}" for name, n in drawn.cheapest_in.items() if name != drawn.best)
+    sentence = (
+        f"{drawn.best} is the cheapest in {drawn.cheapest_in.get(drawn.best, 0)} of "
+        f"{drawn.n_draws} joint draws of values missing from the logs"
+        f"{f' (others: {others})' if others else ''}"
+    )
+    if drawn.saved is None or drawn.best == AS_IT_RAN:
+        return f"{sentence}."
+    saved, between = _cells_of(drawn.saved.times(0.01))
+    return (
+        f"{sentence}; compared with {AS_IT_RAN} it saves {saved} {unit} (95 %: {between}) in all."
+    )
+
+
+def _assumptions(found: Sequence[Backtest]) -> list[str]:
+    clocks = sorted({one.facts.clock.value for one in found})
+    inferred = "; ".join(
+        f"{one.job} every {hours(one.facts.interval_h)} of work "
+        f"({' to '.join(dict.fromkeys(map(hours, one.facts.fits_h)))} fits)"
+        for one in found[:MOST_JOBS_WHOLE]
+        if one.facts.fits_h
+    )
+    return [
+        *(
+            [f"Saves are inferred from the steps at which jobs resumed: {inferred}."]
+            * bool(inferred)
+        ),
+        "Assumed: each failure strikes one of the nodes that hold the state; costs are the log's.",
+        f"Failures are on the clock: {' and '.join(clocks)}; {found[0].facts.why_clock}.",
+        f"{AS_IT_RAN} replays the log's interval: its difference from the observed overhead is "
+        "the error of the replay.",
+    ]
+
+
+def _one_job(one: Backtest) -> Table:
+    """Columns that say nothing of this job go."""
+    dashes = [NO_NUMBER] * 4
+    rows = [["observed", NO_NUMBER, *_cells_of(one.observed_h), *dashes]]
+    rows += [_system(one, system) for system in one.systems]
+    columns = row_columns(
+        "system", "saves every", "overhead, h", "95 %", "saved, h", "95 %", "PLS", "AUC loss"
+    )
+    shown = [place for place in range(len(columns)) if {row[place] for row in rows} != {NO_NUMBER}]
+    return Table(
+        f"{one.job}: {count(one.facts.n_failures, 'failure')}; hours beyond useful work, intervals "
+        "are of values missing from the log",
+        [columns[place] for place in shown],
+        [[row[place] for place in shown] for row in rows],
+    )
+
+
+def _system(job: Backtest, one: Replayed) -> list[str]:
+    overhead, saved = _hours(job, one)
+    pls, auc_loss = float(one.pls.mean()), float(one.auc_loss.mean())
+    return [
+        one.system,
+        hours(one.interval_h) if isfinite(one.interval_h) else "never",
+        *(_cells_of(overhead) if one.finished else [NEVER_ENDS, NO_NUMBER]),
+        *_cells_of(saved),
+        f"{pls:.4f}" if one.finished and pls else NO_NUMBER,
+        f"{auc_loss:.4f}" if isfinite(auc_loss) and pls else NO_NUMBER,
+    ]
+
+
+def _cells_of(one: Estimate) -> list[str]:
+    """An estimate and its interval; a dash where the log says all."""
+    known = one.half_width > ROUNDING * abs(one.mean)
+    return [suited(*one.triple)[0], ends(one.low, one.high) if known else NO_NUMBER]
+
+
+def _many_jobs(found: Sequence[Backtest]) -> Table:
+    rows = [
+        [
+            Cell(one.job, one.job[:20]),
+            str(one.facts.n_failures),
+            significant(one.observed_h.mean),
+            *(
+                significant(float(each.overhead_h.mean())) if each.finished else NEVER_ENDS
+                for each in one.systems
+            ),
+        ]
+        for one in found[:MOST_JOBS]
+    ]
+    left = f"; {len(found) - MOST_JOBS} more are in the JSON" if len(found) > MOST_JOBS else ""
+    return Table(
+        f"Overhead beyond useful work [h], most saved first{left}",
+        row_columns("job", "failures", "observed", *(one.system for one in found[0].systems)),
+        rows,
+    )

@@ -13,13 +13,14 @@ from cprsim.results.words import ends, significant, suited
 MOST_ROWS = 60  # of a panel: a curve of more points is read off the figure
 
 
-def chart_blocks(chart: Chart) -> list[Block]:
-    """The figure, what its numbers are, and a table for each panel."""
+def chart_blocks(chart: Chart, name: str = "") -> list[Block]:
+    """The figure under its name, what its numbers are, and a table for each panel."""
     panels = "; ".join(f"{_what(one)} over {one.x_label}" for one in chart.panels)
     picture = Picture(
         caption=chart.title,
         alternative=f"{chart.subtitle} {panels}. The numbers stand in the tables below.",
         draw=lambda: chart_figure(chart),
+        name=name,
     )
     return [picture, Words([chart.subtitle]), *map(_table, chart.panels)]
 

@@ -1,85 +1,300 @@
-"""A staleness curve as a document: what stale shards cost in accuracy, and how far that holds."""
+"""A staleness curve: what stale shards cost in accuracy, and how far that holds; what it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite, nan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from cprsim.curves import CurveFile
+from cprsim.curves.curve_file import bytes_shares
+from cprsim.measuring.checks import FAILS_BEYOND, SeedMean
+from cprsim.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, typical_loss
+from cprsim.measuring.elsewhere import RESULTS, PlannedRun
+from cprsim.measuring.lengths import sentences_of_lengths
+from cprsim.measuring.power import LEVEL, PlannedSeeds
+from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.plots.chart import Chart, Panel, Series, floats
+from cprsim.present.answer import Answer
 from cprsim.present.charts import chart_blocks
-from cprsim.present.document import Block, Document, Facts, Section, Table, Words, row_columns
-from cprsim.records import HIGH
+from cprsim.present.document import (
+    Block,
+    Column,
+    Document,
+    Facts,
+    Section,
+    Table,
+    Words,
+    row_columns,
+)
+from cprsim.records import HIGH, NO_NUMBER, Estimate
 from cprsim.results.compare import flat
-from cprsim.results.words import count, with_interval
-from cprsim.staleness import MORE_BYTES, WHOLE, Metric, Response
+from cprsim.results.words import count, ends, portion, significant, with_ends, with_interval
+from cprsim.staleness import (
+    BY_PLS,
+    FEWEST_SEEDS_TO_USE,
+    MORE_BYTES,
+    WHOLE,
+    Metric,
+    Response,
+)
 
-PORTION = 0.01  # of the samples lost, for which the answer says what it costs
+PORTIONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)  # of the samples lost; the answer has the first
 EQUAL, OFTEN = "equal bytes", "small tables with every sub-save: more bytes"
+PAPERS_CORRELATION = 0.88  # recalled: of accuracy loss and PLS
+
+
+def answer_of_curve(curve: CurveFile, **about: Any) -> Answer:
+    """The answer that the file of a curve holds."""
+    held = pd.DataFrame(_held_out(curve))
+    return Answer(
+        "curve",
+        curve.name,
+        lambda: document_of_curve(curve),
+        frames={
+            "strategies": pd.DataFrame(_strategy(one, curve) for one in curve.responses),
+            "losses": pd.DataFrame(row for one in curve.responses for row in _losses(one)),
+            "weights": pd.DataFrame(row for one in curve.responses for row in _weights(one)),
+            **({"held_out": held} if len(held) else {}),
+        },
+        values={
+            "fit_for_use": not curve.unfit,
+            "unfit": curve.unfit,
+            "unfit_metrics": curve.unfit_metrics,
+            "kernel": curve.kernel,
+            "identity": curve.identity,
+            "command": curve.command,
+            "manifest": curve.manifest,
+            "checks": curve.checks,
+        },
+        **about,
+    )
+
+
+def loss_at(response: Response, pls: Sequence[float]) -> list[Estimate]:
+    """Loss at each weighted PLS, with its 95 % interval."""
+    loss, error = response.predict(np.asarray(pls, dtype=np.float64))
+    half = _quantile(response) * error
+    return [
+        Estimate(*one) for one in zip(*map(floats, (loss, loss - half, loss + half)), strict=True)
+    ]
+
+
+def loss_per_pls(one: Response) -> Estimate:
+    """The loss at the largest PLS that was measured over that PLS, without the intercept."""
+    half = _quantile(one) * float(one.standard_error[-1])
+    loss = float(one.loss[-1])
+    return Estimate(loss, loss - half, loss + half).times(1 / one.most_pls)
+
+
+def _quantile(response: Response) -> float:
+    known = stats.t(response.degrees) if isfinite(response.degrees) else stats.norm
+    return float(known.ppf(HIGH))
+
+
+def _of(curve: CurveFile, strategy: str, metric: Metric) -> Response | None:
+    each = (one for one in curve.responses if (one.strategy, one.metric) == (strategy, metric))
+    return next(each, None)
+
+
+# ------------------------------------------------------------------------------ frames
+
+
+def _strategy(one: Response, curve: CurveFile) -> dict[str, Any]:
+    return {
+        "strategy": one.strategy,
+        "metric": one.metric.value,
+        "by": one.by,
+        **loss_per_pls(one).columns("loss_per_pls"),
+        "over_partial": _over_partial(one, curve),
+        "intercept": one.intercept,
+        "interval_share": one.interval_share,
+        "most_pls": one.most_pls,
+        "n_seeds": int(one.degrees) + 1 if isfinite(one.degrees) else None,
+        "bytes_over_partial": _bytes(curve).get(one.strategy, nan),
+    }
+
+
+def _over_partial(one: Response, curve: CurveFile) -> float:
+    whole = _of(curve, WHOLE, one.metric)
+    below = 0.0 if whole is None else loss_per_pls(whole).mean
+    return loss_per_pls(one).mean / below if below else nan
+
+
+def _bytes(curve: CurveFile) -> dict[str, float]:
+    """Bytes that each strategy's saves wrote over those of plain partial recovery."""
+    shares = bytes_shares(curve.checks)
+    return {WHOLE: 1.0, **shares} if shares else {}
+
+
+def _losses(one: Response) -> Iterator[dict[str, Any]]:
+    portions = sorted({*(PORTIONS if one.by == BY_PLS else ()), *floats(one.pls)})
+    for pls, loss in zip(portions, loss_at(one, portions), strict=True):
+        known = {"strategy": one.strategy, "metric": one.metric.value, "pls": pls}
+        yield {**known, **loss.columns("loss"), "extrapolated": pls > one.most_pls}
+
+
+def _weights(one: Response) -> Iterator[dict[str, Any]]:
+    """How much a lost sample counts; the logarithm is linear between these shares of the job."""
+    for at, weight in zip(one.weight.at.tolist(), one.weight.weight.tolist(), strict=True):
+        known = {"strategy": one.strategy, "metric": one.metric.value}
+        yield {**known, "at_fraction": at, "weight": weight}
+
+
+def _held_out(curve: CurveFile) -> Iterator[dict[str, Any]]:
+    """Runs that took no part in the fit, over what the fit predicts."""
+    for metric in curve.metrics:
+        for one in curve.checks.get(metric.value, {}).get("held_out", ()):
+            ratio = SeedMean(**one["measured_over_predicted"])
+            low, high = (ratio.mean + sign * ratio.half_width for sign in (-1, 1))
+            yield {
+                "strategy": one["strategy"],
+                "metric": metric.value,
+                "n_failures": one["n_failures"],
+                "pls": one["pls"],
+                "loss": one["measured"],
+                **Estimate(ratio.mean, low, high).columns("measured_over_predicted"),
+                "standard_error": ratio.standard_error,
+                "prediction": one["verdict"],
+            }
+
+
+# ------------------------------------------------------------------------------ the document
 
 
 def document_of_curve(curve: CurveFile) -> Document:
     """Everything that the file of a curve says."""
-    metrics = list(curve.metrics)
-    held = [_histories(curve.checks.get(metric.value) or {}, metric) for metric in metrics]
-    blocks: list[Block] = [block for block in held if block is not None]
+    held = list(_held_out(curve))
     return Document(
         title=f"What stale shards cost in accuracy: {curve.name}",
         question="How much accuracy does a job lose by the samples that its failed servers lose?",
-        answer=[_answer(curve, metric) for metric in metrics],
-        sections=[
-            Section("Loss over PLS", chart_blocks(_chart(curve, metrics))),
-            Section("How far it holds", blocks),
-            Section("What was measured", _measured(curve)),
+        answer=[*_fitness(curve), _answer(curve)],
+        table=_table(curve),
+        remarks=[
+            *(f"No limit of {metric.label} is taken: {'; '.join(why)}."
+              for metric, why in curve.unfit_metrics.items()),
+            *sentences_of_lengths(curve),
+            *_typical(curve),
+            *_size(curve),
         ],
-    )
+        sections=[
+            Section("Loss over PLS", chart_blocks(_chart(curve), "staleness")),
+            Section("How far it holds", [_histories(held)] if held else []),
+            Section("What was measured", [_measured(curve)]),
+        ],
+    )  # fmt: skip
 
 
-def _answer(curve: CurveFile, metric: Metric) -> str:
-    """What losing a hundredth of the samples costs, under each strategy."""
-    sentences = [
-        f"{one.strategy} {_with_interval(one, PORTION)}"
-        for one in curve.responses
-        if one.metric == metric
+def _fitness(curve: CurveFile) -> list[str]:
+    """Whether select takes the curve; of a curve of the user's own nothing is known."""
+    if curve.unfit:
+        return [f"NOT FIT FOR USE: {'; '.join(curve.unfit)}. 'cprsim select' refuses this curve."]
+    return [] if curve.kernel is None else ["The curve is fit for use."]
+
+
+def _answer(curve: CurveFile) -> str:
+    """What losing a hundredth of the samples costs."""
+    by_pls = [one for one in curve.responses if one.by == BY_PLS]
+    if not by_pls:
+        return "It says what recovery systems lose by what their failures and saves count."
+    name = WHOLE if any(one.strategy == WHOLE for one in by_pls) else by_pls[0].strategy
+    costs = [
+        f"{one.metric.loss_label} {with_interval(loss.mean, loss.half_width)}"
+        for one in by_pls
+        if one.strategy == name
+        for loss in loss_at(one, PORTIONS[:1])
     ]
-    return (
-        f"A job that loses {100 * PORTION:g} % of its samples (weighted PLS) loses this much of "
-        f"its {metric.label}, by the way it saves: {'; '.join(sentences)}."
-        if metric == Metric.AUC
-        else f"Its {metric.label} rises by: {'; '.join(sentences)}."
-        if metric == Metric.LOG_LOSS
-        else f"In {metric.label} it gets worse by: {'; '.join(sentences)}."
+    portion = f"{100 * PORTIONS[0]:g} % of the samples (weighted PLS {PORTIONS[0]:g})"
+    return f"Losing {portion} under {name} recovery costs: {', '.join(costs)}."
+
+
+def _table(curve: CurveFile) -> Table:
+    """A row per strategy: what a PLS costs under it, and the bytes that its saves write."""
+    written = _bytes(curve)
+    columns = [Column("strategy", is_number=False)]
+    for metric in curve.metrics:
+        loss = metric.loss_label
+        columns.append(Column(f"{loss} per PLS", brief=f"{loss}\nper PLS"))
+        columns.append(Column("over partial", brief="over\npartial"))
+    columns.append(Column("bytes over partial", brief="bytes over\npartial"))
+    rows = []
+    for strategy in dict.fromkeys(one.strategy for one in curve.responses):
+        row = [strategy]
+        for metric in curve.metrics:
+            one = _of(curve, strategy, metric)
+            slope = Estimate(nan) if one is None else loss_per_pls(one)
+            row.append(with_interval(slope.mean, slope.half_width))
+            row.append(NO_NUMBER if one is None else significant(_over_partial(one, curve)))
+        rows.append([*row, significant(written.get(strategy, nan))])
+    return Table(
+        "Slopes per weighted PLS, ± the half-width of the 95 % interval; bytes of saves every "
+        f"{COUNTED_INTERVAL:.0%} of the run",
+        columns,
+        rows,
     )
 
 
-def _with_interval(response: Response, pls: float) -> str:
-    loss, half = with_half_width(response, np.array([pls]))
-    return with_interval(float(loss[0]), float(half[0]))
+def _typical(curve: CurveFile) -> list[str]:
+    """What one failure costs."""
+    lost = [
+        f"{with_ends(loss.mean, *loss.interval())} of {one.metric.label}"
+        for one in curve.responses
+        if one.strategy == WHOLE and curve.kernel is not None
+        for loss in [typical_loss(one)]
+    ]
+    return [
+        f"A failure of {FAILED_FRACTION:.1%} of the servers at any time, with saves every "
+        f"{TYPICAL_INTERVAL:.0%} of the run, costs under {WHOLE} recovery {' and '.join(lost)}."
+    ] * bool(lost)
 
 
-def with_half_width(response: Response, pls: Any) -> tuple[Any, Any]:
-    """Loss at each weighted PLS, and the half-width of its 95 % interval."""
-    loss, error = response.predict(np.asarray(pls, dtype=np.float64))
-    quantile = stats.norm if np.isinf(response.degrees) else stats.t(response.degrees)
-    return loss, float(quantile.ppf(HIGH)) * error
+def _size(curve: CurveFile) -> Iterator[str]:
+    """How loss goes with PLS, and what it took to measure that."""
+    if found := curve.checks.get(Metric.AUC.value, {}).get("correlation_with_pls"):
+        yield (
+            f"Correlation of AUC loss with PLS, single failures, {WHOLE}: {found['mean']:.2f} ± "
+            f"{found['standard_error']:.2f} (standard error; paper, recalled: about "
+            f"{PAPERS_CORRELATION})."
+        )
+    made = curve.manifest
+    if {"seeds", "n_runs", "cpu_minutes"} <= set(made):
+        n_seeds, cpu_min = len(made["seeds"]), made["cpu_minutes"]
+        yield f"{n_seeds} seeds, {made['n_runs']:,} runs, {cpu_min:.1f} CPU minutes."
 
 
-# ------------------------------------------------------------------------------ the figure
+def _histories(held: Sequence[Mapping[str, Any]]) -> Table:
+    """Runs held out of the fit."""
+    over = "measured_over_predicted"
+    return Table(
+        "Losses of runs held out of the fit, over what the other seeds' fit predicts (a prediction "
+        f"holds where it is not surely off by {FAILS_BEYOND:.0%}, and is distinguished from none "
+        "and from twice as much)",
+        row_columns("strategy", "metric", "failures", "PLS", "loss", "over predicted", "95 %",
+                    "prediction"),
+        [
+            [one["strategy"], Metric(one["metric"]).label, str(one["n_failures"]),
+             portion(one["pls"]), f"{one['loss']:.5f}", significant(one[over]),
+             ends(one[f"{over}_low"], one[f"{over}_high"]), one["prediction"]]
+            for one in held
+        ],
+    )  # fmt: skip
 
 
-def _chart(curve: CurveFile, metrics: list[Metric]) -> Chart:
+def _chart(curve: CurveFile) -> Chart:
     panels = []
-    for metric in metrics:
+    for metric in curve.metrics:
         ours = [one for one in curve.responses if one.metric == metric]
         often = [one for one in ours if one.strategy.endswith(MORE_BYTES)]
         equal = [one for one in ours if one not in often]
-        panels.append(_panel(metric, EQUAL if often else "", equal))
+        panels.append(_panel(metric, f", {EQUAL}" if often else "", equal))
         if often:
             whole = [one for one in equal if one.strategy == WHOLE]
-            panels.append(_panel(metric, OFTEN, [*whole, *often]))
+            panels.append(_panel(metric, f", {OFTEN}", [*whole, *often]))
     return Chart(
         f"Accuracy lost over the portion of lost samples: {curve.name}",
         "Lines: what the measurement gives, with its 95 % interval.",
@@ -87,53 +302,16 @@ def _chart(curve: CurveFile, metrics: list[Metric]) -> Chart:
     )
 
 
-def _lost(metric: Metric) -> str:
-    """What the axis counts."""
-    known = {Metric.AUC: "AUC lost", Metric.LOG_LOSS: "log-loss added, nats"}
-    return known.get(metric, f"{metric.label} loss")
-
-
-def _panel(metric: Metric, what: str, responses: list[Response]) -> Panel:
-    title = f"{_lost(metric).split(',')[0]}, {what}".rstrip(", ")
-    lines = tuple(map(_line, responses))
-    return Panel(title, "weighted PLS, portion of samples", _lost(metric), lines)
-
-
-def _line(response: Response) -> Series:
-    x = floats(response.pls.tolist())
-    loss, half = with_half_width(response, response.pls)
-    low, high = (floats((loss + sign * half).tolist()) for sign in (-1, 1))
-    return Series(response.strategy, x, floats(loss.tolist()), low, high)
-
-
-# ------------------------------------------------------------------------------ how it was made
-
-
-def _histories(checks: Mapping[str, Any], metric: Metric) -> Table | None:
-    """Runs held out of the fit; None where none were run."""
-    rows = [
-        [
-            one["strategy"],
-            count(int(one["n_failures"]), "failure"),
-            f"{one['pls']:.3f}",
-            f"{one['measured']:.5f}",
-            f"{one['measured_over_predicted']['mean']:.2f}",
-            f"{one['measured_over_predicted']['standard_error']:.2f}",
-            one["verdict"],
-        ]
-        for one in checks.get("held_out") or []
-    ]
-    if not rows:
-        return None
-    return Table(
-        f"{_lost(metric).split(',')[0]} in runs held out of the fit, over what the other seeds' "
-        "fit predicts",
-        row_columns(
-            "strategy", "failures", "PLS", "measured", "over predicted", "standard error",
-            "prediction",
-        ),
-        rows,
-    )  # fmt: skip
+def _panel(metric: Metric, what: str, responses: Sequence[Response]) -> Panel:
+    loss = f"{metric.loss_label}{' [nats]' if metric == Metric.LOG_LOSS else ''}"
+    lines = []
+    for one in responses:
+        x = floats(one.pls)
+        y, low, high = zip(*(loss.triple for loss in loss_at(one, x)), strict=True)
+        lines.append(Series(one.strategy, x, y, low, high))
+    return Panel(
+        f"{metric.loss_label}{what}", "weighted PLS, portion of samples", loss, tuple(lines)
+    )
 
 
 def inputs_of_curve(curve: CurveFile) -> dict[str, str]:
@@ -142,20 +320,68 @@ def inputs_of_curve(curve: CurveFile) -> dict[str, str]:
     return dict(flat(made, ""))
 
 
-def _measured(curve: CurveFile) -> list[Block]:
+def _measured(curve: CurveFile) -> Block:
     """The section `kernel` that was trained, and what made the file."""
     if curve.kernel is None:
         sentence = "A curve of the user's own: the file says nothing of what was measured, or how."
-        return [Words([sentence])]
-    made = {"command": curve.command, "identity of what was trained": curve.identity}
-    made |= {name.replace("_", " "): value for name, value in curve.manifest.items()}
-    entries = {**{f"kernel.{key}": value for key, value in curve.kernel.items()}, **made}
-    return [Facts([(key, _said(value)) for key, value in entries.items()])]
+        return Words([sentence])
+    identity = ("identity of what was trained", str(curve.identity))
+    return Facts([identity, *inputs_of_curve(curve).items()])
 
 
-def _said(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_said(one)}" for key, one in value.items())
-    if isinstance(value, list):
-        return ", ".join(_said(one) for one in value)
-    return str(value)
+# ------------------------------------------------------------------------------ before it
+
+
+def answer_of_plan(name: str, runs: Sequence[PlannedRun], file: Path) -> Answer:
+    """The runs that are to be made elsewhere, of which a file was written."""
+    n_seeds = len({one.seed for one in runs})
+    document = Document(
+        title=f"Runs to measure elsewhere: {name}",
+        question="Which runs does a staleness curve take?",
+        answer=[
+            f"{count(len(runs), 'run')} of {count(n_seeds, 'seed')}; each row takes its results "
+            f"({', '.join(RESULTS)}), then --runs makes the curve."
+        ],
+    )
+    return Answer(
+        "plan",
+        name,
+        lambda: document,
+        values={"n_runs": len(runs), "n_seeds": n_seeds},
+        rows={"runs": pd.DataFrame(one.cells() for one in runs)},
+        files=[file],
+    )
+
+
+def answer_of_seeds(
+    found: Mapping[float, PlannedSeeds], metric: Metric, limit: float, pilot: str
+) -> Answer:
+    """How many seeds and runs tell a loss from nothing, by the power that is asked for."""
+    frame = pd.DataFrame(
+        {"power_asked": asked, "n_seeds": one.n_seeds, "n_runs": one.n_runs, "power": one.power}
+        for asked, one in found.items()
+    )
+    one, loss = next(iter(found.values())), f"a loss of {limit:g} of {metric.label}"
+    rows = [
+        [f"{asked:.0%}", f"{each.n_seeds:,}", f"{each.n_runs:,}", f"{each.power:.1%}"]
+        for asked, each in found.items()
+    ]
+    columns = row_columns("probability asked for", "seeds", "runs", "probability")
+    document = Document(
+        title=f"Seeds that tell {loss} from nothing",
+        question="How many seeds does a staleness curve take?",
+        answer=[
+            f"{' or '.join(row[1] for row in rows)} seeds tell {loss} from nothing, with a "
+            f"probability of {' or '.join(row[0] for row in rows)}."
+        ],
+        table=Table("Seeds and runs of the whole measurement", columns, rows),
+        remarks=[
+            f"The loss is that of a failure of {FAILED_FRACTION:.1%} of the servers at any time; "
+            f"the test is one-sided, at a level of {LEVEL:.0%}.",
+            f"Seeds scatter by {one.spread:.2g}, as the {one.n_pilot} seeds of {pilot} say.",
+            f"A curve is for use from {FEWEST_SEEDS_TO_USE} seeds.",
+        ],
+    )
+    values = {"metric": metric.value, "limit": limit, "pilot": pilot, "spread": one.spread}
+    values |= {"n_pilot": one.n_pilot}
+    return Answer("seeds", pilot, lambda: document, frames={"seeds": frame}, values=values)

@@ -148,7 +148,7 @@ class Document:
     question: str
     answer: Sequence[str]  # a sentence or two
     sections: Sequence[Section] = ()
-    table: Table | None = None
+    table: Table | ListingBlock | None = None
     remarks: Sequence[str] = ()  # the most important first
     parts: Sequence[Document] = ()  # of the results that it compares
 
@@ -159,7 +159,7 @@ class Document:
     @property
     def main(self) -> list[Block]:
         """Table and remarks."""
-        table = [] if self.table is None else [self.table]
+        table: list[Block] = [] if self.table is None else [self.table]
         return [*table, *([Words(self.remarks)] if self.remarks else [])]
 
     @property

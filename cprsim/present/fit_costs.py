@@ -1,143 +1,96 @@
-"""What ``cprsim fit-costs`` says: a table for people, one object for scripts."""
+"""A fit to a log of saves and loads: what they cost, and the section `costs`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from functools import partial
 from math import isnan
+from pathlib import Path
 from typing import Any
 
-from cprsim.files import finite_or_none
-from cprsim.fitting.cost_fit import Bandwidth, CostFit, mean_of
-from cprsim.fitting.cost_fragment import UNITS, bandwidth_of, unit_of, verdict_of
-from cprsim.fitting.goodness import Judged
-from cprsim.present.document import Block, Column, ListingBlock, Table, Words, word_columns
-from cprsim.records import NO_NUMBER, Estimate, interval
-from cprsim.results.words import count
+import pandas as pd
+
+from cprsim.fitting.cost_fit import CostFit, mean_of
+from cprsim.fitting.cost_fragment import bandwidth_of, verdict_of
+from cprsim.fitting.goodness import Ranking
+from cprsim.fitting.trace_fit import Subject
+from cprsim.present.answer import Answer
+from cprsim.present.document import Document, ListingBlock, Section
+from cprsim.present.fit import (
+    NEXT,
+    Entry,
+    best_table,
+    entries,
+    families_tables,
+    frames_of,
+    sections_in,
+    sentences,
+    times_of,
+)
 
 
-def costs_blocks(
-    fits: tuple[CostFit, ...], fragment: str, notes: tuple[str, ...] = ()
-) -> list[Block]:
-    """What a terminal shows: the ranking of each kind, what to know of it, and the fragment."""
-    bandwidths = [_bandwidth_text(one.kind, one.bandwidth) for one in fits if one.bandwidth]
-    remarks = [*notes, *(note for one in fits for note in one.notes)]
-    remarks += [reason for one in fits if one.ranking for _, reason in one.ranking.failed]
-    return [
-        families_table(fits),
-        Words(bandwidths),
-        Words([f"note: {remark}" for remark in remarks]),
-        ListingBlock("For the scenario", fragment),
-    ]
+def answer_of_costs(
+    fits: Sequence[CostFit],
+    origin: str,
+    fragment: str,
+    notes: Sequence[str],
+    files: Sequence[Path] = (),
+) -> Answer:
+    """What saves and loads cost by a log; notes are of the rows that were left out."""
+    frames = frames_of(map(_times, fits), [entry for one in fits for entry in _entries(one)])
+    warnings = [*(note for one in fits for note in one.notes), *notes]
+    costs = sections_in(fragment).get("costs", {})
+    values = {"warnings": warnings, "fragment": fragment, "costs": costs}
+    said = [*warnings[:2], *([] if files else [NEXT]), *warnings[2:]]
+    tells = partial(_document, fits, origin, frames, said, fragment)
+    return Answer("fit", origin, tells, frames, values, files=files)
 
 
-def families_table(fits: tuple[CostFit, ...]) -> Table:
-    """A row per kind of cost and family, the one that the scenario gets first."""
-    return Table(
-        caption="Families that were fitted to each kind of cost",
-        columns=[
-            *word_columns("", "family"),
-            *map(Column, ("AIC", "KS", "p")),
-            *word_columns("mean, 95 % interval", "parameter, 95 % interval"),
-        ],
-        rows=[[count(one.durations.n, one.kind), *row] for one in fits for row in _rows(one)],
-        grouped=True,
-    )
-
-
-def costs_as_json(
-    fits: tuple[CostFit, ...], fragment: str, notes: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    """The object that ``cprsim fit-costs --json`` prints; numbers that there are not are null."""
-    remarks = [*notes, *(note for one in fits for note in one.notes)]
-    return {**{one.kind: _kind(one) for one in fits}, "notes": remarks, "fragment": fragment}
-
-
-def _rows(one: CostFit) -> list[list[str]]:
-    """Families, the one that the scenario gets first."""
-    rows = [_row(judged, one.mean) for judged in (one.ranking.judged if one.ranking else ())]
+def _entries(one: CostFit) -> Iterator[Entry]:
+    """A fixed time where it is the choice, then the families."""
     if one.fixed is not None:
-        aic = NO_NUMBER if isnan(one.fixed_aic) else f"{one.fixed_aic:.1f}"
-        rows.insert(0, ["fixed", aic, NO_NUMBER, NO_NUMBER, _mean_text(one.fixed, one.mean), ""])
-    return rows
+        numbers = {"log_likelihood": 1 - one.fixed_aic / 2, "aic": one.fixed_aic}
+        yield one.kind, "fixed", numbers, {"time_h": one.fixed}
+    yield from entries(Subject(one.kind, one.durations, one.ranking), mean_of)
 
 
-def _row(judged: Judged, like: Estimate) -> list[str]:
-    fit = judged.fit
-    shapes = [p for p in fit.parameters if p.name in ("shape", "sigma")]
-    return [
-        fit.family,
-        f"{fit.aic:.1f}",
-        f"{judged.ks:.3f}",
-        NO_NUMBER if isnan(judged.p_value) else f"{judged.p_value:.3f}",
-        _mean_text(mean_of(judged), like),
-        "".join(f"{p.name} {p.mean:.4g}, {p.low:.4g} to {p.high:.4g}" for p in shapes),
+def _times(one: CostFit) -> dict[str, Any]:
+    """A kind of cost; the family is the one that the scenario gets."""
+    best = None if one.best is None else Ranking((one.best,), ())
+    of, failed = one.bandwidth, one.ranking.failed if one.ranking else ()
+    row = times_of(Subject(one.kind, one.durations, best)) | {
+        "family": one.family, **one.mean.columns("mean_h"), "resolution_h": one.resolution_h,
+        "not_fitted": "; ".join(why for _, why in failed),
+    }  # fmt: skip
+    return row if of is None else row | {
+        "n_with_bytes": of.n, **of.rate.columns("bytes_per_h"), "mean_bytes": of.mean_bytes,
+        "duration_cv": of.duration_cv, "per_byte_cv": of.per_byte_cv,
+    }  # fmt: skip
+
+
+def _document(
+    fits: Sequence[CostFit],
+    origin: str,
+    frames: dict[str, pd.DataFrame],
+    said: Sequence[str],
+    fragment: str,
+) -> Document:
+    table = best_table(frames["times"], {})
+    each = [f"{row[0]} take {row[3]}" for row in table.rows]
+    bandwidths = [
+        bandwidth_of(one.kind, of)
+        + ("" if isnan(of.duration_cv) else f"; {verdict_of(one.kind, of)}")
+        for one in fits
+        if (of := one.bandwidth) is not None
     ]
-
-
-def _mean_text(mean: Estimate, like: Estimate) -> str:
-    unit = unit_of(like.mean)
-    per_hour = UNITS[unit][0]
-    text = f"{mean.mean * per_hour:.4g} {unit}"
-    if isnan(mean.low):
-        return text
-    return f"{text}, {mean.low * per_hour:.4g} to {mean.high * per_hour:.4g}"
-
-
-def _bandwidth_text(kind: str, bandwidth: Bandwidth) -> str:
-    text = bandwidth_of(kind, bandwidth)
-    return text if isnan(bandwidth.duration_cv) else f"{text}; {verdict_of(kind, bandwidth)}"
-
-
-def _kind(one: CostFit) -> dict[str, Any]:
-    mean = one.mean
-    judged = one.ranking.judged if one.ranking else ()
-    return {
-        "n": one.durations.n,
-        "n_zero": one.durations.n_zero,
-        "resolution_h": one.resolution_h,
-        "family": one.family,
-        "mean_h": interval(mean, mean="estimate"),
-        "families": [*_fixed(one), *(_judged(each) for each in judged)],
-        "not_fitted": dict(one.ranking.failed) if one.ranking else {},
-        "bandwidth": None if one.bandwidth is None else _bandwidth(one.bandwidth),
-        "notes": list(one.notes),
-    }
-
-
-def _fixed(one: CostFit) -> list[dict[str, Any]]:
-    """The fixed time as a family of one parameter, where it is the choice."""
-    if one.fixed is None:
-        return []
-    fixed = one.fixed
-    return [
-        {
-            "name": "fixed",
-            "log_likelihood": finite_or_none(1 - one.fixed_aic / 2),
-            "aic": finite_or_none(one.fixed_aic),
-            "ks": None,
-            "p_value": None,
-            "parameters": {"time_h": interval(fixed, mean="estimate")},
-        }
-    ]
-
-
-def _judged(judged: Judged) -> dict[str, Any]:
-    fit, mean = judged.fit, mean_of(judged)
-    return {
-        "name": fit.family,
-        "log_likelihood": fit.log_likelihood,
-        "aic": fit.aic,
-        "ks": judged.ks,
-        "p_value": finite_or_none(judged.p_value),
-        "parameters": {p.name: interval(p, mean="estimate") for p in fit.parameters},
-        "mean_h": interval(mean, mean="estimate"),
-    }
-
-
-def _bandwidth(bandwidth: Bandwidth) -> dict[str, Any]:
-    return {
-        "n": bandwidth.n,
-        "bytes_per_h": interval(bandwidth.rate, mean="estimate"),
-        "mean_bytes": bandwidth.mean_bytes,
-        "duration_cv": finite_or_none(bandwidth.duration_cv),
-        "per_byte_cv": finite_or_none(bandwidth.per_byte_cv),
-    }
+    return Document(
+        title=f"Costs of {origin}",
+        question="What do the saves and loads of this log cost?",
+        answer=[f"{'; '.join(each)} on average, with 95 % intervals."],
+        table=table,
+        remarks=sentences([*said, *bandwidths]),
+        sections=[
+            Section("For the scenario", [ListingBlock("The section costs", fragment)]),
+            Section("What fits", families_tables(frames)),
+        ],
+    )

@@ -1,39 +1,33 @@
-"""Which kinds of results there are pages of; a further kind is a line in `KINDS`."""
+"""Which kinds of results there are; a further kind is a line in `KINDS`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cprsim.curves import read_curve
 from cprsim.errors import ParameterError, ResultError
 from cprsim.fleets.folder import ABOUT as ABOUT_FLEET
 from cprsim.fleets.folder import load_fleet
 from cprsim.measuring.measure import WHOSE
-from cprsim.plots.fleet import fleet_figures
-from cprsim.plots.run import run_figures
-from cprsim.plots.save import Draw
-from cprsim.plots.selection import selection_figures
-from cprsim.plots.sweep import sweep_figures
-from cprsim.plots.systems import systems_figures
 from cprsim.present.answer import Answer
 from cprsim.present.comparison import answer_of_several
-from cprsim.present.curve import document_of_curve, inputs_of_curve
+from cprsim.present.curve import answer_of_curve, inputs_of_curve
 from cprsim.present.document import Document
-from cprsim.present.fleet import document_of_fleet
+from cprsim.present.fleet import answer_of_fleet
 from cprsim.present.reproduction import document_of_reproduction, overview_of_reproductions
-from cprsim.present.run import answer_of_run, document_of_run
-from cprsim.present.selection import document_of_selection
-from cprsim.present.sweep import document_of_sweep
-from cprsim.present.systems import document_of_systems
+from cprsim.present.run import answer_of_run
+from cprsim.present.select import answer_of_select
+from cprsim.present.sweep import answer_of_sweep
+from cprsim.present.systems import answer_of_systems
 from cprsim.reproduce.runner import SUMMARY, read_reproduced
 from cprsim.results.compare import inputs_of
 from cprsim.results.kept import Kept
 from cprsim.results.manifest import MANIFEST, read_manifest, results_in
 from cprsim.results.run import JOB, load_result
-from cprsim.selector.folder import SELECTION, Selected, load_selected
+from cprsim.selector.folder import SELECTION, load_selected
 from cprsim.sweeps.folder import ABOUT as ABOUT_SWEEP
 from cprsim.sweeps.folder import load_sweep
 from cprsim.systems_compared.comparison import ABOUT as ABOUT_COMPARISON
@@ -44,50 +38,31 @@ def _by_manifest(result: Any) -> dict[str, str]:
     return inputs_of(result.path, read_manifest(result.path))
 
 
-@dataclass(frozen=True, slots=True)
-class ResultKind:
-    """One kind of result: a folder, or the file of a curve.
+class ResultKind(NamedTuple):
+    """One kind of result: a folder, or the file of a curve."""
 
-    Parameters
-    ----------
-    file : that folders of this kind alone have; empty: it is no folder
-    load : reads it; raises ResultError where it is unfinished or damaged
-    document : what there is to say about one
-    figures : by the names of their files; None: it has none besides those of its document
-    overview : what there is to say about several, before the documents
-    inputs : what went into one, key by key
-    answer : the answer that one holds; None: not yet
-    """
-
-    file: str
-    load: Callable[[Path], Any]
-    document: Callable[[Any], Document]
-    figures: Callable[[Any], Mapping[str, Draw]] | None = None
-    overview: Callable[[Sequence[Any]], Document] | None = None
-    inputs: Callable[[Any], Mapping[str, str]] = _by_manifest
-    answer: Callable[..., Answer] | None = None
-
-    def holds(self, path: Path) -> bool:
-        """Whether a path is of this kind; reading it says what is wrong where it is damaged."""
-        return (path / self.file).is_file()
+    file: str  # that folders of this kind alone have; empty: it is no folder
+    load: Callable[[Path], Any]  # raises ResultError where it is unfinished or damaged
+    answer: Callable[..., Answer]
+    inputs: Callable[[Any], Mapping[str, str]] = _by_manifest  # what went into one, key by key
+    overview: Callable[[Sequence[Any]], Document] | None = None  # of several, in its own words
 
 
-def _figures_of_selection(made: Selected) -> dict[str, Draw]:
-    return selection_figures(made.selection, made.name)
+def answer_of_reproduction(made: Any, **about: Any) -> Answer:
+    """The answer that a folder of a reproduction holds."""
+    return Answer("reproduction", made.name, lambda: document_of_reproduction(made), **about)
 
 
-KINDS: dict[str, ResultKind] = {
-    "comparison of systems": ResultKind(
-        ABOUT_COMPARISON, load_comparison, document_of_systems, systems_figures
-    ),
-    "run": ResultKind(JOB, load_result, document_of_run, run_figures, answer=answer_of_run),
+KINDS = {
+    "comparison of systems": ResultKind(ABOUT_COMPARISON, load_comparison, answer_of_systems),
+    "run": ResultKind(JOB, load_result, answer_of_run),
     "reproduction": ResultKind(
-        SUMMARY, read_reproduced, document_of_reproduction, None, overview_of_reproductions
+        SUMMARY, read_reproduced, answer_of_reproduction, overview=overview_of_reproductions
     ),
-    "selection": ResultKind(SELECTION, load_selected, document_of_selection, _figures_of_selection),
-    "sweep": ResultKind(ABOUT_SWEEP, load_sweep, document_of_sweep, sweep_figures),
-    "fleet": ResultKind(ABOUT_FLEET, load_fleet, document_of_fleet, fleet_figures),
-    "curve": ResultKind("", read_curve, document_of_curve, inputs=inputs_of_curve),
+    "selection": ResultKind(SELECTION, load_selected, answer_of_select),
+    "sweep": ResultKind(ABOUT_SWEEP, load_sweep, answer_of_sweep),
+    "fleet": ResultKind(ABOUT_FLEET, load_fleet, answer_of_fleet),
+    "curve": ResultKind("", read_curve, answer_of_curve, inputs_of_curve),
 }
 
 
@@ -99,11 +74,9 @@ def answer_of(path: Path) -> Answer:
     inside = results_in(path)
     if len(inside) == 1 and not (path / MANIFEST).exists():
         path = inside[0]
-    name, kind = kind_of(path)
+    kind = kind_of(path)
     one = Kept(kind.load(path), path, path, True, None)
-    if kind.answer is not None:
-        return kind.answer(one.made, **one.about())
-    return Answer(name, one.made.name, lambda: kind.document(one.made), **one.about())
+    return kind.answer(one.made, **one.about())
 
 
 def together(answers: Sequence[Answer]) -> Answer:
@@ -125,7 +98,7 @@ def together(answers: Sequence[Answer]) -> Answer:
     )
 
 
-def kind_of(path: Path) -> tuple[str, ResultKind]:
+def kind_of(path: Path) -> ResultKind:
     """The kind of a result; a run's where nothing says otherwise.
 
     A folder of no kind is left to the reader of runs, which says what is wrong with it. Raises
@@ -136,6 +109,5 @@ def kind_of(path: Path) -> tuple[str, ResultKind]:
     if (path / WHOSE).is_file():
         curve = path.name.removesuffix(".runs")
         raise ResultError(f"{path} holds the single runs of a measurement: name its curve, {curve}")
-    found = (name for name, kind in KINDS.items() if kind.holds(path))
-    name = next(found, "run")
-    return name, KINDS[name]
+    there = (kind for kind in KINDS.values() if kind.file and (path / kind.file).is_file())
+    return next(there, KINDS["run" if path.is_dir() else "curve"])

@@ -1,28 +1,38 @@
-"""The recovery systems that there are, as entries of a listing: what each needs and survives.
+"""The recovery systems that there are: what each does, needs and survives; one in detail.
 
-Both follow from the policy that a system makes of a job: of a scenario's, or of a made-up one.
+All of it follows from the policy that a system makes of a job: of a scenario's, or of a made-up
+one.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
+from enum import Enum
 from itertools import groupby
+from math import inf
+from textwrap import fill
 from typing import Any
+
+import pandas as pd
 
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble, policy_of
 from cprsim.files import encode
-from cprsim.records import Cluster
+from cprsim.present.answer import Answer
+from cprsim.present.document import Cell, Document, Section, Table, word_columns
+from cprsim.records import Cluster, Storage
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Groups, Medium, Outside, Policy, Reach, Ring, Rule, StageKind
 from cprsim.recovery.system import Family, System
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario import LoadedScenario, load_scenario
+from cprsim.results.words import count, hours, percent
+from cprsim.scenario import LoadedScenario, dump_plain, load_scenario
 from cprsim.scenario.quantities import choices
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.systems_compared.after import ALL_NODES, TWO_NODES, Fate, LossKind, Strike, after
+from cprsim.units import BANDWIDTH, SIZE, TIME
 
 MADE_UP = (
     "a made-up job of 200 h on 40 nodes of 100 GB and 4 readers, links of 400 Gbit/s, a storage of "
@@ -49,28 +59,8 @@ scopes:
 costs: {save: {stall: 10 s, background: 40 s}, load: 40 s, detect: 3 min, reschedule: 4 min}
 recovery: [full]
 """
-NO_SYSTEMS = {  # names of the literature that are no system here, and what they are
-    "hybrid DRAM and PMem": "a tier of an entry `policy`, `medium: pmem`; by itself `pmem`",
-    "ByteCheckpoint": "runs as `async`; its faster saves (9.23 x) and loads (7.0 x, published) "
-    "are `costs`",
-    "TorchSnapshot": "runs as `async`, in pieces, as host memory allows (recalled)",
-    "ECRM": "the preprint's name of `ecrec`",
-    "FlowCheck": "runs as `checkmate`, from traffic that the switches mirror (recalled)",
-    "TranLogs": "runs as `swift`, with logs of transfers between stages (recalled)",
-    "RecShard": "uneven shards and look-ups, `cluster.shards`",
-    "MegaScale": "saves as those of `async`; its diagnosis is a short `detect` of a scope, one "
-    "reader per replica group a short `load` (recalled)",
-    "Universal Checkpointing": "saves that another number of nodes can load: a restart in another "
-    "shape, as `varuna` does; the conversion is part of `load` (recalled)",
-    "C4": "faults found in seconds: a short `detect` of a scope (downtime 31.19 % to 1.16 %, "
-    "secondary)",
-    "DECK": "not modelled: nothing but its name is known here",
-    "DeadPool": "not modelled: how it gets below 40 s is not known here",
-    "Unicron": "not modelled: it plans over several jobs",
-    "ElasWave, Chameleon": "not modelled: a re-planned pipeline is a table from outside "
-    "(`oobleck` with `throughput`)",
-}
 TARGET_PLS = 0.1  # of strategies that need one, where the scenario does not list them
+FEW_STRATEGIES = ("none", "full", "partial", "cpr")  # the others differ in which rows they save
 GOES_BACK_TO = {  # in a word; else to where the save lies, by `Level`
     LossKind.NOTHING: "goes on",
     LossKind.STEP: "step",
@@ -79,7 +69,17 @@ GOES_BACK_TO = {  # in a word; else to where the save lies, by `Level`
     LossKind.START: "start",
 }
 SAVES_LIE = ("memory", "memory", "disk", "remote")
-FEW_STRATEGIES = ("none", "full", "partial", "cpr")  # the others differ in which rows they save
+CASES = {
+    "process": "a process dies",
+    "restart": "a node restarts",
+    "node": "a node is lost",
+    TWO_NODES: "two neighbouring nodes are lost",
+    ALL_NODES: "all nodes are lost",
+}
+DIMENSIONS = {"time": TIME, "size": SIZE, "bandwidth": BANDWIDTH}
+OF_TABLES = (
+    "interval_h", "interval_rule", "decision", "sub_saves", "loses_as", "is_strategy",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,6 @@ class ListedPolicy:
     needs: tuple[str, ...] = ()
 
     @property
-    def name(self) -> str:
-        return self.system.name
-
-    @property
     def goes_back_to(self) -> dict[str, str]:
         """What a job goes back to after each of `cases`, by its name."""
         if self.policy is None:
@@ -120,7 +116,7 @@ class ListedPolicy:
     @property
     def options(self) -> tuple[Field[Any], ...]:
         """What an entry may say of it; of a strategy, its section has that."""
-        return () if self.name in STRATEGIES else fields(self.system.options)
+        return () if self.system.name in STRATEGIES else fields(self.system.options)
 
 
 def made_up_job() -> ListedJob:
@@ -148,35 +144,13 @@ def scenario_job(loaded: LoadedScenario) -> ListedJob:
     return ListedJob(scenario.name, experiment.cluster, scenario.cluster.state_role, planned)
 
 
-def listing(asked: ListedJob) -> list[ListedPolicy]:
-    """All systems and the strategies that differ in kind, by family."""
-    order = list(Family)
-    systems = sorted(SYSTEMS.values(), key=lambda one: order.index(one.family))
-    return [
-        _listed(one, asked)
-        for one in systems
-        if one.name in FEW_STRATEGIES or one.name not in STRATEGIES
-    ]
-
-
-def elsewhere(name: str) -> str | None:
-    """What a name of the literature is that is no system here; None: it is not known."""
-    for names, words in NO_SYSTEMS.items():
-        if name.casefold() in names.casefold().split(", "):
-            return f"{names} is no system here: {words}."
-    return None
-
-
 def entry_of(name: str, asked: ListedJob) -> ListedPolicy:
     """One of them; raises ParameterError where there is none of that name."""
-    if name in SYSTEMS:
-        return _listed(SYSTEMS[name], asked)
-    raise ParameterError(f"`{name}` is no recovery system: {choices(name, tuple(SYSTEMS))}")
-
-
-def _listed(system: System, asked: ListedJob) -> ListedPolicy:
+    if name not in SYSTEMS:
+        raise ParameterError(f"`{name}` is no recovery system: {choices(name, tuple(SYSTEMS))}")
+    system = SYSTEMS[name]
     try:
-        policy = asked.policy_of(system.name)
+        policy = asked.policy_of(name)
     except ParameterError as error:
         return ListedPolicy(system, None, str(error))
     fresh = dict.fromkeys(policy.written, 1.0)  # all saves
@@ -184,7 +158,7 @@ def _listed(system: System, asked: ListedJob) -> ListedPolicy:
         one.scope.name: after(policy, asked.cluster, one, fresh)
         for one in cases(asked.cluster, asked.role)
     }
-    outcomes = {name: fate for name, (fate, _) in found.items()}
+    outcomes = {case: fate for case, (fate, _) in found.items()}
     needed = tuple(dict.fromkeys(needs(policy, found["node"][1])))
     return ListedPolicy(system, policy, "", outcomes, needed)
 
@@ -233,18 +207,73 @@ def _redundancy(place: Outside | Ring | Groups) -> str:
     return "copies on other nodes"
 
 
-def after_failures(entry: ListedPolicy) -> str:
-    """What a job goes back to, by how much fails: ``memory up to node, then remote``."""
-    runs = [list(run) for _, run in groupby(entry.goes_back_to.items(), key=lambda one: one[1])]
-    *before, last = [(back, name) for *_, (name, back) in runs]
-    if not before:
-        return last[0]
-    return ", ".join(f"{back} up to {name}" for back, name in before) + f", then {last[0]}"
+# ------------------------------------------------------------------------------ answers
 
 
-OF_TABLES = (
-    "interval_h", "interval_rule", "decision", "sub_saves", "loses_as", "is_strategy",
-)  # fmt: skip
+def answer_of_listing(asked: ListedJob) -> Answer:
+    """All systems and the strategies that differ in kind, by family."""
+    order = list(Family)
+    entries = [
+        entry_of(one.name, asked)
+        for one in sorted(SYSTEMS.values(), key=lambda one: order.index(one.family))
+        if one.name in FEW_STRATEGIES or one.name not in STRATEGIES
+    ]
+    n = count(len(entries), "recovery system")
+
+    def document() -> Document:
+        return Document(
+            title=n,
+            question="What does each recovery system need, and what does it survive?",
+            answer=[f"{n}. What each needs and goes back to is for {asked.words}."],
+            table=_listing(entries),
+            remarks=["More on one: cprsim systems --explain NAME."],
+            sections=[Section("Where they come from", [_sources(entries)])],
+        )
+
+    return Answer("systems", asked.words, document, _frames(entries), {"job": asked.words})
+
+
+def answer_of_explanation(name: str, asked: ListedJob) -> Answer:
+    """What one system does in a job."""
+    entry = entry_of(name, asked)
+    system, policy = entry.system, entry.policy
+    said = {
+        "Assumed": system.assumed.removeprefix("Assumed: "),
+        "Not modelled": system.not_modelled,
+        "Not counted": system.not_counted
+        and f"{system.not_counted}; a staleness curve of your own prices it.",
+    }
+    served = (
+        f"For {asked.words}; tiers, captures and rules as an entry 'policy' of a scenario writes "
+        "them. The first rule that holds is taken; if none does, all start again."
+        if policy
+        else f"It can't serve {asked.words}: {entry.refused}."
+    )
+
+    facts = [
+        ("family", system.family.value),
+        ("source", system.source or "none; it is a limit of the others"),
+        ("runs as", system.runs_as or "nothing that is maintained"),
+        *(_does(policy, entry) if policy else ()),
+        *_options(entry),
+    ]
+
+    def document() -> Document:
+        return Document(
+            title=f"Recovery system {name}",
+            question=f"What does {name} do, and what does it need?",
+            answer=[f"{name}: {system.summary}.", _plain(served)],
+            table=Table(
+                "",
+                word_columns("", "what it does"),
+                [(term, _cell(_plain(words), 66)) for term, words in facts],
+                grouped=True,
+            ),
+            remarks=[f"{term}: {_plain(words)}" for term, words in said.items() if words],
+        )
+
+    values = {"job": asked.words, "policy": policy and plain_policy(policy)}
+    return Answer("systems", name, document, _frames([entry]), values)
 
 
 def plain_policy(policy: Policy) -> dict[str, Any]:
@@ -253,30 +282,128 @@ def plain_policy(policy: Policy) -> dict[str, Any]:
     return {key: value for key, value in plain.items() if key not in OF_TABLES}
 
 
-def plain_entry(entry: ListedPolicy) -> dict[str, Any]:
-    """An entry for scripts."""
-    system = entry.system
+def _frames(entries: Sequence[ListedPolicy]) -> dict[str, pd.DataFrame]:
+    systems = [
+        {
+            "system": one.system.name,
+            "family": one.system.family.value,
+            "summary": one.system.summary,
+            "runs_as": one.system.runs_as,
+            "needs": ", ".join(one.needs),
+            **{f"after_{case.replace(' ', '_')}": one.goes_back_to.get(case, "") for case in CASES},
+            "cannot_serve": one.refused,
+            **{key: getattr(one.system, key)
+               for key in ("source", "cited", "mark", "assumed", "not_modelled", "not_counted")},
+        }
+        for one in entries
+    ]  # fmt: skip
+    options = [
+        {"system": one.system.name, "option": option.name, "kind": option.metadata["kind"],
+         "default": encode(option.default), "words": option.metadata["words"]}
+        for one in entries
+        for option in one.options
+    ]  # fmt: skip
+    return {"systems": pd.DataFrame(systems), "options": pd.DataFrame(options)}
+
+
+def _listing(entries: Sequence[ListedPolicy]) -> Table:
+    """A row per system, in 80 characters on a terminal."""
+    rows: list[list[str | Cell]] = []
+    for one in entries:
+        system, today = one.system, f" Runs as {one.system.runs_as}." * bool(one.system.runs_as)
+        back = _goes_back_to(one) if one.policy else "can't serve this job"
+        rows.append([
+            system.name, _cell(f"{system.summary}.{today}", 30), _cell(back, 16),
+            _cell(", ".join(one.needs), 14),
+        ])  # fmt: skip
+    columns = word_columns("system", "what it does", "goes back to", "needs")
+    caption = (
+        "By family. Up to: the largest failure of process (one dies), restart (of a node), node "
+        "(lost), two nodes (neighbours, lost), all nodes."
+    )
+    return Table(caption, columns, rows)
+
+
+def _sources(entries: Sequence[ListedPolicy]) -> Table:
+    rows = [(one.system.name, one.system.family.value, one.system.source) for one in entries]
+    return Table("Families and sources", word_columns("system", "family", "source"), rows)
+
+
+def _goes_back_to(entry: ListedPolicy) -> str:
+    """By how much fails: ``memory up to node, then remote``."""
+    runs = [list(run) for _, run in groupby(entry.goes_back_to.items(), key=lambda one: one[1])]
+    *before, last = [(back, name) for *_, (name, back) in runs]
+    then = ", then " * bool(before) + last[0]
+    return ", ".join(f"{back} up to {name}" for back, name in before) + then
+
+
+def _cell(text: str, width: int) -> Cell:
+    return Cell(text, fill(text, width, break_on_hyphens=False))
+
+
+def _plain(words: str) -> str:
+    return words.replace("`", "'")
+
+
+# ------------------------------------------------------------------------------ one system
+
+
+def _does(policy: Policy, entry: ListedPolicy) -> Iterator[tuple[str, str]]:
+    for records in ("tiers", "captures", "rules"):
+        for one in getattr(policy, records):
+            yield records, dump_plain(_written(one), on_one_line=True).strip()
+    for case, words in CASES.items():
+        tier = entry.outcomes[case].tier
+        yield "goes back", f"{words}: {entry.goes_back_to[case]}{f', from {tier}' * bool(tier)}"
+    if policy.tax.compute:
+        yield "takes", f"{percent(policy.tax.compute)} more hours"
+    if policy.elastic is not None and len(policy.elastic.speed) > 1:
+        yield "takes", f"without one unit, the job's speed is {percent(policy.elastic.speed[1])}"
+    if entry.needs:
+        yield "needs", ", ".join(entry.needs)
+
+
+def _written(value: Any) -> Any:
+    """A record as an entry `policy` of a scenario writes it, without its defaults."""
+    match value:
+        case Outside():
+            return "outside"
+        case Ring():
+            return "own" if value.copies == 1 else {"ring": value.copies}
+        case Groups():
+            return {"groups": _changed(value)}
+        case Storage():
+            return "transfer"
+        case tuple():
+            return [_written(one) for one in value]
+        case Enum():
+            return value.value
+    if hasattr(value, "mean_h"):
+        return hours(value.mean_h)
+    if not is_dataclass(value):
+        return value
+    plain = _changed(value)
+    return plain["kind"] if [*plain] == ["kind"] else plain
+
+
+def _changed(record: Any) -> dict[str, Any]:
+    """The fields that differ from their defaults; a role follows from the job."""
     return {
-        "name": entry.name,
-        "family": system.family.value,
-        "runs_as": system.runs_as or None,
-        "summary": system.summary,
-        "source": system.source,
-        "cited": system.cited,
-        "mark": system.mark and system.mark.value,
-        "needs": list(entry.needs),
-        "goes_back_to": entry.goes_back_to,
-        "assumed": system.assumed,
-        "not_modelled": system.not_modelled or None,
-        "not_counted": system.not_counted or None,
-        "cannot_serve": entry.refused or None,
-        "options": [
-            {
-                "name": one.name,
-                "kind": one.metadata["kind"],
-                "default": encode(one.default),
-                "words": one.metadata["words"],
-            }
-            for one in entry.options
-        ],
+        one.name.removesuffix("_h"): _time(said) if one.name.endswith("_h") else _written(said)
+        for one in fields(record)
+        if one.name != "role" and (said := getattr(record, one.name)) != one.default
     }
+
+
+def _time(value_h: float) -> str:
+    return "next loss" if value_h == inf else hours(value_h)
+
+
+def _options(entry: ListedPolicy) -> Iterator[tuple[str, str]]:
+    for one in entry.options:
+        value, kind = one.default, one.metadata["kind"]
+        if isinstance(value, int | float):
+            value = DIMENSIONS[kind].format(value) if kind in DIMENSIONS else f"{value:.3g}"
+        elif not isinstance(value, str):  # none, or records that a scenario writes out
+            value = "-"
+        yield "options", f"{one.name} = {value}: {one.metadata['words']}"

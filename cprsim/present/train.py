@@ -1,13 +1,20 @@
-"""What ``cprsim train`` says: accuracy beside overhead, one row per strategy."""
+"""Training with one replication's failures: accuracy beside overhead, and the loss on its way."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cprsim.experiments.accuracy import StrategyAccuracy, TrainingOutcome
+import numpy as np
+import pandas as pd
+
+from cprsim.experiments.accuracy import StrategyAccuracy, Trained, TrainingOutcome
 from cprsim.experiments.train_in_step import Team
 from cprsim.kernel.metrics import Quality
-from cprsim.present.document import Block, Column, Table, Words
+from cprsim.plots.chart import Chart, Panel, Series, floats
+from cprsim.plots.draw_chart import chart_figure
+from cprsim.present.answer import Answer
+from cprsim.present.document import Column, Document, Picture, Section, Table
 from cprsim.records import NO_NUMBER
 from cprsim.results.words import count, percent_number, saves
 
@@ -18,30 +25,121 @@ PAPERS_MEMORY = {  # of trackers, for rows of 16 and of 128 numbers
 }
 
 
-def accuracy_blocks(measured: TrainingOutcome, useful_h: float) -> list[Block]:
-    """What a terminal shows: the table, what was trained and what is known of it."""
-    return [accuracy_table(measured, useful_h), Words(sentences(measured))]
+def answer_of_train(measured: TrainingOutcome, name: str, useful_h: float) -> Answer:
+    """What the failures of one replication did to a model."""
+    what = measured.stand_in
+    lost = pd.DataFrame(
+        {"strategy": one.policy.name, "iterations": iterations}
+        for one in measured.strategies
+        for iterations in one.lost_iterations
+    )
+    return Answer(
+        "train",
+        name,
+        lambda: _document(measured, name, useful_h),
+        frames={
+            "strategies": pd.DataFrame(_row(one) for one in measured.strategies),
+            **({"lost_trainers": lost} if len(lost) else {}),
+        },
+        values={
+            "replication": measured.replication,
+            "stand_in": str(what),
+            "skipped_lines": what.n_skipped,
+            "teacher": None if what.teacher is None else _plain(what.teacher),
+            "no_failures": _plain(measured.whole.quality),
+        },
+        rows={
+            "losses": pd.DataFrame(
+                {"run": run, "samples": samples, "loss": loss}
+                for run, one in _runs(measured).items()
+                for samples, loss in zip(one.curve.position, one.curve.loss, strict=True)
+            )
+        },
+    )
 
 
-def accuracy_table(measured: TrainingOutcome, useful_h: float) -> Table:
+def _row(one: StrategyAccuracy) -> dict[str, Any]:
+    return {
+        "strategy": one.policy.name,
+        "finished": one.trained is not None,
+        "overhead_fraction": one.overhead_fraction if one.trained else None,
+        "pls": one.pls,
+        **_plain(None if one.trained is None else one.trained.quality),
+        "bytes_written": one.bytes_written,
+        "tracker_memory_fraction": one.tracker_fraction,
+    }
+
+
+def _plain(quality: Quality | None) -> dict[str, float | None]:
+    if quality is None:
+        return {"auc": None, "log_loss": None}
+    return {"auc": quality.auc, "log_loss": quality.log_loss, **quality.others}
+
+
+def _runs(measured: TrainingOutcome) -> Mapping[str, Trained]:
+    """What was trained, by name."""
+    found = {"no failures": measured.whole}
+    for one in measured.strategies:
+        if one.trained is not None and one.bytes_written is not None:
+            found[one.policy.name] = one.trained
+    return found
+
+
+# ------------------------------------------------------------------------------ the document
+
+
+def _document(measured: TrainingOutcome, name: str, useful_h: float) -> Document:
+    picture = Picture(
+        "Training loss, and what failures add",
+        "Lines: training loss over samples, by strategy; marks where failed shards went back.",
+        lambda: chart_figure(_chart(measured, name)),
+        name="loss",
+    )
+    return Document(
+        title=f"A model trained with the failures of replication {measured.replication}: {name}",
+        question="What do the failures of one job do to a model?",
+        answer=[_answer(measured)],
+        table=_table(measured, useful_h),
+        remarks=list(_remarks(measured)),
+        sections=[Section("Training loss", [picture] if len(measured.whole.curve.loss) else [])],
+    )
+
+
+def _answer(measured: TrainingOutcome) -> str:
+    whole = measured.whole.quality.auc
+    ended = {
+        one.policy.name: one.trained.quality.auc - whole
+        for one in measured.strategies
+        if one.trained is not None
+    }
+    worst = min(ended, key=lambda name: ended[name], default="")
+    said = f"With the failures of replication {measured.replication}"
+    if ended.get(worst, 0.0) >= 0:
+        return f"{said} no strategy ends below the test AUC without failures, {whole:.4f}."
+    return (
+        f"{said} {worst} ends at the lowest test AUC, {whole + ended[worst]:.4f}: "
+        f"{ended[worst]:+.5f} against {whole:.4f} without failures."
+    )
+
+
+def _table(measured: TrainingOutcome, useful_h: float) -> Table:
     """A row for the run without failures, and one per strategy."""
     whole = measured.whole.quality
-    without = [*[""] * 3, f"{whole.auc:.4f}", "", f"{whole.log_loss:.4f}", "", ""]
     return Table(
-        caption="Accuracy beside overhead; changes are against the run without failures",
-        columns=[
+        "Accuracy beside overhead; changes are against the run without failures",
+        [
             Column("strategy", is_number=False),
             Column("saves every", brief="saves\nevery"),
-            Column("overhead, % of useful time", brief="overhead\n% of useful"),
+            Column("overhead, % of useful", brief="overhead,\n% of useful"),
             Column("PLS"),
             Column("test AUC", brief="test\nAUC"),
             Column("change"),
             Column("test log-loss", brief="test\nlog-loss"),
             Column("change"),
-            Column("written, MB", brief="written\n[MB]"),
+            Column("written, MB", brief="written,\nMB"),
         ],
-        rows=[
-            ["no failures", *without],
+        [
+            ["no failures", *[""] * 3, f"{whole.auc:.4f}", "", f"{whole.log_loss:.4f}", "", ""],
             *([one.policy.name, *_cells(one, whole, useful_h)] for one in measured.strategies),
         ],
     )
@@ -64,86 +162,79 @@ def _cells(one: StrategyAccuracy, whole: Quality, useful_h: float) -> list[str]:
     ]
 
 
-def sentences(measured: TrainingOutcome) -> list[str]:
+def _remarks(measured: TrainingOutcome) -> Iterator[str]:
     """What has to be said with the numbers."""
     what = measured.stand_in
-    lines = [
-        f"Failures of replication {measured.replication}. Accuracy was measured on "
-        f"{what.measured_on}. One run per strategy: differences this small vary from seed to seed."
-    ]
+    if what.n_skipped:
+        yield f"Left out of the log: {count(what.n_skipped, 'bad line')}."
+    yield "One run per strategy: differences this small vary from seed to seed."
+    yield f"Accuracy was measured on {what.measured_on}."
+    if any(one.trained is measured.whole for one in measured.strategies):
+        yield "A strategy that rolls everybody back ends bit by bit as the run without failures."
+    if measured.team is not None:
+        yield from _in_step(measured, measured.team)
     if what.teacher is not None:
-        lines.append(
+        yield (
             f"The clicks come from a planted teacher, whose own AUC is {what.teacher.auc:.4f} and "
             f"log-loss {what.teacher.log_loss:.4f}: no model can do better."
         )
-    if measured.team is not None:
-        lines += _in_step(measured, measured.team)
-    if any(one.trained is measured.whole for one in measured.strategies):
-        lines.append(
-            "A strategy that rolls everybody back ends bit by bit as the run without failures."
-        )
-    lines += [
-        _memory(one.policy.name, one.policy.sub_saves.tracker, one.tracker_fraction)
-        for one in measured.strategies
-        if one.policy.sub_saves is not None and one.bytes_written is not None
-    ]
-    if what.n_skipped:
-        lines.append(f"Left out of the log: {count(what.n_skipped, 'bad line')}.")
-    return lines
+    for one in measured.strategies:
+        parts = one.policy.sub_saves
+        if parts is not None and one.bytes_written is not None:
+            recalled = PAPERS_MEMORY.get(parts.tracker)
+            beside = "" if recalled is None else f" (the paper's, recalled: {recalled})"
+            yield (
+                f"{one.policy.name}: its tracker adds {100 * one.tracker_fraction:.3g} % to the "
+                f"tables that it tracks{beside}."
+            )
 
 
-def _in_step(measured: TrainingOutcome, team: Team) -> list[str]:
+def _in_step(measured: TrainingOutcome, team: Team) -> Iterator[str]:
     """How the replicas stayed in step, and what lost ones had not synchronised."""
     setting = team.setting
-    lines = [
+    yield (
         f"{setting.n_trainers} replicas in step by {setting.name}, {setting.n_threads} threads "
         f"each; they train the last {team.n_trained:,} clicks, from the model of one trainer on "
-        "those before.",
+        "those before."
+    )
+    yield (
         f"Step gain {setting.step_gain:.2f}: so far all replicas move per step that every worker "
-        "makes (docs/shadowsync.md).",
-    ]
+        "makes."
+    )
     for one in measured.strategies:
         if one.lost_iterations:
             mean = sum(one.lost_iterations) / len(one.lost_iterations)
-            lines.append(
+            yield (
                 f"{one.policy.name}: {count(len(one.lost_iterations), 'trainer')} lost, with "
                 f"{mean:.1f} iterations since the last synchronisation on average."
             )
-    return lines
 
 
-def _memory(name: str, tracker: str, fraction: float) -> str:
-    recalled = PAPERS_MEMORY.get(tracker)
-    beside = "" if recalled is None else f" (the paper's, recalled: {recalled})"
-    return f"{name}: its tracker adds {100 * fraction:.3g} % to the tables that it tracks{beside}."
-
-
-def accuracy_as_json(measured: TrainingOutcome) -> dict[str, Any]:
-    """One object for scripts."""
-    teacher = measured.stand_in.teacher
-    return {
-        "replication": measured.replication,
-        "stand_in": str(measured.stand_in),
-        "skipped_lines": measured.stand_in.n_skipped,
-        "teacher": None if teacher is None else _plain(teacher),
-        "no_failures": _plain(measured.whole.quality),
-        "strategies": [
-            {
-                "name": one.policy.name,
-                "finished": one.trained is not None,
-                "overhead_fraction": one.overhead_fraction if one.trained else None,
-                "pls": one.pls,
-                **_plain(None if one.trained is None else one.trained.quality),
-                "bytes_written": one.bytes_written,
-                "tracker_memory_fraction": one.tracker_fraction,
-                "lost_iterations": list(one.lost_iterations),
-            }
-            for one in measured.strategies
-        ],
-    }
-
-
-def _plain(quality: Quality | None) -> dict[str, float | None]:
-    if quality is None:
-        return {"auc": None, "log_loss": None}
-    return {"auc": quality.auc, "log_loss": quality.log_loss, **quality.others}
+def _chart(measured: TrainingOutcome, name: str) -> Chart:
+    """Loss over samples, and beside it what each strategy adds to it, which is far smaller."""
+    whole, runs = measured.whole.curve, _runs(measured)
+    same = [one.policy.name for one in measured.strategies if one.trained is measured.whole]
+    without, x = ", ".join(["no failures", *same]), floats(whole.position / 1e3)
+    losses = [Series(without, x, floats(whole.loss))]
+    added = [Series(without, x, (0.0,) * len(x))]
+    for one in measured.strategies:
+        if one.policy.name not in runs:
+            continue
+        curve = runs[one.policy.name].curve
+        x, lost_at = floats(curve.position / 1e3), one.reverted_at * whole.position[-1] / 1e3
+        for panel, y in ((losses, curve.loss), (added, curve.loss - whole.loss)):
+            panel.append(Series(one.policy.name, x, floats(y)))
+            marks = floats(np.interp(lost_at, x, y))
+            panel.append(Series(one.policy.name, floats(lost_at), marks, kind="points"))
+    unfinished = ", ".join(one.policy.name for one in measured.strategies if one.trained is None)
+    remarks = [f"replication {measured.replication}", "marks: failed shards go back"]
+    remarks += [f"stand-in: {measured.stand_in}"]
+    remarks += [f"did not finish: {unfinished}"] if unfinished else []
+    titles = {"Training loss": ("training loss [nats]", losses),
+              "Added by failures": ("added [nats]", added)}  # fmt: skip
+    panels = (
+        Panel(title, "thousand samples", label, tuple(series), y_from_zero=False)
+        for title, (label, series) in titles.items()
+    )
+    title = f"Training loss, and what failures add: {name}"
+    return Chart(title, "; ".join(remarks), tuple(panels))

@@ -108,6 +108,8 @@ class PointStore:
         missing = list({p.digest: p for p in points if found[p.digest] is None}.values())
         n_done = 0
         try:
+            if missing and on_progress is not None:
+                on_progress(0, len(missing))
             tasks = tasks_of(missing) if missing else ()
             with closing(self._computed(compute, tasks, workers)) as results:
                 for n_done, (digest, body) in enumerate(results, start=1):

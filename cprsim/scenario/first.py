@@ -40,7 +40,7 @@ SAVE = Quantity(TIME, "100 ms", "10000 h", "2 min")
 TEMPLATE = """\
 # {job}: written by `cprsim init`.
 # A number marked `assumed` is nobody's answer: put yours there. Quantities have units
-# (s, min, h, d; MB, GB, TB; Gbit/s, GB/s); `cprsim schema` has every key and its unit.
+# (s, min, h, d; MB, GB, TB; Gbit/s, GB/s); `cprsim validate --schema` has every key and its unit.
 name: {name}
 
 job:
@@ -288,7 +288,7 @@ def _failures(known: Known) -> str:
         lifetime = ["family: exponential", f"mtbf: {TIME.format(known.mtbf_h)}"]
     else:
         rate, mark = preset(INSTEAD[known.kind]), ASSUMED
-        source = f"  # of `cprsim presets`: {rate.name} ({rate.mark}; {rate.source})\n"
+        source = f"  # of `cprsim init --list`: {rate.name} ({rate.mark}; {rate.source})\n"
         lifetime = [f"family: {rate.family}", f"mtbf: {rate.mean_h:.6g} h"]
         lifetime += [] if rate.shape is None else [f"shape: {rate.shape:g}"]
         per_node = rate.of == "node"

@@ -165,7 +165,7 @@ def read_text(path: Path) -> str:
     except (OSError, ValueError) as error:
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         if isinstance(error, FileNotFoundError) and len(path.parts) == 1 and not path.suffix:
-            reason += "; `cprsim scenarios` lists the names of those that come with cprsim"
+            reason += "; `cprsim init --list` lists the names of those that come with cprsim"
         raise ScenarioError.at(Place(path), reason) from None
 
 
@@ -285,8 +285,17 @@ def _override(
 
 def _vary(data: dict[str, Plain], axes: Sequence[str], places: dict[str, Place]) -> None:
     """Write axes into the section `sweep`, instead of the file's own."""
-    over: dict[str, Plain] = {}
+    over = said_axes(axes)
     put(data, "sweep.over", over, places, Place("--over"))
+    places |= {f"sweep.over.{key}": Place(f"--over {one_line(key)}") for key in over}
+
+
+def said_axes(axes: Sequence[str]) -> dict[str, Plain]:
+    """What texts such as ``costs.save=30 s:10 min:log12`` say of each key: a range, or a list.
+
+    Raises ScenarioError: one is no such text, or a key is there twice.
+    """
+    over: dict[str, Plain] = {}
     for axis in axes:
         key, equals, text = (part.strip() for part in axis.partition("="))
         place = Place(f"--over {one_line(key)}")
@@ -294,8 +303,8 @@ def _vary(data: dict[str, Plain], axes: Sequence[str], places: dict[str, Place])
             raise ScenarioError.at(Place(f"--over {one_line(axis)}"), EXAMPLE_AXIS)
         if key in over:
             raise ScenarioError.at(place, "is there twice")
-        over[key] = text
-        places[f"sweep.over.{key}"] = place
+        over[key] = read_yaml(text, place.file)[0] if text.startswith("[") else text
+    return over
 
 
 def put(

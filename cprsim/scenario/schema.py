@@ -82,7 +82,7 @@ class Scenario(Model):
         None,
         max_length=20,
         description="Inputs that are not known exactly, by key: {low, high}. `fleet`, `select` and "
-        "`compare-systems` say which of them would change the decision.",
+        "`systems` say which of them would change the decision.",
         examples=[{"failures.mtbf": {"low": "14 h", "high": "30 h"}}],
     )
     sweep: Sweep | None = Field(

@@ -47,6 +47,16 @@ class Values:
     def __len__(self) -> int:
         return len(self.written)
 
+    @property
+    def listed(self) -> tuple[Scalar, ...]:
+        """The values as tables have them: numbers in `unit`, or words."""
+        return self.written if self.numbers is None else self.numbers
+
+    def column(self, key: str) -> str:
+        """Name of a key in tables, with the unit of its numbers: ``failures.mtbf_h``."""
+        unit = self.unit.lower().replace("%", "percent").replace("/", "_per_")
+        return f"{key}_{unit}" if unit else key
+
 
 def values_along(said: str | Sequence[Scalar]) -> Values:
     """The values that a text such as ``30 s:10 min:log12`` or a list stands for.

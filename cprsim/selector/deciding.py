@@ -161,7 +161,12 @@ def _losing(
     return lost_samples if metric is None else lost_accuracy
 
 
-def decide(bench: Bench, limit: Limit, worth: float = WORTH_TRYING) -> Decided:
+def decide(
+    bench: Bench,
+    limit: Limit,
+    worth: float = WORTH_TRYING,
+    step: Callable[[], None] = lambda: None,
+) -> Decided:
     """Full recovery at its best, every strategy within the limit, and which of them to take.
 
     The cheapest strategy that surely costs less than full recovery is taken (the 95 % interval of
@@ -169,8 +174,11 @@ def decide(bench: Bench, limit: Limit, worth: float = WORTH_TRYING) -> Decided:
     comes first. Where none does, it is full recovery.
     """
     full = best_full(bench)
-    best = {name: _best(bench, name, limit, full, worth) for name in bench.ways if name != FULL}
-    chosen = full
+    best, chosen = {}, full
+    for name in bench.ways:
+        if name != FULL:
+            best[name] = _best(bench, name, limit, full, worth)
+        step()
     for one in best.values():
         if one is not None and _is_priced(one, limit) and surely_cheaper(one, chosen):
             chosen = one

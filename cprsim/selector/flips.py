@@ -26,7 +26,9 @@ UNKNOWN = 1.0  # how far from the flip an input is, where no formula tells
 CLOSE = 0.004  # relative: how near the flip is come to
 
 
-def flips(bench: Bench, decided: Decided, limit: Limit | None) -> tuple[Flip, ...]:
+def flips(
+    bench: Bench, decided: Decided, limit: Limit | None, step: Callable[[], None] = lambda: None
+) -> tuple[Flip, ...]:
     """The value of each input at which the decision flips, and of the limit; None: there is none.
 
     Nothing flips where full recovery is compared with nothing.
@@ -36,7 +38,10 @@ def flips(bench: Bench, decided: Decided, limit: Limit | None) -> tuple[Flip, ..
         return ()
     few = replace(bench, ways={FULL: None, **{name: bench.ways[name] for name in names}}, _known={})
     lead, held = _lead(bench, decided), limit or NO_LIMIT
-    found = [_flip(one, few, held, decided, lead) for one in inputs_of(bench.experiment)]
+    found = []
+    for one in inputs_of(bench.experiment):
+        found.append(_flip(one, few, held, decided, lead))
+        step()
     return (*found, *([] if limit is None else [_limit_flip(bench, decided, limit)]))
 
 
@@ -114,7 +119,7 @@ def varied_bench(bench: Bench, varied: Input, value: float, limit: Limit) -> Ben
         most = min(most, FEWEST)  # they take longer
     n = min(bench.experiment.simulation.replications or most, most)
     fewer = changed.simulated(replications=n)
-    return Bench(fewer, bench.ways, bench.losing, bench.on_priced, bench.tails)
+    return Bench(fewer, bench.ways, bench.losing, tails=bench.tails)
 
 
 def _closed_in(

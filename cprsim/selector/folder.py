@@ -14,7 +14,6 @@ from cprsim.results.manifest import read_manifest
 from cprsim.selector.choice import Candidate, Selection
 
 SELECTION = "selection.json"
-SPREADS = ("overhead", "pls", "loss", "benefit")
 
 
 def write_selection(
@@ -56,9 +55,11 @@ def load_selected(folder: Path) -> Selected:
 def candidate_rows(selection: Selection) -> pd.DataFrame:
     """One row per candidate.
 
-    Columns: part (full, best, formula or front), strategy, option (of a recovery system, that its
-    interval is; else empty), interval_h (infinite: never saves), saves, finished_fraction, for
-    overhead, pls, loss and benefit mean, low and high, held, keeps, beyond_fraction.
+    Columns: part (full, best, formula RULE or front), strategy, option (of a recovery system, that
+    its interval is; else empty), interval_h (infinite: never saves), n_saves, on_failure,
+    finished_fraction, overhead_fraction, pls, loss, benefit_fraction (overhead less than that of
+    full recovery, paired) with their 95 % intervals, upper_bound (held to the limit), keeps,
+    beyond_fraction.
     """
     return pd.DataFrame([_row(part, one) for part, one in _parts(selection)])
 
@@ -71,20 +72,19 @@ def _parts(selection: Selection) -> Iterator[tuple[str, Candidate]]:
 
 
 def _row(part: str, one: Candidate) -> dict[str, object]:
-    spreads = {
-        f"{name}_{end}": getattr(getattr(one, name), end)
-        for name in SPREADS
-        for end in ("mean", "low", "high")
-    }
     return {
         "part": part,
         "strategy": one.strategy,
         "option": one.option,
         "interval_h": one.policy.interval_h,
-        "saves": one.n_saves,
+        "n_saves": one.n_saves,
+        "on_failure": one.policy.on_failure,
         "finished_fraction": one.finished_fraction,
-        **spreads,
-        "held": one.held,
+        **one.overhead.columns("overhead_fraction"),
+        **one.pls.columns("pls"),
+        **one.loss.columns("loss"),
+        **one.benefit.columns("benefit_fraction"),
+        "upper_bound": one.held,
         "keeps": one.keeps,
         "beyond_fraction": one.beyond_fraction,
     }

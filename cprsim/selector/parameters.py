@@ -7,7 +7,7 @@ independently of each other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
 from typing import Any
@@ -119,7 +119,11 @@ def _with(
 
 
 def decide_again(
-    bench: Bench, decided: Decided, limit: Limit, experiments: Sequence[Experiment]
+    bench: Bench,
+    decided: Decided,
+    limit: Limit,
+    experiments: Sequence[Experiment],
+    step: Callable[[], None],
 ) -> DrawnDecisions | None:
     """In which share of the draws the decision holds, and how the interval spreads."""
     if not experiments:
@@ -133,12 +137,13 @@ def decide_again(
         experiments = [one.simulated(replications=n) for one in experiments]
     same, kept, intervals_h = [], [], []
     for experiment in experiments:
-        drawn = Bench(experiment, ways, bench.losing, bench.on_priced, bench.tails)
+        drawn = Bench(experiment, ways, bench.losing, tails=bench.tails)
         again = decide(drawn, limit)
         same.append((again.chosen is not again.full) == partial)
         one = again.best.get(chosen.strategy) if partial else again.full
         intervals_h.append(0.0 if one is None else one.policy.interval_h)
         kept.append(keeps(drawn.price(chosen.strategy, [chosen.policy.interval_h])[0], limit))
+        step()
     ends = np.quantile(intervals_h, [TAIL, 1 - TAIL], method="nearest")
     return DrawnDecisions(
         n=len(experiments),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from math import isclose
 
 import numpy as np
@@ -26,6 +27,7 @@ from cprsim.selector.deciding import (
     simplest,
 )
 from cprsim.selector.flips import flips
+from cprsim.selector.inputs import inputs_of
 from cprsim.selector.limit import Limit
 from cprsim.selector.parameters import decide_again
 from cprsim.selector.pricing import FULL, Bench, Priced, Way, option_of
@@ -44,15 +46,22 @@ def select(
     curve: StalenessCurve | None,
     limit: Limit,
     ways: Mapping[str, Way] | None = None,
-    on_priced: Callable[[], None] = lambda: None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
     *,
     explain: bool = True,
     draws: Sequence[Experiment] = (),
     stand_ins: Sequence[StalenessCurve] = (),
 ) -> Selection:
     """Choose the interval of each strategy, and the strategy."""
-    bench = bench_of(experiment, curve, limit, ways, on_priced)
-    decided, alike = simplest(bench, fit_tails(bench, limit, decide(bench, limit)))
+    bench = bench_of(experiment, curve, limit, ways)
+    explained = len(bench.ways) + len(list(inputs_of(experiment))) if explain else 0
+    n_steps, done = len(bench.ways) + explained + len(stand_ins) + len(draws), count(1)
+
+    def step() -> None:
+        on_progress(min(next(done), n_steps), n_steps)
+
+    decided = decide(bench, limit, step=step)
+    decided, alike = simplest(bench, fit_tails(bench, limit, decided))
     full, chosen = decided.full, decided.chosen
 
     def shown(one: Priced, rule: str = "") -> Candidate:
@@ -60,7 +69,7 @@ def select(
 
     best = {name: None if one is None else shown(one) for name, one in decided.best.items()}
     limited = any(loses(name, way, experiment) for name, way in bench.ways.items() if name != FULL)
-    fronts = _front(bench, decided, limited) if explain else []
+    fronts = _front(bench, decided, limited, step) if explain else []
     return Selection(
         useful_h=experiment.useful_h,
         n_replications=len(full.overhead),
@@ -70,7 +79,7 @@ def select(
         fell_back=chosen is full,
         alike=alike,
         stand_ins=tuple(
-            _interval_by(other, bench, limit, decided)
+            _interval_by(other, bench, limit, decided, step)
             for other in stand_ins
             if other.of_policy(chosen.policy, limit.quantity.metric or Metric.AUC)
         ),
@@ -78,19 +87,22 @@ def select(
         best=best,
         formula=tuple(shown(one, rule) for rule, one in _formula(bench, curve, limit)),
         front={name: tuple(map(shown, priced)) for name, priced in fronts},
-        flips=flips(bench, decided, limit if limited else None) if explain else (),
-        drawn=decide_again(bench, decided, limit, draws),
+        flips=flips(bench, decided, limit if limited else None, step) if explain else (),
+        drawn=decide_again(bench, decided, limit, draws, step),
         notes=(*(() if curve is None or not limited else curve.notes), *_careful(bench, decided)),
         left_out=tuple(name for name in ways or () if name not in bench.ways),
         limited=limited,
     )
 
 
-def _interval_by(curve: StalenessCurve, bench: Bench, limit: Limit, decided: Decided) -> float:
+def _interval_by(
+    curve: StalenessCurve, bench: Bench, limit: Limit, decided: Decided, step: Callable[[], None]
+) -> float:
     """The interval [h] of the chosen strategy by another curve; 0: none keeps the limit."""
     name = decided.chosen.strategy
-    other = bench_of(bench.experiment, curve, limit, {name: bench.ways[name]}, bench.on_priced)
+    other = bench_of(bench.experiment, curve, limit, {name: bench.ways[name]})
     one = best_within(other, name, limit, most_writes(other, name, decided.full))
+    step()
     return 0.0 if one is None else one.policy.interval_h
 
 
@@ -182,10 +194,13 @@ def target_pls(response: Response, loss: float) -> float:
 # --------------------------------------------------------------------------- the front
 
 
-def _front(bench: Bench, decided: Decided, limited: bool) -> list[tuple[str, list[Priced]]]:
+def _front(
+    bench: Bench, decided: Decided, limited: bool, step: Callable[[], None]
+) -> list[tuple[str, list[Priced]]]:
     """Candidates of each strategy from few writes to many, up to where they no longer pay."""
     fronts = []
     for name, way in bench.ways.items():
+        step()
         if (limited and name == FULL) or not has_interval(way):
             continue
         chosen = decided.full if name == FULL else decided.best[name]

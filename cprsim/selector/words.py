@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import floor, inf, log10
+from math import inf
 
 from cprsim.records import SubSaves
 from cprsim.recovery.paper import NEVER
 from cprsim.recovery.policy import Policy
 from cprsim.recovery.systems import SYSTEMS
+from cprsim.results.words import hours
 from cprsim.scenario import dump_entry
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.selector.choice import Candidate, Selection
@@ -31,7 +32,7 @@ def saving(one: Candidate) -> str:
         return "as the scenario has it"
     if one.n_saves == 0:
         return f"never saving ({one.option} as long as the job)" if one.option else "never saving"
-    every = typed(one.policy.interval_h)
+    every = hours(one.policy.interval_h)
     return f"{one.option} {every}" if one.option else f"saving every {every}"
 
 
@@ -82,8 +83,3 @@ def _settings(parts: SubSaves) -> dict[str, str]:
 
 def _flow(fields: Mapping[str, str]) -> str:
     return "{" + ", ".join(f"{key}: {value}" for key, value in fields.items()) + "}"
-
-
-def decimals(limit: float) -> int:
-    """Decimals that show a limit, and what is held to it, with three significant digits."""
-    return 6 if limit <= 0 else max(2 - floor(log10(limit)), 2)

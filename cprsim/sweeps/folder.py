@@ -35,7 +35,7 @@ from cprsim.scenario.prices import ACCURACY
 from cprsim.staleness import Metric, strategy_key
 from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.sweeps.points import Point, require_sweep
-from cprsim.sweeps.table import VARIED, column, sweep_table
+from cprsim.sweeps.table import sweep_table
 
 TABLE = "sweep.parquet"
 ABOUT = "sweep.json"
@@ -117,15 +117,6 @@ class SweepResult:
         return records_of(rows.loc[[rows["mean"].idxmin()]])[0] if len(rows) else None
 
     @property
-    def cheapest_by_point(self) -> pd.DataFrame:
-        """A row per point, of the strategy of the least cost there, or overhead without prices."""
-        rows = self.of(OVERHEAD if self.currency is None else COST_MONTH)
-        where = [*(axis.column for axis in self.axes), VARIED]
-        finished = rows[rows["mean"].notna()]
-        best = finished.groupby(where, sort=False, dropna=False)["mean"].idxmin()
-        return rows.loc[best]
-
-    @property
     def n_points(self) -> int:
         """Points of the sweep."""
         return len(self.of(OVERHEAD)) // len(self.strategies)
@@ -141,7 +132,7 @@ def sweep_result(
         name=loaded.scenario.name,
         mode=sweep.mode,
         axes=tuple(
-            AxisColumn(key, column(key, of), of.unit, of.numbers is not None, of.logarithmic)
+            AxisColumn(key, of.column(key), of.unit, of.numbers is not None, of.logarithmic)
             for key, of in sweep.over.items()
         ),
         reference=points[0].reference,

@@ -19,11 +19,6 @@ VARIED = "varied"  # which axis a row of one-at-a-time varies; empty for the sce
 NUMBERS = ("mean", "low", "high", "difference", "difference_low", "difference_high")
 
 
-def column(key: str, values: Values) -> str:
-    """Name of an axis in the table: its key, with the unit of its numbers."""
-    return f"{key} [{values.unit}]" if values.unit else key
-
-
 def sweep_table(
     axes: Mapping[str, Values], points: Sequence[Point], bodies: Sequence[Body]
 ) -> pd.DataFrame:
@@ -58,8 +53,7 @@ def _place(axes: Mapping[str, Values], point: Point) -> dict[str, Any]:
     """Where a point is: its value on each axis; empty where the scenario's own holds."""
     place: dict[str, Any] = {}
     for (key, values), i in zip(axes.items(), point.coordinates, strict=True):
-        listed = values.numbers or values.written
-        place[column(key, values)] = None if i is None else listed[i]
+        place[values.column(key)] = None if i is None else values.listed[i]
     varied = [key for key, i in zip(axes, point.coordinates, strict=True) if i is not None]
     return {**place, VARIED: "" if not varied else " ".join(varied)}
 

@@ -23,7 +23,7 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.compare import differences
 from cprsim.results.folder import read_record
 from cprsim.results.metrics import FINISHED
-from cprsim.results.money import Bills
+from cprsim.results.money import Bills, bills_in, cheapest_of
 from cprsim.results.run import Result, load_result
 from cprsim.results.sensitivity import Sensitivity
 from cprsim.scenario import Scenario
@@ -170,6 +170,15 @@ class Comparison:
             if (one := by_name[name]).may_be_best
             or (one.accuracy == PRICED and ACCURACY in bill.job.cents and not one.facts.unknown)
         }
+
+    def costs_that_count(self) -> tuple[dict[str, float], str | None]:
+        """Of those that may be the best: what a month costs, else the overhead; the cheapest."""
+        if not (bills := bills_in(self.result)):
+            able = (one for one in self.standings if one.may_be_best)
+            return {one.name: one.overhead.mean for one in able}, self.best
+        counted = self.bills_that_count(bills)
+        costs = {name: float(one.month.total_cents) for name, one in counted.items()}
+        return costs, cheapest_of(counted) if counted else None
 
 
 def load_comparison(folder: Path | str) -> Comparison:

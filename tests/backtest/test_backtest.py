@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from cprsim.backtesting.calibrating import calibrate, predict
 from cprsim.backtesting.facts import AS_IT_RAN, Listed, clock_of, facts_of, going_on, saving_every
@@ -19,9 +17,7 @@ from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import replay, simulate
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
-from cprsim.present.backtest import backtest_as_json, backtest_blocks
-from cprsim.present.ledger import ledger_blocks
-from cprsim.present.terminal import show
+from cprsim.present.backtest import answer_of_backtest
 from cprsim.records import Clock
 from tests.history.exporting import exported, write_events
 from tests.history.making import ledger_of, told
@@ -195,16 +191,10 @@ def test_joint_draws_are_told_in_money_and_beside_the_hours(histories) -> None:
     assert dict(drawn.cheapest_in) == dict(by_hours)
     if drawn.best == "slower":
         assert drawn.saved.mean == pytest.approx(100 * 2 * 8 * saved_h.mean(), abs=2)
-    advised = advice(found)
-    plain = backtest_as_json(BacktestedLogs(found, advised, ()))["money"]
-    assert plain["n_draws"] == sum(plain["cheapest_in"].values()) == 20
-    out = StringIO()
-    console = Console(file=out, width=80, force_terminal=True, color_system=None)
-    show(console, backtest_blocks(BacktestedLogs(found, advised, ())))
-    show(console, ledger_blocks(jobs, ()))
-    assert max(map(len, out.getvalue().splitlines())) <= 80
-    words = " ".join(out.getvalue().split())
-    assert f"{drawn.cheapest_in[drawn.best]} of 20 joint draws of what the logs do not say" in words
+    answer = answer_of_backtest(BacktestedLogs(found, advice(found), ()))
+    assert answer.values["n_draws"] == sum(answer.values["cheapest_in_draws"].values()) == 20
+    said = f"{drawn.cheapest_in[drawn.best]} of 20 joint draws of values missing from the logs"
+    assert said in str(answer)
 
 
 def test_failures_that_never_strike_a_recovery_lie_on_the_progress_clock(tmp_path) -> None:
@@ -279,11 +269,10 @@ def test_the_ledger_of_a_year(made_up_year, tmp_path) -> None:
     done = call("ledger", made_up_year, "--json", "--page", page)
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout)
-    assert said["n_jobs"] == 6
-    total_h = sum(one["mean"] for one in said["hours"].values())
-    assert total_h == pytest.approx(said["wall_h"], rel=1e-9)
-    assert len(said["worst_incidents"]) == 10
-    assert said["inferred"]["deaths"] > 0
+    assert said["values"]["n_jobs"] == 6
+    total_h = sum(one["hours"] for one in said["frames"]["hours"])
+    assert total_h == pytest.approx(said["values"]["wall_h"], rel=1e-9)
+    assert said["values"]["inferred"]["deaths"] > 0
     assert "Where the hours of 6 jobs went" in page.read_text("utf-8")
 
 
@@ -300,24 +289,27 @@ def test_backtest_and_calibrate_from_the_terminal(made_up_year, tmp_path) -> Non
     kept = tmp_path / "scenario.yaml"
     done = call("calibrate", log, "--nodes", 64, "--save", kept, "--json", "--page", page)
     assert done.exit_code == 0, done.output
-    assert "what was observed lies" in page.read_text("utf-8")
-    assert json.loads(done.stdout)["scenario"] == kept.read_text("utf-8")
+    assert "was observed, inside the interval" in page.read_text("utf-8")
+    assert json.loads(done.stdout)["values"]["text"] == kept.read_text("utf-8")
     assert call("validate", kept).exit_code == 0
     assert call("calibrate", log, "--save", kept).exit_code == 2
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "told"),
     [
-        ("ledger", "missing.jsonl"),
-        ("backtest", "LOG", "--recovery", "nonsense"),
-        ("backtest", "LOG", "--recovery", "gemini"),
-        ("calibrate", ATTEMPTS, "--saves-every", "30 min"),  # times no save and no load
+        (("ledger", "missing.jsonl"), "missing.jsonl"),
+        (("backtest", "LOG"), "--recovery: name at least one system"),
+        (("backtest", "LOG", "--recovery", "nonsense"), "recovery.1: `nonsense`"),
+        (("backtest", "LOG", "--recovery", "gemini"), "recovery.1"),
+        (("backtest", "LOG", "--recovery", "{a: ["), "--recovery: is not valid YAML"),
+        (("backtest", "LOG", "--recovery", "full", "--set", "prices=["), "--set prices: is not"),
+        (("calibrate", ATTEMPTS, "--saves-every", "30 min"), "the logs time no save"),
     ],
 )
-def test_what_is_wrong_is_said_with_exit_code_2(made_up_year, arguments) -> None:
+def test_what_is_wrong_is_said_with_exit_code_2(made_up_year, arguments, told) -> None:
     log = made_up_year / "job-01.jsonl"
     done = call(*(log if one == "LOG" else one for one in arguments))
     assert done.exit_code == 2, done.output
     assert "Traceback" not in done.output
-    assert arguments[0] != "calibrate" or "the logs time no save" in done.stderr
+    assert told in done.stderr

@@ -1,4 +1,4 @@
-"""``cprsim init``: a scenario from options."""
+"""``cprsim init``: a scenario from options, and what is shipped."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from cprsim.cli import init_command
 from cprsim.scenario import load_scenario
+from tests.making import SCENARIOS
 
 RECOMMENDER = ("--kind", "recommender", "--nodes", "8+4", "--failures", "28 h")
 OF_16_NODES = """\
@@ -53,13 +53,14 @@ def test_what_it_writes_runs(cprsim, kind, saves) -> None:
     assert called.exit_code == 0, called.stderr
     ran = cprsim("run", "mine.yaml", "--replications", 5, "--json")
     assert ran.exit_code == 0, ran.stderr
-    strategies = {row["name"] for row in json.loads(ran.stdout)["strategies"]}
+    rows = json.loads(ran.stdout)["frames"]["strategies"]
+    strategies = {row["strategy"] for row in rows}
     assert "full" in strategies
     assert ("today" in strategies) == (saves != "unknown")
 
 
 def test_a_log_is_fitted_for_the_nodes_of_the_job(cprsim, log, monkeypatch) -> None:
-    monkeypatch.setattr(init_command, "N_BOOTSTRAP", 0)  # p-values take ten seconds
+    monkeypatch.setattr("cprsim.api.init.N_BOOTSTRAP", 0)  # p-values take ten seconds
     arguments = ("--kind", "llm", "--nodes", "10", "--failures", log, "--saves", "unknown")
     called = cprsim("init", "mine.yaml", *arguments)
     assert called.exit_code == 0, called.stderr
@@ -79,7 +80,7 @@ def test_a_rate_of_so_many_nodes_is_scaled_to_the_job(cprsim, tmp_path, nodes, m
     assert failures.mtbf_95_h == pytest.approx((30 * 16 / nodes, 37 * 16 / nodes))
     assert (failures.shape, failures.nodes) == (0.8, nodes)
     text, how = (tmp_path / "mine.yaml").read_text("utf-8"), f"scaled from 16 to {nodes} nodes"
-    assert (how in text, how in called.stderr) == (nodes != 16, nodes != 16)
+    assert (how in text, how in called.stdout) == (nodes != 16, nodes != 16)
 
 
 def test_hazards_and_pieces_are_scaled_too_and_a_rate_of_unknown_nodes_is_not(
@@ -102,6 +103,7 @@ def test_hazards_and_pieces_are_scaled_too_and_a_rate_of_unknown_nodes_is_not(
     ("arguments", "said"),
     [
         (("--nodes", "12"), "--kind"),
+        (("--from", "quikstart"), "'quikstart' is none of criteo-kaggle, "),
         (("--kind", "gpu", "--nodes", "12", *UNKNOWN), "'gpu' is not one of"),
         (("--kind", "llm", "--nodes", "few", *UNKNOWN), "--nodes: 'few' is no number"),
         ((*RECOMMENDER[:4], "--failures", "28", "--saves", "unknown"), "--failures: '28'"),
@@ -144,7 +146,41 @@ def test_the_schema_is_put_beside_it_once(cprsim, tmp_path) -> None:
     schema = tmp_path / "scenario.schema.json"
     first = (tmp_path / "mine.yaml").read_text().splitlines()[0]
     assert first == f"# yaml-language-server: $schema={schema.name}"
-    assert json.loads(schema.read_text()) == json.loads(cprsim("schema").stdout)
+    assert json.loads(schema.read_text()) == json.loads(cprsim("validate", "--schema").stdout)
     schema.write_text("mine", "utf-8")
     cprsim("init", "other.yaml", *RECOMMENDER, "--saves", "unknown")
     assert schema.read_text() == "mine"
+
+
+def test_a_shipped_scenario_copied_home_is_the_same_and_editors_find_its_schema(cprsim, tmp_path):
+    copy = tmp_path / "quickstart.yaml"
+    assert cprsim("init", "--from", "quickstart").exit_code == 0
+    assert copy.read_bytes() == (SCENARIOS / "quickstart.yaml").read_bytes()
+    assert (tmp_path / "scenario.schema.json").is_file()
+    copy.write_text("mine")
+    assert cprsim("init", "--from", "quickstart").exit_code == 2
+    assert copy.read_text() == "mine"
+    assert cprsim("init", "--from", "quickstart", "other.yaml").exit_code == 0
+    assert (tmp_path / "other.yaml").is_file()
+
+
+def test_what_is_shipped_is_listed_with_marks_and_sources(cprsim) -> None:
+    called = cprsim("init", "--list")
+    assert "A small job under all four strategies" in called.stdout
+    assert "exponential, mean 3,692 h, per node (published)" in called.stdout
+    said = json.loads(cprsim("init", "--list", "--json").stdout)["frames"]
+    assert "quickstart" in [one["name"] for one in said["scenarios"]]
+    assert all(one["about"] for one in said["scenarios"])
+    assert {"name", "family", "mean_h", "mark", "source"} <= set(said["presets"][0])
+
+
+@pytest.mark.parametrize(
+    ("options", "interval", "other"),
+    [(("llm", "--nodes", 8), "full", "systems"),
+     (("recommender", "--nodes", 8, "--saves", "1 h, 1 min"), "today", "select")],
+)  # fmt: skip
+def test_the_commands_to_go_on_with_are_of_the_scenario(cprsim, options, interval, other) -> None:
+    called = cprsim("init", "mine.yaml", "--json", "--kind", *options)
+    said = [one["command"] for one in json.loads(called.stdout)["frames"]["commands"]]
+    assert f"cprsim sweep mine.yaml --over recovery.{interval}.interval='10 min:8 h:log6'" in said
+    assert {one.split()[1] for one in said} == {"run", "sweep", other, "fit", "report"}

@@ -80,7 +80,7 @@ def test_an_interrupted_measurement_says_how_many_runs_are_kept(scenario) -> Non
     runs = Path("c.json.runs")
     done = interrupted(arguments, lambda: any(p.stat().st_size for p in runs.glob("seed-*.jsonl")))
     n = sum(path.read_bytes().count(b"\n") for path in runs.glob("seed-*.jsonl"))
-    said = said_of(done, arguments, before="The stand-in without failures: AUC ")
+    said = said_of(done, arguments)
     assert n > 0
     assert f"{n:,} finished training runs are kept in " in said
     assert "c.json.runs; c.json is not written yet" in said

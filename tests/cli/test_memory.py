@@ -19,9 +19,8 @@ import os, resource, sys
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import assemble
 from cprsim.cli import main
-from cprsim.making import running
 from cprsim.scenario import load_scenario
-import cprsim.plots.save, cprsim.present.run
+import cprsim.plots.save, cprsim.present.run, cprsim.results.kept
 
 # machine code is what the program is made of: where it finds no room, LLVM ends the process
 pipeline.compile_engine(assemble(load_scenario(sys.argv[2])), 1e9)

@@ -1,90 +1,103 @@
-"""``cprsim systems``: the listing within a terminal, one system in words, both for scripts."""
+"""``cprsim systems`` without a comparison: the list, one system explained, both for a job."""
 
 from __future__ import annotations
 
 import json
+import re
+from typing import Any
 
 import pytest
 
-from tests.making import SCENARIOS
+import cprsim as program
+from cprsim.present.answer import Answer
+from cprsim.present.systems_listing import MADE_UP_SCENARIO
 from tests.recovery.systems.by_hand import OF_LITERATURE
 
 
-@pytest.fixture
-def narrow(cprsim, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    return cprsim
+@pytest.fixture(scope="module")
+def listed() -> Answer:
+    return program.systems()
 
 
-def test_the_listing_names_every_system_within_80_columns(narrow):
-    called = narrow("systems")
-    assert called.exit_code == 0
-    lines = called.stdout.splitlines()
-    assert max(map(len, lines)) <= 80
+def of(answer: Answer, name: str) -> Any:
+    return answer.frames["systems"].set_index("system").loc[name]
+
+
+def test_the_list_names_every_system_within_80_columns(listed: Answer) -> None:
+    lines = str(listed).split("Up to:")[1].splitlines()
+    assert max(map(len, lines[2:])) <= 80
     first_words = {line.split()[0] for line in lines if line.strip()}
     assert first_words >= {*OF_LITERATURE, "none", "full", "partial", "cpr"}
 
 
-def test_the_listing_for_scripts(cprsim):
-    found = json.loads(cprsim("systems", "--json").stdout)["systems"]
-    by_name = {one["name"]: one for one in found}
-    assert set(by_name) >= set(OF_LITERATURE)
-    gemini = by_name["gemini"]
+def test_the_list_as_frames(listed: Answer) -> None:
+    assert {*listed.frames["systems"]["system"]} >= set(OF_LITERATURE)
+    gemini = of(listed, "gemini")
     assert gemini["mark"] == "published"
-    assert gemini["goes_back_to"]["node"] == "memory"
-    assert gemini["goes_back_to"]["two nodes"] == "remote"
+    assert (gemini["after_node"], gemini["after_two_nodes"]) == ("memory", "remote")
     assert "host memory 2x" in gemini["needs"]
     assert "no time beside the transfers" in gemini["assumed"]
-    assert by_name["check-n-run"]["not_counted"].endswith("is not priced")
+    assert of(listed, "check-n-run")["not_counted"].endswith("is not priced")
+    assert of(listed, "none")["after_node"] == "start"
+    options = listed.frames["options"].set_index(["system", "option"])
+    assert options.loc[("gemini", "remote_every"), "default"] == 3.0
 
 
-@pytest.mark.parametrize(
-    ("name", "words"), [("recshard", "`cluster.shards`"), ("MegaScale", "`async`"),
-                        ("c4", "`detect`"), ("chameleon", "`oobleck`"),
-                        ("flowcheck", "`checkmate`"), ("ecrm", "`ecrec`")],
-)  # fmt: skip
-def test_a_name_of_the_literature_that_is_no_system_here_says_what_it_is(narrow, name, words):
-    called = narrow("systems", name)
-    assert called.exit_code == 0
-    assert words in called.stdout
-    assert "is no system here" in called.stdout
-
-
-def test_gemini_is_explained_by_its_rules_tiers_saves_and_assumptions(cprsim):
-    said = " ".join(cprsim("systems", "gemini").stdout.split())
+def test_gemini_is_explained_by_its_records_outcomes_and_assumptions(cprsim: Any) -> None:
+    said = " ".join(cprsim("systems", "--explain", "gemini").stdout.split())
     for words in (
-        "1. If own memory is there and a content of peers survives: all go back",
-        "peers: host, groups of 2 nodes (neighbours) that outlive 1 of them",
-        "remote: every 3 h of progress; is written in 40 s behind it",
-        "a node is lost: memory, from `peers`",
+        "{name: peers, medium: host, placement: {groups: {size: 2, tolerates: 1}}}",
+        "{tier: remote, every: 3 h, background: 40 s, in_flight: 2, when_busy: skip}",
+        "{kind: reschedule, cost: 4 min}, load], needs: [own memory], sources: [peers]}",
+        "a node is lost: memory, from peers",
         "remote_every = 3 h: progress between saves to the remote storage",
         "Assumed: a machine copies to its own memory",
     ):
         assert words in said, words
 
 
-def test_a_scenario_s_job_with_its_own_options(cprsim):
-    llm = SCENARIOS / "llm.yaml"
-    said = " ".join(cprsim("systems", "hsdp", "--job", llm).stdout.split())
-    assert "groups of 8 nodes (far apart) that outlive 7" in said  # `group: 16` of 128
-    changed = cprsim("systems", "gemini", "--job", llm, "--set", "cluster.link=100 Gbit/s").stdout
-    assert "written in 8 s behind it" in changed
+@pytest.mark.parametrize("name", ["gemini", "hsdp", "oobleck", "swift", "moc", "on-notice", "scr"])
+def test_what_is_explained_can_stand_in_a_scenario(name: str) -> None:
+    table = program.systems(explain=name).document.table
+    assert table is not None
+    kinds = ("tiers", "captures", "rules")
+    written = {
+        kind: [str(row[1]) for row in table.rows if row[0] == kind] for kind in kinds
+    }  # fmt: skip
+    options = ", ".join(f"{kind}: [{', '.join(all_of)}]" for kind, all_of in written.items())
+    text = f"recovery: [{{strategy: policy, options: {{{options}}}}}]"
+    made_up = re.sub("recovery: .*", text, MADE_UP_SCENARIO)
+    assert program.load(made_up).strategies == ("policy",)
 
 
-def test_a_job_that_a_system_can_t_serve_says_what_is_missing(cprsim, scenario):
-    said = " ".join(cprsim("systems", "nvrx-local", "--job", scenario).stdout.split())
+def test_a_scenario_s_job_with_its_own_options(cprsim: Any) -> None:
+    said = " ".join(cprsim("systems", "llm", "--explain", "hsdp").stdout.split())
+    assert "{groups: {size: 8, tolerates: 7, strided: true}}" in said  # `group: 16` of 128
+    changed = program.systems("llm", {"cluster.link": "100 Gbit/s"}, explain="gemini")
+    assert "background: 8 s" in str(changed)
+
+
+def test_a_job_that_a_system_can_t_serve_says_what_is_missing(cprsim: Any, scenario: Any) -> None:
+    said = " ".join(cprsim("systems", scenario, "--explain", "nvrx-local").stdout.split())
     assert "It can't serve small: " in said
-    assert "give `disk`, a bandwidth" in said
-    found = json.loads(cprsim("systems", "--job", scenario, "--json").stdout)["systems"]
-    refused = {one["name"]: one["cannot_serve"] for one in found}
+    assert "give 'disk', a bandwidth" in said
+    said = json.loads(cprsim("systems", scenario, "--list", "--json").stdout)
+    assert said["values"]["job"] == "small"
+    refused = {one["system"]: one["cannot_serve"] for one in said["frames"]["systems"]}
     assert "give `snapshot`" in refused["async"]
-    assert refused["full"] is None
+    assert refused["full"] == ""
 
 
-def test_what_is_wrong_is_one_error(cprsim):
-    called = cprsim("systems", "gemni")
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--explain", "gemni"], "did you mean `gemini`?"),
+        (["--explain", "gemini", "--set", "job.step=1 s"], "name a scenario"),
+        (["nowhere.yaml", "--list"], "nowhere.yaml: cannot be read"),
+    ],
+)
+def test_what_is_wrong_is_one_error(cprsim: Any, words: list[str], problem: str) -> None:
+    called = cprsim("systems", *words)
     assert called.exit_code == 2
-    assert "did you mean `gemini`?" in called.stderr
+    assert problem in called.stderr
     assert "Traceback" not in called.stderr
-    assert cprsim("systems", "gemini", "--set", "job.step=1 s").exit_code == 2
-    assert cprsim("systems", "--job", "nowhere.yaml").exit_code == 2

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 
 import numpy as np
 import pytest
+
+from cprsim import run, train
 
 KERNEL = """
 kernel:
@@ -15,27 +17,14 @@ kernel:
 
 
 @pytest.fixture
-def drawing_trained(drawing_cprsim, scenario):
-    """Train with the small scenario and overrides; the one JSON object it prints."""
+def trained(scenario):
+    """Train with the small scenario and overrides."""
     scenario.write_text(scenario.read_text() + KERNEL)
-
-    def run(*overrides, replay=0):
-        arguments = [part for override in overrides for part in ("--set", override)]
-        called = drawing_cprsim("train", scenario, "--json", "--replay", replay, *arguments)
-        assert called.exit_code == 0, called.output
-        return json.loads(called.stdout)
-
-    return run
+    return partial(train, scenario)
 
 
-@pytest.fixture
-def trained(drawing_trained, cprsim):
-    """The same without the second that the figure takes."""
-    return drawing_trained
-
-
-def by_name(shown: dict) -> dict[str, dict]:
-    return {one["name"]: one for one in shown["strategies"]}
+def by_name(answer) -> dict[str, dict]:
+    return answer.frames["strategies"].set_index("strategy").to_dict("index")
 
 
 def write_clicks(path, n: int) -> None:
@@ -48,25 +37,20 @@ def write_clicks(path, n: int) -> None:
     path.write_text("".join(lines))
 
 
-def test_accuracy_stands_beside_overhead(trained):
-    shown = trained()
-    strategies = by_name(shown)
-    whole = shown["no_failures"]
+def test_accuracy_stands_beside_overhead(trained, scenario):
+    answer = trained(replay=3)
+    strategies, whole = by_name(answer), answer.values["no_failures"]
     assert list(strategies) == ["full", "partial", "cpr"]
-    assert 0.5 < whole["auc"] < shown["teacher"]["auc"] < 1
-    for one in strategies.values():
-        assert one["overhead_fraction"] > 0
+    assert 0.5 < whole["auc"] < answer.values["teacher"]["auc"] < 1
     assert {key: strategies["full"][key] for key in whole} == whole
     assert strategies["cpr"]["pls"] > 0
     assert {key: strategies["cpr"][key] for key in whole} != whole
-
-
-def test_overhead_and_pls_are_those_of_run(trained, cprsim, scenario):
-    ours = by_name(trained(replay=3))
-    ran = by_name(json.loads(cprsim("run", scenario, "--replay", 3, "--json").stdout))
-    for name, one in ours.items():
-        assert one["overhead_fraction"] == pytest.approx(ran[name]["overhead_fraction"]["mean"])
-    assert ours["cpr"]["pls"] == pytest.approx(ran["cpr"]["pls"])
+    assert set(answer.rows["losses"]["run"]) == {"no failures", "partial", "cpr"}
+    assert list(answer.figures) == ["loss"]
+    ran = run(scenario, replay=3).frames["strategies"].set_index("strategy")
+    for name, one in strategies.items():
+        assert one["overhead_fraction"] == pytest.approx(ran.loc[name, "overhead_fraction"])
+    assert strategies["cpr"]["pls"] == pytest.approx(ran.loc["cpr", "pls"])
 
 
 def test_strategies_with_priority_save_their_urgent_rows_first(trained):
@@ -76,7 +60,7 @@ def test_strategies_with_priority_save_their_urgent_rows_first(trained):
         for tracker in ("scar", "mfu", "ssu", "round-robin")
     )
     recovery = f"recovery=[{{strategy: cpr, {often}}}, {entries}]"
-    strategies = by_name(trained(recovery, "failures.clock=progress"))
+    strategies = by_name(trained([recovery, "failures.clock=progress"]))
     assert len({one["auc"] for one in strategies.values()}) == 5
     for one in strategies.values():
         assert one["pls"] == pytest.approx(strategies["cpr"]["pls"])
@@ -91,9 +75,10 @@ def test_strategies_with_priority_save_their_urgent_rows_first(trained):
 def test_clicks_of_ones_own(trained, tmp_path, monkeypatch, encoding):
     write_clicks(tmp_path / "clicks.tsv", 1500)
     monkeypatch.setenv("CPRSIM_DATA", str(tmp_path))
-    shown = trained(f'kernel.clicks={{file: "${{CPRSIM_DATA}}/clicks.tsv", encoding: {encoding}}}')
-    assert shown["teacher"] is None
-    assert "1,285 logged clicks" in shown["stand_in"]
+    log = f'{{file: "${{CPRSIM_DATA}}/clicks.tsv", encoding: {encoding}}}'
+    answer = trained([f"kernel.clicks={log}"])
+    assert answer.values["teacher"] is None
+    assert "1,285 logged clicks" in answer.values["stand_in"]
 
 
 def test_bad_clicks_are_an_error_with_file_and_line_or_skipped(cprsim, trained, scenario, tmp_path):
@@ -105,9 +90,9 @@ def test_bad_clicks_are_an_error_with_file_and_line_or_skipped(cprsim, trained, 
     called = cprsim("train", scenario, "--set", override)
     assert called.exit_code == 2
     assert called.stderr == f"{log}:8: 1 fields between tabs, not 40\n"
-    assert trained("kernel.clicks={file: clicks.tsv, skip_bad: true}")["skipped_lines"] == 1
-    called = cprsim("train", scenario, "--set", override, "--skip-bad")
-    assert "Left out of the log: 1 bad line." in called.stdout
+    answer = trained(["kernel.clicks={file: clicks.tsv, skip_bad: true}"])
+    assert answer.values["skipped_lines"] == 1
+    assert "Left out of the log: 1 bad line." in str(answer)
 
 
 @pytest.mark.parametrize(

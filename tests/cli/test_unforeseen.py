@@ -102,12 +102,12 @@ def test_a_flag_or_the_environment_shows_the_traceback(before, environment) -> N
         (">&-", "validate small.yaml", 0, ""),
         (
             ">&-",
-            "validate nothing.yaml",
+            "run nothing.yaml",
             2,
             "nothing.yaml: cannot be read: No such file or directory\n",
         ),
-        ("2>&-", "validate nothing.yaml", 2, ""),
-        (">&- 2>&- <&-", "validate nothing.yaml", 2, ""),
+        ("2>&-", "run nothing.yaml", 2, ""),
+        (">&- 2>&- <&-", "run nothing.yaml", 2, ""),
         (">&- <&-", "run small.yaml --replications 2", 0, ""),
     ],
 )
@@ -115,14 +115,14 @@ def test_a_closed_stream_is_like_none(scenario, closing, arguments, code, said) 
     command = f"{' '.join(PROGRAM)} {arguments} {closing}"
     done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (code, said)
-    if arguments.startswith("run"):
+    if arguments.startswith("run small"):
         (folder,) = (scenario.parent / "results").iterdir()
         assert (folder / "manifest.json").is_file()
         assert damage(folder) is None
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("arguments", ["--version", "schema"])
+@pytest.mark.parametrize("arguments", ["--version", "validate --schema"])
 def test_a_full_disk_behind_stdout_is_one_line_and_exit_code_1(scenario, arguments) -> None:
     command = f"{' '.join(PROGRAM)} {arguments} >/dev/full"
     done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, check=False)

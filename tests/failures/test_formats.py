@@ -192,7 +192,7 @@ def test_xids_of_every_kind_of_kernel_log(tmp_path: Path) -> None:
         ("c", "2024-01-01T10:00:00", ""),
     }  # fmt: skip
     assert "1 Xid(s) 13 left out, of those that lose no node" in outages.notes
-    with pytest.raises(TraceError, match="names no year: say it with --from"):
+    with pytest.raises(TraceError, match="names no year: --period says it"):
         read(kept(tmp_path, text))
 
 
@@ -252,11 +252,11 @@ def test_the_hour_that_occurs_twice_and_the_one_that_is_skipped(tmp_path: Path) 
 
 def test_the_command_says_what_it_guessed_and_can_be_overridden(tmp_path: Path) -> None:
     path = kept(tmp_path, WRITERS["slurm-events"](ROWS))
-    shown = call("fit", path, "--bootstrap", 0)
+    shown = call("fit", path, "--bootstrap", 0, "-v")
     assert shown.exit_code == 0, shown.output
     assert (
-        "note: read as format slurm-events: the columns of `sacctmgr show event` (--format "
-        "overrides)" in shown.stdout
+        "Read as format slurm-events: the columns of `sacctmgr show event` (--format overrides)."
+        in shown.stdout
     )
     other = call("fit", path, "--format", "tidy")
     assert other.exit_code == 2

@@ -14,7 +14,7 @@ from cprsim.experiments.sources import replay_of
 from cprsim.failures.outages import Outages
 from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.formats import guess, read_log
-from cprsim.making.fit_log import LogAsked, read_to_fit
+from cprsim.fitting.reading import read_failures
 from cprsim.scenario.failures import TraceFailures
 
 STARTS = pd.to_datetime(["2024-01-01 00:00", "2024-01-01 06:00", "2024-01-02 12:00"])
@@ -178,7 +178,7 @@ LIVES = (
 def test_a_table_that_names_the_dates_of_its_nodes(tmp_path: Path) -> None:
     (path := tmp_path / "log.csv").write_text(LIVES)
     reader = LogOptions(n_nodes=5, period=("2024-01-01", "2024-02-01"))
-    log = read_to_fit(LogAsked(log=path, reader=reader, node_dates=True)).chosen
+    log = read_failures(path, reader, dates=True)[0]
     assert log.node_names == ("a", "b", "c", "silent-0", "silent-1")
     assert log.lives is not None
     born_h, enters_h, leaves_h = (at_h / 24 for at_h in log.lives)
@@ -187,11 +187,11 @@ def test_a_table_that_names_the_dates_of_its_nodes(tmp_path: Path) -> None:
     np.testing.assert_allclose(leaves_h, [31, 17, 31, 31, 31])
     path.write_text(LIVES.replace("2023-12-22,2024-01-01,\nb", "2023-12-23,2024-01-01,\nb"))
     with pytest.raises(TraceError, match="'a' has other dates in another row") as caught:
-        read_to_fit(LogAsked(log=path, reader=reader, node_dates=True))
+        read_failures(path, reader, dates=True)
     assert caught.value.problems[0].place.line == 3
     path.write_text("node,start,end\na,2024-01-01,2024-01-02\nb,2024-01-03,2024-01-04\n")
     with pytest.raises(ParameterError, match="the log has no column installed, entry or exit"):
-        read_to_fit(LogAsked(log=path, reader=LogOptions(), node_dates=True))
+        read_failures(path, LogOptions(), dates=True)
 
 
 def test_a_replay_of_such_a_table_has_only_nodes_that_are_there(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import islice
 from math import exp, sqrt
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
+import cprsim
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import failures_of, replay
@@ -23,7 +23,6 @@ from cprsim.fitting.goodness import rank
 from cprsim.fitting.lifetimes import FirstUptime, gaps, lifetimes_of, repair_times, uptimes
 from cprsim.scenario import load_scenario
 from tests.fitting.logs import write_log
-from tests.making import call
 
 REST = """\
 job: {useful: 50 h}
@@ -56,15 +55,14 @@ def competing(seed: int, n_nodes: int = 30) -> Outages:
 
 def test_the_outages_of_other_causes_censor(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.csv", competing(1))
-    options = ("--time-unit", "h", "--from", 0, "--to", WINDOW_H, "--bootstrap", 0, "--json")
-    said = json.loads(call("fit", log, *options, "--cause", "disk").stdout)
-    weibull = next(one for one in said["uptimes"]["families"] if one["name"] == "weibull")
-    shape, scale = (weibull["parameters"][name] for name in ("shape", "scale_h"))
-    assert shape["low"] < 3.0 < shape["high"]
-    assert scale["low"] < 100.0 < scale["high"]
-    assert shape["high"] - shape["low"] < 0.3
-    assert said["observation"]["cause"] == "disk"
-    assert "# only causes with 'disk'; other outages censor up-times" in said["fragment"]
+    said = cprsim.fit(log, time_unit="h", period=f"0..{WINDOW_H}", bootstrap=0, cause="disk")
+    parameters = said.frames["parameters"].set_index(["times", "family", "parameter"])
+    shape, scale = (parameters.loc["uptimes", "weibull", name] for name in ("shape", "scale_h"))
+    assert shape["value_low"] < 3.0 < shape["value_high"]
+    assert scale["value_low"] < 100.0 < scale["value_high"]
+    assert shape["value_high"] - shape["value_low"] < 0.3
+    assert said.values["cause"] == "disk"
+    assert "# only causes with 'disk'; other outages censor up-times" in said.values["fragment"]
     shape, scale = fit(FAMILIES["weibull"], uptimes(competing(2).choosing("network"))).parameters
     assert shape.low < 1.0 < shape.high
     assert scale.low < 60.0 < scale.high
@@ -173,53 +171,29 @@ def test_the_command_writes_one_fragment_that_runs_with_a_source_for_each_cause(
     tmp_path: Path,
 ) -> None:
     log = write_log(tmp_path / "log.csv", competing(1))
-    arguments = (
-        "fit", log, "--time-unit", "h", "--from", 0, "--to", WINDOW_H, "--bootstrap", 0, "--by",
-        "cause",
-    )  # fmt: skip
-    made, page = tmp_path / "made.yaml", tmp_path / "page.md"
-    shown = call(*arguments, "--reach", "network=process", "--save", made, "--page", page)
-    assert shown.exit_code == 0, shown.output
-    assert "Causes, for a job on 30 node(s), the one to fix first on top:" in shown.stdout
-    assert made.read_text() in shown.stdout
-    assert "of the job per 30 days" in page.read_text()
-
-    said = json.loads(call(*arguments, "--json").stdout)
-    causes = said["causes"]
-    assert [one["cause"] for one in causes] == ["network", "disk"]
-    assert all("failures:" in one["fragment"] for one in causes)
-    shape = causes[1]["uptimes"]["shape"]
-    assert shape["low"] < 3.0 < shape["high"]
+    made = tmp_path / "made.yaml"
+    said = cprsim.fit(
+        log, time_unit="h", period=f"0..{WINDOW_H}", bootstrap=0, causes=True, save=made
+    )
+    shown = str(said)
+    assert "Fix network first: without it, full recovery would cost " in shown
+    assert "of the job per 30 days" in shown
+    assert made.read_text() == said.values["fragment"]
+    assert [one["reach"] for one in said.values["scopes"]] == ["node", "node"]
+    causes = said.frames["causes"]
+    assert causes["cause"].tolist() == ["network", "disk"]
+    assert causes["fragment"].str.contains("failures:").all()
+    assert causes["uptime_shape_low"][1] < 3.0 < causes["uptime_shape_high"][1]
 
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(REST + made.read_text())
     experiment = assemble(load_scenario(scenario))
     assert [(one.name, one.reach.name) for one in experiment.scopes] == [
-        ("network", "PROCESS"), ("disk", "NODE"),
+        ("network", "NODE"), ("disk", "NODE"),
     ]  # fmt: skip
     assert isinstance(experiment.failures, SeveralSources)
     rates = experiment.failures.rates_per_h(experiment.cluster, 50.0)
-    for rate, one in zip(rates, causes, strict=True):
-        assert rate == pytest.approx(one["job_rate_per_h"]["estimate"], rel=0.15)
+    assert rates == pytest.approx(causes["job_rate_per_h"].tolist(), rel=0.15)
     failures = islice(failures_of(experiment, 0), 20)
     assert {failure.source for failure in failures} == {0, 1}
     assert replay(experiment, 0)["full"].progress_h[-1] == pytest.approx(50.0)
-
-
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        (("--by", "cause", "--cause", "disk"), "--by cause: takes all causes"),
-        (("--by", "cause", "--reach", "fan=node"), "there is no cause 'fan'; there are: "),
-        (("--by", "cause", "--reach", "disk=room"), "what it kills is process, gpu, node, rack"),
-        (("--by", "cause", "--reach", "disk"), "write CAUSE=WHAT"),
-        (("--reach", "disk=node"), "goes with --by cause"),
-    ],
-)
-def test_what_can_not_be_said_of_causes(
-    tmp_path: Path, options: tuple[str, ...], complaint: str
-) -> None:
-    log = write_log(tmp_path / "log.csv", competing(1))
-    found = call("fit", log, "--time-unit", "h", "--bootstrap", 0, *options)
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert complaint in found.stderr

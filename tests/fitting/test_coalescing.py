@@ -82,8 +82,8 @@ def test_the_command_coalesces_and_says_so(tmp_path: Path) -> None:
     rows = [f"n{node},{start + 24 * node},{end + 24 * node}" for node, start, end in ROWS]
     path.write_text("\n".join(["node,start,end", *rows]) + "\n")
     arguments = ("fit", path, "--time-unit", "h", "--bootstrap", 0, "--coalesce")
-    shown = call(*arguments, "30 min")
+    shown = call(*arguments, "30 min", "-v")
     assert shown.exit_code == 0, shown.output
-    assert "note: 3 failure(s) within 0.5 h of one of the same node merged into it" in shown.stdout
+    assert "3 failure(s) within 0.5 h of one of the same node merged into it" in shown.stdout
     for options in (("soon",), ("1 h", "--together", "soon")):
         assert call(*arguments, *options).exit_code == 2

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from cprsim.failures.outages import Outages
+import cprsim
+from cprsim.failures.outages import Outages, outages_of
+from cprsim.failures.traces.asked import LogOptions
 from cprsim.fitting import goodness
 from cprsim.fitting.correlated_fit import fit_frailty
 from cprsim.fitting.goodness import P_REJECTED, rank
 from cprsim.fitting.lifetimes import lifetimes_of
+from cprsim.fitting.reading import observed_in
 from cprsim.fitting.trace_fit import fit_trace
 from tests.fitting.logs import gaps_on_random_nodes, log_of, write_log
-from tests.making import call
 
 pytestmark = pytest.mark.long
-
-QUICK = ("--time-unit", "h", "--bootstrap", 0)
 
 
 def short() -> Outages:
@@ -49,13 +51,13 @@ def test_none_fits_is_said_wherever_the_best_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(goodness, "_p_value", lambda *_: 0.005)
-    judged = ("--time-unit", "h", "--bootstrap", 1)
     log = write_log(tmp_path / "log.csv", short())
-    said = json.loads(call("fit", log, *judged, "--json").stdout)
-    assert said["gaps"]["none_fits"] is True
-    assert "gaps: none fits, every family is rejected" in said["notes"]
-    assert "# none fits: of the gaps, every family's p-value is below 0.01" in said["job_fragment"]
-    assert "none fits: every p is below 0.01" in call("fit", log, *judged).stdout
+    fitted = cprsim.fit(log, time_unit="h", bootstrap=1)
+    assert fitted.frames["times"]["none_fits"][0]
+    assert "gaps: none fits, every family is rejected" in fitted.values["warnings"]
+    said = fitted.values["job_fragment"]
+    assert "# none fits: of the gaps, every family's p-value is below 0.01" in said
+    assert "What does not fit: no family fits the gaps" in str(fitted)
 
 
 # ------------------------------------------------------------------------------- large logs, time
@@ -91,26 +93,27 @@ def test_of_many_nodes_every_nth_is_fitted_whole(monkeypatch: pytest.MonkeyPatch
 # --------------------------------------------------------------------------- where it comes from
 
 
+def observed(log: Path, **asked: Any) -> pd.DataFrame:
+    fitted = cprsim.fit(log, bootstrap=0, **asked)
+    return fitted.frames["observation"].set_index("fact")
+
+
 def test_nodes_window_and_ages_are_named_with_their_origin(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.csv", short())
-    bare = json.loads(call("fit", log, *QUICK, "--json").stdout)["observation"]
-    assert bare["nodes"]["value"] == 5
-    assert {bare[key]["source"] for key in ("nodes", "begins", "ends", "ages")} == {"inferred"}
-    assert "never failed are missing" in bare["nodes"]["how"]
-    given = ("--nodes", 9, "--from", 0, "--to", 240, "--age", "unknown")
-    said = json.loads(call("fit", log, *QUICK, *given, "--json").stdout)["observation"]
-    assert [said[key]["value"] for key in ("nodes", "begins", "ends")] == [9, "0 h", "240 h"]
-    assert {said[key]["source"] for key in ("nodes", "begins", "ends", "ages")} == {"given"}
-    assert [said[key]["how"] for key in ("nodes", "begins", "ends", "ages")] == [
-        "--nodes", "--from", "--to", "--age",
-    ]  # fmt: skip
-    assert said["window_h"] == 240
-    table = call("fit", log, *QUICK, *given).stdout
-    for line in ("nodes: 9 (given: --nodes)", "window: 240 h, from 0 h (given: --from) to 240 h"):
-        assert line in table
-        assert f"# {line}" in table  # in the fragment too
-    one = json.loads(call("fit", log, *QUICK, "--node", "n3", "--json").stdout)["observation"]
-    assert (one["nodes"]["value"], one["nodes"]["how"]) == (1, "--node")
+    bare = observed(log, time_unit="h")
+    assert bare.loc["n_nodes", "value"] == 5
+    assert set(bare["source"]) == {"inferred"}
+    assert "never failed are missing" in bare.loc["n_nodes", "how"]
+    asked = {"time_unit": "h", "nodes": 9, "period": "0..240", "age": "unknown"}
+    said = observed(log, **asked)
+    assert said["value"].tolist()[:3] == [9, "0 h", "240 h"]
+    assert set(said["source"]) == {"given"}
+    assert said["how"].tolist() == ["--nodes", "--period", "--period", "--age"]
+    fitted = cprsim.fit(log, bootstrap=0, **asked)
+    assert fitted.values["window_h"] == 240
+    assert "# window: 240 h, from 0 h (given: --period) to 240 h" in fitted.values["fragment"]
+    one = observed(log, time_unit="h", node="n3").loc["n_nodes"]
+    assert (one["value"], one["how"]) == (1, "--node")
 
 
 def test_what_a_format_says_is_read_not_inferred(tmp_path: Path) -> None:
@@ -121,25 +124,18 @@ def test_what_a_format_says_is_read_not_inferred(tmp_path: Path) -> None:
     ]
     trace = tmp_path / "trace.json"
     trace.write_text(json.dumps(events))
-    said = json.loads(call("fit", trace, "--bootstrap", 0, "--json").stdout)["observation"]
-    assert said["begins"]["source"] == "read"
-    assert said["ends"]["source"] == "inferred"
+    assert observed(trace)["source"].tolist()[1:3] == ["read", "inferred"]
 
 
 def test_a_period_beyond_what_the_file_holds_is_not_called_given() -> None:
-    from cprsim.failures.outages import outages_of
-    from cprsim.making.fit_log import log_asked, observation_of
-
     at_h = np.array([0.0, 5.0])
     outages = outages_of(
         np.array([0, 1]), at_h, at_h, ("", ""), n_nodes=2, window_h=48.0,
         origin="2000-01-02T00:00:00",
     )  # fmt: skip
-    said = observation_of(
-        outages, log_asked(Path("log"), period=("2000-01-01", "2000-01-04")), "lanl"
-    )
-    assert said.begins.origin == "inferred: what the file holds within --from 2000-01-01"
-    assert said.ends.origin == "given: --to"
+    said = observed_in(outages, "lanl", LogOptions(period=("2000-01-01", "2000-01-04")))
+    assert said.begins.origin == "inferred: what the file holds from 2000-01-01, see --period"
+    assert said.ends.origin == "given: --period"
     assert (said.ends.value, said.n_nodes.origin) == ("2000-01-04T00:00:00", "read: column nodes")
 
 
@@ -155,14 +151,14 @@ def worn_and_replaced(seed: int, shape: float) -> Outages:
 
 def test_ages_that_matter_and_are_not_known_are_warned_of(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.csv", worn_and_replaced(1, shape=5.0))
-    window = (*QUICK, "--from", 0, "--to", 300)
-    said = json.loads(call("fit", log, *window, "--json").stdout)
-    (warning,) = [note for note in said["notes"] if "ages" in note]
+    asked: dict[str, Any] = {"time_unit": "h", "period": "0..300", "bootstrap": 0}
+    fitted = cprsim.fit(log, **asked)
+    (warning,) = [one for one in fitted.values["warnings"] if "ages" in one]
     assert "say which with --age new or --age unknown" in warning
-    assert warning in call("fit", log, *window).stdout.replace("note: ", "")
+    assert warning[1:] in " ".join(str(fitted).split())
     for age in ("new", "unknown"):  # then they are known
-        notes = json.loads(call("fit", log, *window, "--age", age, "--json").stdout)["notes"]
-        assert not [note for note in notes if "ages" in note]
+        said = cprsim.fit(log, age=age, **asked).values["warnings"]
+        assert not [one for one in said if "ages" in one]
     warned = sum(
         any("ages" in warning for warning in fit_trace(outages, n_bootstrap=0).warnings)
         for outages in (worn_and_replaced(seed, shape=1.0) for seed in range(10))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 
-from cprsim.errors import ParameterError, ScenarioError
+import cprsim
+from cprsim.errors import CprsimError, ParameterError, ScenarioError
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures import limits
@@ -24,12 +25,11 @@ from cprsim.records import Cluster, Floats, Holds, Role
 from cprsim.scenario import load_scenario
 from cprsim.scenario.cluster import ClusterSection
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, write_log
-from tests.making import call
 
 pytestmark = pytest.mark.long
 
 Run = Callable[[str, int, float], Experiment]
-QUICK = ("--time-unit", "h", "--bootstrap", 0)
+QUICK: dict[str, Any] = {"time_unit": "h", "bootstrap": 0}
 
 
 @pytest.fixture
@@ -185,14 +185,13 @@ def piecewise_log() -> Outages:
 
 def test_pieces_are_scaled_to_the_share_of_the_job(scenario: Run, tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.csv", piecewise_log())
-    options = ("fit", log, *QUICK, "--from", 0, "--nodes", 96, "--json")
     for n_job in (8, 10):  # unscaled they fail 12 and 9.6 times too often
-        said = json.loads(call(*options, "--job-nodes", n_job).stdout)
+        said = cprsim.fit(log, **QUICK, period="0..", nodes=96, job_nodes=n_job).values
         assert "family: piecewise" in said["job_fragment"]
-        assert said["fragment_for"]["nodes"] == n_job
-        assert said["fragment_for"]["share_of_failures"] == pytest.approx(n_job / 96, rel=0.01)
+        assert said["n_job_nodes"] == n_job
+        assert said["job_share"] == pytest.approx(n_job / 96, rel=0.01)
         counts = run(scenario(said["job_fragment"], n_job, 2000.0).simulated(replications=300))
-        wanted = 2000.0 * n_job / 96 * 1500 / said["observation"]["window_h"]
+        wanted = 2000.0 * n_job / 96 * 1500 / said["window_h"]
         error = counts.std(ddof=1) / np.sqrt(len(counts))
         # the rate of the log is itself known to within 3 %
         assert abs(counts.mean() - wanted) <= 4 * error + 0.05 * wanted
@@ -225,14 +224,11 @@ def test_a_fragment_says_for_which_job_it_is(tmp_path: Path) -> None:
     log = write_log(
         tmp_path / "log.csv", gaps_on_random_nodes(np.full(90, 2.0) + np.arange(90) % 7, 30)
     )
-    options = ("fit", log, *QUICK, "--nodes", 30)
-    whole, part = call(*options).stdout, call(*options, "--job-nodes", 6).stdout
+    whole, part = (
+        cprsim.fit(log, **QUICK, nodes=30, job_nodes=n).values["fragment"] for n in (None, 6)
+    )
     assert "# for a job on all 30 nodes of the log, whose share is 1" in whole
     assert "# for a job on 6 of the 30 nodes of the log: its share of the failures is 0.2;" in part
-    for wrong in (31, 0, -2):
-        result = call(*options, "--job-nodes", wrong)
-        assert result.exit_code == 2
-    assert "a job of 31 nodes: the log has 30" in call(*options, "--job-nodes", 31).stderr
 
 
 def test_nodes_that_differ_need_no_scaling(scenario: Run) -> None:
@@ -251,22 +247,21 @@ def test_nodes_that_differ_need_no_scaling(scenario: Run) -> None:
 
 def test_a_mean_beyond_all_that_was_watched_is_called_extrapolated(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.csv", extreme_lemons())
-    options = ("fit", log, *QUICK, "--from", 0, "--to", 2000, "--nodes", 60)
-    said = json.loads(call(*options, "--json").stdout)
-    by_name = {one["name"]: one for one in said["uptimes"]["families"]}
-    assert by_name["weibull"]["mean_h"]["estimate"] > 2000
-    assert by_name["weibull"]["extrapolated"] is True
-    assert by_name["exponential"]["extrapolated"] is (
-        by_name["exponential"]["mean_h"]["estimate"] > 2000
-    )
-    assert said["uptimes"]["longest_h"] == 2000
-    n = said["uptimes"]["n_observed"]
-    assert said["uptimes"]["hours_per_end"] == pytest.approx(120_000 / n, rel=0.01)
-    assert said["nodes"][0]["extrapolated"] is True
-    assert "is extrapolated: nothing was watched for longer than 2000 h;" in said["fragment"]
-    table = call(*options).stdout
-    assert "(extrapolated)" in table
-    assert "extrapolated: beyond 2000 h, the longest time watched" in table
+    said = cprsim.fit(log, **QUICK, period="0..2000", nodes=60)
+    families = said.frames["families"].set_index(["times", "family"])
+    means = said.frames["parameters"].query("parameter == 'mean_h'")
+    mean_h = means.set_index(["times", "family"])["value"]
+    assert mean_h["uptimes", "weibull"] > 2000
+    for family in ("weibull", "exponential"):
+        beyond = families.loc[("uptimes", family), "extrapolated"]
+        assert beyond == (mean_h["uptimes", family] > 2000)
+    times = said.frames["times"].set_index("times").loc["uptimes"]
+    assert times["longest_h"] == 2000
+    assert times["hours_per_end"] == pytest.approx(120_000 / times["n_observed"], rel=0.01)
+    assert families.loc["nodes"]["extrapolated"].iloc[0]
+    fragment_ = said.values["fragment"]
+    assert "is extrapolated: nothing was watched for longer than 2000 h;" in fragment_
+    assert "Up-times of nodes: the mean is extrapolated beyond 2,000 h, the longest" in str(said)
     rng = np.random.default_rng(1)
     known = fit_trace(gaps_on_random_nodes(rng.exponential(5, 200), 4), n_bootstrap=0)
     assert "extrapolated" not in fragment(known, "a log")
@@ -282,29 +277,28 @@ def log(tmp_path: Path) -> Path:
     return write_log(tmp_path / "log.csv", log_of(at_h, 1e9, np.arange(60) % 6, 6))
 
 
-def test_the_fragment_is_saved_as_it_is_shown_to_a_new_file(log: Path, tmp_path: Path) -> None:
+def test_the_fragment_is_saved_to_a_new_file(log: Path, tmp_path: Path) -> None:
     saved = tmp_path / "fragment.yaml"
-    result = call("fit", log, *QUICK, "--job-nodes", 3, "--save", saved)
-    assert result.exit_code == 0, result.output
+    fitted = cprsim.fit(log, **QUICK, job_nodes=3, save=saved)
+    assert list(fitted.files) == [saved]
     text = saved.read_text()
-    assert text in result.stdout
+    assert text == fitted.values["fragment"]
     assert set(yaml.safe_load(text)) == {"failures"}
     assert "on 3 of the 6 nodes" in text
     for path in (saved, tmp_path, tmp_path / "nowhere" / "fragment.yaml"):
-        result = call("fit", log, *QUICK, "--save", path)
-        assert result.exit_code == 2
-        assert result.stdout == ""  # said before the work
-        assert len(result.stderr.strip().splitlines()) == 1
+        with pytest.raises(CprsimError, match=str(path)):  # before the log is read
+            cprsim.fit(tmp_path / "no log", save=path)
     assert saved.read_text() == text
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fragment.yaml", "log.csv"]
 
 
-def test_without_a_fragment_the_fit_is_shown_and_nothing_saved(tmp_path: Path) -> None:
+def test_a_log_without_a_fragment_is_fitted_and_nothing_is_saved(tmp_path: Path) -> None:
     # all gaps alike: no family has a maximum but the exponential, whose mean no scenario takes
     log = write_log(tmp_path / "log.csv", log_of(np.arange(5) * 1e-4, 1.0))
+    fitted = cprsim.fit(log, **QUICK)
+    assert fitted.values["fragment"] is None
+    assert "no fitted family can stand" in fitted.values["why_no_fragment"]
     saved = tmp_path / "fragment.yaml"
-    result = call("fit", log, *QUICK, "--save", saved)
-    assert result.exit_code == 2
-    assert "Gaps between failures" in result.stdout
-    assert "--save: there is no fragment to write: no fitted family can stand" in result.stderr
+    with pytest.raises(ParameterError, match=r"^save: there is no fragment to write: no"):
+        cprsim.fit(log, **QUICK, save=saved)
     assert not saved.exists()

@@ -151,9 +151,9 @@ def hbd_groups(logs: Path) -> str:
 
 ANSWERS: dict[str, Callable[[Path], str]] = {
     "`LANL --system 2`": all_years,
-    "`LANL --system 2 --from 2000-01-01 --to 2006-01-01`": from_2000,
-    "`LANL --system 2 --to 2000-01-01`": to_2000,
-    "`LANL --system 2 --from 2000-01-01 --to 2006-01-01 --node 2/22`": node_22,
+    "`LANL --system 2 --period 2000-01-01..2006-01-01`": from_2000,
+    "`LANL --system 2 --period ..2000-01-01`": to_2000,
+    "`LANL --system 2 --period 2000-01-01..2006-01-01 --node 2/22`": node_22,
     "`LANL --format lanl` (repairs)": all_repairs,
     "`InfiniteHBD --nodes 400` (gaps)": hbd_gaps,
     "`InfiniteHBD --nodes 400` (up-times)": hbd_uptimes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from math import gamma
 from pathlib import Path
 
@@ -148,14 +149,15 @@ def test_the_command_takes_a_file_of_nodes(tmp_path: Path) -> None:
              zip(lives.names, lives.born_h, lives.leaves_h, strict=True)]  # fmt: skip
     (tmp_path / "nodes.csv").write_text("\n".join(["node,installed,exit", *nodes]) + "\n")
     shown = call(
-        "fit", tmp_path / "log.csv", "--time-unit", "h", "--from", "0", "--to", "5000",
-        "--bootstrap", 0, "--nodes", tmp_path / "nodes.csv",
+        "fit", tmp_path / "log.csv", "--time-unit", "h", "--period", "0..5000",
+        "--bootstrap", 0, "--nodes", tmp_path / "nodes.csv", "--json",
     )  # fmt: skip
     assert shown.exit_code == 0, shown.output
-    assert "ages: nodes count as new when they were installed (read: the nodes' own dates" in (
-        shown.stdout
+    said = json.loads(shown.stdout)
+    ages = said["frames"]["observation"][3]
+    assert (ages["value"], ages["source"]) == (
+        "nodes count as new when they were installed", "read"
+    )  # fmt: skip
+    assert any(
+        "node(s) joined after the observation began" in w for w in said["values"]["warnings"]
     )
-    assert "node(s) joined after the observation began" in shown.stdout
-    wrong = call("fit", tmp_path / "log.csv", "--nodes", "nowhere.csv")
-    assert wrong.exit_code == 2
-    assert "is neither a whole number nor a file" in wrong.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from math import exp, sqrt
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
+import cprsim
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble
 from cprsim.failures.correlated import CorrelatedNodes
@@ -25,7 +25,6 @@ from cprsim.records import Cluster, Holds, Role
 from cprsim.scenario import load_scenario
 from tests.failures.tidy import read_tidy
 from tests.fitting.logs import log_of, write_log
-from tests.making import call
 
 
 def log(folder: Path, rows: list[tuple[str, float, float]]) -> Path:
@@ -170,16 +169,15 @@ def test_the_verdict_is_the_jobs_share_of_the_failures_with_an_interval() -> Non
 
 def test_the_verdict_opens_the_output_and_names_what_does_not_fit(tmp_path: Path) -> None:
     path = write_log(tmp_path / "log.csv", poisson_log(2, 0.05, 2000.0))
-    shown = call("fit", path, "--time-unit", "h", "--bootstrap", 0)
-    assert shown.stdout.startswith("A job on 20 of the 20 nodes meets a failure every ")
-    third = shown.stdout.splitlines()[2]
+    fitted = cprsim.fit(path, time_unit="h", bootstrap=0)
+    shown = " ".join(str(fitted).split())
+    assert shown.startswith("A job on 20 of the 20 nodes meets a failure every ")
     assert (
         "does not say how many nodes there are, when it begins and when it ends: that is inferred"
-        in third
+        in shown
     )
-    said = json.loads(call("fit", path, "--time-unit", "h", "--bootstrap", 0, "--json").stdout)
-    assert said["verdict"]["sentences"][2] == third
-    assert said["verdict"]["low_h"] < said["verdict"]["mtbf_of_job_h"] < said["verdict"]["high_h"]
+    mtbf_h = fitted.values["mtbf_h"]
+    assert mtbf_h.low < mtbf_h.mean < mtbf_h.high
 
 
 def test_infinitehbd_as_a_whole(failure_logs: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import cprsim
 from cprsim.errors import ResultError
 from cprsim.fleets.course import run_history
 from cprsim.fleets.folder import load_fleet
@@ -47,23 +48,29 @@ def test_it_says_what_to_do_and_keeps_what_it_simulated(
     assert ran == [(2, 0, 0), (2, 1, 0), (0, 0, 0), (0, 1, 0)]
     shown = call("fleet", scenario, "--over", "spares=0,2,16")
     assert shown.exit_code == 0, shown.output
-    for words in ("Recommendation: ", "per month of 730.5 h", "are cheapest in all"):
+    for words in ("Recommendation: ", "per month of 730.5 h", "cheapest in all"):
         assert words in shown.output
     assert ran[4:] == [(16, 0, 0), (16, 1, 0)]
-    longer = json.loads(call("fleet", scenario, "--over", "spares=0,2,16", "--json").stdout)
-    anew = call("fleet", scenario, "--over", "spares=0,2,16", "--out", "anew", "--json")
+    over = {"spares": [0, 2, 16]}
+    longer = cprsim.fleet(scenario, over, folder="results")
+    anew = cprsim.fleet(scenario, over)
     assert len(ran) == 12
-    assert longer["decision"]["present"] == "full at spares 2"
-    for key in ("options", "decision"):
-        assert longer[key] == json.loads(anew.stdout)[key]
-    folder = Path(longer["results"])
+    assert longer.found_again
+    assert longer.values["present"] == "full at spares 2"
+    assert longer.values == anew.values
+    for name, frame in longer.frames.items():
+        pd.testing.assert_frame_equal(frame, anew.frames[name])
+    folder = longer.folder
+    assert set(anew.figures) == {"fleet", "curve"}
     result = load_fleet(folder)
     assert [one.where["fleet.spares"] for one in result.options] == [2, 2, 0, 0, 16, 16]
     assert all(sum(one.cents.values()) == one.cost for one in result.options)
     assert sorted(path.name for path in folder.glob("*.png")) == ["curve.png", "fleet.png"]
-    page = call("report", folder)
-    assert page.exit_code == 0, page.output
-    assert result.decision.best in Path("report.html").read_text("utf-8")
+    options, parts = longer.frames["options"], longer.frames["parts"]
+    assert longer.values["best"] == options.set_index("option")["cost_per_month"].idxmin()
+    assert options["fleet.spares"].tolist() == [2, 2, 0, 0, 16, 16]
+    sums = parts.groupby("option", sort=False)["cost_per_month"].sum()
+    assert sums.to_numpy() == pytest.approx(options["cost_per_month"].to_numpy())
     (folder / "fleet.json").write_text("{}", "utf-8")
     with pytest.raises(ResultError):
         load_fleet(folder)
@@ -77,6 +84,7 @@ def test_it_says_what_to_do_and_keeps_what_it_simulated(
         ("--set", "prices.watts=-3", "watts"),
         ("--set", "prices.currency=EUR", "EUR and USD"),
         ("--over", "nodes=60,3", "it can't start"),
+        ("--over", "spares=[0, 2", "--over spares"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_written(

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.errors import ParameterError, ScenarioError
+from cprsim.api.fleet import axes_of
+from cprsim.errors import CprsimError, ScenarioError
 from cprsim.fleets.course import cost_by_kind
 from cprsim.fleets.options import (
     FleetDecision,
@@ -18,7 +19,6 @@ from cprsim.fleets.options import (
     run_options,
     saving,
 )
-from cprsim.making.fleeting import said_axes
 from cprsim.results.sensitivity import crossing
 from cprsim.results.store import PointStore
 from cprsim.scenario import LoadedScenario
@@ -37,7 +37,7 @@ KINDS = "{jobs: 24, kinds: 12, vary: {useful: {family: uniform, low: 5 h, high: 
 def options_of(scenario: LoadedScenario, *over: str) -> list[FleetOption]:
     store = PointStore(scenario.path.parent)
     strategies = range(len(scenario.scenario.recovery))
-    wanted = [(where, n) for where in points_of(said_axes(over)) for n in strategies]
+    wanted = [(where, n) for where in points_of(axes_of(over)) for n in strategies]
     return run_options(scenario, wanted, Workers(1), store)
 
 
@@ -106,7 +106,7 @@ def test_spares_pay_until_one_more_costs_more_than_it_saves(tmp_path: Path) -> N
     scenario = loaded(tmp_path, KINDS % ", nodes: 60, window: 200 h", job=PRICED)
     over = "spares=0,2,6,64"
     options = options_of(scenario, over)
-    for knee in knees(options, said_axes([over])):
+    for knee in knees(options, axes_of([over])):
         mine = {o.where["fleet.spares"]: o for o in options if o.strategy == knee.strategy}
         assert knee.cheapest == min(mine, key=lambda n: mine[n].cost)
         waits = [one.statistics["wait_h"].mean for one in mine.values()]
@@ -142,8 +142,8 @@ def test_an_unknown_mtbf_is_simulated(tmp_path: Path) -> None:
      ("spares=0:9999:lin5000", "points")],
 )  # fmt: skip
 def test_what_is_no_axis_is_refused(over: str, message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
-        said_axes([over])
+    with pytest.raises(CprsimError, match=message):
+        axes_of([over])
 
 
 @pytest.mark.parametrize(

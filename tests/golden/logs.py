@@ -26,18 +26,17 @@ FEW = "--bootstrap 9"
 FITS = {
     "table": f"{EXAMPLE} --time-unit h {FEW}",
     "table, nodes": f"{EXAMPLE} --time-unit h --nodes 40 {FEW}",
-    "table, circle": f"{EXAMPLE} --time-unit h --circle {FEW}",
-    "table, window": f"{EXAMPLE} --time-unit h --from 100 --to 600 {FEW}",
+    "table, window": f"{EXAMPLE} --time-unit h --period 100..600 {FEW}",
     "table, coalesced": f"{EXAMPLE} --time-unit h --coalesce 24h {FEW}",
     "table, new": f"{EXAMPLE} --time-unit h --age new --job-nodes 8 {FEW}",
 }
 FITS_OF_DATA = {
     "node": f"{LANL} --system 2 --node 2/22 {FEW}",
-    "cause": f"{LANL} --system 18 --cause hardware --from 2004-01-01 --to 2005-01-01 {FEW}",
-    "by cause": f"{LANL} --system 20 --by cause --from 2004-01-01 --to 2004-07-01 {FEW}",
-    "dates": f"{LANL} --system 19 --node-dates {FEW}",
-    "together": f"{LANL} --system 2 --from 2000-01-01 --to 2001-01-01 --together 10min {FEW}",
-    "circle": f"{LANL} --system 8 --circle {FEW}",
+    "cause": f"{LANL} --system 18 --cause hardware --period 2004-01-01..2005-01-01 {FEW}",
+    "by cause": f"{LANL} --system 20 --causes --period 2004-01-01..2004-07-01 {FEW}",
+    "dates": f"{LANL} --system 19 --nodes dates {FEW}",
+    "together": f"{LANL} --system 2 --period 2000-01-01..2001-01-01 --together 10min {FEW}",
+    "system": f"{LANL} --system 8 {FEW}",
     "InfiniteHBD": f"{HBD} --nodes 400 {FEW}",
 }
 

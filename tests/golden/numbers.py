@@ -24,21 +24,21 @@ CLOSE = {"fit": 1e-6, "calibrate": 1e-6, "backtest": 1e-6}  # by iteration
 NOT_NUMBERS = {"bytes", "cpu_s", "seconds", "format"}  # keys of what differs from run to run
 FEW = "--replications 40"
 FLEET = "--set fleet.jobs=6 --set fleet.kinds=3 --set unknown=null --workers 1"
-KEPT = ("run", "sweep", "select", "fleet", "compare-systems")  # have results folders
+KEPT = ("run", "sweep", "select", "fleet", "systems")  # have results folders
 QUICK = {
     "run": f"run quickstart {FEW}",
     "run, systems": f"run llm {FEW}",
     "run, one": f"run quickstart {FEW} --replay worst",
     "sync": "sync shadowsync --trainers 2,6",
-    "systems": f"systems --job {SCENARIOS}/llm.yaml",
-    "system": "systems gemini",
-    "fit-costs": f"fit-costs {EXAMPLES}/saves.csv",
+    "systems": "systems llm --list",
+    "system": "systems --explain gemini",
+    "fit, costs": f"fit {EXAMPLES}/saves.csv",
     "ledger": f"ledger {EXAMPLES}/attempts.csv",
     "ledger, events": "ledger LOG",
     "calibrate": "calibrate LOG",
     "backtest": "backtest LOG --recovery full,partial --draws 20",
     "validate": "validate production",
-    "scenarios": "scenarios",
+    "init": "init --list",
 }
 SLOW = {
     "run, money": f"run planning {FEW}",
@@ -49,9 +49,9 @@ SLOW = {
     "select": "select criteo-kaggle --max-auc-loss 0.0005 --replications 200",
     "select, PLS": "select quickstart --target-pls 0.05 --replications 200",
     "select, systems": "select llm --target-pls 0.1 --replications 100 --set recovery=[gemini]",
-    "compare-systems": "compare-systems llm --only gemini --only full --only hsdp --fixed "
+    "compare-systems": "systems llm --only gemini --only full --only hsdp --fixed "
     "--replications 60",
-    "compare-systems, best": "compare-systems moe --only gemini --only full --replications 100",
+    "compare-systems, best": "systems moe --only gemini --only full --replications 100",
     "fleet": f"fleet planning {FLEET}",
     "fleet, options": f"fleet planning --over spares=0,2 {FLEET}",
 }
@@ -157,9 +157,7 @@ def slow() -> Golden:
         "selection": cprsim.select("criteo-kaggle", max_auc_loss=0.0005, replications=100),
         "fit": cprsim.fit(EXAMPLES / "failures.csv", time_unit="h", bootstrap=9),
         "fleet": cprsim.fleet("planning", {"spares": [0, 2]}, few, workers=1),
-        "comparison": cprsim.compare_systems(
-            "llm", only=["gemini", "full"], fixed=True, replications=40
-        ),
+        "comparison": cprsim.systems("llm", only=["gemini", "full"], fixed=True, replications=40),
         "ledger": cprsim.ledger(EXAMPLES / "attempts.csv"),
         "curve": cprsim.load("criteo-kaggle").curve,
     }

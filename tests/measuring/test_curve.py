@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import cprsim
+from cprsim.api.measure import CURVES
 from cprsim.curves import read_curve, write_curve
 from cprsim.measuring.curve import curve_file
 from cprsim.staleness import Metric
@@ -41,6 +42,10 @@ def test_the_curve_reads_back_as_it_was_measured(whole, tmp_path: Path) -> None:
     [
         ("--budget", "5", "--budget: '5' has no unit"),
         ("--budget", "0 s", "--budget: must be positive"),
+        ("--out", "curve.csv", "ends in .json"),
+        ("--limit", "-1", "--limit: must be positive"),
+        ("--strategy", "mfu", "--strategy: `partial` is missing"),
+        ("--strategy", "lru", "--strategy: `lru` is none"),
         ("--precision", "fine", "--precision: 'fine' is not a share"),
         ("--seeds", "2", "greater than or equal to 3"),
     ],
@@ -52,32 +57,43 @@ def test_bad_options_are_refused(scenario: Path, option: str, value: str, messag
     assert not list(scenario.parent.glob("*.runs"))
 
 
-def test_a_call_predicts_the_loss_of_given_failures(whole, tmp_path: Path) -> None:
+def test_a_read_curve_says_what_was_fitted(whole, tmp_path: Path) -> None:
     request, measured = whole
     path = tmp_path / "small.json"
     write_curve(path, curve_file(measured, request, "small", "here"))
-    curve = cprsim.Curve.read(path)
-    found = curve.loss_of([(0.5, 1), (0.9, (0, 2))], save_every=0.2, n_servers=4)
-    part = measured.fitted[Metric.AUC].parts["partial"]
-    w = part.weight.of(np.array([0.5, 0.9]))
-    lost = (w[0] * 0.1 + 2 * w[1] * 0.1) / 4
-    auc = found[found["metric"] == "auc"].iloc[0]
-    assert auc["loss"] == pytest.approx(part.slope * lost + part.intercept, rel=1e-4)
-    assert auc["low"] < auc["loss"] < auc["high"]
-    with pytest.raises(cprsim.CprsimError, match="not scar"):
-        curve.loss_of([(0.5, 1)], save_every=0.2, strategy="scar")
-    with pytest.raises(cprsim.CprsimError, match="0 to 3"):
-        curve.loss_of([(0.5, 4)], save_every=0.2, n_servers=4)
+    read = cprsim.read(path)
+    frames = read.frames
+    fitted = measured.fitted[Metric.AUC]
+    part, slopes = fitted.parts["partial"], fitted.slopes
+    of = {name: frame[frame["metric"] == "auc"] for name, frame in frames.items()}
+    row = of["strategies"].set_index("strategy").loc["partial"]
+    assert row["loss_per_pls"] == pytest.approx(part.slope)
+    half = slopes.half_width(slopes.standard_error("partial"))
+    assert row["loss_per_pls_high"] == pytest.approx(part.slope + half)
+    assert row["n_seeds"] == 3
+    losses = of["losses"].set_index(["strategy", "pls"]).loc["partial"]
+    assert losses.loc[0.1, "loss"] == pytest.approx(0.1 * part.slope + part.intercept, rel=1e-4)
+    assert losses.loc[0.1, "loss_low"] < losses.loc[0.1, "loss"] < losses.loc[0.1, "loss_high"]
+    assert losses["extrapolated"].tolist() == [pls > row["most_pls"] for pls in losses.index]
+    weights = of["weights"].set_index("strategy").loc["partial"]
+    np.testing.assert_allclose(weights["weight"], part.weight.weight, rtol=1e-5)
+    ratio = measured.checks(Metric.AUC).held_out[0].ratio
+    held = of["held_out"].iloc[0]
+    assert held["measured_over_predicted_low"] == pytest.approx(ratio.mean - ratio.half_width)
+    assert not read.values["fit_for_use"]
+    assert "3 seeds are too few" in read.values["unfit"][0]
+    assert list(read.figures) == ["staleness"]
+    with pytest.raises(cprsim.CprsimError, match="no results folder"):
+        read.save(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("names", "message"), [("mfu", "`partial` is missing"), ("lru", "is none")]
-)
-def test_strategies_are_named_and_partial_is_among_them(scenario, tmp_path, names, message) -> None:
-    called = call("measure", scenario, "--strategies", names, "--plan", tmp_path / "plan.csv")
-    assert called.exit_code == 2
-    assert message in called.output
-    called = call("measure", scenario, "--strategies", "partial, mfu", "--plan", tmp_path / "p.csv")
-    assert called.exit_code == 0
-    lines = (tmp_path / "p.csv").read_text().splitlines()[1:]
+def test_seeds_are_planned_by_a_pilot_and_runs_without_measuring(scenario, monkeypatch) -> None:
+    monkeypatch.chdir(scenario.parent)
+    found = cprsim.measure(scenario, limit=2e-4).frames["seeds"].set_index("power_asked")
+    assert (found["power"] >= found.index).all()
+    assert found["n_seeds"].is_monotonic_increasing
+    assert not CURVES.exists()
+    planned = call("measure", scenario, "--strategy", "partial", "--strategy", "mfu", "--plan", "p")
+    assert planned.exit_code == 0, planned.output
+    lines = Path("p").read_text().splitlines()[1:]
     assert {line.split(",")[1] for line in lines} == {"partial", "mfu"}

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cprsim.api.measure import warnings_of
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import split
 from cprsim.kernel.shape import TableLayout
 from cprsim.measuring.expectation import Expected, base_rate, expect, logistic
 from cprsim.measuring.runs import setting_of
-from cprsim.present.measure import expectation, expectation_warnings
 from cprsim.scenario import load_scenario
 from tests.making import call
 
@@ -36,10 +36,10 @@ def test_logistic_regression_finds_what_single_rows_do() -> None:
 
 def test_a_model_that_guesses_has_hardly_learned() -> None:
     assert not LEARNED.hardly_learned
-    assert expectation_warnings(LEARNED) == []
+    assert not list(warnings_of(LEARNED))
     guesses = replace(LEARNED, auc=0.51)
     assert guesses.hardly_learned
-    (warning,) = expectation_warnings(guesses)
+    (warning,) = warnings_of(guesses)
     assert "hardly learned: AUC 0.510" in warning
     assert "kernel.samples" in warning
     assert replace(LEARNED, auc=0.6).hardly_learned  # logistic regression gains far more
@@ -50,23 +50,20 @@ def test_more_seeds_are_expected_to_tell_more() -> None:
     assert widths == sorted(widths, reverse=True)
     assert LEARNED.seeds_for(0.05) > LEARNED.seeds_for(0.2)
     assert LEARNED.relative_error(LEARNED.seeds_for(0.05)) <= 0.05
-    said = " ".join(expectation(LEARNED, 3, 0.2))
-    assert "AUC 0.755" in said
-    assert "11,000 of them clicks" in said
-    assert "3 seeds will tell a predicted loss to about ±" in said
 
 
-def test_what_is_expected_is_said_first_and_stands_in_the_json(scenario: Path) -> None:
+def test_what_is_expected_stands_in_the_curve_and_warnings_come_first(
+    scenario: Path,
+) -> None:
     small = "kernel.samples=2000"
     before = expect(setting_of(load_scenario(scenario, [small]), 1))
     out = scenario.with_name("curve.json")
     options = ("--seeds", "3", "--workers", "1", "--out", str(out), "--set", small)
     called = call("measure", str(scenario), *options)
     assert called.exit_code == 0, called.output
-    document = json.loads(out.read_text("utf-8"))  # what --json prints, too
+    document = json.loads(out.read_text("utf-8"))
     assert document["manifest"]["expected"]["auc"] == pytest.approx(before.auc)
     assert document["manifest"]["expected"]["n_test_clicks"] == before.n_test_clicks
     assert any("3 seeds are too few" in one for one in document["unfit"])
-    shown = called.stdout
-    assert shown.index("The stand-in without failures: AUC") < shown.index("per PLS")
-    assert "NOT FIT FOR USE" in shown
+    assert "clicks in the test are few" in called.stderr
+    assert "NOT FIT FOR USE" in called.stdout

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import cprsim
+from cprsim.api.measure import prepared
 from cprsim.curves import CurveFile, chosen_curve, read_curve, write_curve
 from cprsim.errors import ParameterError
-from cprsim.making.measuring import prepared
 from cprsim.measuring.curve import curve_file
 from cprsim.measuring.lengths import read_shorter, sentences_of_lengths, with_lengths
 from cprsim.measuring.measure import measure
@@ -21,6 +21,7 @@ from cprsim.staleness import LengthLaw, Metric, Response
 from tests.making import call
 from tests.measuring.conftest import SCENARIO, request_in
 
+FEW = pytest.mark.filterwarnings("ignore:.* clicks in the test are few")
 LENGTHS = np.array([10_000.0, 20_000.0, 40_000.0])
 JOB = """
 job: {samples: SAMPLES, throughput: 800 samples/h}
@@ -146,7 +147,7 @@ def measured_at(folder: Path, n_samples: int, *shorter: Path) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "small.yaml").write_text(SCENARIO.replace("samples: 6000", f"samples: {n_samples}"))
     request = request_in(folder / f"runs-{n_samples}", folder / "small.yaml")
-    request, _, _ = prepared(request)
+    request, _ = prepared(request)
     others = read_shorter(shorter, request)
     curve = curve_file(measure(request), request, str(n_samples), "cprsim measure")
     path = folder / f"{n_samples}.json"
@@ -155,6 +156,7 @@ def measured_at(folder: Path, n_samples: int, *shorter: Path) -> Path:
 
 
 @pytest.mark.long
+@FEW
 def test_the_built_in_model_at_three_lengths(tmp_path: Path) -> None:
     short, middle = measured_at(tmp_path, 3000), measured_at(tmp_path, 4500)
     curve = read_curve(measured_at(tmp_path, 6000, middle, short))
@@ -168,6 +170,7 @@ def test_the_built_in_model_at_three_lengths(tmp_path: Path) -> None:
     assert "AUC" in sentences_of_lengths(curve)[0]  # three seeds may be too few for a law
 
 
+@FEW
 def test_curves_that_are_not_shorter_runs_of_the_model_are_refused(scenario, tmp_path) -> None:
     one = curve_with(None)
     loaded = load_scenario(scenario)
@@ -180,7 +183,7 @@ def test_curves_that_are_not_shorter_runs_of_the_model_are_refused(scenario, tmp
         read_shorter(paths, request)
     with pytest.raises(ParameterError, match="name the curves of two shorter lengths"):
         read_shorter(paths[:1], request)
-    with pytest.raises(ParameterError, match="name the curves of two shorter lengths"):
+    with pytest.raises(ParameterError, match="shorter: name the curves of two shorter lengths"):
         cprsim.measure(scenario, seeds=3, shorter=paths[:1], file=tmp_path / "mine.json")
     assert not (tmp_path / "mine.json").exists()
     with pytest.raises(ParameterError, match="have to ascend"):

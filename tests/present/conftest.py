@@ -17,7 +17,7 @@ from cprsim.recovery.policy import RELOAD, ROLL_BACK
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity
 from cprsim.selector.choice import Candidate, Selection
-from cprsim.selector.folder import write_selection
+from cprsim.selector.folder import Selected, write_selection
 from cprsim.selector.limit import Limit, LimitedQuantity
 from tests.making import call, paper_policy, small_scenario
 
@@ -102,11 +102,15 @@ def made_selection(parent) -> Path:
         recommended="partial",
         fell_back=False,
     )
+    return kept_selection(parent, selection).path
+
+
+def kept_selection(parent, selection) -> Selected:
+    """A selection in a folder of its own."""
     identity = Identity("small-select", "name: small\n", {})
     about = {"command": ["cprsim", "select"], "seed": 1}
     target = ResultTarget(parent, identity, datetime.now(UTC), about)
-    write_selection(target, selection, lambda *_: None)
-    return target.folder
+    return write_selection(target, selection, lambda *_: None)
 
 
 class Pages:

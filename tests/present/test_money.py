@@ -12,13 +12,12 @@ import pytest
 import cprsim
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import replay
-from cprsim.making.deciding import sensitivity_of
 from cprsim.present.money import money_section
 from cprsim.results import load_result
 from cprsim.results.money import bills_in
 from cprsim.scenario import load_scenario
+from cprsim.selector.unknown import sensitivity_of
 from cprsim.sweeps.folder import load_sweep
-from cprsim.systems_compared.comparison import load_comparison
 from tests.history.exporting import exported, write_events
 from tests.making import call
 
@@ -121,41 +120,35 @@ def test_the_parts_are_the_total_at_each_point_of_a_sweep(
 def test_the_cheapest_system_is_told_from_that_of_least_overhead(scenario: Path) -> None:
     """Saves behind the job cost bytes instead of hours; the price at which that turns is told."""
     unknown = "unknown={prices.storage_written: {low: 0 USD, high: 0.01 USD}}"
-    names = [part for name in ("full", "checkfreq") for part in ("--only", name)]
-    options = ["--fixed", "--replications", 100, "--set", unknown, *names]
-    said = said_by("compare-systems", scenario, *options)
-    assert_adds_up(said["money"])
-    costs = {name: one["month"] for name, one in said["money"]["costs"].items()}
-    assert (said["best"], said["money"]["cheapest"]) == ("checkfreq", "full")
-    assert any("By overhead it is checkfreq" in one for one in said["said"])
-
-    def without(name: str) -> int:
-        return costs[name]["total_cents"] - costs[name]["cents"]["storage written"]
-
-    written = [costs[name]["cents"]["storage written"] for name in ("checkfreq", "full")]
-    even = 0.0057 * (without("full") - without("checkfreq")) / (written[0] - written[1])
-    (flip,) = said["sensitivity"]["flips"]
-    assert flip["becomes"] == "checkfreq"
-    assert flip["at"] == pytest.approx(even, rel=0.01)
-    assert said["sensitivity"]["share"] == pytest.approx(1 - even / 0.01, abs=0.01)
-    assert load_comparison(said["results"]).sensitivity.n_draws == 1000
-    page = call("report", said["results"])
-    assert page.exit_code == 0, page.output
-    assert "costs as little" in Path("report.html").read_text("utf-8")
+    names = ["full", "checkfreq"]
+    found = cprsim.systems(scenario, [unknown], fixed=True, replications=100, only=names)
+    bills = found.frames["bills"]
+    month = bills.set_index(["strategy", "part"])["month_cost"].unstack()
+    parts = month.drop(columns="total").fillna(0.0)
+    assert month["total"].round(2).equals(parts.sum(axis=1).round(2))
+    assert (found.values["best"], found.values["cheapest"]) == ("checkfreq", "full")
+    assert any("By overhead it is checkfreq" in one for one in found.document.remarks)
+    without, written = month["total"] - month["storage written"], month["storage written"]
+    even = 0.0057 * (without["full"] - without["checkfreq"])
+    even /= written["checkfreq"] - written["full"]
+    unsure = found.values["sensitivity"]
+    (flip,) = unsure.flips
+    assert flip.becomes == "checkfreq"
+    assert flip.at == pytest.approx(even, rel=0.01)
+    assert unsure.share == pytest.approx(1 - even / 0.01, abs=0.01)
+    assert unsure.n_draws == 1000
+    assert any("costs as little" in one for one in found.document.remarks)
 
 
 @pytest.mark.long
 def test_the_parts_are_the_total_in_a_selection(scenario: Path) -> None:
     unknown = "unknown={failures.mtbf: {low: 3 h, high: 30 h}}"
-    said = said_by(
-        "select", scenario, "--target-pls", 0.05, "--replications", 100, "--set", unknown
-    )
-    assert_adds_up(said["money"])
-    (flip,) = said["sensitivity"]["flips"]
+    answer = cprsim.select(scenario, [unknown], target_pls=0.05, replications=100)
+    assert_adds_up(answer.frames["bills"])
+    (flip,) = answer.frames["unknown"].to_dict("records")
     assert (flip["key"], flip["simulated"]) == ("failures.mtbf", True)
-    assert said["sensitivity"]["n_draws"] == 16
-    shown = call("select", scenario, "--target-pls", 0.05, "--replications", 100, "--set", unknown)
-    assert "At the intervals above, by cost in all:" in shown.output
+    assert answer.values["n_draws"] == 16
+    assert "At these intervals, by cost in all:" in " ".join(answer.document.remarks)
 
 
 def test_node_hours_decide_without_prices(scenario: Path) -> None:
@@ -186,8 +179,8 @@ def test_the_parts_are_the_total_in_a_backtest(scenario: Path) -> None:
         "backtest", "0.jsonl", "1.jsonl", "--recovery", "{strategy: full, interval: 30 min}",
         "--draws", 2, *options,
     )  # fmt: skip
-    assert_adds_up(said["money"])
-    useful = sum(round(100 * 8 * 2.5 * job["useful_h"]) for job in said["jobs"])
-    for one in said["money"]["costs"].values():
-        assert one["job"]["cents"]["useful"] == useful
-        assert one["month"]["cents"]["useful"] == pytest.approx(100 * 8 * 2.5 * 730.5, abs=1)
+    useful = sum(round(100 * 8 * 2.5 * job["useful_h"]) for job in said["frames"]["jobs"]) / 100
+    for _, bill in pd.DataFrame(said["frames"]["bills"]).groupby("strategy"):
+        of = bill.set_index("part")[["job_cost", "month_cost"]]
+        assert (of.drop("total").sum() - of.loc["total"]).abs().max() < 1e-6
+        assert of.loc["useful"].to_list() == pytest.approx([useful, 8 * 2.5 * 730.5], abs=0.01)

@@ -174,5 +174,5 @@ def test_the_schema_knows_the_strategies_and_rules() -> None:
 def test_the_schema_that_editors_find_is_current() -> None:
     committed = (ROOT / "scenarios" / "scenario.schema.json").read_text("utf-8")
     assert json.loads(committed) == json.loads(json.dumps(json_schema())), (
-        "bring it up to date: cprsim schema > scenarios/scenario.schema.json"
+        "bring it up to date: cprsim validate --schema > scenarios/scenario.schema.json"
     )

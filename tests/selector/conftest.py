@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from rich.console import Console
 
 from cprsim.experiments.assemble import Experiment
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential
+from cprsim.present.select import document_of_select
+from cprsim.present.terminal import show_document
 from cprsim.records import Clock, Cluster, Costs, Holds, Role
 from cprsim.recovery.policy import Reach, Scope
 from cprsim.scenario import load_scenario
 from cprsim.scenario.job import Simulation
+from cprsim.selector.choice import Selection
 from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness import Metric, Response, StalenessCurve
 from tests.making import SCENARIOS
+from tests.present.conftest import kept_selection
 
 # lists no recovery system; the records of a `Job` say all else
 SCENARIO = load_scenario(SCENARIOS / "production.yaml").scenario
@@ -82,3 +90,13 @@ def curve_of(error: float = 0.0, degrees: float = 9.0, **slopes: float) -> Stale
             for name, slope in named.items()
         ),
     )
+
+
+def said_of(selection: Selection) -> str:
+    """All that is said of a selection."""
+    console = Console(file=StringIO(), width=300)
+    with TemporaryDirectory() as parent:
+        made = kept_selection(Path(parent), selection)
+        show_document(console, document_of_select(made), whole=True)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()

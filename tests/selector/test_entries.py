@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import asdict, replace
 from math import inf
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cprsim
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
 from cprsim.recovery.intervals import n_saves_due
@@ -21,7 +21,7 @@ from cprsim.selector.folder import load_selected
 from cprsim.selector.words import entry
 from cprsim.staleness import TRACKERS
 from tests.generated import sub_saves
-from tests.making import call, paper_policy, small_scenario
+from tests.making import paper_policy, small_scenario
 
 USEFUL_H = 20.0  # of the small scenario
 
@@ -72,39 +72,29 @@ CURVE = "strategy,pls,loss,standard_error\n" + "".join(
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def told(tmp_path_factory) -> tuple[str, dict]:
-    """What `select` prints, for people and for scripts."""
-    folder = tmp_path_factory.mktemp("select")
-    path = folder / "small.yaml"
+def test_everything_that_is_said_can_be_pasted(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
     recovery = "full, {strategy: cpr-ssu, target_pls: 0.1, sub_saves: {fraction: 0.25}}"
-    path.write_text(small_scenario(recovery), "utf-8")
-    (folder / "mine.csv").write_text(CURVE, "utf-8")
-    limit = ["--max-auc-loss", 0.0009, "--curve", folder / "mine.csv", "--replications", 200]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cprsim.plots.save.save_figure", lambda *_: [])
-        done = [call("select", path, *limit, "--out", folder, *more) for more in ((), ("--json",))]
-    assert [one.exit_code for one in done] == [0, 0], done[0].output
-    return done[0].stdout, json.loads(done[1].stdout)
-
-
-def test_everything_that_is_printed_can_be_pasted(told, tmp_path) -> None:
-    text, plain = told
-    block = text[text.index("recovery:\n") :].split("\n\n")[0]
-    path = tmp_path / "pasted.yaml"
+    Path("small.yaml").write_text(small_scenario(recovery), "utf-8")
+    Path("mine.csv").write_text(CURVE, "utf-8")
+    monkeypatch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
+    answer = cprsim.select(
+        "small.yaml", max_auc_loss=0.0009, curve="mine.csv", replications=200, folder="results"
+    )
+    block, recommended = answer.values["recovery"], answer.values["recommended"]
     scenario = re.sub(r"recovery: .*\n", lambda _: block + "\n", small_scenario())
-    path.write_text(scenario, "utf-8")
-    made = {policy.name: policy for policy in assemble(load_scenario(path)).policies}
-    read = load_selected(Path(plain["results"])).selection
+    Path("pasted.yaml").write_text(scenario, "utf-8")
+    made = {policy.name: policy for policy in assemble(load_scenario(Path("pasted.yaml"))).policies}
+    assert answer.folder is not None
+    read = load_selected(answer.folder).selection
     chosen = {"full": read.full} | {name: one for name, one in read.best.items() if one}
     assert set(made) == set(chosen)
     assert len(made) == 6
     for name, one in chosen.items():
         assert same(made[name], one.policy), name
     assert block.count("# recommended") == 1
-    assert f"strategy: {plain['recommended']}," in next(
-        line for line in block.splitlines() if "# recommended" in line
-    )
+    (line,) = [one for one in block.splitlines() if "# recommended" in one]
+    assert f"strategy: {recommended}," in line
 
 
 def test_a_priority_strategy_with_a_time_needs_no_target(tmp_path) -> None:

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from io import StringIO
 from math import inf, sqrt
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
+import cprsim
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.files import decode, encode
 from cprsim.plots.selection import selection_figure
-from cprsim.present.selection import document_of_selection, summary
-from cprsim.present.terminal import show
 from cprsim.recovery.policy import (
     Capture,
     Medium,
@@ -39,7 +36,7 @@ from cprsim.selector.limit import NO_LIMIT, Limit, LimitedQuantity
 from cprsim.selector.search import most_taken
 from cprsim.selector.selecting import select
 from tests.making import SCENARIOS, call, maker
-from tests.selector.conftest import curve_of
+from tests.selector.conftest import curve_of, said_of
 
 WORKERS = """\
 name: workers
@@ -108,13 +105,6 @@ def known(monkeypatch):
         monkeypatch.setitem(SYSTEMS, system.name, system)
 
     return register
-
-
-def said(selection: Selection) -> str:
-    console = Console(file=StringIO(), width=200)
-    show(console, summary(selection, "made-up", 8))
-    assert isinstance(console.file, StringIO)
-    return console.file.getvalue()
 
 
 def test_a_node_on_top_of_the_jobs_is_named(tmp_path) -> None:
@@ -264,10 +254,10 @@ def test_workers_are_compared_with_the_listed_systems_alone(tmp_path) -> None:
     alone = select(experiment(tmp_path, "full"), None, NO_LIMIT)
     assert alone.best == {}
     assert alone.flips == ()
-    assert "Nothing else is compared" in said(alone)
+    assert "Nothing else is compared" in said_of(alone)
     drawn = DrawnDecisions(n=40, same_fraction=1.0, kept_fraction=1.0, low_h=1.0, high_h=2.0)
-    uncertain = said(replace(alone, drawn=drawn))
-    assert "The best interval of full is 1 h to 2 h (5 to 95 % of 40 draws" in uncertain
+    uncertain = said_of(replace(alone, drawn=drawn))
+    assert "In 40 draws of them the best interval of full is 1 h to 2 h (5 to 95 %)." in uncertain
     assert "partial" not in uncertain  # nothing was decided between it and full
 
 
@@ -288,7 +278,7 @@ def test_a_horizon_ends_jobs_and_overheads_are_shares_of_what_is_done(tmp_path) 
     )
     assert half.full.finished_fraction == 1.0
     assert half.full.overhead.mean == pytest.approx(whole.full.overhead.mean, rel=0.15)
-    assert "jobs end after 20 h, done or not" in said(half)
+    assert "jobs end after 20 h, done or not" in said_of(half)
 
 
 def test_with_scopes_what_saves_rows_first_is_compared_too(tmp_path) -> None:
@@ -307,12 +297,12 @@ def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
     assert hsdp.pays
     assert made.fell_back
     assert "it is not recommended, whatever its hours" in made.notes[0]
-    assert "it costs accuracy that nothing here prices" in said(made)
+    assert "and costs accuracy that nothing here prices" in said_of(made)
 
 
 def test_what_a_limit_does_not_know_is_said(tmp_path) -> None:
     made = experiment(tmp_path, "full, {strategy: moc, options: {experts: 4}}")
-    text = said(select(made, None, NO_LIMIT, explain=False))
+    text = said_of(select(made, None, NO_LIMIT, explain=False))
     assert "Warning: moc: what experts that go back further than the job cost in accuracy" in text
 
 
@@ -345,9 +335,9 @@ def test_what_flips_is_looked_for_without_a_limit(whole: Selection) -> None:
 
 
 def test_the_terminal_names_the_option_and_no_loss(whole: Selection) -> None:
-    text = said(whole)
+    text = said_of(whole)
     assert "Nothing that is compared loses samples, so that no limit is needed." in text
-    assert re.search(r"gemini +[\d.]+ (h|min|s) \(remote_every\)", text)
+    assert re.search(r"gemini \(recommended\) +[\d.]+ (h|min|s) \(remote_every\)", text)
     assert "PLS" not in text
     assert "limit" not in text.replace("no limit is needed", "")
 
@@ -356,7 +346,7 @@ def test_a_selection_with_systems_is_read_back(whole: Selection) -> None:
     text = json.dumps(encode(whole), allow_nan=False)
     again = decode(Selection, json.loads(text))
     assert again == whole
-    assert said(again) == said(whole)
+    assert said_of(again) == said_of(whole)
     older = json.loads(text)
     del older["limited"], older["full"]["option"], older["full"]["entry"]
     assert decode(Selection, older).limited
@@ -402,11 +392,13 @@ def test_entries_give_the_policies_that_were_selected(program, tmp_path, monkeyp
     result = program(recovery, "--json")
     assert result.exit_code == 0, result.output
     plain = json.loads(result.stdout)
-    read = load_selected(Path(plain["results"])).selection
-    assert plain["best"]["peers"]["option"] == "remote_every"
-    assert "options: {copies: 4, remote_every: " in plain["entries"]["peers"]
+    read = load_selected(Path(plain["folder"])).selection
+    best = {one["strategy"]: one for one in plain["frames"]["strategies"]}
+    assert best["peers"]["option"] == "remote_every"
+    assert "options: {copies: 4, remote_every: " in best["peers"]["entry"]
     path = tmp_path / "pasted.yaml"
-    path.write_text(WORKERS.replace("RECOVERY", ", ".join(plain["entries"].values())), "utf-8")
+    entries = ", ".join(one["entry"] for one in best.values())
+    path.write_text(WORKERS.replace("RECOVERY", entries), "utf-8")
     made = {policy.name: policy for policy in assemble(load_scenario(path)).policies}
     assert list(made) == ["full", "peers", "hsdp", "varuna"]
     for name, one in read.best.items():
@@ -436,10 +428,10 @@ def test_no_limit_is_asked_for_and_the_page_shows_it(program, tmp_path) -> None:
     assert result.exit_code == 0, result.output
     assert "Recommended: gemini, remote_every " in result.stdout
     (folder,) = (tmp_path / "results").iterdir()
-    chapter = document_of_selection(load_selected(folder))
-    assert "no limit is needed" in chapter.question
-    (table,) = [b for b in chapter.sections[0].blocks if hasattr(b, "rows")]
-    assert {len(row) for row in table.rows} == {len(table.columns)} == {4}
+    document = cprsim.read(folder).document
+    assert "no limit is needed" in document.question
+    assert document.table is not None
+    assert {len(row) for row in document.table.rows} == {len(document.table.columns)} == {4}
 
 
 def test_servers_still_need_one(program) -> None:

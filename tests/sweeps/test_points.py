@@ -122,7 +122,9 @@ def test_the_cheapest_of_each_point_is_that_of_a_closed_form() -> None:
         for load in (3.0, 30.0):
             full, none = 4 * save + 2.5 + load + 300, 1500 + 2.5
             expected.append([save, load, "full" if full < none else "none"])
-    assert found.cheapest.iloc[:, :3].to_numpy().tolist() == expected
+    points = found.frames["points"].query("cheapest")
+    columns = ["costs.save_min", "costs.load_min", "strategy"]
+    assert points[columns].to_numpy().tolist() == expected
     assert any(
         "full at 4 of 6 points; none at 2 of 6 points" in one for one in found.document.answer
     )

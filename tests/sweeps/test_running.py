@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import shutil
 import subprocess
 import time
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import cprsim
 from cprsim.errors import BudgetError
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
@@ -71,9 +71,9 @@ def test_a_point_is_what_a_run_of_the_same_scenario_gives(
     scenario, swift, changes, further
 ) -> None:
     said = sweep(scenario, *(part for one in changes for part in ("--set", one)))
-    table = load_sweep(said["results"]).table
-    there = (table["costs.save [min]"] == 5) & (table["failures.mtbf [h]"] == 30)
-    there &= table["recovery.full.interval [h]"] == 4
+    table = load_sweep(said["folder"]).table
+    there = (table["costs.save_min"] == 5) & (table["failures.mtbf_h"] == 30)
+    there &= table["recovery.full.interval_h"] == 4
     mine = table[there].set_index(["strategy", "quantity"])
     point = ["costs.save=5 min", "failures.mtbf=30 h", "recovery.full.interval=4 h"]
     overrides = [*changes, *point]
@@ -99,19 +99,25 @@ def test_a_point_is_what_a_run_of_the_same_scenario_gives(
 
 
 def test_the_table_says_where_each_number_belongs(scenario, swift) -> None:
-    result = load_sweep(sweep(scenario)["results"])
+    result = load_sweep(sweep(scenario)["folder"])
     table = result.table
     assert list(table.columns[:4]) == [
-        "costs.save [min]", "failures.mtbf [h]", "recovery.full.interval [h]", "varied"
+        "costs.save_min", "failures.mtbf_h", "recovery.full.interval_h", "varied"
     ]  # fmt: skip
     assert len(table) == 8 * 4 * table["quantity"].nunique()
     full = table[(table["strategy"] == "full") & (table["quantity"] == "overhead_fraction")]
-    assert (full["save_interval_h"] == full["recovery.full.interval [h]"]).all()
-    young = np.sqrt(2 * full["costs.save [min]"] / 60 * full["failures.mtbf [h]"])
+    assert (full["save_interval_h"] == full["recovery.full.interval_h"]).all()
+    young = np.sqrt(2 * full["costs.save_min"] / 60 * full["failures.mtbf_h"])
     np.testing.assert_allclose(full["young_h"], young)
     written = pd.read_csv(result.path / "sweep.csv")
     assert list(written.columns) == list(table.columns)
     np.testing.assert_allclose(written["mean"], table["mean"], rtol=1e-15)
+
+
+def stored() -> set[tuple[str, int]]:
+    """The finished points, and when each was written."""
+    files = Path("results/points").rglob("*.json")
+    return {(path.name, path.stat().st_mtime_ns) for path in files}
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -120,8 +126,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.long
 def test_the_same_bytes_whatever_the_number_of_workers(scenario, swift, tmp_path) -> None:
-    one = Path(sweep(scenario, "--out", tmp_path / "one")["results"])
-    two = Path(sweep(scenario, "--workers", 2, "--out", tmp_path / "two")["results"])
+    one = Path(sweep(scenario, "--out", tmp_path / "one")["folder"])
+    two = Path(sweep(scenario, "--workers", 2, "--out", tmp_path / "two")["folder"])
     assert one.name == two.name
     assert contents(one) == contents(two)
     assert contents_below(tmp_path / "one" / "points") == contents_below(tmp_path / "two/points")
@@ -152,7 +158,7 @@ def test_a_point_takes_no_room_for_its_rows(points: Points, monkeypatch) -> None
 
 def test_a_precision_is_reached_at_every_point(scenario, swift) -> None:
     said = sweep(scenario, "--set", "recovery=[full,partial]", "--precision", "20%")
-    overhead = load_sweep(said["results"]).of("overhead_fraction")
+    overhead = load_sweep(said["folder"]).of("overhead_fraction")
     width = (overhead["high"] - overhead["low"]) / 2 / overhead["mean"]
     assert (width < 0.21).all()
     assert overhead["n"].nunique() > 1
@@ -171,41 +177,71 @@ def test_what_cannot_be_is_said_and_nothing_is_written(scenario, swift) -> None:
 
 
 def test_a_longer_axis_computes_its_new_points_only(scenario, swift) -> None:
-    first = call("sweep", scenario, "--over", "costs.load=1 min,2 min", "--workers", 1, "--json")
-    assert json.loads(first.stdout)["computed"] == 2
-    longer = ("--over", "costs.load=1 min,90 s,2 min", "--workers", 1, "--json")
-    assert json.loads(call("sweep", scenario, *longer).stdout)["computed"] == 1
-    assert json.loads(call("sweep", scenario, *longer).stdout)["computed"] == 0
+    for over, n_new in (("1 min,2 min", 2), ("1 min,90 s,2 min", 1), ("1 min,90 s,2 min", 0)):
+        before = stored()
+        done = call("sweep", scenario, "--over", f"costs.load={over}", "--workers", 1)
+        assert done.exit_code == 0, done.output
+        assert len(stored() - before) == n_new
 
 
 OWN_CURVE = "strategy,metric,pls,loss,standard_error\npartial,auc,0.1,{},0.0001\n"
 
 
 def test_a_sweep_says_what_it_costs_in_accuracy_where_a_curve_prices_it(scenario, swift) -> None:
-    options = ["--over", "recovery.interval=30 min:10 h:log4", "--set", "accuracy.curve=my.csv"]
-    own = scenario.with_name("my.csv")
-    own.write_text(OWN_CURVE.format(0.003), "utf-8")
-    said = call("sweep", scenario, *options, "--workers", 1)
-    assert "AUC loss by the staleness curve my (your own, my.csv)" in said.stdout
-    partial = re.search(r"^partial .* interval 600 min +(\S+) ± ", said.stdout, re.MULTILINE)
-    assert partial is not None
-    assert float(partial[1]) > 0
-    own.write_text(OWN_CURVE.format(0.006), "utf-8")
-    twice = call("sweep", scenario, *options, "--workers", 1, "--json")
-    summary = {one["name"]: one["lowest"] for one in json.loads(twice.stdout)["strategies"]}
-    assert json.loads(twice.stdout)["computed"] == 4
-    found = 1e4 * summary["partial"]["auc_loss"]["mean"]
-    assert found == pytest.approx(2 * float(partial[1]), rel=0.01)
-    assert summary["full"]["auc_loss"]["mean"] == 0
+    over = {"recovery.interval": "30 min:10 h:log4"}
+    own, found = scenario.with_name("my.csv"), []
+    for loss in (0.003, 0.006):
+        own.write_text(OWN_CURVE.format(loss), "utf-8")
+        swept = cprsim.sweep(
+            scenario, over, {"accuracy.curve": "my.csv"}, workers=1, folder="results"
+        )
+        found.append(swept.frames["points"].set_index("strategy")["auc_loss"])
+        assert "AUC loss by the staleness curve my (your own, my.csv)" in str(swept)
+        assert any("AUC loss" in getattr(one, "caption", "") for one in swept.document.blocks)
+    assert len(stored()) == 8
+    once, twice = found
+    assert (once["partial"] > 0).all()
+    assert twice["partial"].tolist() == pytest.approx((2 * once["partial"]).tolist(), rel=1e-9)
+    assert not once["full"].any()
 
 
-def test_a_sweep_leaves_its_figures_and_plot_draws_them_again(scenario, tmp_path) -> None:
-    over = ("--over", "recovery.interval=1 h,4 h", "--workers", 1, "--json")
-    said = json.loads(call("sweep", scenario, *over).stdout)
-    (figure,) = map(Path, said["figures"])
-    again = call("plot", said["results"], "--out", tmp_path / "again", "--format", "png")
-    assert again.exit_code == 0
-    assert Path(again.stdout.strip()).read_bytes() == figure.read_bytes()
+def test_a_sweep_leaves_its_figures_and_report_draws_them_again(scenario, tmp_path) -> None:
+    swept = cprsim.sweep(
+        scenario, {"recovery.interval": ["1 h", "4 h"]}, workers=1, folder="results"
+    )
+    again = call("report", swept.folder, "--figures", tmp_path / "again", "--format", "png")
+    assert again.exit_code == 0, again.output
+    (figure,) = (tmp_path / "again").iterdir()
+    assert figure.read_bytes() == (swept.folder / "curves.png").read_bytes()
+
+
+def test_what_an_axis_does_not_touch_is_one_row(scenario) -> None:
+    over = ["recovery.full.interval=10 min:100 h:log3", "failures.mtbf=15 h,30 h"]
+    swept = cprsim.sweep(scenario, over, replications=20, workers=1)
+    table = swept.document.table
+    rows = {tuple(row[:2]): [bool(cell) for cell in row[2:]] for row in table.rows}
+    for mtbf in ("15 h", "30 h"):
+        for interval in ("10 min", "244.9 min", "100 h"):
+            assert rows.pop((interval, mtbf)) == [False, True, False, False]
+        assert rows.pop(("any", mtbf)) == [True, False, True, True]
+    assert not rows
+    assert "Not touched by recovery.full.interval: none, partial, cpr." in swept.document.remarks
+    alone = cprsim.sweep(scenario, over, mode="one-at-a-time", replications=20, workers=1)
+    assert [[bool(cell) for cell in row[2:]] for row in alone.document.table.rows] == [
+        *[[False, True, False, False]] * 3, *[[True] * 4] * 3
+    ]  # fmt: skip
+
+
+def test_of_many_points_a_terminal_shows_where_each_strategy_is_at_its_ends(scenario) -> None:
+    over = {"recovery.full.interval": "1 h:20 h:lin40"}
+    swept = cprsim.sweep(
+        scenario, over, {"recovery": ["full", "partial"]}, replications=5, workers=1
+    )
+    full, partial = swept.document.table.rows
+    points = swept.frames["points"].query("strategy == 'full'")
+    lowest = points.loc[points["overhead_fraction"].idxmin()]
+    assert full[2] == f"interval {lowest['recovery.full.interval_h']:.4g} h"
+    assert partial[2:] == ["any point", "", ""]
 
 
 # ----------------------------------------------------------------------------- what goes wrong
@@ -231,8 +267,10 @@ def test_an_interrupted_sweep_goes_on_where_it_was(scenario, swift, monkeypatch)
         done = call("sweep", scenario, *(p for a in AXES for p in ("--over", a)), "--workers", 1)
         assert done.exit_code == 130
     assert not list(Path("results").glob("small-sweep-*"))
-    assert len(contents_below(Path("results/points"))) == 5
-    assert sweep(scenario)["computed"] == 3
+    before = stored()
+    assert len(before) == 5
+    sweep(scenario)
+    assert len(stored() - before) == 3
 
 
 def test_a_full_disk_keeps_what_is_finished(scenario, swift, monkeypatch) -> None:
@@ -246,7 +284,9 @@ def test_a_full_disk_keeps_what_is_finished(scenario, swift, monkeypatch) -> Non
         "finished and kept: the same command goes on from there"
     )
     assert not list(Path("results/points").glob(".*"))
-    assert sweep(scenario)["computed"] == 5
+    before = stored()
+    sweep(scenario)
+    assert (len(before), len(stored() - before)) == (3, 5)
 
 
 def fill_after(n_files: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,7 +304,7 @@ def fill_after(n_files: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"half a po", b"\xff\xfe"])
 def test_a_damaged_point_is_computed_anew_and_said(scenario, swift, damage) -> None:
-    folder = Path(sweep(scenario)["results"])
+    folder = Path(sweep(scenario)["folder"])
     before = contents(folder)
     shutil.rmtree(folder)
     victim = sorted(Path("results/points").rglob("*.json"))[3]
@@ -278,7 +318,7 @@ def test_a_damaged_point_is_computed_anew_and_said(scenario, swift, damage) -> N
 
 
 def test_a_damaged_folder_is_made_anew_from_its_points(scenario, swift) -> None:
-    folder = Path(sweep(scenario)["results"])
+    folder = Path(sweep(scenario)["folder"])
     before = contents(folder)
     (folder / "sweep.csv").write_text("nothing")
     done = call("sweep", scenario, *(p for a in AXES for p in ("--over", a)), "--workers", 1)
@@ -287,14 +327,16 @@ def test_a_damaged_folder_is_made_anew_from_its_points(scenario, swift) -> None:
 
 
 def test_the_same_sweep_twice_at_once_is_refused(scenario, swift) -> None:
-    folder = Path(sweep(scenario)["results"])
+    folder = Path(sweep(scenario)["folder"])
     shutil.rmtree(folder)
     with sole(folder):
         done = call("sweep", scenario, *(p for a in AXES for p in ("--over", a)), "--workers", 1)
     assert done.exit_code == 2
     assert f"is being made by another process (number {os.getpid()}): wait for it" in done.stderr
     assert not folder.exists()
-    assert sweep(scenario)["computed"] == 0
+    before = stored()
+    sweep(scenario)
+    assert stored() == before
     assert not list(Path("results").glob(".*"))
 
 
@@ -306,14 +348,12 @@ def test_a_killed_sweep_loses_no_point_and_leaves_nothing_behind(scenario, swift
         time.sleep(0.01)
     killed.kill()
     killed.wait()
-    kept = contents_below(Path("results/points"))
+    kept = stored()
     assert 5 <= len(kept) < 200
     few = ["--over", "costs.load=1 min:9 min:lin20", "--over", "costs.detect=1 s,2 s"]
-    done = call("sweep", scenario, *few, "--workers", 1, "--replications", 5, "--json")
+    done = call("sweep", scenario, *few, "--workers", 1, "--replications", 5)
     assert done.exit_code == 0, done.output
-    after = contents_below(Path("results/points"))
-    assert {name: after[name] for name in kept} == kept
-    assert json.loads(done.stdout)["computed"] == len(after) - len(kept)
+    assert kept <= stored()
     assert not list(Path("results").rglob(".*.unfinished"))
 
 

@@ -1,15 +1,12 @@
-"""How many contents `compare-systems` says to keep against silent errors."""
+"""How many contents a comparison says to keep against silent errors."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
+import cprsim
+from cprsim.present.answer import Answer
 from tests.closed_forms import p_none_clean
-from tests.making import call
 
 SCENARIO = """\
 name: errors
@@ -23,45 +20,36 @@ simulation: {replications: 60}
 """
 
 
-@pytest.fixture
-def compared(tmp_path: Path) -> Any:
-    """The answer in words and as JSON, which the second call finds."""
-    path = tmp_path / "errors.yaml"
-
-    def run(text: str = SCENARIO) -> tuple[str, Any]:
-        path.write_text(text, "utf-8")
-        asked = ("compare-systems", path, "--fixed", "--only", "full", "--out", tmp_path)
-        words = call(*asked).stdout
-        return words, json.loads(call(*asked, "--json").stdout)
-
-    return run
+def compared(text: str = SCENARIO) -> tuple[str, Answer]:
+    """The answer in words, and as frames."""
+    answer = cprsim.systems(text, fixed=True, only=["full"])
+    return str(answer), answer
 
 
-def test_contents_kept_against_silent_errors(compared: Any) -> None:
+def test_contents_kept_against_silent_errors() -> None:
     words, answer = compared()
-    contents = answer["contents"]
-    assert [one["n_kept"] for one in contents] == [*range(1, 9)]
-    for one in contents:
-        p = p_none_clean(one["n_kept"], 1.0, 0.75)
-        assert one["none_clean"] == pytest.approx(p, abs=2e-3)
-    now = answer["systems"][0]["overhead_fraction"]
-    assert contents[1]["overhead"] == pytest.approx(now, abs=1e-9)  # on the same failures
-    enough = next(one["n_kept"] for one in contents if not one["costs_more"])
+    contents = answer.frames["contents"]
+    assert [*contents["n_kept"]] == [*range(1, 9)]
+    for one in contents.itertuples():
+        p = p_none_clean(one.n_kept, 1.0, 0.75)
+        assert one.none_clean_fraction == pytest.approx(p, abs=2e-3)
+    (now,) = answer.frames["systems"]["overhead_fraction"]
+    assert contents["overhead_fraction"][1] == pytest.approx(now, abs=1e-9)  # same failures
+    enough = contents["n_kept"][~contents["costs_more"]].min()
     assert 2 <= enough <= 7
-    assert f"Keep {enough} contents (`costs.save.kept`): with more" in words
-    assert answer["said"][1] in words.replace("\n", " ")
+    assert f"Keep {enough} contents ('costs.save.kept'): with more" in words
 
 
-def test_with_a_check_before_each_save_one_content_is_enough(compared: Any) -> None:
+def test_with_a_check_before_each_save_one_content_is_enough() -> None:
     words, answer = compared(
         SCENARIO.replace("mtbf: 40 h, latency", "check: {takes: 1 min}, mtbf: 40 h, latency")
     )
-    assert {one["none_clean"] for one in answer["contents"]} == {0.0}
+    assert {*answer.frames["contents"]["none_clean_fraction"]} == {0.0}
     assert "Keep 1 content (" in words
 
 
-def test_without_silent_errors_nothing_is_said(compared: Any) -> None:
+def test_without_silent_errors_nothing_is_said() -> None:
     lines = [line for line in SCENARIO.splitlines() if not line.startswith("silent")]
     words, answer = compared("\n".join(lines))
-    assert answer["contents"] == []
+    assert "contents" not in answer.frames
     assert "content" not in words

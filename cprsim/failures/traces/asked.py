@@ -33,7 +33,7 @@ class LogOptions:
         """Names of the options that are set, as the command line calls them."""
         options = {
             "--system": self.system is not None,
-            "--from and --to": self.period != (None, None),
+            "--period": self.period != (None, None),
             "--column": bool(self.columns),
             "--time-unit": self.time_unit is not None,
             "--date-format": self.date_format is not None,

@@ -45,7 +45,7 @@ def lives_in_log(
         named_columns(table, columns, path, COLUMNS, OPTIONAL).drop_duplicates() for table in pieces
     ).drop_duplicates()
     if set(rows) == {"node"}:
-        raise ParameterError("--node-dates: the log has no column installed, entry or exit")
+        raise ParameterError("the log has no column installed, entry or exit")
     what = "{value} has other dates in another row"
     return and_silent_ones(_lives(rows, path, outages, asked, what), outages.n_nodes)
 

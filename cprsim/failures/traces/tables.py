@@ -25,7 +25,7 @@ from cprsim.records import Floats, Ints
 COLUMNS = ("node", "start", "end", "cause")
 OPTIONAL = {"end", "cause"}
 TABLE_OPTIONS = frozenset(
-    {"--from and --to", "--column", "--time-unit", "--date-format", "--tz", "--repair"}
+    {"--period", "--column", "--time-unit", "--date-format", "--tz", "--repair"}
 )
 NO_END = {"-", "--", "null", "none", "nan", "nat", "n/a", "unknown"}
 ZERO_H = 24.0  # since 1970: what programs write that have no end

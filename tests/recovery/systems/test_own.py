@@ -32,7 +32,7 @@ COMMANDS = {
     "auto": "run own.yaml --json --out auto --set simulation.engine=auto",
     "simpy": "run own.yaml --json --out simpy --set simulation.engine=simpy",
     "shown": "run own.yaml --out shown",
-    "schema": "schema",
+    "schema": "validate --schema",
     **{option: f"run wrong-{number}.yaml" for number, option in enumerate(WRONG)},
 }
 CHILD = """

@@ -25,17 +25,22 @@ def _found() -> dict[str, LogFormat]:
 FORMATS: dict[str, LogFormat] = _found()
 
 
+def head_of(path: Path) -> Head:
+    """The beginning of a log. Raises as `guess` does where the file can't be opened."""
+    with opened(path) as file:
+        begins = file.read(HEAD_BYTES)
+    return Head(begins.decode("utf-8-sig", errors="replace").lstrip(), begins[:16])
+
+
 def guess(path: Path) -> tuple[LogFormat, str]:
     """The format that a log seems to have, and by what it was recognised.
 
     Raises TraceError where the file can't be opened or unpacked, or holds no text.
     """
-    with opened(path) as file:
-        begins = file.read(HEAD_BYTES)
-    head = Head(begins.decode("utf-8-sig", errors="replace").lstrip(), begins[:16])
+    head = head_of(path)
     for one in FORMATS.values():
         if why := one.looks_like(head):
-            if one.name == "tidy" and b"\0" in begins:
+            if one.name == "tidy" and "\0" in head.text:
                 break
             return one, why
     raise trace_error(
@@ -52,9 +57,6 @@ def read_log(path: Path, form: LogFormat, asked: LogOptions) -> Outages:
     can't be read, with file and line, row or byte.
     """
     if wrong := sorted(asked.given() - form.options):
-        takers = [f"`{one.name}`" for one in FORMATS.values() if wrong[0] in one.options]
-        belongs = "belongs" if " and " not in wrong[0] else "belong"
-        raise ParameterError(
-            f"{wrong[0]}: {belongs} to format {', '.join(takers)}, not `{form.name}`"
-        )
+        takers = ", ".join(f"`{one.name}`" for one in FORMATS.values() if wrong[0] in one.options)
+        raise ParameterError(f"{wrong[0]}: belongs to format {takers}, not `{form.name}`")
     return form.read(path, asked)

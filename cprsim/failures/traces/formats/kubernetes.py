@@ -114,7 +114,7 @@ def _looks_like(head: Head) -> str:
 
 FORMAT = LogFormat(
     name="kubernetes",
-    options=frozenset({"--from and --to", "--repair"}),
+    options=frozenset({"--period", "--repair"}),
     looks_like=_looks_like,
     read=read_kubernetes,
     order=30,

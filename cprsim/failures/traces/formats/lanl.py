@@ -167,7 +167,7 @@ def _read(path: Path, asked: LogOptions) -> Outages:
 
 FORMAT = LogFormat(
     name="lanl",
-    options=frozenset({"--system", "--from and --to"}),
+    options=frozenset({"--system", "--period"}),
     looks_like=lambda head: (
         "the columns of LANL's records"
         if head.names("Prob Started", "Down Time", "nodenumz", separator=",")

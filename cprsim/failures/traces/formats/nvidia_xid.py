@@ -91,7 +91,7 @@ def read_nvidia_xid(path: Path, asked: LogOptions) -> Outages:
 
     Lines are those of ``journalctl -k`` (``-o short-iso``), of syslog, or of ``dmesg -T`` (which
     names no node: all lines are of one). Syslog names no year: the first line's is that of
-    ``--from``, and December is followed by January. Xids that lose no node, and those that the
+    the period, and December is followed by January. Xids that lose no node, and those that the
     catalogue has not, are left out and counted.
 
     Raises TraceError with file and line.
@@ -154,7 +154,7 @@ def _when_and_where(
         if year:
             return _of_syslog(found["syslog"], int(year)), host
         if last is None:
-            message = "the line names no year: say it with --from, for example --from 2024-01-01"
+            message = "the line names no year: --period says it, for example 2024-01-01.."
             raise trace_error(path, line, message, "period")
         at = _of_syslog(found["syslog"], last.year)
         return (at if at >= last - MOST_BACK else _of_syslog(found["syslog"], last.year + 1)), host
@@ -178,7 +178,7 @@ def _hours(instants: list[datetime], tz: str | None) -> np.ndarray:
 
 FORMAT = LogFormat(
     name="nvidia-xid",
-    options=frozenset({"--from and --to", "--tz", "--repair"}),
+    options=frozenset({"--period", "--tz", "--repair"}),
     looks_like=lambda head: "lines with `NVRM: Xid`" if "NVRM: Xid (" in head.text else "",
     read=read_nvidia_xid,
     order=25,

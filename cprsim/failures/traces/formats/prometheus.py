@@ -108,7 +108,7 @@ def _looks_like(head: Head) -> str:
 
 FORMAT = LogFormat(
     name="prometheus",
-    options=frozenset({"--from and --to", "--repair"}),
+    options=frozenset({"--period", "--repair"}),
     looks_like=_looks_like,
     read=read_prometheus,
     order=31,

@@ -71,7 +71,7 @@ def _joined(rows: pd.DataFrame, counted: Counter[str]) -> pd.DataFrame:
 
 FORMAT = LogFormat(
     name="slurm-events",
-    options=frozenset({"--from and --to", "--tz", "--repair"}),
+    options=frozenset({"--period", "--tz", "--repair"}),
     looks_like=lambda head: "the columns of `sacctmgr show event`" if head.names(*NEEDED) else "",
     read=read_slurm_events,
     order=20,

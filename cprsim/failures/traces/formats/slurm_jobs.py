@@ -50,7 +50,7 @@ def read_slurm_jobs(path: Path, asked: LogOptions) -> Outages:
 
 FORMAT = LogFormat(
     name="slurm-jobs",
-    options=frozenset({"--from and --to", "--tz", "--repair"}),
+    options=frozenset({"--period", "--tz", "--repair"}),
     looks_like=lambda head: "the columns of `sacct`" if head.names("jobid", "state") else "",
     read=read_slurm_jobs,
     order=21,

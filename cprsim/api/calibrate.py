@@ -1,0 +1,75 @@
+"""``calibrate``: a scenario from the logs of jobs, compared with their later half."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cprsim import watch
+from cprsim.api import command
+from cprsim.api.ledger import read_named
+from cprsim.api.parameters import Bootstrap, DrawsSeed, FileName, Logs, SavesEvery, StateNodes
+
+if TYPE_CHECKING:
+    from cprsim.present.answer import Answer
+
+
+@command
+def calibrate(
+    *logs: Logs,
+    nodes: StateNodes = 8,
+    save: FileName = None,
+    bootstrap: Bootstrap = 0,
+    time_unit: str | None = None,
+    saves_every: SavesEvery = None,
+    seed: DrawsSeed = 0,
+) -> Answer:
+    """Make a scenario of the logs of jobs, with the origin of each number.
+
+    The scenario is compared with the logs: the earlier half of all hours predicts the later one.
+
+    Parameters
+    ----------
+    *logs : str or Path
+        Event logs (docs/events.md), output of torchrun, CSVs of attempts, or folders of them.
+    nodes : int, default 8
+        Nodes that hold the state of the job.
+    save : str or Path, optional
+        Write the scenario to this file, a new one.
+    bootstrap : int, default 0
+        Samples behind each p-value of a fit; 0 for none.
+    time_unit : str, optional
+        Unit of times that are numbers, in CSVs of attempts: ms, s, min, h, d.
+    saves_every : str, optional
+        Work between the saves of the jobs, such as '30 min', where their logs don't tell.
+    seed : int, default 0
+        Seed of all draws.
+
+    Returns
+    -------
+    Answer
+        ``values["text"]``: the scenario as YAML, for `load` and `run`. ``frames["origins"]`` of
+        its numbers; ``["prediction"]``: ETTR of the later half, predicted (90 %) and observed.
+
+    Raises
+    ------
+    TraceError
+        A log can't be read: file, line, value.
+    ParameterError
+        Too few failures to make a scenario of.
+    """
+    from cprsim.backtesting.calibrating import calibrate_logs
+    from cprsim.files import require_new, write_new
+    from cprsim.present.calibrate import answer_of_calibrate
+
+    if save is not None:
+        require_new(Path(save))
+    events = read_named(logs, time_unit)
+    watch.doing("fitting")
+    made = calibrate_logs(
+        events, saves_every=saves_every, n_nodes=nodes, n_bootstrap=bootstrap, seed=seed
+    )
+    if save is None:
+        return answer_of_calibrate(made)
+    write_new(Path(save), made.found.text)
+    return answer_of_calibrate(made, files=[Path(save)])

@@ -1,0 +1,185 @@
+"""``fleet``: many jobs on one cluster, in hours and money."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cprsim import watch
+from cprsim.api import command
+from cprsim.api.parameters import (
+    Dask,
+    Over,
+    Overrides,
+    ResultsFolder,
+    ScenarioLike,
+    Seed,
+    Workers,
+)
+from cprsim.api.scenario import assignments, shortcuts, source_of
+from cprsim.errors import ParameterError, one_line
+
+if TYPE_CHECKING:
+    from cprsim.fleets.folder import FleetResult
+    from cprsim.fleets.options import Axes
+    from cprsim.present.answer import Answer
+    from cprsim.results import Identity
+    from cprsim.results.folder import ResultTarget
+    from cprsim.scenario import LoadedScenario, Plain
+    from cprsim.scenario.sweep import Values
+
+MOST_POINTS = 1_000
+SHORT = {key: f"fleet.{key}" for key in ("spares", "nodes", "storage")}
+
+
+@command
+def fleet(
+    scenario: ScenarioLike,
+    over: Over = (),
+    overrides: Overrides = (),
+    *,
+    seed: Seed = None,
+    histories: int | None = None,
+    workers: Workers = None,
+    dask: Dask = None,
+    folder: ResultsFolder = None,
+) -> Answer:
+    """Simulate many jobs on one cluster: what failures cost, how many spares, which strategy.
+
+    The scenario says what a typical job is, its section 'fleet' how many there are, how they
+    differ and what they share. All options meet the same failures. The answer is the cheapest
+    option, what it saves per month, and which unknown input would reverse it. Finished histories
+    are stored: the same command continues where it was stopped, further options run alone.
+
+    Parameters
+    ----------
+    scenario, overrides
+        See `cprsim.load`; the scenario has a section `fleet`.
+    over : mapping or sequence of str, optional
+        Options to choose from, e.g. spares=0:64:lin9 or recovery.full.interval='1 h,2 h,4 h'; may
+        be repeated. Short for fleet.KEY: spares, nodes, storage. Default: the scenario's
+        strategies at its own values.
+    seed : int, optional
+        Seed of all random numbers; default: the scenario's.
+    histories : int, optional
+        Histories of the fleet; default: the scenario's.
+    workers : int, optional
+        Processes on this machine; default: one per core.
+    dask : str, optional
+        Scheduler of a dask cluster that does the work.
+    folder : str or Path, optional
+        Folder of the results folders and of finished histories. None: nothing is kept.
+
+    Returns
+    -------
+    Answer
+        ``frames["options"]``: a row per option, with what a month costs; ``["parts"]``: of that
+        cost; ``["spares"]``: how many are enough; ``["unknown"]``: where an input reverses the
+        answer.
+
+    Raises
+    ------
+    CprsimError
+        What is wrong with the scenario or an option.
+
+    Examples
+    --------
+    >>> planned = cprsim.fleet("planning", {"spares": [0, 2, 6]})
+    >>> planned.values["best"]
+    """
+    changes = [] if histories is None else [f"--histories fleet.histories={histories}"]
+    loaded = source_of(scenario, overrides).read([*changes, *shortcuts(seed=seed)])
+    axes = axes_of(over)
+    from cprsim.fleets.folder import load_fleet, write_fleet
+    from cprsim.fleets.options import decide, knees, run_options, unknown_of
+    from cprsim.present.fleet import answer_of_fleet
+    from cprsim.results.kept import kept
+    from cprsim.results.store import PointStore
+    from cprsim.workers import Workers as Pool
+
+    pool, wanted = Pool(workers, "dask" if dask else "local", dask), _wanted(loaded, axes)
+    unknown_of(loaded, axes)
+
+    def simulated(target: ResultTarget) -> FleetResult:
+        store = PointStore(target.root)
+        watch.keeps(lambda: f"finished histories are kept in {store.folder}")
+        with watch.progress("histories") as on_progress:
+            options = run_options(loaded, wanted, pool, store, on_progress=on_progress)
+        with watch.progress("unknown inputs") as on_progress:
+            decision = decide(loaded, options, axes, pool, store, on_progress)
+        return write_fleet(target, loaded, axes, options, decision, knees(options, axes), draw)
+
+    def draw(result: FleetResult) -> None:
+        if folder is not None:
+            from cprsim.plots.fleet import fleet_figures
+            from cprsim.plots.save import save_figures
+
+            watch.doing("drawing figures")
+            save_figures(fleet_figures(result), result.path)
+
+    one = kept(folder, loaded, load_fleet, simulated, identity=_identity(loaded, axes), alone=True)
+    return answer_of_fleet(one.made, **one.about())
+
+
+def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
+    """What ``--over`` varies. Raises CprsimError for what is no axis."""
+    from cprsim.fleets.options import points_of
+    from cprsim.scenario.reading import said_axes
+    from cprsim.scenario.sweep import values_along
+
+    axes: dict[str, Values] = {}
+    for name, said in said_axes(assignments(over)).items():
+        key = SHORT.get(name, name)
+        if key in axes:
+            raise ParameterError(f"--over {one_line(name)}: is there twice")
+        try:
+            axes[key] = values_along(said)
+        except ParameterError as error:
+            raise ParameterError(f"--over {one_line(name)}: {one_line(said)} {error}") from None
+    if (n := len(points_of(axes))) > MOST_POINTS:
+        raise ParameterError(f"--over: makes {n:,} points; at most {MOST_POINTS:,} are possible")
+    return axes
+
+
+def _wanted(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], int]]:
+    """All strategies at the scenario's own values, then at those of the axes.
+
+    What is wrong is said here.
+    """
+    from cprsim.fleets.course import prepare
+    from cprsim.fleets.options import points_of, varied
+
+    own, others = dict[str, Any](), []
+    for where in points_of(axes) if axes else []:
+        scenario = varied(loaded, where)
+        prepare(scenario)
+        if scenario.scenario == loaded.scenario:
+            own = where
+        else:
+            others.append((where, scenario))
+    prepare(loaded)
+    return [
+        (where, strategy)
+        for where, scenario in [(own, loaded), *others]
+        for strategy in range(len(scenario.scenario.recovery))
+    ]
+
+
+def _identity(loaded: LoadedScenario, axes: Axes) -> Identity:
+    """What decides the result. Raises ResultError where an input can't be read."""
+    from dataclasses import replace
+
+    from cprsim.fleets.population import table_of
+    from cprsim.results import input_digests
+    from cprsim.results.identity import identity_of
+
+    over = "".join(f"# --over {key}: {list(one.written)}\n" for key, one in axes.items())
+    identity = identity_of(loaded, "fleet")
+    section = loaded.scenario.fleet
+    table = [] if section is None or section.table is None else [table_of(loaded, section.table)]
+    jobs = {f"jobs {name}": digest for name, digest in input_digests(table).items()}
+    return replace(
+        identity,
+        scenario_yaml=over + identity.scenario_yaml,
+        inputs={**identity.inputs, **jobs},
+    )

@@ -1,0 +1,306 @@
+"""``measure``: what stale shards cost a model in accuracy."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Annotated
+
+from annotated_types import Ge, Le
+
+from cprsim import watch
+from cprsim.api import command
+from cprsim.api.parameters import (
+    AllowCode,
+    Dask,
+    FileName,
+    Overrides,
+    ScenarioLike,
+    Shell,
+    Workers,
+)
+from cprsim.api.scenario import source_of
+from cprsim.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cprsim.measuring.expectation import Expected
+    from cprsim.measuring.measure import Measured, MeasureRequest
+    from cprsim.present.answer import Answer
+
+CURVES = Path("results") / "curves"
+POWERS = (0.8, 0.9, 0.95)  # with which a loss is distinguished from nothing
+
+
+@command
+def measure(
+    scenario: ScenarioLike,
+    overrides: Overrides = (),
+    *,
+    file: Annotated[str | Path | None, Shell("--out", "FILE")] = None,
+    seeds: Annotated[int | None, Ge(3), Le(10_000), Shell(metavar="N")] = None,
+    precision: Annotated[str | float, Shell(metavar="SHARE")] = "20 %",
+    budget: Annotated[str, Shell(metavar="TIME")] = "10 min",
+    strategies: Annotated[Sequence[str], Shell("--strategy", "NAME", many=True)] = (),
+    metrics: Annotated[Sequence[str], Shell("--metric", "NAME", many=True)] = (),
+    shorter: Annotated[Sequence[str | Path], Shell(metavar="FILE", many=True)] = (),
+    plan: FileName = None,
+    runs: FileName = None,
+    limit: float | None = None,
+    pilot: Annotated[str, Shell(metavar="FILE|NAME")] = "criteo-kaggle-linear",
+    workers: Workers = None,
+    dask: Dask = None,
+    allow_code: AllowCode = False,
+) -> Answer:
+    """Measure what stale shards cost in accuracy, and write a staleness curve.
+
+    The scenario's section 'kernel' is trained many times with controlled failures, each run beside
+    its twin without any. Finished runs are stored beside the curve, in FILE.runs: the same command
+    goes on where it was stopped. Workers of a cluster write there too: they need the same file
+    system.
+
+    Parameters
+    ----------
+    scenario, overrides
+        See `cprsim.load`.
+    file : str or Path, optional
+        The curve to write (.json); default: results/curves/NAME.json.
+    seeds : int, optional
+        Run this number of seeds, whatever precision and time.
+    precision : str or float, default "20 %"
+        Stop when the standard error of every slope is this share of partial's slope.
+    budget : str, default "10 min"
+        Stop after this time; the same command goes on.
+    strategies : sequence of str, optional
+        Strategies that are measured, partial among them; may be repeated. Default: all.
+    metrics : sequence of str, optional
+        Further metrics that the curve holds, such as ne or calibration; may be repeated. Default:
+        of a trainer of your own all, of the built-in model none.
+    shorter : sequence of str or Path, optional
+        Curves of the same model and seeds at two shorter lengths of training: where their law
+        predicts this one, it serves longer jobs.
+    plan : str or Path, optional
+        Write the runs to make elsewhere (.csv), and measure nothing.
+    runs : str or Path, optional
+        Fit the curve to these runs, which were made elsewhere by a plan.
+    limit : float, optional
+        Say how many seeds tell a loss of this size from nothing, and measure nothing.
+    pilot : str, default "criteo-kaggle-linear"
+        The curve whose scatter over the seeds 'limit' goes by: your pilot's.
+    workers : int, optional
+        Processes on this machine; default: one per core.
+    dask : str, optional
+        Scheduler of a dask cluster that trains, instead of this machine.
+    allow_code : bool, default False
+        Run the code that 'kernel.trainer' names, also from outside the working directory.
+
+    Returns
+    -------
+    Answer
+        ``frames["strategies"]`` (loss per PLS), ``["losses"]`` at portions of lost samples,
+        ``["weights"]`` by the time of the failure, ``["held_out"]`` (whether it predicts);
+        ``values["unfit"]`` says why `select` refuses the curve. Of `limit`: ``frames["seeds"]``;
+        of `plan`: ``rows["runs"]``.
+
+    Raises
+    ------
+    CprsimError
+        What is wrong with the scenario or its trainer, or that the time was too short.
+    """
+    loaded = source_of(scenario, overrides).read()
+    from cprsim.measuring.design import design_of
+    from cprsim.measuring.elsewhere import plan as planned
+    from cprsim.measuring.elsewhere import write_plan
+    from cprsim.present.curve import answer_of_curve, answer_of_plan, answer_of_seeds
+    from cprsim.staleness import FEWEST_SEEDS_TO_USE, Metric
+
+    design, n_servers = design_of(strategies), loaded.scenario.cluster.emb_ps
+    name, named = loaded.scenario.name, tuple(map(Metric, metrics))
+    if plan is not None:
+        first = 1 if loaded.scenario.kernel is None else loaded.scenario.kernel.seed
+        numbers = range(first, first + (seeds or FEWEST_SEEDS_TO_USE))
+        to_run = planned(design, numbers, n_servers)
+        write_plan(Path(plan), to_run)
+        return answer_of_plan(name, to_run, Path(plan))
+    if limit is not None:
+        from cprsim.curves import read_curve, shipped_names
+        from cprsim.curves.choosing import shipped_path
+        from cprsim.measuring.power import planned as seeds_for
+
+        of = read_curve(shipped_path(pilot) if pilot in shipped_names() else Path(pilot))
+        metric = named[0] if named else Metric.AUC
+        found = {power: seeds_for(of, metric, limit, power, design, n_servers) for power in POWERS}
+        return answer_of_seeds(found, metric, limit, of.name)
+    from cprsim.curves import read_curve, write_curve
+    from cprsim.measuring.curve import curve_file
+    from cprsim.measuring.lengths import read_shorter, with_lengths
+    from cprsim.measuring.measure import MeasureRequest
+    from cprsim.measuring.own_code import require_allowed
+    from cprsim.results.folder import require_writable
+    from cprsim.results.kept import Kept
+    from cprsim.units import SHARE, TIME
+    from cprsim.workers import Workers as Pool
+
+    if runs is None:
+        require_allowed(loaded, allow_code, Path.cwd())
+    path = CURVES / f"{name}.json" if file is None else Path(file)
+    if path.suffix.lower() != ".json":
+        raise ParameterError(f"--out: {path}: the file of a curve ends in .json")
+    require_writable(path.parent)
+    share = f"{100 * precision:.12g} %" if isinstance(precision, float) else precision
+    request = MeasureRequest(
+        loaded=loaded,
+        folder=path.with_name(f"{path.name}.runs").absolute(),  # for workers that are elsewhere
+        precision=_positive("--precision", share, SHARE.parse),
+        budget_s=_positive("--budget", budget, TIME.parse) * 3600,
+        n_seeds=seeds,
+        workers=Pool(workers, "dask" if dask else "local", dask),
+        design=design,
+        metrics=named or None,
+    )
+    expected = None
+    if runs is None:
+        watch.doing("training once, to say what can be expected")
+        request, expected = prepared(request)
+    others = read_shorter([Path(one) for one in shorter], request)
+    if expected is not None:
+        measured = _trained(request, expected, path)
+    else:
+        measured, request = _made_elsewhere(Path(str(runs)), request)
+    curve = curve_file(measured, request, path.stem, _command())
+    write_curve(path, with_lengths(curve, others))
+    return answer_of_curve(read_curve(path), **Kept(curve, path, path, False, None).about())
+
+
+def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
+    try:
+        value = parse(text)
+    except ParameterError as error:
+        raise ParameterError(f"{option}: {text!r} {error}") from None
+    if not value > 0:
+        raise ParameterError(f"{option}: must be positive, not {text!r}")
+    return value
+
+
+def _command() -> str:
+    """What makes the same file again: without where it ran, which changes no number."""
+    words = shlex.join(watch.command() or ["cprsim.measure"])
+    return re.sub(r" --(workers|dask)[ =]\S+", "", words)
+
+
+# ------------------------------------------------------------------------------ the runs
+
+
+def prepared(request: MeasureRequest) -> tuple[MeasureRequest, Expected]:
+    """Train once without failures, and warn of what speaks against measuring this.
+
+    Raises CprsimError: a trainer of the user's own does not do what the protocol says, or what it
+    needs is not there.
+    """
+    from cprsim.curves.trained_on import digests_of, option_files
+    from cprsim.measuring.expectation import expect
+    from cprsim.measuring.runs import own_setting, setting_of
+    from cprsim.measuring.trainer_check import check_trainer
+
+    kernel = request.kernel
+    if kernel.trainer is None:
+        built_in = setting_of(request.loaded, kernel.seed)
+        request = replace(request, n_samples=built_in.trainer().n_samples)
+        expected = expect(built_in)
+    else:
+        setting, again = (own_setting(request.loaded, kernel.seed) for _ in range(2))
+        tried = check_trainer(setting, again)
+        expected = replace(tried.expected, noise=tried.auc_noise)
+        if not tried.repeats:
+            noisy, quiet = tried.seeds_for(request.precision)
+            watch.warn(
+                f"equal runs do not end equal: AUC differs by {tried.auc_noise:.2g}, log-loss by "
+                f"{tried.log_loss_noise:.2g}. The precision takes about {noisy} seeds, {quiet} "
+                "without this noise; deterministic algorithms and seeded loaders would help"
+            )
+        described = dict(setting.own.describe())
+        if files := digests_of(option_files(kernel.options)):
+            described["files"] = files
+        request = replace(request, described=described, n_samples=int(setting.own.n_samples))
+    for warning in warnings_of(expected):
+        watch.warn(warning)
+    return request, expected
+
+
+def warnings_of(expected: Expected) -> Iterator[str]:
+    """What speaks against measuring this model at all."""
+    if expected.hardly_learned:
+        simple = expected.logistic_auc
+        beside = "" if simple is None else f", where logistic regression reaches {simple:.3f}"
+        yield (
+            f"the model has hardly learned: AUC {expected.auc:.3f}{beside}. Its losses say little "
+            "of a model that has, and its curve is not fit for use; more kernel.samples, a higher "
+            "kernel.rate or a smaller kernel.batch would help"
+        )
+    if expected.few_clicks:
+        yield (
+            f"{expected.n_test_clicks:,} clicks in the test are few: single clicks move the AUC as "
+            "much as stale shards do; more kernel.samples would help"
+        )
+
+
+def _trained(request: MeasureRequest, expected: Expected, path: Path) -> Measured:
+    """Run what is missing, until precision, time or seeds are reached."""
+    from cprsim.measuring.measure import measure as run
+    from cprsim.measuring.runs import n_finished
+
+    n_seeds = request.n_seeds or expected.seeds_for(request.precision)
+    per_seed = 1 + len(request.design.trials(request.kernel.seed, request.n_servers))
+    watch.keeps(
+        lambda: (
+            f"{n_finished(request.folder):,} finished training runs are kept in {request.folder}; "
+            f"{path} is not written yet"
+        )
+    )
+    watch.doing(
+        f"training {n_seeds} seeds, which tell a loss to about ± {expected.half_width(n_seeds):.0%}"
+    )
+    with _counted(request.folder, n_seeds * per_seed):
+        return replace(run(request), expected=expected)
+
+
+@contextmanager
+def _counted(folder: Path, expected: int) -> Iterator[None]:
+    """Show how many runs the journals hold, which workers write, once a second."""
+    from cprsim.measuring.runs import n_finished
+
+    over = Event()
+    with watch.progress("training runs") as on_progress:
+
+        def count() -> None:
+            while not over.wait(1.0):
+                done = n_finished(folder)
+                on_progress(done, max(done, expected))
+
+        thread = Thread(target=count, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+
+def _made_elsewhere(runs: Path, request: MeasureRequest) -> tuple[Measured, MeasureRequest]:
+    """The measurement that a table of runs is, and what it was asked for."""
+    from cprsim.measuring.elsewhere import read_runs
+    from cprsim.measuring.measure import fitted_to, with_further
+    from cprsim.results.identity import file_digest
+
+    read = read_runs(runs)
+    if read.n_unfinished:
+        rows = f"{read.n_unfinished:,} of {read.n_unfinished + len(read.runs):,} rows"
+        watch.warn(f"{rows} of {runs} have no result and are left out")
+    request = replace(request, elsewhere={"runs": runs.name, "sha256": file_digest(runs)})
+    return with_further(fitted_to(read.results(), read.observed()), request), request

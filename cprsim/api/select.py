@@ -1,0 +1,149 @@
+"""``select``: which strategy, at which interval, within the accuracy that may be lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from os.path import relpath
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cprsim import watch
+from cprsim.api import command
+from cprsim.api.parameters import Overrides, ResultsFolder, ScenarioLike, Seed, Shell
+from cprsim.api.scenario import shortcuts, source_of
+from cprsim.errors import ParameterError, one_line
+
+if TYPE_CHECKING:
+    from cprsim.present.answer import Answer
+    from cprsim.results.folder import ResultTarget
+    from cprsim.selector.choice import Selection
+    from cprsim.selector.folder import Selected
+
+Number = Annotated[float | str | None, Shell(metavar="NUMBER|PERCENT")]
+
+
+@command
+def select(
+    scenario: ScenarioLike,
+    overrides: Overrides = (),
+    *,
+    max_auc_loss: Number = None,
+    max_log_loss: Number = None,
+    target_pls: Number = None,
+    max_loss: Annotated[
+        Mapping[str, float | str] | Sequence[str], Shell(metavar="METRIC=LOSS", many=True)
+    ] = (),
+    confidence: float | None = None,
+    risk: Annotated[float | str | None, Shell(metavar="mean|SHARE")] = None,
+    curve: Annotated[Any, Shell(metavar="FILE|NAME")] = None,
+    seed: Seed = None,
+    replications: int | None = None,
+    folder: ResultsFolder = None,
+) -> Answer:
+    """Choose strategy and interval so that the accuracy lost stays within a limit.
+
+    Every candidate is simulated with the scenario's failures, and the upper confidence bound of its
+    loss, by the staleness curve, is compared with the limit. Full recovery is compared at its own
+    best interval, and recommended where nothing surely costs less. Recovery systems that the
+    scenario lists are compared at their best intervals, too; where nothing compared loses samples,
+    no limit is needed.
+
+    Parameters
+    ----------
+    scenario, overrides
+        See `cprsim.load`.
+    max_auc_loss : float or str, optional
+        AUC that may be lost: 0.0002 or 0.02%. One limit takes the place of the scenario's.
+    max_log_loss : float or str, optional
+        By what the log-loss may rise.
+    target_pls : float or str, optional
+        Portion of samples that may be lost, as in CPR: 0.05 or 5%.
+    max_loss : mapping or sequence of str, optional
+        What may be lost in another metric of the curve, such as ne=0.0005.
+    confidence : float, optional
+        The limit holds at this upper bound; default: the scenario's, or 0.95.
+    risk : float or str, optional
+        What keeps the limit: the mean over jobs, or this share of single jobs.
+    curve : str, Path or Answer, optional
+        The staleness curve: a file (.json, .csv), or the name of a shipped one.
+    seed : int, optional
+        Seed of all random numbers; default: the scenario's.
+    replications : int, optional
+        Replications of each candidate; default: as many as tell candidates apart.
+    folder : str or Path, optional
+        Folder of the results folders. None: nothing is kept.
+
+    Returns
+    -------
+    Answer
+        ``frames["strategies"]``: each strategy at its best, which is recommended, its entry in a
+        scenario. ``frames["candidates"]``: all others that were simulated.
+        ``values["recommended"]``, ``values["recovery"]`` (the section of a scenario).
+
+    Raises
+    ------
+    CprsimError
+        What is wrong, or what a selection lacks.
+    """
+    source = source_of(scenario, overrides)
+    said = shortcuts(seed=seed)
+    limits = {"max_auc_loss": max_auc_loss, "max_log_loss": max_log_loss, "target_pls": target_pls,
+              "max_loss": max_loss or None}  # fmt: skip
+    if any(limit is not None for limit in limits.values()):
+        said += [
+            f"{option} accuracy.{key}={json.dumps(_numbers(option, limit))}"
+            for key, limit in limits.items()
+            for option in [f"--{key.replace('_', '-')}"]
+        ]
+    if confidence is not None:
+        said.append(f"--confidence accuracy.confidence={confidence}")
+    if risk is not None:
+        said.append(f"--risk accuracy.risk={risk}")
+    if curve is not None:
+        named = str(getattr(curve, "path", None) or getattr(curve, "folder", None) or curve)
+        if named.lower().endswith((".json", ".csv")):
+            named = relpath(named, source.path.parent)
+        said.append(f"--curve accuracy.curve={named}")
+    from cprsim.selector.question import answered, question_of
+
+    asked = question_of(source.changed(said).read, replications)
+    from cprsim.plots.save import save_figures
+    from cprsim.plots.selection import selection_figure
+    from cprsim.present.select import answer_of_select
+    from cprsim.results.kept import kept
+    from cprsim.selector.folder import load_selected, write_selection
+
+    name = asked.loaded.scenario.name
+
+    def draw(selection: Selection, into: Path) -> None:
+        if folder is not None:
+            watch.doing("drawing figures")
+            save_figures({"pareto": lambda: selection_figure(selection, name)}, into)
+
+    def selected(target: ResultTarget) -> Selected:
+        return write_selection(target, answered(asked), draw)
+
+    one = kept(folder, asked.loaded, load_selected, selected, kind="select")
+    return answer_of_select(one.made, **one.about())
+
+
+def _numbers(option: str, said: Any) -> Any:
+    """A limit, or those of some metrics: ``0.0002``, ``0.02%``; ``ne=0.0005``, also as a mapping.
+
+    Raises ParameterError for anything else.
+    """
+    if isinstance(said, Mapping):
+        return {name: _numbers(option, one) for name, one in said.items()}
+    if isinstance(said, Sequence) and not isinstance(said, str):
+        pairs = [text.partition("=") for text in said]
+        return {name.strip(): _numbers(option, most) for name, _, most in pairs}
+    if not isinstance(said, str):
+        return said
+    text = said.strip()
+    try:
+        return float(f"{text[:-1].strip()}e-2" if text.endswith("%") else text)
+    except ValueError:
+        like = "ne=0.0005" if option == "--max-loss" else "0.0002 or 0.02%"
+        wrong = f"{one_line(said)!r} is no number, such as {like}"
+        raise ParameterError(f"{option}: {wrong}") from None

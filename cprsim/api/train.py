@@ -1,0 +1,83 @@
+"""``train``: the failures of one replication, on a real model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from annotated_types import Ge, Le
+
+from cprsim import watch
+from cprsim.api import command
+from cprsim.api.parameters import AllowCode, Overrides, ScenarioLike, Shell
+from cprsim.api.scenario import source_of
+from cprsim.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from cprsim.present.answer import Answer
+
+
+@command
+def train(
+    scenario: ScenarioLike,
+    overrides: Overrides = (),
+    *,
+    replay: Annotated[int, Ge(0), Le(10**9), Shell(metavar="N")] = 0,
+    allow_code: AllowCode = False,
+) -> Answer:
+    """Train a small model with the failures of one replication, and show its accuracy.
+
+    It is trained once without failures and once per strategy: it saves where the simulated job
+    saved and loses the shards that it lost. The scenario's section 'kernel' says what is trained,
+    its section 'sync' on how many replicas. A trainer of your own takes its place where
+    'kernel.trainer' names one; it notes no loss on its way, so that there is no figure.
+
+    Parameters
+    ----------
+    scenario, overrides
+        See `cprsim.load`.
+    replay : int, default 0
+        The replication whose failures strike.
+    allow_code : bool, default False
+        Run the code that 'kernel.trainer' names, also from outside the working directory.
+
+    Returns
+    -------
+    Answer
+        ``frames["strategies"]``: overhead, PLS, test AUC and log-loss, bytes written.
+        ``rows["losses"]``: training loss over the samples.
+
+    Raises
+    ------
+    CprsimError
+        What is wrong with the scenario, its click log or its trainer.
+    """
+    loaded = source_of(scenario, overrides).read()
+    from cprsim.experiments.accuracy import built_in, measure
+    from cprsim.experiments.assemble import assemble
+    from cprsim.experiments.proxy_model import proxy_model
+    from cprsim.experiments.train_in_step import team_of
+    from cprsim.measuring.own_code import require_allowed
+    from cprsim.measuring.training import own_runs
+    from cprsim.present.train import answer_of_train
+
+    require_allowed(loaded, allow_code, Path.cwd())
+    own = loaded.scenario.kernel is not None and loaded.scenario.kernel.trainer is not None
+    if own and loaded.scenario.sync is not None:
+        message = "trains replicas of the built-in model; remove it, or kernel.trainer"
+        raise ScenarioError.at(loaded.place("sync"), message, "sync")
+    experiment = assemble(loaded)
+    names = ["no failures", *(p.name for p in experiment.policies if p.leaves_stale)]
+    with watch.progress("training") as on_progress:
+
+        def trained(run: str, done: int, n_samples: int) -> None:
+            on_progress(names.index(run) * n_samples + done, len(names) * n_samples)
+
+        if own:
+            measured = measure(experiment, replay, *own_runs(loaded, experiment, trained))
+        else:
+            what = proxy_model(loaded)
+            team = None if loaded.scenario.sync is None else team_of(loaded, what)
+            runs = built_in(experiment, what, trained, team)
+            measured = measure(experiment, replay, what, runs, team)
+    return answer_of_train(measured, loaded.scenario.name, experiment.useful_h)

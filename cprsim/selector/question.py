@@ -1,0 +1,142 @@
+"""What a scenario asks of a selection: the limit, the curve, what is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cprsim import watch
+from cprsim.curves import chosen_curve, shipped_names, stand_ins
+from cprsim.errors import ParameterError, ScenarioError
+from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.recovery.paper import STRATEGIES
+from cprsim.results.money import cheapest_of, prices_of
+from cprsim.scenario import LoadedScenario, dump_plain
+from cprsim.selector.bills import bills_of_selection
+from cprsim.selector.choice import Selection
+from cprsim.selector.deciding import WAYS, loses, ways_of
+from cprsim.selector.limit import NO_LIMIT, Limit, LimitedQuantity
+from cprsim.selector.parameters import variants
+from cprsim.selector.pricing import Way, affordable
+from cprsim.selector.selecting import select
+from cprsim.selector.unknown import sensitivity_of
+from cprsim.selector.words import entries
+from cprsim.staleness import StalenessCurve
+
+LIMITS = {
+    "max_auc_loss": LimitedQuantity.AUC,
+    "max_log_loss": LimitedQuantity.LOG_LOSS,
+    "target_pls": LimitedQuantity.PLS,
+}
+HOW = "--max-auc-loss, --max-log-loss, --max-loss METRIC=LOSS or --target-pls"
+Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further overrides
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Everything that decides a selection."""
+
+    loaded: LoadedScenario
+    experiment: Experiment
+    limit: Limit
+    curve: StalenessCurve | None
+    ways: Mapping[str, Way]
+
+
+def question_of(load: Load, replications: int | None) -> Question:
+    """Check all that a selection needs. Raises CprsimError for what is wrong."""
+    loaded = load([])
+    experiment, limit = assemble(loaded, with_policies=False), limit_of(loaded)
+    for number, entry in enumerate(loaded.scenario.recovery):
+        if entry.costs is not None and entry.strategy in STRATEGIES:
+            message = (
+                f"a selection prices `{entry.strategy}` at the section `costs`: put these there; "
+                "recovery systems may have their own"
+            )
+            raise _wrong(loaded, f"recovery.{number}.costs", message)
+    ways, limited = _ways(loaded, experiment)
+    if limited and limit is None:
+        message = f"there is no limit; say what may be lost with one of {HOW}"
+        raise _wrong(loaded, "accuracy", message)
+    if limited:
+        limit_if_any(loaded)  # with a curve that prices it
+    limit = limit or NO_LIMIT
+    n = replications
+    if n is None:
+        n = affordable(experiment, tail=limit.risk is not None)
+    loaded = load([f"--replications simulation.replications={n}"])
+    experiment = assemble(loaded, with_policies=False)
+    return Question(loaded, experiment, limit, chosen_curve(loaded), ways)
+
+
+def _ways(loaded: LoadedScenario, experiment: Experiment) -> tuple[dict[str, Way], bool]:
+    """What is compared with full recovery, and whether any of it loses samples.
+
+    Raises ScenarioError where a system does not fit.
+    """
+    number_of = {entry.name: n for n, entry in enumerate(loaded.scenario.recovery)}
+    key, limited = "recovery", False
+    try:
+        ways = ways_of(experiment, {**WAYS, **loaded.scenario.sub_saves_of})
+        for name, way in ways.items():
+            key = f"recovery.{number_of[name]}" if name in number_of else key
+            limited |= loses(name, way, experiment)
+    except ParameterError as error:
+        raise _wrong(loaded, key, str(error)) from None
+    return ways, limited
+
+
+def limit_if_any(loaded: LoadedScenario) -> Limit | None:
+    """The limit that the section `accuracy` names; None where it names none.
+
+    Raises ScenarioError where it names several, or one of accuracy that no curve prices.
+    """
+    limit = limit_of(loaded)
+    if limit and limit.quantity != LimitedQuantity.PLS and chosen_curve(loaded) is None:
+        message = (
+            "no staleness curve applies, so that an accuracy limit means nothing: name one with "
+            f"--curve (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "
+            f"docs/staleness.md), or measure one: cprsim measure {loaded.path}"
+        )
+        raise ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")
+    return limit
+
+
+def limit_of(loaded: LoadedScenario) -> Limit | None:
+    """The same without a look at the curve."""
+    section = loaded.scenario.accuracy
+    if section is None:
+        return None
+    known = {quantity: getattr(section, key) for key, quantity in LIMITS.items()}
+    named = {LimitedQuantity(name): most for name, most in (section.max_loss or {}).items()}
+    found = [(what, most) for what, most in (known | named).items() if most is not None]
+    if len(found) > 1:
+        raise _wrong(loaded, "accuracy", f"there are {len(found)} limits: keep one of {HOW}")
+    risk = None if section.risk == "mean" else float(section.risk)
+    return Limit(*found[0], section.confidence, risk) if found else None
+
+
+def _wrong(loaded: LoadedScenario, key: str, message: str) -> ScenarioError:
+    return ScenarioError.at(loaded.place(key), message, key=key)
+
+
+def answered(asked: Question) -> Selection:
+    """The selection, with what would make another candidate the cheapest."""
+    loaded, experiment, limit = asked.loaded, asked.experiment, asked.limit
+    others = stand_ins(loaded) if limit.quantity.metric else ()
+    varied = variants(loaded, experiment.simulation.replications or 0)
+    with watch.progress("selecting") as on_progress:
+        selection = select(
+            experiment, asked.curve, limit, asked.ways, on_progress, draws=varied, stand_ins=others
+        )
+    bills = bills_of_selection(selection, prices_of(loaded.scenario))
+    best = cheapest_of(bills) if bills else selection.chosen.strategy
+    shown = [selection.full, *(one for one in selection.best.values() if one is not None)]
+    costs = {one.strategy: one.overhead.mean for one in shown if one.finished_fraction == 1}
+    if bills:
+        costs = {name: float(one.month.total_cents) for name, one in bills.items()}
+    unsure, accuracy = sensitivity_of(loaded, entries(selection), costs, best), ""
+    if selection.limited and loaded.scenario.accuracy is not None:
+        plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
+        accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
+    return replace(selection, accuracy=accuracy, sensitivity=unsure)

@@ -1,0 +1,200 @@
+"""`fit` of a log of failures, or of saves and loads, and a scenario that runs on it."""
+
+from __future__ import annotations
+
+from math import exp
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+import cprsim
+from cprsim.errors import ParameterError
+from cprsim.experiments.assemble import assemble
+from cprsim.fitting.trace_fit import fit_trace
+from cprsim.plots.fit import subject_figure
+from cprsim.plots.save import save_figure
+from cprsim.records import Cluster, Holds, Role
+from cprsim.scenario import load_scenario
+from tests.failures.tidy import read_tidy
+from tests.making import call, small_scenario
+
+REST = """\
+job: {useful: 50 h}
+cluster: {trainers: 2, emb_ps: 4}
+costs: {save: 5 min, load: 3 min, reschedule: 2 min}
+recovery: [full]
+simulation: {replications: 10}
+"""
+COLUMNS = {"start": "begin", "node": "host"}
+OPTIONS = ("--column", "start=begin", "--column", "node=host", "--time-unit", "d", "--bootstrap", 3)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Six nodes, gamma gaps of the cluster with shape 0.6 and mean 20 h, in days."""
+    rng = np.random.default_rng(3)
+    at = np.cumsum(rng.gamma(0.6, 20 / 0.6, 200)) / 24
+    rows = [f"{t:.6f},rack{rng.integers(6)},{t + 0.1:.6f},disk" for t in at]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["begin,host,end,cause", *rows]) + "\n")
+    return path
+
+
+@pytest.fixture
+def saves(tmp_path: Path) -> Path:
+    """Saves of about 90 s, lognormal, with their bytes, and three loads."""
+    lognormal = [exp(NormalDist(4.5, 0.8).inv_cdf((i + 0.5) / 60)) for i in range(60)]
+    rows = [
+        f"save,{3600 * i},{3600 * i + save_s:.1f},{3e9 * save_s:.0f}"
+        for i, save_s in enumerate(lognormal)
+    ]
+    rows += [f"load,{3600 * i + 1800},{3600 * i + 1860 + 20 * i}," for i in range(3)]
+    path = tmp_path / "saves.csv"
+    path.write_text("\n".join(["kind,start,end,bytes", *rows]) + "\n")
+    return path
+
+
+def test_the_answer_and_a_fragment_that_a_scenario_takes(log: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "failures.yaml"
+    shown = call("fit", log, *OPTIONS, "--save", saved)
+    assert shown.exit_code == 0, shown.output
+    for line in ("A job on 6 of the 6 nodes", " gaps  ", " up-times  ", " repairs  ", str(saved)):
+        assert line in shown.stdout
+    scenario = tmp_path / "fitted.yaml"
+    scenario.write_text(REST + saved.read_text())
+    expected = assemble(load_scenario(scenario)).failures.expected
+    cluster = Cluster((Role("emb_ps", 4, Holds.SHARD), Role("trainer", 2, Holds.REPLICA)))
+    assert 16 < expected(cluster, 50.0).mtbf_h < 25
+
+
+def test_frames_and_values(log: Path) -> None:
+    fitted = cprsim.fit(log, columns=COLUMNS, time_unit="d", bootstrap=3, nodes=10)
+    gaps = fitted.frames["families"].query("times == 'gaps'")
+    assert gaps["aic"].is_monotonic_increasing
+    assert gaps["p_value"].between(0, 1).all()
+    parameters = fitted.frames["parameters"].set_index(["times", "family", "parameter"])
+    shape = parameters.loc["gaps", "gamma", "shape"]
+    assert shape["value_low"] < 0.6 < shape["value_high"]
+    times = fitted.frames["times"].set_index("times")
+    assert times.loc["uptimes", "n_censored"] in (9, 10)
+    assert times.loc["gaps", "mean_h"] == parameters.loc["gaps", "gamma", "mean_h"]["value"]
+    assert fitted.values["share_of_zero_gaps"] == 0
+    assert fitted.values["failures"]["kind"] == "correlated"
+    assert fitted.values["job_failures"]["kind"] == "job"
+    assert fitted.values["mtbf_h"].low < 20 < fitted.values["mtbf_h"].high
+    assert list(fitted.figures) == ["failures", "gaps", "uptimes", "repairs"]
+
+
+def test_one_node_and_one_cause(log: Path) -> None:
+    said = {"columns": COLUMNS, "time_unit": "d", "bootstrap": 0}
+    one = cprsim.fit(log, node="rack3", **said).frames["times"]
+    assert 10 < one["n_observed"][0] < 80
+    disks = cprsim.fit(log, cause="DISK", **said).frames["times"]
+    assert disks["n_observed"][0] == 194  # of 199: 5 within
+
+
+def test_a_log_of_saves_and_loads_is_recognised(saves: Path, tmp_path: Path) -> None:
+    found = cprsim.fit(saves, time_unit="s", bootstrap=9)
+    save, load = found.frames["times"].to_dict("records")
+    assert (save["n_observed"], load["n_observed"], save["family"]) == (60, 3, "lognormal")
+    assert save["shape_low"] < save["shape"] < save["shape_high"]
+    assert save["bytes_per_h"] == pytest.approx(3e9 * 3600, rel=1e-3)
+    assert np.isnan(load["bytes_per_h"])
+    families = found.frames["families"].query("times == 'save'")
+    assert sorted(families["family"]) == ["exponential", "gamma", "lognormal", "weibull"]
+    assert families["aic"].is_monotonic_increasing
+    assert set(found.values["costs"]) == {"save", "load", "detect", "reschedule"}
+
+    saves.write_text(saves.read_text().replace("start", "begin", 1))
+    written = tmp_path / "costs.yaml"
+    shown = call(
+        "fit", saves, "--column", "start=begin", "--time-unit", "s", "--bootstrap", 9,
+        "--save", written,
+    )  # fmt: skip
+    assert shown.stdout.startswith("60 saves take 2.05 min (1.62 to 2.60); 3 loads take 80.2 s (")
+    assert written.read_text() == found.values["fragment"]
+    kept = [line for line in small_scenario().splitlines() if not line.startswith("costs:")]
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text("\n".join([*kept, written.read_text()]))
+    load_scenario(scenario)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--node", "rack9"], "no node 'rack9'; did you mean 'rack"),
+        (["--cause", "power"], "no outage has a cause with 'power'; there are: disk"),
+        (["--causes", "--cause", "disk"], "--causes: takes all causes"),
+        (["--causes"], "--causes: the log names 1 cause(s) with 5 failures"),
+        (["--column", "start"], "'start' is no pair"),
+        (["--period", "1e9.."], "period"),
+        (["--period", "2024-01-01"], "--period: '2024-01-01' is no FROM..TO"),
+        (["--format", "infinitehbd"], "--column: belongs to format "),
+        (["--format", "lanle"], "--format: there is no 'lanle'; known are "),
+        (["--nodes", "2"], "2 nodes given, but the file names 6"),
+        (["--nodes", "nowhere.csv"], "is neither a whole number nor a file, nor 'dates'"),
+        (["--nodes", "dates"], "the log has no column installed, entry or exit"),
+        (["--job-nodes", "31"], "a job of 31 nodes: the log has 6"),
+        (["--format", "costs", "--nodes", "4"], "--nodes: belongs to logs of failures"),
+        (["--format", "costs", "--repair", "1 h"], "--repair: belongs to logs of failures"),
+    ],
+)
+def test_what_is_wrong_ends_in_one_clear_message(
+    log: Path, arguments: list[str], complaint: str
+) -> None:
+    result = call("fit", log, *OPTIONS, *arguments)
+    assert result.exit_code == 2
+    assert complaint in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "complaint"),
+    [
+        ("kind,start,end\nsave,9,3\n", ["--time-unit", "s"], "log.csv:2: end: '3' lies before"),
+        ("kind,start,end\nsave,1,3\n", [], "log.csv:2: time_unit: the times are numbers"),
+        ("kind,begin,end\nsave,1,3\n", ["--format", "costs"], "log.csv:1: start: there is no"),
+        ("kind,start,end\nsave,1,1\n", ["--time-unit", "s"], "every save of the log takes no"),
+        ("", ["--format", "costs"], "log.csv: is empty"),
+    ],
+)
+def test_what_is_wrong_with_a_log_of_costs(
+    tmp_path: Path, text: str, options: list[str], complaint: str
+) -> None:
+    (path := tmp_path / "log.csv").write_text(text)
+    called = call("fit", path, *options)
+    assert (called.exit_code, called.stdout) == (2, "")
+    assert complaint in called.stderr
+
+
+def test_python_hears_of_parameters(log: Path) -> None:
+    with pytest.raises(ParameterError, match=r"^period: '2024' is no FROM\.\.TO"):
+        cprsim.fit(log, period="2024")
+
+
+@pytest.mark.long
+def test_figures_are_drawn_of_outages_that_all_last_as_long(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)  # their ends differ by rounding so that no time lies between
+    start_h = np.sort(rng.random(800)) * 8760
+    rows = [f"{rng.integers(49)},{at!r},{at + 1.0!r}" for at in start_h.tolist()]
+    log = tmp_path / "log.csv"
+    log.write_text("\n".join(["node,start,end", *rows]) + "\n")
+    for subject in fit_trace(read_tidy(log, time_unit="h"), n_bootstrap=0).subjects:
+        (path,) = save_figure(subject_figure(subject), tmp_path / subject.name, ["png"])
+        assert path.stat().st_size > 10_000
+
+
+@pytest.mark.long
+def test_the_page_of_a_large_log_is_small(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    at_h, node = np.sort(rng.uniform(0, 9000, 12_000)), rng.integers(0, 400, 12_000)
+    rows = (f"n{k},{at!r},{at + 0.1!r}" for k, at in zip(node.tolist(), at_h.tolist(), strict=True))
+    path, page = tmp_path / "log.csv", tmp_path / "page.html"
+    path.write_text("node,start,end\n" + "\n".join(rows) + "\n")
+    shown = call("fit", path, "--time-unit", "h", "--bootstrap", 0, "--page", page)
+    assert shown.exit_code == 0, shown.output
+    assert page.stat().st_size < 1.5e6
+    assert "11,998 failures; 0 of 400 nodes never failed" in page.read_text()

@@ -1,0 +1,220 @@
+"""``select``: what is wrong with a question, what the answer says, and that it can be typed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cprsim
+from cprsim.present.answer import Answer
+from cprsim.recovery.intervals import n_saves_due
+from cprsim.selector.choice import Flip, Selection
+from cprsim.selector.limit import Limit, LimitedQuantity
+from cprsim.selector.pricing import interval_with
+from cprsim.selector.selecting import select as selection_of
+from cprsim.selector.words import typed
+from cprsim.units import TIME
+from tests.making import call, small_scenario
+from tests.present.conftest import made_selection
+from tests.selector.conftest import Job, curve_of, said_of
+
+CURVE = """\
+strategy,pls,loss,standard_error
+partial,0.1,0.001,0.0001
+partial,0.4,0.004,0.0004
+mfu,0.1,0.0006,0.0001
+mfu,0.4,0.0024,0.0004
+"""
+FLIPS = (Flip("a cost of a save", "h", 0.05, 0.5), Flip("an MTBF of the job", "h", 25, None, (1,)))
+FEW = {"replications": 100}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The small scenario and a curve of the user's own; without what would flip the decision."""
+    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_: FLIPS)
+    monkeypatch.setattr("cprsim.selector.selecting.N_FRONT", 3)
+    monkeypatch.chdir(tmp_path)
+    Path("small.yaml").write_text(small_scenario(), "utf-8")
+    Path("mine.csv").write_text(CURVE, "utf-8")
+    return tmp_path
+
+
+def selected(**how: object) -> Answer:
+    return cprsim.select("small.yaml", **{"curve": "mine.csv", **FEW, **how})  # type: ignore[arg-type]
+
+
+def test_a_selection_is_kept_and_found_again(folder: Path) -> None:
+    first = selected(max_auc_loss=0.0005, folder="results")
+    assert first.values["recommended"] == "cpr-mfu"
+    said = str(first)
+    for part in (
+        "Recommended: cpr-mfu, saving every",
+        "In the scenario: recovery: [{strategy: cpr-mfu, interval: ",
+        "Limit: expected AUC loss at most 0.0005 at its 95 % upper bound.",
+        "The decision would be full recovery with",
+    ):
+        assert part in said
+    (kept,) = (folder / "results").iterdir()
+    assert sorted(path.name for path in kept.iterdir()) == [
+        "candidates.csv", "manifest.json", "pareto.png", "pareto.svg", "scenario.yaml",
+        "selection.json",
+    ]  # fmt: skip
+    again = selected(max_auc_loss=0.0005, folder="results")
+    assert (first.found_again, again.found_again) == (False, True)
+    assert cprsim.read(first.folder or "").to_json() == again.to_json() == first.to_json()
+
+
+def test_the_frames_hold_the_decision_and_every_candidate() -> None:
+    answer = selected(max_auc_loss="0.05%")
+    best = answer.frames["strategies"].set_index("strategy")
+    assert list(best.index[best["recommended"]]) == ["cpr-mfu"]
+    chosen = best.loc["cpr-mfu"]
+    assert chosen["keeps"]
+    assert 0 < chosen["upper_bound"] <= 0.0005
+    assert chosen["benefit_fraction_low"] > 0
+    fronts = answer.frames["candidates"].query("part == 'front' and strategy == 'partial'")
+    assert fronts["interval_h"].iloc[0] == float("inf")  # never saves
+    assert answer.frames["flips"]["at"].iloc[0] == 0.5
+
+
+def test_strategies_that_do_and_cost_the_same_share_a_row() -> None:
+    table = selected(target_pls=0.02).document.table
+    assert table is not None
+    names = [str(row[0]) for row in table.rows]
+    assert "cpr-mfu (recommended), cpr-ssu, cpr-scar, cpr-round-robin" in names
+    assert len({tuple(row[1:]) for row in table.rows}) == len(names)
+
+
+def test_the_scenario_may_name_limit_and_curve() -> None:
+    accuracy = {"curve": "mine.csv", "max_auc_loss": 0.0005, "risk": 0.9, "confidence": 0.8}
+    answer = cprsim.select("small.yaml", {"accuracy": accuracy}, **FEW)
+    assert "for 90 % of the jobs, AUC loss at most 0.0005 at its 80 % upper" in str(answer)
+
+
+def test_a_shipped_curve_of_another_model_is_warned_of() -> None:
+    other = {"kernel": {"most_rows": 2000}}
+    answer = cprsim.select(
+        "small.yaml", other, max_auc_loss=0.001, curve="criteo-kaggle-linear", **FEW
+    )
+    assert "was measured for another model than this section `kernel`" in str(answer)
+    assert "most_rows (5000, here 2000)" in str(answer)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("", "accuracy: there is no limit; say what may be lost with one of --max-auc-loss"),
+        ("--max-auc-loss 0.1 --target-pls 0.1", "there are 2 limits: keep one"),
+        ("--max-auc-loss -1", "should be"),
+        ("--max-auc-loss 0.1 --confidence 0.1", "should be"),
+        ("--max-auc-loss 0.1 --risk high", "`high` should be a valid number"),
+        ("--max-auc-loss 0.1 --replications 5", "at least"),
+        ("--max-auc-loss 0.01%%", "--max-auc-loss: '0.01%%' is no number"),
+        ("--max-auc-loss 100%", "--max-auc-loss: accuracy.max_auc_loss: `1.0` should be less"),
+        ("--max-log-loss 0.1", "knows none of"),
+        ("--max-loss recall=0.1", "it knows losses of auc"),
+        ("--max-loss recall", "--max-loss: '' is no number, such as ne=0.0005"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_message(folder: Path, options: str, said: str) -> None:
+    few = () if "--replications" in options else ("--replications", 100)
+    result = call("select", "small.yaml", "--curve", "mine.csv", *few, *options.split())
+    assert result.exit_code == 2
+    assert said in result.output
+    assert "Traceback" not in result.output
+    assert "--set" not in result.output
+    assert not (folder / "results").exists()
+
+
+def test_without_a_curve_it_says_how_to_get_one() -> None:
+    with pytest.raises(cprsim.CprsimError, match=r"no staleness curve applies.* cprsim measure"):
+        selected(max_auc_loss=0.001, curve=None)
+
+
+def test_a_limit_of_any_metric_of_the_curve_is_kept() -> None:
+    rows = [line.split(",") for line in CURVE.splitlines()[1:]]
+    text = "strategy,pls,loss,standard_error,metric\n" + "".join(
+        f"{','.join(row)},auc\n{row[0]},{row[1]},{2 * float(row[2])},{2 * float(row[3])},ne\n"
+        for row in rows
+    )
+    Path("mine.csv").write_text(text, "utf-8")
+    by_auc, by_ne = selected(max_auc_loss="0.1 %"), selected(max_loss={"ne": 0.002})
+    assert by_ne.values["limit"].quantity == "ne"
+    assert by_ne.values["recovery"] == by_auc.values["recovery"]
+    assert len(by_ne.frames["strategies"]) > 2
+
+
+def test_what_is_pasted_gives_the_same_choice_again_and_the_same_order() -> None:
+    first = cprsim.select("small.yaml", max_auc_loss="0.02%", curve="criteo-kaggle-linear", **FEW)
+    pasted = f"{first.values['accuracy']}\n{first.values['recovery']}\n"
+    assert "curve: criteo-kaggle-linear, max_auc_loss: 0.0002" in pasted
+    kept = [one for one in small_scenario().splitlines() if not one.startswith("recovery")]
+    Path("small.yaml").write_text("\n".join([*kept, pasted]), "utf-8")
+    again = cprsim.select("small.yaml", **FEW)
+    assert str(again) == str(first)
+    ran = cprsim.run("small.yaml", **FEW).frames["strategies"].set_index("strategy")
+    best = again.frames["strategies"].set_index("strategy")
+    assert dict(ran["overhead_fraction"]) == pytest.approx(dict(best["overhead_fraction"]))
+
+
+def test_the_page_of_a_selection_made_by_hand(folder: Path) -> None:
+    kept = made_selection(folder)
+    text = cprsim.read(kept).report("page.md").read_text("utf-8")
+    for said in (
+        "# What to run: small",
+        "Recommended: partial, saving every 5 h, at 2.25 % of useful time",
+        "| partial (recommended) | 5 h | 2.25 ± 0.23 |",
+        "| cpr-ssu | none keeps the limit |",
+        "| partial, cpr formula | 8 h |",
+        "name: small",
+    ):
+        assert said in text
+    called = json.loads(call("report", kept, "--json", "--out", "page.html").stdout)
+    assert called["values"]["none_within_limit"] == ["cpr-ssu"]
+
+
+# ------------------------------------------------------------------------------ sentences
+
+
+@pytest.fixture(scope="module")
+def selection() -> Selection:
+    limit = Limit(LimitedQuantity.AUC, 0.06 * 0.01 * Job().pls(0))
+    experiment = Job(n_replications=200).experiment()
+    made = selection_of(experiment, curve_of(0.0005), limit, explain=False)
+    bench = {name: (one,) for name, one in made.best.items() if one is not None}
+    return replace(made, flips=FLIPS, front=bench)
+
+
+def test_flips_say_from_what_to_what(selection: Selection) -> None:
+    text = said_of(selection)
+    assert "a cost of a save of 30 min (now 3 min)" in text
+    assert "It would stay the same with: an MTBF of the job of 1 h (now 25 h)." in text
+
+
+def test_what_was_not_measured_is_warned_of(selection: Selection) -> None:
+    partial = selection.best["partial"]
+    assert partial is not None
+    best = {**selection.best, "partial": replace(partial, beyond_fraction=0.07)}
+    beyond = replace(selection, best=best)
+    assert "7.00 % of the jobs lose more than the curve was measured for" in said_of(beyond)
+    assert "Warning" not in said_of(selection)
+
+
+@given(
+    n_saves=st.integers(1, 20_000),
+    useful_h=st.floats(0.01, 10_000),
+    tail=st.floats(0.2, 1.0),
+)
+def test_an_interval_can_be_typed_and_gives_the_same_saves(
+    n_saves: int, useful_h: float, tail: float
+) -> None:
+    interval_h = interval_with(n_saves, useful_h, tail)
+    assert n_saves_due(interval_h, useful_h) == n_saves
+    assert n_saves_due(TIME.parse(typed(interval_h)), useful_h) == n_saves
+    assert interval_h == pytest.approx(useful_h / (n_saves + tail), rel=0.0021)

@@ -1,0 +1,385 @@
+"""Which system: known answers, who is left out, what is said, and that nothing is made twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from math import inf, isnan
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import cprsim
+from cprsim.errors import CprsimError
+from cprsim.present.answer import Answer
+from cprsim.records import Estimate
+from cprsim.recovery.paper import STRATEGIES
+from cprsim.recovery.policy import PARTS_IN_ORDER
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.scenario import load_scenario
+from cprsim.systems_compared.best import at_their_best
+from cprsim.systems_compared.comparison import assumptions, verdict_of
+from cprsim.systems_compared.lineup import Rules, entrants_of
+from tests.making import SCENARIOS, maker
+
+EXAMPLES = SCENARIOS.parent / "docs" / "examples"
+WORKERS = """\
+name: workers
+job: {useful: 40 h, step: 10 s}
+cluster: {workers: 8, replicas: 8, state: 20 GB, link: 25 Gbit/s}
+failures: {kind: injected, at: [AT], role: worker}
+costs: {save: 2 min, load: 3 min, detect: 30 s, reschedule: 2 min}
+recovery: [RECOVERY]
+simulation: {seed: 1, replications: 100}
+"""
+SERVERS = """\
+name: servers
+job: {useful: 20 h}
+cluster: {trainers: 2, emb_ps: 10}
+failures: {kind: job, family: exponential, mtbf: 5 h}
+costs: {save: 3 min, load: 3 min, detect: 30 s, reschedule: 2 min}
+recovery: [full]
+simulation: {seed: 1, replications: 100}
+"""
+AT_25_H = WORKERS.replace("AT", "25 h")
+EACH_4_H = AT_25_H.replace("RECOVERY", "{strategy: full, interval: 4 h}")
+EACH_10_H = "{strategy: full, interval: 10 h}"
+FEW = ("ecrec", "gemini", "hsdp", "moc", "oobleck", "torchft")  # however many systems there are
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_systems() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        few = {name: SYSTEMS[name] for name in (*STRATEGIES, *FEW)}
+        patch.setattr("cprsim.systems_compared.lineup.SYSTEMS", few)
+        yield
+
+
+def compared(
+    *overrides: str, text: str = WORKERS, recovery: str = "full", only: Sequence[str] = (),
+    fixed: bool = False, replications: int = 100, folder: Path | None = None,
+) -> Answer:  # fmt: skip
+    return cprsim.systems(
+        text.replace("RECOVERY", recovery), overrides, only=only, fixed=fixed,
+        replications=replications, folder=folder,
+    )  # fmt: skip
+
+
+def of(found: Answer, name: str) -> Any:
+    return found.frames["systems"].set_index("system").loc[name]
+
+
+def mean(found: Answer, name: str) -> float:
+    return float(of(found, name)["overhead_fraction"])
+
+
+def said(found: Answer) -> str:
+    """The answer and all remarks."""
+    return "\n".join([*found.document.answer, *found.document.remarks])
+
+
+def bill(found: Answer, name: str, part: str, of: str = "job_cost") -> float:
+    bills = found.frames["bills"].set_index(["strategy", "part"])
+    return float(bills.loc[(name, part), of])
+
+
+# --------------------------------------------------------------------------- known answers
+
+
+def test_where_nothing_fails_what_costs_nothing_all_the_time_is_best() -> None:
+    found = compared(text=SERVERS.replace("mtbf: 5 h", "mtbf: 90000 h"))
+    assert mean(found, "none") < 0.002
+    assert found.values["best"] in ("none", "full", "today")
+    # full recovery at its best never saves, and is `none` then
+    assert of(found, "full")["interval_h"] == inf or found.values["best"] == "none"
+
+
+def test_one_failure_costs_each_what_its_rules_say() -> None:
+    # one failure after 1,500 min of work; detection, rescheduling and load take 5.5 min
+    found = compared(fixed=True, text=AT_25_H, recovery=f"{EACH_10_H}, none")
+    # four saves, the one at the end too; 300 min are lost since the one at 1,200
+    assert mean(found, "full") == pytest.approx((4 * 2 + 5.5 + 300) / 2400)
+    assert mean(found, "none") == pytest.approx((1500 + 2.5) / 2400)
+    # 3 min of stall, then the speed of 7 of 8 for 2 min of rescheduling and 6.4 s of copying
+    slower_min = 2 + 20e9 * 8 / 25e9 / 60
+    hsdp = of(found, "hsdp")
+    saves_min = hsdp["save_fraction"] * 2400
+    assert mean(found, "hsdp") == pytest.approx((3 + slower_min / 8 + saves_min) / 2400)
+    systems = found.frames["systems"]
+    kept = systems[systems["accuracy"] == "kept"]
+    best = mean(found, found.values["best"])
+    assert best == kept["overhead_fraction"].min()
+    # steps are on smaller batches while a group is missing
+    assert hsdp["accuracy"] == "not priced"
+    assert isnan(hsdp["auc_loss"])
+    assert "* torchft, hsdp: what smaller batches" in said(found)
+    none = of(found, "none")
+    more = [none[f"more_than_best{end}"] for end in ("", "_low", "_high")]
+    assert more[0] == pytest.approx(mean(found, "none") - best)
+    assert (more[1], more[2], none["verdict"]) == (more[0], more[0], "more")
+    # a replica takes as many nodes as hold the state: half of the speed
+    halves = AT_25_H.replace("replicas: 8", "replicas: 2")
+    found = compared(fixed=True, text=halves, recovery="full, gemini")
+    saves_min = of(found, "hsdp")["save_fraction"] * 2400
+    assert mean(found, "hsdp") == pytest.approx((3 + slower_min / 2 + saves_min) / 2400)
+
+
+def test_what_goes_on_from_replicas_is_not_compared_where_the_state_exists_once() -> None:
+    needy = ("hsdp", "oobleck", "torchft")
+    found = compared(fixed=True, text=SERVERS.replace("job: {", "job: {step: 10 s, "))
+    for name in needy:
+        assert found.values["left_out"][name].endswith("shards of embedding servers exist once")
+    once = AT_25_H.replace("replicas: 8, ", "")
+    found = compared(fixed=True, text=once, recovery="full, gemini")
+    for name in needy:
+        assert "the 8 nodes of `worker` hold the state once" in found.values["left_out"][name]
+    with pytest.raises(CprsimError, match="goes with `workers`"):
+        compared(fixed=True, text=SERVERS.replace("emb_ps: 10", "emb_ps: 10, replicas: 2"))
+
+
+def test_a_cost_that_nobody_has_a_figure_for_is_not_taken_for_none() -> None:
+    asked: dict[str, Any] = {"fixed": True, "only": ("full", "torchft"), "text": AT_25_H}
+    found = compared(recovery=EACH_10_H, **asked)
+    assert of(found, "torchft")["unknown"] == "quorum"
+    assert mean(found, "torchft") < mean(found, "full")
+    assert found.values["best"] == "full"
+    assert "May cost less, no source has a figure: torchft at least" in said(found)
+    given = f"{EACH_10_H}, {{strategy: torchft, options: {{quorum: 5 s}}}}"
+    assert of(compared(recovery=given, **asked), "torchft")["unknown"] == ""
+
+
+def test_what_differs_by_rounding_alone_can_not_be_told() -> None:
+    entries = "{strategy: full, interval: 4 h}, {strategy: full, name: same, interval: 240 min}"
+    found = compared(fixed=True, only=("full", "same"), text=AT_25_H, recovery=entries)
+    same = of(found, (set(found.frames["systems"]["system"]) - {found.values["best"]}).pop())
+    assert [same[f"more_than_best{end}"] for end in ("", "_low", "_high")] == [0.0, 0.0, 0.0]
+    assert same["verdict"] == "can't be told"
+    assert verdict_of(Estimate(1e-7, 1e-8, 2e-7)) == "more"
+    assert verdict_of(Estimate(-1e-7, -2e-7, -1e-8)) == "less"
+
+
+# --------------------------------------------------------------------------- embedding servers
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    """A comparison of a job with embedding servers, kept."""
+    return compared(text=SERVERS, folder=tmp_path_factory.mktemp("servers"))
+
+
+def test_a_comparison_says_all_of_each_system(servers: Answer) -> None:
+    systems, after = servers.frames["systems"], servers.frames["after"]
+    parts = [f"{part}_fraction" for part in PARTS_IN_ORDER if f"{part}_fraction" in systems]
+    for _, one in systems.iterrows():
+        overhead = one["overhead_fraction"]
+        if one["verdict"] == "unfinished":
+            assert isnan(overhead)
+            continue
+        assert one[parts].fillna(0.0).sum() == pytest.approx(overhead)
+        assert 1 / (1 + overhead) - 1e-9 <= one["ettr"] <= 1  # the mean of what is convex
+        failures = after[after["system"] == one["system"]]["failure"]
+        assert {"process", "node", "two nodes", "all nodes"} <= set(failures)
+        assert one["verdict"] in ("best", "more", "less", "can't be told")
+    # stale shards without a price are never the best
+    partial = of(servers, "partial")
+    assert (partial["accuracy"], partial["verdict"]) == ("not priced", "less")
+    takes = after.set_index(["system", "failure"])["takes"]
+    assert takes["partial", "node"] == "shards"
+    assert of(servers, servers.values["best"])["accuracy"] == "kept"
+    needed = {"cpr": "target_pls", "oobleck": "job.step", "moc": "`experts`"}
+    for name, key in needed.items():
+        assert key in servers.values["left_out"][name]
+    named = {*systems["system"], *servers.values["left_out"]}
+    assert named == {*STRATEGIES, *FEW, "today"}
+
+
+def test_entries_run_what_was_compared(servers: Answer) -> None:
+    systems = servers.frames["systems"]
+    entries = systems["entry"][systems["system"] != "none"]
+    pasted = cprsim.run(SERVERS.replace("[full]", f"[{', '.join(entries)}]"), replications=100)
+    for _, one in pasted.frames["strategies"].iterrows():
+        expected = mean(servers, one["strategy"])
+        assert one["overhead_fraction"] == pytest.approx(expected, rel=1e-9)
+
+
+def test_read_and_report_take_the_folder(servers: Answer) -> None:
+    path = servers.folder
+    again = cprsim.read(path)
+    assert again.kind == "comparison of systems"
+    pd.testing.assert_frame_equal(again.frames["systems"], servers.frames["systems"])
+    assert (path / "systems.png").is_file()
+    compared_with_itself = cprsim.report(path, path).frames["differences"]
+    assert set(compared_with_itself["difference"].dropna()) == {0.0}
+
+
+# --------------------------------------------------------------------------- accuracy
+
+
+def test_with_a_curve_the_accuracy_that_is_lost_has_a_column() -> None:
+    curve = f"accuracy.curve={EXAMPLES / 'curve.csv'}"
+    found = compared(curve, text=SERVERS, only=("full", "partial", "none"))
+    assert of(found, "partial")["accuracy"] == "priced"
+    table = found.document.table
+    assert table is not None
+    place = [one.heading for one in table.columns].index("AUC lost ×10⁻⁴")
+    partial = next(row for row in table.rows if row[0] == "partial")
+    assert re.fullmatch(r"0\.\d+ ± 0\.\d+", str(partial[place]))  # 0.69 ± 0.19
+    assert "*" not in str(found)
+
+
+def test_a_system_whose_loss_of_accuracy_nobody_says_is_not_the_cheapest_in_money(
+    tmp_path: Path,
+) -> None:
+    text = AT_25_H + "prices: {node_hour: 3, auc_loss: 40}\n"
+    asked: dict[str, Any] = {"fixed": True, "only": ("full", "hsdp"), "recovery": EACH_10_H}
+    found = compared(text=text, **asked)
+    assert bill(found, "hsdp", "total") < bill(found, "full", "total")
+    assert (found.values["best"], found.values["cheapest"]) == ("full", "full")
+    assert ("hsdp", "accuracy") not in found.frames["bills"].set_index(["strategy", "part"]).index
+    losses = "strategy,pls,loss,standard_error,by\nhsdp,1,0.0002,0.00001,failures\n"
+    (tmp_path / "losses.csv").write_text(losses, "utf-8")
+    text += f"accuracy: {{curve: {tmp_path / 'losses.csv'}}}\n"
+    found = compared(text=text, **asked)
+    hsdp = of(found, "hsdp")
+    assert (hsdp["accuracy"], hsdp["auc_loss"]) == ("priced", pytest.approx(0.0002))
+    assert bill(found, "hsdp", "accuracy") == 80  # 2 times 40
+    assert found.values["cheapest"] == "hsdp"
+
+
+def test_with_a_limit_those_that_keep_it_count() -> None:
+    text = SERVERS.replace("useful: 20 h", "useful: 10 h")
+    found = compared("accuracy.target_pls=0.3", text=text)
+    partial = of(found, "partial")
+    assert (partial["accuracy"], partial["interval"]) == ("within the limit", "found")
+    assert of(found, "cpr-mfu")["pls"] <= 0.3
+    assert found.values["limit"] == {"quantity": "pls", "most": 0.3}
+    assert found.values["best"] not in ("full", "none")
+
+
+# --------------------------------------------------------------------------- who is compared
+
+
+HSDP, HALVES = "{strategy: hsdp, options: ", ["cluster.replicas=2"]
+NAMED_FULL = "{strategy: gemini, name: full}, {strategy: full, name: other}"
+REFUSED: list[tuple[list[str], str, dict[str, Any], str]] = [
+    ([], f"{HSDP}{{group: 3}}}}", {}, "recovery.0: hsdp: 8 nodes of `worker` make no"),
+    (HALVES, f"{HSDP}{{group: 2}}}}", {}, "2 replicas on 8 nodes of `worker` take 4 nodes each"),
+    ([], NAMED_FULL, {}, "the name `full`"),
+    ([], "full", {"replications": 5}, "5 replications"),
+    (["accuracy.max_auc_loss=0.001"], "full", {}, "no staleness curve applies"),
+    ([], "full", {"only": ["nobody"]}, "only: there is no `nobody`; there are: full, gemini,"),
+    ([], "full", {"only": ["moc"]}, "only: `moc` can't run this job: give `experts`"),
+]
+
+
+@pytest.mark.parametrize(("overrides", "recovery", "options", "problem"), REFUSED)
+def test_what_can_not_be_compared_is_one_clear_error(
+    tmp_path: Path, overrides: list[str], recovery: str, options: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(CprsimError, match=re.escape(problem)):
+        compared(
+            *overrides, recovery=recovery, text=AT_25_H, folder=tmp_path / "results", **options
+        )
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_example_of_a_spot_market_runs() -> None:
+    only = ("full", "oobleck")
+    found = cprsim.systems(EXAMPLES / "spot.yaml", only=only, fixed=True, replications=100)
+    assert found.name == "spot"
+    full, oobleck = of(found, "full"), of(found, "oobleck")
+    # nodes are away for 27.5 of 48 h, some of it at once; full recovery waits for them
+    assert full["wait_fraction"] > 0.3
+    assert full["verdict"] == "more"
+    assert oobleck["wait_fraction"] == 0.0
+    assert oobleck["degraded_fraction"] > 0.05
+
+
+@pytest.mark.long
+def test_how_the_job_runs_now_keeps_its_interval_and_is_compared_with() -> None:
+    text = EACH_4_H + "prices: {node_hour: 20, currency: USD}\n"
+    found = compared(text=text, only=("full", "gemini"))
+    today, gemini = (of(found, name) for name in ("today", "gemini"))
+    assert (found.values["today"], found.values["best"]) == ("today", "gemini")
+    assert today["interval_h"] == 4.0
+    assert of(found, "full")["interval_h"] != 4.0
+    assert mean(found, "full") < mean(found, "today")
+    # 10 saves of 2 min, and 1 h since the last one; a restart of 5.5 min
+    assert mean(found, "today") == pytest.approx((10 * 2 + 60 + 5.5) / 2400)
+    less_h = 40 * -gemini["more_than_today"]
+    dollars = -sum(
+        sign * bill(found, name, "total", "month_cost")
+        for sign, name in ((-1, "today"), (1, "gemini"))
+    )
+    # 8 nodes at 20 USD, and as many jobs as do 730.5 h of work
+    assert dollars == pytest.approx(8 * 20 * less_h * 730.5 / 40, rel=1e-3)
+    line = found.document.answer[-1]
+    assert line.startswith("Against today (full, every 4 h: 3.56")
+    assert f" and {dollars:,.2f} USD per 730.5 h of work" in line
+    assert "a month" not in said(found)
+
+
+def test_an_entry_that_is_called_today_is_how_the_job_runs_now() -> None:
+    text = EACH_4_H.replace("full, interval", "full, name: today, interval")
+    found = compared(only=("today", "full"), text=text)
+    assert of(found, "today")["interval_h"] == 4.0
+    assert of(found, "full")["interval"] == "found"
+
+
+@pytest.mark.long
+def test_what_is_missing_is_named_and_what_runs_today() -> None:
+    text = EACH_4_H.replace("4 h}", "4 h}, {strategy: oobleck, options: {grows: at once}}")
+    found = compared(text=text, only=("full", "gemini", "torchft", "oobleck"))
+    assert (of(found, "oobleck")["runs_as"], of(found, "torchft")["runs_as"]) == ("", "torchft")
+    assert (found.values["best"], found.values["best_that_runs"]) == ("oobleck", "gemini")
+    words = said(found)
+    assert "a paper only: nothing that is maintained runs it." in words
+    assert "Cheapest that runs today: gemini (runs as HyperPod tiered checkpoints)" in words
+    assert "To run it, put into 'recovery': {strategy: oobleck," in words
+    assert "Assumed: 8 replicas of the state, each on 1 workers. Each failure takes one" in words
+    assert re.search(r"torchft \* +never +at least 0\.0\d+", str(found))
+
+
+def test_what_a_job_can_not_run_today_is_left_out_where_asked(tmp_path: Path) -> None:
+    experiment = maker(tmp_path, EACH_4_H)
+    loaded = load_scenario(tmp_path / "scenario.yaml")
+    there, left_out = entrants_of(loaded, experiment(), rules=Rules(available=True))
+    assert {one.name for one in there} == {"none", "today", "full", "gemini", "hsdp", "torchft"}
+    assert left_out["oobleck"].startswith("a paper only")
+
+
+def test_failures_that_take_several_nodes_are_not_assumed_to_take_one() -> None:
+    loaded = load_scenario(SCENARIOS / "production.yaml")  # four servers each time
+    assert not any("one node" in one for one in assumptions(loaded.scenario))
+    alone = load_scenario(SCENARIOS / "production.yaml", ["failures.together=1"])
+    assert any("one node" in one for one in assumptions(alone.scenario))
+
+
+def test_a_tier_is_named_where_several_are_saved_to() -> None:
+    entry = "recovery: [{strategy: gemini, options: {remote_every: 5 h}}]"
+    text = re.sub("recovery: .*", entry, EACH_4_H)
+    assert "10 s peers, 5 h remote" in str(compared(text=text, fixed=True, only=("gemini",)))
+    assert "10 s peers, 5 h remote" in str(cprsim.run(text))
+
+
+def test_systems_that_are_alike_are_one_row() -> None:
+    entries = [f"{{strategy: full, name: f{n}, interval: {n} h}}" for n in (4, 5)]
+    entries.append("{strategy: full, name: same, interval: 5 h}")
+    text = AT_25_H.replace("RECOVERY", ", ".join(entries))
+    table = compared(text=text, fixed=True, only=("f4", "f5", "same")).document.table
+    assert table is not None
+    names = [str(row[0]) for row in table.rows]
+    assert names[0] in ("f5, same", "same, f5")
+    assert names[1:] == ["f4"]
+
+
+def test_the_bar_knows_how_many_systems_there_are(tmp_path: Path) -> None:
+    made = maker(tmp_path, SERVERS)("simulation.replications=100")
+    loaded = load_scenario(tmp_path / "scenario.yaml", ["simulation.replications=100"])
+    entrants, _ = entrants_of(loaded, made, rules=Rules(only=("full",)))
+    told: list[tuple[int, int]] = []
+    at_their_best(entrants, made, on_progress=lambda done, total: told.append((done, total)))
+    assert {total for _, total in told} == {1}
+    assert told[-1] == (1, 1)
