@@ -25,9 +25,10 @@ def sync(
     trainers: Annotated[str | Sequence[int], Shell(metavar="N,N,...")] = "1,5,10,15,20,30,40",
     beside: Annotated[Sequence[str], Shell(metavar="ALGORITHM[:EVERY]", many=True)] = (),
 ) -> Answer:
-    """Simulate how the trainers stay in step: examples per second and sync gap over trainers.
+    """Simulate how the trainers stay in step.
 
-    The scenario's section 'sync' says how; the analytic load model stands beside the simulation.
+    Examples per second and sync gap over the number of trainers, with the analytic load model
+    beside the simulation. The scenario's section 'sync' says how they stay in step.
 
     Parameters
     ----------

@@ -168,12 +168,6 @@ def _remarks(rehearsal: Rehearsal) -> Iterator[str]:
             f"{rehearsal.n_left_out} strikes on processes that were dead already and not noticed "
             "were left out."
         )
-    for policy in rehearsal.policies:
-        for one in rehearsal.of(policy)[:1]:
-            yield (
-                f"{policy.name}: AUC {one.replayed.auc:.6f}, of the kernel's replay "
-                f"{one.replayed.auc_of_replay:.6f}."
-            )
     yield f"Written before the first run: SHA-256 {rehearsal.digest}."
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.in_step.load_model import LoadModel, load_model
+from cprsim.in_step.setting import SyncSetting
 from cprsim.in_step.simulation import SpeedPoint, Throughput
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
@@ -27,21 +28,13 @@ Curve = Sequence[SpeedPoint]
 
 def answer_of_sync(curves: Sequence[Curve], name: str) -> Answer:
     """One algorithm or several, each over the number of trainers."""
-    first = curves[0][0].setting
+    points = pd.DataFrame([_row(point) for curve in curves for point in curve])
+    algorithms = pd.DataFrame([_saturation(curve) for curve in curves])
     return Answer(
         "sync",
         name,
-        lambda: _document(curves, name),
-        frames={
-            "points": pd.DataFrame([_row(point) for curve in curves for point in curve]),
-            "algorithms": pd.DataFrame([_saturation(curve) for curve in curves]),
-        },
-        values={
-            "n_threads": first.n_threads,
-            "batch": first.batch,
-            "iteration_s": SECONDS * first.iteration.mean_h,
-            "dense_bytes": first.dense_bytes,
-        },
+        lambda: _document(points, algorithms, curves, name),
+        frames={"points": points, "algorithms": algorithms},
     )
 
 
@@ -53,13 +46,15 @@ def _row(point: SpeedPoint) -> dict[str, Any]:
         "examples_per_s": point.simulated.samples_per_h / SECONDS,
         "examples_per_s_load_model": point.model.samples_per_h / SECONDS,
         "examples_per_s_linear": point.model.linear_samples_per_h / SECONDS,
+        "linear_fraction": point.simulated.samples_per_h / point.model.linear_samples_per_h,
         "sync_gap": point.simulated.gap,
         "sync_gap_load_model": point.model.gap,
     }
 
 
 def _saturation(curve: Curve) -> dict[str, Any]:
-    below = [point.setting.n_trainers for point in curve if _of_linear(point) < LINEAR]
+    """Where one algorithm saturates: in the simulation, and by the load model."""
+    below = [one["n_trainers"] for one in map(_row, curve) if one["linear_fraction"] < LINEAR]
     return {
         "algorithm": curve[0].setting.name,
         "n_trainers_below_95_percent": below[0] if below else nan,
@@ -67,14 +62,12 @@ def _saturation(curve: Curve) -> dict[str, Any]:
     }
 
 
-def _of_linear(point: SpeedPoint) -> float:
-    return point.simulated.samples_per_h / point.model.linear_samples_per_h
-
-
 # ------------------------------------------------------------------------------ the document
 
 
-def _document(curves: Sequence[Curve], name: str) -> Document:
+def _document(
+    points: pd.DataFrame, algorithms: pd.DataFrame, curves: Sequence[Curve], name: str
+) -> Document:
     picture = Picture(
         "Examples per second and sync gap over the number of trainers",
         "Left examples per second, right the sync gap, over the number of trainers. Points are "
@@ -85,27 +78,26 @@ def _document(curves: Sequence[Curve], name: str) -> Document:
     return Document(
         title=f"Trainers in step: {name}",
         question="How fast are the trainers, and how often do they synchronise?",
-        answer=[_answer(curves)],
-        table=_table(curves),
-        remarks=[_sentence(curve) for curve in curves],
+        answer=[_answer(points)],
+        table=_table(points, curves[0][0].setting),
+        remarks=[_sentence(*one) for one in algorithms.itertuples(index=False)],
         sections=[Section("Over the number of trainers", [picture])],
     )
 
 
-def _answer(curves: Sequence[Curve]) -> str:
-    fastest, *others = sorted((one[-1] for one in curves), key=lambda p: -p.simulated.samples_per_h)
+def _answer(points: pd.DataFrame) -> str:
+    last = points.groupby("algorithm").tail(1).sort_values("examples_per_s", ascending=False)
+    fastest, *others = last.itertuples()
     said = (
-        f"With {fastest.setting.n_trainers} trainers {fastest.setting.name} processes "
-        f"{_per_second(fastest.simulated)} examples per second, {percent(_of_linear(fastest))} of "
+        f"With {fastest.n_trainers} trainers {fastest.algorithm} processes "
+        f"{fastest.examples_per_s:,.0f} examples per second, {percent(fastest.linear_fraction)} of "
         "linear scaling"
     )
-    rest = [f"{one.setting.name} {_per_second(one.simulated)}" for one in others]
-    return f"{said}; {', '.join(rest)}." if rest else f"{said}."
+    return f"{'; '.join([said, *(f'{o.algorithm} {o.examples_per_s:,.0f}' for o in others)])}."
 
 
-def _table(curves: Sequence[Curve]) -> Table:
+def _table(points: pd.DataFrame, setting: SyncSetting) -> Table:
     """A row per algorithm and number of trainers."""
-    setting = curves[0][0].setting
     return Table(
         caption=(
             "Examples per second (EPS) and sync gap (iterations of a trainer between two "
@@ -121,32 +113,25 @@ def _table(curves: Sequence[Curve]) -> Table:
             Column("sync gap simulated", brief="sync gap\nsimulated"),
             Column("sync gap load model", brief="sync gap\nload model"),
         ],
-        rows=[[point.setting.name, *_cells(point)] for curve in curves for point in curve],
+        rows=[
+            [
+                one.algorithm,
+                str(one.n_trainers),
+                f"{one.examples_per_s:,.0f}",
+                f"{one.examples_per_s_load_model:,.0f}",
+                percent_number(one.linear_fraction),
+                *(NO_NUMBER if isinf(gap) else significant(gap) for gap in one[-2:]),
+            ]
+            for one in points.itertuples()
+        ],
         grouped=True,
     )
 
 
-def _cells(point: SpeedPoint) -> list[str]:
-    return [
-        str(point.setting.n_trainers),
-        _per_second(point.simulated),
-        _per_second(point.model),
-        percent_number(_of_linear(point)),
-        NO_NUMBER if isinf(point.simulated.gap) else significant(point.simulated.gap),
-        NO_NUMBER if isinf(point.model.gap) else significant(point.model.gap),
-    ]
-
-
-def _per_second(one: LoadModel | Throughput) -> str:
-    return f"{one.samples_per_h / SECONDS:,.0f}"
-
-
-def _sentence(curve: Curve) -> str:
-    """Where one algorithm saturates: in the simulation, and by the load model."""
-    algorithm, n_trainers, saturates_at = _saturation(curve).values()
+def _sentence(algorithm: str, n_trainers: float, saturates_at: float) -> str:
     text = f"{algorithm}: within {1 - LINEAR:.0%} of linear throughout"
     if not isnan(n_trainers):
-        text = f"{algorithm}: below {LINEAR:.0%} of linear from {n_trainers} trainers on"
+        text = f"{algorithm}: below {LINEAR:.0%} of linear from {n_trainers:.0f} trainers on"
     modelled = f"; saturated at {saturates_at:.1f} trainers by the load model"
     return f"{text}{modelled if saturates_at < inf else ''}."
 
