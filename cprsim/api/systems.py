@@ -103,7 +103,6 @@ def _compared(
     from cprsim.curves import curve_path
     from cprsim.experiments import pipeline
     from cprsim.experiments.assemble import assemble
-    from cprsim.selector.question import limit_if_any
     from cprsim.plots.save import save_figures
     from cprsim.plots.systems import systems_figure
     from cprsim.present.systems import answer_of_systems
@@ -112,6 +111,7 @@ def _compared(
     from cprsim.results.kept import kept
     from cprsim.results.run import Logbook, warnings_of, write_result
     from cprsim.selector.pricing import affordable
+    from cprsim.selector.question import limit_if_any
     from cprsim.systems_compared.best import at_their_best
     from cprsim.systems_compared.comparison import (
         ABOUT,

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from cprsim.present.document import (
     Block,
@@ -22,8 +18,6 @@ from cprsim.results import Result
 from cprsim.results.words import hours
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from cprsim.plots.timeline import Lane
 
 
@@ -53,11 +47,6 @@ def timeline_section(result: Result) -> Section:
     if len(rows) > MOST_ROWS:
         left = len(rows) - MOST_ROWS
         blocks.append(Words([f"{left:,} more failures are in timeline.parquet."]))
-    elastic = [one.name for one in result.policies if one.elastic and not one.is_strategy]
-    if paced := [row for name in elastic for row in _paces(name, events[name])]:
-        blocks.append(_pace_table(paced[:MOST_ROWS]))
-    if len(paced) > MOST_ROWS:
-        blocks.append(Words([f"{len(paced) - MOST_ROWS:,} more follow from timeline.parquet."]))
     return Section("One course of the job", blocks)
 
 
@@ -71,22 +60,6 @@ def _table(rows: list[list[str]]) -> Table:
         ],
         rows=rows,
     )
-
-
-def _pace_table(rows: list[list[str]]) -> Table:
-    return Table(
-        caption="How fast the job got on between changes of its nodes; speed is useful hours per "
-        "wall hour, and times the throughput of all nodes the mean throughput",
-        columns=row_columns("strategy", "from, h", "to, h", "stands still for", "speed"),
-        rows=rows,
-    )
-
-
-def _paces(name: str, events: pd.DataFrame) -> list[list[str]]:
-    return [
-        [name, f"{one.from_h:.2f}", f"{one.to_h:.2f}", hours(one.still_h), f"{one.speed:.3f}"]
-        for one in paces(events)
-    ]
 
 
 def _rows(name: str, lane: Lane) -> list[list[str]]:
@@ -107,44 +80,3 @@ def _rows(name: str, lane: Lane) -> list[list[str]]:
             ]
         )
     return rows
-
-
-# --------------------------------------------------------------------------- how fast it got on
-
-
-WORKS = ("useful", "lost", "save")  # a job whose state is whole
-
-
-class WorkStretch(NamedTuple):
-    """Useful work between two changes of a job."""
-
-    from_h: float  # wall time: work stops, as nodes leave or come back
-    to_h: float  # it stops next, or ends
-    still_h: float  # of these, until it goes on
-    useful_h: float  # first-time work that lasts: hours at full speed
-
-    @property
-    def speed(self) -> float:
-        """Useful hours per wall hour, relative to all nodes that never stop."""
-        return self.useful_h / (self.to_h - self.from_h)
-
-
-def paces(events: pd.DataFrame) -> list[WorkStretch]:
-    """The stretches from each stop of a job to the next, in order; useful hours add up to all."""
-    at_h = events["at_h"].to_numpy(dtype=float)
-    works = np.isin(events["activity"].to_numpy(dtype=object), WORKS)
-    progress_h = events["progress_h"].to_numpy(dtype=float)
-    frontier_h = np.minimum(np.maximum.accumulate(progress_h), progress_h[-1])
-    stops = np.flatnonzero(~works & np.append(True, works[:-1]))
-    places = np.unique([0, *stops, len(at_h) - 1])
-    still_h = np.where(works[:-1], 0.0, np.diff(at_h))
-    return [
-        WorkStretch(
-            float(at_h[first]),
-            float(at_h[last]),
-            float(still_h[first:last].sum()),
-            float(frontier_h[last] - frontier_h[first]),
-        )
-        for first, last in pairwise(places.tolist())
-        if at_h[last] > at_h[first]
-    ]

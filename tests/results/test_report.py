@@ -33,7 +33,7 @@ def test_verdicts_say_what_the_numbers_do_not(write, made):
     partly = made.strategy(made.full, [1, 1], [0, 0], finished=[True, False])
     longer = paper_policy("lazy", RELOAD, 11.0, "given")
     strategies = (never, partly, made.strategy(longer, [0, 0], [0, 0]))
-    said = verdicts(write(outcome=Outcome(made.useful_h, made.cluster, strategies)))
+    said = list(verdicts(write(outcome=Outcome(made.useful_h, made.cluster, strategies))))
     assert len(said) == 3
     assert said[0].startswith("none never finishes: of 2 replications none was done")
     assert said[1].startswith("full often does not finish: 50.0 % of 2 replications")
@@ -48,7 +48,7 @@ def test_savings_are_against_full_recovery(write):
 def test_a_full_recovery_that_never_finished_is_no_yardstick(write, made):
     stuck = made.strategy(made.full, [1, 1], [0, 0], finished=[False, False])
     cpr = made.strategy(made.cpr, [0.1, 0.1], [0, 0])
-    assert savings(write(outcome=Outcome(made.useful_h, made.cluster, (stuck, cpr)))) == []
+    assert list(savings(write(outcome=Outcome(made.useful_h, made.cluster, (stuck, cpr))))) == []
 
 
 def test_a_frame_has_every_quantity_with_its_interval(write):
@@ -127,6 +127,6 @@ def test_a_precision_that_was_not_reached_is_said(made, write):
     spread = (made.strategy(made.full, [1, 2], [0, 0]),)
     for precision, n_said in ((0.01, 1), (100.0, 0), (None, 0)):
         outcome = Outcome(made.useful_h, made.cluster, spread, precision)
-        said = verdicts(write(outcome=outcome, identity=Identity(f"p{precision}", "p", {})))
+        said = list(verdicts(write(outcome=outcome, identity=Identity(f"p{precision}", "p", {}))))
         assert len(said) == n_said
         assert all("not to the 1.00 % asked for" in line for line in said)
