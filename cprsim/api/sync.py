@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Annotated
 
 from cprsim import watch
@@ -12,6 +13,7 @@ from cprsim.api.scenario import source_of
 from cprsim.errors import ParameterError, one_line
 
 if TYPE_CHECKING:
+    from cprsim.in_step.simulation import SpeedPoint
     from cprsim.present.answer import Answer
 
 MOST_TRAINERS = 1000  # more are slow to simulate event by event
@@ -58,16 +60,14 @@ def sync(
     from cprsim.present.sync import answer_of_sync
 
     settings = [sync_setting(loaded), *(sync_setting(source.read(changes(one))) for one in beside)]
-    n_points, seed = len(settings) * len(numbers), loaded.scenario.simulation.seed
-    curves = []
+    seed, n_points = loaded.scenario.simulation.seed, len(settings) * len(numbers)
+    points: list[SpeedPoint] = []
     with watch.progress("simulating") as on_progress:
-        for setting in settings:
-            curve = []
-            for n in numbers:
-                on_progress(len(curves) * len(numbers) + len(curve), n_points)
-                curve += over_trainers(setting, [n], seed)
-            curves.append(curve)
-    return answer_of_sync(curves, loaded.scenario.name)
+        for setting, n in product(settings, numbers):
+            on_progress(len(points), n_points)
+            points += over_trainers(setting, [n], seed)
+    starts = range(0, n_points, len(numbers))
+    return answer_of_sync([points[i : i + len(numbers)] for i in starts], loaded.scenario.name)
 
 
 def numbers_of(trainers: str | Sequence[int]) -> list[int]:

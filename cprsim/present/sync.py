@@ -24,21 +24,23 @@ LINEAR = 0.95  # share of linear scaling below which an algorithm counts as satu
 N_ON_LINE = 200  # points of the load model's line
 
 Curve = Sequence[SpeedPoint]
+Row = dict[str, Any]
 
 
 def answer_of_sync(curves: Sequence[Curve], name: str) -> Answer:
     """One algorithm or several, each over the number of trainers."""
-    points = pd.DataFrame([_row(point) for curve in curves for point in curve])
-    algorithms = pd.DataFrame([_saturation(curve) for curve in curves])
     return Answer(
         "sync",
         name,
-        lambda: _document(points, algorithms, curves, name),
-        frames={"points": points, "algorithms": algorithms},
+        lambda: _document(curves, name),
+        frames={
+            "points": pd.DataFrame([_row(point) for curve in curves for point in curve]),
+            "algorithms": pd.DataFrame([_saturation(curve) for curve in curves]),
+        },
     )
 
 
-def _row(point: SpeedPoint) -> dict[str, Any]:
+def _row(point: SpeedPoint) -> Row:
     return {
         "algorithm": point.setting.name,
         "n_trainers": point.setting.n_trainers,
@@ -52,7 +54,7 @@ def _row(point: SpeedPoint) -> dict[str, Any]:
     }
 
 
-def _saturation(curve: Curve) -> dict[str, Any]:
+def _saturation(curve: Curve) -> Row:
     """Where one algorithm saturates: in the simulation, and by the load model."""
     below = [one["n_trainers"] for one in map(_row, curve) if one["linear_fraction"] < LINEAR]
     return {
@@ -65,9 +67,7 @@ def _saturation(curve: Curve) -> dict[str, Any]:
 # ------------------------------------------------------------------------------ the document
 
 
-def _document(
-    points: pd.DataFrame, algorithms: pd.DataFrame, curves: Sequence[Curve], name: str
-) -> Document:
+def _document(curves: Sequence[Curve], name: str) -> Document:
     picture = Picture(
         "Examples per second and sync gap over the number of trainers",
         "Left examples per second, right the sync gap, over the number of trainers. Points are "
@@ -78,25 +78,25 @@ def _document(
     return Document(
         title=f"Trainers in step: {name}",
         question="How fast are the trainers, and how often do they synchronise?",
-        answer=[_answer(points)],
-        table=_table(points, curves[0][0].setting),
-        remarks=[_sentence(*one) for one in algorithms.itertuples(index=False)],
+        answer=[_answer([_row(curve[-1]) for curve in curves])],
+        table=_table([_row(point) for curve in curves for point in curve], curves[0][0].setting),
+        remarks=[_sentence(*_saturation(curve).values()) for curve in curves],
         sections=[Section("Over the number of trainers", [picture])],
     )
 
 
-def _answer(points: pd.DataFrame) -> str:
-    last = points.groupby("algorithm").tail(1).sort_values("examples_per_s", ascending=False)
-    fastest, *others = last.itertuples()
+def _answer(last: Sequence[Row]) -> str:
+    fastest, *others = sorted(last, key=lambda one: one["examples_per_s"], reverse=True)
     said = (
-        f"With {fastest.n_trainers} trainers {fastest.algorithm} processes "
-        f"{fastest.examples_per_s:,.0f} examples per second, {percent(fastest.linear_fraction)} of "
-        "linear scaling"
+        f"With {fastest['n_trainers']} trainers {fastest['algorithm']} processes "
+        f"{fastest['examples_per_s']:,.0f} examples per second, "
+        f"{percent(fastest['linear_fraction'])} of linear scaling"
     )
-    return f"{'; '.join([said, *(f'{o.algorithm} {o.examples_per_s:,.0f}' for o in others)])}."
+    beside = [f"{one['algorithm']} {one['examples_per_s']:,.0f}" for one in others]
+    return f"{'; '.join([said, *beside])}."
 
 
-def _table(points: pd.DataFrame, setting: SyncSetting) -> Table:
+def _table(points: Sequence[Row], setting: SyncSetting) -> Table:
     """A row per algorithm and number of trainers."""
     return Table(
         caption=(
@@ -115,14 +115,17 @@ def _table(points: pd.DataFrame, setting: SyncSetting) -> Table:
         ],
         rows=[
             [
-                one.algorithm,
-                str(one.n_trainers),
-                f"{one.examples_per_s:,.0f}",
-                f"{one.examples_per_s_load_model:,.0f}",
-                percent_number(one.linear_fraction),
-                *(NO_NUMBER if isinf(gap) else significant(gap) for gap in one[-2:]),
+                one["algorithm"],
+                str(one["n_trainers"]),
+                f"{one['examples_per_s']:,.0f}",
+                f"{one['examples_per_s_load_model']:,.0f}",
+                percent_number(one["linear_fraction"]),
+                *(
+                    NO_NUMBER if isinf(one[gap]) else significant(one[gap])
+                    for gap in ("sync_gap", "sync_gap_load_model")
+                ),
             ]
-            for one in points.itertuples()
+            for one in points
         ],
         grouped=True,
     )

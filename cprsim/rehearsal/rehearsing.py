@@ -159,7 +159,7 @@ def rehearse(
         digest = _write_before(journal, calibration, planned)
         watch.doing(f"written before the first run, SHA-256 {digest}")
         minutes = 60 * sum(float(one.predicted.costs.wall_h[0]) for one in planned)
-        attempts = []
+        attempts: list[Attempt] = []
         for number, plan in enumerate(planned, 1):
             which = f"run {number} of {len(planned)} ({minutes:.3g} min predicted for all)"
             attempts += _attempts(session, plan, journal, which)
