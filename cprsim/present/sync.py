@@ -15,7 +15,7 @@ from cprsim.in_step.simulation import SpeedPoint, Throughput
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.present.answer import Answer
-from cprsim.present.document import Column, Document, Picture, Section, Table, row_columns
+from cprsim.present.document import Document, Picture, Section, Table, row_columns
 from cprsim.records import NO_NUMBER
 from cprsim.results.words import percent, percent_number, significant
 
@@ -105,14 +105,15 @@ def _table(points: Sequence[Row], setting: SyncSetting) -> Table:
             f"{SECONDS * 1000 * setting.iteration.mean_h:.3g} ms per iteration, "
             f"{setting.dense_bytes / 1e6:.3g} MB of dense weights; beside the load model"
         ),
-        columns=[
-            *row_columns("algorithm", "trainers"),
-            Column("EPS simulated", brief="EPS\nsimulated"),
-            Column("EPS load model", brief="EPS\nload model"),
-            Column("% of linear", brief="% of\nlinear"),
-            Column("sync gap simulated", brief="sync gap\nsimulated"),
-            Column("sync gap load model", brief="sync gap\nload model"),
-        ],
+        columns=row_columns(
+            "algorithm",
+            "trainers",
+            "EPS simulated",
+            "EPS load model",
+            "% of linear",
+            "sync gap simulated",
+            "sync gap load model",
+        ),
         rows=[
             [
                 one["algorithm"],
