@@ -63,7 +63,7 @@ def run(
     experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
     from cprsim.curves import curve_path
     from cprsim.experiments import pipeline
-    from cprsim.present.run import answer_of_run
+    from cprsim.present.run import answer_of_run, document_of_run
     from cprsim.results.folder import ResultTarget
     from cprsim.results.identity import failures_digest
     from cprsim.results.kept import Kept, kept
@@ -95,11 +95,10 @@ def run(
         )
 
     def draw(result: Result) -> None:
-        from cprsim.plots.run import run_figures
         from cprsim.plots.save import save_figures
 
         watch.doing("drawing figures")
-        save_figures(run_figures(result), result.path)
+        save_figures(document_of_run(result).drawings, result.path)
 
     def found(number: int | None) -> Kept[Result]:
         return kept(folder, loaded, load_result, simulated, replay=number)

@@ -163,7 +163,7 @@ class Answer:
         with publishing(final) as new:
             shutil.copytree(made, new, dirs_exist_ok=True)
             if self.folder is None:  # figures are drawn where they are kept
-                save_figures({one.name: one.draw for one in self.document.pictures}, new)
+                save_figures(self.document.drawings, new)
                 list_again(new)
         return final
 

@@ -171,3 +171,8 @@ class Document:
     def pictures(self) -> list[Picture]:
         """All figures."""
         return [block for block in self.blocks if isinstance(block, Picture)]
+
+    @property
+    def drawings(self) -> dict[str, Callable[[], Figure]]:
+        """What draws each figure, by the name of its file."""
+        return {one.name: one.draw for one in self.pictures}

@@ -17,10 +17,9 @@ def draw_figures(
     document: Document, folder: Path, prefix: str, formats: Sequence[str]
 ) -> list[Path]:
     """Each figure of a document, in a folder that is made where it is missing."""
-    drawn = {one.name: one.draw for one in document.pictures}
     with writes(f"to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-        return save_figures(drawn, folder, prefix=prefix, formats=formats)
+        return save_figures(document.drawings, folder, prefix=prefix, formats=formats)
 
 
 def write_page(document: Document, path: Path, title: str | None = None) -> list[Path]:
