@@ -45,7 +45,7 @@ def test_importing_is_light() -> None:
         "print(sorted(new - set(sys.stdlib_module_names) - {'cprsim'}))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "['annotated_types']"  # a file of types
+    assert said.stdout.strip() == "['annotated_types', 'typing_extensions']"
 
 
 def test_the_public_names_are_held() -> None:
@@ -66,7 +66,7 @@ def test_a_function_says_what_it_takes_returns_and_raises(name: str) -> None:
     parameters = inspect.signature(function).parameters
     documented = (inspect.getdoc(function) or "").partition("Parameters")[2].partition("Returns")[0]
     assert [one for one in parameters if one not in documented] == []
-    assert len(said.summary) <= 80 or name in ("load", "read")
+    assert len(said.summary) <= 66  # a line of 80 columns beside its name
 
 
 # --------------------------------------------------------------------------- scenarios
@@ -116,7 +116,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("run", {"scenario": -1}, "scenario: -1 should be an instance of Scenario"),
     ("run", {"scenario": "quickstart", "seed": "x"}, "seed: 'x' should be a valid integer"),
     ("run", {"scenario": "quickstart", "replay": "best"}, "replay: 'best' is neither"),
-    ("sweep", {"scenario": "quickstart", "over": {"costs.save": 5}}, "over: 5 should be a valid"),
+    ("sweep", {"scenario": "quickstart", "over": {"costs.save": 5}}, "over costs.save: .*a bare number"),
     ("sweep", {"scenario": "quickstart", "mode": "x"}, "mode: 'x' should be 'grid' or"),
     ("sweep", {"scenario": "quickstart", "over": {}, "precision": 5}, "precision: `500 %` is out"),
     ("select", {"scenario": "quickstart"}, "with one of max_auc_loss, max_log_loss, max_loss"),

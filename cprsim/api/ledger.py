@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 @command
 def ledger(*logs: Logs, time_unit: str | None = None, seed: DrawsSeed = 0) -> Answer:
-    """Book the hours of jobs from their logs: useful work, saves, failures by what they cost.
+    """Book the hours of jobs from their logs.
 
+    Hours are useful work, saves, and failures by what they cost.
     Values missing from the logs are drawn from those of other incidents; 95 % intervals show what
     that leaves open, and what was inferred is counted.
 

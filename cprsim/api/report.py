@@ -24,11 +24,12 @@ def report(
         Sequence[Literal["png", "svg", "pdf"]], Shell("--format", "png|svg|pdf", many=True)
     ] = ("png", "svg"),
 ) -> Answer:
-    """Show finished results again, and make one page of them: answer, tables, figures, scenario.
+    """Show finished results again, side by side, as a page or figures.
 
-    Several results are compared, each with the first: replications are paired where both met the
-    same failures, otherwise they count as independent samples (Welch). Inputs that differ are
-    listed. In HTML the page is one file that needs no network.
+    A page has answer, tables, figures, scenario and provenance; in HTML it is one file that needs
+    no network. Several results are compared, each with the first: replications are paired where
+    both met the same failures, otherwise they count as independent samples (Welch). Inputs that
+    differ are listed.
 
     Parameters
     ----------

@@ -29,8 +29,9 @@ def run(
     replay: Annotated[int | str | None, Shell(metavar="N|median|p95|worst")] = None,
     folder: ResultsFolder = None,
 ) -> Answer:
-    """Simulate a job under several recovery strategies and show what failures cost.
+    """Simulate a job under several recovery strategies.
 
+    It shows what failures cost under each.
     The results go into a folder of their own; the same command finds it again.
 
     Parameters

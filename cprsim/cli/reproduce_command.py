@@ -101,11 +101,10 @@ def _folder_of(scenarios: Path) -> Path:
 
 
 def _finished(work: Work, number: int, n_studies: int) -> str:
-    """How many results and parts of the present one are finished, in a clause."""
-    n_parts = work.n_finished()
+    """How many results are finished, in a clause."""
     return (
-        f"{number - 1} of {n_studies} results are finished and kept in {work.out}, and {n_parts} "
-        f"finished part{'' if n_parts == 1 else 's'} of {work.study.name} in {work.out / 'parts'}"
+        f"{number - 1} of {n_studies} results are finished and kept in {work.out}, and the "
+        f"finished parts of {work.study.name} in {work.out / 'parts'}"
     )
 
 

@@ -15,8 +15,7 @@ from cprsim.failures.streams import stream
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.plots.chart import Chart, Panel
 from cprsim.reproduce.estimates import StudyEstimate, series
-from cprsim.reproduce.paper import Mark, words
-from cprsim.reproduce.study import Study, Summary, Work, listing
+from cprsim.reproduce.study import Study, Summary, Work
 from cprsim.reproduce.trained import (
     SHOWN,
     STAND_IN,
@@ -36,7 +35,7 @@ N_SERVERS, N_FAILURES = 8, 2
 PRIORITY = ("scar", "mfu", "ssu", "round-robin")
 STRATEGIES = ("partial", *PRIORITY, *(name + MORE_BYTES for name in PRIORITY))
 METRICS = {"auc": "AUC lost", "log_loss": "log-loss added"}
-SAVES_MORE = words("CPR-MFU and CPR-SSU lose less accuracy than saving whole", Mark.RECALLED)
+SAVES_MORE = "CPR-MFU and CPR-SSU lose less accuracy than saving whole"
 ASKED = tuple(name + suffix for suffix in ("", MORE_BYTES) for name in ("mfu", "ssu"))
 
 
@@ -90,7 +89,7 @@ def accuracy(work: Work) -> Summary:
             *(alone(f"{label}: {shown(name)}", mean[name, metric])
               for metric, label in METRICS.items() for name in STRATEGIES),
         ],
-        [listing("By strategy:", [no_loss | {gain: ""}, *rows])],
+        {"By strategy:": [no_loss | {gain: ""}, *rows]},
         (
             f"Mean over {len(seeds)} seeds with its 95 % interval (Student's t); each run "
             "beside the run without failures of the same clicks, order and initial weights. Full "
@@ -121,6 +120,6 @@ STUDY = Study(
     "accuracy",
     "AUC and log-loss by strategy, measured on a small model (--clicks FILE: on your clicks)",
     accuracy,
-    inputs=(SCENARIO,),
+    (SCENARIO,),
     trains=True,
 )

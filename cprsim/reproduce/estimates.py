@@ -34,8 +34,9 @@ class StudyEstimate(Estimate):
 
     def over(self, other: StudyEstimate) -> StudyEstimate:
         """The ratio of two independent estimates, its interval to first order."""
+        widths = [(one.ends[1] - one.ends[0]) / 2 / one.mean for one in (self, other) if one.mean]
         ratio = self.mean / other.mean
-        return StudyEstimate.around(ratio, ratio * relative_half_width(self, other))
+        return StudyEstimate.around(ratio, ratio * float(sum(width**2 for width in widths) ** 0.5))
 
     def above(self, bound: float) -> bool | None:
         """Whether the whole interval lies above a value; None where the value lies in it."""
@@ -74,12 +75,6 @@ def _small(value: float, low: float, high: float, *, is_even: bool) -> str:
         shown = f"{half:.{digits}f}"
         return f"{value:.{digits}f} ± {shown if shown.strip('0.') else f'{half:.1g}'}"
     return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
-
-
-def relative_half_width(*factors: StudyEstimate) -> float:
-    """Half-width over value of a product or ratio of independent estimates, to first order."""
-    widths = [(one.ends[1] - one.ends[0]) / 2 / one.mean for one in factors if one.mean]
-    return float(sum(width**2 for width in widths) ** 0.5)
 
 
 def series(

@@ -7,7 +7,7 @@ to failure look like is not put in. Where the traces themselves are there, their
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import log
 from typing import Any
@@ -24,16 +24,21 @@ from cprsim.fitting.lifetimes import Lifetimes, gaps, lifetimes_of
 from cprsim.plots.chart import Band, Chart, Kind, Panel, Series, floats
 from cprsim.records import ROUNDED_Z_95, Floats
 from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.paper import GAMMA_RMSE, GAMMA_SHAPE, MEDIAN_TTF, MTBF, Mark, at_most, words
-from cprsim.reproduce.study import Study, Summary, Work, data_files, listing
+from cprsim.reproduce.study import Study, Summary, Work
 from cprsim.reproduce.verdicts import (
+    DERIVED,
     FITTED,
+    RECALLED,
+    SECONDARY,
     TOLERANCE,
-    Assumptions,
     Claim,
     Tested,
+    about,
     alone,
+    at_most,
+    between,
     compare,
+    free,
 )
 
 SCENARIO = "failure-analysis.yaml"
@@ -47,12 +52,14 @@ TITLES = {"gpu-cluster": "InfiniteHBD", "lanl": "LANL"}
 NODES = (25, 50, 100, 200, 300, 400)
 JOBS_OF = (200, 300, 400)  # nodes of the jobs whose times to failure are looked at together
 N_EMB_PS = 18
-ENDS_H = (14.0, 30.0)  # of the published range
-FREE = Assumptions(("the nodes of another cluster", "sizes of the jobs", "length of the jobs"))
+FREE = free("the nodes of another cluster", "sizes of the jobs", "length of the jobs")
+MTBF = between(14.0, 30.0, "h", SECONDARY)
+MEDIAN_TTF = between(8.0, 17.0, "h", RECALLED)
+GAMMA_SHAPE = about(0.67, "", DERIVED)
 # A fit that is as good or better supports the claim: it is a bound.
-FITS = at_most(GAMMA_RMSE.high, "%", Mark.RECALLED, text="about 4.4 %")
-FALLING = words("hazard is higher near a job's start, then almost constant", Mark.RECALLED)
-OVER_NODES = words("MTBF falls as 1/nodes", Mark.RECALLED)
+FITS = at_most(4.4, "%", RECALLED, text="about 4.4 %")
+FALLING = "hazard is higher near a job's start, then almost constant"
+OVER_NODES = "MTBF falls as 1/nodes"
 N_SHOWN = 60  # points of a curve
 DIGITS = {"n": ",.0f", "shape": ".3f"}  # of a fit's numbers, where they are not .2f
 NOTES = (
@@ -68,8 +75,6 @@ NOTES = (
     "jobs of 400 nodes alone, and, where the logs are there, their gaps, in which failures "
     "follow on failures.",
 )
-
-
 GammaFit = Mapping[str, float]  # by the heading under which it is shown
 
 
@@ -89,15 +94,21 @@ def gamma_fit(lifetimes: Lifetimes) -> GammaFit:
 def failure_analysis(work: Work) -> Summary:
     """Draw jobs, take their times to failure, and fit."""
     n_jobs, n_draws = work.pick(1000, 4000, 17_000), work.pick(3, 6, 12)
-    seeds = range(1, n_draws + 1)
-    draws = work.each({f"jobs, draw {seed}": partial(_times, work, seed, n_jobs) for seed in seeds})
+    draws = work.per_seed(partial(_times, work, n_jobs), n_draws)
     mtbf_h = {n_nodes: _mtbf_h(work, n_nodes) for n_nodes in NODES}
-    lifetimes = [_lifetimes(draw["hours"], draw["seen"]) for draw in draws]
+    useful_h = assemble(work.scenario(SCENARIO)).useful_h
+
+    def together(hours: Iterable[Sequence[float]]) -> Lifetimes:
+        times_h = np.concatenate(list(hours))
+        return lifetimes_of(times_h, times_h < useful_h)
+
+    lifetimes = [together(draw.values()) for draw in draws]
     fits = [gamma_fit(one) for one in lifetimes]
-    of_logs = {name: gamma_fit(_gaps(work, name)) for name in _logs()}
+    by_size = {n: gamma_fit(together(draw[n] for draw in draws)) for n in draws[0]}
+    of_logs = {name: gamma_fit(_gaps(work, name)) for name in work.study.found()}
     fitted = {
         **{f"jobs, draw {number}": one for number, one in enumerate(fits, start=1)},
-        **_by_size(draws),
+        **{f"jobs of {n_nodes} nodes": one for n_nodes, one in by_size.items()},
         **{f"{TITLES[name]}: gaps": one for name, one in of_logs.items()},
     }
     return Summary.of(
@@ -105,19 +116,13 @@ def failure_analysis(work: Work) -> Summary:
         "Does a gamma distribution describe the time to failure of training jobs, does the "
         "hazard fall, and does the MTBF fall as one over the nodes?",
         _claims(fits, lifetimes, mtbf_h, of_logs),
-        [
-            listing(
-                "Gamma fits:",
-                (
-                    {"times": name}
-                    | {
-                        heading: f"{value:{DIGITS.get(heading, '.2f')}}"
-                        for heading, value in one.items()
-                    }
-                    for name, one in fitted.items()
-                ),
+        {
+            "Gamma fits:": (
+                {"times": name}
+                | {heading: f"{x:{DIGITS.get(heading, '.2f')}}" for heading, x in one.items()}
+                for name, one in fitted.items()
             )
-        ],
+        },
         NOTES,
         _chart(lifetimes[0], fits[0], mtbf_h),
     )
@@ -138,11 +143,9 @@ def _claims(
     yield compare("median time to failure", MEDIAN_TTF, mean("median, h"), FREE)
     over_nodes = [*map(StudyEstimate, mtbf_h.values())]
     yield compare(f"MTBF of jobs of {NODES[0]} to {NODES[-1]} nodes", MTBF, over_nodes, FREE)
-    ratios = []  # the hazard in the first two hours over that from ten hours on, draw by draw
-    for one in lifetimes:
-        early, _, late = hazards(one, np.array([0.0, 2.0, 10.0, 100.0]))[0]
-        ratios.append(early / late)
-    ratio = StudyEstimate.of_mean(ratios)
+    # the hazard in the first two hours over that from ten hours on, draw by draw
+    rates = [hazards(one, np.array([0.0, 2.0, 10.0, 100.0]))[0] for one in lifetimes]
+    ratio = StudyEstimate.of_mean([early / late for early, _, late in rates])
     shown = f"{ratio.shown('times')} as high from 0 to 2 h as from 10 h on"
     yield compare("hazard", FALLING, Tested(ratio.above(1), shown), FREE)
     slope = np.polyfit([log(n) for n in mtbf_h], np.log(list(mtbf_h.values())), 1)[0]
@@ -151,7 +154,7 @@ def _claims(
     for name, gamma in of_logs.items():
         rmse = StudyEstimate(gamma["RMSE, %"])
         yield compare(f"{TITLES[name]}: gamma fit to the gaps, RMSE", FITS, rmse)
-    for end_h in ENDS_H:
+    for end_h in (MTBF.low, MTBF.high):
         median = StudyEstimate(_median_h(Gamma.from_mean(end_h, GAMMA_SHAPE.low)))
         yield compare(f"median at MTBF {end_h:g} h and shape 0.67", MEDIAN_TTF, median, FITTED)
 
@@ -160,52 +163,25 @@ def _median_h(distribution: Any) -> float:
     return float(distribution.quantile(np.array([0.5]))[0])
 
 
-def _logs() -> dict[str, Any]:
-    return data_files(LOGS)
-
-
-# ------------------------------------------------------------------------------ times to failure
-
-
-def _lifetimes(hours: Any, seen: Any) -> Lifetimes:
-    return lifetimes_of(np.array(hours), np.array(seen, dtype=bool))
-
-
-def _by_size(draws: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, GammaFit]:
-    """Fits to the jobs of each size, all draws together."""
-    size = len(draws[0]["hours"]) // len(JOBS_OF)
-    fits = {}
-    for number, n_nodes in enumerate(JOBS_OF):
-        those = slice(number * size, (number + 1) * size)
-        times = (np.concatenate([draw[key][those] for draw in draws]) for key in ("hours", "seen"))
-        fits[f"jobs of {n_nodes} nodes"] = gamma_fit(_lifetimes(*times))
-    return fits
-
-
-def _times(work: Work, seed: int, n_jobs: int) -> dict[str, list[Any]]:
-    """Hours to the first failure of jobs of several sizes; those that end before are censored."""
-    hours: list[float] = []
-    seen: list[bool] = []
+def _times(work: Work, n_jobs: int, seed: int) -> dict[str, list[float]]:
+    """Hours to the first failure of jobs, or to their end, by their number of nodes."""
+    hours = {}
     for n_nodes in JOBS_OF:
         overrides = [f"cluster.trainers={n_nodes - N_EMB_PS}", f"simulation.seed={seed}"]
         experiment = assemble(work.scenario(SCENARIO, overrides))
         first_h = _first_failures_h(experiment, n_jobs // len(JOBS_OF))
-        hours += np.minimum(first_h, experiment.useful_h).tolist()
-        seen += (first_h < experiment.useful_h).tolist()
-    return {"hours": hours, "seen": seen}
+        hours[str(n_nodes)] = np.minimum(first_h, experiment.useful_h).tolist()
+    return hours
 
 
 def _first_failures_h(experiment: Experiment, n_jobs: int) -> Floats:
     first_h = np.full(n_jobs, np.inf)
-    source, cluster = experiment.failures, experiment.cluster
-    most = source.block_replications(cluster, experiment.useful_h)
+    source, cluster, useful_h = experiment.failures, experiment.cluster, experiment.useful_h
+    most, seed = source.block_replications(cluster, useful_h), experiment.simulation.seed
     for block in range(block_of(most, n_jobs - 1) + 1):
         jobs = replications_of(most, block)
         n = min(len(jobs), n_jobs - jobs.start)
-        drawn = source.draw(
-            cluster, experiment.simulation.seed, block, n, iter([experiment.useful_h])
-        )
-        trace = next(drawn)
+        trace = next(source.draw(cluster, seed, block, n, iter([useful_h])))
         np.minimum.at(first_h, jobs.start + trace.replication, trace.at_h)
     return first_h
 
@@ -228,9 +204,6 @@ def hazards(lifetimes: Lifetimes, borders_h: Floats) -> tuple[Floats, Floats]:
     ends = np.histogram(lifetimes.duration_h[lifetimes.observed], borders_h)[0]
     at_risk_h = lifetimes.at_risk_h(borders_h)
     return ends / at_risk_h, np.sqrt(np.maximum(ends, 1)) / at_risk_h
-
-
-# ------------------------------------------------------------------------------ the figure
 
 
 def _chart(lifetimes: Lifetimes, fitted: GammaFit, mtbf_h: Mapping[int, float]) -> Chart:
@@ -272,6 +245,6 @@ STUDY = Study(
     "failure-analysis",
     "survival, hazard and gamma fit of times to failure; MTBF over nodes",
     failure_analysis,
-    inputs=(SCENARIO, *(f"{name}.yaml" for name in LOGS)),
-    more_inputs=_logs,
+    (SCENARIO, *(f"{name}.yaml" for name in LOGS)),
+    LOGS,
 )

@@ -8,34 +8,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import atanh, sqrt, tanh
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
 from cprsim.curves import read_curve
-from cprsim.curves.choosing import shipped_names, shipped_path
+from cprsim.curves.choosing import shipped_path
 from cprsim.failures.streams import stream
-from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
+from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.design import Design
 from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.measuring.runs import SeedResult
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import HIGH, ROUNDED_Z_95, Floats, ShardLoss
 from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.paper import Mark, about, words
-from cprsim.reproduce.study import Study, Summary, Work, listing
+from cprsim.reproduce.study import Study, Summary, Work
 from cprsim.reproduce.trained import (
     STAND_IN,
     Seed,
     clicks_of,
+    losses,
     lost_by,
     setting_of,
     shown,
     trials_of,
 )
-from cprsim.reproduce.verdicts import Claim, Tested, alone, compare
+from cprsim.reproduce.verdicts import RECALLED, Claim, Tested, about, alone, compare
 from cprsim.staleness import Metric, Response
 
 SCENARIO = "criteo-kaggle.yaml"
@@ -46,9 +45,9 @@ N_SERVERS = 8
 # (failures, servers that fail together, T_save over the job): PLS from about 0.01 to 0.3
 HISTORIES = ((1, 1, 0.2), (2, 1, 0.8), (4, 2, 0.2), (8, 4, 0.15))
 ANEW = Design(STRATEGIES)
-CORRELATION = about(0.88, "", Mark.RECALLED)
-LINEAR = words("accuracy loss grows linearly with PLS", Mark.RECALLED)
-ORDER = words("steepest for whole saves, flattest for SCAR and MFU, SSU close", Mark.RECALLED)
+CORRELATION = about(0.88, "", RECALLED)
+LINEAR = "accuracy loss grows linearly with PLS"
+ORDER = "steepest for whole saves, flattest for SCAR and MFU, SSU close"
 ORDERED = ("ssu", "mfu", "scar")
 TELLS_BEND = 50.0  # %, half-width of the square term's share: a wider interval tells nothing
 
@@ -58,18 +57,16 @@ def pls_accuracy(work: Work) -> Summary:
     n_seeds, histories = work.pick((4, HISTORIES[1:3]), (8, HISTORIES), (20, HISTORIES))
     compute = partial(_trained, work, histories)
     seeds = work.per_seed(compute, n_seeds, FIRST_SEED)
-    has_curve = work.clicks is None and CURVE in shipped_names()
+    has_curve = work.clicks is None and work.study.found()
     curve = read_curve(shipped_path(CURVE)) if has_curve else None
     responses = {name: curve.curve("shipped").of(name, Metric.AUC) for name in STRATEGIES if curve}
     anew = _measured_anew(work, work.pick(0, 6, 20))
     trials = {name: trials_of(seeds, name) for name in STRATEGIES}
     points = {
-        name: [
-            tuple(np.array([one[key] for one in seed]) for key in ("pls_net", "auc"))
-            for seed in trials[name]
-        ]
-        for name in STRATEGIES
+        name: [np.array([[one[key] for one in seed] for key in ("pls_net", "auc")]) for seed in of]
+        for name, of in trials.items()
     }
+    pooled = {name: np.concatenate(of, axis=1) for name, of in points.items()}
     # Lines through 0: each twin lost nothing.
     slopes = {
         name: np.array([float(pls @ lost / (pls @ pls)) for pls, lost in points[name]])
@@ -77,10 +74,6 @@ def pls_accuracy(work: Work) -> Summary:
     }
     ratios = {name: StudyEstimate.of_mean(slopes[name] / slopes["partial"]) for name in STRATEGIES}
     slope = {name: StudyEstimate.of_mean(slopes[name]) for name in STRATEGIES}
-    pooled = {
-        name: tuple(np.concatenate(one) for one in zip(*points[name], strict=True))
-        for name in STRATEGIES
-    }
     flatter = [ratios[name].below(1) for name in ORDERED]
     in_order = Tested(None if None in flatter else all(flatter), "see the slopes")
 
@@ -120,20 +113,17 @@ def pls_accuracy(work: Work) -> Summary:
               for name in STRATEGIES[1:]),
             *claims,
         ],
-        [
-            listing(
-                "AUC lost per PLS (a slope of 0.01 means: 1 % of the samples lost, 0.0001 of AUC):",
-                (
-                    {
-                        "strategy": shown(name),
-                        "fresh runs, per PLS": slope[name].shown(),
-                        "measured anew, per weighted PLS (standard error)": slope_anew(name),
-                        "shipped curve, likewise": slope_shipped(name),
-                    }
-                    for name in STRATEGIES
-                ),
+        {
+            "AUC lost per PLS (a slope of 0.01 means: 1 % of the samples lost, 0.0001 of AUC):": (
+                {
+                    "strategy": shown(name),
+                    "fresh runs, per PLS": slope[name].shown(),
+                    "measured anew, per weighted PLS (standard error)": slope_anew(name),
+                    "shipped curve, likewise": slope_shipped(name),
+                }
+                for name in STRATEGIES
             )
-        ],
+        },
         (
             "PLS is net (nothing is lost twice). Slopes are lines through 0 for each seed, for a "
             "run that loses nothing is its twin; mean over seeds with its 95 % interval. "
@@ -173,12 +163,9 @@ def _measured_anew(work: Work, n_seeds: int) -> Measured | None:
     if not n_seeds:
         return None
     loaded = work.scenario(SCENARIO, [f"kernel.seed={FIRST_ANEW}", *work.clicks_overrides()])
-    journals = work.folder("curve")
+    (journals,) = work.paths(["curve"])
     request = MeasureRequest(loaded, journals, n_seeds=n_seeds, workers=work.workers, design=ANEW)
     return measure(request)
-
-
-# ------------------------------------------------------------------------------ statistics
 
 
 def correlation(x: Floats, y: Floats) -> StudyEstimate:
@@ -218,14 +205,10 @@ def over_shipped(results: Sequence[SeedResult], strategy: str, response: Respons
 
 
 def _lost(seed: SeedResult, strategy: str) -> list[dict[str, Any]]:
-    """A measured seed's trials of a strategy, as `lost_by` has them."""
+    """A measured seed's trials of a strategy."""
     assert seed.twin is not None, "a measured seed is complete"
     return [
-        {
-            "auc": seed.twin.quality.auc - quality.auc,
-            "stale": [(s.at_fraction, s.since_save, s.since_reload) for s in stale_shards(trial)],
-            "interval": trial.saving.interval_fraction,
-        }
+        losses(trial, seed.twin.quality, quality, N_SERVERS)
         for trial, quality in seed.quality.items()
         if trial.saving.strategy == strategy
     ]
@@ -242,8 +225,8 @@ def _weighted(trial: Mapping[str, Any], response: Response) -> Floats:
     at, since_save, since_reload = np.array(trial["stale"]).T
     n = len(at)
     zeros = np.zeros(n, np.int64)
-    losses = ShardLoss(zeros, at, zeros, since_save, since_reload, np.full(n, 1 / N_SERVERS))
-    return response.weighted_pls(losses, np.zeros(1, np.int64), 1.0, trial["interval"])
+    stale = ShardLoss(zeros, at, zeros, since_save, since_reload, np.full(n, 1 / N_SERVERS))
+    return response.weighted_pls(stale, np.zeros(1, np.int64), 1.0, trial["interval"])
 
 
 def _with_error(slope: float, error: float) -> str:
@@ -271,17 +254,11 @@ def _chart(points: Mapping[str, Any], slope: Mapping[str, StudyEstimate]) -> Cha
     )
 
 
-def _inputs() -> dict[str, Path]:
-    """The shipped curve, where there is one."""
-    path = shipped_path(CURVE)
-    return {path.name: path} if path.is_file() else {}
-
-
 STUDY = Study(
     "pls-accuracy",
     "AUC lost over PLS by strategy: slope and correlation, fresh runs beside the shipped curve",
     pls_accuracy,
-    inputs=(SCENARIO,),
-    more_inputs=_inputs,
+    (SCENARIO,),
+    {f"{CURVE}.json": shipped_path(CURVE)},
     trains=True,
 )

@@ -15,10 +15,9 @@ import numpy as np
 
 from cprsim.plots.chart import Chart
 from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.paper import Mark, words
 from cprsim.reproduce.simulated import overheads_over, simulate_cases
-from cprsim.reproduce.study import Study, Summary, Work, listing
-from cprsim.reproduce.verdicts import FITTED, RECALLED, TOLERANCE, Tested, alone, compare
+from cprsim.reproduce.study import Study, Summary, Work
+from cprsim.reproduce.verdicts import FITTED, SET_UP_RECALLED, TOLERANCE, Tested, alone, compare
 
 SCENARIO = "criteo-kaggle.yaml"
 NODES = (8, 16, 32, 64, 128)
@@ -38,23 +37,20 @@ FAILURES[SHRINKING] = FAILURES[LINEAR]
 STRATEGIES = {"full": "full recovery", "partial": "naive partial", "cpr": "CPR"}
 TABLES_GB = 400.0  # any size: the bandwidth below makes a save of all of it take 5.62 min
 BANDWIDTH = f"{TABLES_GB * 8 / (5.62 * 60)!r} Gbit/s"
-GROWS = words("full recovery's overhead grows with the number of nodes", Mark.RECALLED)
-STAYS = words("CPR's overhead does not grow with the number of nodes", Mark.RECALLED)
-FALLS = words("the MTBF falls as 1/nodes", Mark.RECALLED)
+GROWS = "full recovery's overhead grows with the number of nodes"
+STAYS = "CPR's overhead does not grow with the number of nodes"
 
 
 def scalability(work: Work) -> Summary:
     """Run the emulation on Kaggle with more and more embedding servers."""
     replications = f"simulation.replications={work.pick(500, 4000, 40_000)}"
-    cases = {
-        f"{kind}, {n} nodes": [*_overrides(kind, n), replications]
-        for kind in FAILURES
-        for n in NODES
-    }
+    cases = {(kind, n): [*_overrides(kind, n), replications] for kind in FAILURES for n in NODES}
     simulated = simulate_cases(work, SCENARIO, cases)
-    runs = {kind: {n: simulated[f"{kind}, {n} nodes"] for n in NODES} for kind in FAILURES}
-    cpr = {kind: [one.percent("cpr") for one in runs[kind].values()] for kind in runs}
-    full = {kind: [one.percent("full") for one in runs[kind].values()] for kind in runs}
+    runs = {kind: {n: simulated[kind, n] for n in NODES} for kind in FAILURES}
+    cpr, full = (
+        {kind: [one.percent(name) for one in runs[kind].values()] for kind in runs}
+        for name in ("cpr", "full")
+    )
     # of the partial strategy, which adds next to no wall time
     failures = [one["cpr", "failures"].mean / one["cpr", "wall_h"].mean
                 for one in runs[LINEAR].values()]  # fmt: skip
@@ -74,30 +70,25 @@ def scalability(work: Work) -> Summary:
         "How does overhead grow with the number of embedding servers, for 56 h of work and "
         f"nodes with an MTBF of {NODE_MTBF_H:g} h each?",
         [
-            compare("slope of log MTBF over log nodes", FALLS,
+            compare("slope of log MTBF over log nodes", "the MTBF falls as 1/nodes",
                     Tested(bool(abs(slope + 1) < TOLERANCE), f"{slope:.3f}"), FITTED),
             compare(f"full recovery, {LINEAR}", GROWS,
-                    Tested(grows, from_to(full[LINEAR])), RECALLED),
-            *(compare(f"CPR, {kind}", STAYS, stays(cpr[kind]), RECALLED)
+                    Tested(grows, from_to(full[LINEAR])), SET_UP_RECALLED),
+            *(compare(f"CPR, {kind}", STAYS, stays(cpr[kind]), SET_UP_RECALLED)
               for kind in (LINEAR, SHRINKING)),
             *(alone(f"{MOST} nodes, full recovery: {kind} over {LINEAR}",
                     full[kind][-1].over(full[LINEAR][-1]), "times")
               for kind in (EXPONENTIAL, WEIBULL)),
         ],
-        [
-            listing(
-                f"{kind[0].upper()}{kind[1:]}:",
-                (
-                    {"nodes": str(n), "failures per job": f"{one['cpr', 'failures'].mean:.2f}"}
-                    | {f"{label}, %": one.percent(name).shown()
-                       for name, label in STRATEGIES.items()}
-                    | {"CPR: T_save, h": one.interval("cpr"),
-                       "PLS": f"{one['cpr', 'pls'].mean:.3f}"}
-                    for n, one in over_nodes.items()
-                ),
+        {
+            f"{kind[0].upper()}{kind[1:]}:": (
+                {"nodes": str(n), "failures per job": f"{one['cpr', 'failures'].mean:.2f}"}
+                | {f"{label}, %": one.percent(name).shown() for name, label in STRATEGIES.items()}
+                | {"CPR: T_save, h": one.interval("cpr"), "PLS": f"{one['cpr', 'pls'].mean:.3f}"}
+                for n, one in over_nodes.items()
             )
             for kind, over_nodes in runs.items()
-        ],
+        },
         (
             "Why CPR's overhead grows here: the costs of the emulation charge the same load at "
             "each failure, however small the failed server's share of the tables is. T_save "
@@ -138,5 +129,5 @@ STUDY = Study(
     "scalability",
     "overhead over the number of nodes, for three kinds of failures",
     scalability,
-    inputs=(SCENARIO,),
+    (SCENARIO,),
 )

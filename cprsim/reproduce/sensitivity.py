@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.reproduce.estimates import series
-from cprsim.reproduce.paper import Mark, about, words
 from cprsim.reproduce.simulated import Simulated, overheads_over, simulate_cases
-from cprsim.reproduce.study import Listing, Study, Summary, Work
-from cprsim.reproduce.verdicts import RECALLED, Claim, Tested, compare
+from cprsim.reproduce.study import Study, Summary, Work
+from cprsim.reproduce.verdicts import DERIVED, SET_UP_RECALLED, Claim, Tested, about, compare
 
 SCENARIO = "criteo-kaggle.yaml"
 N_EMB_PS = 8
@@ -26,8 +25,8 @@ STRATEGIES = {
     "cpr-undivided": "CPR, undivided",
 }
 FORMS = {"cpr": "divided", "cpr-undivided": "undivided"}
-SHRINKS = words("the benefit shrinks as failures become frequent", Mark.RECALLED)
-REACTS = words("CPR then shortens T_save or reverts to full recovery", Mark.RECALLED)
+SHRINKS = "the benefit shrinks as failures become frequent"
+REACTS = "CPR then shortens T_save or reverts to full recovery"
 
 
 def _failing(count: int = 2, together: int = 1, target: float = USUAL) -> list[str]:
@@ -57,27 +56,26 @@ CASES: dict[str, dict[float, list[str]]] = {
 
 def sensitivity(work: Work) -> Summary:
     """Run the emulation on Kaggle over failures, servers failing together, and targets."""
-    simulated = simulate_cases(
-        work, SCENARIO, {f"{of} {value}": sets for of in CASES for value, sets in CASES[of].items()}
-    )
-    runs = {of: {value: simulated[f"{of} {value}"] for value in CASES[of]} for of in CASES}
-    few, many = (runs["counts"][n] for n in (FEW, MANY))
+    cases = {(of, value): sets for of in CASES for value, sets in CASES[of].items()}
+    simulated = simulate_cases(work, SCENARIO, cases)
+    runs = {of: {value: simulated[of, value] for value in CASES[of]} for of in CASES}
     return Summary.of(
         "Sensitivity: failures, servers failing together, target PLS",
         "How does CPR's benefit change with the number of failures, the share of servers that "
         "fail together and the PLS that is accepted (emulation on Kaggle, 8 servers, 56 h)?",
         [
-            compare("removed by CPR at 40 failures against 2", SHRINKS, _shrinks(few, many),
-                    RECALLED),
-            compare("what CPR does at 40 failures", REACTS, _reacts(few, many), RECALLED),
+            *_over_failures(*(runs["counts"][n] for n in (FEW, MANY))),
             *(_pls(runs["together"], form, k) for k in TOGETHER for form in FORMS),
             *(_pls(runs["whole"], "cpr", k, f"{WHOLE} intervals: ") for k in TOGETHER),
         ],
-        [
-            _over("Over the number of failures:", "failures", runs["counts"]),
-            _over("Over the servers that fail together (2 failures):", "servers", runs["together"]),
-            _over("Over the target PLS (2 failures of 1 server):", "target PLS", runs["targets"]),
-        ],
+        {
+            title: [_cells(heading, value, one) for value, one in runs[of].items()]
+            for title, heading, of in (
+                ("Over the number of failures:", "failures", "counts"),
+                ("Over the servers that fail together (2 failures):", "servers", "together"),
+                ("Over the target PLS (2 failures of 1 server):", "target PLS", "targets"),
+            )
+        },
         (
             "PLS by the paper's formula is k T_save / (2 T_fail N). It is exact where the job is a "
             "whole number of intervals. At the emulation's values it is 1.25 intervals at k = 1: a "
@@ -91,18 +89,20 @@ def sensitivity(work: Work) -> Summary:
     )  # fmt: skip
 
 
-def _shrinks(few: Simulated, many: Simulated) -> Tested:
-    before, after = (one.removed_percent("cpr-undivided") for one in (few, many))
-    return Tested(after.ends[1] < before.ends[0], f"{after.shown('%')} against {before.shown('%')}")
-
-
-def _reacts(few: Simulated, many: Simulated) -> Tested:
-    before_h, after_h = (one["cpr-undivided", "save_interval_h"].mean for one in (few, many))
-    chose = "partial" if many["cpr-undivided", "chose_partial"].mean else "full"
-    return Tested(
+def _over_failures(few: Simulated, many: Simulated) -> Iterator[Claim]:
+    form = "cpr-undivided"
+    before, after = (one.removed_percent(form) for one in (few, many))
+    shrinks = Tested(
+        after.ends[1] < before.ends[0], f"{after.shown('%')} against {before.shown('%')}"
+    )
+    yield compare("removed by CPR at 40 failures against 2", SHRINKS, shrinks, SET_UP_RECALLED)
+    before_h, after_h = (one[form, "save_interval_h"].mean for one in (few, many))
+    chose = "partial" if many[form, "chose_partial"].mean else "full"
+    reacts = Tested(
         after_h < before_h or chose == "full",
         f"{chose} recovery, T_save {after_h:.3g} h instead of {before_h:.3g} h",
     )
+    yield compare("what CPR does at 40 failures", REACTS, reacts, SET_UP_RECALLED)
 
 
 def _pls(runs: Mapping[float, Simulated], form: str, together: int, job: str = "") -> Claim:
@@ -111,22 +111,19 @@ def _pls(runs: Mapping[float, Simulated], form: str, together: int, job: str = "
     share = 100 * together / N_EMB_PS
     return compare(
         f"{job}PLS, {share:g} % of the servers failing, {STRATEGIES[form]}",
-        about(value, "", Mark.DERIVED, text=f"{value:g} (formula)"),
+        about(value, "", DERIVED, text=f"{value:g} (formula)"),
         runs[together][form, "pls"],
-        RECALLED,
+        SET_UP_RECALLED,
     )
 
 
-def _over(title: str, heading: str, runs: Mapping[float, Simulated]) -> Listing:
-    planned = [heading for label in FORMS.values() for heading in (f"{label}: T_save, h", "PLS")]
-    overheads = [f"{label}, %" for label in STRATEGIES.values()]
-    rows = []
-    for value, one in runs.items():
-        of_forms = (
-            cell for form in FORMS for cell in (one.interval(form), f"{one[form, 'pls'].mean:.3f}")
-        )
-        rows.append((f"{value:g}", *(one.percent(name).shown() for name in STRATEGIES), *of_forms))
-    return Listing(title, (heading, *overheads, *planned), tuple(rows))
+def _cells(heading: str, value: float, one: Simulated) -> dict[str, str]:
+    cells = {heading: f"{value:g}"}
+    cells |= {f"{label}, %": one.percent(name).shown() for name, label in STRATEGIES.items()}
+    for form, label in FORMS.items():
+        cells |= {f"{label}: T_save, h": one.interval(form)}
+        cells |= {f"{label}: PLS": f"{one[form, 'pls'].mean:.3f}"}
+    return cells
 
 
 def _chart(runs: Mapping[str, Mapping[float, Simulated]]) -> Chart:
@@ -157,5 +154,5 @@ STUDY = Study(
     "sensitivity",
     "CPR's benefit over the number of failures, servers failing together, and the target PLS",
     sensitivity,
-    inputs=(SCENARIO,),
+    (SCENARIO,),
 )

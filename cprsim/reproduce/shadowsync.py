@@ -6,7 +6,7 @@ Nearly everything of that paper is recalled. One number is fitted: that FR-EASGD
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import nan
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from cprsim.errors import ParameterError
 from cprsim.experiments.proxy_model import proxy_model
 from cprsim.experiments.train_in_step import Team, sync_setting, train_in_step, warm_start
 from cprsim.failures.distributions import Constant
@@ -25,16 +24,19 @@ from cprsim.in_step.simulation import throughput
 from cprsim.plots.chart import Band, Chart, Panel, Series, floats
 from cprsim.records import HIGH, NO_NUMBER
 from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.paper import Mark, about, words
-from cprsim.reproduce.study import Listing, Study, Summary, Work, listing
+from cprsim.reproduce.study import Study, Summary, Work
 from cprsim.reproduce.verdicts import (
     FITTED,
-    NONE,
-    Assumptions,
+    PUBLISHED,
+    RECALLED,
+    SOLID,
     Claim,
+    Reported,
     Tested,
+    about,
     agreement,
     compare,
+    free,
 )
 
 SCENARIO = "shadowsync.yaml"
@@ -61,20 +63,17 @@ NO_WORSE = 0.0005  # AUC
 POWER = 0.8  # of finding a difference that is called detectable
 FEW = 5  # trainers: with fewer, a trainer's own link bounds its exchanges and not the servers
 
-FLATTENS = about(
-    FLATTENS_AT, "trainers", Mark.RECALLED, text=f"flattens at about {FLATTENS_AT} trainers"
-)
-SHADOW_LINEAR = words("throughput scales linearly with the number of trainers", Mark.PUBLISHED)
-FR_30_LINEAR = words("linear", Mark.RECALLED)
-RECOVERED = words("with 4 sync servers it scales to 20", Mark.RECALLED)
-GAP_GROWS = words("grows about as n for a fixed number of sync servers", Mark.RECALLED)
-GAP_FALLS = words("falls about as 1/servers", Mark.RECALLED)
-ELP = about(96_000, "", Mark.RECALLED, text="96,000")
-NEUTRAL = words("neutral to better model quality", Mark.PUBLISHED)
-S_EASGD_NO_WORSE = words("no worse than FR-EASGD at the same n", Mark.RECALLED)
-FR_WORSE = words("worse than its shadow form as n grows", Mark.RECALLED)
-FREE = Assumptions(("cost of the shadow thread for its workers",))
-OF_QUALITY = Assumptions(("model and clicks", "elastic coefficient and momentum", "learning rate"))
+FLATTENS = about(14, "trainers", RECALLED, text="flattens at about 14 trainers")
+SHADOW_LINEAR = Reported("throughput scales linearly with the number of trainers", PUBLISHED)
+RECOVERED = "with 4 sync servers it scales to 20"
+GAP_GROWS = "grows about as n for a fixed number of sync servers"
+GAP_FALLS = "falls about as 1/servers"
+ELP = about(96_000, "", RECALLED, text="96,000")
+NEUTRAL = Reported("neutral to better model quality", PUBLISHED)
+S_EASGD_NO_WORSE = "no worse than FR-EASGD at the same n"
+FR_WORSE = "worse than its shadow form as n grows"
+FREE = free("cost of the shadow thread for its workers")
+OF_QUALITY = free("model and clicks", "elastic coefficient and momentum", "learning rate")
 DRAWN = ("S-EASGD", "FR-EASGD-30", "S-MA", "FR-MA-30", "S-BMUF", "FR-BMUF-30")  # as many as looks
 PAIRS = (
     ("S-EASGD", "FR-EASGD-5", S_EASGD_NO_WORSE),
@@ -91,15 +90,14 @@ Seeds = Sequence[Mapping[str, Any]]  # what `quality_of_a_seed` found on each
 
 def shadowsync(work: Work) -> Summary:
     """Throughput over trainers and servers, and the quality of a stand-in, seed by seed."""
-    parts = {f"{name}, {n} servers": partial(over_trainers, work, name, n) for name, n in FORMS}
-    curves: Curves = dict(zip(FORMS, work.each(parts), strict=True))
+    curves: Curves = work.each({form: partial(over_trainers, work, *form) for form in FORMS})
     seeds = work.per_seed(partial(quality_of_a_seed, work), work.pick(1, 5, 20))
     return Summary.of(
         "ShadowSync: trainers that synchronise in the background",
         "Does background synchronisation scale where the foreground saturates, and does it "
         "cost quality?",
         [*_of_throughput(curves), *_of_quality(seeds)],
-        _listings(curves, seeds),
+        _tables(curves, seeds),
         (
             f"Fitted: one iteration takes {3.6e6 * calibrated_h(work):.0f} ms, so that by the load "
             f"model FR-EASGD-5 saturates at {FLATTENS_AT} trainers with 2 sync servers of 25 "
@@ -163,8 +161,7 @@ def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
     """Every case from the same start on the same clicks."""
     loaded = work.scenario(SCENARIO, [f"kernel.seed={seed}"])
     section = loaded.scenario.sync
-    if section is None or loaded.scenario.kernel is None:
-        raise ParameterError(f"{SCENARIO} needs its sections `sync` and `kernel`")
+    assert section is not None, "the scenario has trainers in step"
     what, threads = proxy_model(loaded), section.stand_in.threads
     start = warm_start(what, section.stand_in.warm_start_fraction)
     runs: dict[str, Any] = {}
@@ -208,37 +205,30 @@ def no_worse(losses: Sequence[StudyEstimate]) -> bool | None:
     return False if any(one.low > NO_WORSE for one in losses) else None
 
 
-# ----------------------------------------------------------------------------- comparisons
-
-
 def _of_throughput(curves: Curves) -> Iterator[Claim]:
     # Where the line through the first point meets the height of the last one.
     eps, trainers = (curves["FR-EASGD-5", 2][key] for key in ("eps", "trainers"))
     knee = StudyEstimate(eps[-1] / (eps[0] / trainers[0]))
     yield compare("FR-EASGD-5, 2 sync servers", FLATTENS, knee, FITTED)
-    for name, n_servers, reported, rests_on, how in (
+    for name, n_servers, reported, basis, how in (
         ("S-EASGD", 2, SHADOW_LINEAR, FREE, ""),
-        ("FR-EASGD-30", 2, FR_30_LINEAR, NONE, " (predicted)"),
-        ("FR-EASGD-5", 4, RECOVERED, NONE, " (predicted)"),
+        ("FR-EASGD-30", 2, "linear", SOLID, " (predicted)"),
+        ("FR-EASGD-5", 4, RECOVERED, SOLID, " (predicted)"),
     ):
-        eps, trainers = (curves[name, n_servers][key] for key in ("eps", "trainers"))
+        eps = curves[name, n_servers]["eps"]
         share = eps[-1] / eps[0] * trainers[0] / trainers[-1]
         linear = f"{100 * share:.1f} % of linear at {trainers[-1]} trainers"
         tested = Tested(share > 1 - LINEAR_WITHIN, linear)
-        yield compare(f"{name}, {n_servers} sync servers{how}", reported, tested, rests_on)
-    curve = curves["S-EASGD", 2]
-    n, gap = (
-        np.array(curve[key])[np.array(curve["trainers"]) >= FEW] for key in ("trainers", "gap")
-    )
+        yield compare(f"{name}, {n_servers} sync servers{how}", reported, tested, basis)
+    gaps = [curves["S-EASGD", servers]["gap"] for servers in SERVERS]
+    n, gap = np.array([(n, gap) for n, gap in zip(trainers, gaps[0], strict=True) if n >= FEW]).T
     growth = float(np.polyfit(np.log(n), np.log(gap), 1)[0])
-    tested = Tested(abs(growth - 1) < 0.1, f"as n^{growth:.2f} from {FEW} trainers on")
-    yield compare("sync gap of S-EASGD over trainers", GAP_GROWS, tested)
-    two, four = (curves["S-EASGD", servers]["gap"][-1] for servers in SERVERS)
-    tested = Tested(
-        abs(two / four - 2) < 0.2, f"with 4 servers {two / four:.2f} times smaller than with 2"
-    )
-    yield compare("sync gap of S-EASGD over servers", GAP_FALLS, tested)
-    elp = curve["elp"][curve["trainers"].index(20)]
+    grows = Tested(abs(growth - 1) < 0.1, f"as n^{growth:.2f} from {FEW} trainers on")
+    yield compare("sync gap of S-EASGD over trainers", GAP_GROWS, grows)
+    ratio = gaps[0][-1] / gaps[1][-1]
+    falls = Tested(abs(ratio - 2) < 0.2, f"with 4 servers {ratio:.2f} times smaller than with 2")
+    yield compare("sync gap of S-EASGD over servers", GAP_FALLS, falls)
+    elp = curves["S-EASGD", 2]["elp"][trainers.index(20)]
     estimate = StudyEstimate(float(elp))
     tested = Tested(agreement(ELP, estimate), f"{elp:,}: 200 x 24 x 20", estimate)
     yield compare("ELP of 20 trainers", ELP, tested, FITTED)
@@ -273,41 +263,25 @@ def _mean(seeds: Seeds, case: tuple[str, int], key: str) -> float:
     return float(np.mean([seed[f"{name}, {n}"][key] for seed in seeds]))
 
 
-# ----------------------------------------------------------------------------- how it is shown
+def _tables(curves: Curves, seeds: Seeds) -> dict[str, Iterable[Mapping[str, str]]]:
+    def over(cell: Callable[[Curve, int], str], *more: str) -> Iterator[Mapping[str, str]]:
+        first = curves["S-EASGD", 2]
+        for i, n in enumerate(first["trainers"]):
+            cells = {"trainers": str(n)} | {key.upper(): f"{first[key][i]:,}" for key in more}
+            yield cells | {f"{name}, {on}": cell(one, i) for (name, on), one in curves.items()}
 
-
-def _listings(curves: Curves, seeds: Seeds) -> Iterator[Listing]:
-    trainers, elp = (curves["S-EASGD", 2][key] for key in ("trainers", "elp"))
-
-    def over(
-        title: str, more: Mapping[str, Sequence[str]], cell: Callable[[Curve, int], str]
-    ) -> Listing:
-        return listing(
-            title,
-            (
-                {"trainers": str(n)}
-                | {heading: cells[i] for heading, cells in more.items()}
-                | {f"{name}, {servers}": cell(one, i) for (name, servers), one in curves.items()}
-                for i, n in enumerate(trainers)
-            ),
-        )
-
-    yield over(
-        "Thousand examples per second by trainers (algorithm, sync servers): simulated, and "
-        "the load model in brackets:",
-        {"ELP": [f"{one:,}" for one in elp]},
-        lambda one, i: f"{one['eps'][i] / 1e3:.1f} ({one['eps model'][i] / 1e3:.1f})",
-    )
-    yield over(
-        "Sync gap, iterations of a trainer between two of its synchronisations, simulated:",
-        {},
-        lambda one, i: f"{one['gap'][i]:.2f}",
-    )
     in_words = {True: "yes", False: "no", None: "can't tell"}
-    yield listing(
+    auc, log_loss = (np.mean([seed["alone"][key] for seed in seeds]) for key in ("auc", "log_loss"))
+    return {
+        "Thousand examples per second by trainers (algorithm, sync servers): simulated, and "
+        "the load model in brackets:": over(
+            lambda one, i: f"{one['eps'][i] / 1e3:.1f} ({one['eps model'][i] / 1e3:.1f})", "elp"
+        ),
+        "Sync gap, iterations of a trainer between two of its synchronisations, simulated:": over(
+            lambda one, i: f"{one['gap'][i]:.2f}"
+        ),
         f"AUC that shadow forms lose to their foreground forms, in 1e-4, over {len(seeds)} paired "
-        "seeds (95 % interval; what 8 of 10 such experiments would find):",
-        (
+        "seeds (95 % interval; what 8 of 10 such experiments would find):": (
             {
                 "shadow": shadow,
                 "foreground": other,
@@ -321,12 +295,8 @@ def _listings(curves: Curves, seeds: Seeds) -> Iterator[Listing]:
             for shadow, other, _ in PAIRS
             for n, loss in losses_of(seeds, shadow, other).items()
         ),
-    )
-    auc, log_loss = (np.mean([seed["alone"][key] for seed in seeds]) for key in ("auc", "log_loss"))
-    yield listing(
         f"Quality on the test clicks, mean over seeds; one trainer alone: AUC {auc:.4f}, log-loss "
-        f"{log_loss:.4f}:",
-        (
+        f"{log_loss:.4f}:": (
             {
                 "algorithm": case[0],
                 "trainers": str(case[1]),
@@ -337,7 +307,7 @@ def _listings(curves: Curves, seeds: Seeds) -> Iterator[Listing]:
             }
             for case in CASES
         ),
-    )
+    }
 
 
 def _chart(curves: Curves, seeds: Seeds) -> Chart:
@@ -375,5 +345,5 @@ STUDY = Study(
     "shadowsync",
     "trainers that synchronise in the background: throughput, sync gap, quality",
     shadowsync,
-    inputs=(SCENARIO,),
+    (SCENARIO,),
 )

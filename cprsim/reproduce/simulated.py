@@ -12,7 +12,7 @@ from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.files import finite_or_none
 from cprsim.plots.chart import Panel, Series
-from cprsim.reproduce.estimates import StudyEstimate, relative_half_width, series
+from cprsim.reproduce.estimates import StudyEstimate, series
 from cprsim.reproduce.study import Work
 from cprsim.results.metrics import IN_TABLES, spreads, summarise
 
@@ -49,10 +49,8 @@ class Simulated:
 
         Its interval takes the two means as independent; common failures make it narrower in truth.
         """
-        less, more = self[strategy, "overhead_fraction"], self[of, "overhead_fraction"]
-        value = 100 * (1 - less.mean / more.mean)
-        half = 100 * less.mean / more.mean * relative_half_width(less, more)
-        return StudyEstimate.around(value, half)
+        left = self[strategy, "overhead_fraction"].over(self[of, "overhead_fraction"])
+        return StudyEstimate.around(100 * (1 - left.mean), 100 * left.half_width)
 
     def stack(self, label: Mapping[str, str]) -> tuple[Series, ...]:
         """Stacked bars of mean overhead by cause, in percent; the interval is that of the total."""
@@ -70,11 +68,8 @@ def simulate_cases(
     work: Work, scenario: str, cases: Mapping[Case, Sequence[str]]
 ) -> dict[Case, Simulated]:
     """Simulate one of the study's scenarios under the overrides of each case."""
-    parts = {
-        str(case): partial(_simulated, work, scenario, overrides)
-        for case, overrides in cases.items()
-    }
-    return dict(zip(cases, map(Simulated, work.each(parts)), strict=True))
+    parts = {case: partial(_simulated, work, scenario, sets) for case, sets in cases.items()}
+    return {case: Simulated(values) for case, values in work.each(parts).items()}
 
 
 def _simulated(work: Work, scenario: str, overrides: Sequence[str]) -> Values:
@@ -92,9 +87,6 @@ def _simulated(work: Work, scenario: str, overrides: Sequence[str]) -> Values:
             "chose_partial": [1.0 if is_partial else 0.0, None, None],
         }
     return values
-
-
-# ------------------------------------------------------------------------------ over an input
 
 
 def overheads_over(

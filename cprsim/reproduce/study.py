@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
+from operator import call
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cprsim.errors import ParameterError, ResultError
+from cprsim.errors import ParameterError
 from cprsim.files import digest_of, write_whole, writes
 from cprsim.plots.chart import Chart
 from cprsim.reproduce.verdicts import Claim
@@ -24,6 +25,7 @@ from cprsim.version import __version__
 from cprsim.workers import HERE, Workers, run_each
 
 T = TypeVar("T")
+Name = TypeVar("Name", bound=Hashable)
 PARTS = "parts"
 DATA = "CPRSIM_DATA"
 
@@ -35,12 +37,6 @@ class Listing:
     title: str
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-
-
-def listing(title: str, rows: Iterable[Mapping[str, str]]) -> Listing:
-    """A table of rows that have the same headings."""
-    rows = list(rows)
-    return Listing(title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +59,16 @@ class Summary:
         title: str,
         question: str,
         claims: Iterable[Claim],
-        listings: Iterable[Listing],
+        tables: Mapping[str, Iterable[Mapping[str, str]]],
         notes: Iterable[str],
         *charts: Chart,
     ) -> Summary:
-        """A summary; empty notes are left out."""
+        """A summary; tables by title, a row's cells by heading; empty notes are left out."""
+        each = {title: list(rows) for title, rows in tables.items()}
+        listings = (
+            Listing(title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
+            for title, rows in each.items()
+        )
         return cls(
             title, question, tuple(claims), tuple(listings), tuple(filter(None, notes)), charts
         )
@@ -81,8 +82,14 @@ class Study:
     shows: str  # in one line
     make: Callable[[Work], Summary]
     inputs: tuple[str, ...] = ()  # files that it reads in the folder of the scenarios
-    more_inputs: Callable[[], Mapping[str, Path]] = dict  # files known at run time only (logs)
+    data: Mapping[str, str | Path] = field(default_factory=dict)  # others, below CPRSIM_DATA
     trains: bool = False  # on the user's clicks where there are some
+
+    def found(self) -> dict[str, Path]:
+        """Its data by name; empty unless all are there."""
+        folder = Path(os.environ.get(DATA, ""))
+        paths = {name: folder / file for name, file in self.data.items()}
+        return paths if all(path.is_file() for path in paths.values()) else {}
 
 
 class Effort(StrEnum):
@@ -129,77 +136,45 @@ class Work:
     def files(self) -> dict[str, Path]:
         """Its input files by name. Raises ParameterError where one is missing."""
         study = self.study
-        files = {name: self.scenarios / name for name in study.inputs} | dict(study.more_inputs())
+        files = {name: self.scenarios / name for name in study.inputs}
         for name, path in files.items():
             if not path.is_file():
                 raise ParameterError(
                     f"'{study.name}' reads {path}, which is not there; run it in the project's "
                     f"folder, or name the folder of {name} by --scenarios"
                 )
-        return files if self.clicks is None else files | {"clicks": self.clicks}
+        return files | study.found() | ({} if self.clicks is None else {"clicks": self.clicks})
 
-    def each(self, parts: Mapping[str, Callable[[], Any]]) -> list[Any]:
-        """What the parts compute (JSON), in their order; those that are new run in parallel.
+    def each(self, parts: Mapping[Name, Callable[[], Any]]) -> dict[Name, Any]:
+        """What the parts compute (JSON), by their names; those that are new run in parallel.
 
         Raises ResultError where one can't be stored.
         """
-        decided_by = self._decided_by()
-        paths = {name: self._path([*decided_by, name]).with_suffix(".json") for name in parts}
-        new = [name for name, path in paths.items() if _read(path) is None]
-        for number, outcome in run_each(
-            _compute, [parts[name] for name in new], self.workers, new.__getitem__
-        ):
-            path, name = paths[new[number]], new[number]
-            found = {"study": self.study.name, "part": name, "is": outcome}
+        stored = dict(zip(parts, self.paths(parts), strict=True))
+        new = [name for name, path in stored.items() if _read(path) is None]
+        todo = [parts[name] for name in new]
+        for number, outcome in run_each(call, todo, self.workers, lambda n: str(new[n])):
+            path = stored[new[number]].with_suffix(".json")
             with writes(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(path, json.dumps(found, allow_nan=False, ensure_ascii=False))
-        return [_found(path) for path in paths.values()]
+                write_whole(path, json.dumps(outcome, allow_nan=False, ensure_ascii=False))
+        return {name: _read(path) for name, path in stored.items()}
 
     def per_seed(self, compute: Callable[[int], Any], n: int, first: int = 1) -> list[Any]:
         """The outcomes of one part for each of n seeds."""
         seeds = range(first, first + n)
-        return self.each({f"seed {seed}": partial(compute, seed) for seed in seeds})
+        return [*self.each({f"seed {seed}": partial(compute, seed) for seed in seeds}).values()]
 
-    def folder(self, part: str) -> Path:
-        """The folder of a part that has a store of its own."""
-        return self._path([*self._decided_by(), part])
-
-    def n_finished(self) -> int:
-        """How many parts of the study are stored, of this run and of those before."""
-        kept = map(_read, (self.out / PARTS).glob("*.json"))
-        return sum((one or {}).get("study") == self.study.name for one in kept)
-
-    def _decided_by(self) -> list[Any]:
+    def paths(self, parts: Iterable[Any]) -> list[Path]:
+        """Where parts are stored."""
         inputs = sorted(map(file_digest, self.files().values()))
-        return [self.study.name, __version__, source_digest(), str(self.effort), inputs]
-
-    def _path(self, decided_by: Sequence[Any]) -> Path:
-        return self.out / PARTS / digest_of(decided_by)
+        decided_by = [self.study.name, __version__, source_digest(), str(self.effort), inputs]
+        return [self.out / PARTS / digest_of([*decided_by, str(part)]) for part in parts]
 
 
-def data_files(files: Mapping[str, str]) -> dict[str, Path]:
-    """Files below the folder that CPRSIM_DATA names; empty unless all are there."""
-    folder = Path(os.environ.get(DATA, ""))
-    paths = {name: folder / file for name, file in files.items()}
-    return paths if all(path.is_file() for path in paths.values()) else {}
-
-
-def _compute(part: Callable[[], Any]) -> Any:
-    return part()
-
-
-def _found(path: Path) -> Any:
-    read = _read(path)
-    if read is None:
-        raise ResultError(f"{path} was taken away while it was needed")
-    return read["is"]
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    """A part that is whole, None where it is not there or damaged."""
+def _read(path: Path) -> Any:
+    """The outcome of a part; None where it is not there or damaged."""
     try:
-        read = json.loads(path.read_text("utf-8"))
+        return json.loads(path.with_suffix(".json").read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    return read if isinstance(read, dict) and "is" in read else None

@@ -7,8 +7,7 @@ simulated under one policy and failures of their own.
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from cprsim.failures.distributions import Constant
 from cprsim.failures.streams import stream
@@ -48,7 +48,7 @@ from cprsim.recovery.systems.behind import (
 from cprsim.recovery.systems.memory import save_fraction
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.simulated import simulate_cases
-from cprsim.reproduce.study import DATA, Study, Summary, Work, data_files, listing
+from cprsim.reproduce.study import DATA, Study, Summary, Work
 from cprsim.reproduce.systems_claims import (
     AVAILABILITY,
     BAMBOO,
@@ -69,14 +69,12 @@ FILES = {
 SEED = 17
 FloatsOf = npt.NDArray[np.floating[Any]]
 Estimates = dict[str, StudyEstimate]  # by the target's name
+Options = dict[str, Any]  # of a system, or what differs of a job
 
 # --------------------------------------------------------------------------- jobs and failures
 
 DETECT_H, RESCHEDULE_H, LOAD_H, STALL_H, STEP_H = 0.1, 0.2, 0.5, 0.02, 0.1
-PROCESS = Scope("process", Reach.PROCESS, Constant(DETECT_H), needs_node=False)
-NODE = Scope("node", Reach.NODE, Constant(DETECT_H))
-
-
+STILL = Constant(0.0)
 COSTS = Costs(
     save_stall=Constant(STALL_H),
     load=Constant(LOAD_H),
@@ -85,6 +83,8 @@ COSTS = Costs(
     save_background=Constant(0.5),
     storage=Storage(1e3),
 )
+PROCESS = Scope("process", Reach.PROCESS, COSTS.detect, needs_node=False)
+NODE = Scope("node", Reach.NODE, COSTS.detect)
 
 
 def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
@@ -107,58 +107,52 @@ def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
     )
 
 
-NODES_64 = facts(64, scopes=(NODE,), reschedule=Constant(0.0))
 NO_FAILURES = GivenFailures(((),))
 
 
-def planned(system: str, job: JobFacts, **options: Any) -> Policy:
-    """A system's policy for a job."""
-    known = SYSTEMS[system]
-    return known.plan(job, known.options(**options), system)
-
-
 def poisson(
-    job: JobFacts,
-    rates_per_h: Sequence[float],
-    n_replications: int,
-    until_h: float,
-    name: str,
-    together: int = 1,
+    job: JobFacts, n: int, name: str, *rates_per_h: float, until_h: float = 0.0, together: int = 1
 ) -> ScopedFailures:
     """Failures of each scope at its rate up to an instant, each of slots drawn at random."""
-    rng = stream(SEED, 0, name)
-    counts = rng.poisson(sum(rates_per_h) * until_h, n_replications)
-    n = int(counts.sum())
-    row = np.repeat(np.arange(n_replications), counts)
-    at_h = rng.uniform(0.0, until_h, n)
+    rng, total, until_h = stream(SEED, 0, name), sum(rates_per_h), until_h or job.useful_h
+    counts = rng.poisson(total * until_h, n)
+    n_failures = int(counts.sum())
+    row = np.repeat(np.arange(n), counts)
+    at_h = rng.uniform(0.0, until_h, n_failures)
     at_h = at_h[np.lexsort((at_h, row))]
-    scope = rng.choice(len(rates_per_h), n, p=np.array(rates_per_h) / sum(rates_per_h))
-    many = range(job.cluster.n_nodes)
+    scope = rng.choice(len(rates_per_h), n_failures, p=np.array(rates_per_h) / total)
+    n_nodes = job.cluster.n_nodes
     if together == 1:
-        slot = rng.integers(0, len(many), n)
+        slot = rng.integers(0, n_nodes, n_failures)
     else:
-        slot = np.argsort(rng.random((n, len(many))), axis=1)[:, :together].reshape(-1)
+        slot = np.argsort(rng.random((n_failures, n_nodes)), axis=1)[:, :together].reshape(-1)
     return ScopedFailures(
         ScopedStrikes(
             inf, np.concatenate([[0], np.cumsum(counts)])[None, :], at_h, scope.astype(np.int64),
-            together * np.arange(n + 1), slot.astype(np.int64), np.zeros(together * n),
+            together * np.arange(n_failures + 1), slot.astype(np.int64),
+            np.zeros(together * n_failures),
         ),
     )  # fmt: skip
 
 
 def costs_of(
     job: JobFacts,
-    policy: Policy,
-    clock: Clock,
+    policy: Policy | str,
     failures: ScopedFailures,
+    clock: Clock = Clock.PROGRESS,
     horizon_h: float | None = None,
+    **options: Any,
 ) -> CostBreakdown:
-    """Where the hours of all replications went."""
+    """Where the hours of all replications went, under a policy or a system's with its options."""
+    if isinstance(policy, str):
+        known = SYSTEMS[policy]
+        policy = known.plan(job, known.options(**options), policy)
     require_legal(policy, job.cluster, job.scopes)
     simulated = SimulatedJob(job.useful_h, job.cluster, clock, job.scopes, policy, horizon_h)
     n = failures.n_replications
-    draws = BlockDraws(simulated, SEED, 0, n, range(n))
-    return run_block(simulated, failures, draws, range(n)).costs
+    return run_block(
+        simulated, failures, BlockDraws(simulated, SEED, 0, n, range(n)), range(n)
+    ).costs
 
 
 def mean_of(values: FloatsOf) -> StudyEstimate:
@@ -174,23 +168,17 @@ def ratio_of(above: FloatsOf, below: FloatsOf) -> StudyEstimate:
     return StudyEstimate.around(ratio, half / float(below.mean()))
 
 
-def over(estimate: StudyEstimate, by: float) -> StudyEstimate:
-    """An estimate over a number without noise."""
-    return StudyEstimate(estimate.mean / by, estimate.low / by, estimate.high / by)
-
-
 # --------------------------------------------------------------------------- GEMINI
 
 
-def gemini_survives(work: Work) -> Estimates:
+def gemini_survives(n: int) -> Estimates:
     """Whether hosts' memory survives: its formula, and simulated jobs."""
-    n_drawn = work.pick(4_000, 20_000, 100_000)
     estimates: Estimates = {}
-    for place, n, k in SURVIVES:
-        what = f"gemini {place} {n} {k}"
+    for place, n_nodes, k in SURVIVES:
+        what = f"gemini {place} {n_nodes} {k}"
         if place == "groups":
-            estimates[f"{what} exact"] = StudyEstimate.exact(p_groups_survive(n, 2, k))
-        estimates[f"{what} simulated"] = _memory_survives(place, n, k, n_drawn)
+            estimates[f"{what} exact"] = StudyEstimate.exact(p_groups_survive(n_nodes, 2, k))
+        estimates[f"{what} simulated"] = _memory_survives(place, n_nodes, k, n)
     return estimates
 
 
@@ -200,23 +188,24 @@ def p_groups_survive(n: int, m: int, k: int) -> float:
     return float(sum(terms) / comb(n, k))
 
 
-def _memory_survives(place: str, n: int, k: int, n_drawn: int) -> StudyEstimate:
+def _memory_survives(place: str, n_nodes: int, k: int, n: int) -> StudyEstimate:
     """Share of jobs that a failure of k machines at once takes back to memory."""
-    job = facts(n, useful_h=3.25, step_h=0.5, scopes=(NODE,), load=Constant(2.0))
-    options = {"placement": "group" if place == "groups" else "ring"}
-    policy = planned("gemini", job, **options)
-    rng = stream(SEED, 0, f"gemini/{place}/{n}/{k}")
-    at_h = rng.uniform(0.8, 2.9, n_drawn)  # after the first copy, before the first remote save
-    lost = np.argsort(rng.random((n_drawn, n)), axis=1)[:, :k]
-    failures = tuple(
-        (ScopedFailure(at, tuple(slots), 0, (0.0,) * k),)
-        for at, slots in zip(at_h.tolist(), lost.tolist(), strict=True)
+    job = facts(n_nodes, useful_h=3.25, step_h=0.5, scopes=(NODE,), load=Constant(2.0))
+    rng = stream(SEED, 0, f"gemini/{place}/{n_nodes}/{k}")
+    at_h = rng.uniform(0.8, 2.9, n)  # after the first copy, before the first remote save
+    lost = np.argsort(rng.random((n, n_nodes)), axis=1)[:, :k]
+    failures = GivenFailures(
+        tuple(
+            (ScopedFailure(at, tuple(slots), 0, (0.0,) * k),)
+            for at, slots in zip(at_h.tolist(), lost.tolist(), strict=True)
+        )
     )
-    costs = costs_of(job, policy, Clock.WALL, GivenFailures(failures))
+    placement = "group" if place == "groups" else "ring"
+    costs = costs_of(job, "gemini", failures, Clock.WALL, placement=placement)
     return mean_of((costs.hours_of("load") < 1.0).astype(float))
 
 
-def gemini_wasted(work: Work) -> Estimates:
+def gemini_wasted(n: int) -> Estimates:
     """Minutes that are lost and loaded where all machines' memory is gone."""
     whole_h = 530e9 * 12.0 / (20e9 / 8.0 * 3600.0)
     job = facts(
@@ -224,10 +213,8 @@ def gemini_wasted(work: Work) -> Estimates:
         state_bytes=530e9 * 12.0 / 16.0, node_bytes_per_h=400e9 / 8.0 * 3600.0,
         storage=Storage(20e9 / 8.0 * 3600.0),
     )  # fmt: skip
-    n = work.pick(2_000, 10_000, 50_000)
-    failures = poisson(job, (0.02,), n, job.useful_h, "gemini/wasted", together=16)
-    policy = planned("gemini", job, remote_every=0.01)
-    costs = costs_of(job, policy, Clock.PROGRESS, failures)
+    failures = poisson(job, n, "gemini/wasted", 0.02, together=16)
+    costs = costs_of(job, "gemini", failures, remote_every=0.01)
     minutes = 60.0 * (costs.hours_of("lost") + costs.hours_of("load"))
     return {
         "gemini wasted": StudyEstimate.exact(60.0 * 2.5 * whole_h),
@@ -238,25 +225,23 @@ def gemini_wasted(work: Work) -> Estimates:
 # --------------------------------------------------------------------------- PCcheck, CheckFreq
 
 
-def pccheck(work: Work) -> Estimates:
+def pccheck(n: int) -> Estimates:
     """The age of the content beyond PCcheck's formula, and its saves per interval."""
     every_h, write_h = 1.0, 1.5
     job = facts(useful_h=400 * every_h)
-    times = {"every": every_h, "snapshot": 0.0, "persist": write_h, "in_flight": 2}
-    failures = poisson(job, (0.05,), work.pick(500, 2_000, 8_000), 400.0, "pccheck")
-    costs = costs_of(job, planned("pccheck", job, **times), Clock.PROGRESS, failures)
+    times: Options = {"every": every_h, "snapshot": 0.0, "persist": write_h, "in_flight": 2}
+    costs = costs_of(job, "pccheck", poisson(job, n, "pccheck", 0.05), **times)
     charged = every_h / 2.0 + min(write_h, 2 * every_h) / 2.0  # by its code (published)
     beyond = costs.hours_of("lost") - charged * costs.n_failures
     half = 0.5 * write_h * costs.n_failures
-    slow = planned("pccheck", job, **(times | {"persist": 3 * every_h}))
-    wall_h = float(costs_of(job, slow, Clock.PROGRESS, NO_FAILURES).wall_h[0])
+    slow = costs_of(job, "pccheck", NO_FAILURES, **(times | {"persist": 3 * every_h}))
     return {
         "pccheck in flight": ratio_of(beyond, half),
-        "pccheck throughput": StudyEstimate.exact(job.useful_h / wall_h),
+        "pccheck throughput": StudyEstimate.exact(job.useful_h / float(slow.wall_h[0])),
     }
 
 
-def by_rule(work: Work) -> Estimates:
+def by_rule(n: int) -> Estimates:
     """What needs no simulation: rules and sizes."""
     steps = checkfreq_steps(1.0, 10.5, 0.6)
     period = increments_before_whole(0.26, 0.28) + 1
@@ -277,38 +262,33 @@ def by_rule(work: Work) -> Estimates:
 # --------------------------------------------------------------------------- ECRec, MoC
 
 
-def ecrec(work: Work) -> Estimates:
+def ecrec(n: int) -> Estimates:
     """Parity that is rebuilt while the job goes on, beside its closed form."""
-    job = facts(100, useful_h=1000.0, scopes=(NODE,))
-    options = {"tax": 0.05, "speed_meanwhile": 0.9, "rebuild": 1.0, "backstop": job.useful_h}
-    policy, rate = planned("ecrec", job, **options), 1 / 500.0
-    failures = poisson(job, (rate,), work.pick(4_000, 20_000, 100_000), 1000.0, "ecrec")
+    job, rate = facts(100, useful_h=1000.0, scopes=(NODE,)), 1 / 500.0
+    options: Options = {"tax": 0.05, "speed_meanwhile": 0.9, "rebuild": 1.0}
     with_failures, without = (
-        costs_of(job, policy, Clock.PROGRESS, some).wall_h / job.useful_h
-        for some in (failures, NO_FAILURES)
+        costs_of(job, "ecrec", failures, **options, backstop=1000.0).wall_h / job.useful_h - 1.0
+        for failures in (poisson(job, n, "ecrec", rate), NO_FAILURES)
     )
     closed = 0.05 + rate * (DETECT_H + RESCHEDULE_H + 1.0 * (1.0 - 0.9))
-    alone = 100 * (float(without[0]) - 1.0)
     return {
-        "ecrec": over(mean_of(with_failures - 1.0), closed),
-        "ecrec no failures": StudyEstimate.exact(alone),
+        "ecrec": mean_of(with_failures).times(1.0 / closed),
+        "ecrec no failures": StudyEstimate.exact(100 * float(without[0])),
     }
 
 
-def moc(work: Work) -> Estimates:
+def moc(n: int) -> Estimates:
     """Overhead beside the published form, and how stale experts are."""
     every_h, snapshot_h = 1.0, 0.2
     job = facts(useful_h=200.0)
-    options = {
-        "experts": 64, "saved_each": 8, "every": every_h, "snapshot": snapshot_h, "window": 0.0,
-        "persist": 0.0,
-    }  # fmt: skip
-    failures = poisson(job, (0.05,), work.pick(2_000, 10_000, 50_000), 200.0, "moc")
-    costs = costs_of(job, planned("moc", job, **options), Clock.PROGRESS, failures)
+    failures = poisson(job, n, "moc", 0.05)
+    costs = costs_of(
+        job, "moc", failures, experts=64, saved_each=8, every=every_h, snapshot=snapshot_h,
+        window=0.0, persist=0.0,
+    )  # fmt: skip
     stall_h = save_fraction(64, 8, 0.86) * snapshot_h
-    recovery_h = DETECT_H + RESCHEDULE_H
-    n = costs.n_failures
-    closed = stall_h * job.useful_h / every_h + n * (recovery_h + every_h / 2.0)
+    per_failure_h = DETECT_H + RESCHEDULE_H + every_h / 2.0
+    closed = stall_h * job.useful_h / every_h + costs.n_failures * per_failure_h
     at_h = failures.strikes(1).at_h
     went_back = np.floor(at_h / every_h).astype(int)
     picked = stream(SEED, 0, "moc/experts").integers(16, size=len(at_h))
@@ -348,82 +328,73 @@ def portion_of_lost_tokens(
 # --------------------------------------------------------------------------- replay, replicas
 
 
-def swift(work: Work) -> Estimates:
+def swift(n: int) -> Estimates:
     """What the struck replay, over half an interval."""
     every_h, estimates = 4.0, {}
-    job = facts(save_stall=Constant(0.0), save_background=None)
-    failures = poisson(job, (0.05,), work.pick(2_000, 10_000, 50_000), job.useful_h, "swift")
+    job = facts(save_stall=STILL, save_background=None)
+    failures = poisson(job, n, "swift", 0.05)
     for name, speed in (("swift full redo", 1.0), ("swift replica", 1e9)):
-        policy = planned("swift", job, every=every_h, replay_speed=speed)
-        costs = costs_of(job, policy, Clock.PROGRESS, failures)
+        costs = costs_of(job, "swift", failures, every=every_h, replay_speed=speed)
         estimates[name] = ratio_of(costs.hours_of("replay"), every_h / 2.0 * costs.n_failures)
     return estimates
 
 
-def just_in_time(work: Work) -> Estimates:
+def just_in_time(n: int) -> Estimates:
     """Saving after the failure over saving periodically, at the rate where both cost as much."""
     job = facts()
     after_h = STALL_H + 0.5 + STEP_H / 2.0  # what just-in-time takes more
     rate = 2.0 * STALL_H / after_h**2
     every_h = sqrt(2.0 * STALL_H / rate)
-    job = replace(job, useful_h=100 * every_h, step_h=STEP_H)
+    job = replace(job, useful_h=100 * every_h)
     saves = Capture(pieces.REMOTE, every_h, stall=Constant(STALL_H))
     periodic = Policy(
         "periodic", (pieces.back_to_remote(job),), (pieces.remote_tier(job),), (saves,)
     )
-    after = planned("just-in-time", job, backstop=job.useful_h)
-    n = work.pick(2_000, 10_000, 50_000)
-    failures = poisson(job, (rate,), n, job.useful_h, "just-in-time")
-    overheads = (
-        costs_of(job, policy, Clock.PROGRESS, failures).wall_h - job.useful_h
-        for policy in (after, periodic)
-    )
-    return {"just-in-time": ratio_of(*overheads)}
+    failures = poisson(job, n, "just-in-time", rate)
+    after = costs_of(job, "just-in-time", failures, backstop=job.useful_h)
+    before = costs_of(job, periodic, failures)
+    return {"just-in-time": ratio_of(after.wall_h - job.useful_h, before.wall_h - job.useful_h)}
 
 
-def hsdp(work: Work) -> Estimates:
+def hsdp(n: int) -> Estimates:
     """Effective time with a failure each 18 min, on the clock that 44 % imply and on others.
 
     64 nodes in groups of two whose absence costs no speed, for it is not given.
     """
-    between_h, n_evenly, n = 0.3, 1000, work.pick(1_000, 5_000, 20_000)
+    between_h, n_evenly = 0.3, 1000
+    nodes = facts(64, scopes=(NODE,), reschedule=STILL)
 
-    def costs(
-        stall_h: float, useful_h: float, clock: Clock, failures: ScopedFailures,
-        horizon_h: float | None = None,
-    ) -> CostBreakdown:  # fmt: skip
-        job = replace(NODES_64, useful_h=useful_h)
-        options = {"group": 2, "stall": stall_h, "speed": 1.0, "copy": 0.0, "backstop": useful_h}
-        return costs_of(job, planned("hsdp", job, **options), clock, failures, horizon_h)
+    def costs(minutes: float, useful_h: float, *more: Any) -> CostBreakdown:
+        options: Options = {"group": 2, "stall": minutes / 60.0, "speed": 1.0, "copy": 0.0}
+        job = replace(nodes, useful_h=useful_h)
+        return costs_of(job, "hsdp", *more, **options, backstop=useful_h)
 
     evenly = GivenFailures(
         (tuple(ScopedFailure(k * between_h, (k % 64,), 0, (0.0,)) for k in range(1, n_evenly)),)
     )
     estimates, window_h = {}, n_evenly * between_h
     for minutes in (10, 3):
-        one = costs(minutes / 60.0, window_h, Clock.WALL, evenly, window_h)
+        one = costs(minutes, window_h, evenly, Clock.WALL, window_h)
         share = StudyEstimate.exact(float(one.useful_h[0] / one.wall_h[0]))
         estimates[f"hsdp stall {minutes}"] = share
     estimates["hsdp stall 3 published"] = estimates["hsdp stall 3"]
     for clock in (Clock.WALL, Clock.UPTIME):
-        failures = poisson(NODES_64, (1 / between_h,), n, 40.0, f"hsdp/{clock}")
-        longer = mean_of(costs(10.0 / 60.0, 6.0, clock, failures).wall_h / 6.0)
-        estimates[f"hsdp poisson {clock}"] = StudyEstimate(
-            1 / longer.mean, 1 / longer.high, 1 / longer.low
-        )
+        failures = poisson(nodes, n, f"hsdp/{clock}", 1 / between_h, until_h=40.0)
+        longer = mean_of(costs(10, 6.0, failures, clock).wall_h / 6.0)
+        inverse = 1 / longer.mean, 1 / longer.high, 1 / longer.low
+        estimates[f"hsdp poisson {clock}"] = StudyEstimate(*inverse)
     return estimates
 
 
-def spare(work: Work) -> Estimates:
+def spare(n: int) -> Estimates:
     """Failures until a shard has lost all of its three groups, counted, over the formula."""
-    n, copies, n_drawn = 200, 3, work.pick(1_000, 4_000, 20_000)
-    rng = stream(SEED, 0, "spare")
+    n_groups, copies, rng = 200, 3, stream(SEED, 0, "spare")
     counts = []
-    for _ in range(n_drawn):
-        holders = _distinct(rng, n, n, copies)
-        fails_as = 1 + rng.permutation(n)  # group -> which failure takes it
+    for _ in range(n):
+        holders = _distinct(rng, n_groups, n_groups, copies)
+        fails_as = 1 + rng.permutation(n_groups)  # group -> which failure takes it
         counts.append(float(fails_as[holders].max(axis=1).min()))
-    return {"spare mu 3": over(mean_of(np.array(counts)), mu(n, copies))}
+    return {"spare mu 3": mean_of(np.array(counts)).times(1.0 / mu(n_groups, copies))}
 
 
 def mu(n_groups: int, copies: int) -> float:
@@ -447,18 +418,14 @@ def _distinct(rng: np.random.Generator, rows: int, below: int, each: int) -> Int
 LEVELS = ((5 / 3600, 300 / 3600), (1 / 5, 1 / 100))  # stalls [h], failures per hour
 
 
-def levels(work: Work) -> Estimates:
+def levels(n: int) -> Estimates:
     """Two levels at their optimal intervals."""
     stalls_h, rates = LEVELS
     near_h, far_h = (sqrt(2.0 * stall_h / rate) for stall_h, rate in zip(*LEVELS, strict=True))
     nth = ceil(far_h / near_h - 0.5)
-    every_h = far_h / nth
-    scopes = (
-        Scope("process", Reach.PROCESS, Constant(0.0), needs_node=False),
-        Scope("node", Reach.NODE, Constant(0.0)),
-    )
+    scopes = (replace(PROCESS, detect=STILL), replace(NODE, detect=STILL))
     job = facts(4, useful_h=12 * far_h, scopes=scopes)
-    names = ("memory", "remote")
+    names = ("memory", pieces.REMOTE)
     policy = Policy(
         "levels",
         rules=(Rule(Reverts.ALL, (Stage(StageKind.DETECT),), sources=names),),
@@ -467,13 +434,12 @@ def levels(work: Work) -> Estimates:
             Tier(pieces.REMOTE, Medium.REMOTE, Outside(), job.role),
         ),
         captures=tuple(
-            Capture(name, every_h * times, stall=Constant(stall_h))
+            Capture(name, far_h / nth * times, stall=Constant(stall_h))
             for name, times, stall_h in zip(names, (1, nth), stalls_h, strict=True)
         ),
     )
-    n = work.pick(2_000, 30_000, 100_000)
-    failures = poisson(job, rates, n, 1.5 * job.useful_h, "levels")
-    wall_h = costs_of(job, policy, Clock.UPTIME, failures).wall_h
+    failures = poisson(job, n, "levels", *rates, until_h=1.5 * job.useful_h)
+    wall_h = costs_of(job, policy, failures, Clock.UPTIME).wall_h
     return {"levels simulated": mean_of(wall_h / job.useful_h - 1.0)}
 
 
@@ -497,54 +463,43 @@ def goodput(work: Work) -> Estimates:
 
 MOST, FEWEST = 30, 15  # nodes of the artifact's course
 BATCH = 8192
+Lost = tuple[ScopedFailure, ...]  # what a job loses
 VARUNA_STALL_S = 15.8
 
 
 def elastic(table: Path, trace: Path) -> Estimates:
     """Samples per second of Oobleck and Varuna on the courses of their artifact."""
-    with table.open(encoding="utf-8") as lines:
-        rows = sorted(csv.DictReader(lines), key=lambda row: -int(row["nodes"]))
-    rows = rows[: MOST - FEWEST + 1]
-    speeds = {
-        name: tuple(float(row[f"{name}_samples_per_s"]) for row in rows)
-        for name in ("oobleck", "varuna")
-    }
-    with trace.open(encoding="utf-8") as lines:
-        came = [(float(ms) / 3.6e6, what == "add", name) for ms, what, name in csv.reader(lines)]
-    began_h, failures = absences(came, MOST, 1)
-    of_all = (*speeds["oobleck"], *[speeds["oobleck"][-1]] * FEWEST)[:MOST]  # as on the fewest
-    spot = _samples_per_s("oobleck", of_all, came[-1][0] - began_h, failures)
-    estimates: Estimates = {"oobleck gcp": spot}
-    restarts = tuple((float(row["varuna_restart_s"]) - VARUNA_STALL_S) / 3600.0 for row in rows[1:])
-    for name, more in (("oobleck", {}), ("varuna", {"restarts": restarts})):
+    rows = pd.read_csv(table).nlargest(MOST - FEWEST + 1, "nodes")
+    came = pd.read_csv(trace, names=["ms", "what", "name"])
+    at_h = [ms / 3.6e6 for ms in came["ms"].tolist()]
+
+    def per_s(name: str, window_h: float, lost: Lost, *more: float, **of: Any) -> StudyEstimate:
+        speeds = (*rows[f"{name}_samples_per_s"].tolist(), *more)
+        job = _elastic_job(MOST, window_h, BATCH / speeds[0] / 3600.0)
+        given = GivenFailures((lost,))
+        costs = costs_of(job, name, given, Clock.WALL, window_h, throughput=speeds, **of)
+        return StudyEstimate.exact(float(costs.useful_h[0] * speeds[0] / costs.wall_h[0]))
+
+    began_h, lost = absences(zip(at_h, came["what"] == "add", came["name"], strict=True), MOST, 1)
+    of_fewest = rows["oobleck_samples_per_s"].iloc[-1]  # with still fewer, as on the fewest
+    more = [float(of_fewest)] * (FEWEST - 1)
+    estimates: Estimates = {"oobleck gcp": per_s("oobleck", at_h[-1] - began_h, lost, *more)}
+    restarts = (rows["varuna_restart_s"].iloc[1:] - VARUNA_STALL_S) / 3600.0
+    for name, options in (("oobleck", {}), ("varuna", {"restarts": tuple(restarts.tolist())})):
         for gap, minutes in GAPS_MIN.items():  # one node leaves every gap; it ends as the 15th does
             gap_h, n = minutes / 60.0, MOST - FEWEST
             leave = tuple(ScopedFailure((k + 1) * gap_h, (k,), 0, (inf,)) for k in range(n - 1))
-            per_s = _samples_per_s(name, speeds[name], n * gap_h, leave, **more)
-            estimates[f"{name} {gap}"] = per_s
+            estimates[f"{name} {gap}"] = per_s(name, n * gap_h, leave, **options)
     return estimates
 
 
-def _samples_per_s(
-    name: str,
-    speeds: tuple[float, ...],
-    window_h: float,
-    failures: tuple[ScopedFailure, ...],
-    **options: Any,
-) -> StudyEstimate:
-    job = _elastic_job(MOST, window_h, BATCH / speeds[0] / 3600.0)
-    policy = planned(name, job, throughput=speeds, **options)
-    costs = costs_of(job, policy, Clock.WALL, GivenFailures((failures,)), window_h)
-    return StudyEstimate.exact(float(costs.useful_h[0] * speeds[0] / costs.wall_h[0]))
-
-
-def _elastic_job(n_nodes: int, useful_h: float, step_h: float) -> JobFacts:
+def _elastic_job(n_nodes: int, useful_h: float, step_h: float, **changes: Any) -> JobFacts:
     """Failures are noticed at once, and nodes go to work as they come."""
-    still = Constant(0.0)
+    own: Options = {"save_stall": Constant(VARUNA_STALL_S / 3600.0)} | changes
     return facts(
-        n_nodes, useful_h=useful_h, scopes=(Scope("node", Reach.NODE, still),), reschedule=still,
-        load=still, save_stall=Constant(VARUNA_STALL_S / 3600.0), save_background=None,
-        step_h=step_h, cluster=Cluster((Role("node", n_nodes, Holds.SHARD),), n_spares=0),
+        n_nodes, useful_h=useful_h, scopes=(replace(NODE, detect=STILL),), reschedule=STILL,
+        load=STILL, save_background=None, step_h=step_h,
+        cluster=Cluster((Role("node", n_nodes, Holds.SHARD),), n_spares=0), **own,
     )  # fmt: skip
 
 
@@ -554,9 +509,7 @@ READY_H = 45.0 / 3600.0  # from an instance's coming until it works, in both sim
 Instances = Iterable[tuple[float, bool, Any]]  # hour, whether it comes (else it goes), and name
 
 
-def absences(
-    instances: Instances, n_nodes: int, n_needed: int
-) -> tuple[float, tuple[ScopedFailure, ...]]:
+def absences(instances: Instances, n_nodes: int, n_needed: int) -> tuple[float, Lost]:
     """When `n_needed` instances work for the first time, and what a job that begins then loses.
 
     Nodes that are not there yet are lost at its beginning.
@@ -587,7 +540,7 @@ def absences(
     )
 
 
-def bamboo(work: Work) -> Estimates:
+def bamboo(n: int) -> Estimates:
     """Samples per second of Bamboo on the spot market of its own simulator.
 
     Published, in that simulator's code: 48 nodes as pipelines of 12 stages, the time of a step by
@@ -597,18 +550,16 @@ def bamboo(work: Work) -> Estimates:
     """
     steps, batch = 22_194, 264
     step_s = (1.45, 1.5 * 1.45, *[1.805] * 11, *[2.39] * 12, *[4.31] * 12)  # by nodes missing
-    job = _elastic_job(48, steps * step_s[0] / 3600.0, step_s[0] / 3600.0)
-    job = replace(job, costs=replace(job.costs, save_stall=Constant(0.0)))
-    policy = planned(
-        "bamboo", job, throughput=tuple(batch / s for s in step_s), reconfigure=20.0 / 3600.0,
-        backstop=0.1,
-    )  # fmt: skip
+    step_h = step_s[0] / 3600.0
+    job = _elastic_job(48, steps * step_s[0] / 3600.0, step_h, save_stall=STILL)
+    speeds = tuple(batch / s for s in step_s)
+    options: Options = {"throughput": speeds, "reconfigure": 20.0 / 3600.0, "backstop": 0.1}
     estimates = {}
     for p in BAMBOO:
         rng = stream(SEED, 0, f"bamboo/{p}")
-        courses = [absences(market(p, 48, rng), 48, 12)[1] for _ in range(work.pick(40, 200, 1000))]
-        wall_h = costs_of(job, policy, Clock.WALL, GivenFailures(tuple(courses))).wall_h
-        estimates[f"bamboo {p:g}"] = mean_of(steps * batch / 3600.0 / wall_h)
+        courses = tuple(absences(market(p, 48, rng), 48, 12)[1] for _ in range(n))
+        costs = costs_of(job, "bamboo", GivenFailures(courses), Clock.WALL, **options)
+        estimates[f"bamboo {p:g}"] = mean_of(steps * batch / 3600.0 / costs.wall_h)
     return estimates
 
 
@@ -644,62 +595,65 @@ def market(p: float, n_nodes: int, rng: np.random.Generator) -> Iterator[tuple[f
 
 # --------------------------------------------------------------------------- the study
 
-PARTS = (
-    by_rule, gemini_survives, gemini_wasted, pccheck, ecrec, moc, swift, just_in_time, hsdp, spare,
-    levels, bamboo,
-)  # fmt: skip
+PARTS: dict[Callable[[int], Estimates], tuple[int, int, int]] = {
+    by_rule: (1, 1, 1),
+    gemini_survives: (4_000, 20_000, 100_000),
+    gemini_wasted: (2_000, 10_000, 50_000),
+    pccheck: (500, 2_000, 8_000),
+    ecrec: (4_000, 20_000, 100_000),
+    moc: (2_000, 10_000, 50_000),
+    swift: (2_000, 10_000, 50_000),
+    just_in_time: (2_000, 10_000, 50_000),
+    hsdp: (1_000, 5_000, 20_000),
+    spare: (1_000, 4_000, 20_000),
+    levels: (2_000, 30_000, 100_000),
+    bamboo: (40, 200, 1000),
+}
+"""What is computed, and how many replications of it: quick, full, large."""
 
 
 def systems(work: Work) -> Summary:
     """All estimates; those of the artifact's table where the user has it."""
+    parts = {
+        part.__name__: partial(_plain, part, work.pick(*sizes)) for part, sizes in PARTS.items()
+    }
+    if files := tuple(work.study.found().values()):
+        parts["elastic"] = partial(_plain, elastic, *files)
     estimates = goodput(work)
-    parts = {part.__name__: partial(_plain, partial(part, work)) for part in PARTS}
-    if files := tuple(artifact().values()):
-        parts["elastic"] = partial(_plain, partial(elastic, *files))
-    for outcome in work.each(parts):
+    for outcome in work.each(parts).values():
         estimates |= {name: StudyEstimate(*ends) for name, ends in outcome.items()}
     return summary(estimates)
 
 
-def _plain(part: Callable[[], Estimates]) -> dict[str, tuple[float, float, float]]:
+def _plain(part: Callable[..., Estimates], *of: Any) -> dict[str, tuple[float, float, float]]:
     """What a part gives, as JSON can hold it."""
-    return {name: (one.mean, *one.ends) for name, one in part().items()}
-
-
-def artifact() -> Mapping[str, Path]:
-    """The artifact's files, where the user has them."""
-    return data_files(FILES)
+    return {name: (one.mean, *one.ends) for name, one in part(*of).items()}
 
 
 def summary(estimates: Estimates) -> Summary:
     """The targets that there are estimates of, judged."""
     targets = TARGETS | ELASTIC
+    left_out = (
+        f"Oobleck and Varuna are left out: {DATA} names no folder with "
+        f"{' and '.join(FILES.values())}, of Oobleck's public artifact."
+    )
     return Summary.of(
         "Recovery systems of the literature",
         "Does each system do here what its paper says of it, or what arithmetic says of it?",
         (one.claim(estimates[name]) for name, one in targets.items() if name in estimates),
-        [
-            listing(
-                "SPARe: availability at 600,000 H100 (secondary), without a verdict: step time, "
-                "failure target and interval rule are missing.",
-                (
-                    {
-                        "groups": n,
-                        "replication, r = 3": f"{replicated} %",
-                        "SPARe": f"{by_spare} %",
-                        "failures until a loss, r = 3 (derived)": f"{mu(int(n), 3):.1f}",
-                    }
-                    for n, (replicated, by_spare) in AVAILABILITY.items()
-                ),
+        {
+            "SPARe: availability at 600,000 H100 (secondary), without a verdict: step time, "
+            "failure target and interval rule are missing.": (
+                {
+                    "groups": str(n),
+                    "replication, r = 3": f"{replicated} %",
+                    "SPARe": f"{by_spare} %",
+                    "failures until a loss, r = 3 (derived)": f"{mu(n, 3):.1f}",
+                }
+                for n, replicated, by_spare in AVAILABILITY
             )
-        ],
-        (
-            *NOTES,
-            ""
-            if estimates.keys() & ELASTIC.keys()
-            else f"Oobleck and Varuna are left out: {DATA} names no folder with "
-            f"{' and '.join(FILES.values())}, of Oobleck's public artifact.",
-        ),
+        },
+        (*NOTES, "" if estimates.keys() & ELASTIC.keys() else left_out),
     )
 
 
@@ -721,9 +675,6 @@ NOTES = (
     "6 min cost nothing (assumed). Nodes are taken in one by one, there in pipelines of 12.",
 )
 STUDY = Study(
-    "systems",
-    "recovery systems of the literature, each held to its own numbers",
-    systems,
-    inputs=(GOODPUT,),
-    more_inputs=artifact,
-)
+    "systems", "recovery systems of the literature, each held to its own numbers", systems,
+    (GOODPUT,), FILES,
+)  # fmt: skip

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from time import process_time
-from typing import Any
 
 import numpy as np
 
@@ -23,27 +22,31 @@ from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import SubSaves
 from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.paper import Mark, Reported, about, between, words
-from cprsim.reproduce.study import Study, Summary, Work, listing
-from cprsim.reproduce.verdicts import RECALLED, TOLERANCE, Claim, Tested, compare
+from cprsim.reproduce.study import Study, Summary, Work
+from cprsim.reproduce.verdicts import (
+    RECALLED,
+    SET_UP_RECALLED,
+    TOLERANCE,
+    Reported,
+    Tested,
+    about,
+    between,
+    compare,
+)
 
 SHOWN = {"scar": "SCAR", "mfu": "MFU", "ssu": "SSU", "round-robin": "round robin"}
 N_LARGE, FRACTION, N_SERVERS = 7, 0.125, 8
 DIMENSIONS = (16, 32, 64, 128)
-MEMORY: dict[str, Reported] = {
-    "scar": about(100.0, "%", Mark.RECALLED),
-    "mfu": between(0.78, 6.25, "%", Mark.RECALLED),
-    "ssu": between(0.097, 0.78, "%", Mark.RECALLED),
+MEMORY = {
+    "scar": about(100.0, "%", RECALLED),
+    "mfu": between(0.78, 6.25, "%", RECALLED),
+    "ssu": between(0.097, 0.78, "%", RECALLED),
 }
-GROWTH = {
-    "scar": words("O(N log N)", Mark.RECALLED),
-    "mfu": words("O(N log N)", Mark.RECALLED),
-    "ssu": words("O(N)", Mark.RECALLED),
-}
-EQUAL_BYTES = words("the bytes written per T_save stay the same", Mark.RECALLED)
+GROWTH = {"scar": "O(N log N)", "mfu": "O(N log N)", "ssu": "O(N)"}
+EQUAL_BYTES = "the bytes written per T_save stay the same"
 LARGE_ROWS = {
-    "Kaggle": (CRITEO_KAGGLE, about(99.6, "%", Mark.RECALLED)),
-    "Terabyte": (CRITEO_TERABYTE, about(99.1, "%", Mark.RECALLED)),
+    "Kaggle": (CRITEO_KAGGLE, about(99.6, "%", RECALLED)),
+    "Terabyte": (CRITEO_TERABYTE, about(99.1, "%", RECALLED)),
 }
 STRICTEST = 1.0 + TOLERANCE  # of the slope of log time over log rows; N log N has about 1.07
 Times = Mapping[str, Sequence[float]]  # rows -> seconds
@@ -51,32 +54,25 @@ Times = Mapping[str, Sequence[float]]  # rows -> seconds
 
 def trackers(work: Work) -> Summary:
     """Measure the kernel's trackers."""
-    sizes = work.pick((20_000, 200_000), (20_000, 60_000, 200_000, 600_000, 2_000_000), (
-        20_000, 60_000, 200_000, 600_000, 2_000_000, 10_000_000))  # fmt: skip
+    few, more = (20_000, 200_000), (20_000, 60_000, 200_000, 600_000, 2_000_000)
+    sizes = work.pick(few, more, (*more, 10_000_000))
     n_clicks = work.pick(40_960, 163_840, 1_024_000)  # eight times a number of batches
-    memory, written, *seconds = work.each(
-        {
-            "memory": _memory,
-            "bytes": partial(_bytes, n_clicks),
-            **{f"time, {name}, {max(sizes)} rows": partial(_times, name, sizes) for name in SHOWN},
-        }
-    )
-    times: dict[str, Times] = dict(zip(SHOWN, seconds, strict=True))
+    timed = {f"time, {name}, {max(sizes)} rows": partial(_times, name, sizes) for name in SHOWN}
+    found = work.each({"memory": _memory, "bytes": partial(_bytes, n_clicks), **timed})
+    memory, written = (found.pop(name) for name in ("memory", "bytes"))
+    times: dict[str, Times] = dict(zip(SHOWN, found.values(), strict=True))
     return Summary.of(
         "Trackers: memory, time, bytes",
         "What do SCAR, MFU and SSU take on the embedding servers, and do they write more?",
-        _claims(memory, written, times),
-        [
-            listing(
-                "Milliseconds to choose the rows of one sub-save, median of 5:",
-                (
-                    {"tracker": SHOWN[name]}
-                    | {f"{int(n):,} rows": f"{1e3 * float(np.median(taken)):.3g}"
-                       for n, taken in of.items()}
-                    for name, of in times.items()
-                ),
+        (compare(*one, SET_UP_RECALLED) for one in _claims(memory, written, times)),
+        {
+            "Milliseconds to choose the rows of one sub-save, median of 5:": (
+                {"tracker": SHOWN[name]}
+                | {f"{int(n):,} rows": f"{1e3 * float(np.median(taken)):.3g}"
+                   for n, taken in of.items()}
+                for name, of in times.items()
             )
-        ],
+        },
         (
             "Time: seconds on the machine of this run for choosing the rows of one sub-save "
             "(r = 0.125). Our SCAR and MFU find the r N most urgent rows by partition, O(N), "
@@ -92,35 +88,28 @@ def _claims(
     memory: Mapping[str, Mapping[str, float]],
     written: Mapping[str, float],
     times: Mapping[str, Times],
-) -> Iterator[Claim]:
+) -> Iterator[tuple[str, Reported | str, StudyEstimate | Tested]]:
     for name, reported in MEMORY.items():
-        added = f"{SHOWN[name]}: memory added, rows of 128 down to 16 floats"
         least, most = (of(memory[name].values()) for of in (min, max))
         ours: StudyEstimate | Tested = StudyEstimate(least)
         if reported.high > reported.low:
             ends = ((least, reported.low), (most, reported.high))
             met = all(abs(ours - paper) <= TOLERANCE * paper for ours, paper in ends)
-            same = most - least < 1e-9
-            ours = Tested(met, f"{least:.3g} %" if same else f"{least:.3g} to {most:.3g} %")
-        yield compare(added, reported, ours, RECALLED)
-    for name, reported in GROWTH.items():
+            ours = Tested(met, f"{least:.3g} to {most:.3g} %")
+        yield f"{SHOWN[name]}: memory added, rows of 128 down to 16 floats", reported, ours
+    for name, growth in GROWTH.items():
         slope, half = _slope(times[name])
-        tested = Tested(
-            StudyEstimate.around(slope, half).below(STRICTEST), f"{slope:.2f} ± {half:.2f}"
-        )
+        below = StudyEstimate.around(slope, half).below(STRICTEST)
         what = f"{SHOWN[name]}: slope of log time to choose over log rows"
-        yield compare(what, reported, tested, RECALLED)
+        yield what, growth, Tested(below, f"{slope:.2f} ± {half:.2f}")
     for name, percent in written.items():
-        tested = Tested(percent <= 100 * (1 + TOLERANCE), f"{percent:.1f} %")
+        met = percent <= 100 * (1 + TOLERANCE)
         what = f"{SHOWN[name]}: bytes per T_save over those of a whole save"
-        yield compare(what, EQUAL_BYTES, tested, RECALLED)
+        yield what, EQUAL_BYTES, Tested(met, f"{percent:.1f} %")
     for name, (shape, reported) in LARGE_ROWS.items():
         rows = sum(shape.tables.rows[table] for table in shape.tables.largest(N_LARGE))
         share = StudyEstimate(100 * rows / shape.tables.n_rows)
-        yield compare(f"{name}: rows in the 7 largest tables", reported, share, RECALLED)
-
-
-# ------------------------------------------------------------------------------ measuring
+        yield f"{name}: rows in the 7 largest tables", reported, share
 
 
 def _tracked(layout: TableLayout, table: Array, n_large: int) -> Tracked:
@@ -131,14 +120,13 @@ def _tracked(layout: TableLayout, table: Array, n_large: int) -> Tracked:
 def _memory() -> dict[str, dict[str, float]]:
     """Memory of each tracker over that of the rows it tracks, in percent, by dimension."""
     layout = TableLayout((80_000, 40_000))
-    percent: dict[str, dict[str, float]] = {}
-    for name in MEMORY:
-        for dimension in DIMENSIONS:
-            table = np.zeros((layout.n_rows, dimension), np.float32)
-            tracked = _tracked(layout, table, layout.n_tables)
-            share = TRACKERS[name](tracked).memory_bytes / table.nbytes
-            percent.setdefault(name, {})[str(dimension)] = 100 * share
-    return percent
+
+    def percent(name: str, dimension: int) -> float:
+        table = np.zeros((layout.n_rows, dimension), np.float32)
+        tracker = TRACKERS[name](_tracked(layout, table, layout.n_tables))
+        return 100 * tracker.memory_bytes / table.nbytes
+
+    return {name: {str(n): percent(name, n) for n in DIMENSIONS} for name in MEMORY}
 
 
 def _times(name: str, sizes: Sequence[int]) -> dict[str, list[float]]:
@@ -200,10 +188,10 @@ def _chart(memory: Mapping[str, Mapping[str, float]], times: Mapping[str, Times]
     ]
     paper = Series("paper (recalled)", (16.0, 128.0) * 2 + (16.0,),
                    (6.25, 0.78, 0.78, 0.097, 100.0), kind="paper")  # fmt: skip
-    timed: list[Any] = []
+    timed = []
     for name in GROWTH:
-        taken = list(times[name].values())
-        y, low, high = (floats([float(of(one)) for one in taken]) for of in (np.median, min, max))
+        taken = np.array(list(times[name].values()))
+        y, low, high = (floats(of(taken, axis=1)) for of in (np.median, np.min, np.max))
         timed.append(Series(SHOWN[name], tuple(map(float, times[name])), y, low, high))
     return Chart(
         "What the trackers take",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.measuring import runs
 from cprsim.reproduce.study import Work
-from cprsim.reproduce.verdicts import Assumptions
+from cprsim.reproduce.verdicts import free
 from cprsim.staleness import MORE_BYTES
 
 SHOWN = {
@@ -19,7 +20,7 @@ SHOWN = {
     "mfu": "CPR-MFU",
     "scar": "CPR-SCAR",
 }
-STAND_IN = Assumptions(("the model, smaller than the paper's", "its clicks", "its training"))
+STAND_IN = free("the model, smaller than the paper's", "its clicks", "its training")
 Seed = dict[str, Any]  # what `lost_by` found on one
 
 
@@ -50,18 +51,19 @@ def setting_of(work: Work, scenario: str, seed: int, samples: int | None) -> Set
 def lost_by(setting: Setting, trials: Sequence[Trial]) -> Seed:
     """What each trial loses against its twin, and the twin's quality."""
     twin, quality = runs.forked(setting, trials)
-    n_servers, found = setting.shards.n_servers, []
-    for trial in trials:
-        stale = stale_shards(trial)
-        found.append(
-            {
-                "strategy": trial.saving.strategy,
-                "pls": sum(one.since_save for one in stale) / n_servers,
-                "pls_net": sum(one.since_reload for one in stale) / n_servers,
-                "auc": twin.auc - quality[trial].auc,
-                "log_loss": quality[trial].log_loss - twin.log_loss,
-                "interval": trial.saving.interval_fraction,
-                "stale": [[one.at_fraction, one.since_save, one.since_reload] for one in stale],
-            }
-        )
-    return {"twin": {"auc": twin.auc, "log_loss": twin.log_loss}, "trials": found}
+    lost = [losses(trial, twin, quality[trial], setting.shards.n_servers) for trial in trials]
+    return {"twin": {"auc": twin.auc, "log_loss": twin.log_loss}, "trials": lost}
+
+
+def losses(trial: Trial, twin: Quality, quality: Quality, n_servers: int) -> dict[str, Any]:
+    """What a trial loses against its twin, and how stale which shards were."""
+    stale = stale_shards(trial)
+    return {
+        "strategy": trial.saving.strategy,
+        "pls": sum(one.since_save for one in stale) / n_servers,
+        "pls_net": sum(one.since_reload for one in stale) / n_servers,
+        "auc": twin.auc - quality.auc,
+        "log_loss": quality.log_loss - twin.log_loss,
+        "interval": trial.saving.interval_fraction,
+        "stale": [[one.at_fraction, one.since_save, one.since_reload] for one in stale],
+    }

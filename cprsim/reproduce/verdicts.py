@@ -26,16 +26,124 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf, isnan, nan
+from typing import NamedTuple
 
 from cprsim.errors import ParameterError
 from cprsim.files import Number
 from cprsim.records import Z_95
 from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.paper import Mark, Reported
+from cprsim.results.words import count
 
 TOLERANCE = 0.10  # of the paper's number, to either side
 STANDARD_ERRORS = 4.0
-COULD_BE_REPRODUCED = (Mark.PUBLISHED, Mark.SECONDARY)
+
+
+class Mark(StrEnum):
+    """How a number of a paper is known; a recalled one is never shown as the paper's word."""
+
+    PUBLISHED = "published"  # in the paper's abstract or the authors' poster
+    SECONDARY = "secondary"  # in a text that quotes the paper
+    DERIVED = "derived"  # by arithmetic from the numbers named
+    RECALLED = "recalled"  # remembered from the paper's body, not checked against its text
+
+
+PUBLISHED, SECONDARY, DERIVED, RECALLED = Mark
+
+
+class Tolerance(NamedTuple):
+    """How far from a paper's number ours may lie."""
+
+    size: float | None = TOLERANCE  # None: 4 standard errors
+    absolute: bool = False  # in the number's own unit; else a share of the number
+
+
+A_TENTH = Tolerance()
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A number, range, bound or statement of a paper, and the tolerance by which it is judged.
+
+    A number has equal ends, a bound an infinite one; a statement in words has two.
+    """
+
+    text: str  # as it is shown
+    mark: Mark
+    unit: str = ""
+    low: float = -inf
+    high: float = inf
+    tolerance: Tolerance = A_TENTH
+
+    @property
+    def n_bounds(self) -> int:
+        """How many of its ends are numbers: 0 of a statement in words, 1 of a bound."""
+        return (self.low > -inf) + (self.high < inf)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The range of the paper's number, widened; a bound stays as it is."""
+        size, absolute = self.tolerance
+        if self.n_bounds < 2 or size is None:
+            return self.low, self.high
+        below, above = (size * (1 if absolute else abs(end)) for end in (self.low, self.high))
+        return self.low - below, self.high + above
+
+    @property
+    def tolerance_shown(self) -> str:
+        """Its tolerance, as it stands behind a quantity."""
+        size, absolute = self.tolerance
+        if size is None:
+            return f"{STANDARD_ERRORS:g} SE"
+        if self.n_bounds < 2:
+            return "a bound"
+        if absolute:
+            unit = "points" if self.unit == "%" else self.unit
+            return f"± {size:g} {unit}".rstrip()
+        return f"± {100 * size:g} %"
+
+    def __str__(self) -> str:
+        return f"{self.text} ({self.mark})"
+
+
+def about(
+    value: float, unit: str, mark: Mark, tolerance: Tolerance = A_TENTH, *, text: str = ""
+) -> Reported:
+    """One number."""
+    text = text or f"{value:,g} {unit}".rstrip()
+    return Reported(text, mark, unit, value, value, tolerance)
+
+
+def between(low: float, high: float, unit: str, mark: Mark) -> Reported:
+    """A range."""
+    return Reported(f"{low:,g} to {high:,g} {unit}".rstrip(), mark, unit, low, high)
+
+
+def over(bound: float, unit: str, mark: Mark) -> Reported:
+    """A lower bound, which is excluded."""
+    return Reported(f"over {bound:,g} {unit}".rstrip(), mark, unit, low=bound)
+
+
+def at_most(bound: float, unit: str, mark: Mark, *, text: str = "") -> Reported:
+    """An upper bound, which is included."""
+    return Reported(text or f"at most {bound:,g} {unit}".rstrip(), mark, unit, high=bound)
+
+
+class Basis(NamedTuple):
+    """What our side rests on besides the paper's words."""
+
+    limit: str = ""  # of what agreement is worth
+    inputs: tuple[str, ...] = ()  # that we had to assume
+    decides: bool = True  # False: nothing can be told without them
+
+
+SOLID = Basis()
+FITTED = Basis("by construction")  # inputs were chosen so that the number comes out
+SET_UP_RECALLED = Basis("set-up recalled")
+
+
+def free(*inputs: str) -> Basis:
+    """Inputs that we had to assume."""
+    return Basis(f"with {count(len(inputs), 'free input')}", inputs)
 
 
 class Finding(StrEnum):
@@ -50,53 +158,6 @@ class Finding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Tolerance:
-    """How far from a paper's number ours may lie."""
-
-    size: float | None = TOLERANCE  # None: 4 standard errors
-    absolute: bool = False  # in the number's own unit; else a share of the number
-
-    def ends(self, reported: Reported) -> tuple[float, float]:
-        """The range of the paper's number, widened; a bound stays as it is."""
-        if reported.is_bound or self.size is None:
-            return reported.low, reported.high
-        below, above = (
-            self.size if self.absolute else self.size * abs(end)
-            for end in (reported.low, reported.high)
-        )
-        return reported.low - below, reported.high + above
-
-    def shown(self, reported: Reported) -> str:
-        """As it stands behind a quantity."""
-        if self.size is None:
-            return f"{STANDARD_ERRORS:g} SE"
-        if reported.is_bound:
-            return "a bound"
-        if self.absolute:
-            unit = "points" if reported.unit == "%" else reported.unit
-            return f"± {self.size:g} {unit}".rstrip()
-        return f"± {100 * self.size:g} %"
-
-
-A_TENTH = Tolerance()
-
-
-@dataclass(frozen=True, slots=True)
-class Assumptions:
-    """What our side rests on besides the paper's words."""
-
-    free: tuple[str, ...] = ()  # inputs that we had to assume
-    fitted: bool = False  # inputs were chosen so that the number comes out
-    recalled: bool = False  # the set-up is known only as recalled
-    undecided: tuple[str, ...] = ()  # inputs without which nothing can be told
-
-
-NONE = Assumptions()
-FITTED = Assumptions(fitted=True)
-RECALLED = Assumptions(recalled=True)
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """A finding and what limits it."""
 
@@ -105,18 +166,6 @@ class Verdict:
 
     def __str__(self) -> str:
         return f"{self.finding}{self.limit and f', {self.limit}'}"
-
-
-NO_ESTIMATE = StudyEstimate(nan)
-
-
-@dataclass(frozen=True, slots=True)
-class Tested:
-    """Ours in words, judged by a test of its own; with the number behind it where there is one."""
-
-    met: bool | None  # None: open
-    shown: str
-    estimate: StudyEstimate = NO_ESTIMATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +184,14 @@ class Claim:
     free: tuple[str, ...] = ()  # inputs that we had to assume
 
 
+class Tested(NamedTuple):
+    """Ours in words, judged by a test of its own; with the number behind it where there is one."""
+
+    met: bool | None  # None: open
+    shown: str
+    estimate: StudyEstimate = StudyEstimate(nan)
+
+
 def alone(quantity: str, ours: StudyEstimate, unit: str = "") -> Claim:
     """A number of ours that no paper gives (rule 5)."""
     return Claim(quantity, "", "", ours.shown(unit), unit, *ours.triple, Verdict(Finding.NOTHING))
@@ -142,86 +199,71 @@ def alone(quantity: str, ours: StudyEstimate, unit: str = "") -> Claim:
 
 def compare(
     quantity: str,
-    reported: Reported,
+    reported: Reported | str,
     ours: StudyEstimate | Tested | Sequence[StudyEstimate],
-    rests_on: Assumptions = NONE,
-    tolerance: Tolerance = A_TENTH,
+    basis: Basis = SOLID,
 ) -> Claim:
-    """Ours beside a paper's number, judged; several estimates: one per choice of free inputs."""
-    unit = reported.unit
+    """Ours beside a paper's number, judged; several estimates: one per choice of free inputs.
+
+    Plain text is a statement that is recalled.
+    """
+    if isinstance(reported, str):
+        reported = Reported(reported, RECALLED)
     if isinstance(ours, Tested):
-        verdict, shown, estimate = judge(reported, ours.met, rests_on), ours.shown, ours.estimate
+        tested, verdict = ours, judge(reported, ours.met, basis)
     elif isinstance(ours, StudyEstimate):
-        verdict = judge(reported, agreement(reported, ours, tolerance), rests_on)
-        shown, estimate = ours.shown(unit), ours
+        tested = Tested(agreement(reported, ours), ours.shown(reported.unit), ours)
+        verdict = judge(reported, tested.met, basis)
     else:
-        met = [agreement(reported, one, tolerance) for one in ours]
-        verdict = judge_cases(reported, met, rests_on)
+        verdict = judge_cases(reported, [agreement(reported, one) for one in ours], basis)
         means = [one.mean for one in ours]
-        estimate = StudyEstimate(nan, min(means), max(means))
-        ends = (StudyEstimate(end).shown() for end in estimate.ends)
-        shown = f"{' to '.join(ends)} {unit}".rstrip()
+        both = StudyEstimate(nan, min(means), max(means))
+        shown = " to ".join(StudyEstimate(end).shown() for end in both.ends)
+        tested = Tested(None, f"{shown} {reported.unit}".rstrip(), both)
     return Claim(
-        quantity, reported.text, str(reported.mark), shown, unit, *estimate.triple, verdict,
-        rests_on.free or rests_on.undecided,
+        quantity, reported.text, reported.mark.value, tested.shown, reported.unit,
+        *tested.estimate.triple, verdict, basis.inputs,
     )  # fmt: skip
 
 
-def agreement(
-    reported: Reported, ours: StudyEstimate, tolerance: Tolerance = A_TENTH
-) -> bool | None:
+def agreement(reported: Reported, ours: StudyEstimate) -> bool | None:
     """Whether ours meets a paper's number, by rule 1; None where it is open.
 
     Raises ParameterError for a statement in words: it needs a test of its own.
     """
-    if reported.is_words:
+    if not reported.n_bounds:
         raise ParameterError(f"{reported.text!r} has no number to compare with")
     low, high = ours.ends
     if isnan(low) or isnan(high):
         return None
-    if tolerance.size is None:
+    if reported.tolerance.size is None:
         error = (high - low) / (2.0 * Z_95)
         return bool(abs(ours.mean - reported.low) <= STANDARD_ERRORS * error)
-    least, most = tolerance.ends(reported)
-    if reported.is_bound and least > -inf:  # `over` excludes the bound, `at most` includes it
+    least, most = reported.ends
+    if most == inf:  # `over` excludes the bound, `at most` includes it
         return True if low > least else False if high <= least else None
     inside, outside = least <= low and high <= most, high < least or low > most
     return True if inside else False if outside else None
 
 
-def judge(reported: Reported, met: bool | None, assumptions: Assumptions) -> Verdict:
+def judge(reported: Reported, met: bool | None, basis: Basis = SOLID) -> Verdict:
     """What it is worth that ours meets a paper's number, or misses it (rules 2, 3 and 6)."""
-    if assumptions.undecided:
-        inputs = ", ".join(assumptions.undecided)
-        return Verdict(Finding.OPEN, f"can't be told: assumed {inputs}")
-    limit = _limit(reported, assumptions)
+    if not basis.decides:
+        return Verdict(Finding.OPEN, f"can't be told: assumed {', '.join(basis.inputs)}")
     if met is None:
         return Verdict(Finding.OPEN, "interval across the end")
-    strict = reported.mark in COULD_BE_REPRODUCED and not limit
+    is_known = reported.mark in (PUBLISHED, SECONDARY)
+    limit = "" if basis is SET_UP_RECALLED and not is_known else basis.limit
+    strict = is_known and not limit
     if met:
         return Verdict(Finding.REPRODUCED if strict else Finding.CONSISTENT, limit)
-    if assumptions.fitted:
-        return Verdict(Finding.NOT_CONSISTENT, "though fitted to it")
-    return Verdict(Finding.NOT_REPRODUCED if strict else Finding.NOT_CONSISTENT, limit)
+    missed = Finding.NOT_REPRODUCED if strict else Finding.NOT_CONSISTENT
+    return Verdict(missed, "though fitted to it" if basis is FITTED else limit)
 
 
-def judge_cases(
-    reported: Reported, met: Sequence[bool | None], assumptions: Assumptions
-) -> Verdict:
+def judge_cases(reported: Reported, met: Sequence[bool | None], basis: Basis) -> Verdict:
     """The verdict where free inputs are run over a range (rule 4)."""
     n = sum(case is True for case in met)
-    undecided = Finding.OPEN if None in met else Finding.NOT_CONSISTENT
-    finding = Finding.CONSISTENT if n else undecided
-    limit = f"in {n} of {len(met)} cases, {_limit(reported, assumptions)}".rstrip(", ")
-    return Verdict(finding, limit)
-
-
-def _limit(reported: Reported, assumptions: Assumptions) -> str:
-    if assumptions.fitted:
-        return "by construction"
-    if assumptions.free:
-        n = len(assumptions.free)
-        return f"with {n} free input{'s' if n > 1 else ''}"
-    if assumptions.recalled and reported.mark in COULD_BE_REPRODUCED:
-        return "set-up recalled"
-    return ""
+    missed = Finding.OPEN if None in met else Finding.NOT_CONSISTENT
+    limit = f"in {n} of {len(met)} cases, {basis.limit}".rstrip(", ")
+    return Verdict(Finding.CONSISTENT if n else missed, limit)

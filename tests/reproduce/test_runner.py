@@ -14,10 +14,9 @@ from cprsim.files import encode
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.reproduce import STUDIES
 from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.paper import Mark, about
 from cprsim.reproduce.runner import read_reproduced, reproduce
-from cprsim.reproduce.study import Effort, Study, Summary, Work, listing
-from cprsim.reproduce.verdicts import alone, compare
+from cprsim.reproduce.study import Effort, Study, Summary, Work
+from cprsim.reproduce.verdicts import RECALLED, about, alone, compare
 from tests.making import SCENARIOS, call
 
 CHART = Chart(
@@ -66,13 +65,13 @@ def study(computed: list[str]) -> Study:
 
     def make(work: Work) -> Summary:
         names = ("one", "two")
-        found = [work.each({name: part(work, name)})[0] for name in names]
+        found = [work.each({name: part(work, name)})[name] for name in names]
         total = StudyEstimate(sum(found))
         return Summary.of(
             "Title",
             "Question?",
-            [compare("sum", about(3.0, "h", Mark.RECALLED), total), alone("n", StudyEstimate(2.0))],
-            [listing("parts", [dict(zip(names, map(str, found), strict=True))])],
+            [compare("sum", about(3.0, "h", RECALLED), total), alone("n", StudyEstimate(2.0))],
+            {"parts": [dict(zip(names, map(str, found), strict=True))]},
             ("A note.", f"{len(found)} parts.", ""),
             CHART,
         )

@@ -20,10 +20,12 @@ from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.fleet import (
     AS_FIXED,
     P90,
-    FleetCosts,
     assumed_in,
     fleet_of,
+    machine_years,
     mean,
+    percent,
+    split,
     worst,
 )
 from cprsim.reproduce.study import Effort, Work
@@ -78,12 +80,12 @@ def test_the_statistics_of_a_fleet() -> None:
     assert worst(jobs)[0] == 98.0
     assert P90(jobs)[0] == pytest.approx(90.1)
     part = {name: jobs.reshape(10, 10) / 400 for name in fleet.PARTS}
-    costs = {"overhead": sum(part.values()), "lost_node_h": 10 * jobs.reshape(10, 10), **part}
-    whole = FleetCosts({"full": costs}, 8766)
-    assert sum(whole.split("full", 0.0, 1.0).values()) == pytest.approx(50.5)
-    assert sum(whole.split("full", 0.95, 1.0).values()) == pytest.approx(98.0)
-    assert whole.machine_years("full").mean == pytest.approx(505.0)
-    ours = whole.percent("full", mean)
+    costs = {"overhead": sum(part.values()), "machine_years": 10 * jobs.reshape(10, 10), **part}
+    whole = {"full": costs}
+    assert sum(split(whole, "full", 0.0, 1.0).values()) == pytest.approx(50.5)
+    assert sum(split(whole, "full", 0.95, 1.0).values()) == pytest.approx(98.0)
+    assert machine_years(whole).mean == pytest.approx(505.0)
+    ours = percent(whole, "full", mean)
     assert ours.low < ours.mean < ours.high
     *below, top = (one for one in fleet.bars(whole).series if one.kind == "stack")
     total = sum(one.y[top.x.index("worst 5 %")] for one in (*below, top))

@@ -22,7 +22,7 @@ def summary(tmp_path_factory: pytest.TempPathFactory):
 
 
 def test_a_quick_run_fills_every_target_and_misses_none(summary) -> None:
-    names = [*TARGETS, *(ELASTIC if systems.artifact() else ())]
+    names = [*TARGETS, *(ELASTIC if systems.STUDY.found() else ())]
     assert len(summary.rows) == len(names)
     for name, row in zip(names, summary.rows, strict=True):
         finding = row.verdict.finding
@@ -40,5 +40,5 @@ NOISY = {"gemini wasted simulated", "levels simulated", "spare mu 3",
 
 def test_without_the_artifact_s_table_two_systems_are_left_out(monkeypatch) -> None:
     monkeypatch.delenv("CPRSIM_DATA", raising=False)
-    assert systems.artifact() == {}
+    assert systems.STUDY.found() == {}
     assert "Oobleck and Varuna are left out" in systems.summary({}).notes[-1]

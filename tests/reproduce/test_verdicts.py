@@ -10,68 +10,77 @@ import pytest
 from cprsim.errors import ParameterError
 from cprsim.records import Z_95
 from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.paper import Mark, Reported, about, at_most, between, over, words
-from cprsim.reproduce.systems_claims import Target
+from cprsim.reproduce.systems_claims import Target, assumed
 from cprsim.reproduce.verdicts import (
-    A_TENTH,
     FITTED,
-    NONE,
-    RECALLED,
-    Assumptions,
+    SET_UP_RECALLED,
+    SOLID,
+    Basis,
     Finding,
+    Mark,
+    Reported,
     Tolerance,
+    about,
     agreement,
+    at_most,
+    between,
     compare,
+    free,
     judge,
     judge_cases,
+    over,
 )
 
-PUBLISHED = about(10.0, "%", Mark.PUBLISHED)
-FREE, UNDECIDED = Assumptions(free=("a", "b")), Assumptions(undecided=("a link",))
-HUNDREDTH, ERRORS = Tolerance(0.01), Tolerance(None)
+
+def ten(*tolerance: float | bool | None) -> Reported:
+    return about(10.0, "%", Mark.PUBLISHED, Tolerance(*tolerance))
+
+
+PUBLISHED, HUNDREDTH, ERRORS = ten(), ten(0.01), ten(None)
+FREE, UNDECIDED = free("a", "b"), assumed("a link")
 
 
 @pytest.mark.parametrize(
-    ("reported", "tolerance", "ours", "met"),
+    ("reported", "ours", "met"),
     [
-        (PUBLISHED, A_TENTH, (10.0,), True),
-        (PUBLISHED, A_TENTH, (10.9, 10.8, 11.0), True),  # 10 % to either side
-        (PUBLISHED, A_TENTH, (10.9, 10.7, 11.1), None),  # across the end
-        (PUBLISHED, A_TENTH, (12.0, 11.1, 12.9), False),
-        (PUBLISHED, A_TENTH, (8.0,), False),
-        (PUBLISHED, A_TENTH, (10.0, 5.0, 15.0), None),  # too noisy to tell
-        (PUBLISHED, A_TENTH, (nan,), None),
-        (PUBLISHED, HUNDREDTH, (10.0, 9.95, 10.05), True),
-        (PUBLISHED, HUNDREDTH, (10.05, 9.95, 10.15), None),
-        (PUBLISHED, Tolerance(0.1, absolute=True), (10.25, 10.2, 10.3), False),
-        (PUBLISHED, ERRORS, (10.39, 10.39 - 0.1 * Z_95, 10.39 + 0.1 * Z_95), True),
-        (PUBLISHED, ERRORS, (10.41, 10.41 - 0.1 * Z_95, 10.41 + 0.1 * Z_95), False),
-        (about(-10.0, "%", Mark.RECALLED), A_TENTH, (-10.9,), True),
-        (between(14, 30, "h", Mark.SECONDARY), A_TENTH, (20.0, 13.0, 32.0), True),
-        (between(14, 30, "h", Mark.SECONDARY), A_TENTH, (34.0, 33.5, 34.5), False),
-        (over(91, "%", Mark.PUBLISHED), A_TENTH, (91.5, 91.01, 92.0), True),
-        (over(91, "%", Mark.PUBLISHED), A_TENTH, (91.5, 90.9, 92.0), None),
-        (over(91, "%", Mark.PUBLISHED), A_TENTH, (91.0,), False),  # bounds have no slack
-        (over(91, "%", Mark.PUBLISHED), A_TENTH, (90.0,), False),
-        (at_most(4, "%", Mark.RECALLED), A_TENTH, (4.0,), True),
-        (at_most(4, "%", Mark.RECALLED), A_TENTH, (4.1,), False),
-        (at_most(4, "%", Mark.RECALLED), A_TENTH, (3.9, 3.7, 4.1), None),
+        (PUBLISHED, (10.0,), True),
+        (PUBLISHED, (10.9, 10.8, 11.0), True),  # 10 % to either side
+        (PUBLISHED, (10.9, 10.7, 11.1), None),  # across the end
+        (PUBLISHED, (12.0, 11.1, 12.9), False),
+        (PUBLISHED, (8.0,), False),
+        (PUBLISHED, (10.0, 5.0, 15.0), None),  # too noisy to tell
+        (PUBLISHED, (nan,), None),
+        (HUNDREDTH, (10.0, 9.95, 10.05), True),
+        (HUNDREDTH, (10.05, 9.95, 10.15), None),
+        (ten(0.1, True), (10.25, 10.2, 10.3), False),
+        (ERRORS, (10.39, 10.39 - 0.1 * Z_95, 10.39 + 0.1 * Z_95), True),
+        (ERRORS, (10.41, 10.41 - 0.1 * Z_95, 10.41 + 0.1 * Z_95), False),
+        (about(-10.0, "%", Mark.RECALLED), (-10.9,), True),
+        (between(14, 30, "h", Mark.SECONDARY), (20.0, 13.0, 32.0), True),
+        (between(14, 30, "h", Mark.SECONDARY), (34.0, 33.5, 34.5), False),
+        (over(91, "%", Mark.PUBLISHED), (91.5, 91.01, 92.0), True),
+        (over(91, "%", Mark.PUBLISHED), (91.5, 90.9, 92.0), None),
+        (over(91, "%", Mark.PUBLISHED), (91.0,), False),  # bounds have no slack
+        (over(91, "%", Mark.PUBLISHED), (90.0,), False),
+        (at_most(4, "%", Mark.RECALLED), (4.0,), True),
+        (at_most(4, "%", Mark.RECALLED), (4.1,), False),
+        (at_most(4, "%", Mark.RECALLED), (3.9, 3.7, 4.1), None),
     ],
 )  # fmt: skip
 def test_a_number_is_met_missed_or_open(
-    reported: Reported, tolerance: Tolerance, ours: tuple[float, ...], met: bool | None
+    reported: Reported, ours: tuple[float, ...], met: bool | None
 ) -> None:
-    assert agreement(reported, StudyEstimate(*ours), tolerance) is met
+    assert agreement(reported, StudyEstimate(*ours)) is met
 
 
 def test_words_are_judged_by_a_test_of_their_own() -> None:
     with pytest.raises(ParameterError, match="no number"):
-        agreement(words("it grows", Mark.RECALLED), StudyEstimate(1.0))
+        agreement(Reported("it grows", Mark.RECALLED), StudyEstimate(1.0))
 
 
 def test_a_recalled_or_derived_number_is_never_reproduced() -> None:
     for mark, basis, met in product(
-        (Mark.RECALLED, Mark.DERIVED), (NONE, FREE, FITTED, RECALLED), (True, False, None)
+        (Mark.RECALLED, Mark.DERIVED), (SOLID, FREE, FITTED, SET_UP_RECALLED), (True, False, None)
     ):
         finding = judge(about(1.0, "", mark), met, basis).finding
         assert finding in {Finding.CONSISTENT, Finding.NOT_CONSISTENT, Finding.OPEN}
@@ -80,21 +89,21 @@ def test_a_recalled_or_derived_number_is_never_reproduced() -> None:
 @pytest.mark.parametrize(
     ("met", "basis", "verdict"),
     [
-        (True, NONE, "reproduced"),
-        (False, NONE, "not reproduced"),
-        (None, NONE, "open, interval across the end"),
+        (True, SOLID, "reproduced"),
+        (False, SOLID, "not reproduced"),
+        (None, SOLID, "open, interval across the end"),
         (True, FREE, "consistent, with 2 free inputs"),
         (False, FREE, "not consistent, with 2 free inputs"),
-        (True, Assumptions(free=("a",)), "consistent, with 1 free input"),
+        (True, free("a"), "consistent, with 1 free input"),
         (True, FITTED, "consistent, by construction"),
         (False, FITTED, "not consistent, though fitted to it"),
-        (True, RECALLED, "consistent, set-up recalled"),
+        (True, SET_UP_RECALLED, "consistent, set-up recalled"),
         (True, UNDECIDED, "open, can't be told: assumed a link"),
     ],
 )
 @pytest.mark.parametrize("mark", [Mark.PUBLISHED, Mark.SECONDARY])
 def test_what_a_published_number_that_is_met_or_missed_is_worth(
-    mark: Mark, met: bool | None, basis: Assumptions, verdict: str
+    mark: Mark, met: bool | None, basis: Basis, verdict: str
 ) -> None:
     assert str(judge(about(1.0, "", mark), met, basis)) == verdict
 
@@ -109,6 +118,6 @@ def test_over_free_inputs_one_case_that_meets_it_makes_it_consistent_and_all_are
 
 
 def test_a_target_shows_its_tolerance_and_what_is_undecided() -> None:
-    row = Target("what", PUBLISHED, HUNDREDTH, ("a link",)).claim(StudyEstimate(10.0))
+    row = Target("what", HUNDREDTH, UNDECIDED).claim(StudyEstimate(10.0))
     assert (row.quantity, row.ours, row.free) == ("what (± 1 %)", "10 %", ("a link",))
     assert row.verdict.finding is Finding.OPEN
