@@ -60,10 +60,10 @@ def measure(
 ) -> Answer:
     """Measure what stale shards cost in accuracy.
 
-    The answer is a staleness curve. The scenario's section 'kernel' is trained many times with controlled failures, each run beside
-    its twin without any. Finished runs are stored beside the curve, in FILE.runs: the same command
-    goes on where it was stopped. Workers of a cluster write there too: they need the same file
-    system.
+    The answer is a staleness curve. The scenario's section 'kernel' is trained many times with
+    controlled failures, each run beside its twin without any. Finished runs are stored beside the
+    curve, in FILE.runs: the same command goes on where it was stopped. Workers of a cluster write
+    there too: they need the same file system.
 
     Parameters
     ----------
