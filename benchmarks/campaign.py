@@ -37,7 +37,7 @@ def rehearse(name: str, arguments: list[str]) -> int:
     """Do, or go on with, one part of the campaign, and keep what it found; its exit code."""
     command = [sys.executable, "-m", "cprsim", "rehearse", "scenarios/rehearsal.yaml", "--json"]
     done = subprocess.run([*command, *arguments], cwd=HOME, stdout=subprocess.PIPE, check=False)
-    folder = json.loads(done.stdout)["results"] if done.stdout else None
+    folder = json.loads(done.stdout)["folder"] if done.stdout else None
     if folder is not None:
         KEPT.mkdir(parents=True, exist_ok=True)
         shutil.copy(HOME / folder / "rehearsal.json", kept_as(name))

@@ -18,6 +18,7 @@ from cprsim.api.fleet import fleet as fleet
 from cprsim.api.init import init as init
 from cprsim.api.ledger import ledger as ledger
 from cprsim.api.measure import measure as measure
+from cprsim.api.rehearse import rehearse as rehearse
 from cprsim.api.report import read as read
 from cprsim.api.report import report as report
 from cprsim.api.run import run as run
@@ -25,6 +26,7 @@ from cprsim.api.scenario import Scenario as Scenario
 from cprsim.api.scenario import load as load
 from cprsim.api.select import select as select
 from cprsim.api.sweep import sweep as sweep
+from cprsim.api.sync import sync as sync
 from cprsim.api.systems import systems as systems
 from cprsim.api.train import train as train
 from cprsim.api.validate import validate as validate
@@ -47,10 +49,12 @@ __all__ = [
     "load",
     "measure",
     "read",
+    "rehearse",
     "report",
     "run",
     "select",
     "sweep",
+    "sync",
     "systems",
     "train",
     "validate",

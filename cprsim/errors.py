@@ -27,6 +27,8 @@ from typing import Self
 class CprsimError(Exception):
     """Base of all errors that are worth one clear line to the user."""
 
+    exit_code = 2  # of the command
+
 
 class ParameterError(CprsimError, ValueError):
     """A number lies outside the domain of the model that it was handed to."""

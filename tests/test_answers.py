@@ -88,6 +88,9 @@ CASES = {
         "fleet fleet.yaml --over spares=0,2",
         lambda: cprsim.fleet("fleet.yaml", {"spares": [0, 2]}),
     ),
+    "sync": Case(
+        "sync shadowsync --trainers 2,6", lambda: cprsim.sync("shadowsync", trainers=[2, 6])
+    ),
     "select": Case(
         "select small.yaml --target-pls 0.02 --replications 100",
         lambda: cprsim.select("small.yaml", target_pls=0.02, replications=100),

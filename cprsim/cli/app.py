@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 import cprsim as _package  # noqa: F401 - with it, all functions
 from cprsim import api, watch
-from cprsim.cli import rehearse_command, reproduce_command, sync_command
+from cprsim.cli import reproduce_command
 from cprsim.cli.command import command
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say
@@ -57,7 +57,7 @@ class Guarded(TyperGroup):
             raise typer.Exit(2) from error
         except CprsimError as error:
             complain(f"cprsim: {error}")
-            raise typer.Exit(2) from error
+            raise typer.Exit(error.exit_code) from error
         except MemoryError as error:
             complain(OUT_OF_MEMORY)
             raise typer.Exit(2) from error
@@ -138,12 +138,6 @@ def cprsim_command(
 
 # name, what it does in a line of 80 columns, function
 COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
-    (
-        "rehearse",
-        "Run a scenario on real processes, beside its prediction.",
-        rehearse_command.rehearse,
-    ),
-    ("sync", "Simulate how the trainers stay in step.", sync_command.sync),
     (
         "reproduce",
         "Run the CPR paper's experiments, ours beside published.",

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from cprsim.errors import ParameterError
-from cprsim.making.options import BOOTSTRAP, WORKERS
+from cprsim.making.options import WORKERS
 
 
 def settled(path: Path | None) -> Path | None:
@@ -60,14 +60,6 @@ Overrides = Annotated[
         show_default=False,
     ),
 ]
-AllowCode = Annotated[
-    bool,
-    typer.Option(
-        "--allow-code",
-        help="Run the code that `kernel.trainer` names, also from outside the working directory.",
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for scripts.")]
 OutFolder = Annotated[
     Path,
@@ -76,12 +68,6 @@ OutFolder = Annotated[
 RESULTS = Path("results")  # its default
 SimulationSeed = Annotated[
     int | None, typer.Option(help="Seed of all random numbers, instead of the scenario's.")
-]
-Bootstrap = Annotated[
-    int,
-    typer.Option(
-        help="Samples behind each p-value; 0 for none.", min=BOOTSTRAP["ge"], max=BOOTSTRAP["le"]
-    ),
 ]
 
 

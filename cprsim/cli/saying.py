@@ -7,18 +7,14 @@ otherwise.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from cprsim.cli.pulse import pulse
 from cprsim.errors import json_printable, printable
-
-if TYPE_CHECKING:
-    from cprsim.present.document import Block, Document
 
 WIDTH = 80  # of a terminal as narrow as most
 
@@ -55,29 +51,3 @@ def complain(what: object) -> None:
     """A line on stderr: what is wrong, or what the user should know."""
     pulse.clear()
     typer.echo(printable(str(what)), err=True)
-
-
-def show(
-    plain: Callable[[], Any],
-    blocks: Callable[[], Sequence[Block]],
-    *,
-    as_json: bool,
-    files: Iterable[Path] = (),
-) -> None:
-    """Print one JSON object for scripts, or blocks for people; only what is printed is made."""
-    if as_json:
-        say_json(plain())
-        return
-    from cprsim.cli.terminal import Terminal
-    from cprsim.present import terminal
-
-    terminal.show(Terminal(), blocks())
-    for file in files:
-        say(file)
-
-
-def write_document(document: Document, file: Path) -> Path:
-    """Write a document as a page of its own; the file."""
-    from cprsim.present.writing import write_page
-
-    return write_page(document, file)[0]

@@ -12,9 +12,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
-    SpinnerColumn,
     TextColumn,
-    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.segment import Segment
@@ -60,34 +58,6 @@ def progress(doing: str) -> Iterator[Callable[[int, int], None]]:
         task = shown.add_task(doing, total=None)
         pulse.doing(doing, lambda: _done(shown))
         yield lambda done, total: shown.update(task, completed=done, total=total)
-
-
-@contextmanager
-def training() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar that starts again with each run; it is told which, what is done, and how much."""
-    with _shown(
-        TextColumn("training: {task.description}", markup=False), BarColumn(), TimeRemainingColumn()
-    ) as shown:
-        task = shown.add_task("clicks", total=None)
-        pulse.doing("training", lambda: f"{shown.tasks[0].description} {_done(shown)}")
-
-        def on_progress(run: str, done: int, total: int) -> None:
-            shown.update(task, description=run, completed=done, total=total)
-
-        yield on_progress
-
-
-@contextmanager
-def counting(what: str) -> Iterator[Callable[[], None]]:
-    """How many things are done, where nobody knows how many there will be."""
-    with _shown(
-        SpinnerColumn(),
-        TextColumn(f"{{task.completed:.0f}} {what}", markup=False),
-        TimeElapsedColumn(),
-    ) as shown:
-        task = shown.add_task(what, total=None)
-        pulse.doing("working", lambda: f"{shown.tasks[0].completed:,.0f} {what}")
-        yield lambda: shown.update(task, advance=1)
 
 
 @contextmanager

@@ -10,10 +10,9 @@ from contextlib import AbstractContextManager
 from cprsim import watch
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain
-from cprsim.making.watch import Watch
 
 
-class TerminalWatch(Watch):
+class TerminalWatch(watch.Watch):
     """Shows all of it."""
 
     def __init__(self) -> None:
@@ -30,12 +29,6 @@ class TerminalWatch(Watch):
         from cprsim.cli.terminal import progress
 
         return progress(doing)
-
-    def counting(self, what: str) -> AbstractContextManager[Callable[[], None]]:
-        """Of things without a known number; goes with the commands that ask for it."""
-        from cprsim.cli.terminal import counting
-
-        return counting(what)
 
     def keeps(self, say: Callable[[], str]) -> None:
         self._kept = say

@@ -14,6 +14,9 @@ import numpy as np
 
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.proxy_model import ProxyModel
+from cprsim.in_step.setting import ALL, SyncEvent, SyncLog, SyncSetting
+from cprsim.in_step.simulation import run_log
+from cprsim.in_step.trainers import Outage
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.replay import N_MARKS, STARTS, LossCurve, act, moments
 from cprsim.kernel.replicas import Replicas
@@ -21,9 +24,6 @@ from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import Activity, Cluster, EventKind, EventLog, Holds, SubSaves
 from cprsim.scenario import LoadedScenario
-from cprsim.sync.setting import ALL, SyncEvent, SyncLog, SyncSetting
-from cprsim.sync.simulation import run_log
-from cprsim.sync.trainers import Outage
 
 
 def sync_setting(loaded: LoadedScenario) -> SyncSetting:

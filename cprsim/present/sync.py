@@ -1,116 +1,172 @@
-"""What ``cprsim sync`` prints: simulation and load model side by side, a row per trainer count."""
+"""Trainers in step: examples per second and sync gap over trainers, beside the load model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, isinf
+from math import inf, isinf, isnan, nan
 from typing import Any
 
-from rich.console import Console
+import numpy as np
+import pandas as pd
 
-from cprsim.files import finite_or_none
-from cprsim.present.document import Column, Table, Words
-from cprsim.present.terminal import say, show
+from cprsim.in_step.load_model import LoadModel, load_model
+from cprsim.in_step.setting import SyncSetting
+from cprsim.in_step.simulation import SpeedPoint, Throughput
+from cprsim.plots.chart import Chart, Panel, Series, floats
+from cprsim.plots.draw_chart import chart_figure
+from cprsim.present.answer import Answer
+from cprsim.present.document import Document, Picture, Section, Table, row_columns
 from cprsim.records import NO_NUMBER
-from cprsim.results.words import percent_number, significant
-from cprsim.sync.simulation import SpeedPoint
+from cprsim.results.words import percent, percent_number, significant
 
 SECONDS = 3600.0  # in an hour
-LINEAR = 0.95  # share of linear scaling below which a form counts as saturated
+LINEAR = 0.95  # share of linear scaling below which an algorithm counts as saturated
+N_ON_LINE = 200  # points of the load model's line
+
+Curve = Sequence[SpeedPoint]
+Row = dict[str, Any]
 
 
-def print_sync(console: Console, name: str, curves: Sequence[Sequence[SpeedPoint]]) -> None:
-    """Print the table, and below it where each form saturates."""
-    say(console, _heading(name, curves))
-    show(console, [sync_table(curves), Words([sentence(curve) for curve in curves])])
-
-
-def _heading(name: str, curves: Sequence[Sequence[SpeedPoint]]) -> str:
-    first = curves[0][0].setting
-    return (
-        f"{name}: {first.n_threads} threads per trainer, batch {first.batch}, "
-        f"{SECONDS * 1000 * first.iteration.mean_h:.3g} ms per iteration, "
-        f"{first.dense_bytes / 1e6:.3g} MB of dense weights. EPS: examples per second; sync gap: "
-        "iterations of a trainer between two of its synchronisations."
+def answer_of_sync(curves: Sequence[Curve], name: str) -> Answer:
+    """One algorithm or several, each over the number of trainers."""
+    return Answer(
+        "sync",
+        name,
+        lambda: _document(curves, name),
+        frames={
+            "points": pd.DataFrame([_row(point) for curve in curves for point in curve]),
+            "algorithms": pd.DataFrame([_saturation(curve) for curve in curves]),
+        },
     )
 
 
-def sync_table(curves: Sequence[Sequence[SpeedPoint]]) -> Table:
-    """A row per form and number of trainers: simulation and load model side by side."""
+def _row(point: SpeedPoint) -> Row:
+    return {
+        "algorithm": point.setting.name,
+        "n_trainers": point.setting.n_trainers,
+        "elp": point.setting.elp,
+        "examples_per_s": point.simulated.samples_per_h / SECONDS,
+        "examples_per_s_load_model": point.model.samples_per_h / SECONDS,
+        "examples_per_s_linear": point.model.linear_samples_per_h / SECONDS,
+        "linear_fraction": point.simulated.samples_per_h / point.model.linear_samples_per_h,
+        "sync_gap": point.simulated.gap,
+        "sync_gap_load_model": point.model.gap,
+    }
+
+
+def _saturation(curve: Curve) -> Row:
+    """Where one algorithm saturates: in the simulation, and by the load model."""
+    below = [one["n_trainers"] for one in map(_row, curve) if one["linear_fraction"] < LINEAR]
+    return {
+        "algorithm": curve[0].setting.name,
+        "n_trainers_below_95_percent": below[0] if below else nan,
+        "saturates_at_load_model": curve[0].model.saturates_at,
+    }
+
+
+# ------------------------------------------------------------------------------ the document
+
+
+def _document(curves: Sequence[Curve], name: str) -> Document:
+    picture = Picture(
+        "Examples per second and sync gap over the number of trainers",
+        "Left examples per second, right the sync gap, over the number of trainers. Points are "
+        "simulated, lines the load model. The table has the numbers.",
+        lambda: chart_figure(_chart(curves, name)),
+        name="sync",
+    )
+    return Document(
+        title=f"Trainers in step: {name}",
+        question="How fast are the trainers, and how often do they synchronise?",
+        answer=[_answer([_row(curve[-1]) for curve in curves])],
+        table=_table([_row(point) for curve in curves for point in curve], curves[0][0].setting),
+        remarks=[_sentence(*_saturation(curve).values()) for curve in curves],
+        sections=[Section("Over the number of trainers", [picture])],
+    )
+
+
+def _answer(last: Sequence[Row]) -> str:
+    fastest, *others = sorted(last, key=lambda one: one["examples_per_s"], reverse=True)
+    said = (
+        f"With {fastest['n_trainers']} trainers {fastest['algorithm']} processes "
+        f"{fastest['examples_per_s']:,.0f} examples per second, "
+        f"{percent(fastest['linear_fraction'])} of linear scaling"
+    )
+    beside = [f"{one['algorithm']} {one['examples_per_s']:,.0f}" for one in others]
+    return f"{'; '.join([said, *beside])}."
+
+
+def _table(points: Sequence[Row], setting: SyncSetting) -> Table:
+    """A row per algorithm and number of trainers."""
     return Table(
-        caption="Examples per second and sync gap over the number of trainers",
-        columns=[
-            Column("algorithm", is_number=False),
-            Column("trainers"),
-            Column("ELP"),
-            Column("EPS simulated", brief="EPS\nsimulated"),
-            Column("EPS by the load model", brief="EPS\nload model"),
-            Column("% of linear", brief="% of\nlinear"),
-            Column("sync gap simulated", brief="sync gap\nsimulated"),
-            Column("sync gap by the load model", brief="sync gap\nload model"),
+        caption=(
+            "Examples per second (EPS) and sync gap (iterations of a trainer between two "
+            f"synchronisations); {setting.n_threads} threads per trainer, batch {setting.batch}, "
+            f"{SECONDS * 1000 * setting.iteration.mean_h:.3g} ms per iteration, "
+            f"{setting.dense_bytes / 1e6:.3g} MB of dense weights; beside the load model"
+        ),
+        columns=row_columns(
+            "algorithm",
+            "trainers",
+            "EPS simulated",
+            "EPS load model",
+            "% of linear",
+            "sync gap simulated",
+            "sync gap load model",
+        ),
+        rows=[
+            [
+                one["algorithm"],
+                str(one["n_trainers"]),
+                f"{one['examples_per_s']:,.0f}",
+                f"{one['examples_per_s_load_model']:,.0f}",
+                percent_number(one["linear_fraction"]),
+                *(
+                    NO_NUMBER if isinf(one[gap]) else significant(one[gap])
+                    for gap in ("sync_gap", "sync_gap_load_model")
+                ),
+            ]
+            for one in points
         ],
-        rows=[[point.setting.name, *_cells(point)] for curve in curves for point in curve],
         grouped=True,
     )
 
 
-def _cells(point: SpeedPoint) -> list[str]:
-    eps = point.simulated.samples_per_h
-    return [
-        str(point.setting.n_trainers),
-        f"{point.setting.elp:,}",
-        f"{eps / SECONDS:,.0f}",
-        f"{point.model.samples_per_h / SECONDS:,.0f}",
-        percent_number(eps / point.model.linear_samples_per_h),
-        _gap(point.simulated.gap),
-        _gap(point.model.gap),
-    ]
+def _sentence(algorithm: str, n_trainers: float, saturates_at: float) -> str:
+    text = f"{algorithm}: within {1 - LINEAR:.0%} of linear throughout"
+    if not isnan(n_trainers):
+        text = f"{algorithm}: below {LINEAR:.0%} of linear from {n_trainers:.0f} trainers on"
+    modelled = f"; saturated at {saturates_at:.1f} trainers by the load model"
+    return f"{text}{modelled if saturates_at < inf else ''}."
 
 
-def _gap(iterations: float) -> str:
-    return NO_NUMBER if isinf(iterations) else significant(iterations)
-
-
-def sentence(curve: Sequence[SpeedPoint]) -> str:
-    """Where one form saturates: in the simulation, and by the load model."""
-    name = curve[0].setting.name
-    held_up = [
-        point
-        for point in curve
-        if point.simulated.samples_per_h < LINEAR * point.model.linear_samples_per_h
-    ]
-    predicted = curve[0].model.saturates_at
-    text = f"{name}: " + (
-        f"below {LINEAR:.0%} of linear from {held_up[0].setting.n_trainers} trainers on"
-        if held_up
-        else f"within {1 - LINEAR:.0%} of linear throughout"
+def _chart(curves: Sequence[Curve], name: str) -> Chart:
+    """Left examples per second, right the sync gap, a colour per algorithm."""
+    speed: list[Series] = []
+    gap: list[Series] = []
+    for curve in curves:
+        setting = curve[0].setting
+        n = floats(point.setting.n_trainers for point in curve)
+        fine = np.linspace(1, max(n), N_ON_LINE)
+        numbers = np.unique(fine.round().astype(int))
+        model = [load_model(setting.with_trainers(int(x))) for x in numbers]
+        for panel, height in ((speed, _thousand_per_second), (gap, _gap)):
+            line = np.interp(fine, numbers, [height(one) for one in model])
+            points = floats(height(point.simulated) for point in curve)
+            panel.append(Series(setting.name, floats(fine), floats(line)))
+            panel.append(Series(setting.name, n, points, kind="points"))
+    gap_label = "iterations between synchronisations"
+    panels = (
+        Panel("Throughput", "trainers", "thousand examples per second", tuple(speed)),
+        Panel("Sync gap", "trainers", gap_label, tuple(gap), y_log=True),
     )
-    if predicted != inf:
-        text += f"; the load model has it saturated at {predicted:.1f}"
-    return f"{text}."
+    subtitle = "points: simulated; lines: the load model"
+    return Chart(f"Throughput and sync gap over trainers: {name}", subtitle, panels)
 
 
-def sync_as_json(curves: Sequence[Sequence[SpeedPoint]]) -> dict[str, Any]:
-    """One object for scripts; a gap that there is not is null."""
-    return {
-        "curves": [
-            {
-                "algorithm": curve[0].setting.name,
-                "saturates_at": finite_or_none(curve[0].model.saturates_at),
-                "points": [_plain(point) for point in curve],
-            }
-            for curve in curves
-        ]
-    }
+def _thousand_per_second(one: LoadModel | Throughput) -> float:
+    return one.samples_per_h / SECONDS / 1000
 
 
-def _plain(point: SpeedPoint) -> dict[str, float | int | None]:
-    return {
-        "trainers": point.setting.n_trainers,
-        "elp": point.setting.elp,
-        "eps": point.simulated.samples_per_h / SECONDS,
-        "eps_load_model": point.model.samples_per_h / SECONDS,
-        "eps_linear": point.model.linear_samples_per_h / SECONDS,
-        "sync_gap": finite_or_none(point.simulated.gap),
-        "sync_gap_load_model": finite_or_none(point.model.gap),
-    }
+def _gap(one: LoadModel | Throughput) -> float:
+    return one.gap if 0 < one.gap < inf else nan

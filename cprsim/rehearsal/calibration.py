@@ -27,6 +27,8 @@ LEAST_PACE = 3.0  # times an unpaced step: a step may come late by twice its len
 class TooBusyError(WorkerError):
     """The machine is too busy to rehearse anything."""
 
+    exit_code = 3
+
 
 @dataclass(frozen=True, slots=True)
 class RunCalibration:

@@ -18,35 +18,34 @@ from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
 from cprsim.results import Logbook, Result, write_result
 from cprsim.results.folder import ResultTarget
+from cprsim.results.identity import Identity, identity_of
+from cprsim.scenario import LoadedScenario
 from cprsim.simulate.blocks import with_parts
 
 PREDICTED, MEASURED = "predicted", "measured"
 FILE = "rehearsal.json"
 
 
-def keep(
-    target: ResultTarget, rehearsal: Rehearsal, draw: Callable[[Result], object]
-) -> Result | None:
-    """Write the results folder; None where no run of any strategy was valid.
-
-    Raises ResultError: it can't be written.
-    """
+def keep(target: ResultTarget, rehearsal: Rehearsal, draw: Callable[[Result], object]) -> Result:
+    """Write the results folder of a rehearsal with valid runs. Raises ResultError: it can't be."""
     shown = [policy for policy in rehearsal.policies if rehearsal.of(policy)]
-    if not shown:
-        return None
-    plain = as_plain(rehearsal)
-    identity = replace(target.identity, inputs={FILE: digest_of(plain)})
+    text = json.dumps(as_plain(rehearsal), indent=1, sort_keys=True) + "\n"
 
     def draw_and_add(result: Result) -> None:
-        (result.path / FILE).write_text(json.dumps(plain, indent=1, sort_keys=True) + "\n", "utf-8")
+        (result.path / FILE).write_text(text, "utf-8")
         draw(result)
 
     outcome = _outcome(rehearsal, shown)
-    described = replace(target, identity=identity).with_about(
+    described = target.with_about(
         replications={one.policy.name: one.costs.n_replications for one in outcome.strategies},
         failures_digest=rehearsal.digest,
     )
     return write_result(described, outcome, _logbook(rehearsal, shown), draw=draw_and_add)
+
+
+def identity(rehearsal: Rehearsal, loaded: LoadedScenario) -> Identity:
+    """What names the results folder: the scenario, and what came out."""
+    return replace(identity_of(loaded), inputs={FILE: digest_of(as_plain(rehearsal))})
 
 
 def named(policy: Policy, how: str) -> Policy:

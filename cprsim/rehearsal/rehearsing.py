@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from cprsim import watch
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.proxy_model import ProxyModel
@@ -53,7 +54,6 @@ from cprsim.rehearsal.verdict import (
 
 ATTEMPTS = 2  # at one run each time, where the machine was too busy
 BEFORE, FORMAT = "before.json", 1
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,6 @@ def rehearse(
     names: tuple[str, ...],
     n_traces: int,
     journal: Path,
-    say: Say,
 ) -> Rehearsal:
     """Rehearse an experiment.
 
@@ -155,13 +154,15 @@ def rehearse(
     policies = policies_to_rehearse(experiment, names)
     with ExitStack() as stack:
         session = _Session(experiment, what, stack)
-        calibration = _calibration_in(journal) or session.calibration(policies, say)
+        calibration = _calibration_in(journal) or session.calibration(policies)
         planned, n_left_out = session.plan(policies, n_traces, calibration)
         digest = _write_before(journal, calibration, planned)
-        say(f"written before the first run, SHA-256 {digest}")
-        hours = sum(float(one.predicted.costs.wall_h[0]) for one in planned)
-        say(f"runs planned: {len(planned)}, predicted to take {hours * 60:.3g} min in all")
-        attempts = [one for plan in planned for one in _attempts(session, plan, journal, say)]
+        watch.doing(f"written before the first run, SHA-256 {digest}")
+        minutes = 60 * sum(float(one.predicted.costs.wall_h[0]) for one in planned)
+        attempts: list[Attempt] = []
+        for number, plan in enumerate(planned, 1):
+            which = f"run {number} of {len(planned)} ({minutes:.3g} min predicted for all)"
+            attempts += _attempts(session, plan, journal, which)
         return Rehearsal(
             experiment, what, calibration, policies, digest, n_left_out, tuple(attempts)
         )
@@ -188,9 +189,9 @@ class _Session:
         folder = self._placement.folder / f"run-{self._n_runs}"
         return Supervisor(self._placement, self.material, orders, folder, self._start).run()
 
-    def calibration(self, policies: tuple[Policy, ...], say: Say) -> RunCalibration:
+    def calibration(self, policies: tuple[Policy, ...]) -> RunCalibration:
         """Measure what is measured without failures."""
-        say("calibrating without failures")
+        watch.doing("calibrating without failures")
         orders = self._orders(replace(policies[0], sub_saves=None))
         ran = self.run(calibrating(orders, self.material))
         found = calibrated(ran, self.material, image_bytes(self.material))
@@ -254,7 +255,7 @@ def require_in_time(planned: Planned) -> None:
     )
 
 
-def _attempts(session: _Session, planned: Planned, journal: Path, say: Say) -> Iterator[Attempt]:
+def _attempts(session: _Session, planned: Planned, journal: Path, which: str) -> Iterator[Attempt]:
     """Attempts at one run, those in the journal first, until one is valid."""
     attempt, n_kept = None, 0
     while (path := _path_of(journal, planned, n_kept + 1)).exists():
@@ -264,11 +265,12 @@ def _attempts(session: _Session, planned: Planned, journal: Path, say: Say) -> I
     for number in range(n_kept + 1, n_kept + 1 + ATTEMPTS):
         if attempt is not None and attempt.is_valid:
             return
-        say(f"running {planned.policy.name}, trace {planned.trace}, attempt {number}")
+        name = f"{planned.policy.name}, trace {planned.trace}, attempt {number}"
+        watch.doing(f"{which}: {name}")
         attempt = session.attempt(planned, number)
         _write(_path_of(journal, planned, number), _plain(attempt))
         if not attempt.is_valid:
-            say(f"not valid: {attempt.load.too_busy}")
+            watch.doing(f"{name} is not valid: {attempt.load.too_busy}")
         yield attempt
 
 

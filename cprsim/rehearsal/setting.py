@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import takewhile
 from math import inf
 
@@ -36,12 +37,15 @@ def smoke_overrides(scenario: Scenario) -> tuple[str, ...]:
     return SMOKE + (SMOKE_OF_INJECTED if counted else ())
 
 
-def chosen_names(strategies: str, scenario: Scenario, smoke: bool) -> tuple[str, ...]:
-    """Names of the strategies that are asked for, separated by commas; none: all.
+def chosen_names(
+    strategies: str | Sequence[str], scenario: Scenario, smoke: bool
+) -> tuple[str, ...]:
+    """Names of the strategies that are asked for, as text separated by commas; none: all.
 
     Raises ParameterError for a name that stands there twice.
     """
-    names = tuple(name.strip() for name in strategies.split(",") if name.strip())
+    words = strategies.split(",") if isinstance(strategies, str) else strategies
+    names = tuple(word.strip() for word in words if word.strip())
     if len(set(names)) < len(names):
         raise ParameterError("--strategies: names one twice")
     if smoke and not names:

@@ -18,6 +18,9 @@ from scipy import stats
 from cprsim.experiments.proxy_model import proxy_model
 from cprsim.experiments.train_in_step import Team, sync_setting, train_in_step, warm_start
 from cprsim.failures.distributions import Constant
+from cprsim.in_step.load_model import load_model
+from cprsim.in_step.setting import SyncSetting
+from cprsim.in_step.simulation import throughput
 from cprsim.plots.chart import Band, Chart, Panel, Series, floats
 from cprsim.records import HIGH, NO_NUMBER
 from cprsim.reproduce.estimates import StudyEstimate
@@ -35,9 +38,6 @@ from cprsim.reproduce.verdicts import (
     compare,
     free,
 )
-from cprsim.sync.load_model import load_model
-from cprsim.sync.setting import SyncSetting
-from cprsim.sync.simulation import throughput
 
 SCENARIO = "shadowsync.yaml"
 FLATTENS_AT = 14  # trainers, FR-EASGD-5 with 2 sync servers: the one number that is fitted

@@ -12,9 +12,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from cprsim.in_step.setting import Algorithm, Method, Stragglers, SyncSetting
 from cprsim.scenario.distributions import Duration, DurationSpec, duration_of
 from cprsim.scenario.quantities import Bandwidth, Model, OneOf, PositiveShare, PositiveTime, within
-from cprsim.sync.setting import Algorithm, Method, Stragglers, SyncSetting
 from cprsim.units import SHARE, SIZE, Quantity
 
 DenseSize = Annotated[float, Quantity(SIZE, "1 B", "1000 GB", "8 MB")]

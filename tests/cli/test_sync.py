@@ -1,12 +1,13 @@
-"""``cprsim sync``: a table, one object, a figure, and clear errors."""
+"""``sync``: simulation beside the load model, and clear errors."""
 
 from __future__ import annotations
 
-import json
+from math import inf
 from pathlib import Path
 
 import pytest
 
+import cprsim
 from tests.cli.conftest import SCENARIO
 from tests.making import call
 
@@ -30,31 +31,26 @@ def in_step(tmp_path, monkeypatch) -> Path:
     return path
 
 
-def test_json_has_simulation_and_load_model(in_step, tmp_path) -> None:
-    arguments = ("--trainers", "12,2", "--beside", "fr-easgd:5", "--json")
-    shown = json.loads(call("sync", in_step, *arguments).stdout)
-    shadow, foreground = shown["curves"]
-    assert [point["trainers"] for point in shadow["points"]] == [2, 12]
-    assert (shadow["algorithm"], foreground["algorithm"]) == ("shadow-easgd", "fr-easgd-5")
-    assert shadow["points"][1]["eps"] == pytest.approx(480_000, rel=0.01)
-    assert foreground["saturates_at"] == pytest.approx(6.25)
-    assert foreground["points"][1]["eps"] == pytest.approx(250_000, rel=0.1)
-    assert shadow["saturates_at"] is None
-    assert sorted(path.suffix for path in tmp_path.glob("results/in-step-sync.*")) == [
-        ".png",
-        ".svg",
-    ]
+def test_simulation_and_load_model(in_step) -> None:
+    answer = cprsim.sync(in_step, trainers=[12, 2], beside=["fr-easgd:5"])
+    points, algorithms = answer.frames["points"], answer.frames["algorithms"]
+    assert list(points["algorithm"]) == ["shadow-easgd"] * 2 + ["fr-easgd-5"] * 2
+    assert list(points["n_trainers"]) == [2, 12, 2, 12]
+    assert points["examples_per_s"][1] == pytest.approx(480_000, rel=0.01)
+    assert points["examples_per_s"][3] == pytest.approx(250_000, rel=0.1)
+    assert algorithms["saturates_at_load_model"].tolist() == pytest.approx([inf, 6.25])
+    assert answer.document.answer[0].startswith("With 12 trainers shadow-easgd processes 480,0")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--trainers", "0"), "--trainers: `0` is no list of numbers"),
-        (("--trainers", "5,many"), "is no list of numbers"),
+        (("--trainers", "0"), "--trainers: '0' should be numbers from 1 to"),
+        (("--trainers", "5,many"), "should be numbers from 1 to"),
         (("--beside", "fr-easgd"), "sync.every: is missing: fr-easgd synchronises"),
         (("--beside", "easgd:5"), "sync.algorithm: `easgd` should be"),
         (("--set", "sync=null"), "sync: is missing: say how the trainers stay in step"),
-        (("--out", "in-step.yaml/x"), "is no folder"),
+        (("--trainers", "9" * 5000), "should be numbers from 1 to"),
     ],
 )
 def test_errors_are_one_line_and_leave_nothing(in_step, tmp_path, arguments, message) -> None:

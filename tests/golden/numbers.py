@@ -24,7 +24,7 @@ CLOSE = {"fit": 1e-6, "calibrate": 1e-6, "backtest": 1e-6}  # by iteration
 NOT_NUMBERS = {"bytes", "cpu_s", "seconds", "format"}  # keys of what differs from run to run
 FEW = "--replications 40"
 FLEET = "--set fleet.jobs=6 --set fleet.kinds=3 --set unknown=null --workers 1"
-KEPT = ("run", "sweep", "select", "fleet", "systems", "sync")  # have results folders
+KEPT = ("run", "sweep", "select", "fleet", "systems")  # have results folders
 QUICK = {
     "run": f"run quickstart {FEW}",
     "run, systems": f"run llm {FEW}",

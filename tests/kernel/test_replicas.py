@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from cprsim.failures.distributions import with_mean
+from cprsim.in_step.setting import SyncEvent, SyncLog
+from cprsim.in_step.simulation import run_log
+from cprsim.in_step.trainers import Outage
 from cprsim.kernel.replicas import Replicas
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
-from cprsim.sync.setting import SyncEvent, SyncLog
-from cprsim.sync.simulation import run_log
-from cprsim.sync.trainers import Outage
-from tests.sync.settings import MS, setting
+from tests.in_step.settings import MS, setting
 
 FINE = TrainingPlan(8, 0.3, seed=4)
 GAMMA = with_mean("gamma", 10 * MS, 5.0)

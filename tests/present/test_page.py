@@ -175,9 +175,10 @@ def test_the_page_of_a_curve_says_what_a_hundredth_of_the_samples_costs(tmp_path
     write_curve(path, CurveFile("mine", (costs,), {"samples": 300_000}, "cprsim measure mine.yaml"))
     page = answer_of(path).document
     assert page.title == "What stale shards cost in accuracy: mine"
-    (answer,) = page.answer
+    fit, answer = page.answer
+    assert fit == "The curve is fit for use."
     half = 2.364624 * 0.001 * 0.01  # Student's t of 7 degrees, 97.5 %
-    assert f"partial 0.000200 ± {half:.6f}" in answer
+    assert f"AUC loss 0.000200 ± {half:.6f}" in answer
     text = html.unescape(render(page))
     for said in ("weighted PLS", "kernel.samples", "300000", "cprsim measure mine.yaml"):
         assert said in text

@@ -6,6 +6,7 @@ from math import isnan
 
 import pytest
 
+from cprsim.in_step.load_model import load_model
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.shadowsync import (
     LONGER_STEPS,
@@ -17,7 +18,6 @@ from cprsim.reproduce.shadowsync import (
     shown,
 )
 from cprsim.reproduce.study import Effort, Work
-from cprsim.sync.load_model import load_model
 from tests.making import SCENARIOS
 
 

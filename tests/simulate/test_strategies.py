@@ -236,10 +236,10 @@ test_trainers_in_step = lived(IN_STEP, folds=True)
 @pytest.mark.parametrize("n", [2, 5, 20])
 def test_it_is_what_the_trainers_in_step_do_themselves(n: int) -> None:
     """One trainer of n away for R: both models add R/n to the wall time."""
-    from cprsim.sync.simulation import run_log
-    from cprsim.sync.trainers import Outage
-    from tests.sync.settings import MS
-    from tests.sync.settings import setting as trainers
+    from cprsim.in_step.simulation import run_log
+    from cprsim.in_step.trainers import Outage
+    from tests.in_step.settings import MS
+    from tests.in_step.settings import setting as trainers
 
     one = trainers("shadow-easgd", n, n_threads=2)
     outage = Outage(at_h=100 * MS, down_h=600 * MS, number=0)

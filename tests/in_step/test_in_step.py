@@ -14,15 +14,15 @@ from cprsim.experiments.train_in_step import (
     train_with_failures,
     warm_start,
 )
+from cprsim.in_step.trainers import Outage
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import split
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.training import TrainingPlan
-from cprsim.sync.trainers import Outage
 from tests.engines import failures, logged
+from tests.in_step.settings import setting
 from tests.simulate.test_strategies import in_step
-from tests.sync.settings import setting
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60))
 TRAINER, SERVER = 4, 8  # slots of the first ones

@@ -7,10 +7,10 @@ from itertools import product
 import pytest
 
 from cprsim.failures.distributions import Constant, with_mean
-from cprsim.sync.load_model import load_model
-from cprsim.sync.setting import Stragglers, SyncSetting
-from cprsim.sync.simulation import throughput
-from tests.sync.settings import LINK, MS, setting
+from cprsim.in_step.load_model import load_model
+from cprsim.in_step.setting import Stragglers, SyncSetting
+from cprsim.in_step.simulation import throughput
+from tests.in_step.settings import LINK, MS, setting
 
 GAMMA = with_mean("gamma", 10 * MS, 8.0)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, inf
 
-from cprsim.sync.setting import Algorithm, Method, SyncSetting
+from cprsim.in_step.setting import Algorithm, Method, SyncSetting
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from math import inf
 
 import pytest
 
-from cprsim.sync.load_model import load_model
-from cprsim.sync.setting import Stragglers
-from tests.sync.settings import LINK, MS, SECOND_H, setting
+from cprsim.in_step.load_model import load_model
+from cprsim.in_step.setting import Stragglers
+from tests.in_step.settings import LINK, MS, SECOND_H, setting
 
 
 def test_background_is_linear_and_its_gap_grows() -> None:

@@ -14,10 +14,10 @@ import simpy
 
 from cprsim.failures.distributions import Constant
 from cprsim.failures.streams import stream
+from cprsim.in_step.load_model import iterations_between, never_synchronises
+from cprsim.in_step.network import Network
+from cprsim.in_step.setting import ALL, Method, SyncEvent, SyncSetting
 from cprsim.records import Floats
-from cprsim.sync.load_model import iterations_between, never_synchronises
-from cprsim.sync.network import Network
-from cprsim.sync.setting import ALL, Method, SyncEvent, SyncSetting
 
 BEGAN, FINISHED, SENT, SYNCED, LOST, REPLACED, SERVER_LOST, SERVER_REPLACED = SyncEvent
 SHADOW = -1  # as a thread

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import simpy
 
-from cprsim.sync.setting import SyncSetting
+from cprsim.in_step.setting import SyncSetting
 
 ROUNDING = 1e-9  # of an exchange: what is left then has arrived
 

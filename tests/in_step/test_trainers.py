@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.failures.distributions import with_mean
-from cprsim.sync.network import Network, fair_rates
-from cprsim.sync.setting import SyncEvent, SyncLog
-from cprsim.sync.simulation import run_log
-from cprsim.sync.trainers import Outage
-from tests.sync.settings import LINK, MS, setting
+from cprsim.in_step.network import Network, fair_rates
+from cprsim.in_step.setting import SyncEvent, SyncLog
+from cprsim.in_step.simulation import run_log
+from cprsim.in_step.trainers import Outage
+from tests.in_step.settings import LINK, MS, setting
 
 ALGORITHMS = [("shadow-easgd", None), ("shadow-ma", None), ("fr-easgd", 3), ("fr-ma", 3),
               ("sync-sgd", None), ("none", None)]  # fmt: skip

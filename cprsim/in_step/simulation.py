@@ -9,16 +9,16 @@ from math import inf
 import numpy as np
 import simpy
 
-from cprsim.records import Floats
-from cprsim.sync.load_model import (
+from cprsim.in_step.load_model import (
     LoadModel,
     iterations_between,
     load_model,
     never_synchronises,
     sync_h,
 )
-from cprsim.sync.setting import SyncLog, SyncSetting
-from cprsim.sync.trainers import Outage, Trainers
+from cprsim.in_step.setting import SyncLog, SyncSetting
+from cprsim.in_step.trainers import Outage, Trainers
+from cprsim.records import Floats
 
 WARM_UP_ROUNDS, ROUNDS = 3, 10  # of iterations and a synchronisation
 FEWEST_ITERATIONS = 30  # of a thread, in what is measured

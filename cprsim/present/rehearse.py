@@ -1,0 +1,185 @@
+"""A rehearsal on real processes: predicted beside measured, and what each is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+
+from cprsim.present.answer import Answer
+from cprsim.present.document import Document, Table, row_columns, word_columns
+from cprsim.present.run import answer_of_run, document_of_run
+from cprsim.records import NO_NUMBER
+from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
+from cprsim.rehearsal.verdict import OVERHEAD, PLS, ComparedQuantity
+from cprsim.results import Result
+from cprsim.results.words import count, portion, significant
+
+
+def answer_of_rehearse(rehearsal: Rehearsal, result: Result | None = None, **about: Any) -> Answer:
+    """A rehearsal, and its valid runs as a result; None: no run was valid."""
+    return Answer(
+        "rehearse",
+        rehearsal.experiment.scenario.name,
+        lambda: _document(rehearsal, result),
+        frames={
+            "quantities": pd.DataFrame(
+                [_quantity(name, one) for name, of in _judged(rehearsal) for one in of]
+            ),
+            "attempts": pd.DataFrame([_attempt(one) for one in rehearsal.attempts]),
+            "attempt_quantities": pd.DataFrame(
+                [
+                    _which(one) | _quantity(one.planned.policy.name, line)
+                    for one in rehearsal.attempts
+                    for line in one.judged.lines
+                ]
+            ),
+        },
+        values={
+            "written_before_sha256": rehearsal.digest,
+            "calibrated": asdict(rehearsal.calibration),
+            "n_strikes_left_out": rehearsal.n_left_out,
+        },
+        rows={} if result is None else answer_of_run(result).rows,
+        exit_code=rehearsal.exit_code,
+        **about,
+    )
+
+
+def _judged(rehearsal: Rehearsal) -> Iterator[tuple[str, Iterable[ComparedQuantity]]]:
+    """Means over the valid runs of each strategy; nothing where there is none."""
+    for policy in rehearsal.policies:
+        judged = rehearsal.verdict(policy)
+        yield policy.name, () if judged is None else judged.lines
+
+
+def _quantity(strategy: str, line: ComparedQuantity) -> dict[str, Any]:
+    return {
+        "strategy": strategy,
+        "quantity": line.name,
+        "unit": "fraction" if line.name == PLS else "s",
+        "predicted": line.predicted,
+        "measured": line.measured,
+        "error_fraction": line.error_fraction,
+        "off": line.off,
+    }
+
+
+def _which(one: Attempt) -> dict[str, Any]:
+    planned = one.planned
+    return {"strategy": planned.policy.name, "trace": planned.trace, "attempt": one.number}
+
+
+def _attempt(one: Attempt) -> dict[str, Any]:
+    load, replayed = asdict(one.load), asdict(one.replayed)
+    return {
+        **_which(one),
+        "orders_sha256": one.planned.orders.digest,
+        "valid": one.is_valid,
+        "too_busy": one.load.too_busy,
+        "load_average": load.pop("others"),
+        **load,
+        **replayed | {"accounts": "; ".join(one.replayed.accounts)},
+    }
+
+
+# ------------------------------------------------------------------------------ the document
+
+
+def _document(rehearsal: Rehearsal, result: Result | None) -> Document:
+    name = rehearsal.experiment.scenario.name
+    return Document(
+        title=f"Real processes beside their prediction: {name}",
+        question="Do real processes do what was predicted?",
+        answer=[_verdict(rehearsal), *_errors(rehearsal)],
+        table=_table(rehearsal),
+        remarks=list(_remarks(rehearsal)),
+        sections=[] if result is None else document_of_run(result).sections,
+    )
+
+
+def _verdict(rehearsal: Rehearsal) -> str:
+    if rehearsal.disagreeing:
+        return f"{count(len(rehearsal.disagreeing), 'run')} did not equal the replay of the log."
+    if rehearsal.missing:
+        return (
+            "The machine was too busy to tell: run the same command again when it is idle (a load "
+            "average below 1); valid runs are kept."
+        )
+    if rehearsal.wrong:
+        off = (f"{', '.join(wrong)} of {name}" for name, wrong in rehearsal.wrong.items())
+        return f"Off: {'; '.join(off)}. Every run equals the replay of its log bit by bit."
+    return "All is within tolerance, and every run equals the replay of its log bit by bit."
+
+
+def _errors(rehearsal: Rehearsal) -> list[str]:
+    found = [
+        f"{name} {100 * line.error_fraction:+.1f} %"
+        for name, lines in _judged(rehearsal)
+        for line in lines
+        if line.name == OVERHEAD and line.error_fraction is not None
+    ]
+    return [f"Measured beside predicted overhead: {', '.join(found)}."] if found else []
+
+
+def _table(rehearsal: Rehearsal) -> Table:
+    rows: list[list[str]] = []
+    for name, lines in _judged(rehearsal):
+        rows += [[name, *_cells(line)] for line in lines] or [[name, "no valid run", *[""] * 4]]
+    n_valid = sum(one.is_valid for one in rehearsal.attempts)
+    return Table(
+        f"Seconds in each part, and PLS: predicted, and measured in {count(n_valid, 'valid run')}",
+        [
+            *word_columns("strategy"),
+            *row_columns("quantity", "predicted", "measured", "error, %"),
+            *word_columns("verdict"),
+        ],
+        rows,
+        grouped=True,
+    )
+
+
+def _cells(line: ComparedQuantity) -> list[str]:
+    form = portion if line.name == PLS else significant
+    error = line.error_fraction
+    percent = NO_NUMBER if error is None else f"{100 * error:+.1f}"
+    verdict = "off" if line.off else "within"
+    return [line.name, form(line.predicted), form(line.measured), percent, verdict]
+
+
+def _remarks(rehearsal: Rehearsal) -> Iterator[str]:
+    """What the table does not say, the most important first."""
+    for one in rehearsal.disagreeing:
+        yield f"{_named(one)} differs from its replay: {_differences(one)}."
+    for one in rehearsal.attempts:
+        if not one.is_valid:
+            yield f"{_named(one)} is not valid: {one.load.too_busy}."
+    costs = rehearsal.calibration
+    yield (
+        f"Calibrated without failures: a whole save stalls {costs.stall_s:.3f} s (its bytes alone "
+        f"{costs.nominal_stall_s:.3f} s), a spare is there after {costs.activation_s * 1e3:.0f} "
+        f"ms, a step takes {costs.step_s * 1e3:.1f} ms of {costs.pace_s * 1e3:.1f} ms. Detection, "
+        "rescheduling and bandwidths are the scenario's; all else is predicted."
+    )
+    if rehearsal.n_left_out:
+        yield (
+            f"{rehearsal.n_left_out} strikes on processes that were dead already and not noticed "
+            "were left out."
+        )
+    yield f"Written before the first run: SHA-256 {rehearsal.digest}."
+
+
+def _differences(one: Attempt) -> str:
+    of = one.replayed
+    differences = list(of.accounts)
+    if not of.equal_bits:
+        differences.append(f"not the same bits (AUC {of.auc:.6f} and {of.auc_of_replay:.6f})")
+    if of.bytes_saved != of.bytes_of_replay:
+        differences.append(f"{of.bytes_saved:,} bytes saved and {of.bytes_of_replay:,}")
+    return "; ".join(differences)
+
+
+def _named(one: Attempt) -> str:
+    return f"{one.planned.policy.name}, trace {one.planned.trace}, attempt {one.number}"
