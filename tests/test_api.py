@@ -116,7 +116,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("run", {"scenario": -1}, "scenario: -1 should be an instance of Scenario"),
     ("run", {"scenario": "quickstart", "seed": "x"}, "seed: 'x' should be a valid integer"),
     ("run", {"scenario": "quickstart", "replay": "best"}, "replay: 'best' is neither"),
-    ("sweep", {"scenario": "quickstart", "over": {"costs.save": 5}}, "over costs.save: .*a bare number"),
+    (
+        "sweep",
+        {"scenario": "quickstart", "over": {"costs.save": 5}},
+        "over costs.save: .*a bare number",
+    ),
     ("sweep", {"scenario": "quickstart", "mode": "x"}, "mode: 'x' should be 'grid' or"),
     ("sweep", {"scenario": "quickstart", "over": {}, "precision": 5}, "precision: `500 %` is out"),
     ("select", {"scenario": "quickstart"}, "with one of max_auc_loss, max_log_loss, max_loss"),
