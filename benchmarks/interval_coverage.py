@@ -175,12 +175,13 @@ def ledger(seed: int, folder: Path) -> Iterator[Seen]:
     for name, ran in replay(_booked(), seed).items():
         log = _written(ran, folder / "j.jsonl", rng, step_s=2.0, says_step_seconds=False)
         found = cprsim.ledger(log, seed=seed)
-        took_h = np.diff(np.minimum(ran.at_h, float(found.jobs["wall_h"].iloc[0])))
-        hours = found.table.set_index("part")
+        took_h = np.diff(np.minimum(ran.at_h, float(found.frames["jobs"]["wall_h"].iloc[0])))
+        hours = found.frames["hours"].set_index("part")
         for part in PARTS:
             truth = float(took_h[ran.activity[:-1] == Activity[part.upper()]].sum())
             if truth > 1 / 60:  # hours; fewer can't be told
-                yield Held(f"{name}: {part}", truth, *hours.loc[part, ["mean", "low", "high"]])
+                interval = hours.loc[part, ["hours", "hours_low", "hours_high"]]
+                yield Held(f"{name}: {part}", truth, *interval)
 
 
 def backtest(seed: int, folder: Path) -> Iterator[Seen]:

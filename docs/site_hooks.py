@@ -76,7 +76,7 @@ def keys_of_scenario() -> str:
     schema = json.loads(SCHEMA.read_text("utf-8"))
     parts = [
         "# Keys of a scenario",
-        "From the schema that `cprsim validate --schema` prints. Quantities are texts with a unit: `28 h`.",
+        "From `cprsim validate --schema`. Quantities are texts with a unit: `28 h`.",
         _table(schema),
     ]
     for name, section in sorted(schema["$defs"].items()):

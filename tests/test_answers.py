@@ -33,6 +33,7 @@ from cprsim.present.document import (
 )
 from cprsim.present.html import whole
 from cprsim.present.terminal import show_document
+from tests.fleet.making import JOB, REST
 from tests.golden.numbers import written_log
 from tests.making import SCENARIOS, call, small_scenario
 from tests.present.outline import Outline
@@ -67,6 +68,26 @@ CASES = {
     "replay": Case("run small.yaml --replay 3", lambda: cprsim.run("small.yaml", replay=3)),
     "ledger": Case(
         f"ledger {EXAMPLES}/attempts.csv", lambda: cprsim.ledger(EXAMPLES / "attempts.csv")
+    ),
+    "sweep": Case(
+        "sweep small.yaml --over recovery.full.interval=1h,40h --over failures.mtbf=9h,30h",
+        lambda: cprsim.sweep(
+            "small.yaml", {"recovery.full.interval": ["1h", "40h"], "failures.mtbf": "9h,30h"}
+        ),
+    ),
+    "tornado": Case(
+        "sweep small.yaml --over costs.save=30s,9min --over prices.node_hour=1USD,2USD "
+        "--mode one-at-a-time --set prices.node_hour=1USD",
+        lambda: cprsim.sweep(
+            "small.yaml",
+            {"costs.save": ["30s", "9min"], "prices.node_hour": "1USD,2USD"},
+            {"prices.node_hour": "1USD"},
+            mode="one-at-a-time",
+        ),
+    ),
+    "fleet": Case(
+        "fleet fleet.yaml --over spares=0,2",
+        lambda: cprsim.fleet("fleet.yaml", {"spares": [0, 2]}),
     ),
     "sync": Case(
         "sync shadowsync --trainers 2,6", lambda: cprsim.sync("shadowsync", trainers=[2, 6])
@@ -133,6 +154,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr("cprsim.plots.save.save_figures", lambda *_, **__: [])
         patch.setattr("cprsim.selector.selecting.flips", lambda *_: ())
         Path("small.yaml").write_text(SMALL, "utf-8")
+        Path("fleet.yaml").write_text(
+            (JOB + REST).replace("jobs: 24, kinds: 12", "jobs: 6, kinds: 3"), "utf-8"
+        )
         Path("trained.yaml").write_text(SMALL + KERNEL, "utf-8")
         written_log(Path("jobs.jsonl"))
         cprsim.run("small.yaml", folder="kept")

@@ -42,7 +42,7 @@ def tracked() -> tuple[Path, ...]:
     return tuple(path for name in listed.split("\0") if name and (path := ROOT / name).is_file())
 
 
-WRAPPED = {"Fit", "Fleet", "Scenario", "Sweep"}
+WRAPPED = {"Fit", "Scenario"}
 
 
 def texts(*suffixes: str) -> list[tuple[Path, str]]:

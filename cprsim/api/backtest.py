@@ -28,7 +28,7 @@ def backtest(
     saves_every: SavesEvery = None,
     seed: DrawsSeed = 0,
 ) -> Answer:
-    """Replay the failures of jobs under other recovery systems and intervals.
+    """Replay the failures of jobs under other recovery systems.
 
     The system that ran is replayed too. What a system needs and the logs lack (cluster.link,
     cluster.shard_size or cluster.state, storage.bandwidth) is set by --set, as are prices.

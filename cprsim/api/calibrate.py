@@ -24,9 +24,10 @@ def calibrate(
     saves_every: SavesEvery = None,
     seed: DrawsSeed = 0,
 ) -> Answer:
-    """Make a scenario of the logs of jobs, with the origin of each number.
+    """Make a scenario of the logs of jobs.
 
-    The scenario is compared with the logs: the earlier half of all hours predicts the later one.
+    Each number has its origin. The scenario is compared with the logs: the earlier half of all
+    hours predicts the later one.
 
     Parameters
     ----------

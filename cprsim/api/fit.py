@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cprsim.present.answer import Answer
 
 COSTS, DATES = "costs", "dates"  # of --format, of --nodes
+N_BOOTSTRAP = 199  # samples by default
 
 
 @command
@@ -42,10 +43,10 @@ def fit(
     causes: bool = False,
     age: Literal["new", "unknown"] | None = None,
     job_nodes: Annotated[int | None, Ge(1)] = None,
-    bootstrap: Bootstrap = 199,
+    bootstrap: Bootstrap = N_BOOTSTRAP,
     save: FileName = None,
 ) -> Answer:
-    """Fit distributions to a log of failures, or to a log of saves and loads.
+    """Fit distributions to a log of failures, or of saves and loads.
 
     A log of failures names nodes and when they were down: gaps, up-times and repairs are fitted,
     for the section `failures` of a scenario. A CSV with the columns kind (save, load, detect,
@@ -169,7 +170,7 @@ def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
 
     outages, observed = read_failures(log, LogOptions())
     nodes_of_job(n_nodes, outages.n_nodes)  # refuses more before the fit takes its time
-    fitted = fit_trace(outages, observed=observed)
+    fitted = fit_trace(outages, n_bootstrap=N_BOOTSTRAP, observed=observed)
     return fragment(fitted, one_line(log.name), n_nodes), fitted.warnings
 
 

@@ -135,7 +135,8 @@ def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
         try:
             axes[key] = values_along(said)
         except ParameterError as error:
-            raise ParameterError(f"--over {one_line(name)}: {one_line(said)} {error}") from None
+            what = f"--over {one_line(name)}: {one_line(str(said))}"
+            raise ParameterError(f"{what} {error}") from None
     if (n := len(points_of(axes))) > MOST_POINTS:
         raise ParameterError(f"--over: makes {n:,} points; at most {MOST_POINTS:,} are possible")
     return axes

@@ -36,7 +36,7 @@ def init(
     listed: Annotated[bool, Shell("--list")] = False,
     force: bool = False,
 ) -> Answer:
-    """Write a first scenario of your job, or copy one that comes with cprsim.
+    """Write a first scenario of your job, or copy a shipped one.
 
     What you do not say is assumed, and marked so in the file.
 

@@ -58,12 +58,12 @@ def measure(
     dask: Dask = None,
     allow_code: AllowCode = False,
 ) -> Answer:
-    """Measure what stale shards cost in accuracy, and write a staleness curve.
+    """Measure what stale shards cost in accuracy.
 
-    The scenario's section 'kernel' is trained many times with controlled failures, each run beside
-    its twin without any. Finished runs are stored beside the curve, in FILE.runs: the same command
-    goes on where it was stopped. Workers of a cluster write there too: they need the same file
-    system.
+    The answer is a staleness curve. The scenario's section 'kernel' is trained many times with
+    controlled failures, each run beside its twin without any. Finished runs are stored beside the
+    curve, in FILE.runs: the same command goes on where it was stopped. Workers of a cluster write
+    there too: they need the same file system.
 
     Parameters
     ----------
@@ -175,7 +175,8 @@ def measure(
         measured, request = _made_elsewhere(Path(str(runs)), request)
     curve = curve_file(measured, request, path.stem, _command())
     write_curve(path, with_lengths(curve, others))
-    return answer_of_curve(read_curve(path), **Kept(curve, path, path, False, None).about())
+    written = Kept(read_curve(path), path, path, False, None)
+    return answer_of_curve(written.made, measured, **written.about())
 
 
 def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:

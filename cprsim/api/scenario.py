@@ -85,11 +85,11 @@ class Scenario:
         CurveError
             The file that the scenario names can't be read.
         """
-        from cprsim.api.report import read
         from cprsim.curves import curve_path
+        from cprsim.present.kinds import answer_of
 
         path = curve_path(self._loaded)
-        return None if path is None else read(path)
+        return None if path is None else answer_of(path)
 
     def changed(self, overrides: Mapping[str, Any] | Sequence[str]) -> Scenario:
         """The scenario with other values, as `load` takes them."""

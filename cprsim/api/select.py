@@ -41,7 +41,7 @@ def select(
     replications: int | None = None,
     folder: ResultsFolder = None,
 ) -> Answer:
-    """Choose strategy and interval so that the accuracy lost stays within a limit.
+    """Choose strategy and interval within a limit of lost accuracy.
 
     Every candidate is simulated with the scenario's failures, and the upper confidence bound of its
     loss, by the staleness curve, is compared with the limit. Full recovery is compared at its own
@@ -101,7 +101,7 @@ def select(
     if risk is not None:
         said.append(f"--risk accuracy.risk={risk}")
     if curve is not None:
-        named = str(getattr(curve, "path", None) or getattr(curve, "folder", None) or curve)
+        named = str(getattr(curve, "folder", None) or curve)
         if named.lower().endswith((".json", ".csv")):
             named = relpath(named, source.path.parent)
         said.append(f"--curve accuracy.curve={named}")

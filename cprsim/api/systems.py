@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from cprsim.present.answer import Answer
     from cprsim.results.folder import ResultTarget
     from cprsim.results.run import Result
-    from cprsim.results.sensitivity import Sensitivity
     from cprsim.systems_compared.comparison import Comparison
     from cprsim.systems_compared.lineup import Rules
 
@@ -36,7 +35,7 @@ def systems(
     replications: int | None = None,
     folder: ResultsFolder = None,
 ) -> Answer:
-    """Compare the recovery systems that a job can run, or list all that there are.
+    """Compare the recovery systems that a job can run, or list all.
 
     Without a scenario all are listed. With one, those that its job can run are simulated on the
     same failures, each at its best interval, and compared with the cheapest that keeps accuracy.
@@ -112,6 +111,7 @@ def _compared(
     from cprsim.results.run import Logbook, warnings_of, write_result
     from cprsim.selector.pricing import affordable
     from cprsim.selector.question import limit_if_any
+    from cprsim.selector.unknown import sensitivity_of
     from cprsim.systems_compared.best import at_their_best
     from cprsim.systems_compared.comparison import (
         ABOUT,
@@ -153,7 +153,11 @@ def _compared(
                 result=result,
                 today=next((one.name for one in found if one.is_today), ""),
             )
-            made = replace(made, sensitivity=sensitivity(made))
+            costs, best = made.costs_that_count()
+            if best is not None:
+                entries = {name: one.text for name, one in made.facts.items()}
+                unsure = sensitivity_of(loaded, entries, costs, best)
+                made = replace(made, sensitivity=unsure)
             if made.cheapest is not None and scenario.silent is not None:
                 watch.doing("simulating numbers of contents")
                 made = replace(made, contents=contents_kept(run, made.cheapest.policy))
@@ -173,16 +177,6 @@ def _compared(
             warnings=warnings_of(run, scenario.cluster),
         )
         return load_comparison(written.path)
-
-    def sensitivity(made: Comparison) -> Sensitivity | None:
-        from cprsim.selector.unknown import sensitivity_of
-
-        costs, best = made.costs_that_count()
-        if best is None:
-            return None
-        watch.doing("trying values of unknown inputs")
-        entries = {name: one.text for name, one in made.facts.items()}
-        return sensitivity_of(loaded, entries, costs, best)
 
     one = kept(folder, loaded, load_comparison, make, kind=rules.folder)
     return answer_of_systems(one.made, **one.about())

@@ -25,7 +25,7 @@ def train(
     replay: Annotated[int, Ge(0), Le(10**9), Shell(metavar="N")] = 0,
     allow_code: AllowCode = False,
 ) -> Answer:
-    """Train a small model with the failures of one replication, and show its accuracy.
+    """Train a small model with one replication's failures.
 
     It is trained once without failures and once per strategy: it saves where the simulated job
     saved and loses the shards that it lost. The scenario's section 'kernel' says what is trained,

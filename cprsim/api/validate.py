@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def validate(
     scenario: ScenarioLike | None = None, overrides: Overrides = (), *, schema: bool = False
 ) -> Answer:
-    """Check a scenario and say everything that is wrong with it.
+    """Say everything that is wrong with a scenario.
 
     Parameters
     ----------

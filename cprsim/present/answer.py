@@ -44,7 +44,7 @@ class Answer:
     rows : mapping of str to DataFrame
         What the numbers were computed from, such as a row per replication. Not in the JSON.
     folder : Path or None
-        The results folder; None where it is not kept.
+        The results folder, or the file of a curve; None where it is not kept.
     """
 
     kind: str

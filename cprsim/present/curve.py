@@ -17,20 +17,23 @@ from cprsim.measuring.checks import FAILS_BEYOND, SeedMean
 from cprsim.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, typical_loss
 from cprsim.measuring.elsewhere import RESULTS, PlannedRun
 from cprsim.measuring.lengths import sentences_of_lengths
+from cprsim.measuring.measure import Measured
 from cprsim.measuring.power import LEVEL, PlannedSeeds
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.plots.chart import Chart, Panel, Series, floats
+from cprsim.plots.draw_chart import chart_figure
 from cprsim.present.answer import Answer
-from cprsim.present.charts import chart_blocks
 from cprsim.present.document import (
     Block,
     Column,
     Document,
     Facts,
+    Picture,
     Section,
     Table,
     Words,
     row_columns,
+    word_columns,
 )
 from cprsim.records import HIGH, NO_NUMBER, Estimate
 from cprsim.results.compare import flat
@@ -45,19 +48,21 @@ from cprsim.staleness import (
 )
 
 PORTIONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)  # of the samples lost; the answer has the first
+NO_TRIALS = pd.DataFrame({"strategy": [], "metric": [], "weighted_pls": [], "loss": []})
 EQUAL, OFTEN = "equal bytes", "small tables with every sub-save: more bytes"
 PAPERS_CORRELATION = 0.88  # recalled: of accuracy loss and PLS
 
 
-def answer_of_curve(curve: CurveFile, **about: Any) -> Answer:
-    """The answer that the file of a curve holds."""
+def answer_of_curve(curve: CurveFile, measured: Measured | None = None, **about: Any) -> Answer:
+    """The answer that the file of a curve holds; its trials where it was measured just now."""
+    trials = NO_TRIALS if measured is None else pd.DataFrame(_trials(measured))
     held = pd.DataFrame(_held_out(curve))
     return Answer(
         "curve",
         curve.name,
-        lambda: document_of_curve(curve),
+        lambda: document_of_curve(curve, trials),
         frames={
-            "strategies": pd.DataFrame(_strategy(one, curve) for one in curve.responses),
+            "strategies": pd.DataFrame(_strategies(curve)),
             "losses": pd.DataFrame(row for one in curve.responses for row in _losses(one)),
             "weights": pd.DataFrame(row for one in curve.responses for row in _weights(one)),
             **({"held_out": held} if len(held) else {}),
@@ -72,6 +77,7 @@ def answer_of_curve(curve: CurveFile, **about: Any) -> Answer:
             "manifest": curve.manifest,
             "checks": curve.checks,
         },
+        rows={"trials": trials},
         **about,
     )
 
@@ -97,39 +103,27 @@ def _quantile(response: Response) -> float:
     return float(known.ppf(HIGH))
 
 
-def _of(curve: CurveFile, strategy: str, metric: Metric) -> Response | None:
-    each = (one for one in curve.responses if (one.strategy, one.metric) == (strategy, metric))
-    return next(each, None)
-
-
 # ------------------------------------------------------------------------------ frames
 
 
-def _strategy(one: Response, curve: CurveFile) -> dict[str, Any]:
-    return {
-        "strategy": one.strategy,
-        "metric": one.metric.value,
-        "by": one.by,
-        **loss_per_pls(one).columns("loss_per_pls"),
-        "over_partial": _over_partial(one, curve),
-        "intercept": one.intercept,
-        "interval_share": one.interval_share,
-        "most_pls": one.most_pls,
-        "n_seeds": int(one.degrees) + 1 if isfinite(one.degrees) else None,
-        "bytes_over_partial": _bytes(curve).get(one.strategy, nan),
-    }
-
-
-def _over_partial(one: Response, curve: CurveFile) -> float:
-    whole = _of(curve, WHOLE, one.metric)
-    below = 0.0 if whole is None else loss_per_pls(whole).mean
-    return loss_per_pls(one).mean / below if below else nan
-
-
-def _bytes(curve: CurveFile) -> dict[str, float]:
-    """Bytes that each strategy's saves wrote over those of plain partial recovery."""
+def _strategies(curve: CurveFile) -> Iterator[dict[str, Any]]:
+    slopes = {(one.strategy, one.metric): loss_per_pls(one) for one in curve.responses}
     shares = bytes_shares(curve.checks)
-    return {WHOLE: 1.0, **shares} if shares else {}
+    written = {WHOLE: 1.0, **shares} if shares else {}
+    for one in curve.responses:
+        slope, whole = slopes[one.strategy, one.metric], slopes.get((WHOLE, one.metric))
+        yield {
+            "strategy": one.strategy,
+            "metric": one.metric.value,
+            "by": one.by,
+            **slope.columns("loss_per_pls"),
+            "over_partial": slope.mean / whole.mean if whole and whole.mean else nan,
+            "intercept": one.intercept,
+            "interval_share": one.interval_share,
+            "most_pls": one.most_pls,
+            "n_seeds": int(one.degrees) + 1 if isfinite(one.degrees) else None,
+            "bytes_over_partial": written.get(one.strategy, nan),
+        }
 
 
 def _losses(one: Response) -> Iterator[dict[str, Any]]:
@@ -144,6 +138,15 @@ def _weights(one: Response) -> Iterator[dict[str, Any]]:
     for at, weight in zip(one.weight.at.tolist(), one.weight.weight.tolist(), strict=True):
         known = {"strategy": one.strategy, "metric": one.metric.value}
         yield {**known, "at_fraction": at, "weight": weight}
+
+
+def _trials(measured: Measured) -> Iterator[dict[str, Any]]:
+    """The runs that were fitted."""
+    for metric in measured.fitted:
+        for strategy in measured.seen.strategies:
+            for pls, loss in zip(*measured.points(metric, strategy), strict=True):
+                known = {"strategy": strategy, "metric": metric.value}
+                yield {**known, "weighted_pls": float(pls), "loss": float(loss)}
 
 
 def _held_out(curve: CurveFile) -> Iterator[dict[str, Any]]:
@@ -167,27 +170,27 @@ def _held_out(curve: CurveFile) -> Iterator[dict[str, Any]]:
 # ------------------------------------------------------------------------------ the document
 
 
-def document_of_curve(curve: CurveFile) -> Document:
+def document_of_curve(curve: CurveFile, trials: pd.DataFrame = NO_TRIALS) -> Document:
     """Everything that the file of a curve says."""
+    picture = Picture(
+        "Accuracy lost over the portion of lost samples",
+        "Lines: loss over weighted PLS by strategy, with 95 % intervals. Points: measured runs.",
+        lambda: chart_figure(_chart(curve, trials)),
+        name="staleness",
+    )
     held = list(_held_out(curve))
     return Document(
         title=f"What stale shards cost in accuracy: {curve.name}",
         question="How much accuracy does a job lose by the samples that its failed servers lose?",
         answer=[*_fitness(curve), _answer(curve)],
         table=_table(curve),
-        remarks=[
-            *(f"No limit of {metric.label} is taken: {'; '.join(why)}."
-              for metric, why in curve.unfit_metrics.items()),
-            *sentences_of_lengths(curve),
-            *_typical(curve),
-            *_size(curve),
-        ],
+        remarks=list(_remarks(curve)),
         sections=[
-            Section("Loss over PLS", chart_blocks(_chart(curve), "staleness")),
+            Section("Loss over PLS", [picture, _losses_table(curve)]),
             Section("How far it holds", [_histories(held)] if held else []),
             Section("What was measured", [_measured(curve)]),
         ],
-    )  # fmt: skip
+    )
 
 
 def _fitness(curve: CurveFile) -> list[str]:
@@ -215,46 +218,40 @@ def _answer(curve: CurveFile) -> str:
 
 def _table(curve: CurveFile) -> Table:
     """A row per strategy: what a PLS costs under it, and the bytes that its saves write."""
-    written = _bytes(curve)
-    columns = [Column("strategy", is_number=False)]
-    for metric in curve.metrics:
-        loss = metric.loss_label
-        columns.append(Column(f"{loss} per PLS", brief=f"{loss}\nper PLS"))
-        columns.append(Column("over partial", brief="over\npartial"))
-    columns.append(Column("bytes over partial", brief="bytes over\npartial"))
-    rows = []
-    for strategy in dict.fromkeys(one.strategy for one in curve.responses):
-        row = [strategy]
-        for metric in curve.metrics:
-            one = _of(curve, strategy, metric)
-            slope = Estimate(nan) if one is None else loss_per_pls(one)
-            row.append(with_interval(slope.mean, slope.half_width))
-            row.append(NO_NUMBER if one is None else significant(_over_partial(one, curve)))
-        rows.append([*row, significant(written.get(strategy, nan))])
+    of = [name for one in curve.metrics for name in (f"{one.loss_label} per PLS", "over partial")]
+    rows: dict[str, list[str]] = {}
+    for one in _strategies(curve):
+        cells = [one["strategy"], *[NO_NUMBER] * 2 * len(curve.metrics)]
+        row = rows.setdefault(one["strategy"], [*cells, significant(one["bytes_over_partial"])])
+        at, slope = 1 + 2 * curve.metrics.index(Metric(one["metric"])), one["loss_per_pls"]
+        half = one["loss_per_pls_high"] - slope
+        row[at : at + 2] = with_interval(slope, half), significant(one["over_partial"])
     return Table(
         "Slopes per weighted PLS, ± the half-width of the 95 % interval; bytes of saves every "
         f"{COUNTED_INTERVAL:.0%} of the run",
-        columns,
-        rows,
+        row_columns("strategy", *of, "bytes over partial"),
+        list(rows.values()),
     )
 
 
-def _typical(curve: CurveFile) -> list[str]:
-    """What one failure costs."""
+def _remarks(curve: CurveFile) -> Iterator[str]:
+    """Where the curve is not for use, what one failure costs, and what it took to measure that."""
+    for metric, why in curve.unfit_metrics.items():
+        yield f"No limit of {metric.label} is taken: {'; '.join(why)}."
+    yield from sentences_of_lengths(curve)
+    if curve.kernel is None:
+        return
     lost = [
         f"{with_ends(loss.mean, *loss.interval())} of {one.metric.label}"
         for one in curve.responses
-        if one.strategy == WHOLE and curve.kernel is not None
+        if one.strategy == WHOLE
         for loss in [typical_loss(one)]
     ]
-    return [
-        f"A failure of {FAILED_FRACTION:.1%} of the servers at any time, with saves every "
-        f"{TYPICAL_INTERVAL:.0%} of the run, costs under {WHOLE} recovery {' and '.join(lost)}."
-    ] * bool(lost)
-
-
-def _size(curve: CurveFile) -> Iterator[str]:
-    """How loss goes with PLS, and what it took to measure that."""
+    if lost:
+        yield (
+            f"A failure of {FAILED_FRACTION:.1%} of the servers at any time, with saves every "
+            f"{TYPICAL_INTERVAL:.0%} of the run, costs under {WHOLE} recovery {' and '.join(lost)}."
+        )
     if found := curve.checks.get(Metric.AUC.value, {}).get("correlation_with_pls"):
         yield (
             f"Correlation of AUC loss with PLS, single failures, {WHOLE}: {found['mean']:.2f} ± "
@@ -285,33 +282,52 @@ def _histories(held: Sequence[Mapping[str, Any]]) -> Table:
     )  # fmt: skip
 
 
-def _chart(curve: CurveFile) -> Chart:
+def _losses_table(curve: CurveFile) -> Table:
+    return Table(
+        "Loss at portions of lost samples (weighted PLS), ± the half-width of the 95 % interval; "
+        f"{NO_NUMBER} beyond what was measured",
+        [*word_columns("strategy", "loss"), *(Column(f"PLS {one:g}") for one in PORTIONS)],
+        [
+            [one.strategy, one.metric.loss_label]
+            + [
+                with_interval(loss.mean, loss.half_width) if pls <= one.most_pls else NO_NUMBER
+                for pls, loss in zip(PORTIONS, loss_at(one, PORTIONS), strict=True)
+            ]
+            for one in curve.responses
+            if one.by == BY_PLS
+        ],
+    )
+
+
+def _chart(curve: CurveFile, trials: pd.DataFrame) -> Chart:
     panels = []
     for metric in curve.metrics:
         ours = [one for one in curve.responses if one.metric == metric]
         often = [one for one in ours if one.strategy.endswith(MORE_BYTES)]
         equal = [one for one in ours if one not in often]
-        panels.append(_panel(metric, f", {EQUAL}" if often else "", equal))
-        if often:
-            whole = [one for one in equal if one.strategy == WHOLE]
-            panels.append(_panel(metric, f", {OFTEN}", [*whole, *often]))
+        whole = [one for one in equal if one.strategy == WHOLE]
+        fitted = trials[trials["metric"] == metric.value]
+        panels.append(_panel(f", {EQUAL}" if often else "", equal, fitted))
+        panels += [_panel(f", {OFTEN}", [*whole, *often], fitted)] if often else []
+    points = "" if trials.empty else " Points: measured runs; below 0 noise exceeds the loss."
     return Chart(
         f"Accuracy lost over the portion of lost samples: {curve.name}",
-        "Lines: what the measurement gives, with its 95 % interval.",
+        f"Lines: what the measurement gives, with its 95 % interval.{points}",
         tuple(panels),
     )
 
 
-def _panel(metric: Metric, what: str, responses: Sequence[Response]) -> Panel:
-    loss = f"{metric.loss_label}{' [nats]' if metric == Metric.LOG_LOSS else ''}"
-    lines = []
+def _panel(what: str, responses: Sequence[Response], trials: pd.DataFrame) -> Panel:
+    metric, lines = responses[0].metric, []
     for one in responses:
-        x = floats(one.pls)
-        y, low, high = zip(*(loss.triple for loss in loss_at(one, x)), strict=True)
-        lines.append(Series(one.strategy, x, y, low, high))
-    return Panel(
-        f"{metric.loss_label}{what}", "weighted PLS, portion of samples", loss, tuple(lines)
-    )
+        ours = trials[trials["strategy"] == one.strategy]
+        points = (floats(ours["weighted_pls"]), floats(ours["loss"]))
+        lines += [Series(one.strategy, *points, kind="points")] if len(ours) else []
+        y, low, high = zip(*(loss.triple for loss in loss_at(one, floats(one.pls))), strict=True)
+        lines.append(Series(one.strategy, floats(one.pls), y, low, high))
+    loss = f"{metric.loss_label}{' [nats]' if metric == Metric.LOG_LOSS else ''}"
+    x_label = "weighted PLS, portion of samples"
+    return Panel(f"{metric.loss_label}{what}", x_label, loss, tuple(lines))
 
 
 def inputs_of_curve(curve: CurveFile) -> dict[str, str]:

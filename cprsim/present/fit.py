@@ -7,7 +7,7 @@ from dataclasses import asdict
 from functools import partial
 from math import isfinite, isnan, nan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -20,7 +20,6 @@ from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.observation import node_hours
 from cprsim.fitting.report import FitReport
 from cprsim.fitting.trace_fit import Subject, TraceFit
-from cprsim.plots.fit import TITLES, nodes_figure, subject_figure
 from cprsim.present.answer import Answer
 from cprsim.present.document import (
     Block,
@@ -36,8 +35,13 @@ from cprsim.records import NO_NUMBER, Estimate
 from cprsim.results.words import count, suited
 from cprsim.scenario import read_yaml
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 MONTH_H = 720.0  # of 30 days
 FACTS = ("n_nodes", "begins", "ends", "ages")
+KINDS = {"gaps": "gap", "uptimes": "up-time", "repairs": "repair"}
+TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
 SHAPES = ("shape", "sigma")
 NONE = Estimate(nan)
 NEXT = "The page has the fragment for a scenario; --save FILE writes it."
@@ -188,7 +192,7 @@ def table_of(frame: pd.DataFrame, caption: str, headings: Mapping[str, str]) -> 
     return Table(caption, columns, rows, grouped="times" in known)
 
 
-def _cell(row: Mapping[str, Any], name: str) -> str:
+def _cell(row: Mapping[Any, Any], name: str) -> str:
     value = row[name]
     if isinstance(value, str):
         return one_line(value, 60)
@@ -212,11 +216,11 @@ def spread(one: Estimate, unit: str = "") -> str:
     return value if low == high == NO_NUMBER else f"{value} ({low} to {high})"
 
 
-def best_table(times: pd.DataFrame, names: Mapping[str, str]) -> Table:
+def best_table(times: pd.DataFrame) -> Table:
     """A row per kind of times: how many, the best family, its p-value, mean and shape."""
     means = times[["mean_h", "mean_h_low", "mean_h_high"]].itertuples(index=False)
     shown = times.assign(
-        what=[count(n, names.get(one, one))
+        what=[count(n, KINDS.get(one, one))
               for n, one in zip(times["n_observed"], times["times"], strict=True)],
         mean=[in_unit(Estimate(*each)) for each in means],
     )  # fmt: skip
@@ -245,7 +249,7 @@ def families_tables(frames: Mapping[str, pd.DataFrame]) -> list[Block]:
         "times": "", "family": "family", "log_likelihood": "log-lik.", "aic": "AIC", "bic": "BIC",
         "ks": "KS", "p_value": "p", "rmse_survival": "RMSE", "extrapolated": "extrapolated",
     }  # fmt: skip
-    parameters = {"times": "", "family": "family", "parameter": "parameter", "value": "95 %"}
+    parameters = {"times": "", "family": "family", "parameter": "parameter", "value": "value"}
     return [
         table_of(frames["times"], "Times", times),
         table_of(frames["families"], "Families, the best by AIC first", families),
@@ -260,12 +264,13 @@ def _document(
     report: FitReport, frames: Mapping[str, pd.DataFrame], following: Sequence[str]
 ) -> Document:
     fitted, (how_often, how_sure, what_not) = report.fitted, report.verdict.sentences
-    best = best_table(frames["times"], {"gaps": "gap", "uptimes": "up-time", "repairs": "repair"})
+    best = best_table(frames["times"])
     n_notes = len(fitted.outages.notes)
     warned = sentences([*fitted.warnings[n_notes:], *fitted.warnings[:n_notes]])
     careful = [what_not, *_extrapolated(fitted), *warned]
     remarks = [*careful[:2], *following, *careful[2:]]
-    answer, table, causes = [how_often, how_sure], best, []
+    answer, table = [how_often, how_sure], best
+    causes: list[Block] = []
     if report.by_cause is not None:
         first = report.by_cause.causes[0]
         fix = (
@@ -273,7 +278,7 @@ def _document(
             f"{100 * first.saved:.2f} % of useful time less."
         )
         answer, remarks = [how_often, fix], [how_sure, *remarks]
-        table, *causes = _cause_blocks(frames["causes"], report.n_job_nodes)
+        table, causes = _causes_table(frames["causes"], report.n_job_nodes), _uptimes(frames)
     dots = "Each failure as a dot over time, a row for each node."
     curves = "Survival with the fitted families, hazard over age, and quantiles."
     return Document(
@@ -283,21 +288,32 @@ def _document(
         table=table,
         remarks=remarks,
         sections=[
-            Section("For the scenario", _fragments(report)),
+            Section("For the scenario", [
+                *([ListingBlock("The fragment", report.to_save)] if report.to_save
+                  else [Words([f"There is no fragment: {report.why_no_fragment}."])]),
+                *([ListingBlock("Simpler, without groups and lemons", report.simpler)]
+                  if report.simpler else []),
+            ]),
             Section("Causes", causes),
             Section("The log", [
                 Words(fitted.observation.lines()),
-                Picture("Failures over time", dots, partial(nodes_figure, fitted), "failures"),
+                Picture("Failures over time", dots, partial(_drawn, fitted), "failures"),
             ]),
             Section("What fits", [
                 *([best] if causes else []),
                 *families_tables(frames),
-                *(Picture(TITLES[one.name], curves, partial(subject_figure, one), one.name)
+                *(Picture(TITLES[one.name], curves, partial(_drawn, one), one.name)
                   for one in fitted.subjects if one.ranking is not None),
             ]),
             Section("What one distribution can't say", [Words(_correlation(fitted))]),
         ],
     )  # fmt: skip
+
+
+def _drawn(of: TraceFit | Subject) -> Figure:
+    from cprsim.plots.fit import nodes_figure, subject_figure  # a terminal needs no matplotlib
+
+    return nodes_figure(of) if isinstance(of, TraceFit) else subject_figure(of)
 
 
 def sentences(warnings: Iterable[str]) -> list[str]:
@@ -335,20 +351,10 @@ def _correlation(fitted: TraceFit) -> list[str]:
     return lines
 
 
-def _fragments(report: FitReport) -> list[Block]:
-    if report.to_save is None:
-        return [Words([f"There is no fragment: {report.why_no_fragment}."])]
-    blocks: list[Block] = [ListingBlock("The fragment", report.to_save)]
-    if report.simpler is not None:
-        blocks.append(ListingBlock("Simpler, without groups and lemons", report.simpler))
-    return blocks
-
-
-def _cause_blocks(causes: pd.DataFrame, n_job: int) -> tuple[Table, Table, Words]:
-    """What each costs, and how long nodes last until each."""
+def _causes_table(causes: pd.DataFrame, n_job: int) -> Table:
     columns = ["job_rate_per_h", "job_rate_per_h_low", "job_rate_per_h_high"]
     rates = causes[columns].itertuples(index=False)
-    costs = table_of(
+    return table_of(
         causes.assign(
             per_month=[spread(Estimate(*each).times(MONTH_H)) for each in rates],
             saved=causes["overhead_saved_fraction"] * 100,
@@ -357,8 +363,12 @@ def _cause_blocks(causes: pd.DataFrame, n_job: int) -> tuple[Table, Table, Words
         {"cause": "cause", "n_failures": "failures", "per_month": "of the job per 30 days (95 %)",
          "mean_repair_h": "repair, h", "saved": "overhead saved, %"},
     )  # fmt: skip
+
+
+def _uptimes(frames: Mapping[str, pd.DataFrame]) -> list[Block]:
+    """How long nodes last until each cause."""
     lives = table_of(
-        causes,
+        frames["causes"],
         "Up-times to each cause, the others censoring (Weibull), and the share it strikes first",
         {"cause": "cause", "uptime_shape": "shape (95 %)", "uptime_mean_h": "mean, h (95 %)",
          **{f"struck_within_{age_h:g}_h": f"by {age_h / 24:g} d" for age_h in AGES_H},
@@ -369,4 +379,4 @@ def _cause_blocks(causes: pd.DataFrame, n_job: int) -> tuple[Table, Table, Words
         f"the cause; assumed: a save and a restart take {SAVE_H * 60:g} and {RESTART_H * 60:g} "
         "min. 95 % intervals as if failures did not bunch."
     )
-    return costs, lives, Words([assumed])
+    return [lives, Words([assumed])]

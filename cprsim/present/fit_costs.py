@@ -75,7 +75,7 @@ def _document(
     said: Sequence[str],
     fragment: str,
 ) -> Document:
-    table = best_table(frames["times"], {})
+    table = best_table(frames["times"])
     each = [f"{row[0]} take {row[3]}" for row in table.rows]
     bandwidths = [
         bandwidth_of(one.kind, of)

@@ -49,7 +49,7 @@ def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
     return Answer(
         "fleet",
         result.name,
-        lambda: document_of_fleet(result),
+        lambda: _document(result),
         frames={
             "options": options_frame(result),
             "parts": parts_frame(result),
@@ -72,8 +72,7 @@ def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
     )
 
 
-def document_of_fleet(result: FleetResult) -> Document:
-    """Everything about one fleet. Raises ResultError for an unreadable file."""
+def _document(result: FleetResult) -> Document:
     return Document(
         title=f"What failures cost a fleet: {result.name}",
         question=f"What should {result.n_jobs:,} jobs on one cluster do about failures?",

@@ -84,11 +84,9 @@ def answer_of_copy(name: str, files: Sequence[Path]) -> Answer:
 
 def answer_of_list(scenarios: Mapping[str, Path]) -> Answer:
     """The shipped scenarios, and published rates of failures."""
-    known = [
-        {"name": name, "about": about_of(path), "file": path} for name, path in scenarios.items()
-    ]
+    abouts = {name: about_of(path) for name, path in scenarios.items()}
     rows = [
-        *(["scenario", one["name"], one["about"].replace("`", "'")] for one in known),
+        *(["scenario", name, about.replace("`", "'")] for name, about in abouts.items()),
         *(["failure rate", one.name, _rate(one)] for one in PRESETS),
     ]
     sources = [[one.name, one.note, one.source] for one in PRESETS]
@@ -101,7 +99,10 @@ def answer_of_list(scenarios: Mapping[str, Path]) -> Answer:
             Section("The rates", [Table("", word_columns("name", "what", "source"), sources)])
         ],
     )
-    frames = {"scenarios": pd.DataFrame(known), "presets": pd.DataFrame(map(asdict, PRESETS))}
+    shipped = pd.DataFrame(
+        {"name": abouts.keys(), "about": abouts.values(), "file": scenarios.values()}
+    )
+    frames = {"scenarios": shipped, "presets": pd.DataFrame(map(asdict, PRESETS))}
     return Answer("init", "what is shipped", lambda: document, frames=frames)
 
 

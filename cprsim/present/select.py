@@ -62,6 +62,10 @@ def answer_of_select(made: Selected, **about: Any) -> Answer:
     }
     if bills:
         frames["bills"] = bills_frame(bills)
+    if any(one.energy_kwh is not None for one in bills.values()):
+        for what in ("energy_kwh", "carbon_kg"):
+            of = {name: getattr(one, what) for name, one in bills.items()}
+            strategies[f"{what}_per_month"] = strategies["strategy"].map(of)
     if found is not None:
         frames["unknown"] = pd.DataFrame(found.flips)
     return Answer(

@@ -9,7 +9,7 @@ from cprsim.results.words import significant
 def sensitivity_sentences(found: Sensitivity) -> list[str]:
     """A sentence for each unknown input, and one for all of them at once."""
     if not found.n_draws:
-        return ["No input is said to be unknown (section `unknown`), so none is tried."]
+        return ["No input is said to be unknown (section 'unknown'), so none is tried."]
     others = ", ".join(f"{name} {n:,}" for name, n in found.others.items())
     draws = (
         f"If all of them vary at once, it is the cheapest of those tried in "
@@ -21,7 +21,7 @@ def sensitivity_sentences(found: Sensitivity) -> list[str]:
 
 def _flip(flip: OptionFlip) -> str:
     unit = f" {flip.unit}" if flip.unit else ""
-    span = f"{significant(flip.low)} to {significant(flip.high)}{unit}"
+    span = f"{flip.low:.3g} to {flip.high:.3g}{unit}"
     if flip.at is None:
         return f"{flip.key}: no value from {span} reverses it."
     at = f"{significant(flip.at)}{unit}"

@@ -55,11 +55,10 @@ def answer_of_sweep(result: SweepResult, **about: Any) -> Answer:
     return Answer(
         "sweep",
         result.name,
-        lambda: document_of_sweep(result),
+        lambda: _document(result, points),
         frames={
             "points": points,
             "strategies": strategies_frame(points),
-            "extremes": extremes_frame(points),
         },
         values={
             "mode": result.mode,
@@ -86,8 +85,8 @@ def points_frame(result: SweepResult) -> pd.DataFrame:
     numbers = result.table.groupby([*where, "strategy"], sort=False, dropna=False).ngroup()
     table = result.table.set_axis(numbers, axis="index")
     overhead = table[table["quantity"] == OVERHEAD].rename(columns={"n": "replications"})
-    about = ["save_interval_h", "interval_rule", "young_h", "daly_h", "cpr_h", "replications"]
-    found = [overhead[[*where, "strategy", *about]]]
+    about = ["strategy", "save_interval_h", "interval_rule", "replications"]
+    found = [overhead[[*where, *about]]]
     quantities = [str(one) for one in table["quantity"].unique()]
     parts = parts_among(one for one in quantities if not one.startswith("cost_"))
     for quantity in quantities:
@@ -108,37 +107,33 @@ def _ends(name: str) -> list[str]:
 
 
 def strategies_frame(points: pd.DataFrame) -> pd.DataFrame:
-    """At how many points each costs surely less, and more, than the reference, of how many."""
+    """A row per strategy: at how many points it costs surely less, and more, than the reference."""
     rows = [
         {
             "strategy": name,
             "n_points": mine["difference_fraction"].notna().sum(),
             "n_less": (mine["difference_fraction_high"] < 0).sum(),
             "n_more": (mine["difference_fraction_low"] > 0).sum(),
+            "lowest_overhead_fraction": mine[OVERHEAD].min(),
+            "highest_overhead_fraction": mine[OVERHEAD].max(),
         }
         for name, mine in points.groupby("strategy", sort=False)
     ]
     return pd.DataFrame(rows)
 
 
-def extremes_frame(points: pd.DataFrame) -> pd.DataFrame:
+def _extremes(points: pd.DataFrame) -> dict[str, tuple[Row, Row]]:
     """The points at which the overhead of each strategy is lowest, and highest."""
-    finished = points[points[OVERHEAD].notna()]
-    found = [
-        mine.loc[[mine[OVERHEAD].idxmin(), mine[OVERHEAD].idxmax()]].assign(
-            end=["lowest", "highest"]
-        )
-        for _, mine in finished.groupby("strategy", sort=False)
-    ]
-    return pd.concat(found or [finished.assign(end="")])
+    finished = points[points[OVERHEAD].notna()].groupby("strategy", sort=False)[OVERHEAD]
+    both = [records_of(points.loc[at]) for at in (finished.idxmin(), finished.idxmax())]
+    return {low["strategy"]: (low, high) for low, high in zip(*both, strict=True)}
 
 
 # ------------------------------------------------------------------------------ the document
 
 
-def document_of_sweep(result: SweepResult) -> Document:
-    """Everything about one sweep. Raises ResultError for an unreadable file."""
-    points, touches = points_frame(result), _touches(result)
+def _document(result: SweepResult, points: pd.DataFrame) -> Document:
+    touches = _touches(result)
     axes = ", ".join(map(axis_words, result.axes))
     tables = _points_tables(result, points, touches)
     extremes = _extremes_table(result, points, touches)
@@ -209,9 +204,8 @@ def _answer(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list
         in_all = f"Cheapest in all{counted}: {best['strategy']}{where}, {amount} for {MONTH}."
         return [*shares, in_all]
     each = [
-        f"{row['strategy']} {_cell(row, OVERHEAD)} %{_where(row, result, touches[row['strategy']])}"
-        for row in records_of(extremes_frame(points))
-        if row["end"] == "lowest"
+        f"{name} {_cell(lowest, OVERHEAD)} %{_where(lowest, result, touches[name])}"
+        for name, (lowest, _) in _extremes(points).items()
     ]
     return [*shares, f"Lowest overhead of each: {'; '.join(each)}."]
 
@@ -233,7 +227,7 @@ def _where(row: Row, result: SweepResult, columns: set[str]) -> str:
     said = [
         f"{names[axis.column]} {value_text(row[axis.column], axis)}"
         for axis in result.axes
-        if axis.column in columns and not pd.isna(row[axis.column])
+        if axis.column in columns and axis.key in row[VARIED].split()
     ]
     return f" at {', '.join(said)}" if said else ""
 
@@ -272,7 +266,7 @@ def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) 
     for row in records_of(points):
         place = tuple(
             (values[one.column].index(row[one.column]), value_text(row[one.column], one))
-            if one.column in touches[row["strategy"]] and not pd.isna(row[one.column])
+            if one.column in touches[row["strategy"]] and one.key in row[VARIED].split()
             else rest
             for one in result.axes
         )
@@ -284,7 +278,7 @@ def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) 
         Table(
             caption=caption,
             columns=[
-                *(Column(a.key, is_number=False, brief=names[a.column]) for a in result.axes),
+                *word_columns(*names.values()),
                 *map(Column, result.strategies),
             ],
             rows=[
@@ -308,22 +302,18 @@ def _cell(row: Row, quantity: str) -> str:
 
 def _extremes_table(result: SweepResult, points: pd.DataFrame, touches: Touches) -> Table:
     """A row per strategy: its lowest and its highest overhead, and where they are."""
-    found: dict[str, list[str]] = {}
-    for row in records_of(extremes_frame(points)):
-        name = row["strategy"]
-        if name in found and not touches[name]:
-            found[name] += ["", ""]
-            continue
-        at = _where(row, result, touches[name]).removeprefix(" at ")
-        found.setdefault(name, []).extend([_cell(row, OVERHEAD), at or "any point"])
+    found = {}
+    for name, both in _extremes(points).items():
+        at = [(_cell(one, OVERHEAD), _where(one, result, touches[name])[4:]) for one in both]
+        found[name] = [*at[0], *at[1]] if touches[name] else [at[0][0], "any point", "", ""]
     nowhere = [NO_NUMBER, "no point at which every replication finishes", NO_NUMBER, ""]
     return Table(
         caption=_caption(result),
         columns=[
             *word_columns("strategy"),
-            Column("lowest overhead, %", brief="lowest"),
+            Column("lowest, %"),
             *word_columns("at"),
-            Column("highest overhead, %", brief="highest"),
+            Column("highest, %"),
             *word_columns("at"),
         ],
         rows=[[name, *found.get(name, nowhere)] for name in result.strategies],

@@ -59,7 +59,7 @@ from cprsim.systems_compared.words import (
     overhead,
 )
 
-EVERY, RUNS_AS = "saves\nevery", "runs as"
+EVERY, RUNS_AS = "saves every", "runs as"
 WORDS = (EVERY, RUNS_AS)  # columns that hold no numbers
 MOST_NAMES = 5  # of systems, in a sentence
 NONE = Estimate(float("nan"))
@@ -152,7 +152,9 @@ def document_of_systems(comparison: Comparison) -> Document:
         draw=lambda: systems_figure(comparison),
         name="systems",
     )
-    left_out = [(name, why.replace("`", "'")) for name, why in comparison.left_out.items()]
+    left_out = Table(
+        "What each needs", word_columns("system", "why"), [*comparison.left_out.items()]
+    )
     parts, places = parts_table(result), [one.name for one in found]
     parts = replace(parts, rows=sorted(parts.rows, key=lambda row: places.index(str(row[0]))))
     return Document(
@@ -163,15 +165,11 @@ def document_of_systems(comparison: Comparison) -> Document:
         ),
         answer=_answer(comparison),
         table=_costs(found, bills_in(result)),
-        remarks=[one.replace("`", "'") for one in _remarks(comparison)],
+        remarks=_remarks(comparison),
         sections=[
             Section("Why", [picture, parts, _survived(found), *_contents(comparison)]),
             Section("What it costs in all", money_section(result)),
-            Section(
-                "What can't run it",
-                [Table("What each needs", word_columns("system", "why"), left_out)]
-                * bool(left_out),
-            ),
+            Section("What can't run it", [left_out] if left_out.rows else []),
             Section("How to run them", [ListingBlock("For the scenario", _entries_text(found))]),
             *origin(result.manifest, result.path),
         ],
@@ -187,14 +185,11 @@ def _entries_text(found: Sequence[Standing]) -> str:
 
 
 def _table(caption: str, first: str, found: Sequence[Standing], cells: Cells) -> Table:
-    """A row per system, or several with the same cells; headings have lines on a terminal."""
+    """A row per system, or several with the same cells."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for one in found:
         rows.setdefault(tuple(cell(one) for cell in cells.values()), []).append(name_of(one))
-    columns = [
-        Column(heading.replace("\n", " "), heading not in (first, *WORDS), brief=heading)
-        for heading in (first, *cells)
-    ]
+    columns = [Column(heading, heading not in (first, *WORDS)) for heading in (first, *cells)]
     return Table(caption, columns, [(", ".join(names), *row) for row, names in rows.items()])
 
 
@@ -206,13 +201,13 @@ def _costs(found: Sequence[Standing], bills: Bills) -> Table:
         return f"≥ {amount}" if one.facts.unknown else amount
 
     cells: dict[str, Cell] = {
-        EVERY: interval_of, "overhead\n%": overhead, "more than\nthe best": difference,
+        EVERY: interval_of, "overhead, %": overhead, "more than the best": difference,
     }  # fmt: skip
     if any(one.accuracy not in (KEPT, UNPRICED) for one in found):
-        cells["AUC lost\n×10⁻⁴"] = _accuracy_lost
+        cells["AUC lost, ×10⁻⁴"] = _accuracy_lost
     if bills:
         unit = next(iter(bills.values())).job.currency or "cost"
-        cells[f"{unit} for\n730.5 h\nof work"] = month
+        cells[f"{unit} for {WORK}"] = month
     cells[RUNS_AS] = lambda one: one.facts.runs_as or NO_NUMBER
     n = max(one.summary[FINISHED].n for one in found)
     caption = (
@@ -230,11 +225,10 @@ def _accuracy_lost(one: Standing) -> str:
 
 def _survived(found: Sequence[Standing]) -> Table:
     cells: Cells = {
-        "\n".join([names[0].replace(" ", "\n"), *names[1:]]): partial(lost_at_most, names[0])
-        for names in columns_of_fates(found)
+        ", ".join(names): partial(lost_at_most, names[0]) for names in columns_of_fates(found)
     }
     caption = "Progress lost at most by a failure of each kind"
-    return _table(caption, "lost at most\nby", found, cells)
+    return _table(caption, "lost at most by", found, cells)
 
 
 def _contents(comparison: Comparison) -> list[Table]:
@@ -333,7 +327,7 @@ def _doubts(comparison: Comparison) -> Iterator[str]:
     ]
     if lower:
         yield (
-            f"May cost less, no source has a figure: {_few(lower)}. Give it in the 'options' of "
+            f"May cost less, no source has a figure: {_few(lower)}. Give it in the `options` of "
             "the entry."
         )
 
@@ -356,11 +350,11 @@ def _in_money(comparison: Comparison) -> list[str]:
 def _how_to_run(comparison: Comparison) -> Iterator[str]:
     entries = [one.facts.text for one in _picks(comparison) if one.name != comparison.today]
     if entries:
-        yield f"To run it, put into 'recovery': {' or '.join(entries)}."
+        yield f"To run it, put into `recovery`: {' or '.join(entries)}."
     enough = next((one for one in comparison.contents if not one.costs_more), None)
     if enough is not None:
         yield (
-            f"Keep {count(enough.n_kept, 'content')} ('costs.save.kept'): with more, "
+            f"Keep {count(enough.n_kept, 'content')} (`costs.save.kept`): with more, "
             f"{comparison.best} does not surely cost less. {percent_number(enough.none_clean)} % "
             "of silent errors are then noticed with no clean content left (derived)."
         )
@@ -376,7 +370,7 @@ def _accuracy(comparison: Comparison) -> Iterator[str]:
             loss = one.summary["auc_loss"]
             yield (
                 f"{one.name} loses {with_interval(loss.mean, loss.half_width)} of AUC; without a "
-                "limit in the section 'accuracy' it is not taken for the best."
+                "limit in the section `accuracy` it is not taken for the best."
             )
     for words, names in by_words.items():
         yield f"* {', '.join(names)}: {words}; not taken as the cheapest."

@@ -21,7 +21,7 @@ from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble, policy_of
 from cprsim.files import encode
 from cprsim.present.answer import Answer
-from cprsim.present.document import Cell, Document, Section, Table, word_columns
+from cprsim.present.document import Document, Section, Table, word_columns
 from cprsim.records import Cluster, Storage
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Groups, Medium, Outside, Policy, Reach, Ring, Rule, StageKind
@@ -77,9 +77,6 @@ CASES = {
     ALL_NODES: "all nodes are lost",
 }
 DIMENSIONS = {"time": TIME, "size": SIZE, "bandwidth": BANDWIDTH}
-OF_TABLES = (
-    "interval_h", "interval_rule", "decision", "sub_saves", "loses_as", "is_strategy",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +241,7 @@ def answer_of_explanation(name: str, asked: ListedJob) -> Answer:
         and f"{system.not_counted}; a staleness curve of your own prices it.",
     }
     served = (
-        f"For {asked.words}; tiers, captures and rules as an entry 'policy' of a scenario writes "
+        f"For {asked.words}; tiers, captures and rules as an entry `policy` of a scenario writes "
         "them. The first rule that holds is taken; if none does, all start again."
         if policy
         else f"It can't serve {asked.words}: {entry.refused}."
@@ -262,24 +259,18 @@ def answer_of_explanation(name: str, asked: ListedJob) -> Answer:
         return Document(
             title=f"Recovery system {name}",
             question=f"What does {name} do, and what does it need?",
-            answer=[f"{name}: {system.summary}.", _plain(served)],
+            answer=[f"{name}: {system.summary}.", served],
             table=Table(
                 "",
                 word_columns("", "what it does"),
-                [(term, _cell(_plain(words), 66)) for term, words in facts],
+                [(term, _cell(words, 66)) for term, words in facts],
                 grouped=True,
             ),
-            remarks=[f"{term}: {_plain(words)}" for term, words in said.items() if words],
+            remarks=[f"{term}: {words}" for term, words in said.items() if words],
         )
 
-    values = {"job": asked.words, "policy": policy and plain_policy(policy)}
+    values = {"job": asked.words, "policy": policy and encode(policy)}
     return Answer("systems", name, document, _frames([entry]), values)
-
-
-def plain_policy(policy: Policy) -> dict[str, Any]:
-    """What a recovery does for scripts: its rules, tiers and captures."""
-    plain = encode(policy)
-    return {key: value for key, value in plain.items() if key not in OF_TABLES}
 
 
 def _frames(entries: Sequence[ListedPolicy]) -> dict[str, pd.DataFrame]:
@@ -308,7 +299,7 @@ def _frames(entries: Sequence[ListedPolicy]) -> dict[str, pd.DataFrame]:
 
 def _listing(entries: Sequence[ListedPolicy]) -> Table:
     """A row per system, in 80 characters on a terminal."""
-    rows: list[list[str | Cell]] = []
+    rows = []
     for one in entries:
         system, today = one.system, f" Runs as {one.system.runs_as}." * bool(one.system.runs_as)
         back = _goes_back_to(one) if one.policy else "can't serve this job"
@@ -337,12 +328,8 @@ def _goes_back_to(entry: ListedPolicy) -> str:
     return ", ".join(f"{back} up to {name}" for back, name in before) + then
 
 
-def _cell(text: str, width: int) -> Cell:
-    return Cell(text, fill(text, width, break_on_hyphens=False))
-
-
-def _plain(words: str) -> str:
-    return words.replace("`", "'")
+def _cell(text: str, width: int) -> str:
+    return fill(text, width, break_on_hyphens=False)
 
 
 # ------------------------------------------------------------------------------ one system

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from textwrap import fill
+from typing import Literal, overload
 
 from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from cprsim.errors import printable
 from cprsim.present.document import Block, Document, Facts, ListingBlock, Table, Words
 
-FOLDED = (1000, 32, 24, 16, 12)  # characters at which words are folded, the first that suffices
+LONGEST = 32  # characters of a word that is not broken
+WIDEST = 100_000  # characters
 MOST_REMARKS = 3
 
 
@@ -67,53 +70,54 @@ def _printed(console: Console, block: Block) -> Iterator[str | Text | RichTable]
 def _parts(console: Console, table: Table) -> list[RichTable]:
     """The table, or what stands for it on a terminal that is too narrow: tables of its rows."""
     everything = list(range(len(table.columns)))
-    width = console.width if console.is_terminal else 1_000_000
-    for folded in FOLDED:
-        whole = _rich(console, table, everything, folded)
-        if (whole.width or 0) <= width:
-            return [whole]
     naming = everything[: 2 if table.grouped else 1]
     parts: list[RichTable] = []
     places = naming
     for place in everything[len(naming) :]:
-        wider = _rich(console, table, [*places, place], FOLDED[-1])
-        if places != naming and (wider.width or 0) > width:
-            parts.append(_rich(console, table, places, FOLDED[-1]))
+        if places != naming and _rich(console, table, [*places, place]) is None:
+            parts.append(_rich(console, table, places, fits=True))
             places = naming
         places = [*places, place]
-    return [*parts, _rich(console, table, places, FOLDED[-1])]
+    return [*parts, _rich(console, table, places, fits=True)]
 
 
-def _rich(console: Console, table: Table, places: Sequence[int], folded: int) -> RichTable:
-    """Some columns of a table, words folded at a number of characters; it knows its own width."""
+@overload
+def _rich(console: Console, table: Table, places: Sequence[int]) -> RichTable | None: ...
+@overload
+def _rich(
+    console: Console, table: Table, places: Sequence[int], *, fits: Literal[True]
+) -> RichTable: ...
+def _rich(
+    console: Console, table: Table, places: Sequence[int], *, fits: bool = False
+) -> RichTable | None:
+    """Some columns of a table, words folded where it is too wide; None where it is still."""
     rich = RichTable(
         box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0),
         header_style="bold",
     )  # fmt: skip
-    shown = [[_folded(str(row[at]), table, at, folded) for at in places] for row in table.rows]
-    for number, at in enumerate(places):
+    least = 0
+    for at in places:
         column = table.columns[at]
-        lines = [line for cells in shown for line in cells[number].split("\n")]
-        width = max(map(len, [*lines, *column.heading.split(), ""]))
+        cells = [printable(str(row[at])) for row in table.rows]
+        words = [word for text in (column.heading, *cells) for word in text.split()]
+        widest = max(map(len, [*words, *cells] if column.is_number else words), default=1)
+        least += (widest if column.is_number else min(widest, LONGEST)) + 2  # between columns
         rich.add_column(
-            fill(column.heading, max(width, 1)), vertical="top", no_wrap=True,
-            justify="right" if column.is_number else "left",
+            fill(column.heading, widest) if column.is_number else column.heading, vertical="top",
+            justify="right" if column.is_number else "left", no_wrap=column.is_number,
+            overflow="fold", min_width=min(widest, LONGEST),
         )  # fmt: skip
+    if console.is_terminal and least - 2 > console.width and not fits:
+        return None
     previous = None
-    for row, cells in zip(table.rows, shown, strict=True):
-        first = str(row[0])
+    for row in table.rows:
+        first, cells = str(row[0]), [str(row[at]) for at in places]
         if table.grouped and first == previous:
             cells[0] = ""
         elif table.grouped and previous is not None:
             rich.add_section()
         previous = first
         rich.add_row(*cells)
-    rich.width = console.measure(rich, options=console.options.update(width=1_000_000)).maximum
+    whole = console.measure(rich, options=console.options.update(width=WIDEST)).maximum
+    rich.width = min(whole, console.width) if console.is_terminal else whole
     return rich
-
-
-def _folded(text: str, table: Table, at: int, width: int) -> str:
-    """Words on several lines; numbers stay whole."""
-    if table.columns[at].is_number or len(text) <= width:
-        return text
-    return fill(text, width, break_on_hyphens=False, break_long_words=len(text) > 40)

@@ -14,15 +14,9 @@ from cprsim.kernel.metrics import Quality
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.present.answer import Answer
-from cprsim.present.document import Column, Document, Picture, Section, Table
+from cprsim.present.document import Document, Picture, Section, Table, row_columns
 from cprsim.records import NO_NUMBER
 from cprsim.results.words import count, percent_number, saves
-
-PAPERS_MEMORY = {  # of trackers, for rows of 16 and of 128 numbers
-    "scar": "100 %",
-    "mfu": "6.25 % to 0.78 %",
-    "ssu": "0.78 % to 0.097 %",
-}
 
 
 def answer_of_train(measured: TrainingOutcome, name: str, useful_h: float) -> Answer:
@@ -125,41 +119,27 @@ def _answer(measured: TrainingOutcome) -> str:
 def _table(measured: TrainingOutcome, useful_h: float) -> Table:
     """A row for the run without failures, and one per strategy."""
     whole = measured.whole.quality
+    rows = [["no failures", "", "", "", f"{whole.auc:.4f}", "", f"{whole.log_loss:.4f}", "", ""]]
+    for one in measured.strategies:
+        name, every = one.policy.name, saves(one.policy, useful_h)
+        if one.trained is None:
+            rows.append([name, every, "did not finish", *[NO_NUMBER] * 6])
+            continue
+        quality, n_bytes = one.trained.quality, one.bytes_written
+        rows.append([
+            name, every, percent_number(one.overhead_fraction), f"{one.pls:.4f}",
+            f"{quality.auc:.4f}", f"{quality.auc - whole.auc:+.5f}",
+            f"{quality.log_loss:.4f}", f"{quality.log_loss - whole.log_loss:+.5f}",
+            NO_NUMBER if n_bytes is None else f"{n_bytes / 1e6:.1f}",
+        ])  # fmt: skip
     return Table(
         "Accuracy beside overhead; changes are against the run without failures",
-        [
-            Column("strategy", is_number=False),
-            Column("saves every", brief="saves\nevery"),
-            Column("overhead, % of useful", brief="overhead,\n% of useful"),
-            Column("PLS"),
-            Column("test AUC", brief="test\nAUC"),
-            Column("change"),
-            Column("test log-loss", brief="test\nlog-loss"),
-            Column("change"),
-            Column("written, MB", brief="written,\nMB"),
-        ],
-        [
-            ["no failures", *[""] * 3, f"{whole.auc:.4f}", "", f"{whole.log_loss:.4f}", "", ""],
-            *([one.policy.name, *_cells(one, whole, useful_h)] for one in measured.strategies),
-        ],
-    )
-
-
-def _cells(one: StrategyAccuracy, whole: Quality, useful_h: float) -> list[str]:
-    every = saves(one.policy, useful_h)
-    if one.trained is None:
-        return [every, "did not finish", *[NO_NUMBER] * 6]
-    quality = one.trained.quality
-    return [
-        every,
-        percent_number(one.overhead_fraction),
-        f"{one.pls:.4f}",
-        f"{quality.auc:.4f}",
-        f"{quality.auc - whole.auc:+.5f}",
-        f"{quality.log_loss:.4f}",
-        f"{quality.log_loss - whole.log_loss:+.5f}",
-        NO_NUMBER if one.bytes_written is None else f"{one.bytes_written / 1e6:.1f}",
-    ]
+        row_columns(
+            "strategy", "saves every", "overhead, % of useful", "PLS", "test AUC", "change",
+            "test log-loss", "change", "written, MB",
+        ),
+        rows,
+    )  # fmt: skip
 
 
 def _remarks(measured: TrainingOutcome) -> Iterator[str]:
@@ -178,15 +158,6 @@ def _remarks(measured: TrainingOutcome) -> Iterator[str]:
             f"The clicks come from a planted teacher, whose own AUC is {what.teacher.auc:.4f} and "
             f"log-loss {what.teacher.log_loss:.4f}: no model can do better."
         )
-    for one in measured.strategies:
-        parts = one.policy.sub_saves
-        if parts is not None and one.bytes_written is not None:
-            recalled = PAPERS_MEMORY.get(parts.tracker)
-            beside = "" if recalled is None else f" (the paper's, recalled: {recalled})"
-            yield (
-                f"{one.policy.name}: its tracker adds {100 * one.tracker_fraction:.3g} % to the "
-                f"tables that it tracks{beside}."
-            )
 
 
 def _in_step(measured: TrainingOutcome, team: Team) -> Iterator[str]:
@@ -226,15 +197,15 @@ def _chart(measured: TrainingOutcome, name: str) -> Chart:
             panel.append(Series(one.policy.name, x, floats(y)))
             marks = floats(np.interp(lost_at, x, y))
             panel.append(Series(one.policy.name, floats(lost_at), marks, kind="points"))
-    unfinished = ", ".join(one.policy.name for one in measured.strategies if one.trained is None)
-    remarks = [f"replication {measured.replication}", "marks: failed shards go back"]
-    remarks += [f"stand-in: {measured.stand_in}"]
-    remarks += [f"did not finish: {unfinished}"] if unfinished else []
-    titles = {"Training loss": ("training loss [nats]", losses),
-              "Added by failures": ("added [nats]", added)}  # fmt: skip
+    said = (
+        f"replication {measured.replication}; marks: failed shards go back; stand-in: "
+        f"{measured.stand_in}"
+    )
     panels = (
         Panel(title, "thousand samples", label, tuple(series), y_from_zero=False)
-        for title, (label, series) in titles.items()
+        for title, label, series in (
+            ("Training loss", "training loss [nats]", losses),
+            ("Added by failures", "added [nats]", added),
+        )
     )
-    title = f"Training loss, and what failures add: {name}"
-    return Chart(title, "; ".join(remarks), tuple(panels))
+    return Chart(f"Training loss, and what failures add: {name}", said, tuple(panels))

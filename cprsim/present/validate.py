@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -15,7 +15,6 @@ from cprsim.results.words import count
 from cprsim.scenario import Scenario
 
 QUESTION = "Is this a scenario?"
-COLUMNS = ("file", "line", "key", "message")
 
 
 def answer_of_valid(name: str, scenario: Scenario, warnings: Sequence[str]) -> Answer:
@@ -23,39 +22,33 @@ def answer_of_valid(name: str, scenario: Scenario, warnings: Sequence[str]) -> A
     strategies = [entry.name for entry in scenario.recovery]
     said = f"{name}: ok ({scenario.name}: {', '.join(strategies)})"
     remarks = [f"Warning: {one}" for one in warnings]
-    return Answer(
-        "validate",
-        scenario.name,
-        lambda: Document(f"Checked: {scenario.name}", QUESTION, [said], remarks=remarks),
-        frames={"problems": pd.DataFrame(columns=COLUMNS)},
-        values={"valid": True, "strategies": strategies, "warnings": list(warnings)},
-    )
+    document = Document(f"Checked: {name}", QUESTION, [said], remarks=remarks)
+    values = {"valid": True, "strategies": strategies, "warnings": list(warnings)}
+    return _answer(scenario.name, document, values, ())
 
 
 def answer_of_problems(name: str, problems: Sequence[Problem]) -> Answer:
-    """A scenario that can't run, and why: each problem with its file and line."""
+    """A scenario that can't run: each problem with its file and line."""
     listing = ListingBlock("What is wrong", "\n".join(map(str, problems)))
     said = f"{name}: {count(len(problems), 'problem')}"
+    document = Document(f"Checked: {name}", QUESTION, [said], table=listing)
+    return _answer(name, document, {"valid": False}, problems, exit_code=2)
+
+
+def _answer(
+    name: str,
+    document: Document,
+    values: Mapping[str, Any],
+    problems: Sequence[Problem],
+    **how: Any,
+) -> Answer:
     rows = [(str(one.place.file), one.place.line, one.key, one.message) for one in problems]
-    return Answer(
-        "validate",
-        name,
-        lambda: Document(f"Checked: {name}", QUESTION, [said], table=listing),
-        frames={"problems": pd.DataFrame(rows, columns=COLUMNS, dtype=object)},
-        values={"valid": False},
-        exit_code=2,
-    )
+    frame = pd.DataFrame(rows, columns=["file", "line", "key", "message"], dtype=object)
+    return Answer("validate", name, lambda: document, {"problems": frame}, values, **how)
 
 
 def answer_of_schema(schema: dict[str, Any]) -> Answer:
     """Every key with its meaning and unit, for editors: in a pipe, nothing but the schema."""
-    text = json.dumps(schema, indent=2, ensure_ascii=False)
-    listing = ListingBlock("JSON Schema", text)
-    return Answer(
-        "validate",
-        "schema",
-        lambda: Document(
-            "The JSON Schema of scenarios", "Which keys are there?", [], table=listing
-        ),
-        values={"schema": schema},
-    )
+    listing = ListingBlock("JSON Schema", json.dumps(schema, indent=2, ensure_ascii=False))
+    document = Document("The JSON Schema of scenarios", "Which keys are there?", [], table=listing)
+    return Answer("validate", "schema", lambda: document, values={"schema": schema})

@@ -54,15 +54,15 @@ def with_ends(value: float, low: float, high: float, unit: str = "") -> str:
     """``0.0025 (0.0021 to 0.0029)``; the estimate alone where there is no interval."""
     estimate, least, most = suited(value, low, high)
     of_unit = f" {unit}" if unit and estimate != NO_NUMBER else ""
-    if NO_NUMBER in (least, most):
+    if NO_NUMBER in (least, most) or least == most:
         return f"{estimate}{of_unit}"
     return f"{estimate}{of_unit} ({least} to {most}{of_unit}, 95 % interval)"
 
 
 def ends(low: float, high: float) -> str:
-    """``0.0021 to 0.0029``, with the digits that the interval deserves."""
+    """``0.0021 to 0.0029``, with the digits that the interval deserves; a dash where it is none."""
     _, least, most = suited((low + high) / 2, low, high)
-    return NO_NUMBER if NO_NUMBER in (least, most) else f"{least} to {most}"
+    return NO_NUMBER if NO_NUMBER in (least, most) or least == most else f"{least} to {most}"
 
 
 def with_interval(value: float, half_width: float, *, at_least: int = 0) -> str:

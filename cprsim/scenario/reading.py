@@ -290,12 +290,12 @@ def _vary(data: dict[str, Plain], axes: Sequence[str], places: dict[str, Place])
     places |= {f"sweep.over.{key}": Place(f"--over {one_line(key)}") for key in over}
 
 
-def said_axes(axes: Sequence[str]) -> dict[str, Plain]:
+def said_axes(axes: Sequence[str]) -> dict[str, Any]:
     """What texts such as ``costs.save=30 s:10 min:log12`` say of each key: a range, or a list.
 
     Raises ScenarioError: one is no such text, or a key is there twice.
     """
-    over: dict[str, Plain] = {}
+    over: dict[str, Any] = {}
     for axis in axes:
         key, equals, text = (part.strip() for part in axis.partition("="))
         place = Place(f"--over {one_line(key)}")

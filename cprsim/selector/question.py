@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cprsim import watch
 from cprsim.curves import chosen_curve, shipped_names, stand_ins
-from cprsim.errors import ParameterError, ScenarioError
+from cprsim.errors import ParameterError, Problem, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.money import cheapest_of, prices_of
@@ -74,15 +74,20 @@ def _ways(loaded: LoadedScenario, experiment: Experiment) -> tuple[dict[str, Way
 
     Raises ScenarioError where a system does not fit.
     """
-    number_of = {entry.name: n for n, entry in enumerate(loaded.scenario.recovery)}
-    key, limited = "recovery", False
     try:
         ways = ways_of(experiment, {**WAYS, **loaded.scenario.sub_saves_of})
-        for name, way in ways.items():
-            key = f"recovery.{number_of[name]}" if name in number_of else key
-            limited |= loses(name, way, experiment)
     except ParameterError as error:
-        raise _wrong(loaded, key, str(error)) from None
+        raise _wrong(loaded, "recovery", str(error)) from None
+    limited, problems = False, []
+    number_of = {entry.name: number for number, entry in enumerate(loaded.scenario.recovery)}
+    for name, way in ways.items():
+        try:
+            limited |= loses(name, way, experiment)
+        except ParameterError as error:
+            key = f"recovery.{number_of[name]}"
+            problems.append(Problem(loaded.place(key), key, str(error)))
+    if problems:
+        raise ScenarioError(problems)
     return ways, limited
 
 

@@ -13,17 +13,13 @@ from cprsim.results.words import hours
 from cprsim.scenario import dump_entry
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.selector.choice import Candidate, Selection
-from cprsim.selector.limit import Limit, LimitedQuantity
-
-WORDS: dict[str, str] = {
-    LimitedQuantity.LOG_LOSS: "log-loss rise",
-    LimitedQuantity.PLS: "PLS",
-}
+from cprsim.selector.limit import Limit
 
 
 def quantity_of(limit: Limit) -> str:
     """What is limited, in words."""
-    return WORDS.get(limit.quantity, f"{limit.quantity.label} loss")
+    metric = limit.quantity.metric
+    return "PLS" if metric is None else metric.loss_label
 
 
 def saving(one: Candidate) -> str:

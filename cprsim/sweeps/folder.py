@@ -92,20 +92,11 @@ class SweepResult:
         return tuple(self.table["strategy"].unique())
 
     @property
-    def priced(self) -> tuple[str, ...]:
-        """The losses that the table has: of AUC, and of further metrics."""
-        there = self.table["quantity"].unique()
-        return tuple(one for one in (AUC_LOSS, *further_losses(there)) if one in there)
-
-    @property
     def losses(self) -> tuple[str, ...]:
-        """Those of them that are known of any strategy whose shards go stale."""
-        return tuple(filter(self._knows, self.priced))
-
-    def _knows(self, quantity: str) -> bool:
-        rows = self.of(quantity)
-        reloads = rows["on_failure"].isin([RELOAD, BY_RULES])
-        return bool(rows.loc[reloads, "mean"].notna().any())
+        """Losses in AUC and further metrics, known of any strategy whose shards go stale."""
+        rows = self.table[self.table["on_failure"].isin([RELOAD, BY_RULES])]
+        known = set(rows.loc[rows["mean"].notna(), "quantity"])
+        return tuple(one for one in (AUC_LOSS, *further_losses(known)) if one in known)
 
     @property
     def cheapest(self) -> dict[str, Any] | None:

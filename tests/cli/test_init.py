@@ -60,7 +60,7 @@ def test_what_it_writes_runs(cprsim, kind, saves) -> None:
 
 
 def test_a_log_is_fitted_for_the_nodes_of_the_job(cprsim, log, monkeypatch) -> None:
-    monkeypatch.setattr("cprsim.api.init.N_BOOTSTRAP", 0)  # p-values take ten seconds
+    monkeypatch.setattr("cprsim.api.fit.N_BOOTSTRAP", 0)  # p-values take ten seconds
     arguments = ("--kind", "llm", "--nodes", "10", "--failures", log, "--saves", "unknown")
     called = cprsim("init", "mine.yaml", *arguments)
     assert called.exit_code == 0, called.stderr

@@ -52,7 +52,7 @@ def test_run_says_what_is_replayed_and_what_was_closed(log: Path, tmp_path: Path
     scenario.write_text(SCENARIO % "nodes: 2, period: {from: 0, to: 100}")
     first = call("run", scenario, "--json", "--out", tmp_path / "out")
     assert first.exit_code == 0, first.output
-    notes = json.loads(first.stdout)["log_notes"]
+    notes = json.loads(first.stdout)["values"]["log_notes"]
     assert notes[0] == "6 node failure(s) of 2 nodes in 100 h from 0 h on"
     assert CLOSED in notes
     again = call("run", scenario, "--out", tmp_path / "out")

@@ -80,7 +80,7 @@ def test_a_scenario_s_job_with_its_own_options(cprsim: Any) -> None:
 def test_a_job_that_a_system_can_t_serve_says_what_is_missing(cprsim: Any, scenario: Any) -> None:
     said = " ".join(cprsim("systems", scenario, "--explain", "nvrx-local").stdout.split())
     assert "It can't serve small: " in said
-    assert "give 'disk', a bandwidth" in said
+    assert "give `disk`, a bandwidth" in said
     said = json.loads(cprsim("systems", scenario, "--list", "--json").stdout)
     assert said["values"]["job"] == "small"
     refused = {one["system"]: one["cannot_serve"] for one in said["frames"]["systems"]}

@@ -67,7 +67,7 @@ def test_nodes_and_causes_of_a_log(cprsim, tmp_path, options) -> None:
 
 def test_the_name_of_a_file(cprsim, tmp_path) -> None:
     log = hostile_log(tmp_path).rename(tmp_path / f"{EVIL.replace('/', '')}\n# .csv")
-    called = cprsim("fit", log, "--time-unit", "h", "--bootstrap", "0")
+    called = cprsim("fit", log, "--time-unit", "h", "--bootstrap", "0", "-v")
     assert called.exit_code == 0, called.stderr
     assert_spelled_out(called)
     assert r"\n# .csv" in called.stdout  # within the comment of the fragment, not below it

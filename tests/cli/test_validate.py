@@ -70,7 +70,7 @@ def test_validate_asks_for_a_scenario_or_the_schema(cprsim):
     assert "--schema" in called.stderr
 
 
-@pytest.mark.parametrize("command", ["run", "compare-systems", "select"])
+@pytest.mark.parametrize("command", ["run", "systems", "select"])
 def test_all_entries_that_can_not_serve_the_job_are_told_at_once(cprsim, scenario, command):
     recovery = "full, gemini, {strategy: hsdp, options: {group: 3}}, varuna"
     text = small_scenario(recovery).replace("kind: job", "kind: job, role: worker")

@@ -21,6 +21,14 @@ costs:
 recovery: [full, {strategy: cpr, target_pls: 0.1}]
 simulation: {seed: 3}
 """
+REST = """\
+prices:
+  node_hour: {trainer: 2.50 USD, any: 0.80 USD}
+  watts: 700
+  kwh: 0.12
+  carbon_kg_per_kwh: 0.4
+fleet: {jobs: 24, kinds: 12, nodes: 60, spares: 2, window: 200 h}
+"""
 
 
 def loaded(folder: Path, fleet: str, *overrides: str, job: str = JOB) -> LoadedScenario:

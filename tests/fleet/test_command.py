@@ -11,17 +11,8 @@ import cprsim
 from cprsim.errors import ResultError
 from cprsim.fleets.course import run_history
 from cprsim.fleets.folder import load_fleet
-from tests.fleet.making import JOB
+from tests.fleet.making import JOB, REST
 from tests.making import call
-
-REST = """\
-prices:
-  node_hour: {trainer: 2.50 USD, any: 0.80 USD}
-  watts: 700
-  kwh: 0.12
-  carbon_kg_per_kwh: 0.4
-fleet: {jobs: 24, kinds: 12, nodes: 60, spares: 2, window: 200 h}
-"""
 
 
 @pytest.fixture
@@ -85,6 +76,7 @@ def test_it_says_what_to_do_and_keeps_what_it_simulated(
         ("--set", "prices.currency=EUR", "EUR and USD"),
         ("--over", "nodes=60,3", "it can't start"),
         ("--over", "spares=[0, 2", "--over spares"),
+        ("--over=spares=0,2", "--over=fleet.spares=2,3", "--over fleet.spares: is there twice"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_written(

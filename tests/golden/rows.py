@@ -91,8 +91,8 @@ def slow() -> Golden:
         )
     for name, (over, sets) in FLEETS.items():
         found = cprsim.fleet("planning", over, FEW | sets, workers=1)
-        yield f"fleet {name}", table(found.table)
+        yield f"fleet {name}", table(found.frames["options"])
     for name, (scenario, axes, how) in SWEEPS.items():
-        swept = cprsim.sweep(scenario, axes, replications=N, workers=1, **how).table
+        swept = cprsim.sweep(scenario, axes, replications=N, workers=1, **how).rows["quantities"]
         for quantity, mine in swept.groupby("quantity", sort=False):
             yield f"sweep {name} {quantity}", table(mine[["mean", "low", "high", "difference"]])

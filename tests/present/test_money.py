@@ -96,8 +96,8 @@ def test_the_parts_are_the_total_at_each_point_of_a_sweep(
 ) -> None:
     axes = ["--over", "recovery.interval=1 h,3 h", "--over", "prices.storage_written=0,0.1"]
     said = said_by("sweep", scenario, *axes, "--workers", 1)
-    result = load_sweep(said["results"])
-    assert (result.n_points, said["computed"], said["currency"]) == (4, 2, "USD")
+    result = load_sweep(said["folder"])
+    assert (result.n_points, said["values"]["currency"]) == (4, "USD")
     assert {"money.png", "money.svg"} <= {path.name for path in result.path.iterdir()}
     where = ["strategy", *(axis.column for axis in result.axes)]
     for name in ("cost_job", "cost_month"):
@@ -109,12 +109,12 @@ def test_the_parts_are_the_total_at_each_point_of_a_sweep(
             assert round(100 * sums[place]) == round(100 * amount)
     months = result.of("cost_month")
     assert (months["low"] < months["mean"]).all()
-    assert said["cheapest"]["cost_month"] == months["mean"].min()
+    assert said["values"]["cheapest"]["mean"] == months["mean"].min()
     run = said_by("run", scenario, "--set", "recovery.full.interval=3 h")
     there = (months["strategy"] == "full") & (months[where[1]] == 3) & (months[where[2]] == 0)
-    free = run["money"]["costs"]["full"]["month"]
-    expected = free["total_cents"] - free["cents"]["storage written"]
-    assert round(100 * months[there]["mean"].item()) == expected
+    bills = pd.DataFrame(run["frames"]["bills"]).set_index(["strategy", "part"])["month_cost"]
+    expected = bills["full", "total"] - bills["full", "storage written"]
+    assert months[there]["mean"].item() == pytest.approx(expected)
 
 
 def test_the_cheapest_system_is_told_from_that_of_least_overhead(scenario: Path) -> None:

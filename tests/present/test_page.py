@@ -17,10 +17,9 @@ from cprsim.present.kinds import answer_of, together
 from cprsim.present.run_sentences import answer
 from cprsim.results import load_result
 from cprsim.results.metrics import PERCENT, percentiles
-from cprsim.results.words import percent, percent_number
+from cprsim.results.words import percent
 from cprsim.staleness import Metric, Response
 from cprsim.studies.study import Summary
-from cprsim.sweeps.folder import load_sweep
 from tests.present.conftest import DRAWN, REPRODUCTION
 
 
@@ -143,16 +142,6 @@ def test_what_stale_rows_cost_in_accuracy_is_said_where_a_curve_knows_it(
     assert "AUC loss by the staleness curve mine" in text
 
 
-def test_a_sweep_says_who_costs_less_where_and_has_every_point(results, pages):
-    text = html.unescape(pages.sweep.read_text("utf-8"))
-    swept = load_sweep(results.sweep)
-    assert "Beside full: " in text
-    assert "of 4 points" in text
-    for row in swept.of("overhead_fraction").to_dict("records"):
-        if row["mean"] == row["mean"]:
-            assert f">{percent_number(row['mean'])}<" in text
-
-
 # ------------------------------------------------------------------------------ percentiles
 
 
@@ -186,9 +175,10 @@ def test_the_page_of_a_curve_says_what_a_hundredth_of_the_samples_costs(tmp_path
     write_curve(path, CurveFile("mine", (costs,), {"samples": 300_000}, "cprsim measure mine.yaml"))
     page = answer_of(path).document
     assert page.title == "What stale shards cost in accuracy: mine"
-    (answer,) = page.answer
+    fit, answer = page.answer
+    assert fit == "The curve is fit for use."
     half = 2.364624 * 0.001 * 0.01  # Student's t of 7 degrees, 97.5 %
-    assert f"partial 0.000200 ± {half:.6f}" in answer
+    assert f"AUC loss 0.000200 ± {half:.6f}" in answer
     text = html.unescape(render(page))
     for said in ("weighted PLS", "kernel.samples", "300000", "cprsim measure mine.yaml"):
         assert said in text

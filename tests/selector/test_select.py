@@ -144,7 +144,8 @@ def test_a_limit_of_any_metric_of_the_curve_is_kept() -> None:
         for row in rows
     )
     Path("mine.csv").write_text(text, "utf-8")
-    by_auc, by_ne = selected(max_auc_loss="0.1 %"), selected(max_loss={"ne": 0.002})
+    curve = cprsim.read("mine.csv")
+    by_auc, by_ne = selected(max_auc_loss="0.1 %"), selected(max_loss={"ne": 0.002}, curve=curve)
     assert by_ne.values["limit"].quantity == "ne"
     assert by_ne.values["recovery"] == by_auc.values["recovery"]
     assert len(by_ne.frames["strategies"]) > 2

@@ -215,6 +215,22 @@ def test_a_sweep_leaves_its_figures_and_report_draws_them_again(scenario, tmp_pa
     assert figure.read_bytes() == (swept.folder / "curves.png").read_bytes()
 
 
+def test_texts_and_mappings_make_the_same_sweep_which_is_read_back(scenario, tmp_path) -> None:
+    over = {"failures.mtbf": ["5 h", "10 h"], "costs.save": "1 min:4 min:log2"}
+    swept = cprsim.sweep(scenario, over, replications=4, workers=1)
+    points, axes = swept.frames["points"], swept.values["axes"]
+    assert axes == ["failures.mtbf_h", "costs.save_min"]
+    assert len(points) == 2 * 2 * 4
+    least = points.groupby(axes, sort=False)["overhead_fraction"].min()
+    assert points.loc[points["cheapest"], "overhead_fraction"].tolist() == least.tolist()
+    texts = ["failures.mtbf=5 h, 10 h", "costs.save=1 min:4 min:log2"]
+    again = cprsim.sweep(scenario, texts, replications=4, workers=1)
+    assert again.to_json() == swept.to_json()
+    kept = cprsim.read(swept.save(tmp_path / "kept"))
+    assert kept.frames["points"].equals(points)
+    assert (kept.folder / "map.png").is_file()
+
+
 def test_what_an_axis_does_not_touch_is_one_row(scenario) -> None:
     over = ["recovery.full.interval=10 min:100 h:log3", "failures.mtbf=15 h,30 h"]
     swept = cprsim.sweep(scenario, over, replications=20, workers=1)

@@ -223,7 +223,7 @@ def test_with_a_curve_the_accuracy_that_is_lost_has_a_column() -> None:
     assert of(found, "partial")["accuracy"] == "priced"
     table = found.document.table
     assert table is not None
-    place = [one.heading for one in table.columns].index("AUC lost ×10⁻⁴")
+    place = [one.heading for one in table.columns].index("AUC lost, ×10⁻⁴")
     partial = next(row for row in table.rows if row[0] == "partial")
     assert re.fullmatch(r"0\.\d+ ± 0\.\d+", str(partial[place]))  # 0.69 ± 0.19
     assert "*" not in str(found)
@@ -337,7 +337,7 @@ def test_what_is_missing_is_named_and_what_runs_today() -> None:
     words = said(found)
     assert "a paper only: nothing that is maintained runs it." in words
     assert "Cheapest that runs today: gemini (runs as HyperPod tiered checkpoints)" in words
-    assert "To run it, put into 'recovery': {strategy: oobleck," in words
+    assert "To run it, put into `recovery`: {strategy: oobleck," in words
     assert "Assumed: 8 replicas of the state, each on 1 workers. Each failure takes one" in words
     assert re.search(r"torchft \* +never +at least 0\.0\d+", str(found))
 
