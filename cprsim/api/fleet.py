@@ -88,8 +88,8 @@ def fleet(
     >>> planned = cprsim.fleet("planning", {"spares": [0, 2, 6]})
     >>> planned.values["best"]
     """
-    changes = [] if histories is None else [f"--histories fleet.histories={histories}"]
-    loaded = source_of(scenario, overrides).read([*changes, *shortcuts(seed=seed)])
+    changes = shortcuts("fleet", histories=histories) + shortcuts(seed=seed)
+    loaded = source_of(scenario, overrides).read(changes)
     axes = axes_of(over)
     from cprsim.fleets.folder import load_fleet, write_fleet
     from cprsim.fleets.options import decide, knees, run_options, unknown_of

@@ -89,7 +89,7 @@ def sweep(
     if isinstance(precision, float):
         precision = f"{100 * precision:.12g} %"
     changes = shortcuts(seed=seed, replications=replications, precision=precision)
-    changes += [f"--mode sweep.mode={mode}"] if mode else []
+    changes += shortcuts("sweep", mode=mode)
     loaded = source_of(scenario, overrides).read(changes, assignments(over))
     from cprsim.sweeps.points import points_of, require_sweep
 
