@@ -98,6 +98,7 @@ def sweep(
     from cprsim.results.folder import FROM_POINTS
     from cprsim.results.kept import kept
     from cprsim.results.store import PointStore
+    from cprsim.results.words import count
     from cprsim.sweeps.folder import load_sweep, sweep_result, write_sweep
     from cprsim.sweeps.running import run_points
     from cprsim.workers import Workers as Pool
@@ -110,9 +111,8 @@ def sweep(
         with watch.progress("points") as on_progress:
             bodies, _ = run_points(points, store, pool, on_progress)
         if store.damaged:
-            n = len(store.damaged)
-            which = f"{store.damaged[0]}" + (", ..." if n > 1 else "")
-            watch.warn(f"{n} damaged point{'s' if n > 1 else ''} computed anew: {which}")
+            which = ", ".join(map(str, store.damaged))
+            watch.warn(f"{count(len(store.damaged), 'damaged point')} computed anew: {which}")
         result = sweep_result(loaded, points, bodies)
         return write_sweep(target.with_about(points=len(points)), result, draw)
 
