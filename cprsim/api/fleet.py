@@ -144,10 +144,7 @@ def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
 
 
 def _wanted(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], int]]:
-    """All strategies at the scenario's own values, then at those of the axes.
-
-    What is wrong is said here.
-    """
+    """All strategies at the scenario's own values, then at those of the axes; all can start."""
     from cprsim.fleets.course import prepare
     from cprsim.fleets.options import points_of, varied
 
@@ -172,16 +169,12 @@ def _identity(loaded: LoadedScenario, axes: Axes) -> Identity:
     from dataclasses import replace
 
     from cprsim.fleets.population import table_of
-    from cprsim.results import input_digests
-    from cprsim.results.identity import identity_of
+    from cprsim.results.identity import file_digest, identity_of
 
+    identity, section = identity_of(loaded, "fleet"), loaded.scenario.fleet
     over = "".join(f"# --over {key}: {list(one.written)}\n" for key, one in axes.items())
-    identity = identity_of(loaded, "fleet")
-    section = loaded.scenario.fleet
-    table = [] if section is None or section.table is None else [table_of(loaded, section.table)]
-    jobs = {f"jobs {name}": digest for name, digest in input_digests(table).items()}
-    return replace(
-        identity,
-        scenario_yaml=over + identity.scenario_yaml,
-        inputs={**identity.inputs, **jobs},
-    )
+    inputs = dict(identity.inputs)
+    if section is not None and section.table is not None:
+        table = table_of(loaded, section.table)
+        inputs[f"jobs {table.name}"] = file_digest(table)
+    return replace(identity, scenario_yaml=over + identity.scenario_yaml, inputs=inputs)
