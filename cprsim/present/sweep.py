@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.plots.sweep import sweep_figures
-from cprsim.plots.sweep_axes import axis_words, value_text
+from cprsim.plots.sweep import axis_words, sweep_figures, value_text
 from cprsim.present.answer import Answer
 from cprsim.present.document import (
     Column,
@@ -27,9 +26,8 @@ from cprsim.results.manifest import read_manifest
 from cprsim.results.metrics import parts_among
 from cprsim.results.words import count, hours, with_interval
 from cprsim.scenario.prices import ACCURACY, shown
-from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.sweeps.folder import SweepResult
-from cprsim.sweeps.table import VARIED
+from cprsim.sweeps.table import COST_MONTH, OVERHEAD, VARIED
 
 MOST_SHOWN = 30  # rows of points on a terminal; of more points the extremes
 MOST_ROWS = 200  # of a table on a page
