@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from cprsim.scenario import LoadedScenario, Plain
     from cprsim.scenario.sweep import Values
 
-MOST_POINTS = 1_000
 SHORT = {key: f"fleet.{key}" for key in ("spares", "nodes", "storage")}
 
 
@@ -124,7 +123,6 @@ def fleet(
 
 def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
     """What ``--over`` varies. Raises CprsimError for what is no axis."""
-    from cprsim.fleets.options import points_of
     from cprsim.scenario.reading import said_axes
     from cprsim.scenario.sweep import values_along
 
@@ -138,8 +136,6 @@ def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
         except ParameterError as error:
             what = f"--over {one_line(name)}: {one_line(str(said))}"
             raise ParameterError(f"{what} {error}") from None
-    if (n := len(points_of(axes))) > MOST_POINTS:
-        raise ParameterError(f"--over: makes {n:,} points; at most {MOST_POINTS:,} are possible")
     return axes
 
 

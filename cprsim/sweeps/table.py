@@ -85,7 +85,10 @@ def _costs_of(point: Point, strategy: Mapping[str, Any]) -> dict[str, Estimate]:
     of the overhead. Empty where nothing has a price, or not all jobs finish.
     """
     policy = next(one for one in point.experiment.policies if one.name == strategy["name"])
-    summary = {name: Estimate(*map(_number, of[:3])) for name, of in strategy["quantities"].items()}
+    summary = {
+        name: Estimate(_number(mean), _number(low), _number(high))
+        for name, (mean, low, high, *_) in strategy["quantities"].items()
+    }
     prices, use = point.prices, use_of(point.experiment.useful_h, summary)
     if prices is None or use is None:
         return {}
