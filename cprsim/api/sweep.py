@@ -95,7 +95,6 @@ def sweep(
 
     require_sweep(loaded)
     from cprsim.present.sweep import answer_of_sweep
-    from cprsim.results.folder import FROM_POINTS
     from cprsim.results.kept import kept
     from cprsim.results.store import PointStore
     from cprsim.results.words import count
@@ -124,5 +123,5 @@ def sweep(
             watch.doing("drawing figures")
             save_figures(sweep_figures(result), result.path)
 
-    one = kept(folder, loaded, load_sweep, simulated, kind="sweep", instead=FROM_POINTS, alone=True)
+    one = kept(folder, loaded, load_sweep, simulated, kind="sweep", alone=True)
     return answer_of_sweep(one.made, **one.about())

@@ -142,7 +142,6 @@ def _document(result: SweepResult, points: pd.DataFrame) -> Document:
         remarks=[
             *(f"Warning: {one}" for one in result.warnings),
             *_against(result, points),
-            *_untouched(result, touches),
             *result.accuracy,
         ],
         sections=[
@@ -168,14 +167,6 @@ def _touches(result: SweepResult) -> Touches:
         for name, most in means.nunique(dropna=False).groupby("strategy").max().items():
             found[str(name)] |= {axis.column} if most > 1 else set()
     return found
-
-
-def _untouched(result: SweepResult, touches: Touches) -> list[str]:
-    names = {
-        axis.key: [name for name, columns in touches.items() if axis.column not in columns]
-        for axis in result.axes
-    }
-    return [f"Not touched by {key}: {', '.join(mine)}." for key, mine in names.items() if mine]
 
 
 def _answer(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list[str]:
