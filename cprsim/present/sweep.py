@@ -1,4 +1,4 @@
-"""A sweep: every point, and where each strategy is at its best and its worst."""
+"""A sweep: every point, and where each strategy is at its best."""
 
 from __future__ import annotations
 
