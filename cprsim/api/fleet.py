@@ -92,6 +92,8 @@ def fleet(
     axes = axes_of(over)
     from cprsim.fleets.folder import load_fleet, write_fleet
     from cprsim.fleets.options import decide, knees, run_options, unknown_of
+    from cprsim.plots.fleet import fleet_figures
+    from cprsim.plots.save import drawing
     from cprsim.present.fleet import answer_of_fleet
     from cprsim.results.kept import kept
     from cprsim.results.store import PointStore
@@ -99,6 +101,8 @@ def fleet(
 
     pool, wanted = Pool(workers, "dask" if dask else "local", dask), _wanted(loaded, axes)
     unknown_of(loaded, axes)
+
+    draw = drawing(folder, fleet_figures)
 
     def simulated(target: ResultTarget) -> FleetResult:
         store = PointStore(target.root)
@@ -108,14 +112,6 @@ def fleet(
         with watch.progress("unknown inputs") as on_progress:
             decision = decide(loaded, options, axes, pool, store, on_progress)
         return write_fleet(target, loaded, axes, options, decision, knees(options, axes), draw)
-
-    def draw(result: FleetResult) -> None:
-        if folder is not None:
-            from cprsim.plots.fleet import fleet_figures
-            from cprsim.plots.save import save_figures
-
-            watch.doing("drawing figures")
-            save_figures(fleet_figures(result), result.path)
 
     one = kept(folder, loaded, load_fleet, simulated, identity=_identity(loaded, axes), alone=True)
     return answer_of_fleet(one.made, **one.about())

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from os.path import relpath
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cprsim import watch
 from cprsim.api import command
 from cprsim.api.parameters import Overrides, ResultsFolder, ScenarioLike, Seed, Shell
 from cprsim.api.scenario import shortcuts, source_of
@@ -99,15 +98,12 @@ def select(
     from cprsim.selector.question import answered, question_of
 
     asked = question_of(source.changed(said).read, replications)
-    from cprsim.plots.save import save_figures
+    from cprsim.plots.save import drawing
     from cprsim.present.select import answer_of_select, document_of_select
     from cprsim.results.kept import kept
     from cprsim.selector.folder import load_selected, write_selection
 
-    def draw(made: Selected) -> None:
-        if folder is not None:
-            watch.doing("drawing figures")
-            save_figures(document_of_select(made).drawings, made.path)
+    draw = drawing(folder, lambda made: document_of_select(made).drawings)
 
     def selected(target: ResultTarget) -> Selected:
         return write_selection(target, answered(asked), draw)

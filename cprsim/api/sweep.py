@@ -94,6 +94,8 @@ def sweep(
     from cprsim.sweeps.points import points_of, require_sweep
 
     require_sweep(loaded)
+    from cprsim.plots.save import drawing
+    from cprsim.plots.sweep import sweep_figures
     from cprsim.present.sweep import answer_of_sweep
     from cprsim.results.kept import kept
     from cprsim.results.store import PointStore
@@ -113,15 +115,8 @@ def sweep(
             which = ", ".join(map(str, store.damaged))
             watch.warn(f"{count(len(store.damaged), 'damaged point')} computed anew: {which}")
         result = sweep_result(loaded, points, bodies)
-        return write_sweep(target.with_about(points=len(points)), result, draw)
-
-    def draw(result: SweepResult) -> None:
-        if folder is not None:
-            from cprsim.plots.save import save_figures
-            from cprsim.plots.sweep import sweep_figures
-
-            watch.doing("drawing figures")
-            save_figures(sweep_figures(result), result.path)
+        about = target.with_about(points=len(points))
+        return write_sweep(about, result, drawing(folder, sweep_figures))
 
     one = kept(folder, loaded, load_sweep, simulated, kind="sweep", alone=True)
     return answer_of_sweep(one.made, **one.about())
