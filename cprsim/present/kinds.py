@@ -80,6 +80,8 @@ def together(answers: Sequence[Answer]) -> Answer:
         raise ParameterError("results: name at least one")
     if len(answers) == 1:
         return answers[0]
+    if strange := [one.kind for one in answers if one.kind not in KINDS]:
+        raise ParameterError(f"results: a {strange[0]} has no results folder to compare")
     kinds = [KINDS[one.kind] for one in answers]
     made, paths = [one.holds.made for one in answers], [one.holds.path for one in answers]
     inputs = [kind.inputs(one) for kind, one in zip(kinds, made, strict=True)]
