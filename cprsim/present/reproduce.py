@@ -205,7 +205,7 @@ def _table(listing: Listing) -> Table:
     rows: list[list[str]] = []
     for first, *rest in listing.rows:
         rows.append([first or (rows[-1][0] if rows else NO_NUMBER), *rest])
-    return Table(listing.title, word_columns(*listing.headings), rows, grouped=True)
+    return Table(listing.title, word_columns(*listing.headings), rows)
 
 
 # ------------------------------------------------------------------------------ in Markdown
