@@ -73,7 +73,7 @@ def _measured(rows: Columns, n_nodes: int, parts: Iterable[str]) -> dict[str, An
         "overhead_node_h": overhead_h * n_nodes + wall_h * extra,
         "wall_h": wall_h,
     }
-    return found | {str(name): rows[name] for name in rows if f"{name}_se" in rows}
+    return found | {name: rows[name] for name in map(str, rows) if f"{name}_se" in rows}
 
 
 def parts_of(columns: Iterable[Any]) -> tuple[str, ...]:
