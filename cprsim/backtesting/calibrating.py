@@ -27,8 +27,7 @@ from cprsim.fitting.cost_fragment import costs_fragment
 from cprsim.fitting.families import Fit
 from cprsim.fitting.goodness import Ranking, rank
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
-from cprsim.history.ledger import JobLedger, ledgers
-from cprsim.history.summing import of_all
+from cprsim.history.ledger import JobLedger, ledgers, total_hours
 from cprsim.history.table import Events
 from cprsim.records import Estimate, Floats
 
@@ -335,7 +334,7 @@ def _observed(jobs: Sequence[JobLedger], until_h: dict[str, float]) -> Estimate:
         cut_h = until_h[job.job]
         total_h += job.wall_h - cut_h
         useful_h += sum(max(0.0, b - max(a, cut_h)) for a, b in job.useful_at_h)
-    total = of_all(jobs).hours["useful"]
+    total = total_hours(jobs)["useful"]
     open_ = (total.high - total.low) / 2 / total_h if total_h else 0.0
     share = useful_h / total_h
     return Estimate(share, share - open_, share + open_)
