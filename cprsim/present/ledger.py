@@ -118,7 +118,7 @@ def _document(
 
 def _parts(hours: pd.DataFrame, wall_h: float) -> Table:
     rows = [
-        [TITLES.get(one.part, one.part), *_cells(one.hours, one.hours_low, one.hours_high),
+        [TITLES.get(one.part, one.part), *cells(one.hours, one.hours_low, one.hours_high),
          percent_number(one.hours / wall_h if wall_h else 0.0)]
         for one in hours.itertuples()
         if one.hours_high > 0 or one.part == "useful"
@@ -131,7 +131,8 @@ def _jobs(jobs: pd.DataFrame) -> Table:
         "rest_h", ascending=False, kind="stable"
     )
     rows = [
-        [one.job, significant(one.wall_h), *_cells(100 * one.ettr, 100 * one.ettr_low, 100 * one.ettr_high),
+        [one.job, significant(one.wall_h),
+         *cells(*(100 * share for share in (one.ettr, one.ettr_low, one.ettr_high))),
          str(one.n_failures), str(one.n_saves), significant(one.lost_h), significant(one.save_h)]
         for one in order[:MOST_JOBS].itertuples()
     ]  # fmt: skip
@@ -149,7 +150,7 @@ def _incidents(incidents: pd.DataFrame, jobs: pd.DataFrame) -> Table:
         spent = {part.removesuffix("_h"): one[part] for part in parts if one[part] > 0}
         rows.append(
             [f"{at:%Y-%m-%d %H:%M}", one["job"],
-             *_cells(*(one[name] for name in ("hours", "hours_low", "hours_high"))),
+             *cells(*(one[name] for name in ("hours", "hours_low", "hours_high"))),
              ", ".join(f"{part} {significant(spent_h)}" for part, spent_h in spent.items()),
              f"{one['node']} {one['cause']}".strip()]
         )  # fmt: skip
@@ -161,6 +162,6 @@ def _incidents(incidents: pd.DataFrame, jobs: pd.DataFrame) -> Table:
     )  # fmt: skip
 
 
-def _cells(value: float, low: float, high: float) -> list[str]:
+def cells(value: float, low: float, high: float) -> list[str]:
     """An estimate and its interval; a dash where the log says all."""
     return [suited(value, low, high)[0], ends(low, high)]

@@ -12,7 +12,7 @@ import pytest
 
 from cprsim.backtesting.calibrating import calibrate, predict
 from cprsim.backtesting.facts import AS_IT_RAN, Listed, clock_of, facts_of, going_on, saving_every
-from cprsim.backtesting.replaying import BacktestedLogs, advice, backtests, bills, money_draws
+from cprsim.backtesting.replaying import advice, backtests, bills, money_draws
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import replay, simulate
 from cprsim.history.ledger import ledgers
@@ -191,10 +191,11 @@ def test_joint_draws_are_told_in_money_and_beside_the_hours(histories) -> None:
     assert dict(drawn.cheapest_in) == dict(by_hours)
     if drawn.best == "slower":
         assert drawn.saved.mean == pytest.approx(100 * 2 * 8 * saved_h.mean(), abs=2)
-    answer = answer_of_backtest(BacktestedLogs(found, advice(found), ()))
+    answer = answer_of_backtest(found, advice(found), [])
     assert answer.values["n_draws"] == sum(answer.values["cheapest_in_draws"].values()) == 20
-    said = f"{drawn.cheapest_in[drawn.best]} of 20 joint draws of values missing from the logs"
-    assert said in str(answer)
+    system, n = next(iter(drawn.cheapest_in.items()))
+    said = f"of 20 joint draws of values missing from the logs: {system} {n}"
+    assert said in " ".join(answer.document.remarks)
 
 
 def test_failures_that_never_strike_a_recovery_lie_on_the_progress_clock(tmp_path) -> None:

@@ -112,7 +112,7 @@ def test_hazards_and_pieces_are_scaled_too_and_a_rate_of_unknown_nodes_is_not(
         ((*RECOMMENDER[:4], "--failures", "small.yaml", "--saves", "unknown"), "small.yaml"),
         (("--kind", "llm", "--nodes", "1", "--failures", "few.csv", "--saves", "unknown"), "few"),
         (("--kind", "llm", "--nodes", "21", "--failures", "log.csv", "--saves", "unknown"),
-         "--nodes N --job-nodes 21"),
+         "name failures.yaml here"),
         (("--kind", "llm", "--nodes", "2", "--failures", "bad.csv", "--saves", "unknown"),
          "bad.csv"),
     ],
@@ -167,7 +167,7 @@ def test_a_shipped_scenario_copied_home_is_the_same_and_editors_find_its_schema(
 def test_what_is_shipped_is_listed_with_marks_and_sources(cprsim) -> None:
     called = cprsim("init", "--list")
     assert "A small job under all four strategies" in called.stdout
-    assert "exponential, mean 3,692 h, per node (published)" in called.stdout
+    assert "exponential, mean 3,692 h, per node (published; Kokolis" in called.stdout
     said = json.loads(cprsim("init", "--list", "--json").stdout)["frames"]
     assert "quickstart" in [one["name"] for one in said["scenarios"]]
     assert all(one["about"] for one in said["scenarios"])
