@@ -141,8 +141,8 @@ def _section_of(path: Path, n_nodes: int) -> tuple[str, Sequence[str]]:
 
     text = read_text(path)
     found = read_yaml(text, path)[0]
-    section = found.get("failures") if isinstance(found, dict) else None
-    if not isinstance(section, dict) or len(found) > 1:
+    section = found.get("failures") if isinstance(found, dict) and len(found) == 1 else None
+    if not isinstance(section, dict):
         raise ParameterError(
             f"{path}: is no section 'failures' alone, as cprsim fit LOG --save FILE writes it"
         )

@@ -173,13 +173,13 @@ def _systems(systems: pd.DataFrame, jobs: pd.DataFrame) -> Table:
     rows = []
     for job in records_of(jobs[:MOST_JOBS]):
         observed = f"observed, {count(job['n_failures'], 'failure')}"
-        rows.append([job["job"], observed, NO_NUMBER, *_cells(job, "observed_h"), *[NO_NUMBER] * 4])
+        rows.append([job["job"], observed, NO_NUMBER, *cells(job, "observed_h"), *[NO_NUMBER] * 4])
         for one in records_of(systems[systems["job"] == job["job"]]):
             every = hours(one["interval_h"]) if isfinite(one["interval_h"]) else "never"
-            overhead = _cells(one, "overhead_h") if one["finished"] else ["never ends", NO_NUMBER]
+            overhead = cells(one, "overhead_h") if one["finished"] else ["never ends", NO_NUMBER]
             losses = [one[name] if one["pls"] > 0 else nan for name in ("pls", "auc_loss")]
             rows.append(
-                [job["job"], one["system"], every, *overhead, *_cells(one, "saved_h"),
+                [job["job"], one["system"], every, *overhead, *cells(one, "saved_h"),
                  *map(portion, losses)]
             )  # fmt: skip
     left = f"; {len(jobs) - MOST_JOBS} more are in the JSON" if len(jobs) > MOST_JOBS else ""
@@ -191,7 +191,3 @@ def _systems(systems: pd.DataFrame, jobs: pd.DataFrame) -> Table:
         [[row[place] for place in shown] for row in rows],
         grouped=True,
     )
-
-
-def _cells(row: Mapping[str, Any], name: str) -> list[str]:
-    return cells(*(row[column] for column in UNKNOWN.columns(name)))

@@ -17,7 +17,6 @@ from cprsim.present.run_sentences import spread_in_percent
 from cprsim.records import NO_NUMBER, Estimate
 from cprsim.results import (
     FINISHED,
-    Differing,
     Result,
     compare,
     different,
@@ -50,6 +49,10 @@ LABELS = {
     "overhead_h": "overhead, h",
     "overhead_node_h": "overhead, node-h",
 }
+HOW = {
+    True: "both met the same failures, replications are paired",
+    False: "they met different failures, independent samples (Welch's intervals)",
+}  # whether paired
 MOST_INPUTS = 3  # named among the remarks; a table has all
 
 
@@ -70,63 +73,52 @@ def answer_of_several(
         raise ParameterError(f"a report compares at most {len(LETTERS)} results")
     by_letter = dict(zip(LETTERS, answers, strict=False))
     found, runs = different(inputs), dict(zip(LETTERS, made, strict=False))
-    others = {letter: run for letter, run in runs.items() if letter != "A"}
     columns = {letter: [one.values[at] for one in found] for at, letter in enumerate(by_letter)}
     frames = {"inputs": pd.DataFrame({"key": [one.key for one in found], **columns})}
+    others = {letter: run for letter, run in runs.items() if letter != "A"}
+    values = {
+        "results": {letter: str(one.folder) for letter, one in by_letter.items()},
+        "paired": {letter: same_failures(runs["A"], run) for letter, run in others.items()},
+        "curve_errors": {letter: shared_errors(runs["A"], run) for letter, run in others.items()},
+    }
     if runs:
-        compared = {letter: compare(runs["A"], run) for letter, run in others.items()}
-        frames["differences"] = _concat(compared)
+        frames["differences"] = _concat(
+            {letter: compare(runs["A"], run) for letter, run in others.items()}
+        )
         bills = {letter: bills_frame(bills_in(run)) for letter, run in runs.items()}
         if any(map(len, bills.values())):
             frames["bills"] = _concat(bills)
-    return Answer(
-        "comparison",
-        ", ".join(answer.name for answer in answers),
-        lambda: _document(by_letter, found, runs, frames),
-        frames=frames,
-        values={
-            "results": {letter: str(one.folder) for letter, one in by_letter.items()},
-            "paired": {letter: same_failures(runs["A"], run) for letter, run in others.items()},
-            "curve_errors": {
-                letter: shared_errors(runs["A"], run) for letter, run in others.items()
-            },
-        },
-    )
+
+    def document() -> Document:
+        whole = _of_any(by_letter, frames["inputs"])
+        return _of_runs(whole, by_letter, runs, frames, values) if runs else whole
+
+    name = ", ".join(answer.name for answer in answers)
+    return Answer("comparison", name, document, frames=frames, values=values)
 
 
 def _concat(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat([frame.assign(result=letter) for letter, frame in frames.items()])
 
 
-def _document(
-    answers: Mapping[str, Answer],
-    found: Sequence[Differing],
-    runs: Mapping[str, Result],
-    frames: Mapping[str, pd.DataFrame],
-) -> Document:
-    inputs = Table(
-        f"What is not the same in all; {NO_NUMBER} where there is none",
-        word_columns("input", *answers),
-        [[one.key, *one.values] for one in found],
-    )
-    named = "; ".join(f"{one.key}: {', '.join(one.values)}" for one in found[:MOST_INPUTS])
-    more = f"; and {len(found) - MOST_INPUTS} more" if len(found) > MOST_INPUTS else ""
-    document = Document(
+def _of_any(answers: Mapping[str, Answer], inputs: pd.DataFrame) -> Document:
+    rows: list[list[str]] = inputs.to_numpy().tolist()
+    same = "All inputs are the same: scenario, seed, replications, files and versions."
+    named = "; ".join(f"{key}: {', '.join(values)}" for key, *values in rows[:MOST_INPUTS])
+    more = f"; and {len(rows) - MOST_INPUTS} more" if len(rows) > MOST_INPUTS else ""
+    caption = f"What is not the same in all; {NO_NUMBER} where there is none"
+    table = Table(caption, word_columns("input", *answers), rows)
+    return Document(
         title=f"{count(len(answers), 'result')} compared",
         question="What do these results say?",
         answer=[f"{letter}: {one.document.answer[0]}" for letter, one in answers.items()],
-        remarks=[
-            f"Inputs that differ: {named}{more}."
-            if found
-            else "All inputs are the same: scenario, seed, replications, files and versions."
-        ],
-        sections=[Section("In what the inputs differ", [inputs] if found else [])],
+        remarks=[f"Inputs that differ: {named}{more}." if rows else same],
+        sections=[Section("In what the inputs differ", [table] if rows else [])],
         parts=[
             replace(one.document, title=f"{letter}: {one.document.title}")
             for letter, one in answers.items()
         ],
     )
-    return _of_runs(document, answers, runs, frames) if runs else document
 
 
 # ------------------------------------------------------------------------------ runs
@@ -137,9 +129,9 @@ def _of_runs(
     answers: Mapping[str, Answer],
     runs: Mapping[str, Result],
     frames: Mapping[str, pd.DataFrame],
+    values: Mapping[str, Any],
 ) -> Document:
     """The document with what runs have beside."""
-    first, *others = runs.values()
     tables = [
         differences_table(one, str(letter))
         for letter, one in frames["differences"].groupby("result", sort=False)
@@ -151,9 +143,9 @@ def _of_runs(
         answer=[_cheapest(runs)],
         table=_side_by_side(runs, frames["differences"]),
         remarks=[
-            *(f"{letter} - A: {_how(first, runs[letter])}." for letter in list(runs)[1:]),
+            *(f"{letter} - A: {HOW[is_so]}." for letter, is_so in values["paired"].items()),
             *document.remarks,
-            *(said for run in others for said in shared_errors(first, run)),
+            *(said for errors in values["curve_errors"].values() for said in errors),
             ", ".join(f"{letter} is {one.holds.path}" for letter, one in answers.items()),
         ],
         sections=[
@@ -162,12 +154,6 @@ def _of_runs(
             *document.sections,
         ],
     )
-
-
-def _how(first: Result, run: Result) -> str:
-    if same_failures(first, run):
-        return "both met the same failures, replications are paired"
-    return "they met different failures, independent samples (Welch's intervals)"
 
 
 def _cheapest(runs: Mapping[str, Result]) -> str:

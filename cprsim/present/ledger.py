@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -19,7 +19,7 @@ from cprsim.present.document import (
     word_columns,
 )
 from cprsim.results import records_of
-from cprsim.results.words import count, ends, percent_number, significant, suited
+from cprsim.results.words import count, ends, percent, percent_number, significant, suited
 
 MOST_INCIDENTS, MOST_JOBS = 20, 200  # on a page; JSON has all
 TITLES = {"useful": "useful work", "lost": "work done again", "wait": "wait for a node"}
@@ -84,10 +84,9 @@ def _incident(one: Charged) -> dict[str, Any]:
 def _document(
     jobs: Sequence[JobLedger], frames: dict[str, pd.DataFrame], values: dict[str, Any]
 ) -> Document:
-    hours, wall_h, name = frames["hours"], values["wall_h"], count(len(jobs), "job")
-    useful, rest = hours[hours["part"] == "useful"], hours[hours["part"] != "useful"]
-    share = useful["hours"].item() / wall_h if wall_h else 0.0
-    most = rest.loc[rest["hours"].idxmax()]
+    hours, wall_h, name = records_of(frames["hours"]), values["wall_h"], count(len(jobs), "job")
+    useful, *rest = hours
+    most = max(rest, key=lambda one: float(one["hours"]))
     paceless = [job.job for job in jobs if not isfinite(job.step_s)]
     unknown = (
         f"{count(len(paceless), 'job')} without steps to tell the pace by: work done again is not "
@@ -98,8 +97,9 @@ def _document(
         title=f"Where the hours of {name} went",
         question="What did failures and saves cost these jobs?",
         answer=[
-            f"{100 * share:.1f} % of {significant(wall_h)} h were useful work; most of the rest "
-            f"({significant(most['hours'])} h) was {TITLES.get(most['part'], most['part'])}.",
+            f"{percent(useful['hours'] / wall_h if wall_h else 0.0)} of {significant(wall_h)} h "
+            f"were useful work; most of the rest ({significant(most['hours'])} h) was "
+            f"{TITLES.get(most['part'], most['part'])}.",
             f"{name}, {values['n_failures']:,} failures, {values['n_saves']:,} saves. "
             "95 % intervals are of what the logs do not say.",
         ],
@@ -116,25 +116,23 @@ def _document(
     )
 
 
-def _parts(hours: pd.DataFrame, wall_h: float) -> Table:
+def _parts(hours: Sequence[dict[str, Any]], wall_h: float) -> Table:
     rows = [
-        [TITLES.get(one.part, one.part), *cells(one.hours, one.hours_low, one.hours_high),
-         percent_number(one.hours / wall_h if wall_h else 0.0)]
-        for one in hours.itertuples()
-        if one.hours_high > 0 or one.part == "useful"
+        [TITLES.get(one["part"], one["part"]), *cells(one, "hours"),
+         percent_number(one["hours"] / wall_h if wall_h else 0.0)]
+        for one in hours
+        if one["hours_high"] > 0 or one["part"] == "useful"
     ]  # fmt: skip
     return Table("Hours of all jobs", row_columns("", "hours", "95 %", "% of all"), rows)
 
 
 def _jobs(jobs: pd.DataFrame) -> Table:
-    order = jobs.assign(rest_h=jobs["wall_h"] - jobs["useful_h"]).sort_values(
-        "rest_h", ascending=False, kind="stable"
-    )
+    order = jobs.loc[(jobs["useful_h"] - jobs["wall_h"]).sort_values(kind="stable").index]
     rows = [
-        [one.job, significant(one.wall_h),
-         *cells(*(100 * share for share in (one.ettr, one.ettr_low, one.ettr_high))),
-         str(one.n_failures), str(one.n_saves), significant(one.lost_h), significant(one.save_h)]
-        for one in order[:MOST_JOBS].itertuples()
+        [one["job"], significant(one["wall_h"]), *cells(one, "ettr", 100.0),
+         str(one["n_failures"]), str(one["n_saves"]),
+         *(significant(one[part]) for part in ("lost_h", "save_h"))]
+        for one in records_of(order[:MOST_JOBS])
     ]  # fmt: skip
     left = f"; {len(order) - MOST_JOBS} more are in the JSON" if len(order) > MOST_JOBS else ""
     names = ("wall h", "ETTR, %", "95 %", "failures", "saves", "lost h", "save h")
@@ -150,7 +148,7 @@ def _incidents(incidents: pd.DataFrame, jobs: pd.DataFrame) -> Table:
         spent = {part.removesuffix("_h"): one[part] for part in parts if one[part] > 0}
         rows.append(
             [f"{at:%Y-%m-%d %H:%M}", one["job"],
-             *cells(*(one[name] for name in ("hours", "hours_low", "hours_high"))),
+             *cells(one, "hours"),
              ", ".join(f"{part} {significant(spent_h)}" for part, spent_h in spent.items()),
              f"{one['node']} {one['cause']}".strip()]
         )  # fmt: skip
@@ -162,6 +160,7 @@ def _incidents(incidents: pd.DataFrame, jobs: pd.DataFrame) -> Table:
     )  # fmt: skip
 
 
-def cells(value: float, low: float, high: float) -> list[str]:
-    """An estimate and its interval; a dash where the log says all."""
+def cells(row: Mapping[str, Any], name: str, scale: float = 1.0) -> list[str]:
+    """An estimate of a frame and its interval; a dash where the log says all."""
+    value, low, high = (scale * row[f"{name}{end}"] for end in ("", "_low", "_high"))
     return [suited(value, low, high)[0], ends(low, high)]
