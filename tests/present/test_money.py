@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -165,14 +166,12 @@ def test_the_parts_are_the_total_in_a_backtest(scenario: Path) -> None:
     for number in range(2):
         events = exported(replay(experiment, number)["full"], f"j{number}", step_s=1.0)
         write_events(Path(f"{number}.jsonl"), events)
-    prices = [f"prices.{key}" for key in ("node_hour=2.5 USD", "watts=700", "kwh=0.12 USD")]
-    options = [part for key in prices for part in ("--set", key)]
-    said = said_by(
-        "backtest", "0.jsonl", "1.jsonl", "--recovery", "{strategy: full, interval: 30 min}",
-        "--draws", 2, *options,
+    answer = cprsim.backtest(
+        "0.jsonl", "1.jsonl", recovery="{strategy: full, interval: 30 min}", draws=2,
+        overrides=["prices.node_hour=2.5 USD", "prices.watts=700", "prices.kwh=0.12 USD"],
     )  # fmt: skip
-    useful = sum(round(100 * 8 * 2.5 * job["useful_h"]) for job in said["frames"]["jobs"]) / 100
-    for _, bill in pd.DataFrame(said["frames"]["bills"]).groupby("strategy"):
-        of = bill.set_index("part")[["job_cost", "month_cost"]]
-        assert (of.drop("total").sum() - of.loc["total"]).abs().max() < 1e-6
-        assert of.loc["useful"].to_list() == pytest.approx([useful, 8 * 2.5 * 730.5], abs=0.01)
+    bills = answer.frames["bills"]
+    assert_adds_up(bills)
+    useful = (100 * 8 * 2.5 * answer.frames["jobs"]["useful_h"]).round().sum() / 100
+    costs = bills[bills["part"] == "useful"][["job_cost", "month_cost"]].to_numpy()
+    assert costs == pytest.approx(np.array([[useful, 8 * 2.5 * 730.5]] * 2), abs=0.01)
