@@ -43,8 +43,6 @@ from cprsim.results.money import (
 from cprsim.results.rows import accuracy_columns
 from cprsim.scenario import LoadedScenario
 
-N_DRAWS = 200
-N_NODES = 8  # unless said
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
 COSTS = ("save", "load", "detect", "reschedule")
 MANY_H = 1e6  # of overhead, by which it is seen what an hour costs
@@ -128,7 +126,7 @@ def entries_of(recovery: Sequence[str]) -> list[str]:
 
 def backtests(
     jobs: Sequence[JobLedger], recovery: Sequence[str], *,
-    n_nodes: int = N_NODES, overrides: Sequence[str] = (), n_draws: int = N_DRAWS, seed: int = 0,
+    n_nodes: int, n_draws: int, overrides: Sequence[str] = (), seed: int = 0,
 ) -> tuple[tuple[Backtest, ...], tuple[str, ...]]:  # fmt: skip
     """Replay each job's failures; jobs by hours saved, and why some were left out.
 
