@@ -107,7 +107,7 @@ def shared_errors(a: Result, b: Result) -> list[str]:
 
 
 def _how_shared(correlation: float | None, responses: list[str], *, one_curve: bool) -> str:
-    of_both = " and ".join(f"`{one}`" for one in dict.fromkeys(responses))
+    of_both = " and ".join(f"'{one}'" for one in dict.fromkeys(responses))
     if correlation is None and not one_curve:
         return "two curves price the AUC loss; their errors count as independent"
     if correlation is None:
