@@ -6,35 +6,39 @@
 
 Each function is the command of its name, prints nothing, and returns an `Answer`: `frames` (tables
 with intervals), `values`, `figure()`, `report(file)`; notebooks show it. All errors are of
-`CprsimError`. What a function needs is loaded when it runs. docs/python.md has examples.
+`CprsimError`. What is asked for first is loaded then: ``import cprsim`` takes the standard library
+alone. docs/python.md has examples.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from cprsim.api.backtest import backtest as backtest
-from cprsim.api.calibrate import calibrate as calibrate
-from cprsim.api.fit import fit as fit
-from cprsim.api.fleet import fleet as fleet
-from cprsim.api.init import init as init
-from cprsim.api.ledger import ledger as ledger
-from cprsim.api.measure import measure as measure
-from cprsim.api.rehearse import rehearse as rehearse
-from cprsim.api.report import read as read
-from cprsim.api.report import report as report
-from cprsim.api.reproduce import reproduce as reproduce
-from cprsim.api.run import run as run
-from cprsim.api.scenario import Scenario as Scenario
-from cprsim.api.scenario import load as load
-from cprsim.api.select import select as select
-from cprsim.api.sweep import sweep as sweep
-from cprsim.api.sync import sync as sync
-from cprsim.api.systems import systems as systems
-from cprsim.api.train import train as train
-from cprsim.api.validate import validate as validate
-from cprsim.errors import CprsimError as CprsimError
 from cprsim.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from cprsim.api.backtest import backtest as backtest
+    from cprsim.api.calibrate import calibrate as calibrate
+    from cprsim.api.fit import fit as fit
+    from cprsim.api.fleet import fleet as fleet
+    from cprsim.api.init import init as init
+    from cprsim.api.ledger import ledger as ledger
+    from cprsim.api.measure import measure as measure
+    from cprsim.api.rehearse import rehearse as rehearse
+    from cprsim.api.report import read as read
+    from cprsim.api.report import report as report
+    from cprsim.api.reproduce import reproduce as reproduce
+    from cprsim.api.run import run as run
+    from cprsim.api.scenario import Scenario as Scenario
+    from cprsim.api.scenario import load as load
+    from cprsim.api.select import select as select
+    from cprsim.api.sweep import sweep as sweep
+    from cprsim.api.sync import sync as sync
+    from cprsim.api.systems import systems as systems
+    from cprsim.api.train import train as train
+    from cprsim.api.validate import validate as validate
+    from cprsim.errors import CprsimError as CprsimError
     from cprsim.present.answer import Answer as Answer
 
 __all__ = [
@@ -61,15 +65,19 @@ __all__ = [
     "train",
     "validate",
 ]
+_WHERE = {
+    "Answer": "present.answer", "CprsimError": "errors", "Scenario": "api.scenario",
+    "load": "api.scenario", "read": "api.report",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """`Answer`, whose module is heavy."""
-    if name != "Answer":
+    """A public name: a function is in the file of its name."""
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from cprsim.present.answer import Answer
-
-    return Answer
+    found = getattr(import_module(f"cprsim.{_WHERE.get(name, f'api.{name}')}"), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

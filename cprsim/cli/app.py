@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-import cprsim as _package  # noqa: F401 - with it, all functions
+import cprsim
 from cprsim import api, watch
 from cprsim.cli.command import command
 from cprsim.cli.pulse import pulse
@@ -135,5 +135,7 @@ def cprsim_command(
     watch.use(ON_STDERR)
 
 
+for _public in filter(str.islower, cprsim.__all__):
+    getattr(cprsim, _public)  # a function registers as it is loaded
 for _name, _asked in api.COMMANDS.items():
     app.command(_name)(command(_asked))

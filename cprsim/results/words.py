@@ -38,13 +38,13 @@ def significant(value: float) -> str:
     return text if float(text.replace(",", "")) != 0 else f"{value:.1g}"
 
 
-def suited(value: float, low: float, high: float, *, at_least: int = 0) -> tuple[str, str, str]:
+def suited(value: float, low: float, high: float) -> tuple[str, str, str]:
     """An estimate and the ends of its interval, all with the digits that the interval deserves.
 
     ``0.0025``, ``0.0021``, ``0.0029``. Those of `significant`, unless they would not show how wide
     the interval is; then as many as show the half-width with one or two digits.
     """
-    decimals = _decimals_of(value, (high - low) / 2, at_least)
+    decimals = _decimals_of(value, (high - low) / 2)
     if decimals is None:
         return significant(value), significant(low), significant(high)
     return _fixed(value, decimals), _fixed(low, decimals), _fixed(high, decimals)
@@ -67,7 +67,7 @@ def ends(low: float, high: float) -> str:
 
 def with_interval(value: float, half_width: float) -> str:
     """``10.2 ± 0.6``: both with the digits of `suited`; no interval where it has no width."""
-    decimals = _decimals_of(value, half_width, 0)
+    decimals = _decimals_of(value, half_width)
     if decimals is None:
         return significant(value)
     return f"{_fixed(value, decimals)} ± {_fixed(half_width, decimals)}"
@@ -81,20 +81,20 @@ def portion(value: float) -> str:
     return text if value == 0 or text.strip("-0.") else f"{value:.1g}"
 
 
-def _decimals_of(value: float, half_width: float, at_least: int) -> int | None:
+def _decimals_of(value: float, half_width: float) -> int | None:
     """Decimals that suit an estimate and its interval; None: there is none, or rounding alone.
 
     One digit of the half-width, two where the first is small, as the Particle Data Group rounds
     (Review of Particle Physics, Introduction, section 5.3).
     """
     if isnan(value) or not 0 < half_width < inf or half_width <= ROUNDING * abs(value):
-        return at_least or None
+        return None
     decimals = _decimals(value)
     if half_width < 10.0**-decimals:
         exponent = floor(log10(half_width))
         n_digits = 2 if half_width / 10.0**exponent < 3.55 else 1
         decimals = max(decimals, n_digits - 1 - exponent)
-    return max(decimals, at_least)
+    return decimals
 
 
 def ten_thousandths(loss: float, half_width: float) -> str:
