@@ -14,11 +14,11 @@ from cprsim.results.words import ends, significant, suited
 MOST_ROWS = 60  # of a panel: a curve of more points is read off the figure
 
 
-def chart_blocks(chart: Chart) -> list[Block]:
+def chart_blocks(chart: Chart, name: str) -> list[Block]:
     """The figure, what its numbers are, and a table for each panel."""
     panels = "; ".join(f"{one.title}: {one.y_label} over {one.x_label}" for one in chart.panels)
     alternative = f"{chart.subtitle} {panels}. The numbers stand in the tables below."
-    picture = Picture(chart.title, alternative, lambda: chart_figure(chart))
+    picture = Picture(chart.title, alternative, lambda: chart_figure(chart), name)
     return [picture, Words([chart.subtitle]), *map(_table, chart.panels)]
 
 
@@ -33,7 +33,9 @@ def _table(panel: Panel) -> Table:
         for one in panel.bands
     ]
     headings = "series", panel.x_label or "case", panel.y_label or "value", "95 % interval"
-    return Table(f"{panel.title}{cut}", row_columns(*headings), [*rows[::step], *bands])
+    return Table(
+        f"{panel.title or panel.y_label}{cut}", row_columns(*headings), [*rows[::step], *bands]
+    )
 
 
 def _rows(panel: Panel) -> Iterator[list[str]]:
