@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.metrics import Quality, base_entropy
-from cprsim.measuring.expectation import BASE_AUC, Expected
+from cprsim.kernel.metrics import Quality
+from cprsim.measuring.expectation import Expected
 from cprsim.measuring.plugged import ModelWeights, Plugged, PluggedSetting, quality_of
 from cprsim.measuring.protocol import OwnTable, Predictions
 from cprsim.records import Ints
@@ -74,11 +74,8 @@ def check_trainer(setting: PluggedSetting, again: PluggedSetting) -> TrainerChec
 
 
 def _expected(found: object, first: Quality) -> Expected:
-    if not isinstance(found, Predictions):
-        return Expected(first.auc, first.log_loss, BASE_AUC, None, None, None, None, None)
-    label = np.asarray(found.label, np.float64)
-    entropy, n_clicks = base_entropy(label), int(label.sum())
-    return Expected(first.auc, first.log_loss, BASE_AUC, entropy, None, None, len(label), n_clicks)
+    n_clicks = int(np.asarray(found.label).sum()) if isinstance(found, Predictions) else None
+    return Expected(first.auc, first.log_loss, n_test_clicks=n_clicks)
 
 
 def _require_rows(name: str, table: OwnTable) -> None:

@@ -44,7 +44,7 @@ def answer_of_curve(curve: CurveFile, **about: Any) -> Answer:
     """The answer that the file of a curve holds."""
     held = pd.DataFrame(_held_out(curve))
     frames = {
-        "strategies": pd.DataFrame(_strategies(curve)),
+        "strategies": _strategies(curve),
         "losses": pd.concat(map(_losses, curve.responses), ignore_index=True),
         "weights": pd.concat(map(_weights, curve.responses), ignore_index=True),
         **({"held_out": held} if len(held) else {}),
@@ -77,28 +77,32 @@ def inputs_of_curve(curve: CurveFile) -> dict[str, str]:
 # ------------------------------------------------------------------------------ frames
 
 
-def _strategies(curve: CurveFile) -> Iterator[dict[str, Any]]:
-    slopes = {}
-    for one in curve.responses:  # the loss at the largest PLS over that PLS, without the intercept
-        loss, half = float(one.loss[-1]), _quantile(one) * float(one.standard_error[-1])
-        slope = Estimate(loss, loss - half, loss + half).times(1 / one.most_pls)
-        slopes[one.strategy, one.metric] = slope
+def _strategies(curve: CurveFile) -> pd.DataFrame:
     shares = bytes_shares(curve.checks)
     written = {WHOLE: 1.0, **shares} if shares else {}
-    for one in curve.responses:
-        slope, whole = slopes[one.strategy, one.metric], slopes.get((WHOLE, one.metric))
-        yield {
+    frame = pd.DataFrame(
+        {
             "strategy": one.strategy,
             "metric": one.metric.value,
             "by": one.by,
-            **slope.columns("loss_per_pls"),
-            "over_partial": slope.mean / whole.mean if whole and whole.mean else nan,
+            **_slope(one).columns("loss_per_pls"),
             "intercept": one.intercept,
             "interval_share": one.interval_share,
             "most_pls": one.most_pls,
             "n_seeds": int(one.degrees) + 1 if isfinite(one.degrees) else None,
             "bytes_over_partial": written.get(one.strategy, nan),
         }
+        for one in curve.responses
+    )
+    whole = frame[frame["strategy"] == WHOLE].set_index("metric")["loss_per_pls"]
+    frame["over_partial"] = frame["loss_per_pls"] / frame["metric"].map(whole[whole != 0])
+    return frame
+
+
+def _slope(one: Response) -> Estimate:
+    """The loss at the largest PLS that was measured over that PLS, without the intercept."""
+    loss, half = float(one.loss[-1]), _quantile(one) * float(one.standard_error[-1])
+    return Estimate(loss, loss - half, loss + half).times(1 / one.most_pls)
 
 
 def _losses(one: Response) -> pd.DataFrame:
@@ -154,6 +158,7 @@ def _document(curve: CurveFile, frames: Mapping[str, pd.DataFrame]) -> Document:
         lambda: chart_figure(_chart(curve)),
         name="staleness",
     )
+    held = [frames["held_out"]] if "held_out" in frames else []
     trained = [("identity of what was trained", str(curve.identity))]
     fitness = [] if curve.kernel is None else ["The curve is fit for use."]
     if curve.unfit:
@@ -167,7 +172,7 @@ def _document(curve: CurveFile, frames: Mapping[str, pd.DataFrame]) -> Document:
         remarks=list(_remarks(curve)),
         sections=[
             Section("Loss over PLS", [picture]),
-            Section("How far it holds", [_histories(frames["held_out"])] * ("held_out" in frames)),
+            Section("How far it holds", [_histories(one) for one in held]),
             Section(
                 "What was measured",
                 [Facts([*trained, *inputs_of_curve(curve).items()])] if curve.kernel else [],
@@ -183,8 +188,10 @@ def _answer(losses: pd.DataFrame) -> str:
         return "It says what recovery systems lose by what their failures and saves count."
     name = WHOLE if WHOLE in set(rows["strategy"]) else rows["strategy"].iloc[0]
     costs = [
-        f"{Metric(one.metric).loss_label} {with_interval(one.loss, one.loss_high - one.loss)}"
-        for one in rows[rows["strategy"] == name].itertuples()
+        f"{Metric(metric).loss_label} {with_interval(loss, high - loss)}"
+        for metric, loss, high in rows.loc[
+            rows["strategy"] == name, ["metric", "loss", "loss_high"]
+        ].to_numpy()
     ]
     share = f"{100 * PORTIONS[0]:g} % of the samples (weighted PLS {PORTIONS[0]:g})"
     return f"Losing {share} under {name} recovery costs: {', '.join(costs)}."
@@ -198,10 +205,10 @@ def _table(strategies: pd.DataFrame) -> Table:
         [Column("loss", is_number=False),
          *row_columns("strategy", "per PLS", "over partial", "bytes over partial")],
         [
-            [Metric(one.metric).loss_label, one.strategy,
-             with_interval(one.loss_per_pls, one.loss_per_pls_high - one.loss_per_pls),
-             significant(one.over_partial), significant(one.bytes_over_partial)]
-            for one in strategies.itertuples()
+            [Metric(one["metric"]).loss_label, one["strategy"],
+             with_interval(one["loss_per_pls"], one["loss_per_pls_high"] - one["loss_per_pls"]),
+             significant(one["over_partial"]), significant(one["bytes_over_partial"])]
+            for one in strategies.to_dict("records")
         ],
         grouped=True,
     )  # fmt: skip
@@ -226,6 +233,7 @@ def _remarks(curve: CurveFile) -> Iterator[str]:
 
 
 def _histories(held: pd.DataFrame) -> Table:
+    over = "measured_over_predicted"
     return Table(
         "Losses of runs held out of the fit, over what the other seeds' fit predicts (a prediction "
         f"holds where it is not surely off by {FAILS_BEYOND:.0%}, and is distinguished from none "
@@ -233,10 +241,10 @@ def _histories(held: pd.DataFrame) -> Table:
         [Column("strategy", is_number=False), Column("metric", is_number=False),
          *row_columns("prediction", "failures", "PLS", "loss", "over predicted", "95 %")],
         [
-            [one.strategy, Metric(one.metric).label, one.prediction, str(one.n_failures),
-             portion(one.pls), f"{one.loss:.5f}", significant(one.measured_over_predicted),
-             ends(one.measured_over_predicted_low, one.measured_over_predicted_high)]
-            for one in held.itertuples()
+            [one["strategy"], Metric(one["metric"]).label, one["prediction"],
+             str(one["n_failures"]), portion(one["pls"]), f"{one['loss']:.5f}",
+             significant(one[over]), ends(one[f"{over}_low"], one[f"{over}_high"])]
+            for one in held.to_dict("records")
         ],
     )  # fmt: skip
 
@@ -264,7 +272,8 @@ def _chart(curve: CurveFile) -> Chart:
 
 
 def _line(one: Response) -> Series:
-    return Series(one.strategy, floats(one.pls), *map(floats, _loss_at(one, one.pls)))
+    y, low, high = map(floats, _loss_at(one, one.pls))
+    return Series(one.strategy, floats(one.pls), y, low, high)
 
 
 # ------------------------------------------------------------------------------ before it

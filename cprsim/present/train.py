@@ -39,7 +39,7 @@ def answer_of_train(measured: TrainingOutcome, name: str, useful_h: float) -> An
             "replication": measured.replication,
             "stand_in": str(what),
             "skipped_lines": what.n_skipped,
-            "teacher": _plain(what.teacher),
+            "teacher": what.teacher and _plain(what.teacher),
             "no_failures": _plain(whole.quality),
         },
         rows={
@@ -57,16 +57,13 @@ def _row(one: StrategyAccuracy) -> dict[str, Any]:
         "finished": one.trained is not None,
         "overhead_fraction": one.overhead_fraction if one.trained else None,
         "pls": one.pls,
-        **(_plain(one.trained and one.trained.quality) or dict.fromkeys(("auc", "log_loss"))),
+        **(_plain(one.trained.quality) if one.trained else {"auc": None, "log_loss": None}),
         "bytes_written": one.bytes_written,
         "tracker_memory_fraction": one.tracker_fraction,
     }
 
 
-def _plain(quality: Quality | None) -> dict[str, float] | None:
-    """As JSON has it."""
-    if quality is None:
-        return None
+def _plain(quality: Quality) -> dict[str, float]:
     return {"auc": quality.auc, "log_loss": quality.log_loss, **quality.others}
 
 
