@@ -80,27 +80,8 @@ def _checks(checks: Checks, fitted: Fitted) -> dict[str, Any]:
         },
         "correlation_with_pls": asdict(checks.correlation),
         "correlation_with_weighted_pls": asdict(checks.weighted_correlation),
-        "paired_differences": [
-            {
-                "strategy": one.strategy,
-                "other": one.other,
-                "mean": one.difference.mean,
-                "half_width_95": one.difference.half_width,
-                "smallest_detectable": one.difference.detectable,
-            }
-            for one in checks.differences
-        ],
-        "held_out": [
-            {
-                "strategy": one.strategy,
-                "n_failures": one.n_failures,
-                "pls": one.pls,
-                "measured": one.measured,
-                "measured_over_predicted": asdict(one.ratio),
-                "verdict": one.verdict.value,
-            }
-            for one in checks.held_out
-        ],
+        "paired_differences": list(checks.differences),
+        "held_out": [asdict(one) | {"verdict": one.verdict.value} for one in checks.held_out],
     }
 
 

@@ -78,7 +78,7 @@ def test_a_read_curve_says_what_was_fitted(whole, tmp_path: Path) -> None:
     assert losses["extrapolated"].tolist() == [pls > row["most_pls"] for pls in losses.index]
     weights = of["weights"].set_index("strategy").loc["partial"]
     np.testing.assert_allclose(weights["weight"], part.weight.weight, rtol=1e-5)
-    ratio = measured.checks(Metric.AUC).held_out[0].ratio
+    ratio = measured.checks(Metric.AUC).held_out[0].measured_over_predicted
     held = of["held_out"].iloc[0]
     assert held["measured_over_predicted_low"] == pytest.approx(ratio.mean - ratio.half_width)
     assert not read.values["fit_for_use"]

@@ -117,12 +117,12 @@ def test_one_shard_and_half_of_them_are_predicted_alike() -> None:
 def test_the_checks_see_what_was_made() -> None:
     checks = check(seen_of(6), fitted_of(6))
     assert checks.weighted_correlation.mean > 0.98
-    signs = {one.strategy: one.difference for one in checks.differences if one.other == "partial"}
-    assert all(one.mean + one.half_width < 0 for one in signs.values())  # partial is the steepest
-    assert all(one.detectable > one.standard_error for one in signs.values())
+    found = [one for one in checks.differences if one["other"] == "partial"]
+    assert all(one["mean"] + one["half_width_95"] < 0 for one in found)  # partial is the steepest
+    assert all(one["smallest_detectable"] > one["half_width_95"] for one in found)
     assert sorted(one.n_failures for one in checks.held_out) == [3, 3, 6, 6]
     for one in checks.held_out:
-        assert one.ratio.mean == pytest.approx(1.0, abs=0.05)
+        assert one.measured_over_predicted.mean == pytest.approx(1.0, abs=0.05)
         assert one.verdict is HeldOutVerdict.HOLDS
 
 
