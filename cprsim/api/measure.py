@@ -223,20 +223,12 @@ def prepared(request: MeasureRequest) -> tuple[MeasureRequest, Expected]:
         expected = expect(built_in)
     else:
         setting, again = (own_setting(request.loaded, kernel.seed) for _ in range(2))
-        tried = check_trainer(setting, again)
-        expected = replace(tried.expected, noise=tried.auc_noise)
-        if not tried.repeats:
-            noisy, quiet = tried.seeds_for(request.precision)
-            watch.warn(
-                f"equal runs do not end equal: AUC differs by {tried.auc_noise:.2g}, log-loss by "
-                f"{tried.log_loss_noise:.2g}. The precision takes about {noisy} seeds, {quiet} "
-                "without this noise; deterministic algorithms and seeded loaders would help"
-            )
+        expected = check_trainer(setting, again)
         described = dict(setting.own.describe())
         if files := digests_of(option_files(kernel.options)):
             described["files"] = files
         request = replace(request, described=described, n_samples=int(setting.own.n_samples))
-    for warning in expected.warnings():
+    for warning in expected.warnings(request.precision):
         watch.warn(warning)
     return request, expected
 

@@ -7,7 +7,7 @@ regression on the same clicks. What hardly learned has little to lose, and its c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -42,6 +42,7 @@ class Expected:
     logistic_auc: float | None = None  # None, as below: not known of a trainer of one's own
     n_test_clicks: int | None = None
     noise: float = 0.0  # of AUC, between runs that should be equal
+    log_loss_noise: float = 0.0  # likewise
 
     @property
     def hardly_learned(self) -> bool:
@@ -50,8 +51,16 @@ class Expected:
         easy = 0.0 if self.logistic_auc is None else self.logistic_auc - BASE_AUC
         return gain < max(LEAST_GAIN, LEAST_SHARE * easy)
 
-    def warnings(self) -> Iterator[str]:
+    def warnings(self, precision: float) -> Iterator[str]:
         """What speaks against measuring this model at all."""
+        if self.noise or self.log_loss_noise:
+            quiet = replace(self, noise=0.0).seeds_for(precision)
+            yield (
+                f"equal runs do not end equal: AUC differs by {self.noise:.2g}, log-loss by "
+                f"{self.log_loss_noise:.2g}. The precision takes about {self.seeds_for(precision)} "
+                f"seeds, {quiet} without this noise; deterministic algorithms and seeded loaders "
+                "would help"
+            )
         if self.hardly_learned:
             simple = self.logistic_auc
             beside = "" if simple is None else f", where logistic regression reaches {simple:.3f}"

@@ -32,10 +32,10 @@ def test_logistic_regression_finds_what_single_rows_do() -> None:
 
 def test_a_model_that_guesses_has_hardly_learned() -> None:
     assert not LEARNED.hardly_learned
-    assert not list(LEARNED.warnings())
+    assert not list(LEARNED.warnings(0.2))
     guesses = replace(LEARNED, auc=0.51)
     assert guesses.hardly_learned
-    (warning,) = guesses.warnings()
+    (warning,) = guesses.warnings(0.2)
     assert "hardly learned: AUC 0.510" in warning
     assert "kernel.samples" in warning
     assert replace(LEARNED, auc=0.6).hardly_learned  # logistic regression gains far more
