@@ -46,7 +46,9 @@ def check_trainer(setting: PluggedSetting, again: PluggedSetting) -> Expected:
     return Expected(
         first.auc,
         first.log_loss,
-        n_test_clicks=int(np.sum(found.label)) if isinstance(found, Predictions) else None,
+        n_test_clicks=int(np.asarray(found.label).sum())
+        if isinstance(found, Predictions)
+        else None,
         noise=max(abs(one.auc - first.auc) for one in others),
         log_loss_noise=max(abs(one.log_loss - first.log_loss) for one in others),
     )
