@@ -43,12 +43,11 @@ def check_trainer(setting: PluggedSetting, again: PluggedSetting) -> Expected:
             "decides how the run goes on (weights, optimiser, position, random numbers)"
         )
     others = (forked, second)
+    n_clicks = int(np.asarray(found.label).sum()) if isinstance(found, Predictions) else None
     return Expected(
         first.auc,
         first.log_loss,
-        n_test_clicks=int(np.asarray(found.label).sum())
-        if isinstance(found, Predictions)
-        else None,
+        n_test_clicks=n_clicks,
         noise=max(abs(one.auc - first.auc) for one in others),
         log_loss_noise=max(abs(one.log_loss - first.log_loss) for one in others),
     )
