@@ -47,7 +47,7 @@ def measure(
     *,
     file: Annotated[str | Path | None, Shell("--out", "FILE")] = None,
     seeds: Annotated[int | None, Ge(3), Le(10_000), Shell(metavar="N")] = None,
-    precision: Annotated[str, Shell(metavar="SHARE")] = "20 %",
+    precision: Annotated[str | float, Shell(metavar="SHARE")] = "20 %",
     budget: Annotated[str, Shell(metavar="TIME")] = "10 min",
     strategies: Annotated[Sequence[str], Shell("--strategy", "NAME", many=True)] = (),
     metrics: Annotated[Sequence[str], Shell("--metric", "NAME", many=True)] = (),
@@ -75,7 +75,7 @@ def measure(
         The curve to write (.json); default: results/curves/NAME.json.
     seeds : int, optional
         Run this number of seeds, whatever precision and time.
-    precision : str, default "20 %"
+    precision : str or float, default "20 %"
         Stop when the standard error of every slope is this share of partial's slope.
     budget : str, default "10 min"
         Stop after this time; the same command goes on.
@@ -138,10 +138,11 @@ def measure(
     if path.suffix.lower() != ".json":
         raise ParameterError(f"--out: {path}: the file of a curve ends in .json")
     require_writable(path.parent)
+    share = f"{100 * precision:.12g} %" if isinstance(precision, float) else precision
     request = MeasureRequest(
         loaded=loaded,
         folder=path.with_name(f"{path.name}.runs").absolute(),  # for workers that are elsewhere
-        precision=_positive("--precision", precision, SHARE.parse),
+        precision=_positive("--precision", share, SHARE.parse),
         budget_s=_positive("--budget", budget, TIME.parse) * 3600,
         n_seeds=seeds,
         workers=Pool(workers, "dask" if dask else "local", dask),
