@@ -21,7 +21,10 @@ from cprsim.results.words import count, percent_number, saves
 def answer_of_train(measured: TrainingOutcome, name: str, useful_h: float) -> Answer:
     """What the failures of one replication did to a model."""
     what, whole = measured.stand_in, measured.whole
-    runs = {"no failures": whole, **{one.policy.name: new for one, new in _anew(measured)}}
+    runs = {
+        "no failures": whole.curve,
+        **{one.policy.name: new.curve for one, new in _anew(measured)},
+    }
     lost = pd.DataFrame(
         {"strategy": one.policy.name, "iterations": iterations}
         for one in measured.strategies
@@ -44,8 +47,11 @@ def answer_of_train(measured: TrainingOutcome, name: str, useful_h: float) -> An
         },
         rows={
             "losses": pd.concat(
-                pd.DataFrame({"run": run, "samples": one.curve.position, "loss": one.curve.loss})
-                for run, one in runs.items()
+                [
+                    pd.DataFrame({"run": run, "samples": of.position, "loss": of.loss})
+                    for run, of in runs.items()
+                ],
+                ignore_index=True,
             )
         },
     )
