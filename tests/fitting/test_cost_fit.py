@@ -127,7 +127,7 @@ def test_the_interval_of_the_mean_holds_for_five_times() -> None:
 
 def test_zeros_and_coarse_times_are_said() -> None:
     one = fitted([0.0, 0.0, 60.0, 120.0, 180.0, 60.0], resolution_s=60.0)
-    assert one.durations.n == 4
+    assert one.lifetimes.n == 4
     text = " / ".join(one.notes)
     assert "2 saves of no time at all" in text
     assert "in steps of 60 s" in text
@@ -203,7 +203,7 @@ def test_costs_of_a_log_run_in_a_scenario_as_they_are(tmp_path: Path) -> None:
         rows.append(f"save,{i * 3600},{i * 3600 + save_s:.3f},{save_s * 2e8:.0f}")
         rows.append(f"load,{i * 3600 + 1800},{i * 3600 + 1860},")
     fits = fit_costs(read_transfers(log(tmp_path, rows), time_unit="s"), n_bootstrap=9)
-    assert [(one.kind, one.family) for one in fits] == [("save", "lognormal"), ("load", "fixed")]
+    assert [(one.name, one.family) for one in fits] == [("save", "lognormal"), ("load", "fixed")]
     text = costs_fragment(fits, "a log")
     scenario = tmp_path / "costs.yaml"
     scenario.write_text(REST + text)

@@ -60,7 +60,7 @@ def test_the_answer_and_a_fragment_that_a_scenario_takes(log: Path, tmp_path: Pa
     saved = tmp_path / "failures.yaml"
     shown = call("fit", log, *OPTIONS, "--save", saved)
     assert shown.exit_code == 0, shown.output
-    for line in ("A job on 6 of the 6 nodes", " gaps  ", " up-times  ", " repairs  ", str(saved)):
+    for line in ("A job on 6 of the 6 nodes", "\ngaps ", "\nuptimes ", "\nrepairs ", str(saved)):
         assert line in shown.stdout
     scenario = tmp_path / "fitted.yaml"
     scenario.write_text(REST + saved.read_text())
