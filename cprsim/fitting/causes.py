@@ -146,13 +146,13 @@ def _of_cause(
     )  # fmt: skip
 
 
-def overhead(rate_per_h: float, save_h: float = SAVE_H, restart_h: float = RESTART_H) -> float:
+def overhead(rate_per_h: float) -> float:
     """Overhead of full recovery with saves at Young's interval, a share of useful time.
 
     Saves and lost work come to ``sqrt(2 save rate)``, restarts to ``restart rate`` (first order:
     exact where both are small).
     """
-    return sqrt(2 * save_h * rate_per_h) + restart_h * rate_per_h
+    return sqrt(2 * SAVE_H * rate_per_h) + RESTART_H * rate_per_h
 
 
 # ------------------------------------------------------------------------------- fragments

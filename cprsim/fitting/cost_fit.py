@@ -19,7 +19,6 @@ import pandas as pd
 from scipy import special
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Constant, Distribution
 from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
 from cprsim.failures.traces.times import HOURS, Times, read_times
 from cprsim.fitting.goodness import Judged, Ranking, rank
@@ -104,11 +103,6 @@ class CostFit:
     def not_fitted(self) -> str:
         """Why some families were not fitted."""
         return self.ranking.why_not if self.ranking else ""
-
-    @property
-    def distribution(self) -> Distribution:
-        best = self.best
-        return Constant(self.mean.mean) if best is None else best.fit.distribution
 
 
 def mean_of(judged: Judged) -> Estimate:
