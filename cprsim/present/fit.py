@@ -282,31 +282,18 @@ def _what_fits(frames: Frames) -> list[Block]:
     ]
 
 
-def _of_causes(causes: pd.DataFrame) -> tuple[Table, list[Block]]:
-    """What each costs a job, and how long nodes last until each."""
-    rates = [_spread(row, "job_rate_per_h", MONTH_H) for row in causes.to_dict("records")]
-    costs = {
+def _of_causes(causes: pd.DataFrame) -> Table:
+    """What each costs a job, and whether nodes wear out by it."""
+    shown = causes.assign(
+        monthly=[_spread(row, "job_rate_per_h", MONTH_H) for row in causes.to_dict("records")],
+        saved=causes["overhead_saved_fraction"] * 100,
+    )
+    headings = {
         "cause": "cause", "n_failures": "failures", "monthly": "of the job per 30 days (95 %)",
         "mean_repair_h": "repair, h", "saved": "overhead saved, %",
+        "uptime_shape": "shape (95 %)",
     }  # fmt: skip
-    lives = {
-        "cause": "cause", "uptime_shape": "shape (95 %)", "uptime_mean_h": "mean, h (95 %)",
-        **{f"struck_within_{age_h:g}_h": f"by {age_h / 24:g} d" for age_h in AGES_H},
-        "not_fitted": "not fitted",
-    }  # fmt: skip
-    assumed = (
-        "Overhead saved: of full recovery with saves at Young's interval, if a save takes "
-        f"{SAVE_H * 60:g} min and a restart {RESTART_H * 60:g} min. 95 % intervals as if failures "
-        "did not bunch."
-    )
-    first = "Up-times to each cause, the others censoring (Weibull), and the share it strikes first"
-    return (
-        _table(
-            causes.assign(monthly=rates, saved=causes["overhead_saved_fraction"] * 100),
-            "What each cause costs the job, the one to fix first on top", costs,
-        ),
-        [_table(causes, first, lives), Words([assumed])],
-    )  # fmt: skip
+    return _table(shown, "What each cause costs the job; shape of Weibull up-times", headings)
 
 
 # ------------------------------------------------------------------------------ the documents
@@ -314,17 +301,20 @@ def _of_causes(causes: pd.DataFrame) -> tuple[Table, list[Block]]:
 
 def _of_failures(fitted: Fitted, frames: Frames, following: Sequence[str]) -> Document:
     trace, (how_often, how_sure, what_not) = fitted.trace, fitted.verdict.sentences
-    answer, best = [how_often, how_sure], _best(frames["times"])
-    remarks = [what_not, *_sentences(fitted.warnings), *following]
-    table, causes = best, list[Block]()
+    answer, table = [how_often, how_sure], _best(frames["times"])
+    remarks, besides = [what_not, *_sentences(fitted.warnings), *following], list[Block]()
     if fitted.by_cause is not None:
         first = fitted.by_cause.causes[0]
         fix = (
             f"Fix {one_line(first.name, 30)} first: without it, full recovery would cost "
             f"{100 * first.saved:.2f} % of useful time less."
         )
-        answer, remarks = [how_often, fix], [how_sure, *remarks]
-        table, causes = _of_causes(frames["causes"])
+        assumed = (
+            "Overhead saved: of full recovery with saves at Young's interval, if a save takes "
+            f"{SAVE_H * 60:g} min and a restart {RESTART_H * 60:g} min."
+        )
+        answer, remarks = [how_often, fix], [how_sure, assumed, *remarks]
+        table, besides = _of_causes(frames["causes"]), [table]
     scenario: list[Block] = [Words([f"There is no fragment: {fitted.why_no_fragment}."])]
     if fitted.fragment is not None:
         scenario = [ListingBlock("The fragment", fitted.fragment)]
@@ -345,8 +335,7 @@ def _of_failures(fitted: Fitted, frames: Frames, following: Sequence[str]) -> Do
         remarks=remarks,
         sections=[
             Section("For the scenario", scenario),
-            Section("Causes", causes),
-            Section("What fits", [*([best] if causes else []), *_what_fits(frames), *pictures]),
+            Section("What fits", [*besides, *_what_fits(frames), *pictures]),
             Section("What one distribution can't say", [Words(_correlation(trace))]),
         ],
     )
