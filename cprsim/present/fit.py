@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,6 @@ from cprsim.fitting.correlation import WORST_FRACTION
 from cprsim.fitting.cost_fit import CostFit, mean_of
 from cprsim.fitting.cost_fragment import UNITS, bandwidth_in_words, unit_of
 from cprsim.fitting.families import Fit
-from cprsim.fitting.goodness import Judged
 from cprsim.fitting.report import Fitted
 from cprsim.fitting.trace_fit import Subject, TraceFit
 from cprsim.present.answer import Answer
@@ -52,8 +52,7 @@ Frames = dict[str, pd.DataFrame]
 def answer_of_fit(fitted: Fitted, files: Sequence[Path] = ()) -> Answer:
     """What a log of failures says."""
     trace, job, n_nodes = fitted.trace, fitted.n_job_nodes, fitted.trace.outages.n_nodes
-    each = [one for kind in trace.subjects for one in _entries(kind, lambda of: of.fit.mean)]
-    frames = _frames(trace.subjects, [*each, *_nodes(trace)])
+    frames = _frames(trace.subjects, _nodes(trace))
     frames["observation"] = pd.DataFrame(
         [{"fact": name, **asdict(getattr(trace.observation, name))} for name in FACTS]
     )
@@ -96,8 +95,7 @@ def answer_of_costs(
     files: Sequence[Path] = (),
 ) -> Answer:
     """What saves and loads cost by a log; notes are of the rows that were left out."""
-    frames = _frames(fits, [entry for one in fits for entry in _cost_entries(one)])
-    frames["times"] = frames["times"].join(pd.DataFrame([_bandwidth(one) for one in fits]))
+    frames = _frames(fits)
     warnings = [*(note for one in fits for note in one.notes), *notes]
     costs = _sections(fragment).get("costs", {})
     values = {"warnings": warnings, "fragment": fragment, "costs": costs}
@@ -119,8 +117,11 @@ Entry = tuple[str, str, dict[str, Any], dict[str, Estimate]]
 """Kind of times, family, how well it fits, its parameters by name (times in hours)."""
 
 
-def _entries(one: Subject | CostFit, mean: Callable[[Judged], Estimate]) -> Iterator[Entry]:
-    """The families fitted to one kind of times, the best by AIC first."""
+def _entries(one: Subject | CostFit) -> Iterator[Entry]:
+    """A fixed time where it is the choice, then the families fitted, the best by AIC first."""
+    if isinstance(one, CostFit) and one.fixed is not None:
+        numbers = {"log_likelihood": 1 - one.fixed_aic / 2, "aic": one.fixed_aic}
+        yield one.name, "fixed", numbers, {"time_h": one.fixed}
     for judged in one.ranking.judged if one.ranking else ():
         fit = judged.fit
         numbers = {
@@ -128,7 +129,8 @@ def _entries(one: Subject | CostFit, mean: Callable[[Judged], Estimate]) -> Iter
             "p_value": judged.p_value, "rmse_survival": judged.rmse_survival,
             "extrapolated": one.lifetimes.extrapolates(fit.mean.mean),
         }  # fmt: skip
-        yield one.name, fit.family, numbers, {**_named(fit), "mean_h": mean(judged)}
+        mean = mean_of(judged) if isinstance(one, CostFit) else fit.mean
+        yield one.name, fit.family, numbers, {**_named(fit), "mean_h": mean}
 
 
 def _nodes(trace: TraceFit) -> Iterator[Entry]:
@@ -144,18 +146,10 @@ def _named(fit: Fit | FrailtyFit) -> dict[str, Estimate]:
     return {one.name: one for one in fit.parameters}
 
 
-def _cost_entries(one: CostFit) -> Iterator[Entry]:
-    """A fixed time where it is the choice, then the families."""
-    if one.fixed is not None:
-        numbers = {"log_likelihood": 1 - one.fixed_aic / 2, "aic": one.fixed_aic}
-        yield one.name, "fixed", numbers, {"time_h": one.fixed}
-    yield from _entries(one, mean_of)
-
-
-def _frames(kinds: Sequence[Subject | CostFit], fits: Iterable[Entry]) -> Frames:
+def _frames(kinds: Sequence[Subject | CostFit], besides: Iterable[Entry] = ()) -> Frames:
     """Kinds of times, the families fitted to each, and their parameters."""
     families, parameters = [], []
-    for kind, family, numbers, by_name in fits:
+    for kind, family, numbers, by_name in chain(*map(_entries, kinds), besides):
         families.append({"times": kind, "family": family, **numbers})
         parameters += [
             {"times": kind, "family": family, "parameter": name, **one.columns("value"),
@@ -170,7 +164,7 @@ def _times(one: Subject | CostFit) -> dict[str, Any]:
     """One kind of times, with the family that describes it best."""
     times, best = one.lifetimes, one.best
     shapes = [each for each in best.fit.parameters if each.name in SHAPES] if best else []
-    return {
+    row = {
         "times": one.name,
         "n_observed": times.n_observed,
         "n_censored": times.n - times.n_observed,
@@ -184,15 +178,13 @@ def _times(one: Subject | CostFit) -> dict[str, Any]:
         "none_fits": one.ranking.none_fits if one.ranking else None,
         "not_fitted": one.not_fitted,
     }
-
-
-def _bandwidth(one: CostFit) -> dict[str, Any]:
-    """What is known of a kind of cost besides its times."""
-    known, of = {"resolution_h": one.resolution_h}, one.bandwidth
-    return known if of is None else known | {
-        "n_with_bytes": of.n, **of.rate.columns("bytes_per_h"), "mean_bytes": of.mean_bytes,
-        "duration_cv": of.duration_cv, "per_byte_cv": of.per_byte_cv,
-    }  # fmt: skip
+    if isinstance(one, CostFit):
+        row["resolution_h"] = one.resolution_h
+        if (of := one.bandwidth) is not None:
+            row |= {"n_with_bytes": of.n, **of.rate.columns("bytes_per_h")}
+            row |= {"mean_bytes": of.mean_bytes, "duration_cv": of.duration_cv}
+            row["per_byte_cv"] = of.per_byte_cv
+    return row
 
 
 def _causes(found: ByCause) -> pd.DataFrame:
@@ -245,7 +237,7 @@ def _cell(row: Mapping[Any, Any], name: str) -> str:
 def _spread(row: Mapping[Any, Any], name: str, factor: float = 1.0, unit: str = "") -> str:
     """``33.4 h (25.8 to 43.1)``, in another unit."""
     ends = [factor * row[column] for column in (name, f"{name}_low", f"{name}_high")]
-    value, low, high = suited(*ends) if abs(ends[0]) < 1e7 else (f"{end:.3g}" for end in ends)
+    value, low, high = (f"{end:.3g}" for end in ends) if abs(ends[0]) >= 1e7 else suited(*ends)
     return f"{value}{unit}" if low == high == NO_NUMBER else f"{value}{unit} ({low} to {high})"
 
 

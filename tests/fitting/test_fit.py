@@ -121,6 +121,12 @@ def test_a_log_of_saves_and_loads_is_recognised(saves: Path, tmp_path: Path) -> 
     load_scenario(scenario)
 
 
+def test_a_number_that_there_is_not_is_a_dash(tmp_path: Path) -> None:
+    (log := tmp_path / "log.csv").write_text("kind,start,end\nsave,0,60\nsave,100,160\n")
+    shown = " ".join(str(cprsim.fit(log, time_unit="s", bootstrap=0)).split())
+    assert "save 2 fixed – 60.0 s – Only" in shown
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
