@@ -335,7 +335,10 @@ def _of_failures(fitted: Fitted, frames: Frames, following: Sequence[str]) -> Do
 
 def _of_costs(origin: str, frames: Frames, said: Sequence[str], fragment: str) -> Document:
     rows = frames["times"].to_dict("records")
-    each = [f"{count(row['n_observed'], row['times'])} take {_mean(row)}" for row in rows]
+    each = [
+        f"{count(n := row['n_observed'], row['times'])} take{'s' if n == 1 else ''} {_mean(row)}"
+        for row in rows
+    ]
     return Document(
         title=f"Costs of {origin}",
         question="What do the saves and loads of this log cost?",
