@@ -23,7 +23,7 @@ OPTION = re.compile(r"--([a-z][a-z-]*)")
 RIGHT = "Input should be "
 PARAMETER = {  # of options that are called otherwise
     "column": "columns", "set": "overrides", "out": "folder", "strategy": "strategies",
-    "metric": "metrics",
+    "metric": "metrics", "from": "copy", "list": "listed",
 }  # fmt: skip
 
 

@@ -67,17 +67,19 @@ def backtest(
         No job can be replayed, or not under one of the systems.
     """
     events = read_named(logs, time_unit)
-    from cprsim.backtesting.replaying import backtest_logs
+    from cprsim.backtesting.facts import saving_every
+    from cprsim.backtesting.replaying import advice, backtests, entries_of
+    from cprsim.history.ledger import ledgers
     from cprsim.present.backtest import answer_of_backtest
 
     watch.doing("replaying the failures")
-    made = backtest_logs(
-        events,
-        [recovery] if isinstance(recovery, str) else recovery,
-        saves_every=saves_every,
+    jobs = saving_every(ledgers(events, seed=seed), saves_every)
+    found, left_out = backtests(
+        jobs,
+        entries_of([recovery] if isinstance(recovery, str) else recovery),
         n_nodes=nodes,
         overrides=assignments(overrides),
         n_draws=draws,
         seed=seed,
     )
-    return answer_of_backtest(made)
+    return answer_of_backtest(found, advice(found, seed=seed), [*events.notes, *left_out])

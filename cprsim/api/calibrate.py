@@ -9,6 +9,7 @@ from cprsim import watch
 from cprsim.api import command
 from cprsim.api.ledger import read_named
 from cprsim.api.parameters import Bootstrap, DrawsSeed, FileName, Logs, SavesEvery, StateNodes
+from cprsim.errors import ParameterError
 
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
@@ -59,18 +60,24 @@ def calibrate(
     ParameterError
         Too few failures to make a scenario of.
     """
-    from cprsim.backtesting.calibrating import calibrate_logs
+    from cprsim.backtesting.calibrating import calibrate as calibrated
+    from cprsim.backtesting.calibrating import predict
+    from cprsim.backtesting.facts import saving_every
     from cprsim.files import require_new, write_new
+    from cprsim.history.ledger import ledgers
     from cprsim.present.calibrate import answer_of_calibrate
 
     if save is not None:
         require_new(Path(save))
     events = read_named(logs, time_unit)
     watch.doing("fitting")
-    made = calibrate_logs(
-        events, saves_every=saves_every, n_nodes=nodes, n_bootstrap=bootstrap, seed=seed
-    )
-    if save is None:
-        return answer_of_calibrate(made)
-    write_new(Path(save), made.found.text)
-    return answer_of_calibrate(made, files=[Path(save)])
+    jobs = saving_every(ledgers(events, seed=seed), saves_every)
+    found = calibrated(jobs, n_nodes=nodes, n_bootstrap=bootstrap, seed=seed)
+    try:
+        predicted, why_not = predict(jobs, n_nodes=nodes, seed=seed), ""
+    except ParameterError as error:
+        predicted, why_not = None, str(error)
+    if save is not None:
+        write_new(Path(save), found.text)
+    notes, files = [*events.notes, *found.notes], [] if save is None else [Path(save)]
+    return answer_of_calibrate(found, predicted, why_not, notes, files)

@@ -14,12 +14,6 @@ from cprsim.errors import CprsimError, ParameterError, one_line
 if TYPE_CHECKING:
     from cprsim.present.answer import Answer
 
-FIT_FIRST = (
-    "what 'init' has no option for, 'cprsim fit' has: cprsim fit {log} --nodes N --job-nodes {n} "
-    "--save failures.yaml; then name failures.yaml here"
-)
-MADE = (".yaml", ".yml")  # a section that `cprsim fit --save` wrote; whatever else is a log
-
 
 @command
 def init(
@@ -77,7 +71,7 @@ def init(
         An option makes no sense, a log can't be read, or the file is there already.
     """
     from cprsim.files import NAMES_SCHEMA, require_new, shipped_scenarios
-    from cprsim.present.init import answer_of_copy, answer_of_first, answer_of_list
+    from cprsim.present.init import answer_of_first, answer_of_list, answer_of_written
 
     there = shipped_scenarios()
     if listed:
@@ -88,10 +82,10 @@ def init(
     if not force:
         require_new(path)
     if copy is not None:
-        text = there[copy].read_text("utf-8")
-        return answer_of_copy(copy, _written(path, text, force))
+        files = _written(path, there[copy].read_text("utf-8"), force)
+        return answer_of_written(copy, f"{path} is a copy of {copy}, for you to change.", files)
     if kind is None or nodes is None:
-        raise ParameterError("--kind and --nodes: both are needed, or --from NAME, or --list")
+        raise ParameterError("name --kind and --nodes, or --from, or --list")
     from cprsim.scenario import first
     from cprsim.scenario.reading import load_scenario, name_from
 
@@ -108,8 +102,7 @@ def init(
     )
     text = f"{NAMES_SCHEMA}\n{first.first_scenario(known, name_from(path))}"
     scenario = load_scenario(path, text=text).scenario
-    files = _written(path, text, force)
-    return answer_of_first(known, scenario, first.n_assumed(text), notes, files)
+    return answer_of_first(known, scenario, text, notes, _written(path, text, force))
 
 
 def _written(path: Path, text: str, force: bool) -> list[Path]:
@@ -129,11 +122,12 @@ def _failing(text: str, n_nodes: int) -> tuple[dict[str, Any], Sequence[str]]:
     path = Path(text)
     if not path.is_file():
         return rate_of(text), []
-    is_made = path.suffix.lower() in MADE
+    is_log = path.suffix.lower() not in (".yaml", ".yml")
     try:
-        section, notes = (_section_of if is_made else fitted_fragment)(path, n_nodes)
+        section, notes = (fitted_fragment if is_log else _section_of)(path, n_nodes)
     except CprsimError as error:
-        how = "" if is_made else f"; {FIT_FIRST.format(log=shlex.quote(text), n=n_nodes)}"
+        fit_it = f"cprsim fit {shlex.quote(text)} --save failures.yaml"
+        how = f"; '{fit_it}' has more options: name failures.yaml here" if is_log else ""
         raise ParameterError(f"--failures: {error}{how}") from None
     said = f"# from {one_line(path.name)}: numbers and intervals are the fit's"
     return {"fitted": f"{said}\n{section}"}, notes
@@ -147,12 +141,12 @@ def _section_of(path: Path, n_nodes: int) -> tuple[str, Sequence[str]]:
 
     text = read_text(path)
     found = read_yaml(text, path)[0]
-    if not (isinstance(found, dict) and list(found) == ["failures"]):
+    section = found.get("failures") if isinstance(found, dict) and len(found) == 1 else None
+    if not isinstance(section, dict):
         raise ParameterError(
             f"{path}: is no section 'failures' alone, as cprsim fit LOG --save FILE writes it"
         )
-    section = found["failures"]
-    scaled, how = for_nodes(section if isinstance(section, dict) else {}, n_nodes)
+    scaled, how = for_nodes(section, n_nodes)
     if not how:
         return text, []
     return f"# {how}\n{dump_plain({'failures': scaled})}", [f"{path}: {how}"]

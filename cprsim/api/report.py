@@ -77,7 +77,7 @@ def report(
 
 @public
 def read(result: str | Path) -> Answer:
-    """Read a finished result: a results folder, or the file of a staleness curve.
+    """Read a finished result: a results folder, or a curve's file.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def validate(
     ParameterError
         Neither a scenario nor the schema was asked for.
     """
-    from cprsim.present.validate import answer_of_problems, answer_of_schema, answer_of_valid
+    from cprsim.present.validate import answer_of_checked, answer_of_schema
 
     if schema:
         from cprsim.scenario import json_schema
@@ -52,11 +52,12 @@ def validate(
     name = str(scenario if is_named else source.path)
     try:
         loaded = source.read()
-        return answer_of_valid(name, loaded.scenario, _warnings(loaded))
+        return answer_of_checked(name, loaded.scenario, _warnings(loaded), ())
     except InputError as error:
-        return answer_of_problems(name, error.problems)
+        problems = error.problems
     except CprsimError as error:
-        return answer_of_problems(name, [Problem(Place(name), "", str(error))])
+        problems = (Problem(Place(name), "", str(error)),)
+    return answer_of_checked(name, None, (), problems)
 
 
 def _warnings(loaded: LoadedScenario) -> tuple[str, ...]:

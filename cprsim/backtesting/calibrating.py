@@ -14,7 +14,6 @@ from cprsim.backtesting.facts import (
     experiment_of,
     failures_in,
     interval_h,
-    saving_every,
 )
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import simulate
@@ -27,9 +26,7 @@ from cprsim.fitting.cost_fragment import costs_fragment
 from cprsim.fitting.families import Fit
 from cprsim.fitting.goodness import Ranking, rank
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
-from cprsim.history.ledger import JobLedger, ledgers
-from cprsim.history.summing import of_all
-from cprsim.history.table import Events
+from cprsim.history.ledger import JobLedger, total_hours
 from cprsim.records import Estimate, Floats
 
 FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
@@ -78,29 +75,6 @@ class HalfPrediction:
     def n_for_a_point(self) -> int:
         """Failures that would tell the mean to one point in 9 of 10 cases, all else equal."""
         return ceil(self.n_failures * (self.mean_within / ONE_POINT) ** 2)
-
-
-@dataclass(frozen=True, slots=True)
-class CalibratedLogs:
-    """A scenario of logs, held to their later half."""
-
-    found: Calibration
-    predicted: HalfPrediction | None
-    why_not: str  # there is no prediction
-    notes: tuple[str, ...]  # of the logs, and of the scenario
-
-
-def calibrate_logs(
-    events: Events, *, saves_every: str | None, n_nodes: int, n_bootstrap: int, seed: int
-) -> CalibratedLogs:
-    """Make a scenario of the logs, and hold it to them. Raises as `calibrate` does."""
-    jobs = saving_every(ledgers(events, seed=seed), saves_every)
-    found = calibrate(jobs, n_nodes=n_nodes, n_bootstrap=n_bootstrap, seed=seed)
-    notes = (*events.notes, *found.notes)
-    try:
-        return CalibratedLogs(found, predict(jobs, n_nodes=n_nodes, seed=seed), "", notes)
-    except ParameterError as error:
-        return CalibratedLogs(found, None, str(error), notes)
 
 
 def calibrate(
@@ -335,7 +309,7 @@ def _observed(jobs: Sequence[JobLedger], until_h: dict[str, float]) -> Estimate:
         cut_h = until_h[job.job]
         total_h += job.wall_h - cut_h
         useful_h += sum(max(0.0, b - max(a, cut_h)) for a, b in job.useful_at_h)
-    total = of_all(jobs).hours["useful"]
+    total = total_hours(jobs)["useful"]
     open_ = (total.high - total.low) / 2 / total_h if total_h else 0.0
     share = useful_h / total_h
     return Estimate(share, share - open_, share + open_)

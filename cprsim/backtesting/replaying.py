@@ -17,7 +17,6 @@ from cprsim.backtesting.facts import (
     facts_of,
     failures_of,
     interval_text,
-    saving_every,
     scenario_of,
     scenario_text,
     time_text,
@@ -26,8 +25,7 @@ from cprsim.backtesting.facts import (
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import Outcome, StrategyOutcome, simulate
 from cprsim.failures.streams import stream
-from cprsim.history.ledger import JobLedger, ledgers
-from cprsim.history.table import Events
+from cprsim.history.ledger import JobLedger
 from cprsim.records import PARTS, Estimate, Floats, Ints
 from cprsim.recovery.policy import Policy
 from cprsim.results.money import (
@@ -45,8 +43,6 @@ from cprsim.results.money import (
 from cprsim.results.rows import accuracy_columns
 from cprsim.scenario import LoadedScenario
 
-N_DRAWS = 200
-N_NODES = 8  # unless said
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
 COSTS = ("save", "load", "detect", "reschedule")
 MANY_H = 1e6  # of overhead, by which it is seen what an hour costs
@@ -115,28 +111,6 @@ class Advice:
     reversed_by: str  # the input that would reverse it, in words
 
 
-@dataclass(frozen=True, slots=True)
-class BacktestedLogs:
-    """The jobs of logs under other systems, what to run, and what was left out, in sentences."""
-
-    found: tuple[Backtest, ...]
-    advised: Advice
-    left_out: tuple[str, ...]
-
-
-def backtest_logs(
-    events: Events, recovery: Sequence[str], *,
-    saves_every: str | None, n_nodes: int, overrides: Sequence[str], n_draws: int, seed: int,
-) -> BacktestedLogs:  # fmt: skip
-    """Replay the failures of all jobs of the logs. Raises as `backtests` does."""
-    jobs, entries = saving_every(ledgers(events, seed=seed), saves_every), entries_of(recovery)
-    found, left_out = backtests(
-        jobs, entries, n_nodes=n_nodes, overrides=overrides, n_draws=n_draws, seed=seed
-    )
-    advised = advice(found, seed=seed)
-    return BacktestedLogs(found, advised, (*events.notes, *left_out))
-
-
 def entries_of(recovery: Sequence[str]) -> list[str]:
     """Entries of a scenario: names apart by commas, or mappings as they stand."""
     entries: list[str] = []
@@ -152,7 +126,7 @@ def entries_of(recovery: Sequence[str]) -> list[str]:
 
 def backtests(
     jobs: Sequence[JobLedger], recovery: Sequence[str], *,
-    n_nodes: int = N_NODES, overrides: Sequence[str] = (), n_draws: int = N_DRAWS, seed: int = 0,
+    n_nodes: int, n_draws: int, overrides: Sequence[str] = (), seed: int = 0,
 ) -> tuple[tuple[Backtest, ...], tuple[str, ...]]:  # fmt: skip
     """Replay each job's failures; jobs by hours saved, and why some were left out.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, isfinite, isnan, nan
@@ -89,6 +90,14 @@ def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[J
         rng = stream(seed, number, "ledger")
         found.append(_Booking(course, usual, own, n_draws, rng).ledger())
     return tuple(found)
+
+
+def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
+    """Useful hours and those of the parts, over jobs; what one log leaves open is independent."""
+    return {
+        name: Estimate.of_draws(np.sum([job.draws[name] for job in jobs], axis=0))
+        for name in ("useful", *LEDGER_PARTS)
+    }
 
 
 INFERRED = {

@@ -60,6 +60,11 @@ def word_columns(*headings: str) -> list[Column]:
     return [Column(heading, is_number=False) for heading in headings]
 
 
+def number_columns(*headings: str) -> list[Column]:
+    """Columns of numbers."""
+    return [Column(heading) for heading in headings]
+
+
 def row_columns(name: str, *numbers: str) -> list[Column]:
     """A column of words that names the rows, then columns of numbers."""
     return [*word_columns(name), *map(Column, numbers)]

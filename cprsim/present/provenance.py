@@ -8,16 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.errors import ResultError
-from cprsim.present.document import (
-    Block,
-    Column,
-    Facts,
-    ListingBlock,
-    Section,
-    Table,
-    row_columns,
-)
-from cprsim.results.words import count
+from cprsim.present.document import Facts, ListingBlock, Section, Table, row_columns, word_columns
 
 
 def origin(
@@ -30,55 +21,44 @@ def origin(
 
     Raises ResultError: a file can't be read.
     """
-    listings = [_file_listing(folder / name, what) for name in scenarios]
+    listings = [_listing(folder / name, what) for name in scenarios]
+    files = manifest.get("files") or {}
+    table = Table(
+        "Files of the results folder",
+        [*row_columns("file", "bytes"), *word_columns("SHA-256")],
+        [[name, f"{entry['bytes']:,}", str(entry["sha256"])] for name, entry in files.items()],
+    )
     return [
         Section("The scenario" if len(listings) == 1 else "The scenarios", listings),
-        Section("Where these numbers come from", _provenance(manifest, folder)),
+        Section("Where these numbers come from", [Facts(_facts(manifest, folder)), table]),
     ]
 
 
-def _provenance(manifest: Mapping[str, Any], folder: Path) -> list[Block]:
-    """Command, seed, versions and digests of a result, and the files of its folder."""
-    program = manifest.get("cprsim") or {}
-    libraries = manifest.get("libraries") or {}
+def _facts(manifest: Mapping[str, Any], folder: Path) -> list[tuple[str, str]]:
+    program, git = manifest.get("cprsim") or {}, (manifest.get("cprsim") or {}).get("git")
+    dirty = ", with uncommitted changes" if git and git.get("dirty") else ""
     entries = {
         "command": shlex.join(map(str, manifest.get("command") or [])),
         "results folder": folder.resolve().name,
         "digest of all that decides the result": manifest.get("digest"),
         "effort": manifest.get("effort"),
         "seed": manifest.get("seed"),
-        "replications": _replications(manifest.get("replications") or {}),
+        "replications": _listed(manifest.get("replications") or {}),
         "cprsim": program.get("version"),
         "digest of its source": program.get("source"),
-        "commit": _commit(program.get("git")),
+        "commit": f"{git.get('commit')}{dirty}" if git else "not run from a checkout",
         "Python": manifest.get("python"),
-        "libraries": ", ".join(f"{name} {version}" for name, version in libraries.items()),
+        "libraries": _listed(manifest.get("libraries") or {}),
         **{f"input {name}": digest for name, digest in (manifest.get("inputs") or {}).items()},
     }
-    shown = [(term, str(what)) for term, what in entries.items() if what not in (None, "")]
-    return [Facts(shown), _files(manifest.get("files") or {})]
+    return [(term, str(what)) for term, what in entries.items() if what not in (None, "")]
 
 
-def _replications(by_strategy: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {n:,}" for name, n in by_strategy.items())
+def _listed(entries: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in entries.items())
 
 
-def _commit(git: Mapping[str, Any] | None) -> str:
-    if not git:
-        return "not run from a checkout"
-    return f"{git.get('commit')}{', with uncommitted changes' if git.get('dirty') else ''}"
-
-
-def _files(files: Mapping[str, Any]) -> Table:
-    return Table(
-        caption=f"The {count(len(files), 'file')} of the results folder, by SHA-256",
-        columns=[*row_columns("file", "bytes"), Column("SHA-256", is_number=False)],
-        rows=[[name, f"{entry['bytes']:,}", str(entry["sha256"])] for name, entry in files.items()],
-    )
-
-
-def _file_listing(path: Path, what: str) -> ListingBlock:
-    """A text file of the results folder as it is. Raises ResultError where it can't be read."""
+def _listing(path: Path, what: str) -> ListingBlock:
     try:
         return ListingBlock(f"{path.name}, {what}", path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:

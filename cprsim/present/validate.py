@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -14,37 +14,30 @@ from cprsim.present.document import Document, ListingBlock
 from cprsim.results.words import count
 from cprsim.scenario import Scenario
 
-QUESTION = "Is this a scenario?"
 
-
-def answer_of_valid(name: str, scenario: Scenario, warnings: Sequence[str]) -> Answer:
-    """A scenario that can run."""
-    strategies = [entry.name for entry in scenario.recovery]
-    said = f"{name}: ok ({scenario.name}: {', '.join(strategies)})"
-    remarks = [f"Warning: {one}" for one in warnings]
-    document = Document(f"Checked: {name}", QUESTION, [said], remarks=remarks)
-    values = {"valid": True, "strategies": strategies, "warnings": list(warnings)}
-    return _answer(scenario.name, document, values, ())
-
-
-def answer_of_problems(name: str, problems: Sequence[Problem]) -> Answer:
-    """A scenario that can't run: each problem with its file and line."""
-    listing = ListingBlock("What is wrong", "\n".join(map(str, problems)))
-    said = f"{name}: {count(len(problems), 'problem')}"
-    document = Document(f"Checked: {name}", QUESTION, [said], table=listing)
-    return _answer(name, document, {"valid": False}, problems, exit_code=2)
-
-
-def _answer(
-    name: str,
-    document: Document,
-    values: Mapping[str, Any],
-    problems: Sequence[Problem],
-    **how: Any,
+def answer_of_checked(
+    name: str, scenario: Scenario | None, warnings: Sequence[str], problems: Sequence[Problem]
 ) -> Answer:
+    """A scenario that can run, or None and each problem with its file and line."""
     rows = [(str(one.place.file), one.place.line, one.key, one.message) for one in problems]
     frame = pd.DataFrame(rows, columns=["file", "line", "key", "message"], dtype=object)
-    return Answer("validate", name, lambda: document, {"problems": frame}, values, **how)
+    values: dict[str, Any] = {"valid": scenario is not None}
+    said = count(len(problems), "problem")
+    if scenario is not None:
+        values |= {
+            "strategies": [one.name for one in scenario.recovery], "warnings": list(warnings),
+        }  # fmt: skip
+        said = f"ok ({scenario.name}: {', '.join(values['strategies'])})"
+    document = Document(
+        f"Checked: {name}",
+        "Is this a scenario?",
+        [f"{name}: {said}"],
+        table=ListingBlock("What is wrong", "\n".join(map(str, problems))) if problems else None,
+        remarks=[f"Warning: {one}" for one in warnings],
+    )
+    of = name if scenario is None else scenario.name
+    return Answer("validate", of, lambda: document, {"problems": frame}, values,
+                  exit_code=2 if problems else 0)  # fmt: skip
 
 
 def answer_of_schema(schema: dict[str, Any]) -> Answer:

@@ -67,8 +67,8 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
     Paired by replication where both met the same failures, else two independent samples (Welch).
     The error of the staleness curves counts in losses of accuracy.
 
-    Tidy frame: strategy, quantity, a, b (means), difference, low, high (95 %), n (of the smaller
-    sample). NaN where replications did not finish.
+    Tidy frame: strategy, quantity, a, b (means), difference, difference_low, difference_high
+    (95 %), n (of the smaller sample). NaN where replications did not finish.
     """
     parts = parts_of([*a.replications, *b.replications])
     of_a, of_b = (samples_of(one.replications, one.n_nodes, parts) for one in (a, b))
@@ -86,7 +86,7 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
                 continue  # no curve tells what the failures cost in accuracy
             means = (_mean(one, quantity), _mean(other, quantity))
             records.append((name, quantity, *means, *found.triple, found.n))
-    columns = ["strategy", "quantity", "a", "b", "difference", "low", "high", "n"]
+    columns = ["strategy", "quantity", "a", "b", *Estimate(0).columns("difference"), "n"]
     return pd.DataFrame(records, columns=columns)
 
 
@@ -107,7 +107,7 @@ def shared_errors(a: Result, b: Result) -> list[str]:
 
 
 def _how_shared(correlation: float | None, responses: list[str], *, one_curve: bool) -> str:
-    of_both = " and ".join(f"`{one}`" for one in dict.fromkeys(responses))
+    of_both = " and ".join(f"'{one}'" for one in dict.fromkeys(responses))
     if correlation is None and not one_curve:
         return "two curves price the AUC loss; their errors count as independent"
     if correlation is None:

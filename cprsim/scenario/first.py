@@ -153,12 +153,11 @@ class Known:
 
 def quantity(option: str, text: str | None, kind: Quantity) -> float | None:
     """A quantity that an option says; None: it is not known. Raises ParameterError."""
-    if text is None or text == UNKNOWN:
-        return None
+    said = UNKNOWN if text is None else text.strip()
     try:
-        return kind.read(text.strip())
+        return None if said == UNKNOWN else kind.read(said)
     except ParameterError as error:
-        raise ParameterError(f"{option}: {one_line(text.strip())!r} {error}") from None
+        raise ParameterError(f"{option}: {one_line(said)!r} {error}") from None
 
 
 def nodes_of(kind: str, text: str) -> dict[str, Any]:
@@ -189,16 +188,17 @@ def rate_of(text: str) -> dict[str, Any]:
 
 def saves_of(text: str) -> dict[str, Any]:
     """``30 min, 2 min``, interval and cost; ``unknown`` for any of them. Raises ParameterError."""
-    parts = [UNKNOWN] * 2 if text == UNKNOWN else [part.strip() for part in text.split(",")]
-    if len(parts) != 2:
+    if text == UNKNOWN:
+        return {}
+    every, comma, cost = text.partition(",")
+    if not comma or "," in cost:
         raise ParameterError(
             f"--saves: {one_line(text)!r} is not how a job saves: write the interval and what a "
             f"save takes, such as '30 min, 2 min', or {UNKNOWN}"
         )
-    kinds = {"interval_h": INTERVAL, "save_h": SAVE}
     return {
-        key: quantity("--saves", part, kind)
-        for (key, kind), part in zip(kinds.items(), parts, strict=True)
+        "interval_h": quantity("--saves", every, INTERVAL),
+        "save_h": quantity("--saves", cost, SAVE),
     }
 
 
@@ -217,18 +217,16 @@ def for_nodes(section: dict[str, Any], n_nodes: int) -> tuple[dict[str, Any], st
             f"`nodes: {n_nodes}` below `kind: job`"
         )
     factors = {"hazards": n_nodes / known} | dict.fromkeys(TIMES_OF_JOB, known / n_nodes)
-    scaled = {key: _times(value, factors.get(key, 1)) for key, value in section.items()}
-    first = next((key for key in ("mtbf", "hazards") if key in section), "rate")
-    return scaled | {"nodes": n_nodes}, (
-        f"scaled from {known} to {n_nodes} nodes, {first} from {section.get(first)} to "
-        f"{scaled.get(first)} ({ASSUMED}: nodes fail alike and independently)"
+    scaled = {key: _times(section[key], by) for key, by in factors.items() if key in section}
+    key = "mtbf" if "mtbf" in scaled else "hazards"
+    return section | scaled | {"nodes": n_nodes}, (
+        f"scaled from {known} to {n_nodes} nodes, {key} from {section.get(key)} to "
+        f"{scaled.get(key)} ({ASSUMED}: nodes fail alike and independently)"
     )
 
 
 def _times(value: Any, factor: float) -> Any:
     """A quantity, or a list of them, `factor` as large."""
-    if factor == 1:
-        return value
     if isinstance(value, list):
         return [_times(one, factor) for one in value]
     return _NUMBER.sub(lambda found: f"{float(found[0]) * factor:.6g}", str(value), count=1)

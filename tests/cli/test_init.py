@@ -9,10 +9,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
+import cprsim as package
+from cprsim.errors import ParameterError
 from cprsim.scenario import load_scenario
 from tests.making import SCENARIOS
 
 RECOMMENDER = ("--kind", "recommender", "--nodes", "8+4", "--failures", "28 h")
+LLM = ("init", "mine.yaml", "--kind", "llm", "--nodes")
 OF_16_NODES = """\
 failures:
   kind: job
@@ -23,7 +26,6 @@ failures:
   shape: 0.8
   role: any
 """
-UNKNOWN = ("--failures", "unknown", "--saves", "unknown")
 
 
 @pytest.fixture
@@ -61,8 +63,7 @@ def test_what_it_writes_runs(cprsim, kind, saves) -> None:
 
 def test_a_log_is_fitted_for_the_nodes_of_the_job(cprsim, log, monkeypatch) -> None:
     monkeypatch.setattr("cprsim.api.fit.N_BOOTSTRAP", 0)  # p-values take ten seconds
-    arguments = ("--kind", "llm", "--nodes", "10", "--failures", log, "--saves", "unknown")
-    called = cprsim("init", "mine.yaml", *arguments)
+    called = cprsim(*LLM, 10, "--failures", log)
     assert called.exit_code == 0, called.stderr
     failures = load_scenario("mine.yaml").scenario.failures
     assert failures.kind == "job"
@@ -72,8 +73,7 @@ def test_a_log_is_fitted_for_the_nodes_of_the_job(cprsim, log, monkeypatch) -> N
 @pytest.mark.parametrize(("nodes", "mtbf_h"), [(8, 66.7), (16, 33.35), (64, 8.3375)])
 def test_a_rate_of_so_many_nodes_is_scaled_to_the_job(cprsim, tmp_path, nodes, mtbf_h) -> None:
     (tmp_path / "failures.yaml").write_text(OF_16_NODES, "utf-8")
-    arguments = ("--kind", "llm", "--nodes", nodes, "--saves", "unknown")
-    called = cprsim("init", "mine.yaml", *arguments, "--failures", "failures.yaml")
+    called = cprsim(*LLM, nodes, "--failures", "failures.yaml")
     assert called.exit_code == 0, called.stderr
     failures = load_scenario("mine.yaml").scenario.failures
     assert failures.mtbf_h == pytest.approx(mtbf_h)
@@ -83,18 +83,15 @@ def test_a_rate_of_so_many_nodes_is_scaled_to_the_job(cprsim, tmp_path, nodes, m
     assert (how in text, how in called.stdout) == (nodes != 16, nodes != 16)
 
 
-def test_hazards_and_pieces_are_scaled_too_and_a_rate_of_unknown_nodes_is_not(
-    cprsim, tmp_path
-) -> None:
-    arguments = ("init", "mine.yaml", "--kind", "llm", "--nodes", 8, "--saves", "unknown")
+def test_hazards_are_scaled_too_and_a_rate_of_unknown_nodes_is_not(cprsim, tmp_path) -> None:
     file = tmp_path / "failures.yaml"
     pieces = "family: piecewise, ages: [0 h, 12 h], hazards: [0.1 failures/h, 2e-2 failures/h]"
     file.write_text(f"failures: {{kind: job, nodes: 16, {pieces}, role: any}}\n", "utf-8")
-    assert cprsim(*arguments, "--failures", file).exit_code == 0
+    assert cprsim(*LLM, 8, "--failures", file).exit_code == 0
     failures = load_scenario("mine.yaml").scenario.failures
     assert (failures.ages_h, failures.hazards_per_h) == ((0, 24), (0.05, 0.01))
     file.write_text("failures: {kind: job, family: exponential, mtbf: 9 h}\n", "utf-8")
-    called = cprsim(*arguments, "--force", "--failures", file)
+    called = cprsim(*LLM, 8, "--force", "--failures", file)
     assert called.exit_code == 2
     assert "failures.nodes is missing: of how many nodes is this rate?" in called.stderr
 
@@ -104,16 +101,13 @@ def test_hazards_and_pieces_are_scaled_too_and_a_rate_of_unknown_nodes_is_not(
     [
         (("--nodes", "12"), "--kind"),
         (("--from", "quikstart"), "'quikstart' is none of criteo-kaggle, "),
-        (("--kind", "gpu", "--nodes", "12", *UNKNOWN), "'gpu' is not one of"),
-        (("--kind", "llm", "--nodes", "few", *UNKNOWN), "--nodes: 'few' is no number"),
-        ((*RECOMMENDER[:4], "--failures", "28", "--saves", "unknown"), "--failures: '28'"),
-        ((*RECOMMENDER, "--saves", "often"), "--saves: 'often'"),
-        ((*RECOMMENDER, "--saves", "unknown", "--state", "6"), "--state: '6' has no unit"),
-        ((*RECOMMENDER[:4], "--failures", "small.yaml", "--saves", "unknown"), "small.yaml"),
-        (("--kind", "llm", "--nodes", "1", "--failures", "few.csv", "--saves", "unknown"), "few"),
-        (("--kind", "llm", "--nodes", "21", "--failures", "log.csv", "--saves", "unknown"),
-         "--nodes N --job-nodes 21"),
-        (("--kind", "llm", "--nodes", "2", "--failures", "bad.csv", "--saves", "unknown"),
+        (("--kind", "gpu", "--nodes", "12"), "'gpu' is not one of"),
+        ((*RECOMMENDER, "--state", "6"), "--state: '6' has no unit"),
+        ((*RECOMMENDER[:4], "--failures", "small.yaml"), "small.yaml"),
+        (("--kind", "llm", "--nodes", "1", "--failures", "few.csv"), "few"),
+        (("--kind", "llm", "--nodes", "21", "--failures", "log.csv"),
+         "name failures.yaml here"),
+        (("--kind", "llm", "--nodes", "2", "--failures", "bad.csv"),
          "bad.csv"),
     ],
 )  # fmt: skip
@@ -132,7 +126,7 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(
 
 def test_a_file_that_is_there_stays_unless_forced(cprsim, scenario) -> None:
     before = scenario.read_text()
-    arguments = ("init", scenario, *RECOMMENDER, "--saves", "unknown")
+    arguments = ("init", scenario, *RECOMMENDER)
     refused = cprsim(*arguments)
     assert refused.exit_code == 2
     assert "there already" in refused.stderr
@@ -142,13 +136,13 @@ def test_a_file_that_is_there_stays_unless_forced(cprsim, scenario) -> None:
 
 
 def test_the_schema_is_put_beside_it_once(cprsim, tmp_path) -> None:
-    cprsim("init", "mine.yaml", *RECOMMENDER, "--saves", "unknown")
+    cprsim("init", "mine.yaml", *RECOMMENDER)
     schema = tmp_path / "scenario.schema.json"
     first = (tmp_path / "mine.yaml").read_text().splitlines()[0]
     assert first == f"# yaml-language-server: $schema={schema.name}"
     assert json.loads(schema.read_text()) == json.loads(cprsim("validate", "--schema").stdout)
     schema.write_text("mine", "utf-8")
-    cprsim("init", "other.yaml", *RECOMMENDER, "--saves", "unknown")
+    cprsim("init", "other.yaml", *RECOMMENDER)
     assert schema.read_text() == "mine"
 
 
@@ -167,11 +161,18 @@ def test_a_shipped_scenario_copied_home_is_the_same_and_editors_find_its_schema(
 def test_what_is_shipped_is_listed_with_marks_and_sources(cprsim) -> None:
     called = cprsim("init", "--list")
     assert "A small job under all four strategies" in called.stdout
-    assert "exponential, mean 3,692 h, per node (published)" in called.stdout
+    assert "exponential, mean 3,692 h, per node (published; Kokolis" in called.stdout
     said = json.loads(cprsim("init", "--list", "--json").stdout)["frames"]
     assert "quickstart" in [one["name"] for one in said["scenarios"]]
     assert all(one["about"] for one in said["scenarios"])
     assert {"name", "family", "mean_h", "mark", "source"} <= set(said["presets"][0])
+
+
+def test_python_is_told_of_parameters() -> None:
+    with pytest.raises(ParameterError, match=r"^copy: 'quikstart' is none of"):
+        package.init(copy="quikstart")
+    with pytest.raises(ParameterError, match=r"^name kind and nodes, or copy, or listed$"):
+        package.init()
 
 
 @pytest.mark.parametrize(

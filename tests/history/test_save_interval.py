@@ -70,7 +70,8 @@ def test_a_table_of_attempts_tells_the_interval_and_what_it_cost(tmp_path, inter
     job = job_of(path)
     assert interval_h(job) == pytest.approx(interval, rel=0.01)
     assert job.inferred["intervals"] == 1
-    (found,), left_out = backtests([job], ["{strategy: full, interval: 3 h}"], n_draws=6)
+    entries = ["{strategy: full, interval: 3 h}"]
+    (found,), left_out = backtests([job], entries, n_nodes=8, n_draws=6)
     assert left_out == ()
     ran = found.systems[0]
     assert ran.system == AS_IT_RAN

@@ -142,7 +142,7 @@ def test_results_by_one_curve_are_compared_closer_than_by_two(written):
     def interval(a, b):
         table = compare(a, b).set_index(["strategy", "quantity"])
         found = table.loc[("cpr", "auc_loss")]
-        return found["difference"], found["high"] - found["low"]
+        return found["difference"], found["difference_high"] - found["difference_low"]
 
     assert interval(one, again) == (0, 0)
     difference, width = interval(one, other)
@@ -232,5 +232,6 @@ def test_a_comparison_of_two_responses_reads_the_curve_of_the_folder(
     curve = seeded().curve("by hand")
     expected = differences(replication_rows(replace(priced, curve=curve)), 6, "cpr", curve)
     row = expected.set_index(["strategy", "quantity"]).loc[("cpr-mfu", "auc_loss")]
-    assert (found["low"], found["high"]) == pytest.approx((row["low"], row["high"]))
+    ends = found["difference_low"], found["difference_high"]
+    assert ends == pytest.approx((row["low"], row["high"]))
     assert "correlate by 0.9" in shared_errors(a, b)[0]

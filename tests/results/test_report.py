@@ -67,7 +67,7 @@ def test_a_comparison_shows_both_means_and_the_difference(write, made):
     )
     text = printed([differences_table(compare(write(), b))])
     row = next(line for line in text.splitlines() if "overhead, %" in line)
-    assert row.split("time")[1].split() == ["25.0", "20.0", "-5.00", "-5.00", "to", "-5.00"]
+    assert row.split("time")[1].split() == ["25.0", "20.0", "-5.00", "±", "0"]
     assert "PLS" not in text  # zero in both
 
 
