@@ -1,19 +1,17 @@
 """The recovery systems that there are: what each does, needs and survives; one in detail.
 
-All of it follows from the policy that a system makes of a job: of a scenario's, or of a made-up
-one.
+All of it follows from the policy that a system makes of a job: a scenario's, or a made-up one.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from itertools import groupby
 from math import inf
-from textwrap import fill
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -21,7 +19,7 @@ from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble, policy_of
 from cprsim.files import encode
 from cprsim.present.answer import Answer
-from cprsim.present.document import Document, Section, Table, word_columns
+from cprsim.present.document import Document, Table, word_columns
 from cprsim.records import Cluster, Storage
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.policy import Groups, Medium, Outside, Policy, Reach, Ring, Rule, StageKind
@@ -69,18 +67,18 @@ GOES_BACK_TO = {  # in a word; else to where the save lies, by `Level`
     LossKind.START: "start",
 }
 SAVES_LIE = ("memory", "memory", "disk", "remote")
-CASES = {
-    "process": "a process dies",
-    "restart": "a node restarts",
-    "node": "a node is lost",
-    TWO_NODES: "two neighbouring nodes are lost",
-    ALL_NODES: "all nodes are lost",
+CASES = {  # the failures that the listing asks about, of so many nodes of a role, None: of all
+    "process": ("a process dies", Reach.PROCESS, 1),
+    "restart": ("a node restarts", Reach.NODE, 1),
+    "node": ("a node is lost", Reach.NODE, 1),
+    TWO_NODES: ("two neighbouring nodes are lost", Reach.NODE, 2),
+    ALL_NODES: ("all nodes are lost", Reach.ALL, None),
 }
+KEEP_NODES = ("process", "restart")  # cases in which no node has to be replaced
 DIMENSIONS = {"time": TIME, "size": SIZE, "bandwidth": BANDWIDTH}
 
 
-@dataclass(frozen=True, slots=True)
-class ListedJob:
+class ListedJob(NamedTuple):
     """The job that policies are made for."""
 
     words: str
@@ -89,42 +87,32 @@ class ListedJob:
     policy_of: Callable[[str], Policy]  # raises ParameterError: the system can't serve the job
 
 
-@dataclass(frozen=True, slots=True)
-class ListedPolicy:
-    """A system or a strategy in the listing."""
+class Listed(NamedTuple):
+    """A system, and what it makes of the job."""
 
     system: System
-    policy: Policy | None  # None: it can't serve the job
+    policy: Policy | None = None  # None: it can't serve the job
     refused: str = ""
-    outcomes: Mapping[str, Fate] = field(default_factory=dict)  # by the name of one of `cases`
-    needs: tuple[str, ...] = ()
+    fates: Mapping[str, Fate] = {}  # by the name of a case
+    needs: Sequence[str] = ()
 
     @property
     def goes_back_to(self) -> dict[str, str]:
-        """What a job goes back to after each of `cases`, by its name."""
-        if self.policy is None:
-            return {}
-        level = {tier.name: SAVES_LIE[tier.medium.level] for tier in self.policy.tiers}
+        """What the job goes back to, by the name of a case."""
+        tiers = () if self.policy is None else self.policy.tiers
+        level = {tier.name: SAVES_LIE[tier.medium.level] for tier in tiers}
         return {
             name: GOES_BACK_TO.get(fate.kind) or level[fate.tier]
-            for name, fate in self.outcomes.items()
+            for name, fate in self.fates.items()
         }
-
-    @property
-    def options(self) -> tuple[Field[Any], ...]:
-        """What an entry may say of it; of a strategy, its section has that."""
-        return () if self.system.name in STRATEGIES else fields(self.system.options)
 
 
 def made_up_job() -> ListedJob:
     """The job of the listing where no scenario is given; systems have the options they need."""
-    entries = [
-        {"strategy": name, "options": system.needs}
-        for name, system in SYSTEMS.items()
-        if system.needs
-    ]
+    needed = {name: system.needs for name, system in SYSTEMS.items() if system.needs}
+    entries = [{"strategy": name, "options": options} for name, options in needed.items()]
     loaded = load_scenario("made up", [f"recovery={json.dumps(entries)}"], text=MADE_UP_SCENARIO)
-    return replace(scenario_job(loaded), words=MADE_UP)
+    return scenario_job(loaded)._replace(words=MADE_UP)
 
 
 def scenario_job(loaded: LoadedScenario) -> ListedJob:
@@ -141,33 +129,29 @@ def scenario_job(loaded: LoadedScenario) -> ListedJob:
     return ListedJob(scenario.name, experiment.cluster, scenario.cluster.state_role, planned)
 
 
-def entry_of(name: str, asked: ListedJob) -> ListedPolicy:
-    """One of them; raises ParameterError where there is none of that name."""
+def listed_of(name: str, job: ListedJob) -> Listed:
+    """One of them. Raises ParameterError where there is none of that name."""
     if name not in SYSTEMS:
         raise ParameterError(f"`{name}` is no recovery system: {choices(name, tuple(SYSTEMS))}")
-    system = SYSTEMS[name]
     try:
-        policy = asked.policy_of(name)
+        policy = job.policy_of(name)
     except ParameterError as error:
-        return ListedPolicy(system, None, str(error))
+        return Listed(SYSTEMS[name], refused=str(error))
     fresh = dict.fromkeys(policy.written, 1.0)  # all saves
     found = {
-        one.scope.name: after(policy, asked.cluster, one, fresh)
-        for one in cases(asked.cluster, asked.role)
+        one.scope.name: after(policy, job.cluster, one, fresh)
+        for one in cases(job.cluster, job.role)
     }
-    outcomes = {case: fate for case, (fate, _) in found.items()}
     needed = tuple(dict.fromkeys(needs(policy, found["node"][1])))
-    return ListedPolicy(system, policy, "", outcomes, needed)
+    fates = {case: fate for case, (fate, _) in found.items()}
+    return Listed(SYSTEMS[name], policy, "", fates, needed)
 
 
 def cases(cluster: Cluster, role: str) -> Iterator[Strike]:
     """The failures that the listing asks about, of the first nodes of a role."""
     slots = tuple(cluster.slots(role))
-    yield Strike.of("process", Reach.PROCESS, slots[:1], needs_node=False)
-    yield Strike.of("restart", Reach.NODE, slots[:1], needs_node=False)
-    yield Strike.of("node", Reach.NODE, slots[:1])
-    yield Strike.of(TWO_NODES, Reach.NODE, slots[:2])
-    yield Strike.of(ALL_NODES, Reach.ALL, slots)
+    for name, (_, reach, n) in CASES.items():
+        yield Strike.of(name, reach, slots[:n], needs_node=name not in KEEP_NODES)
 
 
 def needs(policy: Policy, rule: Rule | None) -> Iterator[str]:
@@ -207,73 +191,72 @@ def _redundancy(place: Outside | Ring | Groups) -> str:
 # ------------------------------------------------------------------------------ answers
 
 
-def answer_of_listing(asked: ListedJob) -> Answer:
+def answer_of_listing(job: ListedJob) -> Answer:
     """All systems and the strategies that differ in kind, by family."""
     order = list(Family)
-    entries = [
-        entry_of(one.name, asked)
+    found = [
+        listed_of(one.name, job)
         for one in sorted(SYSTEMS.values(), key=lambda one: order.index(one.family))
         if one.name in FEW_STRATEGIES or one.name not in STRATEGIES
     ]
-    n = count(len(entries), "recovery system")
+    n = count(len(found), "recovery system")
+    columns = word_columns("system", "what it does", "goes back to", "needs", "runs as")
+    caption = (
+        "By family. Up to: the largest failure of process (one dies), restart (of a node), node "
+        "(lost), two nodes (neighbours, lost), all nodes."
+    )
+    rows = [
+        (one.system.name, one.system.summary, _up_to(one), ", ".join(one.needs), one.system.runs_as)
+        for one in found
+    ]
+    document = Document(
+        title=n,
+        question="What does each recovery system need, and what does it survive?",
+        answer=[f"{n}. What each needs and goes back to is for {job.words}."],
+        table=Table(caption, columns, rows),
+        remarks=["More on one: cprsim systems --explain NAME."],
+    )
+    return Answer("systems", job.words, lambda: document, _frames(found), {"job": job.words})
 
-    def document() -> Document:
-        return Document(
-            title=n,
-            question="What does each recovery system need, and what does it survive?",
-            answer=[f"{n}. What each needs and goes back to is for {asked.words}."],
-            table=_listing(entries),
-            remarks=["More on one: cprsim systems --explain NAME."],
-            sections=[Section("Where they come from", [_sources(entries)])],
-        )
 
-    return Answer("systems", asked.words, document, _frames(entries), {"job": asked.words})
+def _up_to(one: Listed) -> str:
+    """By how much fails: ``memory up to node, then remote``."""
+    if one.policy is None:
+        return "can't serve this job"
+    runs = [[*run] for _, run in groupby(one.goes_back_to.items(), key=lambda case: case[1])]
+    *before, (_, last) = [run[-1] for run in runs]
+    then = ", then " * bool(before) + last
+    return ", ".join(f"{back} up to {name}" for name, back in before) + then
 
 
-def answer_of_explanation(name: str, asked: ListedJob) -> Answer:
+def answer_of_explanation(name: str, job: ListedJob) -> Answer:
     """What one system does in a job."""
-    entry = entry_of(name, asked)
-    system, policy = entry.system, entry.policy
-    said = {
+    one = listed_of(name, job)
+    system, policy = one.system, one.policy
+    served = (
+        f"For {job.words}; tiers, captures and rules are written as in a scenario's entry 'policy'."
+        " The first rule that holds is taken; if none does, all start again."
+        if policy
+        else f"It can't serve {job.words}: {one.refused}."
+    )
+    counted = "a staleness curve of your own prices it."
+    remarks = {
         "Assumed": system.assumed.removeprefix("Assumed: "),
         "Not modelled": system.not_modelled,
-        "Not counted": system.not_counted
-        and f"{system.not_counted}; a staleness curve of your own prices it.",
+        "Not counted": system.not_counted and f"{system.not_counted}; {counted}",
     }
-    served = (
-        f"For {asked.words}; tiers, captures and rules as an entry `policy` of a scenario writes "
-        "them. The first rule that holds is taken; if none does, all start again."
-        if policy
-        else f"It can't serve {asked.words}: {entry.refused}."
+    document = Document(
+        title=f"Recovery system {name}",
+        question=f"What does {name} do, and what does it need?",
+        answer=[f"{name}: {system.summary}.", served],
+        table=Table("", word_columns("", "what it does"), [*_facts(one)], grouped=True),
+        remarks=[f"{term}: {words}" for term, words in remarks.items() if words],
     )
-
-    facts = [
-        ("family", system.family.value),
-        ("source", system.source or "none; it is a limit of the others"),
-        ("runs as", system.runs_as or "nothing that is maintained"),
-        *(_does(policy, entry) if policy else ()),
-        *_options(entry),
-    ]
-
-    def document() -> Document:
-        return Document(
-            title=f"Recovery system {name}",
-            question=f"What does {name} do, and what does it need?",
-            answer=[f"{name}: {system.summary}.", served],
-            table=Table(
-                "",
-                word_columns("", "what it does"),
-                [(term, _cell(words, 66)) for term, words in facts],
-                grouped=True,
-            ),
-            remarks=[f"{term}: {words}" for term, words in said.items() if words],
-        )
-
-    values = {"job": asked.words, "policy": policy and encode(policy)}
-    return Answer("systems", name, document, _frames([entry]), values)
+    values = {"job": job.words, "policy": policy and encode(policy)}
+    return Answer("systems", name, lambda: document, _frames([one]), values)
 
 
-def _frames(entries: Sequence[ListedPolicy]) -> dict[str, pd.DataFrame]:
+def _frames(found: Sequence[Listed]) -> dict[str, pd.DataFrame]:
     systems = [
         {
             "system": one.system.name,
@@ -286,68 +269,48 @@ def _frames(entries: Sequence[ListedPolicy]) -> dict[str, pd.DataFrame]:
             **{key: getattr(one.system, key)
                for key in ("source", "cited", "mark", "assumed", "not_modelled", "not_counted")},
         }
-        for one in entries
+        for one in found
     ]  # fmt: skip
     options = [
-        {"system": one.system.name, "option": option.name, "kind": option.metadata["kind"],
+        {"system": one.name, "option": option.name, "kind": option.metadata["kind"],
          "default": encode(option.default), "words": option.metadata["words"]}
-        for one in entries
-        for option in one.options
+        for one, *_ in found
+        if one.name not in STRATEGIES  # the scenario's section has theirs
+        for option in fields(one.options)
     ]  # fmt: skip
     return {"systems": pd.DataFrame(systems), "options": pd.DataFrame(options)}
-
-
-def _listing(entries: Sequence[ListedPolicy]) -> Table:
-    """A row per system, in 80 characters on a terminal."""
-    rows = []
-    for one in entries:
-        system, today = one.system, f" Runs as {one.system.runs_as}." * bool(one.system.runs_as)
-        back = _goes_back_to(one) if one.policy else "can't serve this job"
-        rows.append([
-            system.name, _cell(f"{system.summary}.{today}", 30), _cell(back, 16),
-            _cell(", ".join(one.needs), 14),
-        ])  # fmt: skip
-    columns = word_columns("system", "what it does", "goes back to", "needs")
-    caption = (
-        "By family. Up to: the largest failure of process (one dies), restart (of a node), node "
-        "(lost), two nodes (neighbours, lost), all nodes."
-    )
-    return Table(caption, columns, rows)
-
-
-def _sources(entries: Sequence[ListedPolicy]) -> Table:
-    rows = [(one.system.name, one.system.family.value, one.system.source) for one in entries]
-    return Table("Families and sources", word_columns("system", "family", "source"), rows)
-
-
-def _goes_back_to(entry: ListedPolicy) -> str:
-    """By how much fails: ``memory up to node, then remote``."""
-    runs = [list(run) for _, run in groupby(entry.goes_back_to.items(), key=lambda one: one[1])]
-    *before, last = [(back, name) for *_, (name, back) in runs]
-    then = ", then " * bool(before) + last[0]
-    return ", ".join(f"{back} up to {name}" for back, name in before) + then
-
-
-def _cell(text: str, width: int) -> str:
-    return fill(text, width, break_on_hyphens=False)
 
 
 # ------------------------------------------------------------------------------ one system
 
 
-def _does(policy: Policy, entry: ListedPolicy) -> Iterator[tuple[str, str]]:
-    for records in ("tiers", "captures", "rules"):
-        for one in getattr(policy, records):
-            yield records, dump_plain(_written(one), on_one_line=True).strip()
-    for case, words in CASES.items():
-        tier = entry.outcomes[case].tier
-        yield "goes back", f"{words}: {entry.goes_back_to[case]}{f', from {tier}' * bool(tier)}"
-    if policy.tax.compute:
-        yield "takes", f"{percent(policy.tax.compute)} more hours"
-    if policy.elastic is not None and len(policy.elastic.speed) > 1:
-        yield "takes", f"without one unit, the job's speed is {percent(policy.elastic.speed[1])}"
-    if entry.needs:
-        yield "needs", ", ".join(entry.needs)
+def _facts(one: Listed) -> Iterator[tuple[str, str]]:
+    """Terms and what they are; a term may have several."""
+    system, policy = one.system, one.policy
+    yield "family", system.family.value
+    yield "source", system.source or "none; it is a limit of the others"
+    yield "runs as", system.runs_as or "nothing that is maintained"
+    if policy is not None:
+        for records in ("tiers", "captures", "rules"):
+            for record in getattr(policy, records):
+                yield records, dump_plain(_written(record), on_one_line=True).strip()
+        for case, back in one.goes_back_to.items():
+            tier = one.fates[case].tier
+            yield "goes back", f"{CASES[case][0]}: {back}{f', from {tier}' * bool(tier)}"
+        if policy.tax.compute:
+            yield "takes", f"{percent(policy.tax.compute)} more hours"
+        if policy.elastic is not None and len(policy.elastic.speed) > 1:
+            speed = percent(policy.elastic.speed[1])
+            yield "takes", f"without one unit, the job's speed is {speed}"
+        if one.needs:
+            yield "needs", ", ".join(one.needs)
+    for option in () if system.name in STRATEGIES else fields(system.options):
+        value, kind = option.default, option.metadata["kind"]
+        if isinstance(value, int | float):
+            value = DIMENSIONS[kind].format(value) if kind in DIMENSIONS else f"{value:.3g}"
+        elif not isinstance(value, str):  # none, or records that a scenario writes out
+            value = "-"
+        yield "options", f"{option.name} = {value}: {option.metadata['words']}"
 
 
 def _written(value: Any) -> Any:
@@ -357,8 +320,6 @@ def _written(value: Any) -> Any:
             return "outside"
         case Ring():
             return "own" if value.copies == 1 else {"ring": value.copies}
-        case Groups():
-            return {"groups": _changed(value)}
         case Storage():
             return "transfer"
         case tuple():
@@ -369,28 +330,13 @@ def _written(value: Any) -> Any:
         return hours(value.mean_h)
     if not is_dataclass(value):
         return value
-    plain = _changed(value)
+    plain = {}
+    for one in fields(value):
+        said, name = getattr(value, one.name), one.name.removesuffix("_h")
+        if name != one.name and said != one.default:
+            plain[name] = "next loss" if said == inf else hours(said)
+        elif one.name != "role" and said != one.default:  # the role follows from the job
+            plain[name] = _written(said)
+    if isinstance(value, Groups):
+        return {"groups": plain}
     return plain["kind"] if [*plain] == ["kind"] else plain
-
-
-def _changed(record: Any) -> dict[str, Any]:
-    """The fields that differ from their defaults; a role follows from the job."""
-    return {
-        one.name.removesuffix("_h"): _time(said) if one.name.endswith("_h") else _written(said)
-        for one in fields(record)
-        if one.name != "role" and (said := getattr(record, one.name)) != one.default
-    }
-
-
-def _time(value_h: float) -> str:
-    return "next loss" if value_h == inf else hours(value_h)
-
-
-def _options(entry: ListedPolicy) -> Iterator[tuple[str, str]]:
-    for one in entry.options:
-        value, kind = one.default, one.metadata["kind"]
-        if isinstance(value, int | float):
-            value = DIMENSIONS[kind].format(value) if kind in DIMENSIONS else f"{value:.3g}"
-        elif not isinstance(value, str):  # none, or records that a scenario writes out
-            value = "-"
-        yield "options", f"{one.name} = {value}: {one.metadata['words']}"
