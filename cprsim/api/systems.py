@@ -138,7 +138,9 @@ def systems(
             made = Comparison(
                 name=loaded.scenario.name,
                 fixed=fixed,
-                limit=limit and {"quantity": limit.quantity.value, "most": limit.most},
+                limit=None
+                if limit is None
+                else {"quantity": limit.quantity.value, "most": limit.most},
                 facts=facts,
                 left_out={**left_out, **dropped},
                 assumed=tuple(assumptions(loaded.scenario)),

@@ -13,6 +13,7 @@ import pandas as pd
 from cprsim.plots.systems import systems_figure
 from cprsim.present.answer import Answer
 from cprsim.present.document import (
+    Block,
     Column,
     Document,
     ListingBlock,
@@ -136,18 +137,22 @@ def document_of_systems(comparison: Comparison) -> Document:
         name="systems",
     )
     places = [one.name for one in found]
+    costs = replace(costs_table(result), caption="The quantities of a run")
     of_run = [
         replace(table, rows=sorted(table.rows, key=lambda row: places.index(str(row[0]))))
-        for table in (parts_table(result), costs_table(result))
+        for table in (parts_table(result), costs)
     ]
     left_out = [*comparison.left_out.items()]
     needed = Table("What each needs", word_columns("system", "why"), left_out)
-    contents = Table(
-        f"{comparison.best} by contents kept, and silent errors that are noticed too late",
-        row_columns("contents kept", "overhead, %", "no clean one left, %"),
-        [(str(one.n_kept), in_percent(one.overhead), percent_number(one.none_clean))
-         for one in comparison.contents],
-    )  # fmt: skip
+    why: list[Block] = [picture, *of_run, _survived(found)]
+    if comparison.contents:
+        caption = f"{comparison.best} by contents kept, and silent errors noticed too late"
+        columns = row_columns("contents kept", "overhead, %", "no clean one left, %")
+        rows = [
+            (str(one.n_kept), in_percent(one.overhead), percent_number(one.none_clean))
+            for one in comparison.contents
+        ]
+        why.append(Table(caption, columns, rows))
     return Document(
         title=f"Which recovery system: {comparison.name}",
         question=(
@@ -158,9 +163,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         table=_costs(found, bills_in(result)),
         remarks=[one for one in _remarks(comparison) if one],
         sections=[
-            Section(
-                "Why", [picture, *of_run, _survived(found), *([contents] * bool(contents.rows))]
-            ),
+            Section("Why", why),
             Section("What it costs in all", money_section(result)),
             Section("What can't run it", [needed] if left_out else []),
             Section("How to run them", [ListingBlock("For the scenario", _entries_text(found))]),

@@ -54,10 +54,10 @@ def entrants_of(
     available: bool = False,
     fixed: bool = False,
 ) -> tuple[list[Entrant], dict[str, str]]:
-    """All that can run a job, or only some of them, and why others can't, by name.
+    """All that can run a job, or the `only` ones of them, and why others can't, by name.
 
-    `available`: those that a job can run today. Unless intervals are fixed, how the job runs now (`today`, else the first entry) is compared as
-    it is, and at its best interval.
+    Unless intervals are fixed, how the job runs now (`today`, else the first entry) is compared as
+    it is, and at its best interval. `available`: without what a job can't run today.
     """
 
     def entrant(entry: RecoverySection, how: str, *, is_today: bool = False) -> Entrant:
