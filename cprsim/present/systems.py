@@ -13,14 +13,12 @@ import pandas as pd
 from cprsim.plots.systems import systems_figure
 from cprsim.present.answer import Answer
 from cprsim.present.document import (
-    Block,
     Column,
     Document,
     ListingBlock,
     Picture,
     Section,
     Table,
-    row_columns,
     word_columns,
 )
 from cprsim.present.money import WORK, bills_frame, cheapest, money_section
@@ -31,13 +29,7 @@ from cprsim.records import NO_NUMBER, Estimate
 from cprsim.recovery.paper import NEVER
 from cprsim.results import FINISHED
 from cprsim.results.money import Bills, bills_in, cheapest_of
-from cprsim.results.words import (
-    count,
-    hours,
-    percent_number,
-    ten_thousandths,
-    with_interval,
-)
+from cprsim.results.words import count, hours, percent_number, ten_thousandths, with_interval
 from cprsim.scenario.prices import shown
 from cprsim.systems_compared.after import Fate, LossKind
 from cprsim.systems_compared.comparison import (
@@ -144,15 +136,6 @@ def document_of_systems(comparison: Comparison) -> Document:
     ]
     left_out = [*comparison.left_out.items()]
     needed = Table("What each needs", word_columns("system", "why"), left_out)
-    why: list[Block] = [picture, *of_run, _survived(found)]
-    if comparison.contents:
-        caption = f"{comparison.best} by contents kept, and silent errors noticed too late"
-        columns = row_columns("contents kept", "overhead, %", "no clean one left, %")
-        rows = [
-            (str(one.n_kept), in_percent(one.overhead), percent_number(one.none_clean))
-            for one in comparison.contents
-        ]
-        why.append(Table(caption, columns, rows))
     return Document(
         title=f"Which recovery system: {comparison.name}",
         question=(
@@ -163,7 +146,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         table=_costs(found, bills_in(result)),
         remarks=[one for one in _remarks(comparison) if one],
         sections=[
-            Section("Why", why),
+            Section("Why", [picture, *of_run, _survived(found)]),
             Section("What it costs in all", money_section(result)),
             Section("What can't run it", [needed] if left_out else []),
             Section("How to run them", [ListingBlock("For the scenario", _entries_text(found))]),
@@ -286,29 +269,26 @@ def _saved(one: Standing, now: Standing, comparison: Comparison) -> str:
 def _remarks(comparison: Comparison) -> Iterator[str]:
     """What could reverse the answer, how to run it, what is lost of accuracy, what is assumed."""
     found, best, today = comparison.standings, comparison.best, comparison.today
+    yield from (f"Warning: {one}" for one in comparison.result.warnings)
     tied = [name for name in comparison.tied if name != today]
     lower = [
         f"{one.name} {overhead(one)} % ({', '.join(one.facts.unknown)})"
         for one in found
         if one.facts.unknown and one.more and one.more.mean < 0
     ]
-    yield " ".join([
-        *([f"Not distinguished from {best}: {_few(tied)} (the 95 % interval of the paired "
-           "difference contains 0)."] if tied else []),
-        *([f"May cost less, no source has a figure: {_few(lower)}. Give it in the 'options' of the "
-           "entry."] if lower else []),
-    ])  # fmt: skip
+    doubts = [
+        f"Not distinguished from {best}: {_few(tied)} (the 95 % interval of the paired difference "
+        "contains 0)." * bool(tied),
+        f"May cost less, no source has a figure: {_few(lower)}. Give it in the 'options' of the "
+        "entry." * bool(lower),
+    ]
+    yield " ".join(filter(None, doubts))
 
     bills = comparison.bills_that_count(bills_in(comparison.result))
     if bills and cheapest_of(bills) != today:  # the answer has today
         bills = {name: bill for name, bill in bills.items() if name != today}
-    unsure = comparison.sensitivity
-    yield " ".join(
-        [
-            *([cheapest(bills, best)] if bills else []),
-            *(sensitivity_sentences(unsure) if unsure else []),
-        ]
-    )
+    unsure = sensitivity_sentences(comparison.sensitivity) if comparison.sensitivity else []
+    yield " ".join([*([cheapest(bills, best)] if bills else []), *unsure])
 
     if entries := [one.facts.text for one in _picks(comparison) if one.name != today]:
         yield f"To run it, put into 'recovery': {' or '.join(entries)}."
@@ -325,7 +305,6 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         yield f"{', '.join(map(name_of, some))}: {why}; not taken as the cheapest."
     if comparison.assumed:
         yield f"Assumed: {' '.join(comparison.assumed)}"
-    yield from comparison.result.warnings
 
     bare = [one.name for one in found if one.facts.how == FOUND and interval_of(one) == NEVER]
     if bare:

@@ -30,7 +30,6 @@ from cprsim.scenario import LoadedScenario, dump_plain, load_scenario
 from cprsim.scenario.quantities import choices
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.systems_compared.after import ALL_NODES, TWO_NODES, Fate, LossKind, Strike, after
-from cprsim.units import BANDWIDTH, SIZE, TIME
 
 MADE_UP = (
     "a made-up job of 200 h on 40 nodes of 100 GB and 4 readers, links of 400 Gbit/s, a storage of "
@@ -75,7 +74,6 @@ CASES = {  # the failures that the listing asks about, of so many nodes of a rol
     ALL_NODES: ("all nodes are lost", Reach.ALL, None),
 }
 KEEP_NODES = ("process", "restart")  # cases in which no node has to be replaced
-DIMENSIONS = {"time": TIME, "size": SIZE, "bandwidth": BANDWIDTH}
 
 
 class ListedJob(NamedTuple):
@@ -307,7 +305,7 @@ def _facts(one: Listed) -> Iterator[tuple[str, str]]:
     for option in () if system.name in STRATEGIES else fields(system.options):
         value, kind = option.default, option.metadata["kind"]
         if isinstance(value, int | float):
-            value = DIMENSIONS[kind].format(value) if kind in DIMENSIONS else f"{value:.3g}"
+            value = hours(value) if kind == "time" else f"{value:.3g}"
         elif not isinstance(value, str):  # none, or records that a scenario writes out
             value = "-"
         yield "options", f"{option.name} = {value}: {option.metadata['words']}"
