@@ -21,6 +21,7 @@ from cprsim.api.measure import measure as measure
 from cprsim.api.rehearse import rehearse as rehearse
 from cprsim.api.report import read as read
 from cprsim.api.report import report as report
+from cprsim.api.reproduce import reproduce as reproduce
 from cprsim.api.run import run as run
 from cprsim.api.scenario import Scenario as Scenario
 from cprsim.api.scenario import load as load
@@ -51,6 +52,7 @@ __all__ = [
     "read",
     "rehearse",
     "report",
+    "reproduce",
     "run",
     "select",
     "sweep",

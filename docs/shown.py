@@ -44,14 +44,14 @@ def shown_with_figure(
 ) -> str:
     """The same (nothing of it where `until` is empty) and a figure, kept in ``docs/figures``.
 
-    It is the first whose path ends in `figure`.
+    It is the first of the results folder whose name ends in `figure`.
 
     The digest in the comment makes a check of the document fail where the figure has changed.
     """
     printed = _printed(command, folder)
-    figures = [line.split()[1] for line in printed.splitlines() if line.startswith("figure ")]
-    drawn = next(path for path in figures if path.endswith(figure))
-    png = (folder / drawn).read_bytes()
+    results = next(line.split()[1] for line in printed.splitlines() if line[:8] == "results ")
+    figures = sorted((folder / results).glob("*.png"))
+    png = next(path for path in figures if path.name.endswith(figure)).read_bytes()
     (FIGURES / keep).write_bytes(png)
     digest = hashlib.sha256(png).hexdigest()[:12]
     text = _block("text", [f"$ {command}", *_lines(printed.split(until)[0])]) if until else ""

@@ -42,6 +42,7 @@ EXAMPLES = SCENARIOS.parent / "docs" / "examples"
 EVIL = "<b>evil</b> | \x1b[31m"  # that no page and no terminal obeys
 SMALL = small_scenario(replications=30)
 CURVE = EXAMPLES.parents[1] / "cprsim" / "curves" / "shipped" / "criteo-kaggle-linear.json"
+KEPT = EXAMPLES.parents[1] / "results" / "reproduction" / "shadowsync"
 KERNEL = "kernel: {samples: 3000, most_rows: 30, dimension: 4, bottom: [8], top: [8], batch: 50}\n"
 
 
@@ -90,6 +91,12 @@ CASES = {
     ),
     "sync": Case(
         "sync shadowsync --trainers 2,6", lambda: cprsim.sync("shadowsync", trainers=[2, 6])
+    ),
+    "studies": Case("reproduce --list", lambda: cprsim.reproduce(listed=True)),
+    "reproduction": Case(f"report {KEPT} --out page.html", lambda: cprsim.read(KEPT)),
+    "reproductions": Case(
+        f"report {KEPT} {KEPT}/../systems --out page.html",
+        lambda: cprsim.report(KEPT, KEPT / "../systems"),
     ),
     "select": Case(
         "select small.yaml --target-pls 0.02 --replications 100",

@@ -44,12 +44,13 @@ def fleet(
     dask: Dask = None,
     folder: ResultsFolder = None,
 ) -> Answer:
-    """Simulate many jobs on one cluster: what failures cost, how many spares, which strategy.
+    """Simulate many jobs on one cluster, and choose the cheapest option.
 
     The scenario says what a typical job is, its section 'fleet' how many there are, how they
-    differ and what they share. All options meet the same failures. The answer is the cheapest
-    option, what it saves per month, and which unknown input would reverse it. Finished histories
-    are stored: the same command continues where it was stopped, further options run alone.
+    differ and what they share. All options meet the same failures. The answer is what failures
+    cost, which strategy and how many spares are cheapest, what that saves per month, and which
+    unknown input would reverse it. Finished histories are stored: the same command continues where
+    it was stopped, further options run alone.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cprsim import watch
 from cprsim.api import command, public
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @command
 def report(
-    *results: Annotated[str | Path, Shell(metavar="RESULT")],
+    *results: Annotated[Any, Shell(metavar="RESULT")],
     out: Annotated[str | Path | None, Shell(metavar="FILE", default="report.html")] = None,
     title: str | None = None,
     figures: Annotated[str | Path | None, Shell(metavar="DIR")] = None,
@@ -33,7 +33,7 @@ def report(
 
     Parameters
     ----------
-    *results : str or Path
+    *results : str, Path or Answer
         Results folders; files of staleness curves.
     out : str or Path, optional
         The page: Markdown where its name ends in .md, else HTML.
@@ -59,7 +59,7 @@ def report(
     from cprsim.present.kinds import answer_of, together
     from cprsim.present.writing import draw_figures, write_page
 
-    answers = [answer_of(Path(one)) for one in results]
+    answers = [one if hasattr(one, "document") else answer_of(Path(one)) for one in results]
     answer = together(answers)
     if figures is not None:
         watch.doing("drawing figures")

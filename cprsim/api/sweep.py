@@ -39,7 +39,7 @@ def sweep(
     dask: Dask = None,
     folder: ResultsFolder = None,
 ) -> Answer:
-    """Simulate a scenario at every combination of some values, for every strategy.
+    """Simulate a scenario at every combination of some values.
 
     Points with the same failure settings are simulated on the same failures. Finished points are
     stored: the same command continues where it was stopped, a longer axis computes its new points.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from logging import ERROR, WARNING, getLogger
 from typing import Annotated, Any
@@ -13,7 +13,6 @@ from typer.core import TyperGroup
 
 import cprsim as _package  # noqa: F401 - with it, all functions
 from cprsim import api, watch
-from cprsim.cli import reproduce_command
 from cprsim.cli.command import command
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say
@@ -136,15 +135,5 @@ def cprsim_command(
     watch.use(ON_STDERR)
 
 
-# name, what it does in a line of 80 columns, function
-COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
-    (
-        "reproduce",
-        "Run the CPR paper's experiments, ours beside published.",
-        reproduce_command.reproduce,
-    ),
-)
-for _name, _summary, _function in COMMANDS:
-    app.command(_name, short_help=_summary)(_function)
 for _name, _asked in api.COMMANDS.items():
     app.command(_name)(command(_asked))

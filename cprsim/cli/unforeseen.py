@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
@@ -90,33 +88,6 @@ def heed_interrupts() -> None:
 def calm() -> None:
     """The program is ending: no further exceptions."""
     signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-class Kept:
-    """What an interrupted command leaves behind, as far as it has come.
-
-    `say` tells it, in a clause; a command replaces it as soon as there is something to keep.
-    """
-
-    def __init__(self) -> None:
-        self.say: Callable[[], str] = lambda: "nothing was computed yet"
-
-    def hold(self, say: Callable[[], str]) -> None:
-        """There is something to keep now."""
-        self.say = say
-
-
-@contextmanager
-def telling_what_is_kept() -> Iterator[Kept]:
-    """Where Ctrl-C ends the block, say on stderr what is kept, and how to go on."""
-    kept = Kept()
-    try:
-        yield kept
-    except KeyboardInterrupt:
-        calm()
-        again = shlex.join(["cprsim", *sys.argv[1:]])
-        complain(f"cprsim: interrupted; {kept.say()}. The same command goes on from there: {again}")
-        raise
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:

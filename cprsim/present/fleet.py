@@ -73,6 +73,11 @@ def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
 
 
 def _document(result: FleetResult) -> Document:
+    numbers = "The tables have the numbers."
+    pictures = [
+        Picture(CAPTIONS[name], f"{CAPTIONS[name]}. {numbers}", draw, name)
+        for name, draw in fleet_figures(result).items()
+    ]
     return Document(
         title=f"What failures cost a fleet: {result.name}",
         question=f"What should {result.n_jobs:,} jobs on one cluster do about failures?",
@@ -82,23 +87,10 @@ def _document(result: FleetResult) -> Document:
             *_cautions(result),
             *sensitivity_sentences(result.decision.sensitivity),
             *_spares(result),
-            "Compared are the scenario's entries of 'recovery' alone; 'cprsim systems' "
-            "compares every system for one job.",
         ],
         sections=[
             Section("What a month costs", [_costs(result)]),
-            Section(
-                "In pictures",
-                [
-                    Picture(
-                        CAPTIONS[name],
-                        f"{CAPTIONS[name]}; the tables have the numbers.",
-                        draw,
-                        name,
-                    )
-                    for name, draw in fleet_figures(result).items()
-                ],
-            ),
+            Section("In pictures", pictures),
             Section("All numbers of each option", [_statistics(result)]),
             *origin(read_manifest(result.path), result.path, "with the values"),
         ],

@@ -17,17 +17,17 @@ from cprsim.present.comparison import answer_of_several
 from cprsim.present.curve import answer_of_curve, inputs_of_curve
 from cprsim.present.document import Document
 from cprsim.present.fleet import answer_of_fleet
-from cprsim.present.reproduction import document_of_reproduction, overview_of_reproductions
+from cprsim.present.reproduce import answer_of_reproduction, overview_of_reproductions
 from cprsim.present.run import answer_of_run
 from cprsim.present.select import answer_of_select
 from cprsim.present.sweep import answer_of_sweep
 from cprsim.present.systems import answer_of_systems
-from cprsim.reproduce.runner import SUMMARY, read_reproduced
 from cprsim.results.compare import inputs_of
 from cprsim.results.kept import Kept
 from cprsim.results.manifest import MANIFEST, read_manifest, results_in
 from cprsim.results.run import JOB, load_result
 from cprsim.selector.folder import SELECTION, load_selected
+from cprsim.studies.runner import SUMMARY, read_reproduced
 from cprsim.sweeps.folder import ABOUT as ABOUT_SWEEP
 from cprsim.sweeps.folder import load_sweep
 from cprsim.systems_compared.comparison import ABOUT as ABOUT_COMPARISON
@@ -46,11 +46,6 @@ class ResultKind(NamedTuple):
     answer: Callable[..., Answer]
     inputs: Callable[[Any], Mapping[str, str]] = _by_manifest  # what went into one, key by key
     overview: Callable[[Sequence[Any]], Document] | None = None  # of several, in its own words
-
-
-def answer_of_reproduction(made: Any, **about: Any) -> Answer:
-    """The answer that a folder of a reproduction holds."""
-    return Answer("reproduction", made.name, lambda: document_of_reproduction(made), **about)
 
 
 KINDS = {
@@ -85,6 +80,8 @@ def together(answers: Sequence[Answer]) -> Answer:
         raise ParameterError("results: name at least one")
     if len(answers) == 1:
         return answers[0]
+    if strange := [one.kind for one in answers if one.kind not in KINDS]:
+        raise ParameterError(f"results: a {strange[0]} has no results folder to compare")
     kinds = [KINDS[one.kind] for one in answers]
     made, paths = [one.holds.made for one in answers], [one.holds.path for one in answers]
     inputs = [kind.inputs(one) for kind, one in zip(kinds, made, strict=True)]

@@ -83,12 +83,3 @@ def _file_listing(path: Path, what: str) -> ListingBlock:
         return ListingBlock(f"{path.name}, {what}", path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ResultError(f"{path} can't be read: {error}") from error
-
-
-FOUND_AGAIN = " (found again, nothing was simulated)"
-
-
-def places(folder: Path, files: Iterable[Path], note: str = "") -> ListingBlock:
-    """Where a result and the files that a reader may open are; terminals do not break the lines."""
-    named = [f"{'figure' if path.suffix == '.png' else 'events'}   {path}" for path in files]
-    return ListingBlock("", "\n".join([f"results  {folder}{note}", *named]))

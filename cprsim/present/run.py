@@ -271,7 +271,7 @@ def _overhead(_: Policy, of: Spreads) -> str:
 
 
 def _share(one: Estimate) -> str:
-    if percent_number(one.half_width) == "0":
+    if 100 * one.half_width < 0.005:  # narrower than the digits that are shown
         return percent_number(one.mean)
     return with_interval(100 * one.mean, 100 * one.half_width)
 
@@ -357,4 +357,4 @@ def overhead_percentiles(result: Result) -> Iterator[tuple[str, Percentiles]]:
 
 def _percentile(spread: Estimate) -> str:
     mean, low, high = suited(*spread.times(100).triple)
-    return f"{mean} ({low} to {high})"
+    return mean if low == high else f"{mean} ({low} to {high})"

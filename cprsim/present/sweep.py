@@ -67,7 +67,8 @@ def answer_of_sweep(result: SweepResult, **about: Any) -> Answer:
             "reference": result.reference,
             "useful_h": result.useful_h,
             "currency": result.currency,
-            "cheapest": best and {name: best[name] for name in ("strategy", *columns, "mean")},
+            "cheapest": best
+            and {name: best[name] for name in ("strategy", *columns)} | {COST_MONTH: best["mean"]},
             "accuracy": result.accuracy,
             "warnings": result.warnings,
         },
@@ -107,7 +108,7 @@ def _ends(name: str) -> list[str]:
 
 
 def strategies_frame(points: pd.DataFrame) -> pd.DataFrame:
-    """A row per strategy: at how many points it costs surely less, and more, than the reference."""
+    """A row per strategy: at how many points it costs less, and more, than the reference (95 %)."""
     rows = [
         {
             "strategy": name,
@@ -198,7 +199,7 @@ def _answer(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list
     shares = [f"{what}: {'; '.join(parts)}."] if len(result.strategies) > 1 else []
     best = result.cheapest
     if best is not None:
-        where = _where(best, result, {axis.column for axis in result.axes})
+        where = _where(best, result, touches[best["strategy"]])
         amount = shown(100 * float(best["mean"]), result.currency or "")
         counted = "" if len(result.of(f"{COST_MONTH} {ACCURACY}")) else ", accuracy not counted"
         in_all = f"Cheapest in all{counted}: {best['strategy']}{where}, {amount} for {MONTH}."
@@ -211,14 +212,15 @@ def _answer(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list
 
 
 def _against(result: SweepResult, points: pd.DataFrame) -> list[str]:
-    """Who costs surely less than the reference, and at how many points."""
+    """Who costs less than the reference with 95 % confidence, and at how many points."""
     said = [
         f"{one['strategy']} at {one['n_less']:,} of {one['n_points']:,} points"
         + (f", more at {one['n_more']:,}" if one["n_more"] else "")
         for one in records_of(strategies_frame(points))
         if one["strategy"] != result.reference
     ]
-    return [f"Surely less overhead than {result.reference}: {'; '.join(said)}."] if said else []
+    less = f"Less overhead than {result.reference}, with 95 % confidence"
+    return [f"{less}: {'; '.join(said)}."] if said else []
 
 
 def _where(row: Row, result: SweepResult, columns: set[str]) -> str:

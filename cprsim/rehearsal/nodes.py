@@ -18,12 +18,12 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
-import cprsim
 from cprsim.errors import WorkerError
 from cprsim.files import naming
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.messages import Assembler, Message, packed, pid_of
 from cprsim.results.folder import remove_leftovers, workshop
+from cprsim.version import PACKAGE
 
 START_S = 120.0  # at most until the fork server is warm: it may have to compile
 FORK_S = 30.0  # at most until a forked process has connected
@@ -191,8 +191,7 @@ class ForkServer:
         return self
 
     def _start(self) -> None:
-        package = str(Path(cprsim.__file__).parent.parent)
-        paths = [package, os.environ.get("PYTHONPATH", "")]
+        paths = [str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
         environment = os.environ | {
             "OPENBLAS_NUM_THREADS": "1",
             "OMP_NUM_THREADS": "1",

@@ -87,18 +87,6 @@ def test_an_interrupted_measurement_says_how_many_runs_are_kept(scenario) -> Non
     assert not Path("c.json").exists()
 
 
-def test_an_interrupt_before_anything_is_computed_says_so(monkeypatch, capsys) -> None:
-    from cprsim.cli.unforeseen import telling_what_is_kept
-
-    monkeypatch.setattr(sys, "argv", ["cprsim", "sweep", "a file.yaml"])
-    with pytest.raises(KeyboardInterrupt), telling_what_is_kept():
-        raise KeyboardInterrupt
-    assert capsys.readouterr().err == (
-        "cprsim: interrupted; nothing was computed yet. The same command goes on from there: "
-        "cprsim sweep 'a file.yaml'\n"
-    )
-
-
 def test_the_program_may_be_called_as_a_module() -> None:
     command = [sys.executable, "-m", "cprsim", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

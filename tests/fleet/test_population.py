@@ -9,8 +9,8 @@ import pytest
 
 from cprsim.errors import ScenarioError
 from cprsim.fleets.population import drawn_kinds, population_of
-from cprsim.reproduce.fleet import fleet_of
 from cprsim.scenario import load_scenario
+from cprsim.studies.fleet import fleet_of
 from tests.fleet.making import loaded, prepared
 from tests.making import SCENARIOS
 

@@ -96,7 +96,7 @@ def answered(command: str, folder: str) -> tuple[Any, dict[str, pd.DataFrame]]:
         called = call(*words, "--json", *out)
     assert called.exit_code in (0, 1), called.output
     said = json.loads(called.stdout)
-    path = said.get("results") if isinstance(said, dict) else None
+    path = said["folder"]
     return said, {one.name: pd.read_csv(one) for one in Path(path).glob("*.csv")} if path else {}
 
 
@@ -162,6 +162,7 @@ def slow() -> Golden:
         "curve": cprsim.load("criteo-kaggle").curve,
     }
     for name, answer in answers.items():
-        yield f"columns of {name}", sorted(map(str, answer.table))
+        frames = {frame: sorted(map(str, rows)) for frame, rows in answer.frames.items()}
+        yield f"columns of {name}", frames
         for figure in answer.figures:
             yield f"axes of {name}, {figure}", on_axes(answer.figure(figure))

@@ -109,7 +109,7 @@ def test_the_parts_are_the_total_at_each_point_of_a_sweep(
             assert round(100 * sums[place]) == round(100 * amount)
     months = result.of("cost_month")
     assert (months["low"] < months["mean"]).all()
-    assert said["values"]["cheapest"]["mean"] == months["mean"].min()
+    assert said["values"]["cheapest"]["cost_month"] == months["mean"].min()
     run = said_by("run", scenario, "--set", "recovery.full.interval=3 h")
     there = (months["strategy"] == "full") & (months[where[1]] == 3) & (months[where[2]] == 0)
     bills = pd.DataFrame(run["frames"]["bills"]).set_index(["strategy", "part"])["month_cost"]

@@ -15,11 +15,11 @@ from cprsim.files import decode
 from cprsim.present.html import render, whole
 from cprsim.present.kinds import answer_of, together
 from cprsim.present.run_sentences import answer
-from cprsim.reproduce.study import Summary
 from cprsim.results import load_result
 from cprsim.results.metrics import PERCENT, percentiles
 from cprsim.results.words import percent
 from cprsim.staleness import Metric, Response
+from cprsim.studies.study import Summary
 from tests.present.conftest import DRAWN, REPRODUCTION
 
 
@@ -63,7 +63,7 @@ def test_the_scenario_the_seed_and_the_versions_are_in_it(results, pages):
 
 
 def test_the_papers_results_say_how_they_are_known_and_what_limits_a_verdict(undrawn, monkeypatch):
-    monkeypatch.setattr("cprsim.present.reproduction.chart_blocks", lambda chart: [])
+    monkeypatch.setattr("cprsim.present.reproduce.chart_blocks", lambda *_: [])
     kept = sorted(REPRODUCTION.glob("*/summary.json"))
     assert len(kept) > len(DRAWN)
     text = html.unescape(render(together([answer_of(summary.parent) for summary in kept]).document))

@@ -23,8 +23,8 @@ from cprsim.recovery.systems.behind import (
 )
 from cprsim.recovery.systems.elastic import recycled_speeds
 from cprsim.recovery.systems.memory import save_fraction, standbys
-from cprsim.reproduce.systems import expert_staleness, portion_of_lost_tokens
 from cprsim.simulate.job import SimulatedJob
+from cprsim.studies.systems import expert_staleness, portion_of_lost_tokens
 from tests.recovery.poisson import PoissonFailures
 from tests.recovery.systems.by_hand import (
     COPY_H,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cprsim.plots.chart import Chart, Panel, Series
-from cprsim.reproduce.estimates import series
-from cprsim.reproduce.simulated import Simulated, overheads_over, simulate_cases
-from cprsim.reproduce.study import Study, Summary, Work
-from cprsim.reproduce.verdicts import DERIVED, SET_UP_RECALLED, Claim, Tested, about, compare
+from cprsim.studies.estimates import series
+from cprsim.studies.simulated import Simulated, overheads_over, simulate_cases
+from cprsim.studies.study import Study, Summary, Work
+from cprsim.studies.verdicts import DERIVED, SET_UP_RECALLED, Claim, Tested, about, compare
 
 SCENARIO = "criteo-kaggle.yaml"
 N_EMB_PS = 8

@@ -9,9 +9,9 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.measuring import runs
-from cprsim.reproduce.study import Work
-from cprsim.reproduce.verdicts import free
 from cprsim.staleness import MORE_BYTES
+from cprsim.studies.study import Work
+from cprsim.studies.verdicts import free
 
 SHOWN = {
     "partial": "whole saves",

@@ -23,9 +23,9 @@ from cprsim.fitting.goodness import distances, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes, gaps, lifetimes_of
 from cprsim.plots.chart import Band, Chart, Kind, Panel, Series, floats
 from cprsim.records import ROUNDED_Z_95, Floats
-from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.study import Study, Summary, Work
-from cprsim.reproduce.verdicts import (
+from cprsim.studies.estimates import StudyEstimate
+from cprsim.studies.study import Study, Summary, Work
+from cprsim.studies.verdicts import (
     DERIVED,
     FITTED,
     RECALLED,

@@ -12,9 +12,9 @@ from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.files import finite_or_none
 from cprsim.plots.chart import Panel, Series
-from cprsim.reproduce.estimates import StudyEstimate, series
-from cprsim.reproduce.study import Work
 from cprsim.results.metrics import IN_TABLES, spreads, summarise
+from cprsim.studies.estimates import StudyEstimate, series
+from cprsim.studies.study import Work
 
 Case = TypeVar("Case", bound=Hashable)
 OVERHEAD = "overhead, % of useful time"

@@ -21,9 +21,9 @@ from cprsim.kernel.trackers import TRACKERS, Tracked
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import SubSaves
-from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.study import Study, Summary, Work
-from cprsim.reproduce.verdicts import (
+from cprsim.studies.estimates import StudyEstimate
+from cprsim.studies.study import Study, Summary, Work
+from cprsim.studies.verdicts import (
     RECALLED,
     SET_UP_RECALLED,
     TOLERANCE,

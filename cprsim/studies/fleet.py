@@ -22,9 +22,13 @@ from cprsim.failures.streams import stream
 from cprsim.fleets.population import drawn_kinds, scenario_of
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats
-from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.study import Study, Summary, Work
-from cprsim.reproduce.verdicts import (
+from cprsim.results.metrics import IN_TABLES
+from cprsim.results.rows import replication_rows
+from cprsim.scenario import LoadedScenario, load_scenario
+from cprsim.scenario.job import Fleet
+from cprsim.studies.estimates import StudyEstimate
+from cprsim.studies.study import Study, Summary, Work
+from cprsim.studies.verdicts import (
     PUBLISHED,
     SECONDARY,
     Reported,
@@ -36,10 +40,6 @@ from cprsim.reproduce.verdicts import (
     free,
     over,
 )
-from cprsim.results.metrics import IN_TABLES
-from cprsim.results.rows import replication_rows
-from cprsim.scenario import LoadedScenario, load_scenario
-from cprsim.scenario.job import Fleet
 from cprsim.units import TIME
 
 SCENARIO = "fleet.yaml"

@@ -11,10 +11,10 @@ from itertools import product
 from cprsim.experiments.assemble import assemble
 from cprsim.plots.chart import Band, Chart, Panel
 from cprsim.recovery.policy import Policy
-from cprsim.reproduce.estimates import series
-from cprsim.reproduce.simulated import OVERHEAD, simulate_cases
-from cprsim.reproduce.study import Study, Summary, Work
-from cprsim.reproduce.verdicts import PUBLISHED, agreement, alone, compare, free, over
+from cprsim.studies.estimates import series
+from cprsim.studies.simulated import OVERHEAD, simulate_cases
+from cprsim.studies.study import Study, Summary, Work
+from cprsim.studies.verdicts import PUBLISHED, agreement, alone, compare, free, over
 
 SCENARIO = "production.yaml"
 STORAGES = {

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import cprsim
 from cprsim.errors import ParameterError, ResultError
 from cprsim.files import encode
 from cprsim.plots.chart import Band, Chart, Panel, Series
-from cprsim.reproduce import STUDIES
-from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.runner import read_reproduced, reproduce
-from cprsim.reproduce.study import Effort, Study, Summary, Work
-from cprsim.reproduce.verdicts import RECALLED, about, alone, compare
-from tests.making import SCENARIOS, call
+from cprsim.studies import STUDIES
+from cprsim.studies.estimates import StudyEstimate
+from cprsim.studies.runner import read_reproduced, reproduce
+from cprsim.studies.study import Effort, Study, Summary, Work
+from cprsim.studies.verdicts import RECALLED, about, alone, compare
+from tests.making import call
 
 CHART = Chart(
     "title",
@@ -135,7 +135,7 @@ def test_a_part_that_is_damaged_or_of_other_code_is_made_again(
     study.make(work)
     assert computed == ["one", "two", "one", "two"]
     study.make(replace(work, effort=Effort.QUICK))
-    monkeypatch.setattr("cprsim.reproduce.study.source_digest", lambda: "changed")
+    monkeypatch.setattr("cprsim.studies.study.source_digest", lambda: "changed")
     study.make(work)
     assert len(computed) == 8
 
@@ -160,10 +160,8 @@ def test_a_missing_input_is_named(study: Study, inputs: Path, tmp_path: Path) ->
     ("options", "said"),
     [
         (["nonsense"], "'nonsense' is none of "),
-        (["--quick", "--large"], "exclude each other"),
-        (["--keep", "--quick"], "full runs on generated clicks only"),
+        (["--keep", "--effort", "quick"], "--keep keeps full runs on generated clicks"),
         (["--clicks", "nowhere.tsv"], "nowhere.tsv is no file"),
-        (["fig-overheads", "--scenarios", "nowhere"], "nowhere/criteo-kaggle.yaml"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(options: list[str], said: str, tmp_path: Path) -> None:
@@ -173,13 +171,13 @@ def test_what_is_wrong_is_said_in_one_line(options: list[str], said: str, tmp_pa
     assert not (tmp_path / "out").exists()
 
 
-def test_the_list_has_every_result_and_the_json_its_rows(tmp_path: Path) -> None:
-    listed = call("reproduce", "--list").stdout.splitlines()
-    assert [line.split()[0] for line in listed if not line.startswith(" ")] == list(STUDIES)
-    assert max(map(len, listed)) <= 80
-    options = ["--json", "--workers", "1", "--scenarios", str(SCENARIOS), "--out", str(tmp_path)]
-    done = call("reproduce", "fig-overheads", *options)
-    told = json.loads(done.stdout)["fig-overheads"]
-    judged = [row for row in told["rows"] if row["paper"]]
+def test_the_answer_has_every_claim_and_is_read_again(tmp_path: Path) -> None:
+    answer = cprsim.reproduce("fig-overheads", workers=1, folder=tmp_path)
+    claims = answer.frames["claims"]
+    judged = claims[claims["paper"] != ""]
     assert len(judged) == 10
-    assert {row["verdict"]["finding"] for row in judged} == {"consistent"}
+    assert set(judged["finding"]) == {"consistent"}
+    assert len(answer.frames["charts"]) > len(claims)
+    assert answer.folder is not None
+    assert cprsim.read(answer.folder).to_json() == answer.to_json()
+    assert list(cprsim.reproduce(listed=True).frames["studies"]["name"]) == list(STUDIES)

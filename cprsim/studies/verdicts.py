@@ -31,8 +31,8 @@ from typing import NamedTuple
 from cprsim.errors import ParameterError
 from cprsim.files import Number
 from cprsim.records import Z_95
-from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.results.words import count
+from cprsim.studies.estimates import StudyEstimate
 
 TOLERANCE = 0.10  # of the paper's number, to either side
 STANDARD_ERRORS = 4.0

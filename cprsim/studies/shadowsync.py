@@ -23,9 +23,9 @@ from cprsim.in_step.setting import SyncSetting
 from cprsim.in_step.simulation import throughput
 from cprsim.plots.chart import Band, Chart, Panel, Series, floats
 from cprsim.records import HIGH, NO_NUMBER
-from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.study import Study, Summary, Work
-from cprsim.reproduce.verdicts import (
+from cprsim.studies.estimates import StudyEstimate
+from cprsim.studies.study import Study, Summary, Work
+from cprsim.studies.verdicts import (
     FITTED,
     PUBLISHED,
     RECALLED,

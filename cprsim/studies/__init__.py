@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from cprsim.reproduce import (
+from cprsim.studies import (
     accuracy,
     failure_analysis,
     fig_overheads,
@@ -19,7 +19,7 @@ from cprsim.reproduce import (
     systems,
     trackers,
 )
-from cprsim.reproduce.study import Study
+from cprsim.studies.study import Study
 
 STUDIES: dict[str, Study] = {
     room.STUDY.name: room.STUDY

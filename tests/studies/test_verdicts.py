@@ -9,9 +9,9 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.records import Z_95
-from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.systems_claims import Target, assumed
-from cprsim.reproduce.verdicts import (
+from cprsim.studies.estimates import StudyEstimate
+from cprsim.studies.systems_claims import Target, assumed
+from cprsim.studies.verdicts import (
     FITTED,
     SET_UP_RECALLED,
     SOLID,

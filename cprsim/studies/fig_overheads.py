@@ -13,9 +13,9 @@ from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.recovery.intervals import full_overhead_fraction, partial_overhead_fraction
 from cprsim.recovery.policy import ROLL_BACK, Policy
-from cprsim.reproduce.simulated import OVERHEAD, simulate_cases
-from cprsim.reproduce.study import Study, Summary, Work
-from cprsim.reproduce.verdicts import (
+from cprsim.studies.simulated import OVERHEAD, simulate_cases
+from cprsim.studies.study import Study, Summary, Work
+from cprsim.studies.verdicts import (
     FITTED,
     PUBLISHED,
     RECALLED,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.reproduce import systems
-from cprsim.reproduce.study import Effort, Work
-from cprsim.reproduce.systems_claims import ELASTIC, TARGETS
-from cprsim.reproduce.verdicts import Finding
+from cprsim.studies import systems
+from cprsim.studies.study import Effort, Work
+from cprsim.studies.systems_claims import ELASTIC, TARGETS
+from cprsim.studies.verdicts import Finding
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

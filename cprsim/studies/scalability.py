@@ -14,10 +14,10 @@ from math import log
 import numpy as np
 
 from cprsim.plots.chart import Chart
-from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.simulated import overheads_over, simulate_cases
-from cprsim.reproduce.study import Study, Summary, Work
-from cprsim.reproduce.verdicts import FITTED, SET_UP_RECALLED, TOLERANCE, Tested, alone, compare
+from cprsim.studies.estimates import StudyEstimate
+from cprsim.studies.simulated import overheads_over, simulate_cases
+from cprsim.studies.study import Study, Summary, Work
+from cprsim.studies.verdicts import FITTED, SET_UP_RECALLED, TOLERANCE, Tested, alone, compare
 
 SCENARIO = "criteo-kaggle.yaml"
 NODES = (8, 16, 32, 64, 128)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.verdicts import (
+from cprsim.studies.estimates import StudyEstimate
+from cprsim.studies.verdicts import (
     DERIVED,
     PUBLISHED,
     RECALLED,

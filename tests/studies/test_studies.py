@@ -15,9 +15,11 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.runs import SeedResult
-from cprsim.reproduce import accuracy, failure_analysis, fleet, pls_accuracy, trained
-from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.fleet import (
+from cprsim.scenario import LoadedScenario
+from cprsim.staleness import Metric, Response
+from cprsim.studies import accuracy, failure_analysis, fleet, pls_accuracy, trained
+from cprsim.studies.estimates import StudyEstimate
+from cprsim.studies.fleet import (
     AS_FIXED,
     P90,
     assumed_in,
@@ -28,9 +30,7 @@ from cprsim.reproduce.fleet import (
     split,
     worst,
 )
-from cprsim.reproduce.study import Effort, Work
-from cprsim.scenario import LoadedScenario
-from cprsim.staleness import Metric, Response
+from cprsim.studies.study import Effort, Work
 from tests.making import SCENARIOS
 
 # --------------------------------------------------------------------------- the fleet

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 from cprsim.errors import ParameterError
 from cprsim.files import digest_of, write_whole, writes
 from cprsim.plots.chart import Chart
-from cprsim.reproduce.verdicts import Claim
 from cprsim.results.identity import file_digest, source_digest
 from cprsim.scenario import LoadedScenario, load_scenario
+from cprsim.studies.verdicts import Claim
 from cprsim.version import __version__
 from cprsim.workers import HERE, Workers, run_each
 
@@ -137,12 +137,9 @@ class Work:
         """Its input files by name. Raises ParameterError where one is missing."""
         study = self.study
         files = {name: self.scenarios / name for name in study.inputs}
-        for name, path in files.items():
+        for path in files.values():
             if not path.is_file():
-                raise ParameterError(
-                    f"'{study.name}' reads {path}, which is not there; run it in the project's "
-                    f"folder, or name the folder of {name} by --scenarios"
-                )
+                raise ParameterError(f"'{study.name}' reads {path}, which is not there")
         return files | study.found() | ({} if self.clicks is None else {"clicks": self.clicks})
 
     def each(self, parts: Mapping[Name, Callable[[], Any]]) -> dict[Name, Any]:

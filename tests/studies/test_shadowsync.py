@@ -7,8 +7,8 @@ from math import isnan
 import pytest
 
 from cprsim.in_step.load_model import load_model
-from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.shadowsync import (
+from cprsim.studies.estimates import StudyEstimate
+from cprsim.studies.shadowsync import (
     LONGER_STEPS,
     PAIRS,
     calibrated_h,
@@ -17,13 +17,13 @@ from cprsim.reproduce.shadowsync import (
     setting_of,
     shown,
 )
-from cprsim.reproduce.study import Effort, Work
+from cprsim.studies.study import Effort, Work
 from tests.making import SCENARIOS
 
 
 @pytest.fixture
 def work(tmp_path) -> Work:
-    from cprsim.reproduce.shadowsync import STUDY
+    from cprsim.studies.shadowsync import STUDY
 
     return Work(STUDY, Effort.QUICK, SCENARIOS, tmp_path)
 

@@ -14,9 +14,10 @@ import numpy as np
 from cprsim.failures.streams import stream
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.plots.chart import Chart, Panel
-from cprsim.reproduce.estimates import StudyEstimate, series
-from cprsim.reproduce.study import Study, Summary, Work
-from cprsim.reproduce.trained import (
+from cprsim.staleness import MORE_BYTES
+from cprsim.studies.estimates import StudyEstimate, series
+from cprsim.studies.study import Study, Summary, Work
+from cprsim.studies.trained import (
     SHOWN,
     STAND_IN,
     Seed,
@@ -26,8 +27,7 @@ from cprsim.reproduce.trained import (
     shown,
     trials_of,
 )
-from cprsim.reproduce.verdicts import Tested, alone, compare
-from cprsim.staleness import MORE_BYTES
+from cprsim.studies.verdicts import Tested, alone, compare
 
 SCENARIO = "criteo-kaggle.yaml"
 INTERVAL = 0.8  # T_save over the job: 44.8 of 56 h, CPR's at target PLS 0.1

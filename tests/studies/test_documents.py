@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.present.reproduction import page
-from cprsim.reproduce import STUDIES
-from cprsim.reproduce.runner import read_reproduced
-from cprsim.reproduce.study import Effort, Work
+from cprsim.present.reproduce import page
 from cprsim.results.manifest import damage, read_manifest
+from cprsim.studies import STUDIES
+from cprsim.studies.runner import read_reproduced
+from cprsim.studies.study import Effort, Work
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "results" / "reproduction"

@@ -8,17 +8,17 @@ results/reproduction/    in the repository: the folders of the last full run, by
 from __future__ import annotations
 
 import shutil
-import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
 
-from cprsim.reproduce.study import Summary, Work
+from cprsim import watch
 from cprsim.results.folder import finished_or_make, publishing, read_record, write_csv, write_record
 from cprsim.results.identity import Identity, file_digest
 from cprsim.results.manifest import MANIFEST, read_manifest, write_manifest
+from cprsim.studies.study import Summary, Work
 
 SUMMARY, COMPARISONS = "summary.json", "comparisons.csv"
 COLUMNS = ("quantity", "paper", "provenance", "ours", "verdict")
@@ -53,7 +53,7 @@ def reproduce(work: Work) -> Reproduced:
         started = datetime.now(UTC)
         summary = study.make(work)
         about = {
-            "command": ["cprsim", *sys.argv[1:]],
+            "command": watch.command(),
             "effort": str(work.effort),
             "clicks": None if work.clicks is None else work.clicks.name,
         }

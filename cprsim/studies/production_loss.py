@@ -15,9 +15,9 @@ from cprsim.experiments.accuracy import built_in, measure
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.proxy_model import proxy_model
 from cprsim.plots.chart import Chart, Panel, Series, floats
-from cprsim.reproduce.estimates import StudyEstimate, series
-from cprsim.reproduce.study import Study, Summary, Work
-from cprsim.reproduce.verdicts import PUBLISHED, about, alone, compare, free
+from cprsim.studies.estimates import StudyEstimate, series
+from cprsim.studies.study import Study, Summary, Work
+from cprsim.studies.verdicts import PUBLISHED, about, alone, compare, free
 
 SCENARIO = "production.yaml"
 KERNEL = "kernel={tables: criteo-kaggle, most_rows: 5000, samples: %d}"

@@ -22,9 +22,10 @@ from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.measuring.runs import SeedResult
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import HIGH, ROUNDED_Z_95, Floats, ShardLoss
-from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.study import Study, Summary, Work
-from cprsim.reproduce.trained import (
+from cprsim.staleness import Metric, Response
+from cprsim.studies.estimates import StudyEstimate
+from cprsim.studies.study import Study, Summary, Work
+from cprsim.studies.trained import (
     STAND_IN,
     Seed,
     clicks_of,
@@ -34,8 +35,7 @@ from cprsim.reproduce.trained import (
     shown,
     trials_of,
 )
-from cprsim.reproduce.verdicts import RECALLED, Claim, Tested, about, alone, compare
-from cprsim.staleness import Metric, Response
+from cprsim.studies.verdicts import RECALLED, Claim, Tested, about, alone, compare
 
 SCENARIO = "criteo-kaggle.yaml"
 CURVE = "criteo-kaggle-linear"

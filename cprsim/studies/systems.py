@@ -46,10 +46,13 @@ from cprsim.recovery.systems.behind import (
     mean_fractions,
 )
 from cprsim.recovery.systems.memory import save_fraction
-from cprsim.reproduce.estimates import StudyEstimate
-from cprsim.reproduce.simulated import simulate_cases
-from cprsim.reproduce.study import DATA, Study, Summary, Work
-from cprsim.reproduce.systems_claims import (
+from cprsim.simulate.blocks import BlockDraws, run_block
+from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from cprsim.simulate.strikes import GivenFailures, ScopedFailures, ScopedStrikes
+from cprsim.studies.estimates import StudyEstimate
+from cprsim.studies.simulated import simulate_cases
+from cprsim.studies.study import DATA, Study, Summary, Work
+from cprsim.studies.systems_claims import (
     AVAILABILITY,
     BAMBOO,
     ELASTIC,
@@ -57,9 +60,6 @@ from cprsim.reproduce.systems_claims import (
     SURVIVES,
     TARGETS,
 )
-from cprsim.simulate.blocks import BlockDraws, run_block
-from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.strikes import GivenFailures, ScopedFailures, ScopedStrikes
 
 GOODPUT = "goodput.yaml"
 FILES = {
