@@ -198,14 +198,13 @@ def answer_of_listing(job: ListedJob) -> Answer:
         if one.name in FEW_STRATEGIES or one.name not in STRATEGIES
     ]
     n = count(len(found), "recovery system")
-    columns = word_columns("system", "what it does", "goes back to", "needs", "runs as")
+    columns = word_columns("system", "what it does", "goes back to", "needs")
     caption = (
         "By family. Up to: the largest failure of process (one dies), restart (of a node), node "
         "(lost), two nodes (neighbours, lost), all nodes."
     )
     rows = [
-        (one.system.name, one.system.summary, _up_to(one), ", ".join(one.needs), one.system.runs_as)
-        for one in found
+        (one.system.name, _does(one.system), _up_to(one), ", ".join(one.needs)) for one in found
     ]
     document = Document(
         title=n,
@@ -215,6 +214,10 @@ def answer_of_listing(job: ListedJob) -> Answer:
         remarks=["More on one: cprsim systems --explain NAME."],
     )
     return Answer("systems", job.words, lambda: document, _frames(found), {"job": job.words})
+
+
+def _does(system: System) -> str:
+    return system.summary + (f"; runs as {system.runs_as}" if system.runs_as else "")
 
 
 def _up_to(one: Listed) -> str:
