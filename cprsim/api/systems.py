@@ -87,15 +87,13 @@ def systems(
         return answer_of_listing(job) if explain is None else answer_of_explanation(explain, job)
     from dataclasses import replace
 
-    from cprsim.curves import curve_path
     from cprsim.experiments import pipeline
     from cprsim.experiments.assemble import assemble
     from cprsim.plots.save import save_figures
     from cprsim.present.systems import answer_of_systems, document_of_systems
     from cprsim.results.folder import write_record
-    from cprsim.results.identity import failures_digest
     from cprsim.results.kept import kept
-    from cprsim.results.run import Logbook, warnings_of, write_result
+    from cprsim.results.run import write_run
     from cprsim.selector.pricing import affordable
     from cprsim.selector.question import limit_if_any
     from cprsim.selector.unknown import sensitivity_of
@@ -160,17 +158,7 @@ def systems(
                 watch.doing("drawing figures")
                 save_figures(document_of_systems(made).drawings, result.path)
 
-        of_each = {one.policy.name: one.costs.n_replications for one in outcome.strategies}
-        written = write_result(
-            target.with_about(replications=of_each, failures_digest=failures_digest(loaded)),
-            outcome,
-            Logbook(0, pipeline.replay(run, 0, whole=False)),
-            draw=finish,
-            curve_path=curve_path(loaded),
-            log_notes=run.log_notes,
-            warnings=warnings_of(run, loaded.scenario.cluster),
-        )
-        return load_comparison(written.path)
+        return load_comparison(write_run(target, loaded, run, outcome, draw=finish).path)
 
     one = kept(folder, loaded, load_comparison, compared, kind="-".join(filter(None, kind)))
     return answer_of_systems(one.made, **one.about())

@@ -235,8 +235,7 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     for label, one in zip(("Cheapest", "Cheapest that runs today"), picks, strict=False):
         runs_as = one.facts.runs_as and f" (runs as {one.facts.runs_as})"
         paper = "" if runs_as else ", a paper only: nothing that is maintained runs it"
-        unit = " % of useful time" if one is picks[0] else " %"
-        sentences.append(f"{label}: {one.name}{runs_as}, {overhead(one)}{unit}{paper}.")
+        sentences.append(f"{label}: {one.name}{runs_as}, {overhead(one)} % of useful time{paper}.")
     yield " ".join(sentences)
     now = next((one for one in comparison.standings if one.name == comparison.today), None)
     if now is None:

@@ -73,6 +73,9 @@ CASES = {  # the failures that the listing asks about, of so many nodes of a rol
     TWO_NODES: ("two neighbouring nodes are lost", Reach.NODE, 2),
     ALL_NODES: ("all nodes are lost", Reach.ALL, None),
 }
+OF_A_SYSTEM = (
+    "summary", "runs_as", "source", "cited", "mark", "assumed", "not_modelled", "not_counted",
+)  # fmt: skip
 KEEP_NODES = ("process", "restart")  # cases in which no node has to be replaced
 
 
@@ -240,18 +243,11 @@ def answer_of_explanation(name: str, job: ListedJob) -> Answer:
         if policy
         else f"It can't serve {job.words}: {one.refused}."
     )
-    counted = "a staleness curve of your own prices it."
-    remarks = {
-        "Assumed": system.assumed.removeprefix("Assumed: "),
-        "Not modelled": system.not_modelled,
-        "Not counted": system.not_counted and f"{system.not_counted}; {counted}",
-    }
     document = Document(
         title=f"Recovery system {name}",
         question=f"What does {name} do, and what does it need?",
         answer=[f"{name}: {system.summary}.", served],
         table=Table("", word_columns("", "what it does"), [*_facts(one)], grouped=True),
-        remarks=[f"{term}: {words}" for term, words in remarks.items() if words],
     )
     values = {"job": job.words, "policy": policy and encode(policy)}
     return Answer("systems", name, lambda: document, _frames([one]), values)
@@ -259,17 +255,10 @@ def answer_of_explanation(name: str, job: ListedJob) -> Answer:
 
 def _frames(found: Sequence[Listed]) -> dict[str, pd.DataFrame]:
     systems = [
-        {
-            "system": one.system.name,
-            "family": one.system.family.value,
-            "summary": one.system.summary,
-            "runs_as": one.system.runs_as,
-            "needs": ", ".join(one.needs),
-            **{f"after_{case.replace(' ', '_')}": one.goes_back_to.get(case, "") for case in CASES},
-            "cannot_serve": one.refused,
-            **{key: getattr(one.system, key)
-               for key in ("source", "cited", "mark", "assumed", "not_modelled", "not_counted")},
-        }
+        {"system": one.system.name, "family": one.system.family.value,
+         "needs": ", ".join(one.needs),
+         **{f"after_{case.replace(' ', '_')}": one.goes_back_to.get(case, "") for case in CASES},
+         "cannot_serve": one.refused, **{key: getattr(one.system, key) for key in OF_A_SYSTEM}}
         for one in found
     ]  # fmt: skip
     options = [
@@ -312,6 +301,12 @@ def _facts(one: Listed) -> Iterator[tuple[str, str]]:
         elif not isinstance(value, str):  # none, or records that a scenario writes out
             value = "-"
         yield "options", f"{option.name} = {value}: {option.metadata['words']}"
+    if system.assumed:
+        yield "assumed", system.assumed.removeprefix("Assumed: ")
+    if system.not_modelled:
+        yield "not modelled", system.not_modelled
+    if system.not_counted:
+        yield "not counted", f"{system.not_counted}; a staleness curve of your own prices it"
 
 
 def _written(value: Any) -> Any:

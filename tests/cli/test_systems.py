@@ -49,7 +49,7 @@ def test_gemini_is_explained_by_its_records_outcomes_and_assumptions(cprsim: Any
         "{kind: reschedule, cost: 4 min}, load], needs: [own memory], sources: [peers]}",
         "a node is lost: memory, from peers",
         "remote_every = 3 h: progress between saves to the remote storage",
-        "Assumed: a machine copies to its own memory",
+        "assumed a machine copies to its own memory",
     ):
         assert words in said, words
 
