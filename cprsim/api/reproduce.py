@@ -89,4 +89,6 @@ def reproduce(
         made.append(runner.reproduce(work))
         if keep:
             runner.record(made[-1], KEPT)
-    return answer_of_reproductions(made)
+    if len(made) == 1:
+        return answer_of_reproductions(made, folder=made[0].path)
+    return answer_of_reproductions(made, files=[one.path for one in made])

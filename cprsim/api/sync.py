@@ -46,7 +46,7 @@ def sync(
     -------
     Answer
         ``frames["points"]``: a row per algorithm and number of trainers, simulated and by the load
-        model; ``["algorithms"]``: where each saturates.
+        model.
 
     Raises
     ------

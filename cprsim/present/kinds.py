@@ -17,7 +17,7 @@ from cprsim.present.comparison import answer_of_several
 from cprsim.present.curve import answer_of_curve, inputs_of_curve
 from cprsim.present.document import Document
 from cprsim.present.fleet import answer_of_fleet
-from cprsim.present.reproduce import answer_of_reproduction, overview_of_reproductions
+from cprsim.present.reproduce import answer_of_reproductions, overview_of_reproductions
 from cprsim.present.run import answer_of_run
 from cprsim.present.select import answer_of_select
 from cprsim.present.sweep import answer_of_sweep
@@ -52,7 +52,10 @@ KINDS = {
     "comparison of systems": ResultKind(ABOUT_COMPARISON, load_comparison, answer_of_systems),
     "run": ResultKind(JOB, load_result, answer_of_run),
     "reproduction": ResultKind(
-        SUMMARY, read_reproduced, answer_of_reproduction, overview=overview_of_reproductions
+        SUMMARY,
+        read_reproduced,
+        lambda made, **about: answer_of_reproductions([made], **about),
+        overview=overview_of_reproductions,
     ),
     "selection": ResultKind(SELECTION, load_selected, answer_of_select),
     "sweep": ResultKind(ABOUT_SWEEP, load_sweep, answer_of_sweep),

@@ -163,11 +163,6 @@ def _remarks(rehearsal: Rehearsal) -> Iterator[str]:
         f"ms, a step takes {costs.step_s * 1e3:.1f} ms of {costs.pace_s * 1e3:.1f} ms. Detection, "
         "rescheduling and bandwidths are the scenario's; all else is predicted."
     )
-    if rehearsal.n_left_out:
-        yield (
-            f"{rehearsal.n_left_out} strikes on processes that were dead already and not noticed "
-            "were left out."
-        )
     yield f"Written before the first run: SHA-256 {rehearsal.digest}."
 
 

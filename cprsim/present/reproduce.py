@@ -41,37 +41,25 @@ def answer_of_list(studies: Iterable[Study]) -> Answer:
     return Answer("studies", "results of papers", lambda: document, {"studies": frame})
 
 
-def answer_of_reproductions(made: Sequence[Reproduced]) -> Answer:
-    """Several results at once; of one its own."""
-    if len(made) == 1:
-        return answer_of_reproduction(made[0], folder=made[0].path)
+def answer_of_reproductions(made: Sequence[Reproduced], **about: Any) -> Answer:
+    """One reproduced result, or several."""
+    several = len(made) > 1
+    claims = [_claim(one.name, row) for one in made for row in one.summary.rows]
     return Answer(
         "reproduction",
-        count(len(made), "result"),
-        lambda: replace(overview_of_reproductions(made), parts=[*map(_document, made)]),
-        frames=_frames(made),
+        count(len(made), "result") if several else made[0].name,
+        lambda: (
+            replace(overview_of_reproductions(made), parts=[*map(_document, made)])
+            if several
+            else _document(made[0])
+        ),
+        frames={
+            "claims": pd.DataFrame(claims),
+            "charts": pd.DataFrame([point for one in made for point in _points(one)]),
+        },
         values={"tables": {one.name: _tables(one) for one in made}},
-        files=[one.path for one in made],
-    )
-
-
-def answer_of_reproduction(made: Reproduced, **about: Any) -> Answer:
-    """The answer that the folder of one result holds."""
-    return Answer(
-        "reproduction",
-        made.name,
-        lambda: _document(made),
-        frames=_frames([made]),
-        values={"tables": {made.name: _tables(made)}},
         **about,
     )
-
-
-def _frames(made: Sequence[Reproduced]) -> dict[str, pd.DataFrame]:
-    return {
-        "claims": pd.DataFrame([_claim(one.name, row) for one in made for row in one.summary.rows]),
-        "charts": pd.DataFrame([point for one in made for point in _points(one)]),
-    }
 
 
 def _claim(name: str, row: Claim) -> dict[str, Any]:
@@ -205,7 +193,7 @@ def _table(listing: Listing) -> Table:
     rows: list[list[str]] = []
     for first, *rest in listing.rows:
         rows.append([first or (rows[-1][0] if rows else NO_NUMBER), *rest])
-    return Table(listing.title, word_columns(*listing.headings), rows, grouped=True)
+    return Table(listing.title, word_columns(*listing.headings), rows)
 
 
 # ------------------------------------------------------------------------------ in Markdown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, isinf, isnan, nan
+from math import inf, isinf, nan
 from typing import Any
 
 import numpy as np
@@ -33,10 +33,7 @@ def answer_of_sync(curves: Sequence[Curve], name: str) -> Answer:
         "sync",
         name,
         lambda: _document(curves, name),
-        frames={
-            "points": pd.DataFrame([_row(point) for curve in curves for point in curve]),
-            "algorithms": pd.DataFrame([_saturation(curve) for curve in curves]),
-        },
+        frames={"points": pd.DataFrame([_row(point) for curve in curves for point in curve])},
     )
 
 
@@ -51,16 +48,7 @@ def _row(point: SpeedPoint) -> Row:
         "linear_fraction": point.simulated.samples_per_h / point.model.linear_samples_per_h,
         "sync_gap": point.simulated.gap,
         "sync_gap_load_model": point.model.gap,
-    }
-
-
-def _saturation(curve: Curve) -> Row:
-    """Where one algorithm saturates: in the simulation, and by the load model."""
-    below = [one["n_trainers"] for one in map(_row, curve) if one["linear_fraction"] < LINEAR]
-    return {
-        "algorithm": curve[0].setting.name,
-        "n_trainers_below_95_percent": below[0] if below else nan,
-        "saturates_at_load_model": curve[0].model.saturates_at,
+        "saturates_at_load_model": point.model.saturates_at,
     }
 
 
@@ -80,7 +68,7 @@ def _document(curves: Sequence[Curve], name: str) -> Document:
         question="How fast are the trainers, and how often do they synchronise?",
         answer=[_answer([_row(curve[-1]) for curve in curves])],
         table=_table([_row(point) for curve in curves for point in curve], curves[0][0].setting),
-        remarks=[_sentence(*_saturation(curve).values()) for curve in curves],
+        remarks=[_sentence([_row(point) for point in curve]) for curve in curves],
         sections=[Section("Over the number of trainers", [picture])],
     )
 
@@ -132,12 +120,15 @@ def _table(points: Sequence[Row], setting: SyncSetting) -> Table:
     )
 
 
-def _sentence(algorithm: str, n_trainers: float, saturates_at: float) -> str:
-    text = f"{algorithm}: within {1 - LINEAR:.0%} of linear throughout"
-    if not isnan(n_trainers):
-        text = f"{algorithm}: below {LINEAR:.0%} of linear from {n_trainers:.0f} trainers on"
+def _sentence(rows: Sequence[Row]) -> str:
+    """Where one algorithm saturates: in the simulation, and by the load model."""
+    below = [one["n_trainers"] for one in rows if one["linear_fraction"] < LINEAR]
+    text = f"within {1 - LINEAR:.0%} of linear throughout"
+    if below:
+        text = f"below {LINEAR:.0%} of linear from {below[0]} trainers on"
+    saturates_at = rows[0]["saturates_at_load_model"]
     modelled = f"; saturated at {saturates_at:.1f} trainers by the load model"
-    return f"{text}{modelled if saturates_at < inf else ''}."
+    return f"{rows[0]['algorithm']}: {text}{modelled if saturates_at < inf else ''}."
 
 
 def _chart(curves: Sequence[Curve], name: str) -> Chart:
@@ -150,7 +141,7 @@ def _chart(curves: Sequence[Curve], name: str) -> Chart:
         fine = np.linspace(1, max(n), N_ON_LINE)
         numbers = np.unique(fine.round().astype(int))
         model = [load_model(setting.with_trainers(int(x))) for x in numbers]
-        for panel, height in ((speed, _thousand_per_second), (gap, _gap)):
+        for panel, height in ((speed, _thousands), (gap, _gap)):
             line = np.interp(fine, numbers, [height(one) for one in model])
             points = floats(height(point.simulated) for point in curve)
             panel.append(Series(setting.name, floats(fine), floats(line)))
@@ -164,7 +155,7 @@ def _chart(curves: Sequence[Curve], name: str) -> Chart:
     return Chart(f"Throughput and sync gap over trainers: {name}", subtitle, panels)
 
 
-def _thousand_per_second(one: LoadModel | Throughput) -> float:
+def _thousands(one: LoadModel | Throughput) -> float:
     return one.samples_per_h / SECONDS / 1000
 
 

@@ -95,12 +95,13 @@ def _rich(
         box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0),
         header_style="bold",
     )  # fmt: skip
-    least = 0
+    least, wanted = 0, []
     for at in places:
         column = table.columns[at]
         cells = [printable(str(row[at])) for row in table.rows]
         words = [word for text in (column.heading, *cells) for word in text.split()]
         widest = max(map(len, [*words, *cells] if column.is_number else words), default=1)
+        wanted.append(max(map(len, cells), default=0))
         least += (widest if column.is_number else min(widest, LONGEST)) + 2  # between columns
         rich.add_column(
             fill(column.heading, widest) if column.is_number else column.heading, vertical="top",
@@ -119,5 +120,12 @@ def _rich(
         previous = first
         rich.add_row(*cells)
     whole = console.measure(rich, options=console.options.update(width=WIDEST)).maximum
-    rich.width = min(whole, console.width) if console.is_terminal else whole
+    if not console.is_terminal or whole <= console.width:
+        rich.width = whole
+        return rich
+    room = max(0, console.width - least + 2)  # rich would break words; the shortest have it first
+    for width, of in sorted(zip(wanted, rich.columns, strict=True), key=lambda one: one[0]):
+        assert of.min_width is not None
+        more = min(room, max(0, width - of.min_width))
+        of.width, room = of.min_width + more, room - more
     return rich

@@ -157,11 +157,11 @@ def rehearse(
         calibration = _calibration_in(journal) or session.calibration(policies)
         planned, n_left_out = session.plan(policies, n_traces, calibration)
         digest = _write_before(journal, calibration, planned)
-        watch.doing(f"written before the first run, SHA-256 {digest}")
         minutes = 60 * sum(float(one.predicted.costs.wall_h[0]) for one in planned)
+        watch.doing(f"{len(planned)} runs, predicted to take {minutes:.3g} min")
         attempts: list[Attempt] = []
         for number, plan in enumerate(planned, 1):
-            which = f"run {number} of {len(planned)} ({minutes:.3g} min predicted for all)"
+            which = f"run {number} of {len(planned)}"
             attempts += _attempts(session, plan, journal, which)
         return Rehearsal(
             experiment, what, calibration, policies, digest, n_left_out, tuple(attempts)
