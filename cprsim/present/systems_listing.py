@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from itertools import groupby
 from math import inf
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -29,7 +30,7 @@ from cprsim.results.words import count, hours, percent
 from cprsim.scenario import LoadedScenario, dump_plain, load_scenario
 from cprsim.scenario.quantities import choices
 from cprsim.scenario.recovery import RecoverySection
-from cprsim.systems_compared.after import ALL_NODES, TWO_NODES, Fate, LossKind, Strike, after
+from cprsim.systems_compared.after import ALL_NODES, TWO_NODES, LossKind, Strike, after
 
 MADE_UP = (
     "a made-up job of 200 h on 40 nodes of 100 GB and 4 readers, links of 400 Gbit/s, a storage of "
@@ -94,18 +95,8 @@ class Listed(NamedTuple):
     system: System
     policy: Policy | None = None  # None: it can't serve the job
     refused: str = ""
-    fates: Mapping[str, Fate] = {}  # by the name of a case
+    goes_back_to: Mapping[str, tuple[str, str]] = {}  # in a word, and from which tier, by case
     needs: Sequence[str] = ()
-
-    @property
-    def goes_back_to(self) -> dict[str, str]:
-        """What the job goes back to, by the name of a case."""
-        tiers = () if self.policy is None else self.policy.tiers
-        level = {tier.name: SAVES_LIE[tier.medium.level] for tier in tiers}
-        return {
-            name: GOES_BACK_TO.get(fate.kind) or level[fate.tier]
-            for name, fate in self.fates.items()
-        }
 
 
 def made_up_job() -> ListedJob:
@@ -144,8 +135,12 @@ def listed_of(name: str, job: ListedJob) -> Listed:
         for one in cases(job.cluster, job.role)
     }
     needed = tuple(dict.fromkeys(needs(policy, found["node"][1])))
-    fates = {case: fate for case, (fate, _) in found.items()}
-    return Listed(SYSTEMS[name], policy, "", fates, needed)
+    level = {tier.name: SAVES_LIE[tier.medium.level] for tier in policy.tiers}
+    back = {
+        case: (GOES_BACK_TO.get(fate.kind) or level[fate.tier], fate.tier)
+        for case, (fate, _) in found.items()
+    }
+    return Listed(SYSTEMS[name], policy, "", back, needed)
 
 
 def cases(cluster: Cluster, role: str) -> Iterator[Strike]:
@@ -227,8 +222,8 @@ def _up_to(one: Listed) -> str:
     """By how much fails: ``memory up to node, then remote``."""
     if one.policy is None:
         return "can't serve this job"
-    runs = [[*run] for _, run in groupby(one.goes_back_to.items(), key=lambda case: case[1])]
-    *before, (_, last) = [run[-1] for run in runs]
+    cases = [(name, back) for name, (back, _) in one.goes_back_to.items()]
+    *before, (_, last) = [[*run][-1] for _, run in groupby(cases, key=itemgetter(1))]
     then = ", then " * bool(before) + last
     return ", ".join(f"{back} up to {name}" for name, back in before) + then
 
@@ -257,7 +252,8 @@ def _frames(found: Sequence[Listed]) -> dict[str, pd.DataFrame]:
     systems = [
         {"system": one.system.name, "family": one.system.family.value,
          "needs": ", ".join(one.needs),
-         **{f"after_{case.replace(' ', '_')}": one.goes_back_to.get(case, "") for case in CASES},
+         **{f"after_{case.replace(' ', '_')}": one.goes_back_to.get(case, ("",))[0]
+            for case in CASES},
          "cannot_serve": one.refused, **{key: getattr(one.system, key) for key in OF_A_SYSTEM}}
         for one in found
     ]  # fmt: skip
@@ -284,8 +280,7 @@ def _facts(one: Listed) -> Iterator[tuple[str, str]]:
         for records in ("tiers", "captures", "rules"):
             for record in getattr(policy, records):
                 yield records, dump_plain(_written(record), on_one_line=True).strip()
-        for case, back in one.goes_back_to.items():
-            tier = one.fates[case].tier
+        for case, (back, tier) in one.goes_back_to.items():
             yield "goes back", f"{CASES[case][0]}: {back}{f', from {tier}' * bool(tier)}"
         if policy.tax.compute:
             yield "takes", f"{percent(policy.tax.compute)} more hours"

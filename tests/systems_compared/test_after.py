@@ -153,7 +153,7 @@ NEEDS = {
 def test_what_a_job_goes_back_to_and_what_a_system_needs() -> None:
     asked = ListedJob("this job", JOB.cluster, JOB.role, policy_of)
     for name, words in BACK.items():
-        found = [*listed_of(name, asked).goes_back_to.values()]
+        found = [back for back, _ in listed_of(name, asked).goes_back_to.values()]
         assert found == words.split("|" if "|" in words else " "), name
     assert {name: listed_of(name, asked).needs for name in NEEDS} == NEEDS
     for live, needed in ((("beside",), ["host memory"]), ((), [])):
