@@ -89,7 +89,7 @@ class ListedJob(NamedTuple):
     policy_of: Callable[[str], Policy]  # raises ParameterError: the system can't serve the job
 
 
-class Listed(NamedTuple):
+class ListedSystem(NamedTuple):
     """A system, and what it makes of the job."""
 
     system: System
@@ -121,14 +121,14 @@ def scenario_job(loaded: LoadedScenario) -> ListedJob:
     return ListedJob(scenario.name, experiment.cluster, scenario.cluster.state_role, planned)
 
 
-def listed_of(name: str, job: ListedJob) -> Listed:
+def listed_of(name: str, job: ListedJob) -> ListedSystem:
     """One of them. Raises ParameterError where there is none of that name."""
     if name not in SYSTEMS:
         raise ParameterError(f"`{name}` is no recovery system: {choices(name, tuple(SYSTEMS))}")
     try:
         policy = job.policy_of(name)
     except ParameterError as error:
-        return Listed(SYSTEMS[name], refused=str(error))
+        return ListedSystem(SYSTEMS[name], refused=str(error))
     fresh = dict.fromkeys(policy.written, 1.0)  # all saves
     found = {
         one.scope.name: after(policy, job.cluster, one, fresh)
@@ -140,7 +140,7 @@ def listed_of(name: str, job: ListedJob) -> Listed:
         case: (GOES_BACK_TO.get(fate.kind) or level[fate.tier], fate.tier)
         for case, (fate, _) in found.items()
     }
-    return Listed(SYSTEMS[name], policy, "", back, needed)
+    return ListedSystem(SYSTEMS[name], policy, "", back, needed)
 
 
 def cases(cluster: Cluster, role: str) -> Iterator[Strike]:
@@ -218,12 +218,12 @@ def _does(system: System) -> str:
     return system.summary + (f"; runs as {system.runs_as}" if system.runs_as else "")
 
 
-def _up_to(one: Listed) -> str:
+def _up_to(one: ListedSystem) -> str:
     """By how much fails: ``memory up to node, then remote``."""
     if one.policy is None:
         return "can't serve this job"
-    cases = [(name, back) for name, (back, _) in one.goes_back_to.items()]
-    *before, (_, last) = [[*run][-1] for _, run in groupby(cases, key=itemgetter(1))]
+    words = [(name, back) for name, (back, _) in one.goes_back_to.items()]
+    *before, (_, last) = [[*run][-1] for _, run in groupby(words, key=itemgetter(1))]
     then = ", then " * bool(before) + last
     return ", ".join(f"{back} up to {name}" for name, back in before) + then
 
@@ -248,7 +248,7 @@ def answer_of_explanation(name: str, job: ListedJob) -> Answer:
     return Answer("systems", name, lambda: document, _frames([one]), values)
 
 
-def _frames(found: Sequence[Listed]) -> dict[str, pd.DataFrame]:
+def _frames(found: Sequence[ListedSystem]) -> dict[str, pd.DataFrame]:
     systems = [
         {"system": one.system.name, "family": one.system.family.value,
          "needs": ", ".join(one.needs),
@@ -270,7 +270,7 @@ def _frames(found: Sequence[Listed]) -> dict[str, pd.DataFrame]:
 # ------------------------------------------------------------------------------ one system
 
 
-def _facts(one: Listed) -> Iterator[tuple[str, str]]:
+def _facts(one: ListedSystem) -> Iterator[tuple[str, str]]:
     """Terms and what they are; a term may have several."""
     system, policy = one.system, one.policy
     yield "family", system.family.value
